@@ -35,17 +35,32 @@ fn a_round_trip_is_taken_apart_and_written_up_again() {
     let bench = Bench::new();
     let line = "-q explain pipe unix-stream -s 64 -p same-cpu --launches 6 --teach";
     let said = bench.must(&format!("{line} --html page.html"));
+    for section in ["Where the time goes", "What the parts are"] {
+        assert!(said.out.contains(section), "{section}: {}", said.out);
+    }
+    // A bar for each mechanism, with its whole behind it, and what each sign of a part is.
+    for mechanism in ["pipe", "unix-stream"] {
+        let bar = said.out.lines().find(|it| it.starts_with(mechanism) && it.contains('█'));
+        assert!(bar.is_some_and(|it| it.ends_with('s')), "{mechanism}: {}", said.out);
+    }
+    for sign in ["█ entering and leaving calls", "◆ unobserved round trip"] {
+        assert!(said.out.contains(sign), "{sign}: {}", said.out);
+    }
+    assert!(!said.out.contains("The parts add up"), "sentences are behind -v: {}", said.out);
+    let more = bench.must("report last -v").out;
     for section in [
         "Where the time goes",
         "Where the differences come from",
         "Tracing overhead",
         "What the parts are",
+        "pipe, 64 B, one CPU: ",
+        "Copying of pipe is not separated from the rest: 3 sizes",
     ] {
-        assert!(said.out.contains(section), "{section}: {}", said.out);
+        assert!(more.contains(section), "{section}: {more}");
     }
-    assert!(said.out.contains("pipe, 64 B, one CPU: "), "{}", said.out);
-    assert!(said.out.contains("Copying of pipe is not separated from the rest: 3 sizes"));
-    assert!(said.out.lines().all(|line| line.chars().count() <= 80), "{}", said.out);
+    for text in [&said.out, &more] {
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    }
     assert_eq!(bench.must("report last").out, said.out, "from the store alone");
     let page = std::fs::read_to_string(bench.path("page.html")).expect("the page");
     assert!(page.contains("figure-explained-same-cpu-process"));
@@ -72,7 +87,8 @@ fn three_sizes_tell_copying_from_the_rest() {
         return;
     }
     let bench = Bench::new();
-    let said = bench.must("-q explain pipe -p same-cpu --launches 2");
+    bench.must("-q explain pipe -p same-cpu --launches 2");
+    let said = bench.must("report last -v");
     assert!(!said.out.contains("is not separated from the rest"), "{}", said.out);
     let explained = &bench.export()["explanation"];
     for case in explained["cases"].as_array().expect("cases") {

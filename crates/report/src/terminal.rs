@@ -2,10 +2,11 @@
 //!
 //! Colour only repeats what a sign or a word already says, so the output is the same with
 //! it and without. Tables drop their least important columns before they wrap, values
-//! of categories are plotted along one axis, message sequences are drawn in signs, other figures get
-//! a line that points to the page.
+//! of categories are plotted along one axis, stacked bars and message sequences are drawn in signs, other
+//! figures get a line that points to the page.
 //! Control characters in names are made visible, never passed on to the terminal.
 
+mod bars;
 mod plot;
 mod protocol;
 mod table;
@@ -130,6 +131,9 @@ impl Page {
         if let Some(protocol) = &figure.protocol {
             return self.indented(protocol::render(figure, protocol, room), indent);
         }
+        if figure.kind == FigureKind::Bars && figure.x.scale == Scale::Category {
+            return self.indented(bars::render(figure, room), indent);
+        }
         if PLOTTED.contains(&figure.kind) && figure.x.scale == Scale::Category {
             return self.indented(plot::render(figure, room), indent);
         }
@@ -141,14 +145,14 @@ impl Page {
     }
 
     fn verdict(&mut self, verdict: &Verdict, indent: usize) {
-        let (sign, ink) = match verdict.kind {
-            VerdictKind::Good => ("✓", Ink::Good),
-            VerdictKind::Bad => ("✗", Ink::Bad),
-            VerdictKind::Neutral => ("=", Ink::Neutral),
-            VerdictKind::Unknown => ("?", Ink::Warning),
+        let sign = match verdict.kind {
+            VerdictKind::Good => "✓",
+            VerdictKind::Bad => "✗",
+            VerdictKind::Neutral => "=",
+            VerdictKind::Unknown => "?",
         };
         let lines = wrap_text(&verdict.headline, self.style.width - indent - 2, Ink::Strong);
-        self.hanging(sign, ink, lines, indent);
+        self.hanging(sign, Ink::of_tone(verdict.kind), lines, indent);
         if !verdict.detail.is_empty() {
             self.text(&verdict.detail, indent + 2);
         }

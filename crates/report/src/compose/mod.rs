@@ -49,9 +49,19 @@ pub enum Detail {
     Full,
 }
 
-/// What a person reads when a run is over: of a comparison the answer, on one screen; else [`compose`]'s summary.
+/// What a person reads when a run is over: of a comparison the answer, on one screen; of an explanation its bars;
+/// else [`compose`]'s summary.
 pub fn answer(judged: &Judged) -> Document {
     let asked = &judged.run.request;
+    let mut document = Document::new(format!("Run {}: {}", judged.run.id, measured(judged)));
+    document.subtitle = machine(judged);
+    let mut explained = explain::answer(judged);
+    if let Some(first) = explained.first_mut() {
+        first.blocks.splice(..0, cautions(judged));
+        document.sections = explained;
+        document.sections.extend(background::remarks(judged));
+        return document;
+    }
     let compares =
         asked.aim == Aim::Comparison && asked.study.is_none() && asked.observe.is_empty();
     // Of a set-up its steps are the answer, of an open loop its percentiles and what was served.
@@ -59,8 +69,6 @@ pub fn answer(judged: &Judged) -> Document {
     if !compares || !judged.groups.iter().all(by_median) {
         return compose(judged, Detail::Summary);
     }
-    let mut document = Document::new(format!("Run {}: {}", judged.run.id, measured(judged)));
-    document.subtitle = machine(judged);
     document.sections.push(brief::section(judged));
     document
 }

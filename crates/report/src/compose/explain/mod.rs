@@ -1,8 +1,8 @@
-//! Where a message's time goes, in words, a table and a figure; against another mechanism, where
+//! Where a message's time goes, as bars, a table and in words; against another mechanism, where
 //! the difference comes from.
 
+mod sentences;
 mod teach;
-mod words;
 
 use crate::compose::words as common;
 use crate::units::{duration, ratio};
@@ -32,29 +32,73 @@ pub fn sections(judged: &Judged) -> Vec<Section> {
     sections
 }
 
-/// The time of each case in words, then all of it in a table and a figure.
+/// What a person reads when a run that explains is over: the bars and the differences that were found, without
+/// the sentences of [`sections`].
+pub fn answer(judged: &Judged) -> Vec<Section> {
+    let Aim::Explanation { teach } = judged.run.request.aim else { return Vec::new() };
+    let found = explain(judged);
+    let mut section = Section::new("explained", "Where the time goes");
+    section.blocks.extend(shown(&found));
+    let not_separated = found.differences.iter().filter(|it| !is_separated(it)).count();
+    let separated: Vec<Block> = found
+        .differences
+        .iter()
+        .filter(|it| is_separated(it))
+        .map(|it| difference(&found, it).into())
+        .collect();
+    section.blocks.extend(separated);
+    if not_separated > 0 {
+        let pairs = units::counted(not_separated as u64, "pair");
+        section.blocks.push(Block::paragraph(format!("{pairs} of mechanisms: not separated.")));
+    }
+    section.blocks.extend(missing(&found));
+    section.blocks.push(Block::paragraph(Text::of_prose(&format!(
+        "`ipcmark report {} -v`: each case in words, the differences part by part, and what tracing costs.",
+        judged.run.id
+    ))));
+    let mut sections = vec![section];
+    if teach {
+        sections.push(teach::section(&found));
+    }
+    sections
+}
+
+/// Bars and tables of all cases, then each in words.
 fn opening(found: &Explanation) -> Section {
     let mut section = Section::new("explained", "Where the time goes");
-    if found.cases.is_empty() {
-        section.blocks.push(Block::warning("No round trip could be taken apart."));
-    }
+    section.blocks.extend(shown(found));
     section.blocks.extend(found.cases.iter().map(|case| verdict(case).into()));
-    for place in places(found) {
-        section.blocks.push(table(found, &place).into());
-        section.blocks.push(figure(found, &place).into());
+    let mut unknown: Vec<Text> = found.cases.iter().filter_map(copying_unknown).collect();
+    unknown.dedup();
+    section.blocks.extend(unknown.into_iter().map(Block::Paragraph));
+    section.blocks.extend(missing(found));
+    section
+}
+
+/// Per place a figure for each size, and all of it as a table.
+fn shown(found: &Explanation) -> Vec<Block> {
+    if found.cases.is_empty() {
+        return vec![Block::warning("No round trip could be taken apart.")];
     }
-    let mut told: Vec<Text> = found.cases.iter().filter_map(copying_unknown).collect();
-    told.dedup();
-    section.blocks.extend(told.into_iter().map(Block::Paragraph));
-    let missing = |it: &analysis::explain::Missing| {
+    let mut blocks = Vec::new();
+    for place in places(found) {
+        let sizes = distinct(here(found, &place).map(|it| it.message_bytes));
+        for size in &sizes {
+            blocks.push(figure(found, &place, *size, sizes.len() > 1).into());
+        }
+        blocks.push(table(found, &place).into());
+    }
+    blocks
+}
+
+/// The cases that could not be taken apart, and why.
+fn missing(found: &Explanation) -> Option<Block> {
+    let line = |it: &analysis::explain::Missing| {
         let size = common::of_size(it.message_bytes);
         let place = common::place(&it.placement);
         Text::from(format!("{}{size}, {place}: {}", it.variant, it.reason))
     };
-    if !found.missing.is_empty() {
-        section.blocks.push(Block::List(found.missing.iter().map(missing).collect()));
-    }
-    section
+    (!found.missing.is_empty()).then(|| Block::List(found.missing.iter().map(line).collect()))
 }
 
 fn copying_unknown(case: &Explained) -> Option<Text> {
@@ -83,8 +127,8 @@ fn place_in_words((placement, workers): &(String, String)) -> String {
 
 fn verdict(case: &Explained) -> Verdict {
     let kind = if case.adds_up { VerdictKind::Neutral } else { VerdictKind::Unknown };
-    let detail = format!("{} {}", words::rest(case), words::sum(case));
-    Verdict::new(kind, words::short(case), detail.trim_start())
+    let detail = format!("{} {}", sentences::rest(case), sentences::sum(case));
+    Verdict::new(kind, sentences::short(case), detail.trim_start())
 }
 
 /// ns of one cost in a case's median, 0 where it has none.
@@ -102,15 +146,27 @@ const COLUMNS: [(&str, &[Cost]); 5] = [
 ];
 
 fn table(found: &Explanation, place: &(String, String)) -> Table {
-    let mut table = Table::new(format!("One round trip, {}, taken apart", place_in_words(place)))
-        .words([("", 0)])
-        .numbers([("whole", 0)]);
+    let sizes = distinct(here(found, place).map(|it| it.message_bytes));
+    let mut table = Table::new(match sizes.as_slice() {
+        [Some(size)] => {
+            format!("One round trip of {}, {}", units::size(*size), place_in_words(place))
+        }
+        _ => format!("One round trip, {}", place_in_words(place)),
+    })
+    .words([("mechanism", 0)])
+    .numbers([("whole", 0)]);
     table.columns.extend(COLUMNS.map(|(name, _)| Column::number(name, 0)));
     table.columns.push(Column::number("residual", 0));
+    let mut last = None;
     for case in here(found, place) {
+        if sizes.len() > 1 && last != Some(case.message_bytes) {
+            let size = case.message_bytes.map_or("a wake-up, no bytes".into(), units::size);
+            table.rows.push(Row::heading(Text::new().strong(size)));
+        }
+        last = Some(case.message_bytes);
         let sum = |costs: &[Cost]| costs.iter().map(|cost| ns(&case.parts, *cost)).sum::<f64>();
         let copying_known = case.copying_unknown.is_none();
-        let mut cells = vec![name(case), duration(case.whole_ns.median)];
+        let mut cells = vec![case.variant.clone(), duration(case.whole_ns.median)];
         cells.extend(COLUMNS.iter().map(|(_, costs)| match costs {
             [Cost::Copying] if !copying_known => "–".to_string(),
             costs => short(sum(costs)),
@@ -141,35 +197,45 @@ fn name(case: &Explained) -> String {
     }
 }
 
-fn figure(found: &Explanation, place: &(String, String)) -> Figure {
-    let cases: Vec<&Explained> = here(found, place).collect();
+/// The cases of one place and size; the size stands in the id where there are several.
+fn figure(
+    found: &Explanation,
+    place: &(String, String),
+    size: Option<u64>,
+    several: bool,
+) -> Figure {
+    let cases: Vec<&Explained> = here(found, place).filter(|it| it.message_bytes == size).collect();
+    let id = match size.filter(|_| several) {
+        Some(size) => format!("-{size}"),
+        None => String::new(),
+    };
     let mut figure = Figure::new(
         FigureKind::Bars,
-        format!("explained-{}-{}", place.0.replace(',', "-"), place.1),
-        format!("A round trip taken apart, {}", place_in_words(place)),
+        format!("explained-{}-{}{id}", place.0.replace(',', "-"), place.1),
+        format!("A round trip taken apart{}, {}", common::of_size(size), place_in_words(place)),
         "Bars: the parts of a traced round trip, less the overhead of tracing it; negative ones \
          aren't drawn. Diamond: the round trip without instrumentation.",
-        Axis::categories("case", cases.iter().map(|it| name(it))),
+        Axis::categories("mechanism", cases.iter().map(|it| it.variant.as_str())),
         Axis::new("time per round trip", Unit::Nanoseconds, Scale::Linear),
     );
-    figure.finding = cases.first().map_or(String::new(), |case| words::short(case));
+    figure.finding = cases.first().map_or(String::new(), |case| sentences::short(case));
     for cost in Cost::ALL {
         let any = cases.iter().any(|case| ns(&case.parts, cost).abs() >= 0.5);
         let points = cases.iter().enumerate().map(|(nth, case)| {
             // A part that its interval can't tell from nothing may come out below it.
             let point = Point::new(nth as f64, ns(&case.parts, cost).max(0.0));
             match case.parts.iter().find(|it| it.cost == cost) {
-                Some(part) => point.labelled(words::value(&part.ns)),
+                Some(part) => point.labelled(sentences::value(&part.ns)),
                 None => point,
             }
         });
         if any {
-            figure.series.push(Series::new(words::cost(cost), points));
+            figure.series.push(Series::new(sentences::cost(cost), points));
         }
     }
     let whole = cases.iter().enumerate();
     let whole = whole.map(|(nth, it)| {
-        Point::new(nth as f64, it.whole_ns.median).labelled(words::value(&it.whole_ns))
+        Point::new(nth as f64, it.whole_ns.median).labelled(sentences::value(&it.whole_ns))
     });
     figure.series.push(Series::new("unobserved round trip", whole).drawn(Drawn::Signs));
     figure
@@ -178,36 +244,34 @@ fn figure(found: &Explanation, place: &(String, String)) -> Figure {
 /// Where the differences come from, one verdict a pair.
 fn differences(found: &Explanation) -> Section {
     let mut section = Section::new("differences", "Where the differences come from");
-    for Difference { quicker, slower, whole_ns, parts } in &found.differences {
-        let (a, b) = (&found.cases[*quicker], &found.cases[*slower]);
-        let told = whole_ns.interval.low.is_some_and(|low| low > 0.0);
-        let size = a.message_bytes.or(b.message_bytes);
-        let place = place_in_words(&(a.placement.clone(), a.workers.clone()));
-        let at = match size {
-            Some(bytes) => format!("{}, {place}", units::size(bytes)),
-            None => place,
-        };
-        let (kind, headline) = if told {
-            (
-                VerdictKind::Neutral,
-                format!(
-                    "{at}: {} is {} quicker than {} ({}).",
-                    a.variant,
-                    words::value(whole_ns),
-                    b.variant,
-                    ratio(b.whole_ns.median / a.whole_ns.median)
-                ),
-            )
-        } else {
-            (
-                VerdictKind::Unknown,
-                format!("{at}: {} and {} are not separated.", a.variant, b.variant),
-            )
-        };
-        let detail = if told { words::shares(parts, whole_ns.median) } else { String::new() };
-        section.blocks.push(Verdict::new(kind, headline, detail).into());
-    }
+    section.blocks.extend(found.differences.iter().map(|it| difference(found, it).into()));
     section
+}
+
+/// Whether one of the two is quicker for certain.
+fn is_separated(difference: &Difference) -> bool {
+    difference.whole_ns.interval.low.is_some_and(|low| low > 0.0)
+}
+
+fn difference(found: &Explanation, of: &Difference) -> Verdict {
+    let (a, b) = (&found.cases[of.quicker], &found.cases[of.slower]);
+    let place = place_in_words(&(a.placement.clone(), a.workers.clone()));
+    let at = match a.message_bytes.or(b.message_bytes) {
+        Some(bytes) => format!("{}, {place}", units::size(bytes)),
+        None => place,
+    };
+    if !is_separated(of) {
+        let headline = format!("{at}: {} and {} are not separated.", a.variant, b.variant);
+        return Verdict::new(VerdictKind::Unknown, headline, "");
+    }
+    let headline = format!(
+        "{at}: {} is {} quicker than {} ({}).",
+        a.variant,
+        sentences::value(&of.whole_ns),
+        b.variant,
+        ratio(b.whole_ns.median / a.whole_ns.median)
+    );
+    Verdict::new(VerdictKind::Neutral, headline, sentences::shares(&of.parts, of.whole_ns.median))
 }
 
 /// Tracing overhead, and how far its correction can be trusted.

@@ -1,6 +1,6 @@
 //! What each part of a round trip is, and one command that would change it.
 
-use super::words;
+use super::sentences;
 use crate::compose::words::capital;
 use crate::{Block, Section, Text};
 use analysis::explain::{Cost, Explanation};
@@ -14,7 +14,7 @@ pub fn section(found: &Explanation) -> Section {
     let told = |cost: Cost| {
         let (what, command, change) = lesson(cost);
         Text::new()
-            .strong(capital(words::cost(cost)))
+            .strong(capital(sentences::cost(cost)))
             .plain(format!(": {what} "))
             .code(command)
             .plain(format!(" {change}"))

@@ -1,4 +1,4 @@
-//! The words of an explanation.
+//! Sentences on where the time of a message goes: the largest part, the others, and whether they add up.
 
 use super::{ns, place_in_words};
 use crate::Unit;
@@ -17,7 +17,7 @@ pub fn cost(cost: Cost) -> &'static str {
         Cost::Waiting => "waiting to run",
         Cost::Switching => "switching",
         Cost::Program => "the program",
-        Cost::Elsewhere => "under way with neither worker",
+        Cost::Elsewhere => "in the kernel, both workers asleep",
     }
 }
 
@@ -45,7 +45,7 @@ fn heads(case: &Explained) -> Vec<(String, f64)> {
         .filter(|it| !it.cost.wakes())
         .map(|it| (named(it.cost, case), it.ns.median))
         .collect();
-    heads.push(("waking the partner and coming to run".into(), woken));
+    heads.push(("waking the partner and waiting to run".into(), woken));
     heads.retain(|(_, ns)| *ns >= 0.005 * case.whole_ns.median);
     heads.sort_by(|a, b| b.1.total_cmp(&a.1));
     heads
@@ -72,9 +72,9 @@ fn place(case: &Explained) -> String {
 pub fn short(case: &Explained) -> String {
     match heads(case).first() {
         Some((head, ns)) => {
-            format!("{}: {} are {head}.", place(case), of_whole(*ns, case.whole_ns.median))
+            format!("{}: {} go to {head}.", place(case), of_whole(*ns, case.whole_ns.median))
         }
-        None => format!("{}: nothing is known of it.", place(case)),
+        None => format!("{}: no part could be measured.", place(case)),
     }
 }
 
@@ -83,9 +83,9 @@ pub fn rest(case: &Explained) -> String {
     let heads = heads(case);
     let rest: Vec<String> =
         heads.iter().skip(1).map(|(head, ns)| format!("{head} {}", duration(*ns))).collect();
-    let mut told = String::new();
+    let mut said = String::new();
     if !rest.is_empty() {
-        told.push_str(&format!("The rest: {}.", common::list(&rest)));
+        said.push_str(&format!("The rest: {}.", common::list(&rest)));
     }
     let woken: Vec<String> = case
         .parts
@@ -94,34 +94,42 @@ pub fn rest(case: &Explained) -> String {
         .map(|it| format!("{} {}", cost(it.cost), duration(it.ns.median)))
         .collect();
     if woken.len() > 1 {
-        told.push_str(&format!(" Of the wake-ups: {}.", common::list(&woken)));
+        said.push_str(&format!(" Of the wake-ups: {}.", common::list(&woken)));
     }
     if case.copying_unknown.is_none() {
         let copied = ns(&case.parts, Cost::Copying);
-        told.push_str(&format!(
+        said.push_str(&format!(
             " Copying is {:.0} %.",
             (100.0 * copied / case.whole_ns.median).max(0.0)
         ));
     }
-    told
+    said
 }
 
 /// Whether the parts add up to the whole, and what is left.
 pub fn sum(case: &Explained) -> String {
     let left = value(&case.residual_ns);
-    let share = 100.0 * case.residual_ns.median / case.whole_ns.median;
+    let share = percent(case.residual_ns.median / case.whole_ns.median);
     let launches = case.whole_ns.by_round.iter().flatten().count();
+    let launches = units::counted(launches as u64, "launch");
     if case.adds_up {
         format!(
-            "The parts add up to {} but for {left} ({share:.0} %); {launches} launches.",
+            "The parts add up to {} but for {left} ({share} %); {launches}.",
             value(&case.whole_ns)
         )
     } else {
         format!(
-            "The parts do not add up: {left} ({share:.0} %) of {} are unexplained; {launches} \
-             launches.",
+            "The parts do not add up: {left} ({share} %) of {} remain unexplained; {launches}.",
             value(&case.whole_ns)
         )
+    }
+}
+
+/// A share in whole per cent, with a real minus; what rounds to nothing has no sign.
+fn percent(share: f64) -> String {
+    match (100.0 * share).round() {
+        0.0 => "0".into(),
+        it => format!("{it:.0}").replace('-', "−"),
     }
 }
 
@@ -131,8 +139,8 @@ pub fn shares(parts: &[CostPart], whole_ns: f64) -> String {
         .iter()
         .filter(|it| it.ns.median.abs() >= 0.03 * whole_ns)
         .map(|it| {
-            let share = 100.0 * it.ns.median / whole_ns;
-            format!("{} {} ({share:.0} %)", cost(it.cost), value(&it.ns))
+            let share = percent(it.ns.median / whole_ns);
+            format!("{} {} ({share} %)", cost(it.cost), value(&it.ns))
         })
         .collect();
     if told.is_empty() {
