@@ -197,7 +197,7 @@ impl<'a> Events<'a> {
             return Ok(());
         }
         match poll(&mut [out], Some(&PATIENCE)) {
-            Ok(0) => Err(io::Error::new(io::ErrorKind::TimedOut, "its reader stands still")),
+            Ok(0) => Err(io::Error::new(io::ErrorKind::TimedOut, "its reader stopped reading")),
             _ => Ok(()),
         }
     }

@@ -246,7 +246,7 @@ pub fn fleet(common: &Common, args: &FleetArgs) -> Result<u8, Failure> {
     }
     shown?;
     if found.fleet.launches == 0 {
-        complain("nothing could be measured; the reasons stand above");
+        complain("nothing could be measured; the reasons are listed above");
         return Ok(1);
     }
     Ok(0)

@@ -127,7 +127,7 @@ impl From<LabError> for Failure {
             LabError::Unavailable(line) => Failure { line, code: 5 },
             LabError::Failed(line) | LabError::Left(line) => Failure::other(line),
             LabError::Stopped(signal) => {
-                let line = format!("stopped by signal {signal}; what was made is gone again");
+                let line = format!("stopped by signal {signal}; what was made is removed");
                 Failure { line, code: 128 + signal as u8 }
             }
         }
@@ -149,7 +149,9 @@ pub fn lab(common: &Common, args: &LabArgs) -> Result<u8, Failure> {
 fn up(common: &Common, args: &UpArgs) -> Result<(), Failure> {
     if lab::own::is_a_runs(&args.name.name) {
         let name = &args.name.name;
-        return Err(Failure::usage(format!("--name {name}: runs name theirs so: choose another")));
+        return Err(Failure::usage(format!(
+            "--name {name}: runs give such names to their own labs: choose another"
+        )));
     }
     let by = By::ALL.into_iter().find(|(word, _)| *word == args.by);
     let asked = LabRequest {
@@ -195,7 +197,7 @@ fn named(name: &str) -> String {
 fn exec(args: &ExecArgs) -> Result<(), Failure> {
     lab::inside::enter(&args.name.name, &args.host)?;
     let Some((program, arguments)) = args.command.split_first() else {
-        return Err(Failure::usage("what is to be run? write it behind --"));
+        return Err(Failure::usage("no command to run: write it after --"));
     };
     let error = Command::new(program).args(arguments).exec();
     // As env(1) and shells do, so that callers can tell it from the command's own end.

@@ -159,7 +159,7 @@ fn measure_with(
     }
     let code = exit_code(args, &judged);
     if code == 1 {
-        complain("nothing could be measured; the reasons stand above");
+        complain("nothing could be measured; the reasons are listed above");
     }
     Ok(code)
 }
@@ -202,7 +202,7 @@ fn require_unfinished(store: &Store, id: i64) -> Result<(), Failure> {
     }
     if run.host.boot_id != boot_id() {
         return Err(Failure::usage(format!(
-            "run {id} began before this machine was started: its clock is another; measure anew"
+            "this machine was restarted since run {id} began, and its clock with it: measure anew"
         )));
     }
     Ok(())

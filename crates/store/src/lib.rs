@@ -187,7 +187,7 @@ fn explain(what: &str, path: &Path, error: rusqlite::Error) -> StoreError {
         ),
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => (
             ErrorKind::Other,
-            "another program holds it: wait for it, or choose another store with --store FILE",
+            "another program has it locked: wait until that ends, or choose another store with --store FILE",
         ),
         _ => (ErrorKind::Other, "choose another store with --store FILE"),
     };

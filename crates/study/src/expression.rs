@@ -106,7 +106,7 @@ impl Reader<'_> {
             return Err(format!("it has more than {MOST_TERMS} terms: write a shorter one"));
         }
         match self.rest.chars().next() {
-            None => Err("it ends where a number or a statistic should stand".into()),
+            None => Err("it ends where a number or a statistic is expected".into()),
             Some('(') if depth == DEEPEST => Err("too many parentheses inside each other".into()),
             Some('(') => {
                 self.skip(1);
@@ -116,7 +116,7 @@ impl Reader<'_> {
             Some('[') => self.count(),
             Some(it) if it.is_ascii_digit() => self.number(),
             Some(it) if it.is_ascii_alphabetic() => self.statistic(),
-            Some(it) => Err(format!("`{it}`: a number or a statistic should stand there")),
+            Some(it) => Err(format!("`{it}`: expected a number or a statistic there")),
         }
     }
 

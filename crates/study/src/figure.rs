@@ -224,7 +224,7 @@ fn check_floors(spec: &FigureSpec, study: &Study, text: &str) -> Result<(), Wron
     for word in &spec.floors {
         columns::floor(word.get_ref()).map_err(|error| (word.span(), error))?;
         if word.get_ref() == "copy" {
-            return Err((word.span(), "copy is no time: it stands in a [[floor]] table".into()));
+            return Err((word.span(), "copy is no time: name it in a [[floor]] table".into()));
         }
     }
     for (name, span) in spec.beside.iter().flat_map(|it| it.each(text)) {
@@ -284,7 +284,7 @@ fn check_beside(
             |it: Printed| workloads.iter().filter(shown).any(|(_, better)| it.is_of(*better));
         if !Printed::of(1.0, &published.unit).is_some_and(fits) {
             let what = format!("published `{name}` is in `{}`", published.unit);
-            return Err((span, format!("{what}, which can't stand beside these results")));
+            return Err((span, format!("{what}, which can't be drawn beside these results")));
         }
     }
     Ok(())

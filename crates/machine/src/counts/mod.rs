@@ -132,7 +132,7 @@ fn refusal(counter: &Counter, error: &io::Error, paranoid: Option<i32>) -> Refus
             (format!("{name}: too many open files"), Some("ulimit -n 1024".into()))
         }
         Some(libc::ENOSYS) => ("this kernel has no perf_event_open(2)".into(), None),
-        Some(libc::EBUSY) => (format!("{name}: another program holds the counters"), None),
+        Some(libc::EBUSY) => (format!("{name}: another program uses the counters"), None),
         _ => (format!("{name}: {error}"), None),
     };
     Refusal { reason, remedy }

@@ -70,7 +70,7 @@ pub(super) fn container(seen: &Seen) -> Finding {
     let filter = match it.seccomp {
         Some(0) => "system calls are not filtered",
         Some(_) => "system calls run through a filter (seccomp)",
-        None => "whether system calls are filtered isn't told",
+        None => "whether system calls are filtered is unknown",
     };
     match (&it.kind, filtered) {
         (None, false) if it.seccomp.is_none() => CONTAINER.unknown(
@@ -126,5 +126,5 @@ impl Interval {
 
 /// Why something isn't known.
 pub(super) fn hidden_by(host: &Host) -> &'static str {
-    if is_guest(host) { "a guest isn't told" } else { "the kernel doesn't show it" }
+    if is_guest(host) { "a guest can't see it" } else { "the kernel doesn't show it" }
 }

@@ -79,7 +79,7 @@ pub(super) fn quota_of(stopped: Finding, seen: &Seen) -> Finding {
 pub(super) fn cpuset(seen: &Seen) -> Finding {
     let host = seen.host;
     let (Some(online), Some(affinity)) = (&host.cpus_online, &host.limits.affinity) else {
-        let found = "the online CPUs, or those that may be used, aren't told";
+        let found = "the online CPUs, or those that may be used, are unknown";
         return CPUSET.unknown(found, "name the CPUs to be used: -p CPU,CPU");
     };
     let group = host.cgroup.cpus_effective.as_ref();

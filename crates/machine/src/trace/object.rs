@@ -87,7 +87,7 @@ impl Object {
                 "maps" => Ok(RelocationTarget::Map(symbol.offset as usize / MAP_BYTES)),
                 ".rodata" => Ok(RelocationTarget::Setting(symbol.offset)),
                 ".bss" => Ok(RelocationTarget::Variable(symbol.offset)),
-                other => Err(format!("`{}` lies in {other}", symbol.name)),
+                other => Err(format!("`{}` is in {other}", symbol.name)),
             }
         };
         let program = |(nth, section): (usize, &Section)| {
@@ -220,7 +220,7 @@ impl Symbol {
 }
 
 fn text(names: &[u8], at: u32) -> Result<String, String> {
-    let names = names.get(at as usize..).ok_or("a name lies behind its table")?;
+    let names = names.get(at as usize..).ok_or("a name's offset is beyond the string table")?;
     let bytes = names.split(|byte| *byte == 0).next().unwrap_or_default();
     Ok(String::from_utf8_lossy(bytes).into_owned())
 }

@@ -83,7 +83,7 @@ fn probe() -> Vec<u8> {
 }
 
 fn hear(tracepoint: &CStr) -> String {
-    format!("hear the raw tracepoint {}", tracepoint.to_string_lossy())
+    format!("attach to the raw tracepoint {}", tracepoint.to_string_lossy())
 }
 
 /// The programs of a launch, loaded.

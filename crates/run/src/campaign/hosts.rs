@@ -223,7 +223,7 @@ impl Driver for HostDriver<'_> {
 
     fn warning(&mut self) -> Option<String> {
         let why = self.bounds.lost_now()?;
-        Some(format!("no bounds beside results from here on: {why}"))
+        Some(format!("results from here on have no bounds: {why}"))
     }
 
     fn ends_within(&mut self, time: Duration) {

@@ -119,7 +119,7 @@ impl Campaign<'_> {
     /// Keeps and tells why nodes take no part any more.
     pub(super) fn tell_lost(&mut self) -> Result<(), StoreError> {
         for (nth, name, why) in self.driver.newly_lost() {
-            self.with.progress.warning(&format!("{name} takes no part any more: {why}"));
+            self.with.progress.warning(&format!("{name} left the run: {why}"));
             self.with.store.set_node_reason(self.run, nth, &why)?;
         }
         Ok(())

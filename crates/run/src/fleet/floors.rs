@@ -79,10 +79,10 @@ fn told(
     };
     let mut text = String::new();
     let read = output.rewind().and_then(|()| output.read_to_string(&mut text));
-    read.map_err(|error| format!("read what it told: {error}"))?;
+    read.map_err(|error| format!("read its report: {error}"))?;
     match serde_json::from_slice::<Said>(text.as_bytes()) {
         Ok(said) => Ok(said.floors),
         Err(error) if error.is_data() => Err(format!("its floors: {error}")),
-        Err(_) => Err(format!("`ipcmark floor` told nothing there, and ended with {status}")),
+        Err(_) => Err(format!("`ipcmark floor` reported nothing there, and ended with {status}")),
     }
 }

@@ -47,7 +47,7 @@ pub fn plan(asked: &FleetRequest) -> Result<Vec<GroupPlan>, String> {
                 let place = case.place;
                 if let Some(objection) = placement::objection(place, &case.variant) {
                     return Err(format!("{text}: {objection}").replace(
-                        "--spin-on-one-cpu insists",
+                        "--spin-on-one-cpu measures it anyway",
                         "--placement free lets it have two",
                     ));
                 }

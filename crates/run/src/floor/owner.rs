@@ -68,7 +68,7 @@ fn measure_within(
         Some(floors) if reason.is_empty() => floors,
         Some(floors) => cut_short(floors, &reason),
         None if reason.is_empty() => {
-            Floors::unavailable(order.extent, "the floor process told nothing")
+            Floors::unavailable(order.extent, "the floor process reported nothing")
         }
         None => Floors::unavailable(order.extent, &reason),
     }

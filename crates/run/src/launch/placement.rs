@@ -74,7 +74,7 @@ pub fn resolve_apart(
 /// Why `variant` isn't measured at `place` unless that is asked for explicitly.
 pub fn objection(place: ResolvedPlacement, variant: &Variant) -> Option<String> {
     (place.shares_one_cpu() && variant.waits() == Waits::Spinning).then(|| {
-        "spinning on one CPU costs a time slice per message; --spin-on-one-cpu insists".into()
+        "spinning on one CPU costs a time slice per message; --spin-on-one-cpu measures it anyway".into()
     })
 }
 

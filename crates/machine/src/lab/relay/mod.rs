@@ -165,7 +165,7 @@ impl Drop for Started {
 pub fn serve() -> Result<(), LabError> {
     let mut input = BufReader::new(io::stdin());
     let mut line = String::new();
-    input.read_line(&mut line).map_err(LabError::of("read what the relay is told"))?;
+    input.read_line(&mut line).map_err(LabError::of("read the relay's orders"))?;
     let told: RelaySpec = serde_json::from_slice(line.as_bytes())
         .map_err(|_| LabError::Usage("lab relay is started by lab up, not by hand".into()))?;
     // Out of the terminal's process group: what is typed there is not meant for it.

@@ -48,7 +48,7 @@ pub fn serve() -> i32 {
         _ => None,
     };
     let Some(asked) = asked else {
-        eprintln!("peer: what came is no hello; it is started by `ipcmark run --peer`");
+        eprintln!("peer: the first message is no hello; it is started by `ipcmark run --peer`");
         return 2;
     };
     let own = serde_json::json!({ "build": BUILD });
