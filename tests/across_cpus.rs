@@ -220,7 +220,7 @@ fn the_answer_names_in_few_lines_what_the_run_warned_of() {
         &[
             "warning another run (process 7) measured here meanwhile: both disturb each other",
             "warning the machine was busy before the run began",
-            "(and 1 more warning)",
+            "(and 2 more warnings)",
             "next ",
         ],
     );

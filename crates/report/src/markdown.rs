@@ -17,8 +17,8 @@ pub fn illustrated(document: &Document, place: impl Fn(usize, &Figure) -> String
         number += 1;
         let seen = [figure.title.as_str(), &figure.finding].join(" ");
         let picture = format!("![{}]({})", plain(seen.trim()), place(number, figure));
-        let told = [plain(&figure.caption), plain(&figure.finding)].join(" ");
-        format!("{picture}\n\n**{}.** {}", plain(&figure.title), told.trim())
+        let words = [plain(&figure.caption), plain(&figure.finding)].join(" ");
+        format!("{picture}\n\n**{}.** {}", plain(&figure.title), words.trim())
     })
 }
 
@@ -63,12 +63,12 @@ fn blocks(all: &[Block], parts: &mut Vec<String>, draw: &mut dyn FnMut(&Figure) 
     for part in all.chunk_by(|a, b| is_verdict(a) && is_verdict(b)) {
         match &part[0] {
             Block::Verdict(_) => parts.push(verdicts(part)),
-            Block::Paragraph(told) => parts.push(begun(inline(told))),
+            Block::Paragraph(text) => parts.push(begun(inline(text))),
             Block::Table(it) => table(it, parts),
             Block::Listing(it) => table(&it.table(), parts),
             Block::Figure(it) => parts.push(draw(it)),
             Block::Facts(it) => parts.push(facts(it)),
-            Block::Warning(told) => parts.push(format!("> [!WARNING]\n> {}", inline(told))),
+            Block::Warning(text) => parts.push(format!("> [!WARNING]\n> {}", inline(text))),
             Block::List(points) => {
                 let points = points.iter().map(|it| format!("- {}", begun(inline(it))));
                 parts.push(points.collect::<Vec<_>>().join("\n"));
@@ -208,8 +208,8 @@ mod tests {
     #[test]
     fn a_paragraph_begins_no_list_and_pictures_have_addresses() {
         let begins = ["1. a", "- a", "+ a", "=== a", "1970 a"];
-        let told = begins.map(|it| begun(plain(it)));
-        assert_eq!(told, ["1\\. a", "\\- a", "\\+ a", "\\=== a", "1970 a"]);
+        let written = begins.map(|it| begun(plain(it)));
+        assert_eq!(written, ["1\\. a", "\\- a", "\\+ a", "\\=== a", "1970 a"]);
         assert_eq!(escaped("a b(c).figures/1.svg"), "a%20b%28c%29.figures/1.svg");
         assert_eq!(as_address("<svg/>"), "data:image/svg+xml,%3Csvg/%3E");
     }

@@ -14,20 +14,20 @@ pub(super) fn absent(judged: &Judged) -> Table {
     table
 }
 
-/// What wasn't measured and why; each reason told once, with all that it keeps out.
+/// What wasn't measured and why; each reason once, with all that it keeps out.
 pub fn absences(judged: &Judged) -> Vec<(String, String)> {
-    let mut told: Vec<(Vec<String>, String)> = Vec::new();
+    let mut reasons: Vec<(Vec<String>, String)> = Vec::new();
     let absent =
         |it: &&CaseResult| matches!(it.status, Status::NotApplicable | Status::Unavailable);
     for case in judged.results.iter().filter(absent) {
         let why = case.reason.clone().unwrap_or_default();
         let placeless = case.cpus.is_none() && !case.placement.contains("free");
         let what = if placeless { case.placement.clone() } else { case.variant.clone() };
-        match told.iter_mut().find(|it| it.1 == why) {
+        match reasons.iter_mut().find(|it| it.1 == why) {
             Some((whats, _)) if whats.contains(&what) => {}
             Some((whats, _)) => whats.push(what),
-            None => told.push((vec![what], why)),
+            None => reasons.push((vec![what], why)),
         }
     }
-    told.into_iter().map(|(whats, why)| (words::list(&whats), why)).collect()
+    reasons.into_iter().map(|(whats, why)| (words::list(&whats), why)).collect()
 }

@@ -120,7 +120,7 @@ fn noise(judged: &Judged) -> Section {
         .filter_map(|case| case.steady)
         .map(|steady| steady.of - steady.launches)
         .sum();
-    let told: u64 = judged.results.iter().filter_map(|it| it.steady).map(|it| it.of).sum();
+    let of_all: u64 = judged.results.iter().filter_map(|it| it.steady).map(|it| it.of).sum();
     let share = 100.0 * lost as f64 / (spun as f64).max(1.0);
     let share_there = super::peer::noise_facts(judged);
     section.with(Block::Facts(
@@ -131,7 +131,7 @@ fn noise(judged: &Judged) -> Section {
                 format!("{share:.2} %, longest gap {}", units::duration(longest as f64)),
             ),
             ("launches during which others forked".into(), format!("{forked} of {launches}")),
-            ("launches without a steady tail".into(), format!("{unsteady} of {told}")),
+            ("launches without a steady tail".into(), format!("{unsteady} of {of_all}")),
         ]
         .into_iter()
         .chain(share_there)

@@ -8,7 +8,7 @@ use crate::{Block, Emphasis, Row, Section, Table, Text, units};
 use analysis::{CaseResult, GroupVerdict, Judged, Standing, Status};
 use store::Closed;
 
-/// Lines of the table's rows, headings of its questions counted: with what stands around them, 40 lines.
+/// Lines of the table's rows, headings of its questions counted: with what surrounds them, 40 lines.
 const ROWS: usize = 22;
 /// Warnings of the run that are shown, the first lines of each.
 const WARNED: usize = 2;
@@ -16,7 +16,7 @@ const WARNED: usize = 2;
 const FACT_LETTERS: usize = 69;
 /// Reasons for which mechanisms were not measured at all.
 const ABSENT: usize = 2;
-/// The order of placements; what is not among them, such as a pair of CPUs, stands first.
+/// The order of placements; what is not among them, such as a pair of CPUs, comes first.
 const PLACES: [&str; 6] =
     ["same-cpu", "smt-sibling", "same-llc", "cross-llc", "cross-node", "free"];
 
@@ -292,11 +292,11 @@ fn absent(judged: &Judged) -> Vec<Block> {
 }
 
 fn failures(judged: &Judged) -> Vec<Block> {
-    let mut told = super::verdicts::failures(judged);
-    let more = told.len().saturating_sub(2);
-    told.truncate(2);
+    let mut blocks = super::verdicts::failures(judged);
+    let more = blocks.len().saturating_sub(2);
+    blocks.truncate(2);
     if more > 0 {
-        told.push(Block::warning(format!(
+        blocks.push(Block::warning(format!(
             "{} with failed launches: `ipcmark report {} -v`",
             units::counted(more as u64, "more case"),
             judged.run.id
@@ -305,9 +305,9 @@ fn failures(judged: &Judged) -> Vec<Block> {
     let unranked = judged.groups.iter().flat_map(|group| open_loop::unranked(judged, group));
     let names: Vec<String> = unranked.map(words::case).collect();
     if !names.is_empty() {
-        told.push(Block::warning(format!("Not ranked, overloaded: {}", words::few(&names))));
+        blocks.push(Block::warning(format!("Not ranked, overloaded: {}", words::few(&names))));
     }
-    told
+    blocks
 }
 
 /// What the run warned of, each in its first clause; the rounds that were disturbed are counted beside the machine.
@@ -357,11 +357,11 @@ fn precision(judged: &Judged) -> Vec<String> {
             }
         }
     }
-    let told = kinds.into_iter().map(|(by_ratio, asked, within, all)| {
+    let parts = kinds.into_iter().map(|(by_ratio, asked, within, all)| {
         let what = if by_ratio { "ratios to the reference" } else { "medians" };
         format!("{within} of {all} {what} within ±{} %", 100.0 * asked)
     });
-    told.collect()
+    parts.collect()
 }
 
 /// `a virtual machine; 3 of 84 rounds disturbed by others`.
@@ -381,7 +381,7 @@ fn machine(judged: &Judged) -> String {
     format!("{what}{marked} of {} disturbed by others", units::counted(rounds, "round"),)
 }
 
-/// What would narrow what stayed wide, and where all of it stands.
+/// What would narrow what stayed wide, and the command that shows every result.
 fn next(judged: &Judged) -> String {
     let all = format!("`ipcmark report {} -v`: every result", judged.run.id);
     if judged.groups.iter().filter(|it| it.is_disturbed()).count() * 2 > judged.groups.len() {

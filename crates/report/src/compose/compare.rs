@@ -20,13 +20,13 @@ pub fn comparison(found: &RunComparison, detail: Detail) -> Document {
     let mut document = Document::new(format!("{} against {}", name(found, 'B'), name(found, 'A')));
     document.subtitle =
         "A is the baseline: time per operation of B over that of A. Launches of two runs are not paired.".into();
-    document.meta = ['A', 'B'].map(|side| (side.to_string(), told(found, side))).to_vec();
+    document.meta = ['A', 'B'].map(|side| (side.to_string(), described(found, side))).to_vec();
     let mut answer = Section::new("answer", "Answer").with(verdict(found));
     answer.blocks.extend(gate::blocks(found));
     answer.blocks.extend(differences(found));
     document.sections.push(answer);
     if !(found.differences.is_empty() || found.forced) {
-        return document; // of no case there is anything to tell
+        return document; // no case can be compared
     }
     let mut cases = Section::new("cases", "Cases");
     cases.blocks.extend(tables::blocks(found));
@@ -54,7 +54,7 @@ fn name(found: &RunComparison, side: char) -> String {
     }
 }
 
-fn told(found: &RunComparison, side: char) -> String {
+fn described(found: &RunComparison, side: char) -> String {
     let run = if side == 'A' { &found.a } else { &found.b };
     let cut = if run.status == "complete" { "" } else { ", not finished" };
     let (name, number) = (name(found, side), format!("run {}", run.run));

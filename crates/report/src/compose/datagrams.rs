@@ -134,7 +134,7 @@ pub fn section(judged: &Judged) -> Option<Section> {
         let it = seen.fragments.unwrap_or_default();
         let here = seen.here.as_ref().map(kernel);
         let there = seen.peer.as_ref().map(|it| format!("at the peer: {}", kernel(it)));
-        let told: Vec<String> = here.into_iter().chain(there).collect();
+        let parts: Vec<String> = here.into_iter().chain(there).collect();
         table.rows.push(Row::new([
             Text::new().code(&case.variant),
             format!("{}{size}, {}", case.workload.name(), words::place(&case.placement)).into(),
@@ -145,7 +145,7 @@ pub fn section(judged: &Judged) -> Option<Section> {
             of_fragments(it.reordered).into(),
             of_fragments(it.duplicated).into(),
             seen.queue_overflows.map_or("–".into(), units::count).into(),
-            told.join("; ").into(),
+            parts.join("; ").into(),
         ]));
     }
     (!table.rows.is_empty()).then(|| Section::new("datagrams", "Datagrams").with(table))

@@ -143,7 +143,7 @@ pub fn compose(judged: &Judged, detail: Detail) -> Document {
     } else {
         document.sections.extend(background::remarks(judged));
     }
-    // Behind a paper stands what any other run would show.
+    // A paper is followed by what any other run would show.
     for section in document.sections.iter_mut().skip(own).filter(|_| own > 0) {
         section.appendix = true;
         section.id = format!("more-{}", section.id);
@@ -164,16 +164,16 @@ fn headline(run: &StoredRun) -> &'static str {
 
 /// What must be known before anything is believed.
 fn cautions(judged: &Judged) -> Vec<Block> {
-    let mut told: Vec<Block> = peer::hosts(judged).collect();
+    let mut blocks: Vec<Block> = peer::hosts(judged).collect();
     if judged.results.iter().all(|case| case.launches == 0) {
         let nothing = "Nothing was measured in this run; the reasons follow.";
-        told.push(Block::warning(nothing));
+        blocks.push(Block::warning(nothing));
     }
     if judged.run.status != RunStatus::Complete {
         let cut = "This run was interrupted: what was measured until then is shown.";
-        told.push(Block::warning(cut));
+        blocks.push(Block::warning(cut));
     }
-    told
+    blocks
 }
 
 /// A run that is written up for paper: the paper of its study, else all of the report.

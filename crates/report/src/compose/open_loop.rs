@@ -42,7 +42,7 @@ pub fn tables(judged: &Judged) -> Vec<Block> {
 /// A sentence for each case that was not offered, or could not serve, what was due.
 pub fn remarks(judged: &Judged) -> Vec<Block> {
     let fell_short = cases(judged).filter(|(_, rate)| !rate.is_kept());
-    let told = fell_short.map(|(case, rate)| {
+    let warnings = fell_short.map(|(case, rate)| {
         let why = if rate.void {
             "the sender itself was late, so that this is no result of the mechanism; measure on a quieter \
                  machine, or with a lower --rate"
@@ -52,7 +52,7 @@ pub fn remarks(judged: &Judged) -> Vec<Block> {
         };
         Block::warning(format!("{}: {}: {why}", words::case(case), shortfall(rate)))
     });
-    told.collect()
+    warnings.collect()
 }
 
 /// `overloaded at 50.0 k/s, served 13.1 k/s`; void where the sender was too late to tell.

@@ -56,7 +56,7 @@ fn laboratories(judged: &Judged) -> Option<Block> {
     if labs.is_empty() {
         return None;
     }
-    let told = labs.iter().map(|lab| {
+    let parts = labs.iter().map(|lab| {
         let mtu = if lab.mtu_bytes == 1500 {
             String::new()
         } else {
@@ -67,7 +67,7 @@ fn laboratories(judged: &Judged) -> Option<Block> {
     });
     let text = Text::new()
         .strong("Laboratories that the run made: ")
-        .plain(told.collect::<Vec<_>>().join("; "))
+        .plain(parts.collect::<Vec<_>>().join("; "))
         .plain(
             ". Two network stacks, one machine: they prove the tool and the protocols, and give no \
              verdict on physical distance.",

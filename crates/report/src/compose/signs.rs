@@ -1,4 +1,4 @@
-//! Signs in the cells of tables, and what they mean where one stands.
+//! Signs in the cells of tables, and what they mean where one is used.
 
 use super::{ratios, words};
 use crate::{Emphasis, Table, Text};
@@ -10,29 +10,29 @@ const BEST_IN_WORDS: &str = "* among the best of its group: not separated from t
 
 const MAY_BE_BEST: &str = "✓ may be the best under its heading: not separated from the best there.";
 
-/// What the sign of the best means, where it stands in `table`.
+/// What the sign of the best means, where it is used in `table`.
 pub fn best_in_words(table: &Table) -> Option<Text> {
     let mut cells = table.rows.iter().flat_map(|row| &row.cells);
     cells.any(|it| it.to_plain().starts_with(BEST)).then(|| BEST_IN_WORDS.into())
 }
 
-/// What the signs mean that stand in `tables`; None where none does.
+/// What the signs mean that are used in `tables`; None where none does.
 pub fn in_words(tables: &[Table]) -> Option<Text> {
     let rows = || tables.iter().flat_map(|it| &it.rows);
     let cells: Vec<String> = rows().flat_map(|row| &row.cells).map(Text::to_plain).collect();
-    let stands = |is: &dyn Fn(&str) -> bool| cells.iter().any(|it| is(it));
+    let any_cell = |is: &dyn Fn(&str) -> bool| cells.iter().any(|it| is(it));
     let meant = [
         (rows().any(|it| it.emphasis == Emphasis::Best), MAY_BE_BEST),
-        (stands(&|it| it.contains(" ±")), "±: 95 %, each by itself."),
-        (stands(&|it| it.contains(words::FACTOR)), "×/÷: known within this factor only."),
-        (stands(&|it| it.ends_with(" +")), "+ carries a wake-up, no bytes."),
+        (any_cell(&|it| it.contains(" ±")), "±: 95 %, each by itself."),
+        (any_cell(&|it| it.contains(words::FACTOR)), "×/÷: known within this factor only."),
+        (any_cell(&|it| it.ends_with(" +")), "+ carries a wake-up, no bytes."),
         (
-            stands(&|it| it.ends_with(words::CHANGES)),
+            any_cell(&|it| it.ends_with(words::CHANGES)),
             "~ its launches change over the rounds, or fall into two modes: see the verdicts.",
         ),
     ];
-    let told: Vec<&str> = meant.into_iter().filter(|it| it.0).map(|it| it.1).collect();
-    (!told.is_empty()).then(|| Text::from(told.join(" ")))
+    let meanings: Vec<&str> = meant.into_iter().filter(|it| it.0).map(|it| it.1).collect();
+    (!meanings.is_empty()).then(|| Text::from(meanings.join(" ")))
 }
 
 /// A value, marked where it is among the best of its group.
@@ -46,6 +46,6 @@ pub fn cell(judged: &Judged, case: &CaseResult, value: String) -> Text {
 
 /// Whether it is among the best of a group that has more than one.
 pub fn is_best(judged: &Judged, case: &CaseResult) -> bool {
-    let told = |group: &GroupVerdict| group.standings.len() > 1 && !group.is_disturbed();
-    ratios::standing(judged, case).is_some_and(|(group, it)| it.among_best && told(group))
+    let is_contest = |group: &GroupVerdict| group.standings.len() > 1 && !group.is_disturbed();
+    ratios::standing(judged, case).is_some_and(|(group, it)| it.among_best && is_contest(group))
 }

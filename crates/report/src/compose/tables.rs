@@ -11,7 +11,7 @@ use model::total::Total;
 use model::workload::Workload;
 
 /// One table per workload and placement. A heading in it names a question (a size, wake-ups, the controls), and
-/// below stand its cases as they are ranked.
+/// its cases follow as they are ranked.
 pub fn summaries(judged: &Judged) -> Vec<Block> {
     let mut tables: Vec<Table> = Vec::new();
     for workload in Workload::ALL {
@@ -221,20 +221,20 @@ fn asides_in_words(cases: &[&CaseResult]) -> Option<Text> {
         words += "CPU, where there is room: time of both workers per round trip, or per message. ";
     }
     let bounds = || {
-        let held = cases.iter().filter(|it| bound_ratio(it).is_some());
-        held.filter_map(|it| Some((words::unit(it), it.bound.as_ref()?)))
+        let bounded = cases.iter().filter(|it| bound_ratio(it).is_some());
+        bounded.filter_map(|it| Some((words::unit(it), it.bound.as_ref()?)))
     };
     for (column, floors) in [(FLOOR, true), (YARDSTICK, false)] {
-        let told: BTreeSet<String> = bounds()
+        let names: BTreeSet<String> = bounds()
             .filter(|(_, it)| is_floor(it) == floors)
             .map(|(unit, it)| named_bound(unit, it))
             .collect();
-        if !told.is_empty() {
+        if !names.is_empty() {
             let may = if floors { "" } else { ", which a result may beat" };
-            let told: Vec<String> = told.into_iter().collect();
+            let names: Vec<String> = names.into_iter().collect();
             words += &format!(
                 "{column}: the time over that of {}, measured in the same rounds{may}. ",
-                words::list(&told)
+                words::list(&names)
             );
         }
     }

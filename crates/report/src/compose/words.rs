@@ -62,7 +62,7 @@ pub fn route(route: &str) -> String {
         None if route == "peer" => "to the peer".into(),
         None => "lab: a cable".into(),
         Some((lab, options)) => {
-            let told = options.split(',').map(|option| match option.split_once('=') {
+            let parts = options.split(',').map(|option| match option.split_once('=') {
                 Some((what @ ("routers" | "switches"), "1")) => {
                     format!("1 {}", what.trim_end_matches("es").trim_end_matches('s'))
                 }
@@ -70,7 +70,7 @@ pub fn route(route: &str) -> String {
                 Some((what, value)) => format!("{what} {value}"),
                 None => option.to_string(),
             });
-            format!("{lab}: {}", told.collect::<Vec<_>>().join(", "))
+            format!("{lab}: {}", parts.collect::<Vec<_>>().join(", "))
         }
     }
 }
@@ -100,7 +100,7 @@ pub fn value(case: &CaseResult) -> String {
     }
 }
 
-/// What stands in the place of a value where a schedule was not kept.
+/// What replaces a value where a schedule was not kept.
 pub fn not_kept(case: &CaseResult) -> Option<String> {
     case.rate.filter(|it| !it.is_kept()).map(super::open_loop::shortfall)
 }
@@ -314,7 +314,7 @@ pub fn best_by_size(judged: &Judged, workload: Workload, at: (&str, &str)) -> St
 fn best(named: &[String]) -> String {
     match named {
         [] => String::new(),
-        // ≈ is explained where it first stands.
+        // ≈ is explained at its first use.
         _ if named.iter().any(|it| it.contains('≈')) => {
             format!("Best (≈: not separated): {}.", named.join("; "))
         }
@@ -373,7 +373,7 @@ pub fn places<'a>(cases: &[&'a CaseResult]) -> Vec<(&'a str, &'a str)> {
     distinct(cases.iter().map(|it| (it.workers.as_str(), it.site.as_str())))
 }
 
-/// What at least three names begin with, up to the value of their first option: it stands there once.
+/// What at least three names begin with, up to the value of their first option.
 pub(super) fn shared_prefix(names: &[String]) -> Option<&str> {
     let prefix = |name: &'_ String| name.find('=').map(|at| at + 1);
     let prefixes = names.iter().filter_map(|name| Some(&name[..prefix(name)?]));
@@ -381,7 +381,7 @@ pub(super) fn shared_prefix(names: &[String]) -> Option<&str> {
     prefixes.into_iter().find(alike)
 }
 
-/// A name without what it shares with others, which an ellipsis stands for.
+/// A name without what it shares with others, which an ellipsis replaces.
 pub(super) fn without_shared(name: &str, shared: Option<&str>) -> String {
     match shared.and_then(|it| name.strip_prefix(it)) {
         Some(rest) => format!("…{rest}"),

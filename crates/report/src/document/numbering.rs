@@ -34,30 +34,30 @@ impl Document {
         if !self.numbered {
             return Cow::Borrowed(self);
         }
-        let mut told = self.clone();
+        let mut labelled = self.clone();
         let (mut figures, mut tables) = (0, 0);
-        for (at, section) in told.sections.iter_mut().filter(|it| !it.appendix).enumerate() {
+        for (at, section) in labelled.sections.iter_mut().filter(|it| !it.appendix).enumerate() {
             section.title = format!("{} {}", at + 1, section.title);
             label(&mut section.blocks, &mut figures, &mut tables);
         }
-        if !told.summary.is_empty() {
+        if !labelled.summary.is_empty() {
             let mut section = Section::new("abstract", "Abstract");
-            section.blocks = told.summary.drain(..).map(Block::Paragraph).collect();
-            told.sections.insert(0, section);
+            section.blocks = labelled.summary.drain(..).map(Block::Paragraph).collect();
+            labelled.sections.insert(0, section);
         }
-        if !told.references.is_empty() {
+        if !labelled.references.is_empty() {
             let mut section = Section::new("references", "References");
-            let works = told.references.drain(..).enumerate();
+            let works = labelled.references.drain(..).enumerate();
             section.blocks = works
                 .map(|(at, mut work)| {
                     work.runs.insert(0, Run::Plain(format!("[{}] ", at + 1)));
                     Block::Paragraph(work)
                 })
                 .collect();
-            let body = told.sections.iter().position(|it| it.appendix);
-            told.sections.insert(body.unwrap_or(told.sections.len()), section);
+            let body = labelled.sections.iter().position(|it| it.appendix);
+            labelled.sections.insert(body.unwrap_or(labelled.sections.len()), section);
         }
-        Cow::Owned(told)
+        Cow::Owned(labelled)
     }
 }
 
@@ -129,13 +129,13 @@ mod tests {
 
     fn paper() -> Document {
         let table = |id: &str| Table { id: id.into(), caption: id.into(), ..Table::default() };
-        let told = Text::from("See ").refer(Target::Table("b".into())).refer(Target::Work(1));
+        let text = Text::from("See ").refer(Target::Table("b".into())).refer(Target::Work(1));
         let mut document = Document::new("T");
         document.summary.push("In short.".into());
         document.references.push("A work.".into());
         document.sections = vec![
             Section::new("one", "One")
-                .with(Block::Paragraph(told))
+                .with(Block::Paragraph(text))
                 .with(table("a"))
                 .with(table(""))
                 .with(table("b")),
@@ -148,18 +148,18 @@ mod tests {
     #[test]
     fn references_read_as_the_number_of_what_they_refer_to() {
         let document = paper();
-        let Block::Paragraph(told) = &document.sections[0].blocks[0] else { panic!("a paragraph") };
-        assert_eq!(told.to_plain(), "See Table 2[1]");
+        let Block::Paragraph(text) = &document.sections[0].blocks[0] else { panic!("a paragraph") };
+        assert_eq!(text.to_plain(), "See Table 2[1]");
     }
 
     #[test]
     fn a_renderer_without_numbers_gets_them_as_words() {
-        let told = paper();
-        let told = told.labelled();
-        let titles: Vec<&str> = told.sections.iter().map(|it| it.title.as_str()).collect();
+        let labelled = paper();
+        let labelled = labelled.labelled();
+        let titles: Vec<&str> = labelled.sections.iter().map(|it| it.title.as_str()).collect();
         assert_eq!(titles, ["Abstract", "1 One", "References", "More"]);
         let captions: Vec<&str> =
-            told.sections.iter().flat_map(|it| &it.blocks).filter_map(caption).collect();
+            labelled.sections.iter().flat_map(|it| &it.blocks).filter_map(caption).collect();
         assert_eq!(captions, ["Table 1. a", "", "Table 2. b", "c"]);
     }
 

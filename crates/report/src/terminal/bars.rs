@@ -1,7 +1,7 @@
 //! Stacked bars for a terminal: a row per category, its parts as cells of one sign each, one shared scale.
 //!
 //! Each part has a sign of its own, and colour only repeats it. `◆` is a value that the parts should add up to;
-//! its number stands at the end of the row.
+//! its number is at the end of the row.
 
 use super::wrap::{Ink, Line, shorten, width, wrap_text};
 use crate::document::Text;

@@ -2,7 +2,7 @@
 //!
 //! `├─●─┤` is the interval with its value; an interval narrower than a cell is the sign
 //! alone; of a box `━` is between the quartiles, and the caps are the smallest and the largest
-//! value. The number stands at the end of the row, so that nothing has to be read off the
+//! value. The number is at the end of the row, so that nothing has to be read off the
 //! axis. Signs differ between series, and colour only repeats them.
 
 use super::wrap::{Ink, Line, shorten, width, wrap_text};

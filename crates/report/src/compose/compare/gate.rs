@@ -29,15 +29,15 @@ pub(super) fn blocks(found: &RunComparison) -> Vec<Block> {
         },
     };
     let mut blocks = vec![Block::from(verdict)];
-    let told = found.gate_groups.iter().filter_map(|group| unsettled(found, group));
-    let mut told: Vec<Text> = told.collect();
+    let lines = found.gate_groups.iter().filter_map(|group| unsettled(found, group));
+    let mut lines: Vec<Text> = lines.collect();
     if outcome == Gate::Beyond {
         let open = names(found, Gate::Open, case_name);
         let open = Some(open).filter(|it| !it.is_empty());
-        told.extend(open.map(|it| Text::new().plain("Undecided: ").code(few(&it)).plain(".")));
+        lines.extend(open.map(|it| Text::new().plain("Undecided: ").code(few(&it)).plain(".")));
     }
-    if !told.is_empty() {
-        blocks.push(Block::List(told));
+    if !lines.is_empty() {
+        blocks.push(Block::List(lines));
     }
     blocks
 }

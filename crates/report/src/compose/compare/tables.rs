@@ -113,10 +113,13 @@ fn notes(cases: &[&CaseChange]) -> Vec<Text> {
     let smallest = cases.iter().filter(|it| detectable(it).is_some());
     let most = smallest.filter_map(|it| it.smallest_effect).reduce(f64::max);
     if let Some(most) = most {
+        let missed = match most {
+            ..1.0 => percent(most),
+            _ => format!("a factor of {:.0}", (1.0 + most).ceil()),
+        };
         notes.push(
             format!(
-                "inconclusive: with so many launches differences below {} could be missed.",
-                percent(most)
+                "inconclusive: with so many launches differences below {missed} could be missed."
             )
             .into(),
         );

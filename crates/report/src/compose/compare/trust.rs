@@ -30,7 +30,7 @@ fn noise(found: &RunComparison) -> Option<Text> {
         let here = found.noise.iter().filter(|it| it.side == side);
         here.max_by(|a, b| (a.high / a.low).total_cmp(&(b.high / b.low)))
     };
-    let told: Vec<String> = [("a", "A"), ("b", "B")]
+    let parts: Vec<String> = [("a", "A"), ("b", "B")]
         .into_iter()
         .filter_map(|(side, name)| {
             let it = widest(side)?;
@@ -40,18 +40,18 @@ fn noise(found: &RunComparison) -> Option<Text> {
             Some(format!("{change} in {name} ({}{size}, {place})", it.variant))
         })
         .collect();
-    if told.is_empty() {
+    if parts.is_empty() {
         return Some("Neither run has an A/A pair, which would show the noise inside it.".into());
     }
     Some(Text::from(format!(
         "Noise inside a run, by one case measured under two names (the widest): {}.",
-        told.join("; ")
+        parts.join("; ")
     )))
 }
 
 /// The controls: if the harness itself has changed, so may have everything.
 fn harness(found: &RunComparison) -> Option<Text> {
-    let told: Vec<String> = found
+    let parts: Vec<String> = found
         .cases
         .iter()
         .filter(|case| case.control)
@@ -61,5 +61,5 @@ fn harness(found: &RunComparison) -> Option<Text> {
         })
         .collect();
     let head = "The harness itself, which no mechanism is part of: ";
-    (!told.is_empty()).then(|| Text::from(format!("{head}{}.", told.join("; "))))
+    (!parts.is_empty()).then(|| Text::from(format!("{head}{}.", parts.join("; "))))
 }

@@ -197,7 +197,7 @@ fn name(case: &Explained) -> String {
     }
 }
 
-/// The cases of one place and size; the size stands in the id where there are several.
+/// The cases of one place and size; the id has the size where there are several.
 fn figure(
     found: &Explanation,
     place: &(String, String),
@@ -222,7 +222,7 @@ fn figure(
     for cost in Cost::ALL {
         let any = cases.iter().any(|case| ns(&case.parts, cost).abs() >= 0.5);
         let points = cases.iter().enumerate().map(|(nth, case)| {
-            // A part that its interval can't tell from nothing may come out below it.
+            // A part whose interval holds zero may come out negative.
             let point = Point::new(nth as f64, ns(&case.parts, cost).max(0.0));
             match case.parts.iter().find(|it| it.cost == cost) {
                 Some(part) => point.labelled(sentences::value(&part.ns)),

@@ -135,7 +135,7 @@ fn percent(share: f64) -> String {
 
 /// The shares of a difference, the largest first: `transport 1.2 µs (60 %)`.
 pub fn shares(parts: &[CostPart], whole_ns: f64) -> String {
-    let told: Vec<String> = parts
+    let named: Vec<String> = parts
         .iter()
         .filter(|it| it.ns.median.abs() >= 0.03 * whole_ns)
         .map(|it| {
@@ -143,9 +143,9 @@ pub fn shares(parts: &[CostPart], whole_ns: f64) -> String {
             format!("{} {} ({share} %)", cost(it.cost), value(&it.ns))
         })
         .collect();
-    if told.is_empty() {
+    if named.is_empty() {
         "No single part of it can be named.".into()
     } else {
-        format!("Of that: {}.", common::list(&told))
+        format!("Of that: {}.", common::list(&named))
     }
 }

@@ -11,7 +11,7 @@ pub fn section(found: &Explanation) -> Section {
     let there = |cost: &Cost| {
         found.cases.iter().flat_map(|case| &case.parts).any(|part| part.cost == *cost)
     };
-    let told = |cost: Cost| {
+    let point = |cost: Cost| {
         let (what, command, change) = lesson(cost);
         Text::new()
             .strong(capital(sentences::cost(cost)))
@@ -19,7 +19,7 @@ pub fn section(found: &Explanation) -> Section {
             .code(command)
             .plain(format!(" {change}"))
     };
-    let parts = Cost::ALL.into_iter().filter(there).map(told);
+    let parts = Cost::ALL.into_iter().filter(there).map(point);
     section.blocks.push(Block::List(parts.chain([residual()]).collect()));
     section
 }
@@ -29,7 +29,7 @@ fn residual() -> Text {
         .strong("Residual")
         .plain(
             ": the whole, measured without instrumentation, less all parts. It holds what attaching \
-             a trace costs once, what overlaps, and what no event tells. ",
+             a trace costs once, what overlaps, and what no event shows. ",
         )
         .code("ipcmark explain … --launches 30")
         .plain(" narrows its interval; it doesn't remove it.")

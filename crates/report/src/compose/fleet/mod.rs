@@ -58,28 +58,28 @@ pub fn compose(found: &FleetJudged, comparisons: &[GroupVerdict], detail: Detail
 /// What must be known before anything is believed.
 fn cautions(found: &FleetJudged) -> Vec<Block> {
     let fleet = &found.fleet;
-    let mut told = Vec::new();
+    let mut blocks = Vec::new();
     if fleet.asked.simulated {
-        told.push(Block::warning(
+        blocks.push(Block::warning(
             "Nothing was measured: every node is a stub that answers over the wire form of agents, \
              with one slow node and one slow pair planted.",
         ));
     }
     match found.run.status {
         RunStatus::Complete => {}
-        _ => told.push(Block::warning(
+        _ => blocks.push(Block::warning(
             "This run was interrupted: what was measured until then is shown, and `ipcmark fleet \
              --resume` goes on with it.",
         )),
     }
     if found.launches == 0 {
-        told.push(Block::warning("Nothing was measured; the reasons follow."));
+        blocks.push(Block::warning("Nothing was measured; the reasons follow."));
     }
     let boots: std::collections::BTreeSet<_> =
         fleet.nodes.iter().filter_map(|it| it.far.as_ref()?.host.boot_id.as_ref()).collect();
     let met = fleet.nodes.iter().filter(|it| it.far.is_some()).count();
     if boots.len() < met {
-        told.push(Block::warning(format!(
+        blocks.push(Block::warning(format!(
             "{met} nodes run under {}: they share CPUs and memory, and there is no verdict on \
              physical distance.",
             if boots.len() == 1 { "one kernel".into() } else { format!("{} kernels", boots.len()) }
@@ -95,7 +95,7 @@ fn cautions(found: &FleetJudged) -> Vec<Block> {
         .collect();
     if !lost.is_empty() {
         let many = lost.len();
-        told.push(Block::warning(format!(
+        blocks.push(Block::warning(format!(
             "{many} of {} nodes took no part, or not to the end:",
             fleet.nodes.len()
         )));
@@ -103,10 +103,10 @@ fn cautions(found: &FleetJudged) -> Vec<Block> {
         if many > LISTED {
             shown.push(format!("{} more", many - LISTED).into());
         }
-        told.push(Block::List(shown));
+        blocks.push(Block::List(shown));
     }
-    told.extend(found.run.warnings.iter().map(|it| Block::warning(it.clone())));
-    told
+    blocks.extend(found.run.warnings.iter().map(|it| Block::warning(it.clone())));
+    blocks
 }
 
 /// `tcp: round trips of 64 B, one pair at a time`.
@@ -221,7 +221,7 @@ fn method(found: &FleetJudged) -> Section {
         units::duration(asked.settle_ns as f64)
     );
     let tests = "Each against the rest, as ratios of times: a node's level is the median over its pairs \
-         (of three nodes, by least squares), held against the median node; a pair is held against what \
+         (of three nodes, by least squares), compared with the median node; a pair is compared with what \
          its two nodes explain (of three nodes, against the fastest pair). With six rounds and more \
          rounds are the units (exact signed ranks); with fewer a node's pairs are (sign test), and pairs \
          are not tested. Each table is a family, corrected by Holm.";

@@ -13,10 +13,10 @@ const NAMED: usize = 4;
 
 /// What a group came to: one verdict of its nodes, one of its pairs.
 pub fn verdicts(found: &FleetJudged, group: &GroupResult) -> Vec<Block> {
-    let mut told = Vec::new();
+    let mut blocks = Vec::new();
     let measured = group.cells.iter().any(|it| it.both.is_some());
     if !measured {
-        return told;
+        return blocks;
     }
     if group.nodes < 3 {
         let head = Text::new()
@@ -27,12 +27,12 @@ pub fn verdicts(found: &FleetJudged, group: &GroupResult) -> Vec<Block> {
         ];
     }
     let node = |nth: usize| found.fleet.nodes[nth].name.clone();
-    told.push(verdict(group, "node", &group.of_nodes, &node, "the median node").into());
+    blocks.push(verdict(group, "node", &group.of_nodes, &node, "the median node").into());
     let pair = |nth: usize| cell_name(found, group, nth);
     if group.is_of_pairs() && group.of_pairs.iter().any(|it| it.p.is_some()) {
-        told.push(verdict(group, "pair", &group.of_pairs, &pair, against(group)).into());
+        blocks.push(verdict(group, "pair", &group.of_pairs, &pair, against(group)).into());
     }
-    told
+    blocks
 }
 
 fn against(group: &GroupResult) -> &'static str {
@@ -68,7 +68,7 @@ fn verdict(
     let text = match differing.as_slice() {
         [] => head().plain(format!("no {what} is shown to differ from {rest}.")),
         some => {
-            let told = some.iter().take(NAMED).map(|it| {
+            let parts = some.iter().take(NAMED).map(|it| {
                 let word = if it.verdict == DeviationVerdict::Slower { "slower" } else { "faster" };
                 let is = if what == "pair" { "are" } else { "is" };
                 format!("{} {is} {word}: {} the time of {rest}", name(it.nth), ratio_text(it))
@@ -77,7 +77,7 @@ fn verdict(
                 0 => String::new(),
                 more => format!("; {more} more {what}s differ"),
             };
-            head().plain(told.collect::<Vec<_>>().join("; ")).plain(format!("{more}."))
+            head().plain(parts.collect::<Vec<_>>().join("; ")).plain(format!("{more}."))
         }
     };
     let open = deviations.iter().filter(|it| it.verdict == DeviationVerdict::Open).count();

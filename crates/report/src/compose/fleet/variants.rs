@@ -70,7 +70,7 @@ fn row(compared: &Compared) -> Row {
     ratios.sort_by(f64::total_cmp);
     let shown = |ratio: Option<f64>| ratio.map_or("–".into(), |it| Unit::Ratio.format(it));
     let middle = (!ratios.is_empty()).then(|| stats::median(&ratios));
-    let told = |verdict: &str| {
+    let counted = |verdict: &str| {
         compared.of.iter().filter(|it| it.verdict == Some(verdict)).count().to_string()
     };
     Row::new([
@@ -81,9 +81,9 @@ fn row(compared: &Compared) -> Row {
         shown(middle),
         shown(ratios.first().copied()),
         shown(ratios.last().copied()),
-        told("faster"),
-        told("slower"),
-        told("equivalent"),
-        told("inconclusive"),
+        counted("faster"),
+        counted("slower"),
+        counted("equivalent"),
+        counted("inconclusive"),
     ])
 }

@@ -22,9 +22,9 @@ const RARE: f64 = 0.01;
 
 /// What happened in an operation, case by case; None where no case was counted so.
 pub fn table(group: &CaseGroup, detail: Detail) -> Option<Table> {
-    let told = |case: &&ObservedCase| COLUMNS.iter().any(|it| case.event(it.1).is_some());
+    let has_any = |case: &&ObservedCase| COLUMNS.iter().any(|it| case.event(it.1).is_some());
     let calls = group.cases.iter().any(|it| calls(it).is_some());
-    if !calls && !group.cases.iter().any(|it| told(&it)) {
+    if !calls && !group.cases.iter().any(|it| has_any(&it)) {
         return None;
     }
     let present: Vec<_> = COLUMNS
@@ -87,14 +87,14 @@ fn calls(case: &ObservedCase) -> Option<String> {
     named.sort_by(|a, b| b.1.total_cmp(&a.1));
     named.truncate(NAMED);
     let others = all - named.iter().map(|it| it.1).sum::<f64>();
-    let mut told: Vec<String> = named
+    let mut names: Vec<String> = named
         .iter()
         .map(|(name, count)| format!("{} {name}", number(count * case.times())))
         .collect();
     if others >= RARE * all && others > 0.0 {
-        told.push(format!("{} other", number(others * case.times())));
+        names.push(format!("{} other", number(others * case.times())));
     }
-    Some(if told.is_empty() { "none".into() } else { told.join(", ") })
+    Some(if names.is_empty() { "none".into() } else { names.join(", ") })
 }
 
 pub fn every(groups: &[CaseGroup]) -> Option<Block> {

@@ -54,10 +54,10 @@ fn row(group: &CaseGroup, name: &str) -> Row {
     };
     let cells: Vec<Option<String>> = group.cases.iter().map(value).collect();
     let missing = cells.iter().all(Option::is_none);
-    let told = cells.into_iter().map(|it| match it {
+    let cells = cells.into_iter().map(|it| match it {
         Some(value) => Text::from(value),
         None => Text::new().muted("not testable here"),
     });
-    let row = Row::new(std::iter::once(Text::new().code(name)).chain(told));
+    let row = Row::new(std::iter::once(Text::new().code(name)).chain(cells));
     if missing { row.emphasis(Emphasis::Muted) } else { row }
 }

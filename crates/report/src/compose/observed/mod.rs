@@ -45,13 +45,13 @@ pub fn section(judged: &Judged, detail: Detail) -> Option<Section> {
     Some(section)
 }
 
-/// Leaves out the notes of a table that an earlier one has told.
+/// Leaves out the notes of a table that an earlier one has.
 fn told_once(blocks: &mut [Block]) {
-    let mut told: Vec<Text> = Vec::new();
+    let mut earlier: Vec<Text> = Vec::new();
     for block in blocks {
         let Block::Table(table) = block else { continue };
-        table.notes.retain(|note| !told.contains(note));
-        told.extend(table.notes.iter().cloned());
+        table.notes.retain(|note| !earlier.contains(note));
+        earlier.extend(table.notes.iter().cloned());
     }
 }
 
@@ -187,9 +187,9 @@ mod tests {
 
     #[test]
     fn counts_are_short_and_a_rare_thing_is_not_none() {
-        let told = [0.0, 0.0002, 0.08, 2.0, 16.49, 256.0, 1024.04, 262_144.0].map(number);
+        let written = [0.0, 0.0002, 0.08, 2.0, 16.49, 256.0, 1024.04, 262_144.0].map(number);
         let expected = ["0", "<0.01", "0.08", "2.00", "16.49", "256.0", "1024.0", "262,144"];
-        assert_eq!(told, expected);
+        assert_eq!(written, expected);
         assert_eq!(with_interval(2.0, Some((2.0, 2.001))), "2.00");
         assert_eq!(with_interval(2.0, Some((1.9, 2.1))), "2.00 [1.90, 2.10]");
         assert_eq!(with_interval(2.0, None), "2.00");

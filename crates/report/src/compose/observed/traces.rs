@@ -32,13 +32,13 @@ pub fn tables(group: &CaseGroup, detail: Detail) -> Vec<Block> {
     blocks
 }
 
-/// What found no room, and what the kernel can't tell.
+/// What found no room, and what the kernel does not expose.
 fn gaps(trace: &[(&ObservedCase, &TraceSummary)]) -> Vec<Block> {
-    let mut told = Vec::new();
+    let mut warnings = Vec::new();
     let lost: u64 = trace.iter().map(|it| it.1.lost).sum();
     if lost > 0 {
         let lost = units::count(lost);
-        told.push(Block::warning(format!(
+        warnings.push(Block::warning(format!(
             "{lost} traced events found no room and are missing from the counts"
         )));
     }
@@ -47,12 +47,12 @@ fn gaps(trace: &[(&ObservedCase, &TraceSummary)]) -> Vec<Block> {
     missing.sort_unstable();
     missing.dedup();
     if !missing.is_empty() {
-        told.push(Block::warning(format!(
+        warnings.push(Block::warning(format!(
             "this kernel lacks tracepoints: {}; what they count is missing",
             missing.join(", ")
         )));
     }
-    told
+    warnings
 }
 
 fn calls(group: &CaseGroup, trace: &[(&ObservedCase, &TraceSummary)], detail: Detail) -> Table {

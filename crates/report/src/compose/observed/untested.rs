@@ -12,9 +12,9 @@ use model::counts::FIGURES;
 
 pub fn blocks(seen: &[&Observed]) -> Vec<Block> {
     let absent = |it: &&&Observed| matches!(it.status, Status::Unavailable | Status::Failed);
-    let told = |it: &&Observed| (it.probe.to_string(), it.reason.clone().unwrap_or_default());
-    let reasons = distinct(seen.iter().filter(absent).map(told));
-    let told = merged(reasons).into_iter().map(|(probes, reason)| {
+    let described = |it: &&Observed| (it.probe.to_string(), it.reason.clone().unwrap_or_default());
+    let reasons = distinct(seen.iter().filter(absent).map(described));
+    let lines = merged(reasons).into_iter().map(|(probes, reason)| {
         let figures = figures_of(&probes);
         let mut text = Text::new().strong("Not testable here: ").code(probes.join(", "));
         if !figures.is_empty() {
@@ -22,13 +22,13 @@ pub fn blocks(seen: &[&Observed]) -> Vec<Block> {
         }
         Block::paragraph(text.plain(format!(". {}.", capital(&reason))))
     });
-    told.collect()
+    lines.collect()
 }
 
 /// The figures that need one of those families.
 fn figures_of(probes: &[String]) -> Vec<String> {
-    let stands = FIGURES.iter().filter(|it| probes.iter().any(|name| name == it.family.name()));
-    stands.map(|it| it.name.replace('-', " ")).collect()
+    let affected = FIGURES.iter().filter(|it| probes.iter().any(|name| name == it.family.name()));
+    affected.map(|it| it.name.replace('-', " ")).collect()
 }
 
 /// Reasons that differ in one word are one, with a list in the place of that word.
@@ -65,14 +65,14 @@ pub(in crate::compose) fn merged(reasons: Vec<(String, String)>) -> Vec<(Vec<Str
             }
         }
     }
-    let told = found.into_iter().map(|mut one| {
+    let shortened = found.into_iter().map(|mut one| {
         if let Some((at, values)) = one.varies {
             let values: BTreeSet<String> = values.into_iter().collect();
             one.words[at] = self::words::list(&values.into_iter().collect::<Vec<_>>());
         }
         (one.probes, one.words.join(" "))
     });
-    told.collect()
+    shortened.collect()
 }
 
 #[cfg(test)]
@@ -84,19 +84,19 @@ mod tests {
         let reason = |probe: &str, what: &str| {
             (probe.to_string(), format!("this machine has no counter of {what} (in a guest)"))
         };
-        let told = merged(vec![
+        let lines = merged(vec![
             reason("core", "cycles:u"),
             reason("bus", "bus-cycles:u"),
             ("trace".into(), "CAP_BPF is needed".into()),
         ]);
-        assert_eq!(told.len(), 2);
-        assert_eq!(told[0].0, ["core", "bus"]);
+        assert_eq!(lines.len(), 2);
+        assert_eq!(lines[0].0, ["core", "bus"]);
         assert_eq!(
-            told[0].1,
+            lines[0].1,
             "this machine has no counter of bus-cycles:u and cycles:u (in a guest)"
         );
         assert_eq!(
-            figures_of(&told[0].0),
+            figures_of(&lines[0].0),
             ["cycles per instruction", "cycles per reference cycle"]
         );
     }

@@ -13,7 +13,7 @@ use analysis::probe::{Common, ProbeEffect};
 use model::request::Aim;
 use stats::Interval;
 
-/// The sections of a run that was made to tell the tracing overhead; none of any other.
+/// The sections of a run that was made to measure the tracing overhead; none of any other.
 pub fn sections(judged: &Judged, detail: Detail) -> Vec<Section> {
     let effect = match judged.run.request.aim {
         Aim::ProbeEffect => ProbeEffect::of(&judged.results, &judged.observed),

@@ -38,12 +38,15 @@ fn overhead(effect: &ProbeEffect) -> Verdict {
     let head = match (sure.first(), sure.last()) {
         (Some(least), Some(most)) => Text::new()
             .strong(format!("Tracing overhead: up to {}: ", bare(most.2)))
-            .plain(format!("{}. The smallest overhead that is surely above zero is ", told(most)))
-            .plain(format!("{}, under {}.", bare(least.2), told(least))),
+            .plain(format!(
+                "{}. The smallest overhead that is surely above zero is ",
+                described(most)
+            ))
+            .plain(format!("{}, under {}.", bare(least.2), described(least))),
         _ => Text::new().strong("No overhead is separated from none: ").plain(format!(
             "the largest seen is {}, under {}.",
             bare(most.2),
-            told(most)
+            described(most)
         )),
     };
     let rounds = all.iter().map(|it| it.1.rounds).min().unwrap_or(0);
@@ -64,7 +67,7 @@ fn overhead(effect: &ProbeEffect) -> Verdict {
 }
 
 /// `trace-calls (pipe, one CPU, 64 B)`.
-fn told((of, overhead, _): &(&Common, &ProbeOverhead, f64)) -> String {
+fn described((of, overhead, _): &(&Common, &ProbeOverhead, f64)) -> String {
     let size = words::of_size(overhead.message_bytes);
     format!("{} ({}{size})", overhead.probe, strand_name(of))
 }
@@ -209,12 +212,12 @@ fn order(effect: &ProbeEffect) -> Option<Verdict> {
     }
     let all = effect.orders.len();
     let of = |kept| effect.orders.iter().filter(move |it| it.kept == kept);
-    let told = |it: &Order| {
+    let described = |it: &Order| {
         let size = words::of_size(it.message_bytes);
         format!("{} over {}{size} ({})", it.first, it.second, it.probe)
     };
-    let turned: Vec<String> = of(Kept::Turned).map(told).collect();
-    let blurred: Vec<String> = of(Kept::Blurred).map(told).collect();
+    let turned: Vec<String> = of(Kept::Turned).map(described).collect();
+    let blurred: Vec<String> = of(Kept::Blurred).map(described).collect();
     let open = of(Kept::Open).count();
     let (kind, head) = match (turned.as_slice(), blurred.len()) {
         ([], 0) if open == all => (
@@ -289,10 +292,10 @@ mod tests {
         let mut effect = rescaled(1.5);
         assert_eq!(shape(&effect).unwrap().kind, VerdictKind::Good);
         effect.strands[1].curves[0].off.clear();
-        let told = shape(&effect).unwrap();
-        assert_eq!(told.kind, VerdictKind::Unknown);
-        assert!(text(&told).contains("for 1 of 2 the distance"), "{told:?}");
-        assert!(text(&told).contains("--launches 7"), "{told:?}");
+        let found = shape(&effect).unwrap();
+        assert_eq!(found.kind, VerdictKind::Unknown);
+        assert!(text(&found).contains("for 1 of 2 the distance"), "{found:?}");
+        assert!(text(&found).contains("--launches 7"), "{found:?}");
     }
 
     #[test]
@@ -309,9 +312,9 @@ mod tests {
         let mut effect = rescaled(1.5);
         assert_eq!(order(&effect).unwrap().kind, VerdictKind::Good);
         effect.orders[0].kept = Kept::Open;
-        let told = order(&effect).unwrap();
-        assert_eq!(told.kind, VerdictKind::Neutral);
-        assert!(text(&told).contains("1 of 3 comparisons are open"), "{told:?}");
+        let found = order(&effect).unwrap();
+        assert_eq!(found.kind, VerdictKind::Neutral);
+        assert!(text(&found).contains("1 of 3 comparisons are open"), "{found:?}");
         effect.orders.iter_mut().for_each(|it| it.kept = Kept::Open);
         assert_eq!(order(&effect).unwrap().kind, VerdictKind::Unknown);
     }
@@ -321,8 +324,8 @@ mod tests {
         let effect = rescaled(0.8);
         let overheads = effect.strands.iter().flat_map(|it| &it.overheads);
         assert!(overheads.clone().all(|it| it.is_less() && !it.is_sure()));
-        let told = text(&overhead(&effect));
-        assert!(told.contains("No overhead is separated from none"), "{told}");
-        assert!(told.contains("6 are surely below zero"), "{told}");
+        let found = text(&overhead(&effect));
+        assert!(found.contains("No overhead is separated from none"), "{found}");
+        assert!(found.contains("6 are surely below zero"), "{found}");
     }
 }
