@@ -1,6 +1,6 @@
 //! What wasn't measured, and why.
 
-use super::words;
+use super::labels;
 use crate::{Row, Table, Text};
 use analysis::{CaseResult, Judged, Status};
 
@@ -29,5 +29,5 @@ pub fn absences(judged: &Judged) -> Vec<(String, String)> {
             None => reasons.push((vec![what], why)),
         }
     }
-    reasons.into_iter().map(|(whats, why)| (words::list(&whats), why)).collect()
+    reasons.into_iter().map(|(whats, why)| (labels::list(&whats), why)).collect()
 }

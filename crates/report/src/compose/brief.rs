@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{open_loop, words};
+use super::{labels, open_loop};
 use crate::{Block, Emphasis, Row, Section, Table, Text, units};
 use analysis::{CaseResult, GroupVerdict, Judged, Standing, Status};
 use store::Closed;
@@ -108,7 +108,7 @@ fn drawn(judged: &Judged, questions: &[Question], rows: usize) -> Table {
                 let row = Row::new([
                     Text::new().muted(format!("  {place}")),
                     Text::new().code(&case.variant),
-                    words::short_value(case).into(),
+                    labels::short_value(case).into(),
                     slower(group, standing),
                     price(case).into(),
                 ]);
@@ -214,7 +214,7 @@ fn place(judged: &Judged, group: &GroupVerdict) -> String {
         "same-llc" => "one cache".into(),
         "cross-llc" => "two caches".into(),
         "cross-node" => "two nodes".into(),
-        _ => words::place(&group.site),
+        _ => labels::place(&group.site),
     }
 }
 
@@ -257,7 +257,7 @@ fn notes(judged: &Judged, shown: &[&CaseResult], questions: &[Question], cut: us
         let names: Vec<String> = spinning.into_iter().map(Into::into).collect();
         let verb = if names.len() == 1 { "busy-waits" } else { "busy-wait" };
         notes.push(
-            words::few_codes(Text::new(), &names)
+            labels::few_codes(Text::new(), &names)
                 .plain(format!(" {verb}: both CPUs are in use while nothing arrives.")),
         );
     }
@@ -285,7 +285,7 @@ fn absent(judged: &Judged) -> Vec<Block> {
         }
     }
     let line = |(names, why): &(Vec<String>, &str)| {
-        let text = words::few_codes(Text::new().plain("Not measured: "), names);
+        let text = labels::few_codes(Text::new().plain("Not measured: "), names);
         Block::warning(text.plain(format!(": {why}")))
     };
     reasons.iter().take(ABSENT).map(line).collect()
@@ -303,9 +303,9 @@ fn failures(judged: &Judged) -> Vec<Block> {
         )));
     }
     let unranked = judged.groups.iter().flat_map(|group| open_loop::unranked(judged, group));
-    let names: Vec<String> = unranked.map(words::case).collect();
+    let names: Vec<String> = unranked.map(labels::case).collect();
     if !names.is_empty() {
-        blocks.push(Block::warning(format!("Not ranked, overloaded: {}", words::few(&names))));
+        blocks.push(Block::warning(format!("Not ranked, overloaded: {}", labels::few(&names))));
     }
     blocks
 }

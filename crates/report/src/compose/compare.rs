@@ -6,7 +6,7 @@ mod gate;
 mod tables;
 mod trust;
 
-use super::{Detail, words};
+use super::{Detail, labels};
 use crate::{Block, Document, Row, Section, Table, Text, Unit, Verdict, VerdictKind, units};
 use analysis::compare::{CaseChange, Change, RunComparison};
 use model::distinct::distinct;
@@ -96,7 +96,7 @@ fn verdict(found: &RunComparison) -> Verdict {
     .map(|(many, word)| format!("{many} {word}"))
     .collect();
     let cases = if all == 1 { "Of 1 case" } else { &format!("Of {all} cases") };
-    let headline = Text::new().strong(format!("{cases}: {}.", words::list(&parts)));
+    let headline = Text::new().strong(format!("{cases}: {}.", labels::list(&parts)));
     let kind = if !with(found, Change::Slower).is_empty() {
         VerdictKind::Bad
     } else if !with(found, Change::Faster).is_empty() {
@@ -139,7 +139,7 @@ fn distance(case: &CaseChange) -> f64 {
 }
 
 fn fields<'a>(names: impl Iterator<Item = &'a String>) -> String {
-    words::list(&distinct(names.map(|it| it.split(':').next().unwrap_or(it).to_string())))
+    labels::list(&distinct(names.map(|it| it.split(':').next().unwrap_or(it).to_string())))
 }
 
 /// What differs between the machines, field by field.
@@ -190,7 +190,7 @@ fn between(case: &CaseChange) -> String {
 /// `pipe 64 B, one CPU`; the workload is said where it isn't a round trip.
 fn case_name(case: &CaseChange) -> String {
     let (what, place) =
-        (words::qualifier(&case.metric), words::place_of((&case.workers, &case.placement)));
+        (labels::qualifier(&case.metric), labels::place_of((&case.workers, &case.placement)));
     format!("{}{what}, {place}", short_name(case))
 }
 

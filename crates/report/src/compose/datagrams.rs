@@ -1,7 +1,7 @@
 //! Datagrams: which arrived, were lost, late or duplicated, with the kernel's own counters, and the
 //! bytes of a message on the wire. Shown for every case that sends any, also where nothing was lost.
 
-use super::words;
+use super::labels;
 use crate::{Block, Row, Section, Table, Text, units};
 use analysis::{CaseResult, DatagramsSeen, Judged, Traffic};
 use model::distinct::{distinct, grouped};
@@ -55,7 +55,7 @@ fn of_variant(variant: &str, cases: &[Sent]) -> Vec<Block> {
             Some(format!("{ratio:.3} at {}", units::size(size)))
         }));
     if !wire.is_empty() {
-        let wire = words::few(&wire);
+        let wire = labels::few(&wire);
         sentences.push(format!("bytes on the wire for each byte of goodput: {wire}"));
     }
     let whole = (!sentences.is_empty()).then(|| {
@@ -63,7 +63,7 @@ fn of_variant(variant: &str, cases: &[Sent]) -> Vec<Block> {
     });
     let lossy = cases.iter().filter(|it| has_lost(it.1)).map(|(case, seen)| {
         let size = case.message_bytes.map_or(String::new(), |it| format!(" {}", units::size(it)));
-        let place = words::place(&case.placement);
+        let place = labels::place(&case.placement);
         let text = format!(", {}{size}, {place}: {}.", case.workload.name(), counts(seen));
         Block::paragraph(Text::new().code(variant).plain(text))
     });
@@ -137,7 +137,7 @@ pub fn section(judged: &Judged) -> Option<Section> {
         let parts: Vec<String> = here.into_iter().chain(there).collect();
         table.rows.push(Row::new([
             Text::new().code(&case.variant),
-            format!("{}{size}, {}", case.workload.name(), words::place(&case.placement)).into(),
+            format!("{}{size}, {}", case.workload.name(), labels::place(&case.placement)).into(),
             format!("{} ({failed})", seen.launches.len()).into(),
             seen.wire_bytes_per_payload_byte.map_or("–".into(), |it| format!("{it:.3}")).into(),
             of_fragments(it.received).into(),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::words;
+use super::labels;
 use crate::{Block, Column, Row, Table, Text, units};
 use analysis::{CaseResult, DeliveryCounters, Judged, Share, Status};
 
@@ -39,8 +39,8 @@ pub fn tables(judged: &Judged) -> Vec<Block> {
 type Cases<'a> = [(&'a CaseResult, &'a DeliveryCounters)];
 
 fn named(case: &CaseResult) -> [Text; 2] {
-    let size = words::of_size(case.message_bytes);
-    let place = words::place(&case.placement);
+    let size = labels::of_size(case.message_bytes);
+    let place = labels::place(&case.placement);
     let what = format!("{}{size}, {place}", case.workload.name());
     [Text::new().code(&case.variant), Text::from(what)]
 }

@@ -1,7 +1,7 @@
 //! Every result of a run in one list: what a reader sorts and filters.
 
 use super::absences::absent;
-use super::{ratios, setup, signs, words};
+use super::{labels, ratios, setup, signs};
 use crate::document::{Listing, Value};
 use crate::{Block, Section, Text, Unit};
 use analysis::{Carries, CaseResult, Judged};
@@ -62,7 +62,7 @@ fn row(judged: &Judged, case: &CaseResult) -> Vec<Value> {
         words(&case.variant),
         words(&workload(case)),
         Value::number(Unit::Bytes, case.message_bytes.map(|it| it as f64)),
-        Value::Words(words::place_of((&case.workers, &case.site))),
+        Value::Words(labels::place_of((&case.workers, &case.site))),
         median(case),
         ns(p99.filter(|_| case.is_kept()).map(|it| it.value)),
         ns(case.largest_ns.filter(|_| case.is_kept())),
@@ -82,11 +82,11 @@ fn workload(case: &CaseResult) -> String {
 }
 
 fn median(case: &CaseResult) -> Value {
-    if let Some(why) = words::not_kept(case) {
+    if let Some(why) = labels::not_kept(case) {
         return Value::Words(why);
     }
     case.value.as_ref().map_or(Value::None, |it| Value::Number {
-        unit: words::unit(case),
+        unit: labels::unit(case),
         value: it.median,
         low: it.interval.low,
         high: it.interval.high,

@@ -1,7 +1,7 @@
 //! Along a sweep over sizes: a table of where the cost of a byte changes, and for each place a
 //! sentence with what is known to lie there.
 
-use super::words;
+use super::labels;
 use crate::{Block, Column, Row, Section, Table, Text, units};
 use analysis::{Candidate, Inflection, Judged, Sweep, Total};
 use stats::LEAST_SIZES;
@@ -79,7 +79,7 @@ fn place(sweep: &Sweep) -> String {
         None | Some(Total::Long) => String::new(),
         Some(total) => format!(" of {total}"),
     };
-    format!("{what}{total}, {}", words::place_of((&sweep.workers, &sweep.site)))
+    format!("{what}{total}, {}", labels::place_of((&sweep.workers, &sweep.site)))
 }
 
 /// `32 KiB–64 KiB`.
@@ -132,7 +132,7 @@ fn sentences(sweep: &Sweep) -> Vec<Text> {
     let sentence = |it: &Inflection| {
         let known = match &it.candidates[..] {
             [] => "nothing known".to_string(),
-            known => words::list(&known.iter().map(named).collect::<Vec<_>>()),
+            known => labels::list(&known.iter().map(named).collect::<Vec<_>>()),
         };
         head().strong(between(it)).plain(format!(", {}. Coincides with: {known}.", change(it)))
     };

@@ -13,6 +13,7 @@ mod figures;
 pub mod findings;
 pub mod fleet;
 mod inflections;
+mod labels;
 mod observed;
 mod open_loop;
 mod over_time;
@@ -25,7 +26,6 @@ mod signs;
 mod study;
 mod tables;
 mod verdicts;
-mod words;
 
 pub use compare::comparison;
 

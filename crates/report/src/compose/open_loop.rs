@@ -1,6 +1,6 @@
 //! Open loops: how the schedule was kept beside the response times, and who could not serve it.
 
-use super::words;
+use super::labels;
 use crate::{Block, Row, Table, Text, Unit, units};
 use analysis::{CaseResult, GroupVerdict, Judged, RateSeen, Status};
 
@@ -26,7 +26,7 @@ pub fn tables(judged: &Judged) -> Vec<Block> {
         let time = |ns: Option<f64>| ns.map_or("–".into(), units::duration);
         let share = |it: Option<f64>| it.map_or("–".into(), |it| format!("{:.1} %", 100.0 * it));
         let cells = [
-            Text::new().code(words::case(case)),
+            Text::new().code(labels::case(case)),
             per_second(rate.asked_per_sec as f64).into(),
             rate.served_per_sec.map_or("–".into(), per_second).into(),
             share(rate.served_share).into(),
@@ -50,7 +50,7 @@ pub fn remarks(judged: &Judged) -> Vec<Block> {
             "messages queued for as long as the launch lasted, and response times only show its \
                  length: measure with a lower --rate"
         };
-        Block::warning(format!("{}: {}: {why}", words::case(case), shortfall(rate)))
+        Block::warning(format!("{}: {}: {why}", labels::case(case), shortfall(rate)))
     });
     warnings.collect()
 }

@@ -1,6 +1,6 @@
 //! What the launches of a run show beside their medians: changes over the rounds, then modes.
 
-use super::{Detail, words};
+use super::{Detail, labels};
 use crate::{Block, Text, units};
 use analysis::time::Shift;
 use analysis::{CommonChange, Judged};
@@ -31,13 +31,13 @@ pub fn remarks(judged: &Judged, detail: Detail) -> Vec<Block> {
 pub fn lines(judged: &Judged) -> Vec<Text> {
     let groups = judged.groups.iter().filter_map(|group| {
         let change = common(group.over_time.as_ref()?);
-        Some(Text::new().strong(words::group(group)).plain(format!(": {change}")))
+        Some(Text::new().strong(labels::group(group)).plain(format!(": {change}")))
     });
     let cases = judged.results.iter().filter_map(|case| {
-        Some(Text::new().code(words::case(case)).plain(format!(": {}", words::remark(case)?)))
+        Some(Text::new().code(labels::case(case)).plain(format!(": {}", labels::remark(case)?)))
     });
     let sessions = judged.results.iter().filter_map(|case| {
-        Some(Text::new().code(words::case(case)).plain(format!(": {}", words::sessions(case)?)))
+        Some(Text::new().code(labels::case(case)).plain(format!(": {}", labels::sessions(case)?)))
     });
     groups.chain(cases).chain(sessions).collect()
 }

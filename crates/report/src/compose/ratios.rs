@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use super::words;
+use super::labels;
 use crate::Text;
 use analysis::{CaseResult, GroupVerdict, Judged, Standing};
 
@@ -36,7 +36,7 @@ pub fn in_order<'a, Q: Ord>(
 
 /// The ratio with its interval.
 pub fn cell(judged: &Judged, case: &CaseResult) -> Text {
-    match standing(judged, case).and_then(|(group, it)| words::ratio(group, it)) {
+    match standing(judged, case).and_then(|(group, it)| labels::ratio(group, it)) {
         Some(ratio) => ratio.into(),
         None => Text::new().muted("–"),
     }
@@ -44,7 +44,7 @@ pub fn cell(judged: &Judged, case: &CaseResult) -> Text {
 
 /// The ratio in little room: `0.978× ±4.1%`.
 pub fn brief_cell(judged: &Judged, case: &CaseResult) -> Text {
-    match standing(judged, case).and_then(|(group, it)| words::short_ratio(group, it)) {
+    match standing(judged, case).and_then(|(group, it)| labels::short_ratio(group, it)) {
         Some(ratio) => ratio.into(),
         None => Text::new().muted("–"),
     }
@@ -64,13 +64,13 @@ pub fn reference(judged: &Judged, cases: &[&CaseResult]) -> String {
 /// A headline of a case that leads its group: the ratio first where that is what runs agree on.
 pub fn headline(judged: &Judged, group: &GroupVerdict, standing: &Standing) -> String {
     let case = &judged.results[standing.result];
-    let value = words::value(case);
+    let value = labels::value(case);
     if !group.by_ratio {
         return value;
     }
-    let beside = [Some(value), words::earlier(case)];
+    let beside = [Some(value), labels::earlier(case)];
     let beside = beside.into_iter().flatten().collect::<Vec<_>>().join("; ");
-    match (words::times_reference(judged, group, standing), group.reference) {
+    match (labels::times_reference(judged, group, standing), group.reference) {
         (Some(times), _) => format!("{times} ({beside})"),
         (None, Some(at)) if at == standing.result && group.standings.len() > 1 => {
             format!("the reference of the ratios ({beside})")
@@ -81,5 +81,5 @@ pub fn headline(judged: &Judged, group: &GroupVerdict, standing: &Standing) -> S
 
 /// What the first of the best has: `least time` by ratio, else the smallest median, or largest rate.
 pub fn best_by(group: &GroupVerdict, case: &CaseResult) -> &'static str {
-    if group.by_ratio { "least time" } else { words::best_median(case) }
+    if group.by_ratio { "least time" } else { labels::best_median(case) }
 }

@@ -1,7 +1,7 @@
 //! Set-up: what it and its steps take, and the first message after it.
 
+use super::labels;
 use super::signs::{best_in_words, cell};
-use super::words;
 use crate::{Block, Column, Listing, Row, Table, Text, Unit, Value, units};
 use analysis::{CaseResult, FIRST_MESSAGE, Judged, Secondary, Status};
 
@@ -25,10 +25,10 @@ pub fn tables(judged: &Judged) -> Vec<Block> {
     let measured = |it: &&CaseResult| it.metric.is_set_up() && it.status == Status::Ok && !it.twin;
     let cases: Vec<&CaseResult> = judged.results.iter().filter(measured).collect();
     let mut tables = Vec::new();
-    for (workers, placement) in words::places(&cases) {
+    for (workers, placement) in labels::places(&cases) {
         let here = |it: &&&CaseResult| it.workers == workers && it.site == placement;
         let here: Vec<&CaseResult> = cases.iter().filter(here).copied().collect();
-        let where_ = alone(placement) + words::threads(workers);
+        let where_ = alone(placement) + labels::threads(workers);
         tables.push(wholes(judged, &here, &where_).into());
         tables.extend(steps(&here, &where_).map(Block::from));
     }
@@ -52,7 +52,7 @@ fn wholes(judged: &Judged, cases: &[&CaseResult], place: &str) -> Table {
         let close = of(case, CLOSE);
         table.rows.push(Row::new([
             Text::new().code(&case.variant),
-            cell(judged, case, words::cell_value(case)),
+            cell(judged, case, labels::cell_value(case)),
             told(close.map(|_| open)),
             told(close),
         ]));
@@ -94,8 +94,8 @@ fn told(ns: Option<f64>) -> Text {
 /// Where the worker ran that sets up: its partner's place doesn't matter.
 pub fn alone(placement: &str) -> String {
     match placement {
-        "free" => words::place(placement),
-        between if between.contains('/') => words::place(between),
+        "free" => labels::place(placement),
+        between if between.contains('/') => labels::place(between),
         _ => "one pinned worker".into(),
     }
 }
@@ -124,7 +124,7 @@ pub fn first_messages(judged: &Judged) -> Option<Block> {
         let later = case.value.as_ref().map(|it| first.median / it.median);
         listing.rows.push(vec![
             Value::Words(case.variant.clone()),
-            Value::Words(words::place_of((&case.workers, &case.site))),
+            Value::Words(labels::place_of((&case.workers, &case.site))),
             Value::number(Unit::Bytes, case.message_bytes.map(|it| it as f64)),
             Value::Number {
                 unit: Unit::Nanoseconds,

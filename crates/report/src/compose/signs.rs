@@ -1,6 +1,6 @@
 //! Signs in the cells of tables, and what they mean where one is used.
 
-use super::{ratios, words};
+use super::{labels, ratios};
 use crate::{Emphasis, Table, Text};
 use analysis::{CaseResult, GroupVerdict, Judged};
 
@@ -24,10 +24,10 @@ pub fn in_words(tables: &[Table]) -> Option<Text> {
     let meant = [
         (rows().any(|it| it.emphasis == Emphasis::Best), MAY_BE_BEST),
         (any_cell(&|it| it.contains(" ±")), "±: 95 %, each by itself."),
-        (any_cell(&|it| it.contains(words::FACTOR)), "×/÷: known within this factor only."),
+        (any_cell(&|it| it.contains(labels::FACTOR)), "×/÷: known within this factor only."),
         (any_cell(&|it| it.ends_with(" +")), "+ carries a wake-up, no bytes."),
         (
-            any_cell(&|it| it.ends_with(words::CHANGES)),
+            any_cell(&|it| it.ends_with(labels::CHANGES)),
             "~ its launches change over the rounds, or fall into two modes: see the verdicts.",
         ),
     ];

@@ -3,7 +3,7 @@
 use model::distinct::distinct;
 use std::collections::BTreeSet;
 
-use super::{open_loop, percentiles, ratios, signs, words};
+use super::{labels, open_loop, percentiles, ratios, signs};
 use crate::{ASIDE, Block, Column, Emphasis, Row, Table, Text, Unit, units};
 use analysis::{Bound, BoundKind, Carries, CaseResult, Judged, Status};
 use model::metric::Metric;
@@ -24,7 +24,7 @@ pub fn summaries(judged: &Judged) -> Vec<Block> {
         let Some(metric) = cases.first().map(|it| &it.metric).filter(|it| !it.is_set_up()) else {
             continue;
         };
-        for (workers, placement) in words::places(&cases) {
+        for (workers, placement) in labels::places(&cases) {
             let here: Vec<&CaseResult> = cases
                 .iter()
                 .filter(|it| it.workers == workers && it.site == placement)
@@ -61,13 +61,13 @@ impl Head<'_> {
     fn caption(&self, only: Option<&str>, reference: Option<&str>, tails: bool) -> String {
         let mut caption = self.metric.title.to_string();
         if self.metric.paced {
-            caption += &words::qualifier(self.metric);
+            caption += &labels::qualifier(self.metric);
         }
         if let Some(only) = only {
             caption += &format!(" of {only}");
         }
         let values = if tails { "percentiles" } else { "median over launches" };
-        let place = words::place_of((self.workers, self.placement));
+        let place = labels::place_of((self.workers, self.placement));
         match reference {
             Some(name) => format!("{caption}, {place}: time over that of {name}, and {values}"),
             None => format!("{caption}, {place}: {values}"),
@@ -114,13 +114,13 @@ fn table(judged: &Judged, head: &Head, cases: &[&CaseResult]) -> Table {
         cells.extend(reference.as_ref().map(|_| ratios::brief_cell(judged, case)));
         cells.push(match case.rate.filter(|it| !it.is_kept()) {
             Some(rate) => Text::new().muted(open_loop::short_of(rate)),
-            None => words::short_value(case).into(),
+            None => labels::short_value(case).into(),
         });
         cells.extend(tails.cells(case));
         cells.extend(asides.cells(case));
         cells.extend(reference.as_ref().map(|_| ratios::cell(judged, case)));
-        cells.push(words::value(case).into());
-        cells.extend(earlier.then(|| words::earlier_runs(case).unwrap_or_default().into()));
+        cells.push(labels::value(case).into());
+        cells.extend(earlier.then(|| labels::earlier_runs(case).unwrap_or_default().into()));
         let best = signs::is_best(judged, case);
         let emphasis = match case.carries {
             it if it.is_control() => Emphasis::Muted,
@@ -222,7 +222,7 @@ fn asides_in_words(cases: &[&CaseResult]) -> Option<Text> {
     }
     let bounds = || {
         let bounded = cases.iter().filter(|it| bound_ratio(it).is_some());
-        bounded.filter_map(|it| Some((words::unit(it), it.bound.as_ref()?)))
+        bounded.filter_map(|it| Some((labels::unit(it), it.bound.as_ref()?)))
     };
     for (column, floors) in [(FLOOR, true), (YARDSTICK, false)] {
         let names: BTreeSet<String> = bounds()
@@ -234,7 +234,7 @@ fn asides_in_words(cases: &[&CaseResult]) -> Option<Text> {
             let names: Vec<String> = names.into_iter().collect();
             words += &format!(
                 "{column}: the time over that of {}, measured in the same rounds{may}. ",
-                words::list(&names)
+                labels::list(&names)
             );
         }
     }

@@ -1,6 +1,6 @@
 //! What is best, by how much, how sure: one verdict per group, then what stayed open.
 
-use super::{Detail, open_loop, over_time, ratios, words};
+use super::{Detail, labels, open_loop, over_time, ratios};
 use crate::{Block, Text, Verdict, VerdictKind};
 use analysis::{CaseResult, GroupVerdict, Judged, Standing};
 use store::Closed;
@@ -24,7 +24,7 @@ pub fn blocks(judged: &Judged, detail: Detail) -> Vec<Block> {
 }
 
 fn verdict(judged: &Judged, group: &GroupVerdict) -> Verdict {
-    let head = Text::new().strong(format!("{}: ", words::group(group)));
+    let head = Text::new().strong(format!("{}: ", labels::group(group)));
     let (Some(leader), _) = group.leaders() else {
         let headline = head.plain("nothing to compare");
         return Verdict::new(VerdictKind::Unknown, headline, not_ranked(judged, group));
@@ -54,7 +54,7 @@ fn ending(head: Text, judged: &Judged, group: &GroupVerdict) -> Text {
     let leader = &judged.results[best[0].result];
     let mut text = match best.as_slice() {
         [one] => {
-            let earlier = words::earlier(leader).filter(|_| !group.by_ratio);
+            let earlier = labels::earlier(leader).filter(|_| !group.by_ratio);
             let earlier = earlier.map_or(String::new(), |it| format!(" ({it})"));
             let value = ratios::headline(judged, group, one);
             head.code(&one.variant).plain(format!(", {value}{earlier}"))
@@ -63,7 +63,7 @@ fn ending(head: Text, judged: &Judged, group: &GroupVerdict) -> Text {
             let names: Vec<String> = several.iter().map(|it| it.variant.clone()).collect();
             let (median, value) =
                 (ratios::best_by(group, leader), ratios::headline(judged, group, best[0]));
-            words::few_codes(head, &names)
+            labels::few_codes(head, &names)
                 .plain(" are not separated; ")
                 .code(&names[0])
                 .plain(format!(" has the {median}, {value}"))
@@ -87,7 +87,7 @@ fn busy_waiting(text: Text, alone: bool, spinning: &[String]) -> Text {
         [] => text,
         [_] if alone => text.plain(", and busy-waits (uses both CPUs)"),
         [one] => text.plain("; ").code(one).plain(" busy-waits (uses both CPUs)"),
-        several => words::few_codes(text.plain("; "), several).plain(" busy-wait (use both CPUs)"),
+        several => labels::few_codes(text.plain("; "), several).plain(" busy-wait (use both CPUs)"),
     }
 }
 
@@ -101,7 +101,7 @@ fn best_blocking(text: Text, judged: &Judged, group: &GroupVerdict) -> Text {
         1 => text.plain("; best blocking: ").code(&first.variant).plain(format!(", {value}")),
         _ => {
             let names: Vec<String> = blocking.iter().map(|it| it.variant.clone()).collect();
-            words::few_codes(text.plain("; of the blocking ones, "), &names)
+            labels::few_codes(text.plain("; of the blocking ones, "), &names)
                 .plain(" are not separated; ")
                 .code(&first.variant)
                 .plain(format!(" has the {}, {value}", ratios::best_by(group, case)))
@@ -141,7 +141,7 @@ fn detail(judged: &Judged, group: &GroupVerdict) -> Text {
 /// `Not ranked: pipe, overloaded at 50.0 k/s, served 13.1 k/s.`, or nothing.
 fn not_ranked(judged: &Judged, group: &GroupVerdict) -> String {
     let cases = open_loop::unranked(judged, group);
-    let each = cases.iter().map(|it| format!("{}, {}", it.variant, words::value(it)));
+    let each = cases.iter().map(|it| format!("{}, {}", it.variant, labels::value(it)));
     if cases.is_empty() {
         String::new()
     } else {
@@ -153,7 +153,7 @@ fn not_ranked(judged: &Judged, group: &GroupVerdict) -> String {
 fn against_reference(judged: &Judged, group: &GroupVerdict) -> Text {
     let leader = group.leaders().0.filter(|_| !group.by_ratio);
     let Some((leader, times)) =
-        leader.and_then(|it| Some((it, words::times_reference(judged, group, it)?)))
+        leader.and_then(|it| Some((it, labels::times_reference(judged, group, it)?)))
     else {
         return Text::new();
     };
@@ -189,7 +189,7 @@ fn open_cases(judged: &Judged, detail: Detail) -> Vec<Block> {
         let lines = judged.groups.iter().filter_map(|group| {
             let names: Vec<String> =
                 open(judged, group).map(|it| name_with_reason(judged, it)).collect();
-            let head = format!("{}: ", words::group(group));
+            let head = format!("{}: ", labels::group(group));
             (!names.is_empty()).then(|| Text::new().strong(head).plain(names.join(", ")))
         });
         let asked = asked.strong(". ").plain(remedy);
@@ -220,7 +220,7 @@ fn worst(judged: &Judged, cases: &[&CaseResult]) -> String {
         cases.iter().filter_map(|case| Some((half(case)?, *case))).collect();
     wide.sort_by(|a, b| b.0.total_cmp(&a.0));
     let named = |(half, case): &(f64, &CaseResult)| {
-        format!("{} ({})", words::case(case), width(judged, case, *half, 0))
+        format!("{} ({})", labels::case(case), width(judged, case, *half, 0))
     };
     let widest: Vec<String> = wide.iter().take(WORST_NAMED).map(named).collect();
     let few = cases.len() - wide.len();
@@ -238,7 +238,7 @@ fn width(judged: &Judged, case: &CaseResult, half: f64, decimals: usize) -> Stri
         .filter(|(group, _)| group.by_ratio)
         .and_then(|(_, it)| Some((it.ratio?, (it.low?, it.high?))));
     let by_value = || case.value.as_ref().and_then(|it| Some((it.median, it.interval.ends()?)));
-    let factor = by_ratio.or_else(by_value).and_then(|(it, ends)| words::within_factor(it, ends));
+    let factor = by_ratio.or_else(by_value).and_then(|(it, ends)| labels::within_factor(it, ends));
     match factor {
         Some(factor) => format!("unknown within a factor of {factor}"),
         None => format!("±{:.decimals$} %", 100.0 * half),

@@ -1,7 +1,7 @@
 //! What the gate found: the cases that are slower, or why it is undecided.
 
 use super::{case_name, change, counted, percent, short_name};
-use crate::compose::words;
+use crate::compose::labels;
 use crate::{Block, Text, Verdict, VerdictKind};
 use analysis::compare::{
     CaseChange, Gate, GateGroup, GateOn, LEAST_UNMARKED, RunComparison, Unsettled,
@@ -72,7 +72,7 @@ fn remedy(found: &RunComparison) -> &'static str {
 /// Why the cases of a group are open.
 fn unsettled(found: &RunComparison, group: &GateGroup) -> Option<Text> {
     let first = &found.cases[*group.cases.first()?];
-    let place = words::place(&first.placement);
+    let place = labels::place(&first.placement);
     let what = match group.cases.as_slice() {
         [_] => case_name(first),
         cases => format!("{} cases with {}, {place}", cases.len(), short_name(first)),
@@ -88,7 +88,7 @@ fn unsettled(found: &RunComparison, group: &GateGroup) -> Option<Text> {
             let sides: Vec<String> = sides.into_iter().flatten().collect();
             head.plain(format!(
                 "{}, and the gate needs {LEAST_UNMARKED}: run both with --unmarked {LEAST_UNMARKED}.",
-                words::list(&sides)
+                labels::list(&sides)
             ))
         }
         Unsettled::TooFewCases => head.plain(

@@ -1,7 +1,7 @@
 //! A table of cases per workload and place, the baseline first: the change with its interval, p, verdict.
 
 use super::{between, counted, distance, effect, percent, short_name, unit};
-use crate::compose::words;
+use crate::compose::labels;
 use crate::{ASIDE, Block, Column, Emphasis, Row, Table, Text, units};
 use analysis::compare::{CaseChange, Change, Difference, RunComparison};
 use model::distinct::distinct;
@@ -36,7 +36,7 @@ fn table(metric: &Metric, placement: &str, workers: &str, cases: &[&CaseChange])
         [Some(size)] => format!(" of {}", units::size(*size)),
         _ => String::new(),
     };
-    let place = words::place_of((workers, placement));
+    let place = labels::place_of((workers, placement));
     let mut table = Table::new(format!("{}{size}, {place}", metric.title))
         .words([("mechanism", 0)])
         .numbers([("A → B", 0), ("change [95 %]", 0), ("p", 0)])
@@ -147,7 +147,7 @@ fn notes(cases: &[&CaseChange]) -> Vec<Text> {
         }
     }
     let one_each = |(why, names): &(String, Vec<String>)| {
-        words::few_codes(Text::new(), names).plain(format!(": {why}."))
+        labels::few_codes(Text::new(), names).plain(format!(": {why}."))
     };
     notes.extend(reasons.iter().map(one_each));
     notes

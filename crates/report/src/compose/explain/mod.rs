@@ -4,7 +4,7 @@
 mod sentences;
 mod teach;
 
-use crate::compose::words as common;
+use crate::compose::labels as common;
 use crate::units::{duration, ratio};
 use crate::{
     Axis, Block, Column, Drawn, Figure, FigureKind, Point, Row, Scale, Section, Series, Table,

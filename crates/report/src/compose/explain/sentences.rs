@@ -2,7 +2,7 @@
 
 use super::{ns, place_in_words};
 use crate::Unit;
-use crate::compose::words as common;
+use crate::compose::labels as common;
 use crate::units::{self, duration};
 use analysis::OverRounds;
 use analysis::explain::{Cost, CostPart, Explained};

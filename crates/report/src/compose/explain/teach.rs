@@ -1,7 +1,7 @@
 //! What each part of a round trip is, and one command that would change it.
 
 use super::sentences;
-use crate::compose::words::capital;
+use crate::compose::labels::capital;
 use crate::{Block, Section, Text};
 use analysis::explain::{Cost, Explanation};
 

@@ -1,7 +1,7 @@
 //! What a round trip costs in CPU time, beside how long it takes.
 
 use super::{at, place_id, size_in_words, sizes, typical};
-use crate::compose::words;
+use crate::compose::labels;
 use crate::{Axis, Drawn, Figure, FigureKind, Point, Scale, Series, Unit};
 use analysis::{Carries, CaseResult, CpuCost, Judged};
 
@@ -10,7 +10,7 @@ pub(super) fn figures(judged: &Judged) -> Vec<Figure> {
     let mut cases = super::smallest_latency(judged);
     cases.retain(|it| it.cpu_ns_per_operation.is_some() && typical(it).is_some());
     let mut figures = Vec::new();
-    for place in words::places(&cases) {
+    for place in labels::places(&cases) {
         let mut here: Vec<Priced> = at(&cases, place).into_iter().filter_map(Priced::of).collect();
         here.sort_by(|a, b| a.cpu.total.total_cmp(&b.cpu.total));
         figures.push(bars(&here, place));
@@ -57,7 +57,7 @@ fn bars(here: &[Priced], place: (&str, &str)) -> Figure {
     let mut figure = Figure::new(
         FigureKind::Bars,
         format!("cpu-{}", place_id(place)),
-        format!("CPU time of a round trip of {}, {}", size(here), words::place_of(place)),
+        format!("CPU time of a round trip of {}, {}", size(here), labels::place_of(place)),
         caption(BARS, here),
         Axis::categories("mechanism", here.iter().map(|it| it.case.variant.as_str())),
         Axis::new("time per round trip", Unit::Nanoseconds, Scale::Linear),
@@ -114,7 +114,7 @@ fn frontier(here: &[Priced], place: (&str, &str)) -> Figure {
         format!(
             "Latency against CPU time, round trips of {}, {}",
             size(here),
-            words::place_of(place)
+            labels::place_of(place)
         ),
         caption(FRONTIER, here),
         super::round_trip(),
@@ -156,10 +156,10 @@ fn frontier_finding(here: &[Priced], frontier: &[usize], asleep: &[usize]) -> St
     };
     let mut finding = match names(frontier).as_slice() {
         [one] => format!("{one} is ahead of all others in both"),
-        several => format!("Worth choosing between: {}", words::list(several)),
+        several => format!("Worth choosing between: {}", labels::list(several)),
     };
     if asleep != frontier && !asleep.is_empty() {
-        finding += &format!("; of the blocking ones: {}", words::list(&names(asleep)));
+        finding += &format!("; of the blocking ones: {}", labels::list(&names(asleep)));
     }
     finding + " (by their medians)."
 }

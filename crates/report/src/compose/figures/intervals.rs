@@ -1,7 +1,7 @@
 //! Mechanisms down the page, a bar from low to high in each placement.
 
 use super::at;
-use crate::compose::words;
+use crate::compose::labels;
 use crate::{Axis, Figure, FigureKind, Mark, Point, Scale, Series, units};
 use analysis::{CaseResult, Judged};
 use model::distinct::distinct;
@@ -21,18 +21,18 @@ pub(super) fn figure(judged: &Judged, cases: &[&CaseResult], size: Option<u64>) 
     let id = format!("{}-{}", workload.name(), size.map_or("signal".into(), |it| it.to_string()));
     let x = Axis::categories("mechanism", names.iter().copied());
     let mut figure = Figure::new(FigureKind::Intervals, id, title, "", x, axis);
-    for place in words::places(cases) {
+    for place in labels::places(cases) {
         let mut points = Vec::new();
         for (nth, name) in names.iter().enumerate() {
             let here = at(cases, place);
             let found = here.iter().find(|it| it.variant == *name);
             points.extend(found.and_then(|case| point_of(case, nth as f64)));
         }
-        figure.series.push(Series::new(words::place_of(place), points));
+        figure.series.push(Series::new(labels::place_of(place), points));
     }
     figure.marks = bounds(cases);
     figure.caption = caption(metric, !figure.marks.is_empty());
-    figure.finding = words::best_by_place(judged, workload, size);
+    figure.finding = labels::best_by_place(judged, workload, size);
     figure
 }
 
@@ -57,14 +57,14 @@ fn bounds(cases: &[&CaseResult]) -> Vec<Mark> {
     let least = values.iter().copied().fold(f64::INFINITY, f64::min);
     let most = values.iter().copied().fold(0.0, f64::max);
     let near = |value: f64| value * NEAR >= least && value <= most * NEAR;
-    let places = words::places(cases);
+    let places = labels::places(cases);
     let mut marks: Vec<Mark> = Vec::new();
     for place in &places {
         for bound in at(cases, *place).iter().filter_map(|it| it.bound.as_ref()) {
             let kind = bound.kind.name();
             let label = match places.len() {
                 1 => format!("{kind}: {}", bound.name),
-                _ => format!("{kind}: {}, {}", bound.name, words::place_of(*place)),
+                _ => format!("{kind}: {}, {}", bound.name, labels::place_of(*place)),
             };
             let known = marks.iter().any(|it| it.label == label && it.value == bound.value);
             if near(bound.value) && !known {
@@ -80,7 +80,7 @@ fn bounds(cases: &[&CaseResult]) -> Vec<Mark> {
 pub(super) fn point_of(case: &CaseResult, x: f64) -> Option<Point> {
     let estimate = case.value.as_ref()?;
     let launches = format!("{} launches", case.launches);
-    let label = [Some(launches), words::remark(case)].into_iter().flatten().collect::<Vec<_>>();
+    let label = [Some(launches), labels::remark(case)].into_iter().flatten().collect::<Vec<_>>();
     let point = Point::new(x, estimate.median).labelled(label.join("; "));
     Some(point.with_ends(estimate.interval.ends()))
 }

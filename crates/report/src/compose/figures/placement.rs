@@ -1,7 +1,7 @@
 //! The heat map of placements: what it costs a mechanism to be moved.
 
 use super::{size_in_words, typical};
-use crate::compose::words;
+use crate::compose::labels;
 use crate::{Axis, Figure, FigureKind, Point, Scale, Series, Unit, units};
 use analysis::{CaseResult, Judged, Status};
 use model::distinct::distinct;
@@ -12,7 +12,7 @@ const CAPTION: &str = "Each cell holds the median round trip; its colour is that
 /// One figure, where something was measured in two places at least.
 pub(super) fn figures(judged: &Judged) -> Vec<Figure> {
     let measured = super::smallest_latency(judged);
-    if words::places(&measured).len() < 2 {
+    if labels::places(&measured).len() < 2 {
         return Vec::new();
     }
     let smallest = measured.iter().filter_map(|it| it.message_bytes).min();
@@ -23,7 +23,7 @@ pub(super) fn figures(judged: &Judged) -> Vec<Figure> {
         .filter(|it| it.metric.is_round_trip() && !it.twin && !it.carries.is_control())
         .filter(|it| it.message_bytes.is_none() || it.message_bytes == smallest)
         .collect();
-    let places = words::places(&all);
+    let places = labels::places(&all);
     let names = distinct(all.iter().map(|it| it.variant.as_str()));
     let rows: Vec<Row> = names.iter().map(|name| Row::of(name, &all, &places)).collect();
     let mut figure = Figure::new(
@@ -31,7 +31,7 @@ pub(super) fn figures(judged: &Judged) -> Vec<Figure> {
         "placement",
         format!("Round trips of {}, by placement", size_in_words(&measured)),
         CAPTION,
-        Axis::categories("placement", places.iter().map(|it| words::place_of(*it))),
+        Axis::categories("placement", places.iter().map(|it| labels::place_of(*it))),
         Axis::new("× the row's fastest", Unit::Ratio, Scale::Log),
     )
     .found(finding(&rows));
@@ -58,7 +58,7 @@ impl<'a> Row<'a> {
             };
             match typical(case).filter(|_| case.status == Status::Ok) {
                 Some(value) => {
-                    Point::new(nth as f64, value / fastest).labelled(words::brief_value(case))
+                    Point::new(nth as f64, value / fastest).labelled(labels::brief_value(case))
                 }
                 None => Point::gap(nth as f64, case.reason.clone().unwrap_or_default()),
             }

@@ -4,7 +4,7 @@ use model::distinct::distinct;
 use std::collections::BTreeSet;
 
 use super::{at, intervals, place_id};
-use crate::compose::{inflections, words};
+use crate::compose::{inflections, labels};
 use crate::{Axis, Drawn, Figure, FigureKind, Mark, Point, Scale, Series, Unit};
 use analysis::{Bound, Carries, CaseResult, Inflection, Judged, Sweep};
 use model::workload::Workload;
@@ -14,7 +14,7 @@ const RULE: &str = "Line: the median over launches; band: covers it with at leas
 
 pub(super) fn figures(judged: &Judged, cases: &[&CaseResult]) -> Vec<Figure> {
     let draw = |place| figure(judged, &at(cases, place), place);
-    words::places(cases).into_iter().map(draw).filter(|it| it.points() > 0).collect()
+    labels::places(cases).into_iter().map(draw).filter(|it| it.points() > 0).collect()
 }
 
 /// CPU time over message size, one figure per placement, where there are sizes enough.
@@ -28,7 +28,7 @@ pub(super) fn cpu(cases: &[&CaseResult]) -> Vec<Figure> {
         let mut figure = Figure::new(
             FigureKind::Curves,
             format!("cpu-sizes-{}", place_id(place)),
-            format!("CPU time of a round trip against message size, {}", words::place_of(place)),
+            format!("CPU time of a round trip against message size, {}", labels::place_of(place)),
             "Line: the median over launches of both workers' CPU time; band: covers it with at \
              least 95 %.",
             Axis::new("message size", Unit::Bytes, Scale::Log),
@@ -44,7 +44,7 @@ pub(super) fn cpu(cases: &[&CaseResult]) -> Vec<Figure> {
         }
         figure
     };
-    words::places(cases).into_iter().map(draw).filter(|it| it.points() > 0).collect()
+    labels::places(cases).into_iter().map(draw).filter(|it| it.points() > 0).collect()
 }
 
 /// Variants that have a size, in the order of the results.
@@ -58,7 +58,7 @@ fn figure(judged: &Judged, here: &[&CaseResult], place: (&str, &str)) -> Figure 
     let (workload, metric) = (sized.workload, &sized.metric);
     let (what, y) = (&metric.title, super::axis_of(metric, Scale::Log));
     let x = Axis::new("message size", Unit::Bytes, Scale::Log);
-    let title = format!("{what} against message size, {}", words::place_of(place));
+    let title = format!("{what} against message size, {}", labels::place_of(place));
     let id = format!("{}-sizes-{}", workload.name(), place_id(place));
     let mut figure = Figure::new(FigureKind::Curves, id, title, RULE, x, y);
     let mut told = Vec::new();
@@ -77,7 +77,7 @@ fn figure(judged: &Judged, here: &[&CaseResult], place: (&str, &str)) -> Figure 
 }
 
 fn finding(judged: &Judged, workload: Workload, place: (&str, &str), told: &[String]) -> String {
-    let best = words::best_by_size(judged, workload, place);
+    let best = labels::best_by_size(judged, workload, place);
     let found = match told {
         [] => "No inflection is shown.".to_string(),
         _ => format!("Inflections: {}.", told.join("; ")),

@@ -2,7 +2,7 @@
 //! varies makes a figure of its own for each level: no point stands for two cases.
 
 use super::protocol;
-use crate::compose::words;
+use crate::compose::labels;
 use crate::{Axis, Drawn, Figure, FigureKind, Point, Scale, Series, Unit, units};
 use analysis::floor_rows::Floors;
 use analysis::hypothesis::{quantity, takes};
@@ -122,10 +122,10 @@ fn panel_name(factor: Factor, level: &str) -> String {
 pub(super) fn level_name(factor: Factor, level: &str) -> String {
     match (factor, model::size::parse(level)) {
         (Factor::Size, Ok(bytes)) => units::size(bytes),
-        (Factor::Placement, _) => words::place(level),
+        (Factor::Placement, _) => labels::place(level),
         (Factor::Workers, _) if level == "process" => "processes".into(),
         (Factor::Workers, _) => "threads".into(),
-        (Factor::Route, _) => words::route(level),
+        (Factor::Route, _) => labels::route(level),
         _ => level.to_string(),
     }
 }
@@ -166,7 +166,7 @@ impl<'a> Panel<'a> {
             None => {}
         }
         let first = self.cases().find(|case| case.message_bytes.is_some());
-        first.or_else(|| self.cases().next()).map_or(Unit::Nanoseconds, words::unit)
+        first.or_else(|| self.cases().next()).map_or(Unit::Nanoseconds, labels::unit)
     }
 
     fn y(&self, scale: Scale) -> Axis {
@@ -177,7 +177,7 @@ impl<'a> Panel<'a> {
             let scale = if positive { scale } else { Scale::Linear };
             return Axis::new(count.replace('-', " "), self.unit, scale);
         }
-        let told = self.cases().find(|case| words::unit(case) == self.unit);
+        let told = self.cases().find(|case| labels::unit(case) == self.unit);
         let label = told.map_or("round trip", |it| &it.metric.axis);
         Axis::new(label, self.unit, scale)
     }
@@ -211,7 +211,7 @@ impl<'a> Panel<'a> {
         };
         let shared = self.shared();
         let row = |level: &'a String| {
-            let name = words::without_shared(&level_name(factor, level), shared);
+            let name = labels::without_shared(&level_name(factor, level), shared);
             (Some((factor, level.as_str())), name)
         };
         self.levels(factor).into_iter().map(row).collect()
@@ -219,7 +219,7 @@ impl<'a> Panel<'a> {
 
     /// What many of its mechanisms begin with.
     fn shared(&self) -> Option<&'a str> {
-        self.spec.series().and_then(|factor| words::shared_prefix(&self.declared.levels[&factor]))
+        self.spec.series().and_then(|factor| labels::shared_prefix(&self.declared.levels[&factor]))
     }
 
     fn figure(&self, id: String, title: String) -> Option<Figure> {
@@ -313,7 +313,7 @@ impl<'a> Panel<'a> {
         if case.status != Status::Ok {
             return Point::gap(x, case.reason.clone().unwrap_or_else(|| "not measured".into()));
         }
-        if self.count().is_none() && words::unit(case) != self.unit {
+        if self.count().is_none() && labels::unit(case) != self.unit {
             return Point::gap(x, "counted in other units");
         }
         let made = match kind {
@@ -331,7 +331,7 @@ impl<'a> Panel<'a> {
                 }
             }),
             FigureKind::Heatmap => {
-                super::typical(case).map(|it| Point::new(x, it).labelled(words::brief_value(case)))
+                super::typical(case).map(|it| Point::new(x, it).labelled(labels::brief_value(case)))
             }
             _ => super::intervals::point_of(case, x),
         };

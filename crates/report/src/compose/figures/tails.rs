@@ -1,7 +1,7 @@
 //! Percentile curves of the smallest latency, one figure per placement.
 
 use super::{at, place_id, size_in_words};
-use crate::compose::words;
+use crate::compose::labels;
 use crate::{Axis, Figure, FigureKind, Point, Scale, Series, Unit, units};
 use analysis::{CaseResult, Judged};
 
@@ -22,7 +22,7 @@ pub(super) fn figures(judged: &Judged) -> Vec<Figure> {
             format!(
                 "Percentiles of round trips of {}, {}",
                 size_in_words(&here),
-                words::place_of(place)
+                labels::place_of(place)
             ),
             CAPTION,
             Axis::new("percentile", Unit::Share, Scale::Tail),
@@ -35,7 +35,7 @@ pub(super) fn figures(judged: &Judged) -> Vec<Figure> {
         }
         figure
     };
-    words::places(&cases).into_iter().map(draw).collect()
+    labels::places(&cases).into_iter().map(draw).collect()
 }
 
 fn finding(here: &[&CaseResult]) -> String {

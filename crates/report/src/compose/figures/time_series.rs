@@ -1,7 +1,7 @@
 //! What happened while the run went on: launch by launch, and inside each launch.
 
 use super::{at, place_id, size_in_words};
-use crate::compose::words;
+use crate::compose::labels;
 use crate::{Axis, Figure, FigureKind, Point, Scale, Series, Span, Unit, units};
 use analysis::{CaseResult, Judged, Status, TimeSeries};
 
@@ -15,7 +15,7 @@ const SAMPLES: &str = "Line: the median of each slice of a launch; band: from it
 
 pub(super) fn figures(judged: &Judged) -> Vec<Figure> {
     let cases = super::smallest_latency(judged);
-    let mut figures: Vec<Figure> = words::places(&cases)
+    let mut figures: Vec<Figure> = labels::places(&cases)
         .into_iter()
         .map(|place| drift(&at(&cases, place), place))
         .filter(|it| it.points() > 0)
@@ -29,7 +29,7 @@ fn drift(here: &[&CaseResult], place: (&str, &str)) -> Figure {
     let mut figure = Figure::new(
         FigureKind::Curves,
         format!("drift-{}", place_id(place)),
-        format!("Launch medians by round, {}, {}", size_in_words(here), words::place_of(place)),
+        format!("Launch medians by round, {}, {}", size_in_words(here), labels::place_of(place)),
         DRIFT,
         Axis::new("round", Unit::Count, Scale::Linear),
         super::round_trip(),
@@ -98,7 +98,7 @@ fn samples_finding(cases: &[&CaseResult]) -> String {
             units::count(of),
             unsteady(worst),
             worst.launches,
-            words::case(worst)
+            labels::case(worst)
         ),
     }
 }
@@ -120,7 +120,7 @@ fn series(case: &CaseResult) -> Series {
         0 => String::new(),
         unsteady => format!(" ({unsteady} unsteady)"),
     };
-    let mut series = Series::new(format!("{}{note}", words::case(case)), points);
+    let mut series = Series::new(format!("{}{note}", labels::case(case)), points);
     series.spans = spans;
     series
 }

@@ -126,7 +126,7 @@ fn what(
     let size = message_bytes.map_or("a wake-up".into(), units::size);
     let many = metric.many(&size);
     let place = match concurrent {
-        None => super::words::place(placement).to_string(),
+        None => super::labels::place(placement).to_string(),
         Some(Concurrent::One) => "one pair at a time".into(),
         Some(Concurrent::All) => "all pairs of a turn at a time".into(),
     };

@@ -1,7 +1,7 @@
 //! What happened in an operation: switches, wake-ups, interrupts, faults, system calls.
 
 use super::super::Detail;
-use super::{CaseGroup, ObservedCase, number, with_interval, words};
+use super::{CaseGroup, ObservedCase, labels, number, with_interval};
 use crate::{ASIDE, Block, Column, Row, Table, Text, Unit, units};
 use analysis::EventCount;
 
@@ -106,7 +106,7 @@ pub fn every(groups: &[CaseGroup]) -> Option<Block> {
 
 fn all_of(case: &ObservedCase) -> Option<Table> {
     let of = case.of();
-    let mut table = Table::new(format!("Counts of {}", words::case(&of.case)))
+    let mut table = Table::new(format!("Counts of {}", labels::case(&of.case)))
         .words([("event", 0), ("counted with", 3)])
         .numbers([(format!("per {} [interval]", of.case.metric.operation.noun()), 0)])
         .numbers([("per message", 1), ("per byte", 1)])

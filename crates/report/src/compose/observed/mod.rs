@@ -13,7 +13,7 @@ mod untested;
 pub(super) use traces::exactly;
 pub(super) use untested::merged;
 
-use super::{Detail, words};
+use super::{Detail, labels};
 use crate::{Block, Section, Text, units};
 use analysis::{EventCount, Judged, Observed, TraceSummary};
 use model::distinct::grouped;
@@ -142,7 +142,7 @@ impl<'a> CaseGroup<'a> {
             (Some(size), _) => format!(" of {}", units::size(size)),
             (None, _) => String::new(),
         };
-        let place = words::place_of((&of.workers, &of.placement));
+        let place = labels::place_of((&of.workers, &of.placement));
         format!("{}{size}, {place}", self.operation())
     }
 

@@ -4,8 +4,8 @@
 use model::distinct::distinct;
 use std::collections::BTreeSet;
 
-use super::words;
-use crate::compose::words::capital;
+use super::labels;
+use crate::compose::labels::capital;
 use crate::{Block, Text};
 use analysis::{Observed, Status};
 use model::counts::FIGURES;
@@ -18,7 +18,7 @@ pub fn blocks(seen: &[&Observed]) -> Vec<Block> {
         let figures = figures_of(&probes);
         let mut text = Text::new().strong("Not testable here: ").code(probes.join(", "));
         if !figures.is_empty() {
-            text = text.plain(format!(", and with them {}", words::list(&figures)));
+            text = text.plain(format!(", and with them {}", labels::list(&figures)));
         }
         Block::paragraph(text.plain(format!(". {}.", capital(&reason))))
     });
@@ -68,7 +68,7 @@ pub(in crate::compose) fn merged(reasons: Vec<(String, String)>) -> Vec<(Vec<Str
     let shortened = found.into_iter().map(|mut one| {
         if let Some((at, values)) = one.varies {
             let values: BTreeSet<String> = values.into_iter().collect();
-            one.words[at] = self::words::list(&values.into_iter().collect::<Vec<_>>());
+            one.words[at] = self::labels::list(&values.into_iter().collect::<Vec<_>>());
         }
         (one.probes, one.words.join(" "))
     });

@@ -6,7 +6,7 @@ mod figures;
 mod tables;
 mod verdicts;
 
-use super::{Detail, words};
+use super::{Detail, labels};
 use crate::{Block, Section};
 use analysis::Judged;
 use analysis::probe::{Common, ProbeEffect};
@@ -45,7 +45,7 @@ fn written(effect: &ProbeEffect, detail: Detail) -> Vec<Section> {
 
 /// `pipe, one CPU`.
 fn strand_name(of: &Common) -> String {
-    format!("{}, {}", of.variant, words::place_of((&of.workers, &of.placement)))
+    format!("{}, {}", of.variant, labels::place_of((&of.workers, &of.placement)))
 }
 
 /// What an operation is: `round trip`, `message`.

@@ -2,7 +2,7 @@
 //! levels that are unavailable.
 
 use super::{operation, percent, percents, strand_name};
-use crate::compose::words;
+use crate::compose::labels;
 use crate::document::ASIDE;
 use crate::{Block, Emphasis, Row, Table, Text, Unit, units};
 use analysis::probe::{Dose, Linear, ProbeEffect, ProbeOverhead, Strand, Untested};
@@ -32,7 +32,7 @@ pub(super) fn overheads(strand: &Strand) -> Vec<Block> {
 }
 
 fn caption(strand: &Strand, size: Option<u64>, here: &[&ProbeOverhead]) -> String {
-    let size = words::of_size(size);
+    let size = labels::of_size(size);
     let plain = here.first().map_or(f64::NAN, |it| it.plain_ns);
     format!(
         "{}{size}: a {} takes {} unobserved",

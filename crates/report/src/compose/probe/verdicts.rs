@@ -2,7 +2,7 @@
 //! subtracted.
 
 use super::{percent, strand_name};
-use crate::compose::words;
+use crate::compose::labels;
 use crate::{Text, Verdict, VerdictKind, units};
 use analysis::probe::{Common, CurveUnder, Kept, Linear, Order, ProbeEffect, ProbeOverhead};
 
@@ -68,7 +68,7 @@ fn overhead(effect: &ProbeEffect) -> Verdict {
 
 /// `trace-calls (pipe, one CPU, 64 B)`.
 fn described((of, overhead, _): &(&Common, &ProbeOverhead, f64)) -> String {
-    let size = words::of_size(overhead.message_bytes);
+    let size = labels::of_size(overhead.message_bytes);
     format!("{} ({}{size})", overhead.probe, strand_name(of))
 }
 
@@ -128,7 +128,7 @@ fn shape(effect: &ProbeEffect) -> Option<Verdict> {
                     "{count} of {} curves over size change their shape: ",
                     curves.len()
                 ))
-                .plain(words::few(&bent))
+                .plain(labels::few(&bent))
                 .plain("."),
         ),
     };
@@ -161,7 +161,7 @@ fn peaks(curves: &[(&Common, &CurveUnder)]) -> String {
         (0, _) => format!("{global} No curve has a peak inside its sizes."),
         (all, []) => format!("{global} No peak moved: {stays} of {all} surely stayed."),
         (all, some) => {
-            format!("{global} {} of {all} peaks moved: {}.", some.len(), words::few(some))
+            format!("{global} {} of {all} peaks moved: {}.", some.len(), labels::few(some))
         }
     }
 }
@@ -196,7 +196,7 @@ fn dose(effect: &ProbeEffect) -> Option<Verdict> {
     .collect();
     let head = Text::new().strong(format!("{head}: ")).plain(format!(
         "of {all} lines through levels, extended to none, {}.",
-        words::list(&parts)
+        labels::list(&parts)
     ));
     let detail = match more + less {
         0 => "Lines are fitted to the levels alone, and tested against the unobserved time.",
@@ -213,7 +213,7 @@ fn order(effect: &ProbeEffect) -> Option<Verdict> {
     let all = effect.orders.len();
     let of = |kept| effect.orders.iter().filter(move |it| it.kept == kept);
     let described = |it: &Order| {
-        let size = words::of_size(it.message_bytes);
+        let size = labels::of_size(it.message_bytes);
         format!("{} over {}{size} ({})", it.first, it.second, it.probe)
     };
     let turned: Vec<String> = of(Kept::Turned).map(described).collect();
@@ -245,14 +245,14 @@ fn order(effect: &ProbeEffect) -> Option<Verdict> {
             Text::new().strong("Instrumentation changes no order").plain(format!(
                 ", but {} of {all} comparisons are decided only observed, or only unobserved: {}.",
                 blurred.len(),
-                words::few(&blurred)
+                labels::few(&blurred)
             )),
         ),
         (some, _) => (
             VerdictKind::Bad,
             Text::new()
                 .strong(format!("Instrumentation reverses {} of {all} orders: ", some.len()))
-                .plain(words::few(some))
+                .plain(labels::few(some))
                 .plain("."),
         ),
     };

@@ -2,7 +2,7 @@
 
 use super::find;
 use crate::compose::observed::{exactly, number, with_interval};
-use crate::compose::{percentiles, words};
+use crate::compose::{labels, percentiles};
 use crate::{Text, Unit, units};
 use analysis::hypothesis::{gain, level, takes};
 use analysis::{CaseResult, OverRounds, Returned, Status};
@@ -46,14 +46,14 @@ impl Table<'_> {
         if let Some(count) = Count::parse(show) {
             return counted(case, show, &count);
         }
-        let unit = words::unit(case);
+        let unit = labels::unit(case);
         let Some(estimate) = case.value.as_ref() else { return Text::new().muted("n/a") };
         let plain = |value: f64| Text::from(unit.format(value));
         if let Some(derived) = case.derived.get(show) {
             return Text::from(derived.to_string());
         }
         match show {
-            "median" => Text::from(words::cell_value(case)),
+            "median" => Text::from(labels::cell_value(case)),
             "mean" => case.mean.map_or(Text::from(NOTHING), plain),
             "min" => plain(estimate.min),
             "q1" => plain(estimate.q1),
@@ -112,7 +112,7 @@ impl Table<'_> {
             Factor::ALL.into_iter().filter(differs).map(|it| level(case, it)).collect();
         let at =
             if levels.is_empty() { String::new() } else { format!(" ({})", levels.join(", ")) };
-        Text::from(format!("{}{at}", words::unit(case).format(value)))
+        Text::from(format!("{}{at}", labels::unit(case).format(value)))
     }
 
     /// By how much the cases at `here` are better than those that they are held against.

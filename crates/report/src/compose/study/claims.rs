@@ -1,13 +1,13 @@
 //! What became of each claim: as verdicts for a terminal, as one table for a paper.
 
-use crate::compose::words;
+use crate::compose::labels;
 use crate::{Block, Emphasis, Row, Table, Text, Verdict};
 use analysis::hypothesis::Finding;
 
 pub(super) fn verdict(finding: &Finding) -> Block {
-    let kind = words::kind(finding.decision);
+    let kind = labels::kind(finding.decision);
     let head = Text::new()
-        .strong(format!("{}: ", words::capital(finding.decision.name())))
+        .strong(format!("{}: ", labels::capital(finding.decision.name())))
         .plain(finding.statement.trim_end_matches('.'))
         .plain(".");
     let p = match (finding.p, finding.p_holm) {

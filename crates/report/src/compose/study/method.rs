@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::Written;
-use crate::compose::{absences, over_time, peer, words};
+use crate::compose::{absences, labels, over_time, peer};
 use crate::{Block, Figure, Row, Section, Table, Target, Text, units};
 use analysis::{CaseResult, Judged, Status};
 use store::{Closed, RunStatus};
@@ -68,7 +68,7 @@ impl Written<'_> {
         if fixed.is_empty() {
             String::new()
         } else {
-            format!("Fixed: {}.{}", words::list(&fixed), self.combinations_told(judged))
+            format!("Fixed: {}.{}", labels::list(&fixed), self.combinations_told(judged))
         }
     }
 
@@ -159,10 +159,10 @@ impl Written<'_> {
         let mut without: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for case in judged.results.iter().filter(failed) {
             let why = case.reason.clone().unwrap_or_else(|| "no launch was made".into());
-            without.entry(why).or_default().push(words::case(case));
+            without.entry(why).or_default().push(labels::case(case));
         }
         let none = without.iter().map(|(why, cases)| {
-            Text::from("No result: ").code(words::few(cases)).plain(format!(" ({why})."))
+            Text::from("No result: ").code(labels::few(cases)).plain(format!(" ({why})."))
         });
         told.extend(none);
         told.extend(over_time::lines(judged).into_iter().map(|line| line.plain(".")));
@@ -173,7 +173,7 @@ impl Written<'_> {
 
 /// A warning of the run as a sentence.
 fn sentence(warning: &str) -> String {
-    format!("{}.", words::capital(warning.trim_end_matches('.')))
+    format!("{}.", labels::capital(warning.trim_end_matches('.')))
 }
 
 fn groups_of(some: usize, all: usize) -> String {

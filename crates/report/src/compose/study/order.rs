@@ -2,7 +2,7 @@
 //! below, the order that was printed elsewhere.
 
 use super::{Written, factor, find, published};
-use crate::compose::words;
+use crate::compose::labels;
 use crate::{Column, Emphasis, Row, Table, Text};
 use analysis::{CaseResult, Status};
 use study::factor::{Chosen, Factor, chosen};
@@ -49,7 +49,7 @@ fn places(here: &Chosen, among: &[Chosen], results: &[CaseResult]) -> Vec<Text> 
     measured.sort_by(|a, b| a.0.total_cmp(&b.0));
     let told = measured
         .iter()
-        .map(|(_, name, case)| Text::from(format!("{name}, {}", words::brief_value(case))));
+        .map(|(_, name, case)| Text::from(format!("{name}, {}", labels::brief_value(case))));
     told.collect()
 }
 

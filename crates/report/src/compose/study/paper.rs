@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use super::{Written, claims};
-use crate::compose::{subtitle, words};
+use crate::compose::{labels, subtitle};
 use crate::{Block, Document, Figure, Section, Target, Text, units};
 use analysis::Judged;
 use analysis::hypothesis::{Decision, Finding};
@@ -133,7 +133,7 @@ impl Written<'_> {
             main.extend(firm.iter().take(TOLD_IN_BRIEF).map(|it| it.1));
         }
         for finding in main {
-            let holds = words::capital(finding.decision.name());
+            let holds = labels::capital(finding.decision.name());
             told.push_str(&format!(
                 " {holds}: {} ({}).",
                 finding.statement.trim_end_matches('.'),
@@ -161,7 +161,7 @@ impl Written<'_> {
             }
         });
         let told: Vec<String> = told.collect();
-        format!("Of {}, {}.", counted(self.findings.len(), "claim"), words::list(&told))
+        format!("Of {}, {}.", counted(self.findings.len(), "claim"), labels::list(&told))
     }
 
     fn introduction(&self) -> Section {
@@ -260,7 +260,7 @@ impl Written<'_> {
             which(&numbers).map(|which| format!("{which} {verb} {}", decision.name()))
         };
         let all: Vec<String> = Decision::ALL.into_iter().filter_map(told).collect();
-        format!(" {}.", words::capital(&all.join("; ")))
+        format!(" {}.", labels::capital(&all.join("; ")))
     }
 
     fn conclusions(&self, judged: &Judged, left: &[Part]) -> Section {
@@ -305,7 +305,7 @@ impl Written<'_> {
             if let Some(which) = which(&numbers) {
                 section.blocks.push(Block::paragraph(format!(
                     "{} remain{} open: {why}.",
-                    words::capital(&which),
+                    labels::capital(&which),
                     if numbers.len() == 1 { "s" } else { "" }
                 )));
             }
@@ -339,7 +339,7 @@ impl Written<'_> {
 
 /// The variables of one role.
 fn names(all: &BTreeMap<String, String>) -> String {
-    words::list(&all.keys().cloned().collect::<Vec<_>>())
+    labels::list(&all.keys().cloned().collect::<Vec<_>>())
 }
 
 /// `claim 3`, `claims 1, 2 and 5 to 9`; None of none.
@@ -352,7 +352,7 @@ fn which(numbers: &[usize]) -> Option<String> {
     match numbers.len() {
         0 => None,
         1 => Some(format!("claim {}", told[0])),
-        _ => Some(format!("claims {}", words::list(&told))),
+        _ => Some(format!("claims {}", labels::list(&told))),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::paper::Part;
 use super::{Written, factor, find};
-use crate::compose::words;
+use crate::compose::labels;
 use crate::{Block, Figure, FigureKind, Run, Section, Target, Text};
 use analysis::{CaseResult, Judged, Status};
 use study::factor::chosen;
@@ -102,7 +102,7 @@ impl Written<'_> {
             section.blocks.push(Block::Paragraph(Text::of_prose(&format!(
                 "Left out, because the form allows no more pages: {}. `ipcmark report {} --html FILE` \
                  shows all of it.",
-                words::list(&missing),
+                labels::list(&missing),
                 judged.run.id
             ))));
         }
@@ -151,8 +151,8 @@ impl Written<'_> {
             })
             .collect();
         medians.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let one_kind = medians.windows(2).all(|it| words::unit(it[0].1) == words::unit(it[1].1));
-        let told = |it: &(f64, &CaseResult, &String)| (words::brief_value(it.1), it.2.clone());
+        let one_kind = medians.windows(2).all(|it| labels::unit(it[0].1) == labels::unit(it[1].1));
+        let told = |it: &(f64, &CaseResult, &String)| (labels::brief_value(it.1), it.2.clone());
         match medians.as_slice() {
             [least, .., most] if one_kind && spec.columns.is_none() && spec.among.is_empty() => {
                 Some([told(least), told(most)])
@@ -179,7 +179,7 @@ fn introduced(figures: &[&Figure]) -> Text {
     let told = match (figure.kind, names.as_slice()) {
         (FigureKind::Heatmap, _) => format!(" maps {y} by {x}."),
         (FigureKind::Curves, [_, _, ..]) => {
-            format!(" draws {y} over {x}, a curve each for {}.", words::few(&names))
+            format!(" draws {y} over {x}, a curve each for {}.", labels::few(&names))
         }
         (FigureKind::Curves, _) => format!(" draws {y} over {x}."),
         _ => format!(" shows {y} by {x}."),

@@ -3,7 +3,7 @@
 use super::cells::over_launches;
 use super::published::{self, NOTHING};
 use super::{Written, factor, find};
-use crate::compose::words;
+use crate::compose::labels;
 use crate::{Emphasis, Row, Table, Text};
 use analysis::{CaseResult, Status};
 use study::factor::{Chosen, Factor, chosen};
@@ -75,5 +75,5 @@ fn best(
         .map(|nth| columns[nth].0.clone())
         .collect();
     let others = if others.is_empty() { NOTHING.into() } else { others.join(", ") };
-    Some([columns[leader].0.clone(), words::cell_value(columns[leader].1), others])
+    Some([columns[leader].0.clone(), labels::cell_value(columns[leader].1), others])
 }

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use super::cells;
 use super::published::{self, NOTHING, is_of, names, note, statistic, told};
 use super::{Written, factor, find, is_at};
+use crate::compose::labels;
 use crate::compose::observed::merged;
-use crate::compose::words;
 use crate::{Column, Emphasis, Row, Table, Text};
 use analysis::hypothesis::takes;
 use analysis::{CaseResult, Status};
@@ -58,7 +58,7 @@ impl Written<'_> {
         }
         let counts_only = heads.iter().all(|it| Count::parse(&it.show).is_some());
         let mut refusals = BTreeSet::new();
-        let shared = words::shared_prefix(&self.declared.levels[&rows]);
+        let shared = labels::shared_prefix(&self.declared.levels[&rows]);
         if let Some(shared) = shared {
             table.notes.push(Text::from("… stands for ").code(shared).plain("."));
         }
@@ -67,7 +67,7 @@ impl Written<'_> {
                 continue;
             }
             let here = only.with(rows, row);
-            let mut cells = vec![Text::new().code(words::without_shared(row, shared))];
+            let mut cells = vec![Text::new().code(labels::without_shared(row, shared))];
             let at: Vec<Chosen> = heads.iter().map(|it| it.at(&here)).collect();
             let found: Vec<Option<&CaseResult>> = at.iter().map(|it| find(it, results)).collect();
             for ((head, at), case) in heads.iter().zip(&at).zip(&found) {

@@ -1,4 +1,4 @@
-//! Names and values as the report says them.
+//! What the report calls things: places, routes, groups and cases by name, values and ratios with their intervals.
 
 use crate::{Text, Unit, VerdictKind, units};
 use analysis::hypothesis::Decision;
