@@ -254,11 +254,12 @@ fn split_at_width(words: &str, cells: usize) -> (&str, &str) {
     (words, "")
 }
 
-/// As [`split_at_width`], but behind the last joint of an option or a path where it has one: `shm-ring:wait=`.
+/// As [`split_at_width`], but behind the last joint of an option or a path where one is in the second half:
+/// `shm-ring:wait=`.
 fn split_at_joint(words: &str, cells: usize) -> (&str, &str) {
     let (head, tail) = split_at_width(words, cells);
     match head.rfind([':', '=', '/', ',']) {
-        Some(at) if !tail.is_empty() => words.split_at(at + 1),
+        Some(at) if !tail.is_empty() && at >= head.len() / 2 => words.split_at(at + 1),
         _ => (head, tail),
     }
 }
