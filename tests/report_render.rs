@@ -7,12 +7,13 @@
 mod sample;
 
 use analysis::TIME_SERIES_DRAWN as DRAWN;
+use report::document::file_names;
 use report::terminal::{self, Style};
 use report::{
     Axis, Block, Column, Document, Figure, FigureKind, Listing, Mark, Point, Row, Scale, Section,
     Series, Table, Unit, Value, Verdict, VerdictKind,
 };
-use report::{html, markdown};
+use report::{html, markdown, svg};
 use sample::{MECHANISMS, sample};
 use unicode_width::UnicodeWidthStr;
 
@@ -229,7 +230,7 @@ fn every_series_and_point_is_in_the_page_as_data() {
 }
 
 #[test]
-fn a_listing_is_data_in_a_page_and_a_table_elsewhere() {
+fn a_listing_is_a_table_whose_numbers_a_page_sorts() {
     let number = |unit, value, low| Value::Number { unit, value, low, high: low };
     let listing = Listing {
         caption: "All results".into(),
@@ -251,18 +252,20 @@ fn a_listing_is_data_in_a_page_and_a_table_elsewhere() {
     let mut document = Document::new("listed");
     document.sections = vec![Section::new("a", "A").with(listing)];
     let page = html::render(&document);
-    let opening = "<script type=\"application/json\" class=\"rows\">";
-    let json = page.split_once(opening).expect("data").1.split_once("</script>").unwrap().0;
-    let data: serde_json::Value = serde_json::from_str(json).expect("JSON");
-    assert_eq!(data["columns"][0], serde_json::json!(["mechanism", null]));
-    assert_eq!(data["columns"][2], serde_json::json!(["median", "ns"]));
-    let rows = serde_json::json!([
-        [HOSTILE, 1_048_577, [4123.5, 4123.5, 4123.5]],
-        ["tcp", null, [null, 2, 2, "per_second"]]
-    ]);
-    assert_eq!(data["rows"], rows, "sizes are exact, all else has five digits");
-    assert!(page.contains("script-src 'sha256-") && page.contains("ipcmark export --format csv"));
-    assert!(!without_scripts(&page).contains("<img"));
+    let list = page.split_once("<div class=\"table listing\">").expect("the list").1;
+    let list = list.split_once("</table>").unwrap().0;
+    assert_eq!(list.matches("<tr>").count(), 3, "the rows are there without the script");
+    // Sizes are exact, all else has five digits; what has no number stands where numbers do.
+    for part in [
+        "<th scope=\"row\">tcp</th>",
+        "<td data-v=1048577>",
+        "<td data-v=4123.5>4.12 µs [4.12, 4.12]</td>",
+        "<td data-v>–</td>",
+        "<td data-v=null data-u=PerSecond>",
+    ] {
+        assert!(list.contains(part), "{part}: {list}");
+    }
+    assert!(page.contains("script-src 'sha256-") && !list.contains("<img"));
     let json = serde_json::to_string(&document).unwrap();
     let read: Document = serde_json::from_str(&json).expect("null is read back");
     assert_eq!(serde_json::to_string(&read).unwrap(), json);
@@ -285,7 +288,8 @@ fn every_figure_is_drawn_for_a_wide_and_a_narrow_place_with_each_series_in_it() 
     for figure in document.figures() {
         let all = pictures(&page, &figure.id);
         let classes = ["class=\"wide\"", "class=\"narrow\""];
-        if figure.kind == FigureKind::TimeSeries || all[0].len() > 12_000 {
+        let dense = all[0].len() > 12_000 && figure.kind != FigureKind::Intervals;
+        if figure.kind == FigureKind::TimeSeries || dense {
             assert!(all.len() == 1 && all[0].starts_with("class=\"long\""), "{}", figure.id);
         } else {
             assert!(all.iter().zip(classes).all(|(it, class)| it.starts_with(class)));
@@ -366,4 +370,37 @@ fn a_document_survives_serde_and_renders_the_same_each_time() {
     assert_eq!(terminal::render(&read, &style), terminal::render(&document, &style));
     assert_eq!(html::render(&document), html::render(&sample()));
     assert_eq!(read.sections.len(), document.sections.len());
+}
+
+#[test]
+fn a_page_lights_six_curves_and_print_tells_all_apart() {
+    let document = sample();
+    let mut figure =
+        document.figures().into_iter().find(|it| it.id == "percentiles").unwrap().clone();
+    let first = figure.series[0].clone();
+    figure.series = (0..9).map(|nth| Series { name: format!("m{nth}"), ..first.clone() }).collect();
+    let printed = svg::draw(&figure, 400.0);
+    assert!(!printed.contains("--quiet"), "what can't be pointed at has its colour");
+    let mut document = Document::new("many");
+    document.sections = vec![Section::new("a", "A").with(figure)];
+    let page = html::render(&document);
+    for picture in pictures(&page, "percentiles") {
+        let of = |nth: usize| {
+            let part = picture.split(&format!("<g data-s=\"{nth}\">")).nth(1).expect("a curve");
+            part.split("</g>").next().unwrap().contains("stroke=\"var(--quiet)\"")
+        };
+        let grey: Vec<usize> = (0..9).filter(|nth| of(*nth)).collect();
+        assert_eq!(grey, [6, 7, 8]);
+    }
+}
+
+#[test]
+fn files_are_named_after_what_they_show_and_no_two_alike() {
+    let document = sample();
+    let mut figure = document.figures()[0].clone();
+    figure.id = "latency-64-b".into();
+    let twin = figure.clone();
+    let titled = Figure { subject: "Sizes: <b> & more".into(), ..figure.clone() };
+    let names = file_names(&[&figure, &twin, &titled]);
+    assert_eq!(names, ["latency-64-b.svg", "latency-64-b-2.svg", "sizes-b-more.svg"]);
 }

@@ -14,7 +14,7 @@ use analysis::{
 use cli_support::Bench;
 use report::compose::{Detail, compose};
 use report::terminal::{self, Style};
-use report::{Block, Document, Drawn, Figure, FigureKind, html};
+use report::{Block, Document, Drawn, Figure, FigureKind, Listing, html};
 use store::Store;
 use unicode_width::UnicodeWidthStr;
 
@@ -72,6 +72,10 @@ fn page(judged: &Judged) -> (Document, String) {
     (document, page)
 }
 
+fn listing(block: &Block) -> Option<&Listing> {
+    if let Block::Listing(it) = block { Some(it) } else { None }
+}
+
 fn figure<'a>(document: &'a Document, id: &str) -> &'a Figure {
     let all = document.figures();
     let ids: Vec<&str> = all.iter().map(|it| it.id.as_str()).collect();
@@ -127,17 +131,30 @@ fn a_run_over_sizes_has_every_figure_in_reading_order() {
     let judged = over_sizes();
     let (document, page) = page(&judged);
     let sections: Vec<&str> = document.sections.iter().map(|it| it.id.as_str()).collect();
-    let order = ["verdicts", "results", "tables", "latency", "placement", "cost"];
-    assert_eq!(sections[..6], order);
+    let order = ["verdicts", "results", "latency", "cost"];
+    assert_eq!(sections[..4], order);
+    assert_eq!(document.figures().first().map(|it| it.kind), Some(FigureKind::Curves));
     assert_eq!(sections[sections.len() - 3..], ["machine", "noise", "method"]);
     let kinds = kinds(&document);
     for kind in [FigureKind::Curves, FigureKind::Heatmap, FigureKind::Bars, FigureKind::Scatter] {
         assert!(kinds.contains(&kind), "{kind:?} is missing: {kinds:?}");
     }
     assert_eq!(kinds.last(), Some(&FigureKind::TimeSeries));
-    assert!(page.len() < 3_000_000, "{} bytes", page.len());
-    // The answer stands before everything else.
+    assert!(page.len() < 600_000, "{} bytes", page.len());
+    // The answer stands before everything else, and behind it one list of all results.
     assert!(matches!(document.sections[0].blocks[0], Block::Table(_)));
+    let lists: Vec<&Listing> = document.blocks().into_iter().filter_map(listing).collect();
+    let [list] = lists[..] else { panic!("{} lists", lists.len()) };
+    let measured = judged.results.iter().filter(|it| it.value.is_some() && !it.twin).count();
+    assert_eq!(list.rows.len(), measured, "a row for each result");
+    for column in ["mechanism", "placement", "size", "median", "interval ±", "max", "CPU", "class"]
+    {
+        assert!(list.columns.iter().any(|it| it == column), "{column}: {:?}", list.columns);
+    }
+    assert!(matches!(&document.sections[1].blocks[0], Block::Listing(_)));
+    for workload in &document.sections[2..4] {
+        assert!(matches!(workload.blocks[0], Block::Figure(_)), "a figure of it is open");
+    }
     let bars = figure(&document, "cpu-process-same-cpu");
     assert!(bars.caption.contains("sampled by the kernel's timer tick"));
     assert_eq!(bars.series.last().map(|it| it.drawn), Some(Drawn::Signs));
@@ -170,24 +187,24 @@ fn floors_are_lines_and_a_column_where_they_are_and_leave_nothing_behind_elsewhe
     );
     judged.results.iter_mut().for_each(|it| it.bound = None);
     let (document, bare) = page(&judged);
-    assert!(!bare.contains("× yardstick") && figure(&document, "latency-64").marks.is_empty());
+    assert!(!bare.contains("× bound") && figure(&document, "latency-64-b").marks.is_empty());
 
     for case in judged.results.iter_mut().filter(|it| it.value.is_some()) {
         set(case, 8_000.0, 0.01);
         case.bound = Some(bound("futex wake-up", 4_000.0, 2.0));
     }
     let (document, with) = page(&judged);
-    let marks = &figure(&document, "latency-64").marks;
+    let marks = &figure(&document, "latency-64-b").marks;
     assert_eq!(marks.len(), 1, "one line for one floor: {marks:?}");
     assert_eq!((marks[0].label.as_str(), marks[0].value), ("yardstick: futex wake-up", 4_000.0));
-    assert!(with.contains("× yardstick") && with.contains("2.00×"));
+    assert!(with.contains("× bound") && with.contains("2.00×"));
 
     // A floor far below everything would squeeze the figure; the column still tells of it.
     for case in &mut judged.results {
         case.bound = Some(bound("null", 2.0, 4_000.0));
     }
     let (document, far) = page(&judged);
-    assert!(figure(&document, "latency-64").marks.is_empty());
+    assert!(figure(&document, "latency-64-b").marks.is_empty());
     assert!(far.contains("4,000×"));
 }
 

@@ -225,8 +225,11 @@ fn markdown_has_its_pictures_beside_or_inside() {
     let bench = measured("", "");
     bench.must("report last --format markdown -o paper.md");
     let text = std::fs::read_to_string(bench.path("paper.md")).expect("the file");
-    assert!(text.contains("](paper.md.figures/1.svg)"), "{text}");
-    let drawn = std::fs::read_to_string(bench.path("paper.md.figures/1.svg")).expect("a picture");
+    let picture = text.split("](paper.md.figures/").nth(1).and_then(|it| it.split(')').next());
+    let picture = picture.expect("a picture");
+    assert!(picture.starts_with("round-trips-drawn-"), "named after what it shows: {picture}");
+    let drawn = bench.path("paper.md.figures").join(picture);
+    let drawn = std::fs::read_to_string(drawn).expect("a picture");
     assert!(drawn.starts_with("<svg"), "{drawn}");
     let titles: Vec<&str> = text.lines().filter(|it| it.starts_with("## ")).collect();
     let expected = [

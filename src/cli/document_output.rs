@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use super::args::Script;
 use super::{Failure, complain, output, print, report, typst};
 use ::report::compose::Draft;
-use ::report::{Document, markdown, svg, typst as source};
+use ::report::document::file_names;
+use ::report::{Document, Figure, markdown, svg, typst as source};
 use analysis::Judged;
 use study::paper::Form;
 
@@ -29,10 +30,12 @@ pub fn write_document(
         (Script::Typst, _) => source::render(document, form),
         (Script::Markdown, Some(path)) => {
             let folder = pictures(path);
-            draw_all(&folder, &document.figures())?;
+            let figures = document.figures();
+            let names = file_names(&figures);
+            draw_all(&folder, figures.iter().copied().zip(&names))?;
             let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
             markdown::illustrated(document, |number, _| {
-                markdown::escaped(&format!("{name}/{number}.svg"))
+                markdown::escaped(&format!("{name}/{}", names[number - 1]))
             })
         }
         // Standard output has no folder beside it.
@@ -53,8 +56,11 @@ fn pictures(path: &Path) -> PathBuf {
     path.with_file_name(name)
 }
 
-fn draw_all(folder: &Path, figures: &[&::report::Figure]) -> Result<(), Failure> {
-    if figures.is_empty() {
+fn draw_all<'a>(
+    folder: &Path,
+    figures: impl ExactSizeIterator<Item = (&'a Figure, &'a String)>,
+) -> Result<(), Failure> {
+    if figures.len() == 0 {
         return Ok(());
     }
     std::fs::create_dir_all(folder).map_err(|error| {
@@ -63,8 +69,8 @@ fn draw_all(folder: &Path, figures: &[&::report::Figure]) -> Result<(), Failure>
             folder.display()
         ))
     })?;
-    for (at, figure) in figures.iter().enumerate() {
-        report::write(&folder.join(format!("{}.svg", at + 1)), &svg::draw(figure, PICTURE_PT))?;
+    for (figure, name) in figures {
+        report::write(&folder.join(name), &svg::draw(figure, PICTURE_PT))?;
     }
     Ok(())
 }

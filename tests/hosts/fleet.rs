@@ -95,7 +95,10 @@ fn every_pair_and_every_node_is_measured_and_kept_as_its_own_case() {
     let page = std::fs::read_to_string(bench.path("page.html")).unwrap();
     assert!(page.contains("heatmap") && page.contains("median over launches"));
     bench.must("report last --format markdown -o fleet.md");
-    assert!(bench.path("fleet.md.figures/1.svg").exists());
+    let markdown = std::fs::read_to_string(bench.path("fleet.md")).unwrap();
+    let picture = markdown.split("](fleet.md.figures/").nth(1).and_then(|it| it.split(')').next());
+    let picture = picture.expect("a picture");
+    assert!(picture.ends_with(".svg") && bench.path("fleet.md.figures").join(picture).exists());
     bench.wait_for_silence(Duration::from_secs(30));
 }
 

@@ -64,6 +64,18 @@ impl Document {
     }
 }
 
+/// A file name for each of some figures, in their order, no two of them the same.
+pub fn file_names(figures: &[&Figure]) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for figure in figures {
+        let stem = figure.file_stem();
+        let further = (2..).map(|nth| format!("{stem}-{nth}.svg"));
+        let mut all = std::iter::once(format!("{stem}.svg")).chain(further);
+        names.extend(all.find(|it| !names.contains(it)));
+    }
+    names
+}
+
 fn collect<'a>(blocks: &'a [Block], found: &mut Vec<&'a Block>) {
     for block in blocks {
         found.push(block);

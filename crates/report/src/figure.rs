@@ -10,14 +10,21 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 mod protocol;
 
 use super::document::VerdictKind;
+use super::html::escape::slug;
 use super::units::Unit;
 pub use protocol::{Protocol, Step};
+
+/// Series that a page lights; it shows the others in grey until one is pointed at.
+pub const LIT: usize = 6;
 
 /// One figure.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Figure {
     /// A short name that is unique in the document.
     pub id: String,
+    /// What its file is named after, where that isn't the id: see [`Figure::file_stem`].
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub subject: String,
     /// The heading.
     pub title: String,
     /// What it lets one conclude here, one sentence; empty where that can't be said.
@@ -57,6 +64,7 @@ impl Figure {
     ) -> Self {
         Self {
             id: id.into(),
+            subject: String::new(),
             title: title.into(),
             finding: String::new(),
             caption: caption.into(),
@@ -100,6 +108,21 @@ impl Figure {
     pub fn found(mut self, finding: impl Into<String>) -> Self {
         self.finding = finding.into();
         self
+    }
+
+    /// The name of its file without the ending, after what it shows: `latency-64-b`.
+    pub fn file_stem(&self) -> String {
+        const LONGEST: usize = 60;
+        let slug = slug(if self.subject.is_empty() { &self.id } else { &self.subject });
+        let mut stem = String::new();
+        for word in slug.split('-').filter(|it| !it.is_empty()) {
+            if !stem.is_empty() && stem.len() + word.len() >= LONGEST {
+                break;
+            }
+            stem.push_str(if stem.is_empty() { "" } else { "-" });
+            stem.extend(word.chars().take(LONGEST));
+        }
+        stem
     }
 
     /// How many points the figure has in all.

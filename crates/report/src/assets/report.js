@@ -128,6 +128,10 @@ const read = (holder) => {
   const source = holder.querySelector("script");
   const figure = source && JSON.parse(source.textContent);
   if (figure?.kind === "time_series") figure.series.forEach((one) => { one.points = one.points.flatMap(spread); });
+  if (figure?.grid) {
+    const placed = (it, n) => (Array.isArray(it) ? it : [figure.grid[n], it]);
+    figure.series.forEach((one) => { one.points = one.points.map(placed); });
+  }
   return figure;
 };
 
@@ -188,9 +192,13 @@ const mount = (holder) => {
   };
 
   // -- pointing --
+  // What is grey until pointed at.
+  const light = (n) => holder.querySelectorAll("[data-s], [data-k]").forEach((node) =>
+    node.classList.toggle("lit", n !== null && Number(node.dataset.s ?? node.dataset.k) === n));
   const hide = () => {
     tip.hidden = true;
     holder.querySelectorAll(".spot").forEach((node) => node.remove());
+    light(null);
   };
   const show = (picture, spot) => {
     hide();
@@ -202,6 +210,7 @@ const mount = (holder) => {
     }), ...(note ? [element("div", "note", note)] : []));
     const mark = svgNode("circle", { class: "spot", cx: shownAt(spot), cy: spot.y, r: 5.5 });
     picture.svg.append(mark);
+    light(spot.s);
     tip.hidden = false;
     const [at, box] = [mark.getBoundingClientRect(), tip.getBoundingClientRect()];
     const left = Math.max(4, Math.min(at.right + 8, document.documentElement.clientWidth - box.width - 4));
@@ -286,8 +295,11 @@ const mount = (holder) => {
     groups("k", n).forEach((node) => node.setAttribute("aria-pressed", String(!off)));
     hide();
   };
-  const highlight = (n) => holder.querySelectorAll("[data-s]").forEach((node) =>
-    node.classList.toggle("faded", n !== null && Number(node.dataset.s) !== n));
+  const highlight = (n) => {
+    holder.querySelectorAll("[data-s]").forEach((node) =>
+      node.classList.toggle("faded", n !== null && Number(node.dataset.s) !== n));
+    light(n);
+  };
 
   for (const picture of pictures) {
     const { svg, frames, spots } = picture;
@@ -332,7 +344,7 @@ const mount = (holder) => {
     tools.append(made);
     return made;
   };
-  const name = holder.id.replace("figure-", "");
+  const name = holder.dataset.file;
   button("SVG", () => save(`${name}.svg`, "image/svg+xml", standalone(pictures[0].svg)));
   if (figure) button("CSV", () => save(`${name}.csv`, "text/csv", csvOf(figure)));
   const reset = Object.assign(button("Reset zoom", () => zoom(0, 1)), { hidden: true });

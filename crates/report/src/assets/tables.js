@@ -1,4 +1,4 @@
-// Tables that are built when they are looked at: the values of a figure, and the list of all results.
+// The values of a figure as a table, built when it is looked at; and the list of all results, sorted and filtered.
 
 const tableOf = (heads, rows) => {
   const line = (cells, name) => {
@@ -12,11 +12,10 @@ const tableOf = (heads, rows) => {
     return row;
   };
   const [table, head, body] = ["table", "thead", "tbody"].map((name) => document.createElement(name));
-  const fill = (all) => body.replaceChildren(...all.map((cells) => line(cells, "td")));
   head.append(line(heads, "th"));
+  body.append(...rows.map((cells) => line(cells, "td")));
   table.append(head, body);
-  fill(rows);
-  return { table, fill };
+  return table;
 };
 
 const scrolled = (table, label) => {
@@ -33,61 +32,57 @@ const valuesOf = (figure) => {
     const all = series.flatMap(({ points }, s) => points.map((_, p) => said(figure, s, p)));
     const heads = ["Series", ...(all[0]?.rows ?? []).map(([name]) => name), "Remark"];
     return tableOf(heads, all.map(({ whose, rows, note }) =>
-      [whose, ...rows.map(([, value]) => value), note ?? ""])).table;
+      [whose, ...rows.map(([, value]) => value), note ?? ""]));
   }
   return tableOf(["Series", "Values", "Minimum", "Median", "p99", "Maximum"], series.map(({ name, points }) => {
     const values = points.map((it) => it[1]).filter((v) => v != null).sort((a, b) => a - b);
     const at = (share) => format(y.unit, values[Math.max(1, Math.ceil(share * values.length)) - 1]);
     return [name, format("count", values.length), ...[0, 0.5, 0.99, 1].map(at)];
-  })).table;
+  }));
 };
 
-// A cell is null, words, a number, or `[value, low, high, unit]` with the unit of the column if none is said.
+// The list of all results is in the page: a head sorts its rows by the value of a cell (`data-v`, else the words),
+// and a field leaves those that have every word asked for.
 const list = (holder) => {
-  const { caption, columns, rows } = JSON.parse(holder.querySelector("script").textContent);
-  const cellOf = (cell, n) => {
-    if (cell === null || typeof cell === "string") return { words: cell ?? "–", key: cell || null, unit: "" };
-    const [value, low, high, unit = columns[n][1]] = [cell].flat();
-    return { words: interval(unit, value, low, high), key: value, unit };
-  };
-  const all = rows.map((row) => row.map(cellOf))
-    .map((cells) => ({ cells, text: cells.map(({ words }) => words).join("  ").toLowerCase() }));
+  const table = holder.querySelector("table");
+  const rows = [...table.tBodies[0].rows].map((row) => ({
+    row,
+    text: [...row.cells].map((cell) => cell.textContent).join("  ").toLowerCase(),
+    keys: [...row.cells].map(({ dataset: { v, u = "" }, textContent }) =>
+      ({ u, key: v === undefined ? textContent : Number(v || parseFloat(textContent.replaceAll(",", ""))) })),
+  }));
   let [by, way] = [null, 1];
   // What has no value stands last whichever way; values of different units aren't mixed.
-  const compare = (a, b) => {
-    if (a.key === null || b.key === null) return (a.key === null) - (b.key === null);
-    if (a.unit !== b.unit) return a.unit < b.unit ? -1 : 1;
+  const compare = ({ keys: { [by]: a } }, { keys: { [by]: b } }) => {
+    const none = ({ key }) => key === "" || Number.isNaN(key);
+    if (none(a) || none(b)) return none(a) - none(b);
+    if (a.u !== b.u) return a.u < b.u ? -1 : 1;
     return way * (typeof a.key === "string" ? a.key.localeCompare(b.key, "en", { numeric: true }) : a.key - b.key);
   };
+  const heads = [...table.tHead.rows[0].cells];
+  heads.forEach((head, n) => {
+    const button = Object.assign(element("button", "", head.textContent), { type: "button" });
+    button.addEventListener("click", () => {
+      [by, way] = [n, by === n ? -way : 1];
+      rows.sort(compare);
+      table.tBodies[0].append(...rows.map(({ row }) => row));
+      heads.forEach((it, at) => it.setAttribute("aria-sort", at !== by ? "none" : way > 0 ? "ascending" : "descending"));
+    });
+    head.replaceChildren(button);
+  });
   const filter = Object.assign(document.createElement("input"), { type: "search", placeholder: "pipe, 64 B, one CPU" });
   const label = element("label", "", "Rows with ");
   const count = setAll(element("span", "hint", ""), { role: "status" });
-  const heads = columns.map(([name], n) => {
-    const head = Object.assign(element("button", "", name), { type: "button" });
-    head.addEventListener("click", () => {
-      [by, way] = [n, by === n ? -way : 1];
-      show();
-    });
-    return head;
-  });
-  const { table, fill } = tableOf(heads, []);
   const show = () => {
     const asked = filter.value.toLowerCase().split(",").map((it) => it.trim());
-    const left = all.filter(({ text }) => asked.every((it) => text.includes(it)));
-    if (by !== null) left.sort((a, b) => compare(a.cells[by], b.cells[by]));
-    fill(left.map(({ cells }) => cells.map(({ words }) => words)));
-    count.textContent = `${left.length} of ${all.length}`;
-    heads.forEach((head, n) => head.parentNode
-      .setAttribute("aria-sort", n !== by ? "none" : way > 0 ? "ascending" : "descending"));
-    [...table.rows].forEach(({ cells }) => [...cells].forEach((cell, n) => {
-      cell.className = columns[n][1] === null ? "left" : "right";
-    }));
+    rows.forEach(({ row, text }) => { row.hidden = !asked.every((it) => text.includes(it)); });
+    count.textContent = `${rows.filter(({ row }) => !row.hidden).length} of ${rows.length}`;
   };
   filter.addEventListener("input", show);
   label.append(filter);
   const tools = element("div", "tools", "");
   tools.append(label, count);
-  holder.querySelector(".fallback").replaceWith(tools, scrolled(table, caption));
+  holder.prepend(tools);
   show();
 };
 

@@ -179,9 +179,11 @@ fn method(judged: &Judged) -> Section {
             units::duration(run.settle.quiet_ns as f64)
         ),
     ];
-    for paragraph in paragraphs {
-        section = section.with(Block::paragraph(paragraph));
-    }
+    let [unit, others @ ..] = paragraphs.map(Block::paragraph);
+    section = section.with(unit).with(Block::Details {
+        summary: "Warm-up, CPU time and clock".into(),
+        blocks: others.into(),
+    });
     if let Some(share) = judged.timed_share {
         section = section.with(Block::paragraph(format!(
             "Timed share: {:.0} % of {} of measuring.",
@@ -211,13 +213,31 @@ fn machine(judged: &Judged) -> Section {
     section.with(Block::Facts(facts(&judged.run.host)))
 }
 
-/// All that is known of a machine, field by field.
+/// What most changes a result, in the order of a page; the rest of the record follows.
+const FIRST: [&str; 12] = [
+    "processor.name",
+    "cpus_online",
+    "smt.active",
+    "hypervisor.flag",
+    "container.kind",
+    "kernel.release",
+    "kernel.preemption.mode",
+    "kernel.hz",
+    "frequency.driver",
+    "idle.driver",
+    "clock_source.current",
+    "memory.total_bytes",
+];
+
+/// All that is known of a machine, field by field, what matters most first.
 pub(super) fn facts(host: &Host) -> Vec<(String, String)> {
     let mut host = serde_json::to_value(host).unwrap_or(Value::Null);
     // Findings have a section of their own.
     host.as_object_mut().and_then(|host| host.remove("findings"));
     let mut facts = Vec::new();
     flatten("", &host, &mut facts);
+    let place = |key: &str| FIRST.iter().position(|it| *it == key).unwrap_or(FIRST.len());
+    facts.sort_by_key(|(key, _)| place(key));
     facts
 }
 

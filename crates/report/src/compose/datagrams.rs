@@ -148,5 +148,15 @@ pub fn section(judged: &Judged) -> Option<Section> {
             parts.join("; ").into(),
         ]));
     }
-    (!table.rows.is_empty()).then(|| Section::new("datagrams", "Datagrams").with(table))
+    if table.rows.is_empty() {
+        return None;
+    }
+    let all = units::counted(table.rows.len() as u64, "case");
+    let lossy = cases(judged).filter(|it| has_lost(it.1)).count() as u64;
+    let summary = match lossy {
+        0 => format!("Counters of {all}: no datagram is known to be lost"),
+        lossy => format!("Counters of {all}: {} lost datagrams, or failed", units::count(lossy)),
+    };
+    let folded = Block::Details { summary: summary.into(), blocks: vec![table.into()] };
+    Some(Section::new("datagrams", "Datagrams").with(folded))
 }

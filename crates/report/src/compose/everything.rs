@@ -1,78 +1,87 @@
 //! Every result of a run in one list: what a reader sorts and filters.
 
 use super::absences::absent;
-use super::{labels, ratios, setup, signs};
+use super::{labels, ratios, signs};
 use crate::document::{Listing, Value};
-use crate::{Block, Section, Text, Unit};
-use analysis::{Carries, CaseResult, Judged};
+use crate::{Block, Text, Unit};
+use analysis::{Carries, CaseResult, FIRST_MESSAGE, Judged};
 
-const MEANING: &str = "× reference: time per operation over that of the reference of the same group, \
-     paired by round; an interval of a median holds by itself, and a median without one has too few launches. \
-     The median of a time is its p50; a p99 is \
-     the median over launches of each launch's own, where a launch has the independent samples that it \
-     needs; max is the largest sample of all launches. CPU: time of both workers per round trip, or per \
-     message. best: among the best of its group.";
+const MEANING: &str = "interval ±: half the width of the 95 % interval of the median, over the median; it holds by \
+     itself, and a median without one has too few launches. The median of a time is its p50; a p99 is the median \
+     over launches of each launch's own, where a launch has the independent samples that it needs; max is the \
+     largest sample of all launches. first: the very first round trip of a launch, to a partner that already \
+     waits, the median over launches. CPU: time of both workers per round trip, or per message. × reference: time \
+     per operation over that of the reference of the same group, paired by round. best: among the best of its \
+     group.";
 
-/// All results, the first messages after a set-up, and what is missing.
-pub fn section(judged: &Judged) -> Section {
-    let mut section = Section::new("tables", "Every number");
+/// A column: its head, and what a case has in it.
+type ColumnOf = (&'static str, fn(&Judged, &CaseResult) -> Value);
+
+const COLUMNS: [ColumnOf; 16] = [
+    ("mechanism", |_, case| Value::Words(case.variant.clone())),
+    ("workload", |_, case| Value::Words(workload(case))),
+    ("placement", |_, case| Value::Words(labels::place_of((&case.workers, &case.site)))),
+    ("size", |_, case| Value::number(Unit::Bytes, case.message_bytes.map(|it| it as f64))),
+    ("median", |_, case| median(case)),
+    ("interval ±", |_, case| precision(case)),
+    ("p99", |_, case| percentile(case, "p99")),
+    ("max", |_, case| ns(case.largest_ns.filter(|_| case.is_kept()))),
+    ("first", |_, case| ns(case.secondary(FIRST_MESSAGE).map(|it| it.value.median))),
+    ("CPU", |_, case| ns(case.cpu_ns_per_operation.map(|it| it.total))),
+    ("× reference", ratio),
+    ("× bound", |_, case| bound(case)),
+    ("copies", |_, case| Value::number(Unit::Count, case.copies.map(f64::from))),
+    ("class", |_, case| Value::Words(class(case).into())),
+    ("best", |judged, case| {
+        Value::Words(if signs::is_best(judged, case) { "best" } else { "" }.into())
+    }),
+    ("launches", |_, case| Value::number(Unit::Count, Some(case.launches as f64))),
+];
+
+/// All results, and what is missing.
+pub fn blocks(judged: &Judged) -> Vec<Block> {
     let listing = listing(judged);
+    let mut blocks: Vec<Block> = Vec::new();
     if !listing.rows.is_empty() {
-        section = section.with(Block::Listing(listing));
+        blocks.push(listing.into());
     }
-    section.blocks.extend(setup::first_messages(judged));
     let absent = absent(judged);
     if !absent.rows.is_empty() {
-        section = section.with(absent);
+        let summary = Text::from(absent.caption.as_str());
+        blocks.push(Block::Details { summary, blocks: vec![absent.into()] });
     }
-    section
+    blocks
 }
 
+/// A row for each case, without the columns that none has anything in.
 fn listing(judged: &Judged) -> Listing {
-    let measured = judged.results.iter().filter(|it| it.value.is_some() && !it.twin);
-    let columns = [
-        "mechanism",
-        "workload",
-        "size",
-        "placement",
-        "median [interval]",
-        "p99",
-        "max",
-        "CPU",
-        "× reference [interval]",
-        "copies",
-        "class",
-        "best",
-        "launches",
-    ];
+    let measured = || judged.results.iter().filter(|it| it.value.is_some() && !it.twin);
+    let empty = |value: &Value| match value {
+        Value::None => true,
+        Value::Words(words) => words.is_empty(),
+        Value::Number { .. } => false,
+    };
+    let columns: Vec<ColumnOf> = COLUMNS
+        .into_iter()
+        .filter(|(_, of)| measured().any(|case| !empty(&of(judged, case))))
+        .collect();
     Listing {
         caption: format!("All results{}", ratios::AT_ONCE),
-        columns: columns.map(str::to_string).to_vec(),
-        rows: measured.map(|case| row(judged, case)).collect(),
+        columns: columns.iter().map(|(name, _)| name.to_string()).collect(),
+        rows: measured()
+            .map(|case| columns.iter().map(|(_, of)| of(judged, case)).collect())
+            .collect(),
         notes: vec![Text::from(MEANING)],
     }
 }
 
-fn row(judged: &Judged, case: &CaseResult) -> Vec<Value> {
-    let ns = |value| Value::number(Unit::Nanoseconds, value);
-    let words = |words: &str| Value::Words(words.into());
-    let p99 = case.value.as_ref().and_then(|it| it.percentiles.get("p99").copied().flatten());
-    let best = if signs::is_best(judged, case) { "best" } else { "" };
-    vec![
-        words(&case.variant),
-        words(&workload(case)),
-        Value::number(Unit::Bytes, case.message_bytes.map(|it| it as f64)),
-        Value::Words(labels::place_of((&case.workers, &case.site))),
-        median(case),
-        ns(p99.filter(|_| case.is_kept()).map(|it| it.value)),
-        ns(case.largest_ns.filter(|_| case.is_kept())),
-        ns(case.cpu_ns_per_operation.map(|it| it.total)),
-        ratio(judged, case),
-        Value::number(Unit::Count, case.copies.map(f64::from)),
-        words(class(case)),
-        words(best),
-        Value::number(Unit::Count, Some(case.launches as f64)),
-    ]
+fn ns(value: Option<f64>) -> Value {
+    Value::number(Unit::Nanoseconds, value)
+}
+
+fn percentile(case: &CaseResult, name: &str) -> Value {
+    let found = case.value.as_ref().and_then(|it| it.percentiles.get(name).copied().flatten());
+    ns(found.filter(|_| case.is_kept()).map(|it| it.value))
 }
 
 /// `rate, 1,000 a second`: a rate's schedule tells one from another.
@@ -85,12 +94,23 @@ fn median(case: &CaseResult) -> Value {
     if let Some(why) = labels::not_kept(case) {
         return Value::Words(why);
     }
-    case.value.as_ref().map_or(Value::None, |it| Value::Number {
-        unit: labels::unit(case),
-        value: it.median,
-        low: it.interval.low,
-        high: it.interval.high,
-    })
+    Value::number(labels::unit(case), case.value.as_ref().map(|it| it.median))
+}
+
+/// Half the width of the median's interval, over the median, to a thousandth.
+fn precision(case: &CaseResult) -> Value {
+    let half = || {
+        let estimate = case.value.as_ref().filter(|_| case.is_kept())?;
+        let (low, high) = estimate.interval.ends()?;
+        Some((500.0 * (high - low) / estimate.median).round() / 1000.0)
+    };
+    Value::number(Unit::Share, half())
+}
+
+/// Over the floor or the yardstick of the same rounds.
+fn bound(case: &CaseResult) -> Value {
+    let bound = case.bound.as_ref().filter(|_| case.is_kept());
+    Value::number(Unit::Ratio, bound.and_then(|it| it.ratio))
 }
 
 fn ratio(judged: &Judged, case: &CaseResult) -> Value {

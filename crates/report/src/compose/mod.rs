@@ -37,8 +37,6 @@ use store::{RunStatus, StoredRun};
 
 /// Rows of the page's first table.
 const PAGE_ROWS: usize = 24;
-/// Verdicts that the page leaves open where there are more.
-const VERDICTS_OPEN: usize = 4;
 
 /// How much of a run is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,7 +124,13 @@ pub fn compose(judged: &Judged, detail: Detail) -> Document {
         0 => Section::new("results", "Results"),
         _ => Section::new("all-results", "All results"),
     };
-    results.blocks.extend(tables::summaries(judged));
+    if detail == Detail::Full {
+        results.blocks.extend(everything::blocks(judged));
+    }
+    // One list holds all of a page's results; the percentiles of an open loop are more than its rows hold.
+    if detail == Detail::Summary || judged.results.iter().any(|it| it.metric.paced) {
+        results.blocks.extend(tables::summaries(judged));
+    }
     results.blocks.extend(delivery::tables(judged));
     results.blocks.extend(open_loop::tables(judged));
     results.blocks.extend(setup::tables(judged));
@@ -137,7 +141,6 @@ pub fn compose(judged: &Judged, detail: Detail) -> Document {
     document.sections.extend(inflections::section(judged));
     if detail == Detail::Full {
         document.meta = background::meta(judged);
-        document.sections.push(everything::section(judged));
         document.sections.extend(figures::sections(judged));
         document.sections.extend(background::sections(judged));
     } else {
@@ -210,20 +213,17 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// The first verdicts stay open where there are many: the table above holds the answers.
+/// Warnings stay open: the table above holds the answers, which the verdicts give in words.
 fn folded(blocks: Vec<Block>) -> Vec<Block> {
     let (verdicts, others): (Vec<Block>, Vec<Block>) =
         blocks.into_iter().partition(|it| matches!(it, Block::Verdict(_)));
-    let open = if verdicts.len() > VERDICTS_OPEN + 2 { VERDICTS_OPEN } else { verdicts.len() };
-    let mut shown = verdicts;
-    let rest = shown.split_off(open);
-    if !rest.is_empty() {
-        let summary = Text::from(format!("{} more verdicts", rest.len()));
-        shown.push(Block::Details { summary, blocks: rest });
-    }
-    let (warnings, remarks): (Vec<Block>, Vec<Block>) =
+    let (mut shown, remarks): (Vec<Block>, Vec<Block>) =
         others.into_iter().partition(|it| matches!(it, Block::Warning(_)));
-    shown.extend(warnings);
+    if !verdicts.is_empty() {
+        let many = units::counted(verdicts.len() as u64, "verdict");
+        let summary = Text::from(format!("{many} in words, with ratios and intervals"));
+        shown.push(Block::Details { summary, blocks: verdicts });
+    }
     if !remarks.is_empty() {
         let summary = Text::from("Cases whose precision was not reached");
         shown.push(Block::Details { summary, blocks: remarks });

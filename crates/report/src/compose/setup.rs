@@ -2,7 +2,7 @@
 
 use super::labels;
 use super::signs::{best_in_words, cell};
-use crate::{Block, Column, Listing, Row, Table, Text, Unit, Value, units};
+use crate::{Block, Column, Row, Table, Text, units};
 use analysis::{CaseResult, FIRST_MESSAGE, Judged, Secondary, Status};
 
 /// What a set-up holds, for those who read its figures.
@@ -98,49 +98,4 @@ pub fn alone(placement: &str) -> String {
         between if between.contains('/') => labels::place(between),
         _ => "one pinned worker".into(),
     }
-}
-
-/// The first round trip of each launch, beside what the later ones took; None where no launch
-/// kept it.
-pub fn first_messages(judged: &Judged) -> Option<Block> {
-    let mut listing = Listing {
-        caption: "First round trip of each launch".into(),
-        columns: [
-            "mechanism",
-            "where",
-            "size",
-            "first [interval]",
-            "× later ones",
-            "max of launches",
-        ]
-        .map(str::to_string)
-        .to_vec(),
-        ..Listing::default()
-    };
-    let cases = judged.results.iter().filter(|it| it.status == Status::Ok && !it.twin);
-    for (case, first) in
-        cases.filter_map(|case| Some((case, &case.secondary(FIRST_MESSAGE)?.value)))
-    {
-        let later = case.value.as_ref().map(|it| first.median / it.median);
-        listing.rows.push(vec![
-            Value::Words(case.variant.clone()),
-            Value::Words(labels::place_of((&case.workers, &case.site))),
-            Value::number(Unit::Bytes, case.message_bytes.map(|it| it as f64)),
-            Value::Number {
-                unit: Unit::Nanoseconds,
-                value: first.median,
-                low: first.interval.low,
-                high: first.interval.high,
-            },
-            Value::number(Unit::Ratio, later),
-            Value::number(Unit::Nanoseconds, Some(first.max)),
-        ]);
-    }
-    listing.notes.push(Text::from(
-        "The very first round trip of a launch, to a partner that already waits: cold code and \
-         cold memory, one value per launch, with one clock read in it. The value of null is the \
-         harness's own part.",
-    ));
-    let summary = Text::from("First message after set-up");
-    (!listing.rows.is_empty()).then(|| Block::Details { summary, blocks: vec![listing.into()] })
 }

@@ -48,7 +48,7 @@ pub(super) fn json_for_script(json: &str) -> String {
 }
 
 /// An id that needs no escaping: letters, digits, dashes.
-pub(super) fn slug(text: &str) -> String {
+pub(crate) fn slug(text: &str) -> String {
     let safe = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
     let slug: String = text.chars().map(safe).collect();
     match slug.trim_matches('-') {

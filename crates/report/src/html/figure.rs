@@ -3,7 +3,8 @@
 //!
 //! It is drawn twice, for a wide place and for a narrow one, so that text keeps its size; the
 //! stylesheet shows one of them. A dense one is drawn once. Points are written as short arrays,
-//! `[x, y, low, high, label, marked, least, most]` without trailing nulls.
+//! `[x, y, low, high, label, marked, least, most]` without trailing nulls; those of a percentile curve as their
+//! values alone, where their places are those of the figure's `grid`.
 
 use serde_json::{Value, json};
 
@@ -13,10 +14,10 @@ use crate::svg;
 
 /// How wide a figure is drawn, in its own points: for a page, and for a phone. The stylesheet
 /// shows both at about one and a half times that, and says where one gives way to the other.
-const WIDE: f64 = 640.0;
+const WIDE: f64 = 680.0;
 const NARROW: f64 = 250.0;
 /// A picture of more bytes holds more than a narrow place can show: it is moved sideways there, and
-/// the page stays small.
+/// the page stays small. Intervals, which are what a reader looks at first, are drawn twice however many.
 const DENSE: usize = 12_000;
 /// Time series that are drawn, for which `analysis` keeps slices enough.
 const DRAWN: usize = analysis::TIME_SERIES_DRAWN;
@@ -29,14 +30,15 @@ pub(super) fn write(out: &mut String, figure: &Figure) {
         format!("<p class=\"finding\">{}</p>", escape(&figure.finding))
     };
     out.push_str(&format!(
-        "<figure class=\"figure\" id=\"figure-{id}\">\n<h3>{title}</h3>\n\
-         <figcaption>{found}<p>{caption}</p></figcaption>\n"
+        "<figure class=\"figure\" data-file=\"{}\" id=\"figure-{id}\">\n<h3>{title}</h3>\n\
+         <figcaption>{found}<p>{caption}</p></figcaption>\n",
+        figure.file_stem()
     ));
     match figure.kind {
         FigureKind::TimeSeries => time_series(out, figure),
         _ => {
             let wide = svg::inline(figure, WIDE, "wide", 0);
-            if wide.len() > DENSE {
+            if wide.len() > DENSE && figure.kind != FigureKind::Intervals {
                 plot(out, &svg::inline(figure, WIDE, "long", 0))
             } else {
                 plot(out, &(wide + &svg::inline(figure, NARROW, "narrow", 0)))
@@ -88,20 +90,46 @@ fn time_series(out: &mut String, figure: &Figure) {
 
 /// The figure as the script reads it; a number that is not finite becomes null.
 fn payload(figure: &Figure) -> Value {
+    let grid = grid(figure);
     let series = |series: &Series| {
         let points: Vec<Value> = match figure.kind {
             FigureKind::TimeSeries => launches(&series.points),
+            FigureKind::Percentiles if on_grid(series, &grid) => {
+                series.points.iter().map(|it| number(it.y, PERCENTILE_DIGITS)).collect()
+            }
             _ => series.points.iter().map(compact).collect(),
         };
         json!({ "name": series.name, "points": points })
     };
-    json!({
+    let mut payload = json!({
         "id": slug(&figure.id),
         "kind": figure.kind,
         "x": figure.x,
         "y": figure.y,
         "series": drawn(figure).iter().map(series).collect::<Vec<_>>(),
-    })
+    });
+    if !grid.is_empty() {
+        payload["grid"] = grid.iter().map(|it| number(Some(*it), 8)).collect();
+    }
+    payload
+}
+
+/// Digits of a percentile: its curve has many, of which few are read off.
+const PERCENTILE_DIGITS: usize = 4;
+
+/// The probabilities of the longest percentile curve: most others begin with the same, and have them by place.
+fn grid(figure: &Figure) -> Vec<f64> {
+    let longest = figure.series.iter().max_by_key(|it| it.points.len());
+    let longest = longest.filter(|_| figure.kind == FigureKind::Percentiles);
+    longest.map_or(Vec::new(), |it| it.points.iter().map(|it| it.x).collect())
+}
+
+/// Whether a curve has nothing but values, at the first places of the grid.
+fn on_grid(series: &Series, grid: &[f64]) -> bool {
+    let plain =
+        |it: &Point| it.y.and_then(finite).is_some() && it.low.is_none() && it.label.is_none();
+    let mut places = series.points.iter().zip(grid);
+    series.points.len() <= grid.len() && places.all(|(it, x)| plain(it) && it.x == *x)
 }
 
 /// A time series has thousands of points that are not read off: three digits, and for each

@@ -1,8 +1,7 @@
-//! A listing in a page: values for the script, which builds a table that a reader sorts and filters.
+//! A listing in a page: a table like any other, with the value of each number beside its words, by which the
+//! script sorts; the words are what it filters by.
 
-use serde_json::{Value as Json, json};
-
-use super::escape::{escape, json_for_script};
+use super::escape::escape;
 use super::figure::number;
 use crate::Unit;
 use crate::document::{Listing, Value};
@@ -10,48 +9,59 @@ use crate::document::{Listing, Value};
 /// Significant digits of a number: its words have at most five.
 const DIGITS: usize = 5;
 
-/// Without the script the page says where the rows are.
+/// Cells of numbers have `data-v`, with their value where their words have a prefix (`µs`, `KiB`), and the unit as
+/// `data-u` where it isn't their column's.
 pub(super) fn write(out: &mut String, listing: &Listing) {
     let caption = escape(&listing.caption);
-    let many = crate::units::count(listing.rows.len() as u64);
     out.push_str(&format!(
-        "<p class=\"caption\">{caption}</p>\n<p class=\"fallback\">The script of this page lists the {many} \
-         results here; <code>ipcmark export --format csv</code> writes them without one.</p>\n"
+        "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"{caption}\"><table>\n\
+         <caption><span>{caption}</span></caption>\n<thead><tr>"
     ));
-    let json = json_for_script(&payload(listing).to_string());
-    out.push_str(&format!("<script type=\"application/json\" class=\"rows\">{json}</script>\n"));
-}
-
-/// Columns are `[name, unit]`, the unit null where there are words; cells are described in tables.js.
-fn payload(listing: &Listing) -> Json {
-    let units: Vec<Option<Unit>> = (0..listing.columns.len())
-        .map(|at| {
-            let mut cells = listing.rows.iter().filter_map(|row| row.get(at));
-            cells
-                .find_map(|it| if let Value::Number { unit, .. } = it { Some(*unit) } else { None })
-        })
-        .collect();
-    let columns: Vec<Json> =
-        listing.columns.iter().zip(&units).map(|(name, unit)| json!([name, unit])).collect();
-    let row = |row: &Vec<Value>| row.iter().zip(&units).map(|(it, unit)| cell(it, *unit)).collect();
-    let rows: Vec<Json> = listing.rows.iter().map(row).collect();
-    json!({ "caption": listing.caption, "columns": columns, "rows": rows })
-}
-
-fn cell(value: &Value, of_column: Option<Unit>) -> Json {
-    match value {
-        Value::None => Json::Null,
-        Value::Words(words) => json!(words),
-        Value::Number { unit, value, low: None, high: None } if Some(*unit) == of_column => {
-            number(Some(*value), digits(*unit))
-        }
-        Value::Number { unit, value, low, high } => {
-            let mut cells =
-                [Some(*value), *low, *high].map(|it| number(it, digits(*unit))).to_vec();
-            cells.extend((Some(*unit) != of_column).then(|| json!(unit)));
-            Json::Array(cells)
-        }
+    let units: Vec<Option<Unit>> =
+        (0..listing.columns.len()).map(|at| unit_of(listing, at)).collect();
+    for (name, unit) in listing.columns.iter().zip(&units) {
+        let class = if unit.is_some() { " class=\"right\"" } else { "" };
+        out.push_str(&format!("<th scope=\"col\"{class}>{}</th>", escape(name)));
     }
+    out.push_str("</tr></thead>\n<tbody>\n");
+    for row in &listing.rows {
+        out.push_str("<tr>");
+        for (at, (value, unit)) in row.iter().zip(&units).enumerate() {
+            cell(out, at, value, *unit);
+        }
+        out.push_str("</tr>\n");
+    }
+    out.push_str("</tbody></table></div>\n");
+}
+
+/// The unit of a column of numbers; None where there are words.
+fn unit_of(listing: &Listing, at: usize) -> Option<Unit> {
+    listing.rows.iter().find_map(|row| match row.get(at) {
+        Some(Value::Number { unit, .. }) => Some(*unit),
+        _ => None,
+    })
+}
+
+fn cell(out: &mut String, at: usize, value: &Value, of_column: Option<Unit>) {
+    let words = escape(&value.in_words());
+    if at == 0 {
+        out.push_str(&format!("<th scope=\"row\">{words}</th>"));
+        return;
+    }
+    let told = match (value, of_column) {
+        (Value::Number { unit, value, .. }, Some(column)) => {
+            let scaled = matches!(column, Unit::Nanoseconds | Unit::Bytes)
+                || matches!(column, Unit::BytesPerSecond | Unit::PerSecond);
+            let key = match number(Some(*value), digits(*unit)) {
+                key if scaled => format!(" data-v={key}"),
+                _ => " data-v".into(),
+            };
+            if column == *unit { key } else { format!("{key} data-u={unit:?}") }
+        }
+        (_, Some(_)) => " data-v".into(),
+        (_, None) => String::new(),
+    };
+    out.push_str(&format!("<td{told}>{words}</td>"));
 }
 
 /// A size and a count are exact.

@@ -7,14 +7,14 @@ use super::{frame, legend};
 use crate::figure::{Figure, Point, Series, finite};
 
 /// The height of one interval's row.
-pub(super) const ROW: f64 = 11.0;
+pub(super) const ROW: f64 = 9.5;
 
 pub(super) fn draw(sheet: &mut Sheet, figure: &Figure) -> f64 {
     // Of tones each category has one.
     let toned = figure.series.iter().all(|it| it.tone.is_some());
     let many = if toned { 1.0 } else { figure.series.len().max(1) as f64 };
     let tall = if figure.horizontal {
-        figure.x.categories.len().max(1) as f64 * (many * ROW + 5.0)
+        figure.x.categories.len().max(1) as f64 * (many * ROW + 4.0)
     } else {
         0.55 * sheet.width
     };

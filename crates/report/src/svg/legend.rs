@@ -1,7 +1,7 @@
 //! The legend above a figure: a sample of each series with its name, in as many rows as it takes.
 
 use super::metrics::{shorten, width_of};
-use super::sheet::{Anchor, Area, Sheet, TEXT, TextStyle, dash, stroke};
+use super::sheet::{Anchor, Area, Sheet, TEXT, TextStyle, stroke};
 use super::theme::number_of;
 use crate::figure::{Drawn, Figure, FigureKind, Span};
 use model::distinct::distinct;
@@ -89,7 +89,8 @@ pub(super) fn draw(sheet: &mut Sheet, entries: &[Entry], top: f64) -> f64 {
         if x > 4.0 && x + wide > sheet.width - 4.0 {
             (x, y) = (4.0, y + ROW);
         }
-        sheet.key(entry.series, &entry.name, |sheet| {
+        let cut = name != entry.name;
+        sheet.key(entry.series, &entry.name, cut, |sheet| {
             sample(sheet, entry.sample, x, y);
             sheet.text([x + long + 4.0, y], TextStyle::new(Anchor::Start, sheet.theme.ink), &name);
         });
@@ -105,8 +106,9 @@ fn sample(sheet: &mut Sheet, sample: Sample, x: f64, y: f64) {
     let swatch = Area { left: x, top: y - 4.0, right: x + long, bottom: y + 4.0 };
     match sample {
         Sample::Line { nth, signed } => {
-            sheet.line(left, right, &(stroke(sheet.theme.color(nth), 1.3) + &dash(nth)));
-            if signed {
+            let style = sheet.curve(nth);
+            sheet.line(left, right, &style);
+            if signed && !sheet.theme.is_quiet(nth) {
                 sheet.sign(nth, middle, 5.0);
             }
         }

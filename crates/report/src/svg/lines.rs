@@ -1,7 +1,7 @@
 //! Lines through points: curves with bands, and percentile tails.
 
 use super::intervals::said;
-use super::sheet::{Sheet, Spot, dash, stroke};
+use super::sheet::{Sheet, Spot, stroke};
 use super::theme::number_of;
 use super::{frame, legend};
 use crate::figure::{Drawn, Figure, Point, Series, finite};
@@ -17,13 +17,14 @@ pub(super) fn draw(sheet: &mut Sheet, figure: &Figure) -> f64 {
     frame.inside(sheet, figure, |sheet| {
         // Bands lie below all lines.
         for (nth, series) in figure.series.iter().enumerate() {
-            if series.drawn != Drawn::Line {
+            if series.drawn != Drawn::Line && !sheet.theme.is_quiet(nth) {
                 sheet.series(nth, &series.name, |sheet| {
                     band(sheet, &frame, &series.points, number_of(series, nth));
                 });
             }
         }
-        for (nth, series) in figure.series.iter().enumerate() {
+        // What is lit lies on what is grey.
+        for (nth, series) in figure.series.iter().enumerate().rev() {
             sheet.series(nth, &series.name, |sheet| {
                 line(sheet, figure, &frame, series, number_of(series, nth));
             });
@@ -74,9 +75,9 @@ fn line(sheet: &mut Sheet, figure: &Figure, frame: &frame::Frame, series: &Serie
     let style = if quiet {
         stroke(sheet.theme.muted, 1.0) + " stroke-dasharray=\"3 3\""
     } else {
-        stroke(sheet.theme.color(nth), 1.3) + &dash(nth)
+        sheet.curve(nth)
     };
-    let signed = signed(figure, series);
+    let signed = signed(figure, series) && !sheet.theme.is_quiet(nth);
     if series.drawn != Drawn::Signs {
         let runs = runs(frame, &series.points);
         if signed || quiet {

@@ -239,19 +239,30 @@ impl Sheet {
         self.named(said, draw);
     }
 
-    /// The entry of a series in the legend.
-    pub fn key(&mut self, nth: Option<usize>, name: &str, draw: impl FnOnce(&mut Sheet)) {
-        match nth.filter(|_| self.theme.inline) {
-            Some(nth) => {
+    /// How the curve of a series is drawn: a grey one without dashes, which would tell nothing.
+    pub fn curve(&self, nth: usize) -> String {
+        let dashes = if self.theme.is_quiet(nth) { String::new() } else { dash(nth) };
+        stroke(self.theme.color(nth), 1.3) + &dashes
+    }
+
+    /// The entry of a series in the legend; a page has its whole name only where that is `cut`.
+    pub fn key(
+        &mut self,
+        nth: Option<usize>,
+        name: &str,
+        cut: bool,
+        draw: impl FnOnce(&mut Sheet),
+    ) {
+        let Some(nth) = nth.filter(|_| self.theme.inline) else {
+            return self.named(name, draw);
+        };
+        self.group(&format!("class=\"key\" data-k=\"{}\"", self.first + nth), |sheet| {
+            if cut {
                 let name = escape(name);
-                let attributes = format!("class=\"key\" data-k=\"{}\"", self.first + nth);
-                self.group(&attributes, |sheet| {
-                    sheet.push(format_args!("<title>{name}</title>"));
-                    draw(sheet);
-                });
+                sheet.push(format_args!("<title>{name}</title>"));
             }
-            None => self.named(name, draw),
-        }
+            draw(sheet);
+        });
     }
 
     /// What keeps its form when a page stretches an axis, as text and circles do anyway.

@@ -1,7 +1,7 @@
 //! The colours of a picture, by what they mean, and the numbers that series are drawn by.
 
 use crate::document::VerdictKind;
-use crate::figure::Series;
+use crate::figure::{LIT, Series};
 
 /// The colours of a picture, by what they mean.
 pub(super) struct Theme {
@@ -69,11 +69,20 @@ pub(super) fn number_of(series: &Series, nth: usize) -> usize {
     }
 }
 
+/// The grey of what a page doesn't light; its stylesheet changes it where a reader points.
+const QUIET: &str = "var(--quiet)";
+
 impl Theme {
+    /// Whether the series of that number is grey: on a page, where pointing at it tells which it is.
+    pub fn is_quiet(&self, nth: usize) -> bool {
+        self.inline && (LIT..TONES).contains(&nth)
+    }
+
     /// The colour of a series by its number.
     pub fn color(&self, nth: usize) -> &'static str {
         match nth.checked_sub(TONES) {
             Some(tone) => self.tones[tone % self.tones.len()],
+            None if self.is_quiet(nth) => QUIET,
             None => self.series[nth % self.series.len()],
         }
     }

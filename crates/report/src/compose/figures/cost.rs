@@ -5,19 +5,20 @@ use crate::compose::labels;
 use crate::{Axis, Drawn, Figure, FigureKind, Point, Scale, Series, Unit};
 use analysis::{Carries, CaseResult, CpuCost, Judged};
 
-/// For each placement the bars, then the frontier.
+/// For each placement the frontier; then how the CPU time is divided.
 pub(super) fn figures(judged: &Judged) -> Vec<Figure> {
     let mut cases = super::smallest_latency(judged);
     cases.retain(|it| it.cpu_ns_per_operation.is_some() && typical(it).is_some());
-    let mut figures = Vec::new();
+    let (mut figures, mut divided) = (Vec::new(), Vec::new());
     for place in labels::places(&cases) {
         let mut here: Vec<Priced> = at(&cases, place).into_iter().filter_map(Priced::of).collect();
         here.sort_by(|a, b| a.cpu.total.total_cmp(&b.cpu.total));
-        figures.push(bars(&here, place));
+        divided.push(bars(&here, place));
         if here.len() > 1 {
             figures.push(frontier(&here, place));
         }
     }
+    figures.extend(divided);
     figures.extend(sizes::cpu(&super::measured(judged, |it| it.metric.is_round_trip())));
     figures
 }

@@ -18,7 +18,8 @@ pub(super) fn figure(judged: &Judged, cases: &[&CaseResult], size: Option<u64>) 
     let head = cases.iter().find(|it| it.message_bytes == size).unwrap_or(&cases[0]);
     let (workload, metric) = (head.workload, &head.metric);
     let (title, axis) = (metric.many(&what), super::axis_of(metric, Scale::Log));
-    let id = format!("{}-{}", workload.name(), size.map_or("signal".into(), |it| it.to_string()));
+    let id = format!("{}-{}", workload.name(), size.map_or("signal".into(), units::size));
+    let id = id.replace(' ', "-").to_lowercase();
     let x = Axis::categories("mechanism", names.iter().copied());
     let mut figure = Figure::new(FigureKind::Intervals, id, title, "", x, axis);
     for place in labels::places(cases) {

@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 pub use p_values::drawn as of_p;
 pub use study::study_figures;
 
-use crate::{Axis, Figure, Scale, Section, Unit};
+use crate::{Axis, Block, Drawn, Figure, FigureKind, Scale, Section, Series, Unit};
 use analysis::{Carries, CaseResult, Judged, Status};
 use model::metric::{Metric, Operation};
 use model::workload::Workload;
@@ -29,20 +29,57 @@ const FEW: usize = 3;
 pub fn sections(judged: &Judged) -> Vec<Section> {
     let of_workload = |workload: Workload| {
         let head = judged.results.iter().find(|it| it.workload == workload)?;
-        Some((workload.name(), &*head.metric.section, self::workload(judged, workload)))
+        Some((workload.name(), &*head.metric.section, 2, self::workload(judged, workload)))
     };
     let others = [
-        ("placement", "What placement costs", placement::figures(judged)),
-        ("cost", "What it costs in CPU time", cost::figures(judged)),
-        ("tails", "Tails", tails::figures(judged)),
-        ("time", "Over time", time_series::figures(judged)),
+        ("cost", "What it costs in CPU time", 1, cost::figures(judged)),
+        ("tails", "Tails", 1, tails::figures(judged)),
+        // What another figure shows too, and what is asked where a figure is in doubt.
+        ("more-figures", "Placement and time", 0, {
+            let mut figures = placement::figures(judged);
+            figures.extend(time_series::figures(judged));
+            figures
+        }),
     ];
     let parts = Workload::ALL.into_iter().filter_map(of_workload).chain(others);
     let drawn = parts.filter(|(.., figures)| !figures.is_empty());
-    let section = |(id, title, figures): (&str, &str, Vec<Figure>)| {
-        figures.into_iter().fold(Section::new(id, title), Section::with)
-    };
     drawn.map(section).collect()
+}
+
+/// Figures of which so many are open, each other folded under its title.
+fn section((id, title, open, figures): (&str, &str, usize, Vec<Figure>)) -> Section {
+    let mut section = Section::new(id, title);
+    for (nth, figure) in figures.into_iter().map(foremost).enumerate() {
+        section.blocks.push(if nth < open {
+            figure.into()
+        } else {
+            Block::Details { summary: figure.title.as_str().into(), blocks: vec![figure.into()] }
+        });
+    }
+    section
+}
+
+/// Curves in the order of what they reach, the quickest first: where there are many, a page lights the first
+/// ones only. Bounds stay last.
+fn foremost(mut figure: Figure) -> Figure {
+    if !matches!(figure.kind, FigureKind::Curves | FigureKind::Percentiles) {
+        return figure;
+    }
+    let larger_is_better = figure.y.unit != Unit::Nanoseconds;
+    let pooled = figure.kind == FigureKind::Percentiles;
+    let middle = |series: &Series| {
+        let below_median = series.points.iter().filter(|it| !pooled || it.x <= 0.5);
+        let mut values: Vec<f64> = below_median.filter_map(|it| it.y).collect();
+        values.sort_by(f64::total_cmp);
+        let at = if pooled { values.len().saturating_sub(1) } else { values.len() / 2 };
+        let value = values.get(at).copied().unwrap_or(f64::INFINITY);
+        if larger_is_better { -value } else { value }
+    };
+    figure.series.sort_by(|a, b| {
+        let last = |it: &Series| it.drawn == Drawn::Line;
+        last(a).cmp(&last(b)).then(middle(a).total_cmp(&middle(b)))
+    });
+    figure
 }
 
 fn workload(judged: &Judged, workload: Workload) -> Vec<Figure> {

@@ -59,6 +59,9 @@ pub fn study_figures(
             }
         }
     }
+    for figure in &mut figures {
+        figure.subject = figure.title.clone();
+    }
     figures
 }
 
