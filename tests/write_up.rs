@@ -208,16 +208,53 @@ fn what_a_user_types_is_printed_as_it_is() {
 }
 
 #[test]
-fn without_a_compiler_the_run_is_kept_and_the_way_out_is_told() {
+fn without_a_compiler_nothing_is_measured_and_the_way_out_is_told() {
     let bench = Bench::new();
     std::fs::write(bench.path("small.toml"), study("", "")).expect("write the study");
     let mut command = bench.command("-q study run ./small.toml --pdf".split_whitespace());
     let said = output(command.env("PATH", bench.path("nothing")));
     assert_eq!((said.code, said.err.lines().count()), (Some(5), 1), "{}", said.err);
+    assert!(said.err.contains("pip install typst") && said.err.contains("nothing was measured"));
+    assert!(!bench.store().exists() && !bench.path("small.pdf").exists());
+    let mut command = bench.command("-q run pipe --pdf run.pdf".split_whitespace());
+    let said = output(command.env("PATH", bench.path("nothing")));
+    assert_eq!((said.code, said.err.lines().count()), (Some(5), 1), "{}", said.err);
+    assert!(!bench.store().exists() && !bench.path("run.pdf").exists());
+    // Of a run that is stored, the way to it later is told.
+    bench.must("-q study run ./small.toml --seed 5");
+    let mut command = bench.command("-q report last --pdf small.pdf".split_whitespace());
+    let said = output(command.env("PATH", bench.path("nothing")));
+    assert_eq!(said.code, Some(5), "{}", said.err);
     assert!(said.err.contains("pip install typst") && said.err.contains("run 1 is stored"));
-    assert!(said.out.contains("Of 2 claims here"), "what was found is shown all the same");
-    assert!(!bench.path("small.pdf").exists());
-    assert!(bench.must("report 1").out == said.out, "nothing is lost");
+}
+
+#[test]
+fn a_run_is_printed_on_four_pages_and_on_as_many_as_asked() {
+    if !can_print("a_run_is_printed_on_four_pages_and_on_as_many_as_asked") {
+        return;
+    }
+    let bench = Bench::new();
+    bench.must(
+        "run pipe fifo tcp eventfd null -s 64,1K,4K,64K -w latency -p same-cpu,free --launches 5 \
+         --samples 60 --warmup 5 -q",
+    );
+    let pages = |line: &str| {
+        let said = with_path(&bench, line);
+        assert_eq!(said.code, Some(0), "{}", said.err);
+        words_of(&bench.path("run.pdf"))
+    };
+    let four = pages("-q report last --pdf run.pdf");
+    assert!(four.len() <= 4, "{} pages", four.len());
+    let (title, first) = (&four[0][0], &four[0]);
+    assert_eq!(title.1, "How", "the title stands above everything: {title:?}");
+    assert!(first.iter().all(|it| it.0[1] >= title.0[1] - 1.0), "nothing floats above it");
+    for page in &four {
+        assert!(page.iter().all(|it| it.0[2] <= 541.8), "nothing leaves the margins");
+    }
+    assert!(pages("-q report last --pdf run.pdf --pages 1").len() <= 2);
+    assert!(pages("-q report last --pdf run.pdf --pages all").len() > 4);
+    let said = bench.run("report last --pdf run.pdf --pages 0");
+    assert_eq!(said.code, Some(2), "{}", said.err);
 }
 
 #[test]

@@ -167,12 +167,15 @@ pub struct RunArgs {
     /// Write results to this file instead of standard output
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<std::path::PathBuf>,
-    /// Where the PDF goes; studies have the flag.
     /// Whether the claims of a study set the exit code.
     #[arg(skip)]
     pub gate: bool,
-    #[arg(skip)]
+    /// Write it as PDF; needs a Typst compiler
+    #[arg(long, value_name = "FILE")]
     pub pdf: Option<std::path::PathBuf>,
+    /// Pages of the PDF at most, or `all` [default: 4]
+    #[arg(long, value_name = "N|all", value_parser = super::document_output::pages, requires = "pdf")]
+    pub pages: Option<super::document_output::Pages>,
 }
 
 /// Levels of route, with commas between them.

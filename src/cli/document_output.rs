@@ -107,13 +107,63 @@ impl Printer {
     }
 }
 
-/// Writes the PDF. Where the study allows so many pages only, it has as many parts as such a paper has
-/// room for; if it came out longer all the same, that is said.
-pub fn pdf(path: &Path, judged: &Judged) -> Result<(), Failure> {
+/// The pages that the PDF of a run may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pages {
+    /// So many at most.
+    Most(u64),
+    /// As many as it takes.
+    All,
+}
+
+impl Default for Pages {
+    fn default() -> Pages {
+        Pages::Most(4)
+    }
+}
+
+/// `4`, `all`.
+pub fn pages(text: &str) -> Result<Pages, String> {
+    match (text, text.parse()) {
+        ("all", _) => Ok(Pages::All),
+        (_, Ok(most @ 1..)) => Ok(Pages::Most(most)),
+        _ => Err(format!("`{text}`: write a number of pages from 1 on, or all")),
+    }
+}
+
+/// Whether a PDF that is asked for can be written, found out before anything is measured.
+///
+/// # Errors
+/// Where there is no compiler; the words say how to get one.
+pub fn can_print(pdf: Option<&Path>) -> Result<(), Failure> {
+    let none = |none| Failure {
+        line: format!("{none}; nothing was measured"),
+        code: super::run::UNAVAILABLE,
+    };
+    pdf.map_or(Ok(()), |_| typst::Compiler::find().map(drop).map_err(none))
+}
+
+/// Writes the PDF. Where there is room for so many pages only, it has as many parts as they hold, or by count as
+/// such a paper of a study; if it came out longer all the same, that is said.
+pub fn pdf(path: &Path, judged: &Judged, asked: Option<Pages>) -> Result<(), Failure> {
     let printer = Printer::of(judged.run.id)?;
     let draft = Draft::of(judged);
-    let form = draft.form();
-    let bytes = printer.print(&draft.paper(), &form)?;
+    let mut form = draft.form();
+    form.pages = match (asked, draft.is_of_study()) {
+        (None, true) => form.pages,
+        (asked, _) => match asked.unwrap_or_default() {
+            Pages::Most(most) => Some(most),
+            Pages::All => None,
+        },
+    };
+    let document = match form.pages {
+        None if asked.is_some() => draft.document(),
+        most => draft.paper(|it| {
+            let bytes = printer.print(it, &form)?;
+            Ok::<bool, Failure>(typst::pages(&bytes) <= most)
+        })?,
+    };
+    let bytes = printer.print(&document, &form)?;
     let over = typst::pages(&bytes).zip(form.pages).filter(|(pages, most)| pages > most);
     if let Some((pages, most)) = over {
         complain(&format!(

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::args::{Shown, text_or_written};
+use super::document_output::{Pages, pages};
 use super::fleet_report::{self, Judgement};
 use super::{Common, Failure, document_output, output};
 use ::report::compose::{Detail, answer, compose};
@@ -27,6 +28,9 @@ pub struct ReportArgs {
     /// Write it as PDF; needs a Typst compiler
     #[arg(long, value_name = "FILE")]
     pdf: Option<PathBuf>,
+    /// Pages of the PDF at most, or `all` [default: 4; of a study as it says]
+    #[arg(long, value_name = "N|all", value_parser = pages, requires = "pdf")]
+    pages: Option<Pages>,
     /// text, markdown (with its figures in FILE.figures), typst (source)
     #[arg(long, value_name = "FORMAT", default_value = "text", hide_possible_values = true,
           value_parser = text_or_written())]
@@ -68,7 +72,7 @@ pub fn report(common: &Common, args: &ReportArgs) -> Result<u8, Failure> {
         (_, None) => common.show(&document(common, &judged))?,
     }
     if let Some(path) = &args.pdf {
-        document_output::pdf(path, &judged)?;
+        document_output::pdf(path, &judged, args.pages)?;
     }
     Ok(0)
 }

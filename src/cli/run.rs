@@ -54,6 +54,7 @@ pub fn chosen(common: &Common, args: &RunArgs) -> Result<u8, Failure> {
 fn run(common: &Common, args: &RunArgs) -> Result<u8, Failure> {
     // Whatever is wrong with the request is said before anything is stored.
     let request = args.request().map_err(Failure::usage)?;
+    document_output::can_print(args.pdf.as_deref())?;
     match &args.resume {
         Some(_) => measure_with(common, args, None, &signals::take_over()?, Routes::default()),
         None => ask(common, args, request),
@@ -265,7 +266,8 @@ fn show(common: &Common, args: &RunArgs, judged: &Judged, store: &Store) -> Resu
         }
         Ok(())
     });
-    let pdf = args.pdf.as_ref().map_or(Ok(()), |path| document_output::pdf(path, judged));
+    let pdf =
+        args.pdf.as_ref().map_or(Ok(()), |path| document_output::pdf(path, judged, args.pages));
     results.and(page).and(pdf)
 }
 

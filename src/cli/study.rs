@@ -10,7 +10,7 @@ use super::forecast::Forecast;
 use super::peer::PeerArgs;
 use super::routes::Routes;
 use super::value_parsers::{drawn_seed, launches, samples, seed};
-use super::{Common, Failure, complain, print, run};
+use super::{Common, Failure, complain, document_output, print, run};
 use crate::cli::input;
 use ::report::{Block, Document, Row, Section, Table, Text};
 use ::run::plan::Plan;
@@ -172,6 +172,7 @@ fn run_study(common: &Common, args: &StudyRunArgs) -> Result<u8, Failure> {
         gate: args.gate,
         ..RunArgs::default()
     };
+    document_output::can_print(args.pdf.as_deref())?;
     run::ask(common, &args, request)
 }
 

@@ -177,7 +177,9 @@ impl Page {
     }
 
     fn figure(&mut self, figure: &Figure) {
-        let told = self.figure_in(figure, self.form.text_width_pt(), "auto");
+        // A float may stand above the title, where nothing but a number tells where it belongs.
+        let (part, placement) = if self.numbered { (1.0, "auto") } else { (0.8, "none") };
+        let told = self.figure_in(figure, part * self.form.text_width_pt(), placement);
         self.out.push_str(&format!("#{told}\n\n"));
     }
 
@@ -216,7 +218,7 @@ impl Page {
             [figure.title.as_str(), ".", " ", &figure.caption, " ", &figure.finding].concat();
         let numbering = if self.numbered { "\"1\"" } else { "none" };
         format!(
-            "figure(\n  image(bytes({}), format: \"svg\", width: 100%, alt: {}),\n  \
+            "figure(\n  image(bytes({}), format: \"svg\", width: {width_pt:.1}pt, alt: {}),\n  \
              kind: image, numbering: {numbering}, placement: {placement},\n  caption: [{}],\n) <figure-{}>",
             string(&drawn),
             string(&figure.title),

@@ -19,6 +19,7 @@ mod open_loop;
 mod over_time;
 mod peer;
 mod percentiles;
+mod print;
 mod probe;
 mod ratios;
 mod setup;
@@ -35,6 +36,8 @@ use analysis::{GroupVerdict, Judged};
 use model::request::Aim;
 use store::{RunStatus, StoredRun};
 
+/// Parts for which a printed run had no room, after which no further one is tried.
+const MOST_REFUSED: usize = 3;
 /// Rows of the page's first table.
 const PAGE_ROWS: usize = 24;
 
@@ -193,7 +196,12 @@ impl<'a> Draft<'a> {
 
     /// The form of its pages.
     pub fn form(&self) -> Form {
-        self.study.as_ref().map_or(Form::PLAIN, study::Written::form)
+        self.study.as_ref().map_or(print::FORM, study::Written::form)
+    }
+
+    /// Whether it is the paper of a study, whose author says how long it is.
+    pub fn is_of_study(&self) -> bool {
+        self.study.is_some()
     }
 
     /// All of it.
@@ -204,12 +212,40 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// What its form has room for on paper.
-    pub fn paper(&self) -> Document {
-        match &self.study {
-            Some(study) => study.paper(self.judged),
-            None => self.document(),
+    /// What its form has room for on paper, by `fits`, which says whether a document does.
+    ///
+    /// # Errors
+    /// Those of `fits`.
+    pub fn paper<E>(
+        &self,
+        mut fits: impl FnMut(&Document) -> Result<bool, E>,
+    ) -> Result<Document, E> {
+        if let Some(study) = &self.study {
+            return Ok(study.paper(self.judged));
         }
+        let parts = print::parts(self.judged);
+        let mut ranks: Vec<usize> = (0..parts.len()).collect();
+        ranks.sort_by_key(|at| parts[*at].0);
+        let with = |kept: &[usize]| {
+            let is_kept = |at: &usize| kept.contains(at);
+            let (kept, left): (Vec<usize>, Vec<usize>) = (0..parts.len()).partition(is_kept);
+            let kept: Vec<Section> = kept.into_iter().map(|at| parts[at].1.clone()).collect();
+            let left: Vec<&Section> = left.into_iter().map(|at| &parts[at].1).collect();
+            print::document(self.judged, &kept, &left)
+        };
+        let mut kept = Vec::new();
+        let (mut best, mut refused) = (with(&kept), 0);
+        for at in ranks {
+            kept.push(at);
+            let tried = with(&kept);
+            if kept.len() == 1 || (refused < MOST_REFUSED && fits(&tried)?) {
+                best = tried;
+            } else {
+                kept.pop();
+                refused += 1;
+            }
+        }
+        Ok(best)
     }
 }
 

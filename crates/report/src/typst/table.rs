@@ -29,12 +29,17 @@ pub(super) fn write(out: &mut String, table: &Table, room_pt: f64, numbered: boo
     if !table.caption.is_empty() {
         out.push_str(&format!("  caption: [{}.],\n", words(table.caption.trim_end_matches('.'))));
     }
+    let (widths, scale) = widths(table, room_pt);
     out.push_str("  [\n");
+    if scale < 1.0 {
+        out.push_str(&format!("    #set text(size: {scale:.3}em)\n"));
+    }
     out.push_str(&format!(
         "    #table(\n      columns: ({}),\n      align: ({}),\n      stroke: none,\n      \
-         inset: (x: 4pt, y: 2.5pt),\n      table.hline(stroke: 0.8pt),\n",
-        widths(table, room_pt).join(", ") + ",",
+         inset: (x: 4pt, y: {}pt),\n      table.hline(stroke: 0.8pt),\n",
+        widths.join(", ") + ",",
         table.columns.iter().map(|it| align(it.align)).collect::<Vec<_>>().join(", ") + ",",
+        if scale < 1.0 { 1.5 } else { 2.5 },
     ));
     let heads: Vec<String> =
         table.columns.iter().map(|it| format!("[*{}*]", words(&it.heading()))).collect();
@@ -71,9 +76,13 @@ fn cells(row: &Row, columns: usize) -> Vec<String> {
     (0..cells).map(cell).collect()
 }
 
+/// The smallest letters of a table, over those of the text.
+const SMALLEST: f64 = 0.6;
+
 /// Each column as wide as its longest cell; where that doesn't fit, those of long words share
-/// what the others leave, by the length that three cells of four don't exceed.
-fn widths(table: &Table, room_pt: f64) -> Vec<String> {
+/// what the others leave, by the length that three cells of four don't exceed. Where the others don't fit either,
+/// cells would lie on each other: by how much the letters are smaller then.
+fn widths(table: &Table, room_pt: f64) -> (Vec<String>, f64) {
     let lengths = |at: usize| -> Vec<usize> {
         let cells = table.rows.iter().filter(|it| it.emphasis != Emphasis::Heading);
         let cells = cells.filter_map(|it| it.cells.get(at));
@@ -94,7 +103,10 @@ fn widths(table: &Table, room_pt: f64) -> Vec<String> {
             format!("{}fr", cells[cells.len() * 3 / 4].clamp(WIDE, 4 * WIDE))
         }
     };
-    all.iter().map(width).collect()
+    let least = |cells: &Vec<usize>| longest(cells).min(WIDE) as f64 * LETTER_PT;
+    let needed: f64 = all.iter().map(least).sum();
+    let scale = ((room_pt - 8.0 * all.len() as f64) / needed).clamp(SMALLEST, 1.0);
+    (all.iter().map(width).collect(), scale)
 }
 
 fn align(align: Align) -> &'static str {

@@ -26,6 +26,8 @@ pub(super) enum Part {
     Search(usize),
     Claim(usize),
     Critique(usize),
+    /// The rows of claims that could not be tested, which are counted instead.
+    Untestable,
 }
 
 /// Parts of a kind: of which number they are made, and how many there are.
@@ -46,7 +48,9 @@ impl Written<'_> {
 
     /// The paper without what its form has no room for.
     pub fn paper(&self, judged: &Judged) -> Document {
-        self.without(judged, &self.left_out())
+        let mut left = self.left_out();
+        left.push(Part::Untestable);
+        self.without(judged, &left)
     }
 
     fn without(&self, judged: &Judged, left: &[Part]) -> Document {
@@ -200,11 +204,13 @@ impl Written<'_> {
         let study = &self.declared.study;
         let mut section = Section::new("discussion", "Discussion");
         if !self.findings.is_empty() {
+            let counted_only = left.contains(&Part::Untestable);
+            let has_row = |it: &Finding| !counted_only || it.decision != Decision::NotTestable;
             let shown: Vec<(usize, &Finding)> = self
                 .findings
                 .iter()
                 .enumerate()
-                .filter(|(at, _)| !left.contains(&Part::Claim(*at)))
+                .filter(|(at, it)| !left.contains(&Part::Claim(*at)) && has_row(it))
                 .collect();
             let numbers: Vec<usize> = shown.iter().map(|(at, _)| at + 1).collect();
             let on = if numbers.len() == self.findings.len() {
@@ -219,7 +225,19 @@ impl Written<'_> {
                 .plain(self.by_verdict());
             section.blocks.push(Block::Paragraph(told));
             let at_length = self.declared.form.pages.is_none();
-            section.blocks.push(claims::table(&shown, at_length).into());
+            let mut table = claims::table(&shown, at_length);
+            let untold = self.findings.iter().filter(|it| !has_row(it)).count();
+            if untold > 0 {
+                let run = judged.run.id;
+                let line = format!(
+                    "{} could not be tested in this run and {} no row; `ipcmark report {run} --html FILE` \
+                     gives the reasons.",
+                    counted(untold, "claim"),
+                    if untold == 1 { "has" } else { "have" },
+                );
+                table.notes.push(Text::of_prose(&line));
+            }
+            section.blocks.push(table.into());
         }
         let deviations = self.deviations(judged);
         if deviations.is_empty() {
@@ -298,7 +316,7 @@ impl Written<'_> {
             (Decision::Inconclusive, "the launches of this run decide neither way"),
             (Decision::TooFewRounds, "this run had too few rounds for a test"),
             (Decision::TooFewSamples, "its launches held too few samples for that percentile"),
-            (Decision::NotTestable, "not testable in this run, for the reasons in the table"),
+            (Decision::NotTestable, "not testable in this run"),
         ];
         for (decision, why) in open {
             let numbers: Vec<usize> = self.decided(decision).iter().map(|it| it.0).collect();
