@@ -32,7 +32,11 @@ pub(super) fn write(out: &mut String, table: &Table, room_pt: f64, numbered: boo
     let (widths, scale) = widths(table, room_pt);
     out.push_str("  [\n");
     if scale < 1.0 {
-        out.push_str(&format!("    #set text(size: {scale:.3}em)\n"));
+        // Names in their own letters no higher than the rest of a line.
+        out.push_str(&format!(
+            "    #set text(size: {scale:.3}em)\n    #show raw: set text(size: 0.9em, \
+             top-edge: 0.7em, bottom-edge: -0.2em)\n"
+        ));
     }
     out.push_str(&format!(
         "    #table(\n      columns: ({}),\n      align: ({}),\n      stroke: none,\n      \
