@@ -130,8 +130,9 @@ pub fn compose(judged: &Judged, detail: Detail) -> Document {
     if detail == Detail::Full {
         results.blocks.extend(everything::blocks(judged));
     }
-    // One list holds all of a page's results; the percentiles of an open loop are more than its rows hold.
-    if detail == Detail::Summary || judged.results.iter().any(|it| it.metric.paced) {
+    // One list holds all of a page's results; percentiles that were asked for are more than its rows hold.
+    let percentiles = run.request.unbatched || judged.results.iter().any(|it| it.metric.paced);
+    if detail == Detail::Summary || percentiles {
         results.blocks.extend(tables::summaries(judged));
     }
     results.blocks.extend(delivery::tables(judged));
