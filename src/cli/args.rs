@@ -37,7 +37,7 @@ const DEFAULT_EVERY: Duration = Duration::from_secs(120);
 /// Flags of `run`.
 #[derive(Args, Clone, Default)]
 pub struct RunArgs {
-    /// Mechanisms, with options: pipe, tcp:nodelay=off [default: all of this machine]
+    /// Mechanisms, with options: pipe, tcp:nodelay=off, shm:wait=spin [default: all of this machine]
     #[arg(value_name = "MECHANISM", hide_possible_values = true,
           value_parser = Suggesting { parser: variant, words: every_shown_variant })]
     pub mechanisms: Vec<String>,
@@ -45,7 +45,7 @@ pub struct RunArgs {
           help = workloads(),
           value_parser = Suggesting { parser: workload, words: workload_names })]
     pub workload: Vec<Workload>,
-    /// Message sizes: 64, 4K, 1..1M:x4 [default: 64 for latency and rate, 64K for throughput]
+    /// Message sizes: 64, 4K (or 4KB, 4KiB: 4096 bytes), 1..1M:x4 [default: 64 for latency and rate, 64K for throughput]
     #[arg(short, long, value_name = "LIST", value_parser = sizes, allow_hyphen_values = true)]
     pub size: Option<Sizes>,
     /// Where the workers run: free, same-cpu, smt-sibling, same-llc, cross-llc, cross-node, or

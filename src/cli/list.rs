@@ -67,6 +67,14 @@ impl Offered {
         self.variant.entry.shown.first() == Some(&options)
     }
 
+    /// What it is, and what else it is called.
+    fn summary(&self) -> String {
+        match self.variant.entry.aliases {
+            [] => self.variant.entry.summary.into(),
+            aliases => format!("{}; also {}", self.variant.entry.summary, aliases.join(", ")),
+        }
+    }
+
     fn largest(&self) -> Option<usize> {
         (self.variant.entry.largest)(&self.variant.options)
     }
@@ -95,7 +103,7 @@ impl Offered {
             Scope::Network => "network",
         };
         let (what, emphasis) = match &self.obstacle {
-            None if self.is_first() => (self.variant.entry.summary.to_string(), Emphasis::Normal),
+            None if self.is_first() => (self.summary(), Emphasis::Normal),
             None => ("the same, by other means".into(), Emphasis::Normal),
             Some(why) => (format!("not here: {}", why.cause.name()), Emphasis::Warning),
         };
@@ -126,6 +134,7 @@ impl Offered {
         json!({
             "variant": self.variant.to_string(),
             "mechanism": self.variant.entry.name,
+            "aliases": self.variant.entry.aliases,
             "summary": self.variant.entry.summary,
             "carries": traits.carries,
             "keeps_boundaries": traits.framing == Framing::Message,

@@ -223,9 +223,7 @@ fn in_one_line(error: &clap::Error) -> String {
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             "what is to be done? a command is missing".into()
         }
-        ErrorKind::InvalidSubcommand
-            if MECHANISMS.iter().any(|entry| word.starts_with(entry.name)) =>
-        {
+        ErrorKind::InvalidSubcommand if MECHANISMS.iter().any(|it| it.is_meant(&word)) => {
             format!("`{word}` is no command: `ipcmark run {word}` measures it")
         }
         _ => {

@@ -17,7 +17,8 @@ pub struct OwnArgs {
     #[arg(long, value_name = "N", value_parser = launches, allow_negative_numbers = true)]
     pub launches: Option<u64>,
     /// Time for measuring, as in 30s or 5m [default: what the launches take]
-    #[arg(long, value_name = "TIME", value_parser = budget, allow_negative_numbers = true)]
+    #[arg(long, value_name = "TIME", visible_alias = "duration", value_parser = budget,
+          allow_negative_numbers = true)]
     pub budget: Option<Duration>,
     /// Measure at once, also while another run measures on this machine [default: wait for its end,
     /// two minutes at most]

@@ -7,6 +7,7 @@ use clap::Args;
 use super::args::{Shown, text_or_written};
 use super::document_output::{Pages, pages};
 use super::fleet_report::{self, Judgement};
+use super::value_parsers::variant;
 use super::{Common, Failure, document_output, output};
 use ::report::compose::{Detail, answer, compose};
 use ::report::{Document, html, terminal};
@@ -44,7 +45,8 @@ pub struct ReportArgs {
 pub fn report(common: &Common, args: &ReportArgs) -> Result<u8, Failure> {
     let store = Store::open_existing(&common.store_path()?)?;
     let id = store.find_run(&args.run).map_err(|error| Failure::usage(error.to_string()))?;
-    let reference = args.reference.as_deref();
+    let reference = args.reference.as_deref().map(as_written);
+    let reference = reference.as_deref();
     if let Some(found) = Judgement::of(&store, id, reference)? {
         if let Some(name) = reference.filter(|it| !found.has(it)) {
             return Err(not_measured(id, name));
@@ -75,6 +77,11 @@ pub fn report(common: &Common, args: &ReportArgs) -> Result<u8, Failure> {
         document_output::pdf(path, &judged, args.pages)?;
     }
     Ok(0)
+}
+
+/// The name of a variant as runs keep it; what this build doesn't know, another one may have measured.
+fn as_written(name: &str) -> String {
+    variant(name).unwrap_or_else(|_| name.to_string())
 }
 
 fn not_measured(id: i64, reference: &str) -> Failure {

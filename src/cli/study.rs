@@ -52,7 +52,8 @@ struct StudyRunArgs {
     #[arg(long)]
     dry_run: bool,
     /// Time for measuring, as in 5m [default: the study's]
-    #[arg(long, value_name = "TIME", value_parser = budget, allow_negative_numbers = true)]
+    #[arg(long, value_name = "TIME", visible_alias = "duration", value_parser = budget,
+          allow_negative_numbers = true)]
     budget: Option<Duration>,
     /// Launches of each case [default: the study's]
     #[arg(long, value_name = "N", value_parser = launches, allow_negative_numbers = true)]

@@ -158,6 +158,7 @@ mod tests {
 
     #[test]
     fn words_are_checked_at_the_door() {
+        assert_eq!(variant("uds").as_deref(), Ok("unix-stream"));
         assert!(variant("pip").unwrap_err().contains("did you mean `pipe`"));
         assert!(workload("latencies").unwrap_err().contains("did you mean `latency`"));
         assert!(placements("same-cpus").err().unwrap().contains("did you mean `same-cpu`"));

@@ -75,6 +75,8 @@ pub use unavailable::{OpenError, cause_of, unavailable_process};
 pub trait Mechanism {
     /// Name on the command line, in the store, in the report.
     const NAME: &'static str;
+    /// Other names that a user may know it by; no two mechanisms share one.
+    const ALIASES: &'static [&'static str] = &[];
     /// One line for `list`.
     const SUMMARY: &'static str;
     /// What it carries, and how, with default options.
@@ -218,6 +220,8 @@ pub trait Chooser {
 pub struct Entry {
     /// See [`Mechanism::NAME`].
     pub name: &'static str,
+    /// See [`Mechanism::ALIASES`].
+    pub aliases: &'static [&'static str],
     /// See [`Mechanism::SUMMARY`].
     pub summary: &'static str,
     /// See [`Mechanism::traits`].
@@ -247,6 +251,7 @@ macro_rules! mechanisms {
         /// Every mechanism, in the order in which lists and tables show them.
         pub static MECHANISMS: &[Entry] = &[$(Entry {
             name: <$mechanism>::NAME,
+            aliases: <$mechanism>::ALIASES,
             summary: <$mechanism>::SUMMARY,
             traits: <$mechanism>::traits,
             options: <$mechanism>::OPTIONS,

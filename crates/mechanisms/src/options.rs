@@ -95,6 +95,7 @@ fn words() -> &'static [MechanismWords] {
         };
         let mechanism = |it: &Entry| MechanismWords {
             name: it.name.into(),
+            aliases: it.aliases.iter().map(|it| it.to_string()).collect(),
             options: it.options.iter().map(option).collect(),
         };
         MECHANISMS.iter().map(mechanism).collect()
@@ -134,7 +135,7 @@ impl Variant {
         names.map(|name| Variant::parse(&name).expect("a shown variant parses")).collect()
     }
 
-    /// Parses `name` or `name:option=value,option=value`.
+    /// Parses `name` or `name:option=value,option=value`; an alias is as good as the name.
     pub fn parse(text: &str) -> Result<Variant, String> {
         let (name, options) = catalogue::parse(words(), text)?;
         let entry = MECHANISMS.iter().find(|entry| entry.name == name).expect("its words are here");
@@ -164,6 +165,11 @@ impl Variant {
 }
 
 impl Entry {
+    /// Whether a word that is no mechanism begins with its name, or with another one of it.
+    pub fn is_meant(&self, word: &str) -> bool {
+        word.starts_with(self.name) || self.aliases.contains(&catalogue::name(word))
+    }
+
     /// Whether its workers may be on two hosts.
     pub fn reaches_over_network(&self) -> bool {
         (self.traits)(&Options::default()).scope == Scope::Network
@@ -207,6 +213,17 @@ mod tests {
         assert!(error("tcp:nodelay=off,nodelay=on").contains("nodelay is set twice"));
         assert!(Variant::parse(&"x".repeat(1 << 20)).unwrap_err().len() < 1000);
         assert!(error("zzz").contains("choose one of null, pipe"));
+    }
+
+    #[test]
+    fn an_alias_is_as_good_as_the_name_and_written_as_the_name() {
+        let written = |text| Variant::parse(text).unwrap().to_string();
+        assert_eq!(written("uds"), "unix-stream");
+        assert_eq!(written("unix:buffer=message"), "unix-stream:buffer=message");
+        assert_eq!(written("shm:wait=spin"), written("shm-ring:wait=spin"));
+        assert_eq!(written("mq"), "posix-queue");
+        let error = Variant::parse("uds:bufer=message").unwrap_err();
+        assert!(error.contains("option of unix-stream"), "{error}");
     }
 
     #[test]

@@ -37,6 +37,7 @@ const DEPTH: i64 = 10;
 
 impl Mechanism for PosixQueue {
     const NAME: &'static str = "posix-queue";
+    const ALIASES: &'static [&'static str] = &["mq"];
     const SUMMARY: &'static str = "two POSIX message queues, one each way";
     const TRAITS: Traits = Traits::host(Carries::Bytes, Framing::Message);
     const BENDS: &'static [Bend] = &[FIRST_PIECE];

@@ -31,6 +31,7 @@ const RING_BYTES: usize = 256 << 10;
 
 impl Mechanism for ShmRing {
     const NAME: &'static str = "shm-ring";
+    const ALIASES: &'static [&'static str] = &["shm"];
     const SUMMARY: &'static str = "a ring of messages in shared memory";
     const TRAITS: Traits = Traits::host(Carries::Bytes, Framing::Message);
     const BENDS: &'static [Bend] = &[

@@ -46,6 +46,8 @@ impl Mechanism for Skeleton {
         words: &["16", "1"],
         takes_size: false,
     }];
+    /// Optional, default: none. Other names that users know it by.
+    const ALIASES: &'static [&'static str] = &["heap-queue"];
     /// Optional, default: all options at their defaults. The ways that `list` and the report show by
     /// themselves.
     const SHOWN: &'static [&'static str] = &["", "depth=1"];

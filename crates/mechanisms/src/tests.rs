@@ -14,6 +14,14 @@ fn names_are_unique_and_plain() {
 }
 
 #[test]
+fn an_alias_is_of_one_mechanism_and_no_name() {
+    let names = MECHANISMS.iter().map(|entry| entry.name);
+    let aliases = MECHANISMS.iter().flat_map(|entry| entry.aliases);
+    let all: Vec<&str> = names.chain(aliases.copied()).collect();
+    assert_eq!(all.iter().collect::<BTreeSet<_>>().len(), all.len(), "{all:?}");
+}
+
+#[test]
 fn every_shown_variant_parses_and_prints_itself() {
     for entry in MECHANISMS {
         for shown in entry.shown {

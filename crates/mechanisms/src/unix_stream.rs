@@ -43,6 +43,7 @@ pub const BIND: OptionSpec = OptionSpec {
 
 impl Mechanism for UnixStream {
     const NAME: &'static str = "unix-stream";
+    const ALIASES: &'static [&'static str] = &["uds", "unix"];
     const SUMMARY: &'static str = "a pair of Unix stream sockets";
     const TRAITS: Traits = Traits::host(Carries::Bytes, Framing::Stream);
     const BENDS: &'static [Bend] = &[

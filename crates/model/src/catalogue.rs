@@ -37,11 +37,19 @@ pub struct Catalogue {
 pub struct MechanismWords {
     /// Its name, before the `:`.
     pub name: String,
+    /// Other names that it is taken by; nothing in runs that older builds kept.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub aliases: Vec<String>,
     /// The options that it knows.
     pub options: Vec<OptionWords>,
 }
 
 impl MechanismWords {
+    /// Whether `name` is its name, or another one of it.
+    pub fn is_called(&self, name: &str) -> bool {
+        self.name == name || self.aliases.iter().any(|it| it == name)
+    }
+
     /// Its option of that name; None where it knows none.
     pub fn option(&self, name: &str) -> Option<&OptionWords> {
         self.options.iter().find(|it| it.name == name)
@@ -141,7 +149,8 @@ pub fn options(text: &str) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// Reads `name` or `name:option=value,option=value`: the name, and the options as they are written.
+/// Reads `name` or `name:option=value,option=value`: the name (that of the mechanism, where it was called
+/// by an alias), and the options as they are written.
 ///
 /// # Errors
 /// What is wrong with it, and the nearest right word.
@@ -153,10 +162,11 @@ pub fn parse<'a>(
         Some((name, rest)) => (name, Some(rest)),
         None => (text, None),
     };
-    let mechanism = mechanisms.iter().find(|it| it.name == name).ok_or_else(|| {
+    let mechanism = mechanisms.iter().find(|it| it.is_called(name)).ok_or_else(|| {
         let names: Vec<&str> = mechanisms.iter().map(|it| &*it.name).collect();
         unknown("mechanism", name, &names)
     })?;
+    let name = &*mechanism.name;
     let mut options = BTreeMap::new();
     for pair in rest.into_iter().flat_map(|rest| rest.split(',')) {
         let (key, value) = pair
@@ -170,7 +180,7 @@ pub fn parse<'a>(
             return Err(format!("{name}: {key} is set twice: leave one out"));
         }
     }
-    Ok((&mechanism.name, options))
+    Ok((name, options))
 }
 
 impl OptionWords {

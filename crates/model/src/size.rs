@@ -1,6 +1,6 @@
-//! Sizes as people write them: `64`, `4K`, `1MiB`, ranges such as `64..1M:x4`.
+//! Sizes as people write them: `64`, `4K`, `4KB`, `1MiB`, ranges such as `64..1M:x4`.
 //!
-//! Units are binary, in bytes: K = 1024. Parsed once, at the door.
+//! Units are binary, in bytes: K, KB and KiB are 1024, as memory is counted. Parsed once, at the door.
 
 /// Largest message or transfer that is taken, in bytes (64 GiB): a larger number is a slip.
 pub const LARGEST: u64 = 64 << 30;
@@ -19,10 +19,10 @@ pub fn parse(text: &str) -> Result<u64, String> {
     let (number, unit) = text.split_at(digits);
     let factor: u64 = match unit.to_ascii_lowercase().as_str() {
         "" | "b" => 1,
-        "k" | "kib" => 1 << 10,
-        "m" | "mib" => 1 << 20,
-        "g" | "gib" => 1 << 30,
-        "t" | "tib" => 1 << 40,
+        "k" | "kb" | "kib" => 1 << 10,
+        "m" | "mb" | "mib" => 1 << 20,
+        "g" | "gb" | "gib" => 1 << 30,
+        "t" | "tb" | "tib" => 1 << 40,
         _ => return Err(format!("`{text}` is not a size: {remedy}")),
     };
     let number: u64 = number.parse().map_err(|_| format!("`{text}` is not a size: {remedy}"))?;
@@ -111,6 +111,10 @@ mod tests {
         assert_eq!(parse("64"), Ok(64));
         assert_eq!(parse("4K"), Ok(4096));
         assert_eq!(parse("1MiB"), Ok(1 << 20));
+        for text in ["1K", "1k", "1KB", "1kB", "1kb", "1KiB", "1024B", "1024"] {
+            assert_eq!(parse(text), Ok(1024), "{text}");
+        }
+        assert_eq!(parse("2MB"), parse("2M"));
         assert_eq!(parse_list("1,64..4K:x4,64", parse), Ok(vec![1, 64, 256, 1024, 4096]));
     }
 
