@@ -41,7 +41,7 @@ fn fails_with_one_line_and_the_nearest_word_on_bad_arguments() {
         ("run zzz", &["`zzz`", "null, pipe, fifo"]),
         ("run pipe eventfdd", &["`eventfdd`", "`eventfd`"]),
         ("run http", &["`http`: choose one of"]),
-        ("run sem", &["`posix-sem` or `sysv-sem`"]),
+        ("run sem", &["`sysv-sem` or `posix-sem`"]),
         ("uds", &["`ipcmark run uds`"]),
         ("run tcp:nodely=on", &["`nodely`", "`nodelay`"]),
         ("run tcp:nodelay=onn", &["`onn`", "`on`"]),

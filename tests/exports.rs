@@ -355,7 +355,19 @@ fn csv_holds_what_json_holds() {
     assert_eq!(header.iter().collect::<BTreeSet<_>>().len(), header.len(), "a name twice");
     let json = bench.export();
     let results = json["results"].as_array().unwrap();
-    assert_eq!(rows.len(), results.len());
+    let at = |name: &str| header.iter().position(|it| it == name);
+    let cell = |row: &'_ Vec<String>, name: &str| row[at(name).expect(name)].clone();
+    let of = |nth: usize, metric: &str| {
+        let same = |row: &&Vec<String>| {
+            cell(row, "case") == nth.to_string() && cell(row, "metric") == metric
+        };
+        let found: Vec<&Vec<String>> = rows.iter().filter(same).collect();
+        assert!(found.len() <= 1, "a row per case and metric: {found:?}");
+        found.first().map(|it| it.to_vec())
+    };
+    for (nth, name) in header.iter().enumerate() {
+        assert!(rows.iter().any(|row| !row[nth].is_empty()), "{name} is empty everywhere");
+    }
     // The JSON reader of the tests may miss the last bit of a number.
     let near = |a: f64, b: f64| (a - b).abs() <= 1e-12 * b.abs();
     let same = |cell: &str, value: &Value| match value {
@@ -365,37 +377,49 @@ fn csv_holds_what_json_holds() {
         Value::Bool(it) => cell.parse() == Ok(*it),
         other => panic!("no cell can hold {other}"),
     };
-    for (row, result) in rows.iter().zip(results) {
-        let cell = |name: &str| &row[header.iter().position(|it| it == name).expect(name)];
-        assert_eq!(row.len(), header.len());
+    for (nth, result) in results.iter().enumerate() {
+        let Some(row) = of(nth, "latency") else {
+            assert_eq!(result["twin"], true, "{result:#}");
+            assert!(!rows.iter().any(|row| cell(row, "case") == nth.to_string()), "a twin's row");
+            continue;
+        };
+        assert_eq!((row.len(), &result["twin"]), (header.len(), &Value::Bool(false)));
         let plain = [
             "variant",
             "message_bytes",
             "placement",
             "workers",
-            "twin",
             "status",
             "reason",
             "launches",
             "samples",
             "batch",
             "effective_samples",
-            "clock_share",
         ];
         for name in plain {
-            assert!(same(cell(name), &result[name]), "{name}: {} {result:#}", cell(name));
+            assert!(same(&cell(&row, name), &result[name]), "{name}: {result:#}");
         }
-        for part in ["median", "low", "high", "min", "q1", "q3", "max"] {
-            assert!(same(cell(part), &result["value"][part]), "{part}: {result:#}");
+        let value = &result["value"];
+        assert!(same(&cell(&row, "value"), &value["median"]), "{result:#}");
+        for part in ["low", "high", "min", "q1", "q3", "max", "coverage"] {
+            assert!(same(&cell(&row, part), &value[part]), "{part}: {result:#}");
         }
-        let p90 = &result["value"]["percentiles"]["p90"]["value"];
-        assert!(same(cell("p90_ns"), p90), "{result:#}");
+        let p90 = &value["percentiles"]["p90"];
+        match of(nth, "latency_p90") {
+            Some(row) => {
+                for (column, part) in [("value", "value"), ("low", "low"), ("high", "high")] {
+                    assert!(same(&cell(&row, column), &p90[part]), "{result:#}");
+                }
+            }
+            None => assert!(p90.is_null(), "{result:#}"),
+        }
     }
     let standings = json["comparisons"].as_array().unwrap().iter();
     for standing in standings.flat_map(|it| it["standings"].as_array().unwrap()) {
-        let row = &rows[standing["result"].as_u64().unwrap() as usize];
-        let at = header.iter().position(|it| it == "time_over_reference").unwrap();
-        assert!(same(&row[at], &standing["ratio"]), "{standing}");
+        let nth = standing["result"].as_u64().unwrap() as usize;
+        let Some(row) = of(nth, "time_over_reference") else { continue };
+        assert!(same(&cell(&row, "value"), &standing["ratio"]), "{standing}");
+        assert!(same(&cell(&row, "verdict"), &standing["verdict"]), "{standing}");
     }
     let no_number = |cell: &String| ["NaN", "inf", "-inf"].contains(&cell.as_str());
     assert!(!rows.iter().flatten().any(no_number), "{}", said.out);
@@ -485,8 +509,7 @@ fn percentile_spectra_rise_and_count_every_sample() {
     assert!(all.contains("       Value     Percentile TotalCount 1/(1-Percentile)\n\n"), "{all}");
     assert!(all.contains("# null/latency/same-cpu/process: timed in batches of "), "{all}");
     assert!(!all.contains("# null/latency/same-cpu/process\n"), "a batch has no percentiles");
-    std::fs::create_dir(bench.path("spectra")).unwrap();
-    bench.must("export --format hgrm -o spectra");
+    bench.must("export --format hgrm -o new/spectra/");
     let json = bench.export();
     let single: Vec<&Value> = json["results"]
         .as_array()
@@ -494,7 +517,7 @@ fn percentile_spectra_rise_and_count_every_sample() {
         .iter()
         .filter(|case| case["status"] == "ok" && case["batch"] == 1)
         .collect();
-    let files: Vec<_> = std::fs::read_dir(bench.path("spectra")).unwrap().flatten().collect();
+    let files: Vec<_> = std::fs::read_dir(bench.path("new/spectra")).unwrap().flatten().collect();
     assert_eq!(files.len(), single.len());
     for file in files {
         let text = std::fs::read_to_string(file.path()).unwrap();
@@ -564,7 +587,9 @@ fn unbase64(text: &str) -> Vec<u8> {
 fn every_format_survives_a_run_with_nothing_measured() {
     let bench = Bench::new();
     bench.run("run posix-queue -w latency -s 100K -p same-cpu --launches 1");
-    for format in ["json", "ndjson", "csv", "markdown", "hgrm", "hlog", "bmf"] {
+    for format in
+        ["json", "ndjson", "csv", "launches", "samples", "markdown", "hgrm", "hlog", "bmf"]
+    {
         bench.must(&format!("export --format {format} -o out.{format}"));
         let text = std::fs::read_to_string(bench.path(&format!("out.{format}"))).unwrap();
         assert!(!text.is_empty() && !text.contains("NaN"), "{format}: {text}");

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use clap::Args;
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 
+use super::export::ExportFiles;
 use super::peer::PeerArgs;
 use super::value_parsers::{
-    Placements, Probes, Sizes, cpu, drawn_seed, every, every_shown_variant, launches,
-    placement_names, placements, precision, probe_names, probes, samples, seed, sessions, sizes,
-    variant, workload, workload_names, workloads,
+    Placements, Probes, Sizes, Suggesting, arrivals, cpu, drawn_seed, every, every_shown_variant,
+    launches, placement_names, placements, precision, probe_names, probes, samples, seed, sessions,
+    sizes, variant, workload, workload_names, workloads,
 };
 use ::report::export::Format;
 use mechanisms::{Entry, MECHANISMS, Variant};
@@ -156,8 +157,8 @@ pub struct RunArgs {
           conflicts_with_all = ["mechanisms", "workload", "size", "placement", "launches", "command",
                                 "route", "rate", "arrivals", "unbatched"])]
     pub resume: Option<String>,
-    /// text, json, ndjson (events as they happen), csv, markdown, hgrm and hlog (HdrHistogram),
-    /// bmf (Bencher)
+    /// text, json, ndjson (events as they happen), csv, launches, samples, markdown, hgrm and hlog
+    /// (HdrHistogram), bmf (Bencher)
     #[arg(long, value_name = "FORMAT", default_value = "text", hide_possible_values = true,
           value_parser = shown_or_exported())]
     pub format: Shown,
@@ -167,6 +168,8 @@ pub struct RunArgs {
     /// Write results to this file instead of standard output
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<std::path::PathBuf>,
+    #[command(flatten)]
+    pub files: ExportFiles,
     /// Whether the claims of a study set the exit code.
     #[arg(skip)]
     pub gate: bool,
@@ -243,38 +246,6 @@ pub fn shown_or_exported() -> impl TypedValueParser<Value = Shown> {
 pub fn exported() -> impl TypedValueParser<Value = Format> {
     PossibleValuesParser::new(Format::NAMES.map(|(name, _)| name))
         .map(|name| Format::named(&name).unwrap_or(Format::Json))
-}
-
-/// Reads how messages arrive.
-fn arrivals() -> impl TypedValueParser<Value = Arrivals> {
-    PossibleValuesParser::new(Arrivals::NAMES).map(|name| match name.as_str() {
-        "periodic" => Arrivals::Periodic,
-        _ => Arrivals::Poisson,
-    })
-}
-
-/// A parser that also tells completions the words to begin with; other words may be right too.
-#[derive(Clone)]
-struct Suggesting<P> {
-    parser: P,
-    words: fn() -> Vec<String>,
-}
-
-impl<P: TypedValueParser> TypedValueParser for Suggesting<P> {
-    type Value = P::Value;
-
-    fn parse_ref(
-        &self,
-        command: &clap::Command,
-        arg: Option<&clap::Arg>,
-        value: &std::ffi::OsStr,
-    ) -> Result<P::Value, clap::Error> {
-        self.parser.parse_ref(command, arg, value)
-    }
-
-    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        Some(Box::new((self.words)().into_iter().map(PossibleValue::new)))
-    }
 }
 
 impl RunArgs {

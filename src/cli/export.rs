@@ -1,11 +1,14 @@
 //! `ipcmark export RUN`: a stored run for other programs.
 
+use std::io::{self, BufWriter};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 
+use super::output::{Output, Unwritten};
 use super::{Common, Failure, args, print, report};
-use ::report::export::{self, Format};
+use ::report::export::{self, Container, DataError, Format, Rows};
 use analysis::Judged;
 use store::Store;
 
@@ -15,12 +18,14 @@ pub struct ExportArgs {
     /// The run: its number, label, `last`, or `last~1` for the one before it
     #[arg(value_name = "RUN", default_value = "last")]
     run: String,
-    /// json, ndjson (events), csv, claims-csv (of a study), markdown, hgrm and hlog (HdrHistogram's percentile spectrum
-    /// and interval log), bmf (Bencher); docs/FORMAT.md describes each
+    /// json, ndjson (events), csv (a row per case and metric), launches and samples (a row each), claims-csv (of a
+    /// study), markdown, hgrm and hlog (HdrHistogram's percentile spectrum and interval log), bmf (Bencher);
+    /// docs/FORMAT.md describes each
     #[arg(long, value_name = "FORMAT", default_value = "json", hide_possible_values = true,
           value_parser = args::exported())]
     format: Format,
-    /// Write to this file instead of standard output; hgrm into a folder: a file per case
+    /// Write to this file instead of standard output; hgrm into a folder, as in spectra/: a file per case;
+    /// launches and samples into what ends in .npy: for numpy
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 }
@@ -33,6 +38,39 @@ pub fn export(common: &Common, args: &ExportArgs) -> Result<u8, Failure> {
     Ok(0)
 }
 
+/// Files beside what a run shows.
+#[derive(Args, Clone, Debug, Default)]
+pub struct ExportFiles {
+    /// Write the results here too, as `export` would
+    #[arg(long = "export-json", value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// The same as a table, a row per case and metric
+    #[arg(long = "export-csv", value_name = "FILE")]
+    csv: Option<PathBuf>,
+    /// The same as tables for a README
+    #[arg(long = "export-markdown", value_name = "FILE")]
+    markdown: Option<PathBuf>,
+}
+
+impl ExportFiles {
+    /// Writes each that was asked for: one that can't be written is no reason to keep the rest back.
+    ///
+    /// # Errors
+    /// The first that couldn't be.
+    pub fn write(&self, judged: &Judged, store: &Store) -> Result<(), Failure> {
+        let asked = [
+            (Format::Json, &self.json),
+            (Format::Csv, &self.csv),
+            (Format::Markdown, &self.markdown),
+        ];
+        let each = asked.into_iter().map(|(format, path)| match path {
+            Some(path) => write(format, Some(path), judged, store),
+            None => Ok(()),
+        });
+        each.fold(Ok(()), Result::and)
+    }
+}
+
 /// Writes a run in a format, to a file or to standard output.
 pub fn write(
     format: Format,
@@ -40,14 +78,50 @@ pub fn write(
     judged: &Judged,
     store: &Store,
 ) -> Result<(), Failure> {
-    match path {
-        Some(folder) if format == Format::Hgrm && folder.is_dir() => {
+    match (format, path) {
+        (Format::Hgrm, Some(folder)) if is_folder(folder) => {
+            std::fs::create_dir_all(folder).map_err(|error| {
+                let line =
+                    format!("make {}: {error}; name another folder with -o", folder.display());
+                Failure::other(line)
+            })?;
             for (name, text) in export::spectra(judged, store)? {
                 report::write(&folder.join(format!("{name}.hgrm")), &text)?;
             }
             Ok(())
         }
-        Some(path) => report::write(path, &export::text(format, judged, store)?),
-        None => print(&export::text(format, judged, store)?),
+        (Format::Data(rows), Some(path)) => write_data(rows, path, judged, store),
+        (Format::Data(rows), None) => {
+            let mut out = BufWriter::new(io::stdout().lock());
+            export::write_data(rows, Container::Csv, judged, store, &mut out).map_err(|error| {
+                match error {
+                    DataError::Store(error) => error.into(),
+                    DataError::Write(error) => Unwritten::to_standard_output(&error).into(),
+                }
+            })
+        }
+        (_, Some(path)) => report::write(path, &export::text(format, judged, store)?),
+        (_, None) => print(&export::text(format, judged, store)?),
+    }
+}
+
+/// Whether a name is a folder's: there is one, or it ends as a folder's does.
+fn is_folder(path: &Path) -> bool {
+    path.is_dir() || path.as_os_str().as_bytes().ends_with(b"/")
+}
+
+/// Writes rows into a file as they are read; for numpy where its name says so.
+fn write_data(rows: Rows, path: &Path, judged: &Judged, store: &Store) -> Result<(), Failure> {
+    let npy = path.extension().is_some_and(|it| it.eq_ignore_ascii_case("npy"));
+    let container = if npy { Container::Npy } else { Container::Csv };
+    let remedy = "the run is stored: name another file with -o";
+    let file = Output::open(path).map_err(|it| it.but(remedy))?;
+    let mut out = BufWriter::new(file.file());
+    let written = export::write_data(rows, container, judged, store, &mut out);
+    drop(out);
+    match written {
+        Ok(()) => file.finish().map_err(|it| it.but(remedy)),
+        Err(DataError::Store(error)) => Err(error.into()),
+        Err(DataError::Write(error)) => Err(file.unwritten(&error).but(remedy)),
     }
 }

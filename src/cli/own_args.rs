@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::args::{RunArgs, Shown, shown_or_exported};
+use super::export::ExportFiles;
 use super::value_parsers::{launches, seed};
 use model::duration::budget;
 use store::Label;
@@ -40,6 +41,8 @@ pub struct OwnArgs {
     /// Write results to this file instead of standard output
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    #[command(flatten)]
+    pub files: ExportFiles,
     /// Refused, with the reason.
     #[arg(long, value_name = "COMMAND", hide = true)]
     pub peer: Option<String>,
@@ -81,6 +84,7 @@ impl OwnArgs {
             format: self.format,
             html: self.html.clone(),
             output: self.output.clone(),
+            files: self.files.clone(),
             ..RunArgs::default()
         }
     }

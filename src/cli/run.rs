@@ -268,7 +268,8 @@ fn show(common: &Common, args: &RunArgs, judged: &Judged, store: &Store) -> Resu
     });
     let pdf =
         args.pdf.as_ref().map_or(Ok(()), |path| document_output::pdf(path, judged, args.pages));
-    results.and(page).and(pdf)
+    let files = args.files.write(judged, store);
+    results.and(page).and(pdf).and(files)
 }
 
 fn exit_code(args: &RunArgs, judged: &Judged) -> u8 {

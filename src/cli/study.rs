@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 
 use super::args::{RunArgs, Shown, shown_or_written};
+use super::export::ExportFiles;
 use super::forecast::Forecast;
 use super::peer::PeerArgs;
 use super::routes::Routes;
@@ -86,6 +87,8 @@ struct StudyRunArgs {
     /// Write results to this file instead of standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+    #[command(flatten)]
+    files: ExportFiles,
 }
 
 /// `ipcmark study …`.
@@ -168,6 +171,7 @@ fn run_study(common: &Common, args: &StudyRunArgs) -> Result<u8, Failure> {
         pdf,
         format: args.format,
         output: args.output.clone(),
+        files: args.files.clone(),
         peer: args.peer.clone(),
         no_wait: args.no_wait,
         gate: args.gate,

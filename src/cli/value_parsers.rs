@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+
 use mechanisms::Variant;
 use model::counts::FAMILIES;
 use model::launch::MOST_SAMPLES;
@@ -10,7 +12,7 @@ use model::probe::Probe;
 use model::probe::Scope;
 use model::request::MOST_LAUNCHES;
 use model::size;
-use model::workload::Workload;
+use model::workload::{Arrivals, Workload};
 
 /// Largest seed: JSON readers keep integers below 2^53 exactly.
 const LARGEST_SEED: u64 = (1 << 53) - 1;
@@ -142,6 +144,38 @@ pub fn probe_names() -> Vec<String> {
     let traces = Scope::ALL.map(|scope| scope.name().to_string());
     let families = FAMILIES.iter().map(|family| family.name().to_string());
     groups.into_iter().chain(traces).chain(families).collect()
+}
+
+/// Reads how messages arrive.
+pub fn arrivals() -> impl TypedValueParser<Value = Arrivals> {
+    PossibleValuesParser::new(Arrivals::NAMES).map(|name| match name.as_str() {
+        "periodic" => Arrivals::Periodic,
+        _ => Arrivals::Poisson,
+    })
+}
+
+/// A parser that also tells completions the words to begin with; other words may be right too.
+#[derive(Clone)]
+pub struct Suggesting<P> {
+    pub parser: P,
+    pub words: fn() -> Vec<String>,
+}
+
+impl<P: TypedValueParser> TypedValueParser for Suggesting<P> {
+    type Value = P::Value;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        arg: Option<&clap::Arg>,
+        value: &std::ffi::OsStr,
+    ) -> Result<P::Value, clap::Error> {
+        self.parser.parse_ref(command, arg, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new((self.words)().into_iter().map(PossibleValue::new)))
+    }
 }
 
 /// A seed of the system's own choice.

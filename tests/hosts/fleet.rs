@@ -308,8 +308,9 @@ fn a_fleets_run_is_exported_in_every_format_as_it_was_told() {
         let text = bench.must(&format!("export last --format {format}")).out;
         text.lines().filter(|it| it.contains(has)).count()
     };
-    assert_eq!(lines("csv", ",peer,sim"), 10);
+    assert_eq!(lines("csv", ",latency,ns,"), 10);
     assert_eq!(lines("csv", ",route,node,far_node,concurrent,"), 1);
+    assert_eq!(lines("launches", ",tcp,latency,64,"), 10 * 14);
     assert_eq!(lines("ndjson", r#""event":"result""#), 10);
     assert_eq!(lines("ndjson", r#""event":"launch""#), 10 * 14);
     assert_eq!(lines("bmf", "tcp/latency/64B/peer/sim0..sim1/all-pairs/free/process"), 1);

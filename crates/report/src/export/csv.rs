@@ -1,10 +1,11 @@
-//! Comma-separated values (RFC 4180): a header, then one row per result. Units are in the
-//! names of the columns; what is absent is an empty cell.
+//! Comma-separated values (RFC 4180): a header, then one row per case and metric. What is absent is an
+//! empty cell, and a column of nothing else is left out.
 
 use std::borrow::Cow;
 
 use analysis::Total;
 use analysis::{CaseResult, Estimate, Judged, JudgedStudy, PERCENTILES, Standing};
+use model::metric::{Better, Unit};
 use store::Concurrent;
 
 /// One cell after the other, with the names of their columns.
@@ -42,11 +43,28 @@ pub fn claims(judged: &Judged) -> String {
     }))
 }
 
-/// The results of a run as a table.
+/// The results of a run as a table: a row per case and metric. The second name of an A/A pair is none, and a
+/// column in which every cell would be empty is left out.
 pub fn text(judged: &Judged) -> String {
     let standings = || judged.groups.iter().flat_map(|group| &group.standings);
-    let results = judged.results.iter().enumerate();
-    table(results.map(|(nth, case)| row(judged, case, standings().find(|it| it.result == nth))))
+    let cases = judged.results.iter().enumerate().filter(|(_, case)| !case.twin);
+    let rows = cases.flat_map(|(nth, case)| {
+        let standing = standings().find(|it| it.result == nth);
+        let found = quantities(case, standing);
+        found.into_iter().map(move |it| row(judged, nth, standing, &it))
+    });
+    table(filled(rows.collect()).into_iter())
+}
+
+/// Without the columns in which every cell is empty.
+fn filled(rows: Vec<Cells>) -> Vec<Cells> {
+    let columns = rows.first().map_or(0, |it| it.0.len());
+    let kept: Vec<bool> =
+        (0..columns).map(|nth| rows.iter().any(|it| !it.0[nth].1.is_empty())).collect();
+    let of = |Cells(row): Cells| {
+        Cells(row.into_iter().zip(&kept).filter(|(_, kept)| **kept).map(|(cell, _)| cell).collect())
+    };
+    rows.into_iter().map(of).collect()
 }
 
 fn table(rows: impl Iterator<Item = Cells>) -> String {
@@ -68,7 +86,7 @@ fn push<'a>(text: &mut String, cells: impl Iterator<Item = &'a String>) {
 
 /// Quoted where RFC 4180 needs it. Text that a spreadsheet would take for a formula has an apostrophe
 /// before it, and quotes around both (OWASP, CSV Injection); a number is what it says.
-fn quoted(cell: &str) -> Cow<'_, str> {
+pub(super) fn quoted(cell: &str) -> Cow<'_, str> {
     let number = cell.parse::<f64>().is_ok_and(f64::is_finite);
     let formula = !number && cell.starts_with(['=', '+', '-', '@', '\t', '\r']);
     if !formula && !cell.contains([',', '"', '\r', '\n']) {
@@ -78,56 +96,39 @@ fn quoted(cell: &str) -> Cow<'_, str> {
     format!("\"{text}{}\"", cell.replace('"', "\"\"")).into()
 }
 
-fn row(judged: &Judged, case: &CaseResult, standing: Option<&Standing>) -> Cells {
+/// A case, and one thing that was found of it.
+fn row(judged: &Judged, nth: usize, standing: Option<&Standing>, found: &Quantity) -> Cells {
     let mut cells = Cells::default();
+    let case = &judged.results[nth];
     cells.put("run", judged.run.id);
+    cells.put("case", nth);
     identity(&mut cells, case);
-    cells.put("metric", &case.metric.name);
-    cells.put("unit", case.metric.unit.name());
-    cells.put("better", word(&case.metric.better));
-    let value = case.value.as_ref();
-    spread(&mut cells, value);
-    for (name, _) in PERCENTILES {
-        let found = value.and_then(|it| it.percentiles.get(name).copied().flatten());
-        cells.maybe(format!("{name}_ns"), found.map(|it| it.value));
-        cells.maybe(format!("{name}_low_ns"), found.map(|it| it.low));
-        cells.maybe(format!("{name}_high_ns"), found.map(|it| it.high));
-    }
-    schedule(&mut cells, case);
-    confidence(&mut cells, case);
-    cells.maybe("time_over_reference", standing.and_then(|it| it.ratio));
-    cells.maybe("time_over_reference_low", standing.and_then(|it| it.low));
-    cells.maybe("time_over_reference_high", standing.and_then(|it| it.high));
-    let slower = standing.and_then(|it| it.slower_than_best_at_most);
-    cells.maybe("slower_than_best_at_most", slower);
-    let slower = standing.and_then(|it| it.slower_than_best_at_least);
-    cells.maybe("slower_than_best_at_least", slower);
-    cells.maybe("p_holm", standing.and_then(|it| it.p));
-    cells.maybe("verdict", standing.and_then(|it| it.verdict));
-    cells.maybe("among_best", standing.map(|it| it.among_best));
-    cells.maybe("among_best_sleeping", standing.map(|it| it.among_best_sleeping));
+    cells.put("metric", &found.metric);
+    cells.put("unit", found.unit);
+    cells.maybe("better", found.better.map(|it| word(&it)));
+    cells.maybe("value", found.value);
+    cells.maybe("low", found.interval[0]);
+    cells.maybe("high", found.interval[1]);
+    cells.maybe("coverage", found.coverage);
+    cells.maybe("min", found.spread.map(|it| it[0]));
+    cells.maybe("q1", found.spread.map(|it| it[1]));
+    cells.maybe("q3", found.spread.map(|it| it[2]));
+    cells.maybe("max", found.spread.map(|it| it[3]));
+    let compared = standing.filter(|_| found.metric == OVER_REFERENCE);
+    cells.maybe("p_holm", compared.and_then(|it| it.p));
+    cells.maybe("verdict", compared.and_then(|it| it.verdict));
     cells
 }
 
-fn schedule(cells: &mut Cells, case: &CaseResult) {
-    let rate = case.rate;
-    cells.maybe("asked_per_sec", rate.map(|it| it.asked_per_sec));
-    cells.maybe("arrivals", rate.map(|it| word(&it.arrivals)));
-    cells.maybe("overloaded", rate.map(|it| it.overloaded));
-    cells.maybe("void", rate.map(|it| it.void));
-    cells.maybe("served_share", rate.and_then(|it| it.served_share));
-    cells.maybe("served_per_sec", rate.and_then(|it| it.served_per_sec));
-    cells.maybe("late_share", rate.and_then(|it| it.late_share));
-    cells.maybe("lateness_median_ns", rate.and_then(|it| it.lateness_median_ns));
-    cells.maybe("lateness_max_ns", rate.and_then(|it| it.lateness_max_ns));
-}
-
+/// What a case is, the same in every row of it.
 fn identity(cells: &mut Cells, case: &CaseResult) {
     cells.put("variant", &case.variant);
     cells.put("mechanism", &case.mechanism);
     cells.put("workload", case.workload.name());
     cells.maybe("message_bytes", case.message_bytes);
     cells.maybe("total", case.total.map(Total::stored));
+    cells.maybe("asked_per_sec", case.rate.map(|it| it.asked_per_sec));
+    cells.maybe("arrivals", case.rate.map(|it| word(&it.arrivals)));
     cells.put("route", &case.route);
     cells.maybe("node", case.nodes.first());
     cells.maybe("far_node", case.nodes.get(1));
@@ -137,7 +138,6 @@ fn identity(cells: &mut Cells, case: &CaseResult) {
     cells.maybe("cpu_second", case.cpus.map(|it| it[1]));
     cells.put("workers", &case.workers);
     cells.put("payload", &case.payload);
-    cells.put("twin", case.twin);
     cells.put("spins", case.spins);
     cells.put("status", word(&case.status));
     cells.maybe("reason", case.reason.as_ref());
@@ -146,58 +146,95 @@ fn identity(cells: &mut Cells, case: &CaseResult) {
     cells.put("samples", case.samples);
     cells.put("effective_samples", case.effective_samples);
     cells.maybe("batch", case.batch);
-}
-
-fn spread(cells: &mut Cells, estimate: Option<&Estimate>) {
-    let mut put = |part: &str, value: Option<f64>| {
-        cells.maybe(part, value);
-    };
-    put("median", estimate.map(|it| it.median));
-    put("low", estimate.and_then(|it| it.interval.low));
-    put("high", estimate.and_then(|it| it.interval.high));
-    put("min", estimate.map(|it| it.min));
-    put("q1", estimate.map(|it| it.q1));
-    put("q3", estimate.map(|it| it.q3));
-    put("max", estimate.map(|it| it.max));
-}
-
-fn confidence(cells: &mut Cells, case: &CaseResult) {
-    let ranks = case.value.as_ref().and_then(|it| it.interval.ranks);
-    cells.maybe("rank_low", ranks.map(|it| it[0]));
-    cells.maybe("rank_high", ranks.map(|it| it[1]));
-    cells.maybe("coverage", case.value.as_ref().and_then(|it| it.interval.coverage));
-    let precision = case.precision_reached;
-    cells.maybe("precision_asked", precision.map(|it| it.asked));
-    cells.maybe("precision_half_width", precision.and_then(|it| it.half_width));
-    cells.maybe("precision_reached", precision.map(|it| it.reached));
-    cells.maybe("unmarked_launches", case.stratified.map(|it| it.launches));
-    cells.maybe("unmarked_median", case.stratified.and_then(|it| it.median));
-    cells.maybe("sessions_low", case.sessions.as_ref().map(|it| it.low));
-    cells.maybe("sessions_high", case.sessions.as_ref().map(|it| it.high));
-    cells.maybe("earlier_low", case.earlier.map(|it| it.low));
-    cells.maybe("earlier_high", case.earlier.map(|it| it.high));
-    cells.maybe("earlier_runs", case.earlier.map(|it| it.runs));
-    cells.maybe("changed_after_round", case.over_time.map(|it| it.after_round));
-    cells.maybe("change_verdict", case.over_time.and_then(|it| it.verdict).map(|it| word(&it)));
-    cells.maybe("first_launches_median", case.over_time.map(|it| it.first));
-    cells.maybe("last_launches_median", case.over_time.map(|it| it.last));
-    cells.maybe("mode_low", case.modes.map(|it| it.low));
-    cells.maybe("mode_low_launches", case.modes.map(|it| it.low_launches));
-    cells.maybe("mode_high", case.modes.map(|it| it.high));
-    cells.maybe("mode_high_launches", case.modes.map(|it| it.high_launches));
-    let bound = case.bound.as_ref();
-    cells.maybe("bound", bound.map(|it| &it.name));
-    cells.maybe("bound_kind", bound.map(|it| it.kind.name()));
-    cells.maybe("bound_value", bound.map(|it| it.value));
-    cells.maybe("bound_low", bound.and_then(|it| it.interval.low));
-    cells.maybe("bound_high", bound.and_then(|it| it.interval.high));
-    cells.maybe("time_over_bound", bound.and_then(|it| it.ratio));
-    cells.maybe("time_over_bound_low", bound.and_then(|it| it.ratio_low));
-    cells.maybe("time_over_bound_high", bound.and_then(|it| it.ratio_high));
-    cells.maybe("steady_launches", case.steady.map(|it| it.launches));
-    cells.maybe("largest_ns", case.largest_ns);
-    cells.maybe("clock_share", case.clock_share);
     cells.put("clock_limited", case.clock_limited);
+    cells.maybe("overloaded", case.rate.map(|it| it.overloaded));
+    cells.maybe("void", case.rate.map(|it| it.void));
+}
+
+/// The time of an operation over that of the group's reference.
+const OVER_REFERENCE: &str = "time_over_reference";
+
+/// One thing that was found of a case, over its launches.
+#[derive(Default)]
+struct Quantity {
+    metric: String,
+    unit: &'static str,
+    better: Option<Better>,
+    value: Option<f64>,
+    interval: [Option<f64>; 2],
+    /// The coverage that the interval really has.
+    coverage: Option<f64>,
+    /// Smallest launch, quartiles, largest launch.
+    spread: Option<[f64; 4]>,
+}
+
+impl Quantity {
+    fn estimated(metric: &str, unit: Unit, better: Better, of: Option<&Estimate>) -> Quantity {
+        Quantity {
+            metric: metric.into(),
+            unit: unit.name(),
+            better: Some(better),
+            value: of.map(|it| it.median),
+            interval: of.map_or([None; 2], |it| [it.interval.low, it.interval.high]),
+            coverage: of.and_then(|it| it.interval.coverage),
+            spread: of.map(|it| [it.min, it.q1, it.q3, it.max]),
+        }
+    }
+
+    /// None where neither it nor its interval is known.
+    fn known(
+        metric: impl Into<String>,
+        unit: &'static str,
+        value: Option<f64>,
+        interval: [Option<f64>; 2],
+    ) -> Option<Quantity> {
+        let is_known = value.is_some() || interval.iter().any(Option::is_some);
+        let metric = metric.into();
+        is_known.then(|| Quantity { metric, unit, value, interval, ..Quantity::default() })
+    }
+}
+
+/// All that was found of a case: its metric first, also where there is no value.
+fn quantities(case: &CaseResult, standing: Option<&Standing>) -> Vec<Quantity> {
+    let (metric, value) = (&case.metric, case.value.as_ref());
+    let mut all = vec![Quantity::estimated(&metric.name, metric.unit, metric.better, value)];
+    for (name, _) in PERCENTILES {
+        let found = value.and_then(|it| it.percentiles.get(name).copied().flatten());
+        let name = format!("{}_{name}", metric.name);
+        all.extend(found.and_then(|it| {
+            let ends = [Some(it.low), Some(it.high)];
+            Quantity::known(name, metric.unit.name(), Some(it.value), ends)
+        }));
+    }
+    let alone = |name: &str, unit, value| Quantity::known(name, unit, value, [None; 2]);
+    all.extend(alone("largest", "ns", case.largest_ns));
+    all.extend(
+        case.secondary
+            .iter()
+            .map(|it| Quantity::estimated(&it.name, it.unit, it.better, Some(&it.value))),
+    );
+    all.extend(case.cpu_ns_per_operation.and_then(|it| {
+        Quantity::known("cpu_time", "ns", Some(it.total), [it.interval.low, it.interval.high])
+    }));
+    if let Some(rate) = case.rate {
+        all.extend(alone("served_per_sec", "per_sec", rate.served_per_sec));
+        all.extend(alone("served_share", "share", rate.served_share));
+        all.extend(alone("late_share", "share", rate.late_share));
+        all.extend(alone("lateness_median", "ns", rate.lateness_median_ns));
+        all.extend(alone("lateness_max", "ns", rate.lateness_max_ns));
+    }
+    all.extend(case.bound.as_ref().and_then(|it| {
+        Quantity::known("time_over_bound", "ratio", it.ratio, [it.ratio_low, it.ratio_high])
+    }));
+    all.extend(
+        standing
+            .and_then(|it| Quantity::known(OVER_REFERENCE, "ratio", it.ratio, [it.low, it.high])),
+    );
+    all.extend(standing.and_then(|it| {
+        let ends = [it.slower_than_best_at_least, it.slower_than_best_at_most];
+        Quantity::known("slower_than_best", "share", None, ends)
+    }));
+    all
 }
 
 /// The name that JSON gives the value: `not_applicable`.

@@ -3,11 +3,13 @@
 
 mod bmf;
 mod csv;
+mod data;
 mod hdr;
 mod hgrm;
 mod hlog;
 mod json;
 pub mod ndjson;
+mod npy;
 
 use crate::compose::{self, Detail};
 use analysis::{CaseResult, Judged};
@@ -16,6 +18,7 @@ use model::size;
 use store::{Concurrent, Store, StoreError, StoredCase, StoredLaunch};
 
 pub use crate::markdown::render as markdown;
+pub use data::{Container, DataError, Rows, write as write_data};
 pub use hgrm::spectra;
 
 /// A format that a run can be written in.
@@ -25,8 +28,10 @@ pub enum Format {
     Json,
     /// One event a line: docs/events.schema.json.
     Ndjson,
-    /// One row per result, RFC 4180.
+    /// One row per case and metric, RFC 4180.
     Csv,
+    /// One row per launch or per sample.
+    Data(Rows),
     /// One row per claim of the run's study, RFC 4180.
     ClaimsCsv,
     /// Verdicts and tables as GitHub shows them.
@@ -41,10 +46,12 @@ pub enum Format {
 
 impl Format {
     /// Every format, as the command line names it.
-    pub const NAMES: [(&'static str, Format); 8] = [
+    pub const NAMES: [(&'static str, Format); 10] = [
         ("json", Format::Json),
         ("ndjson", Format::Ndjson),
         ("csv", Format::Csv),
+        ("launches", Format::Data(Rows::Launches)),
+        ("samples", Format::Data(Rows::Samples)),
         ("claims-csv", Format::ClaimsCsv),
         ("markdown", Format::Markdown),
         ("hgrm", Format::Hgrm),
@@ -67,6 +74,14 @@ pub fn text(format: Format, judged: &Judged, store: &Store) -> Result<String, St
         Format::Json => json::text(judged),
         Format::Ndjson => ndjson::text(judged, store)?,
         Format::Csv => csv::text(judged),
+        Format::Data(rows) => {
+            let mut text = Vec::new();
+            match write_data(rows, Container::Csv, judged, store, &mut text) {
+                Err(DataError::Store(error)) => return Err(error),
+                written => written.expect("memory takes whatever is written"),
+            }
+            String::from_utf8(text).expect("a table of text is text")
+        }
         Format::ClaimsCsv => csv::claims(judged),
         Format::Markdown => markdown(&match &judged.fleet {
             Some(fleet) => compose::fleet::compose(fleet, &judged.groups, Detail::Summary),

@@ -1,0 +1,214 @@
+//! Launches and samples as tables, a row each, for programs that compute: CSV (RFC 4180), or the `.npy` that
+//! numpy loads (`npy.rs`). Rows are written as they are read: a run may have more samples than memory.
+
+use std::io::{self, Write};
+
+use super::csv::quoted;
+use super::{launches, npy, stored};
+use analysis::{CaseResult, Judged};
+use store::{Store, StoreError, StoredCase, StoredLaunch};
+
+/// What has a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rows {
+    /// Every launch that is a result.
+    Launches,
+    /// Every sample of each that ended well.
+    Samples,
+}
+
+/// What the rows are written as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Container {
+    /// Commas, CRLF, a header.
+    Csv,
+    /// A one-dimensional structured array.
+    Npy,
+}
+
+/// Why a table couldn't be written.
+#[derive(Debug)]
+pub enum DataError {
+    /// Launches or samples can't be read.
+    Store(StoreError),
+    /// The table can't be written.
+    Write(io::Error),
+}
+
+impl From<StoreError> for DataError {
+    fn from(error: StoreError) -> DataError {
+        DataError::Store(error)
+    }
+}
+
+impl From<io::Error> for DataError {
+    fn from(error: io::Error) -> DataError {
+        DataError::Write(error)
+    }
+}
+
+/// A cell, which has the type of its column.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Cell<'a> {
+    /// A count or a number of something; None is an empty cell of CSV, -1 of an array.
+    Count(Option<u64>),
+    /// A time in ns; None is an empty cell of CSV, NaN of an array.
+    Time(Option<f64>),
+    /// A word, whose column takes this many characters.
+    Word(&'a str, usize),
+}
+
+type Row<'a> = Vec<(&'static str, Cell<'a>)>;
+
+/// Writes a row for each launch, or for each sample.
+///
+/// # Errors
+/// See [`DataError`].
+pub fn write(
+    rows: Rows,
+    container: Container,
+    judged: &Judged,
+    store: &Store,
+    out: &mut impl Write,
+) -> Result<(), DataError> {
+    let cases = Cases::of(judged);
+    let found = launches(judged, store)?;
+    let kept: Vec<&(usize, StoredLaunch)> = match rows {
+        Rows::Launches => found.iter().collect(),
+        Rows::Samples => found.iter().filter(|(_, it)| it.status == "ok").collect(),
+    };
+    let mut heading = cases.columns(None);
+    heading.extend(match rows {
+        Rows::Launches => of_launch(None),
+        Rows::Samples => of_sample(0, 0.0),
+    });
+    let count: u64 = match rows {
+        Rows::Launches => kept.len() as u64,
+        Rows::Samples => kept.iter().map(|(_, it)| it.record.reported_samples()).sum(),
+    };
+    match container {
+        Container::Csv => header(&heading, out)?,
+        Container::Npy => npy::header(&heading, count, out)?,
+    }
+    let mut put = |row: &Row| match container {
+        Container::Csv => line(row, out),
+        Container::Npy => npy::row(row, out),
+    };
+    for (nth, launch) in kept {
+        let mut row = cases.columns(Some((*nth, launch)));
+        let width = row.len();
+        if rows == Rows::Launches {
+            row.extend(of_launch(Some((cases.all[*nth].1, launch))));
+            put(&row)?;
+            continue;
+        }
+        let ns_per_tick = judged.run.clock_of(cases.all[*nth].0, launch.swapped).ns_per_tick;
+        let scale = ns_per_tick / launch.record.initiator.batch.max(1) as f64;
+        for (at, ticks) in store.samples(launch.id)?.into_iter().enumerate() {
+            row.truncate(width);
+            row.extend(of_sample(at as u64, ticks as f64 * scale));
+            put(&row)?;
+        }
+    }
+    Ok(out.flush()?)
+}
+
+/// What a launch told, beside its case.
+fn of_launch(told: Option<(&CaseResult, &StoredLaunch)>) -> Row<'static> {
+    let median = told.and_then(|(case, launch)| {
+        case.by_round.get((launch.round as usize).checked_sub(1)?).copied().flatten()
+    });
+    let initiator = told.map(|(_, it)| &it.record.initiator);
+    vec![
+        ("swapped", Cell::Count(told.map(|(_, it)| it.swapped.into()))),
+        ("ok", Cell::Count(told.map(|(_, it)| (it.status == "ok").into()))),
+        ("samples", Cell::Count(told.map(|(_, it)| it.record.reported_samples()))),
+        ("batch", Cell::Count(initiator.map(|it| it.batch))),
+        ("setup_ns", Cell::Count(told.map(|(_, it)| it.record.setup_ns))),
+        ("first_ns", Cell::Time(initiator.and_then(|it| it.first_ns))),
+        ("median_ns", Cell::Time(median)),
+    ]
+}
+
+fn of_sample(nth: u64, ns: f64) -> Row<'static> {
+    vec![("sample", Cell::Count(Some(nth))), ("ns", Cell::Time(Some(ns)))]
+}
+
+/// The cases of a run, and how wide their words are.
+struct Cases<'a> {
+    all: Vec<(&'a StoredCase, &'a CaseResult)>,
+    widths: [usize; 5],
+}
+
+impl<'a> Cases<'a> {
+    fn of(judged: &'a Judged) -> Cases<'a> {
+        let all: Vec<_> = stored(judged).collect();
+        let widest = |word: fn(&CaseResult) -> &str| {
+            all.iter().map(|(_, it)| word(it).chars().count()).max().unwrap_or(0).max(1)
+        };
+        let widths = [
+            widest(|it| &it.variant),
+            widest(|it| it.workload.name()),
+            widest(|it| &it.placement),
+            widest(|it| &it.workers),
+            widest(|it| it.nodes.first().map_or("", String::as_str))
+                .max(widest(|it| it.nodes.get(1).map_or("", String::as_str))),
+        ];
+        Cases { all, widths }
+    }
+
+    /// The columns of a case and of a launch of it; those that no case of the run has are left out.
+    fn columns(&self, of: Option<(usize, &StoredLaunch)>) -> Row<'a> {
+        let case = of.map(|(nth, _)| self.all[nth].1);
+        let word =
+            |text: Option<&'a str>, at: usize| Cell::Word(text.unwrap_or(""), self.widths[at]);
+        let any = |has: fn(&CaseResult) -> bool| self.all.iter().any(|(_, it)| has(it));
+        let mut row = vec![
+            ("launch", Cell::Count(of.map(|(_, it)| it.id as u64))),
+            ("case", Cell::Count(of.map(|(nth, _)| nth as u64))),
+            ("round", Cell::Count(of.map(|(_, it)| it.round))),
+            ("variant", word(case.map(|it| it.variant.as_str()), 0)),
+            ("workload", word(case.map(|it| it.workload.name()), 1)),
+        ];
+        if any(|it| it.message_bytes.is_some()) {
+            row.push(("message_bytes", Cell::Count(case.and_then(|it| it.message_bytes))));
+        }
+        row.push(("placement", word(case.map(|it| it.placement.as_str()), 2)));
+        if any(|it| it.cpus.is_some()) {
+            let cpus = case.and_then(|it| it.cpus);
+            row.push(("cpu_first", Cell::Count(cpus.map(|it| it[0].into()))));
+            row.push(("cpu_second", Cell::Count(cpus.map(|it| it[1].into()))));
+        }
+        row.push(("workers", word(case.map(|it| it.workers.as_str()), 3)));
+        if any(|it| !it.nodes.is_empty()) {
+            let node = |at: usize| case.and_then(|it| it.nodes.get(at)).map(String::as_str);
+            row.push(("node", word(node(0), 4)));
+            row.push(("far_node", word(node(1), 4)));
+        }
+        if any(|it| it.twin) {
+            row.push(("twin", Cell::Count(case.map(|it| it.twin.into()))));
+        }
+        row
+    }
+}
+
+fn header(row: &Row, out: &mut impl Write) -> io::Result<()> {
+    let names: Vec<&str> = row.iter().map(|(name, _)| *name).collect();
+    write!(out, "{}\r\n", names.join(","))
+}
+
+fn line(row: &Row, out: &mut impl Write) -> io::Result<()> {
+    for (nth, (_, cell)) in row.iter().enumerate() {
+        if nth > 0 {
+            out.write_all(b",")?;
+        }
+        match cell {
+            Cell::Count(Some(number)) => write!(out, "{number}")?,
+            // A thousandth of a nanosecond is below the step of any clock.
+            Cell::Time(Some(ns)) => write!(out, "{ns:.3}")?,
+            Cell::Word(text, _) => out.write_all(quoted(text).as_bytes())?,
+            Cell::Count(None) | Cell::Time(None) => {}
+        }
+    }
+    out.write_all(b"\r\n")
+}

@@ -1,0 +1,104 @@
+//! What a statistics program reads: launches and samples as CSV and as numpy's arrays, and files written
+//! beside what a run shows.
+
+mod cli_support;
+
+use std::process::Command;
+
+use cli_support::{Bench, number, output, say};
+
+/// Two mechanisms of which one carries no bytes, quickly.
+const TWO: &str = "run pipe futex -w latency -s 64 -p same-cpu --launches 6 --samples 50 --seed 1";
+
+fn measured() -> Bench {
+    let bench = Bench::new();
+    bench.must(TWO);
+    bench
+}
+
+/// The cells of a column of a table without quotes.
+fn column<'a>(table: &'a str, name: &str) -> Vec<&'a str> {
+    let mut lines = table.split("\r\n").filter(|it| !it.is_empty());
+    let header = lines.next().expect("a header");
+    let at = header.split(',').position(|it| it == name).unwrap_or_else(|| panic!("{header}"));
+    lines.map(|line| line.split(',').nth(at).expect("a cell")).collect()
+}
+
+#[test]
+fn every_launch_and_every_sample_is_a_row() {
+    let bench = measured();
+    let launches = bench.must("export --format launches").out;
+    let samples = bench.must("export --format samples").out;
+    let db = bench.open();
+    let count = |what: &str| number(&db, what) as usize;
+    let of_results = "FROM launches WHERE round > 0 AND status = 'ok'";
+    let ids = column(&launches, "launch");
+    assert_eq!(ids.len(), count("SELECT count(*) FROM launches WHERE round > 0"));
+    assert_eq!(column(&samples, "ns").len(), count(&format!("SELECT sum(samples) {of_results}")));
+    assert!(column(&samples, "ns").iter().all(|ns| ns.parse::<f64>().unwrap() > 0.0));
+    // The median of a launch's samples is the one that its own row says.
+    for (id, median) in ids.iter().zip(column(&launches, "median_ns")) {
+        let of: Vec<f64> = column(&samples, "launch")
+            .iter()
+            .zip(column(&samples, "ns"))
+            .filter(|(launch, _)| *launch == id)
+            .map(|(_, ns)| ns.parse().unwrap())
+            .collect();
+        let told: f64 = median.parse().unwrap();
+        let below = of.iter().filter(|ns| **ns <= told * 1.001).count();
+        let above = of.iter().filter(|ns| **ns >= told * 0.999).count();
+        assert!(below * 2 >= of.len() && above * 2 >= of.len(), "{told} of {of:?}");
+    }
+    let bytes = column(&launches, "message_bytes");
+    assert!(bytes.contains(&"64") && bytes.contains(&""), "{bytes:?}");
+    assert_eq!(
+        bench.must(&format!("{TWO} --format samples -q")).out.lines().next(),
+        samples.lines().next()
+    );
+}
+
+#[test]
+fn a_name_that_ends_in_npy_is_numpys_array() {
+    let bench = measured();
+    for rows in ["launches", "samples"] {
+        bench.must(&format!("export --format {rows} -o {rows}.npy"));
+        bench.must(&format!("export --format {rows} -o {rows}.csv"));
+        let array = std::fs::read(bench.path(&format!("{rows}.npy"))).unwrap();
+        assert!(array.starts_with(b"\x93NUMPY\x01\x00"), "{rows}");
+        let head = 10 + usize::from(u16::from_le_bytes([array[8], array[9]]));
+        assert_eq!((head % 64, array[head - 1]), (0, b'\n'), "{rows}");
+    }
+    let asked = Command::new("python3").args(["-c", "import numpy"]).output();
+    if !asked.is_ok_and(|asked| asked.status.success()) {
+        say("skipped reading arrays: no python3 that has numpy");
+        return;
+    }
+    let program = "import csv, numpy as np\n\
+        for rows, real in (('launches', 'median_ns'), ('samples', 'ns')):\n\
+        \x20   a, c = np.load(rows + '.npy'), list(csv.DictReader(open(rows + '.csv', newline='')))\n\
+        \x20   assert list(a.dtype.names) == list(c[0]), (a.dtype.names, c[0])\n\
+        \x20   assert len(a) == len(c), (len(a), len(c))\n\
+        \x20   assert [str(v) for v in a['variant']] == [r['variant'] for r in c]\n\
+        \x20   assert [int(v) for v in a['launch']] == [int(r['launch']) for r in c]\n\
+        \x20   assert set(a['message_bytes']) == {-1, 64}, set(a['message_bytes'])\n\
+        \x20   assert np.allclose(a[real], [float(r[real]) for r in c], atol=1e-3)\n\
+        print('read')";
+    let mut python = Command::new("python3");
+    let said = output(python.args(["-c", program]).current_dir(bench.path("")));
+    assert_eq!(said.out.trim(), "read", "{}", said.err);
+}
+
+#[test]
+fn files_are_written_beside_what_is_shown() {
+    let bench = Bench::new();
+    let said = bench
+        .must(&format!("{TWO} --export-json a.json --export-csv a.csv --export-markdown a.md"));
+    assert!(said.out.contains("pipe"), "the text is shown as ever: {}", said.out);
+    for (file, format) in [("a.json", "json"), ("a.csv", "csv"), ("a.md", "markdown")] {
+        let written = std::fs::read_to_string(bench.path(file)).unwrap();
+        assert_eq!(written, bench.must(&format!("export --format {format}")).out, "{file}");
+    }
+    let said = bench.run(&format!("{TWO} --export-json no/a.json --export-csv b.csv"));
+    assert_eq!(said.code, Some(1), "{}", said.err);
+    assert!(said.err.contains("no/a.json") && bench.path("b.csv").exists(), "{}", said.err);
+}
