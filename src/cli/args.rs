@@ -50,8 +50,9 @@ pub struct RunArgs {
     #[arg(short, long, value_name = "LIST", value_parser = sizes, allow_hyphen_values = true)]
     pub size: Option<Sizes>,
     /// Where the workers run: free, same-cpu, smt-sibling, same-llc, cross-llc, cross-node, or
-    /// a pair of CPUs as in 0,1 or 0,free (with --peer: here, there) [default: every pinned placement
-    /// that exists, latency also free; with --peer: free]
+    /// a pair of CPUs as in 0,1 or 0,free (with --peer: here, there); every pair of some CPUs as in
+    /// 0-3,8, or of all [default: every pinned placement that exists, latency also free; with
+    /// --peer: free]
     #[arg(short, long, value_name = "PLACE", hide_possible_values = true,
           value_parser = Suggesting { parser: placements, words: placement_names })]
     pub placement: Vec<Placements>,

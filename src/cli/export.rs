@@ -18,13 +18,14 @@ pub struct ExportArgs {
     /// The run: its number, label, `last`, or `last~1` for the one before it
     #[arg(value_name = "RUN", default_value = "last")]
     run: String,
-    /// json, ndjson (events), csv (a row per case and metric), launches and samples (a row each), claims-csv (of a
-    /// study), markdown, hgrm and hlog (HdrHistogram's percentile spectrum and interval log), bmf (Bencher);
+    /// json, ndjson (events), csv (a row per case and metric), launches and samples (a row each), cpu-matrix (of -p
+    /// all), claims-csv (of a study), markdown, hgrm and hlog (HdrHistogram's percentile spectrum and interval log), bmf (Bencher);
     /// docs/FORMAT.md describes each
     #[arg(long, value_name = "FORMAT", default_value = "json", hide_possible_values = true,
           value_parser = args::exported())]
     format: Format,
-    /// Write to this file instead of standard output; hgrm into a folder, as in spectra/: a file per case;
+    /// Write to this file instead of standard output; hgrm and cpu-matrix into a folder, as in spectra/: a file
+    /// each;
     /// launches and samples into what ends in .npy: for numpy
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -78,17 +79,24 @@ pub fn write(
     judged: &Judged,
     store: &Store,
 ) -> Result<(), Failure> {
+    if format == Format::CpuMatrix && export::matrices(judged).is_empty() {
+        let line = format!("run {} has no pairs of CPUs: `ipcmark run -p all`", judged.run.id);
+        return Err(Failure::usage(line));
+    }
     match (format, path) {
-        (Format::Hgrm, Some(folder)) if is_folder(folder) => {
+        (Format::Hgrm | Format::CpuMatrix, Some(folder)) if is_folder(folder) => {
             std::fs::create_dir_all(folder).map_err(|error| {
                 let line =
                     format!("make {}: {error}; name another folder with -o", folder.display());
                 Failure::other(line)
             })?;
-            for (name, text) in export::spectra(judged, store)? {
-                report::write(&folder.join(format!("{name}.hgrm")), &text)?;
-            }
-            Ok(())
+            let (files, ending) = match format {
+                Format::Hgrm => (export::spectra(judged, store)?, "hgrm"),
+                _ => (export::matrices(judged), "csv"),
+            };
+            files.iter().try_for_each(|(name, text)| {
+                report::write(&folder.join(format!("{name}.{ending}")), text)
+            })
         }
         (Format::Data(rows), Some(path)) => write_data(rows, path, judged, store),
         (Format::Data(rows), None) => {

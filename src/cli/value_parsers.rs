@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
+use rustix::thread::CpuSet;
+
 use mechanisms::Variant;
 use model::counts::FAMILIES;
 use model::launch::MOST_SAMPLES;
@@ -16,6 +18,9 @@ use model::workload::{Arrivals, Workload};
 
 /// Largest seed: JSON readers keep integers below 2^53 exactly.
 const LARGEST_SEED: u64 = (1 << 53) - 1;
+
+/// Most CPUs whose pairs are measured in one run: 8,128 of them.
+const MOST_CPUS: usize = 128;
 
 #[derive(Clone)]
 pub struct Probes(pub Vec<Probe>);
@@ -55,15 +60,49 @@ pub fn workload_names() -> Vec<String> {
 
 pub fn placement_names() -> Vec<String> {
     let pinned = Placement::PINNED.iter().map(ToString::to_string);
-    std::iter::once("free".to_string()).chain(pinned).collect()
+    ["free".to_string(), "all".to_string()].into_iter().chain(pinned).collect()
 }
 
 pub fn sizes(text: &str) -> Result<Sizes, String> {
     size::parse_list(text, size::message).map(Sizes)
 }
 
-/// A list of names, or one pair of CPUs: whatever holds a number is meant as a pair.
+/// Every pair of CPUs, each once: of those that this process may use (`all`), or of a list with a range; None
+/// of other placements.
+fn pairs(text: &str) -> Option<Result<Placements, String>> {
+    let number = |it: &str| it.trim().parse::<u32>().is_ok();
+    let is_range = |it: &str| it.split_once('-').is_some_and(|(a, b)| number(a) && number(b));
+    let cpus = if text == "all" {
+        let allowed = rustix::thread::sched_getaffinity(None).map_err(|it| it.to_string());
+        allowed
+            .map(|set| (0..).take(CpuSet::MAX_CPU).filter(|it| set.is_set(*it as usize)).collect())
+    } else if text.split(',').any(is_range) {
+        machine::parse_cpu_list(text).map_err(|error| error.to_string())
+    } else {
+        return None;
+    };
+    Some(cpus.and_then(|cpus: Vec<u32>| {
+        let above = |first: &u32| {
+            let first = *first;
+            cpus.iter().filter(move |it| **it > first).map(move |it| Placement::Cpus(first, *it))
+        };
+        match cpus.len() {
+            0 | 1 => {
+                Err(format!("`{text}`: a pair takes two CPUs, and here is one: choose same-cpu"))
+            }
+            2..=MOST_CPUS => Ok(Placements(cpus.iter().flat_map(above).collect())),
+            many => {
+                Err(format!("`{text}`: pairs of {many} CPUs: name {MOST_CPUS} at most, as in 0-15"))
+            }
+        }
+    }))
+}
+
+/// A list of names, one pair of CPUs (whatever holds a number is meant as a pair), or every pair of some.
 pub fn placements(text: &str) -> Result<Placements, String> {
+    if let Some(pairs) = pairs(text) {
+        return pairs;
+    }
     let is_cpu = |part: &str| part.trim().parse::<i64>().is_ok();
     if !text.split(',').any(is_cpu) {
         return text.split(',').map(Placement::parse).collect::<Result<_, _>>().map(Placements);
@@ -208,5 +247,9 @@ mod tests {
         assert_eq!(placements("free,1").ok().unwrap().0, [Placement::ResponderCpu(1)]);
         let two = placements("same-cpu,free").ok().unwrap().0;
         assert_eq!(two, [Placement::SameCpu, Placement::Free]);
+        let three = placements("0-1,3").ok().unwrap().0;
+        assert_eq!(three, [(0, 1), (0, 3), (1, 3)].map(|(a, b)| Placement::Cpus(a, b)));
+        assert!(placements("1-1").err().unwrap().contains("two CPUs"));
+        assert!(placements("0-200").err().unwrap().contains("128 at most"));
     }
 }

@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 pub mod compose;
+mod cpu_pairs;
 pub mod document;
 pub mod export;
 pub mod figure;

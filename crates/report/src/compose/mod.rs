@@ -5,6 +5,7 @@ mod absences;
 mod background;
 mod brief;
 mod compare;
+mod cpu_pairs;
 mod datagrams;
 mod delivery;
 mod everything;
@@ -71,6 +72,7 @@ pub fn answer(judged: &Judged) -> Document {
         return compose(judged, Detail::Summary);
     }
     document.sections.push(brief::section(judged));
+    document.sections.extend(cpu_pairs::section(judged, Detail::Summary));
     document
 }
 
@@ -141,6 +143,7 @@ pub fn compose(judged: &Judged, detail: Detail) -> Document {
     if !results.blocks.is_empty() {
         document.sections.push(results);
     }
+    document.sections.extend(cpu_pairs::section(judged, detail));
     document.sections.extend(observed::section(judged, detail));
     document.sections.extend(inflections::section(judged));
     if detail == Detail::Full {

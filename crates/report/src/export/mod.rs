@@ -8,6 +8,7 @@ mod hdr;
 mod hgrm;
 mod hlog;
 mod json;
+mod matrix;
 pub mod ndjson;
 mod npy;
 
@@ -20,6 +21,7 @@ use store::{Concurrent, Store, StoreError, StoredCase, StoredLaunch};
 pub use crate::markdown::render as markdown;
 pub use data::{Container, DataError, Rows, write as write_data};
 pub use hgrm::spectra;
+pub use matrix::files as matrices;
 
 /// A format that a run can be written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +34,8 @@ pub enum Format {
     Csv,
     /// One row per launch or per sample.
     Data(Rows),
+    /// A square matrix by CPU for each thing measured between pairs of CPUs, RFC 4180.
+    CpuMatrix,
     /// One row per claim of the run's study, RFC 4180.
     ClaimsCsv,
     /// Verdicts and tables as GitHub shows them.
@@ -46,12 +50,13 @@ pub enum Format {
 
 impl Format {
     /// Every format, as the command line names it.
-    pub const NAMES: [(&'static str, Format); 10] = [
+    pub const NAMES: [(&'static str, Format); 11] = [
         ("json", Format::Json),
         ("ndjson", Format::Ndjson),
         ("csv", Format::Csv),
         ("launches", Format::Data(Rows::Launches)),
         ("samples", Format::Data(Rows::Samples)),
+        ("cpu-matrix", Format::CpuMatrix),
         ("claims-csv", Format::ClaimsCsv),
         ("markdown", Format::Markdown),
         ("hgrm", Format::Hgrm),
@@ -74,6 +79,7 @@ pub fn text(format: Format, judged: &Judged, store: &Store) -> Result<String, St
         Format::Json => json::text(judged),
         Format::Ndjson => ndjson::text(judged, store)?,
         Format::Csv => csv::text(judged),
+        Format::CpuMatrix => matrix::text(judged),
         Format::Data(rows) => {
             let mut text = Vec::new();
             match write_data(rows, Container::Csv, judged, store, &mut text) {

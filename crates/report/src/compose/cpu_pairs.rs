@@ -1,0 +1,122 @@
+//! Every pair of CPUs: on a page a heat map, on a terminal the matrix, in shades where it is too wide for
+//! numbers.
+
+use super::{Detail, words};
+use crate::cpu_pairs::{Matrix, matrices};
+use crate::{
+    Axis, Block, Figure, FigureKind, Point, Row, Scale, Section, Series, Table, Text, Unit,
+};
+use analysis::Judged;
+
+/// Most CPUs whose numbers stand beside each other in 80 columns.
+const NUMBERED: usize = 8;
+/// From the least value to the most, in equal ratios.
+const SHADES: [&str; 4] = ["░░", "▒▒", "▓▓", "██"];
+
+/// The matrices of a run of more pairs than one; a single pair is a result like others.
+pub fn section(judged: &Judged, detail: Detail) -> Option<Section> {
+    let all: Vec<Matrix> = matrices(judged).into_iter().filter(|it| it.cpus.len() > 2).collect();
+    let mut section = Section::new("cpu-pairs", "Between CPUs");
+    section.blocks = all
+        .iter()
+        .enumerate()
+        .map(|(nth, it)| match detail {
+            Detail::Full => Block::from(figure(it, nth)),
+            Detail::Summary => Block::from(table(it)),
+        })
+        .collect();
+    (!all.is_empty()).then_some(section)
+}
+
+/// `pipe: round trip, 64 B`.
+fn title(matrix: &Matrix) -> String {
+    let case = matrix.first();
+    let what = case.metric.title.to_lowercase();
+    let threads = words::threads(&case.workers);
+    format!("{}: {what}{}{threads}", case.variant, words::of_size(case.message_bytes))
+}
+
+/// What a cell is.
+fn meaning(matrix: &Matrix) -> String {
+    let ways = if matrix.first().metric.is_round_trip() {
+        "there and back; one way is half of it"
+    } else {
+        "as the metric counts it"
+    };
+    format!("Each cell is the median over launches between two CPUs, {ways}.")
+}
+
+fn cell(matrix: &Matrix, row: u32, column: u32) -> Option<String> {
+    matrix.between(row, column).map(|value| spelled(matrix, value))
+}
+
+fn spelled(matrix: &Matrix, value: f64) -> String {
+    Unit::from(matrix.first().metric.unit).format(value)
+}
+
+fn values(matrix: &Matrix) -> Vec<f64> {
+    let cpus = &matrix.cpus;
+    cpus.iter().flat_map(|a| cpus.iter().filter_map(|b| matrix.between(*a, *b))).collect()
+}
+
+fn table(matrix: &Matrix) -> Table {
+    let all = values(matrix);
+    let (least, most) = all
+        .iter()
+        .fold((f64::INFINITY, 0.0f64), |(least, most), it| (least.min(*it), most.max(*it)));
+    let mut table = Table::new(title(matrix)).words([("CPU", 0)]);
+    if matrix.cpus.len() <= NUMBERED {
+        for cpu in &matrix.cpus {
+            table = table.numbers([(cpu.to_string(), 0)]);
+        }
+        let row = |a: &u32| {
+            let cells =
+                matrix.cpus.iter().map(|b| cell(matrix, *a, *b).unwrap_or_else(|| "–".into()));
+            Row::new(std::iter::once(a.to_string()).chain(cells))
+        };
+        return table.rows(matrix.cpus.iter().map(row)).note(meaning(matrix));
+    }
+    let shade = |value: f64| {
+        let place = (value / least).ln() / (most / least).ln().max(f64::MIN_POSITIVE);
+        SHADES[((place * SHADES.len() as f64) as usize).min(SHADES.len() - 1)]
+    };
+    let row = |a: &u32| {
+        let shades = matrix.cpus.iter().map(|b| matrix.between(*a, *b).map_or("  ", shade));
+        Row::new([a.to_string(), shades.collect()])
+    };
+    let key = format!(
+        "{} {} to {} {}, in equal ratios.",
+        SHADES[0],
+        spelled(matrix, least),
+        SHADES[SHADES.len() - 1],
+        spelled(matrix, most)
+    );
+    table
+        .words([("to each CPU in the same order", 0)])
+        .rows(matrix.cpus.iter().map(row))
+        .note(Text::from(key))
+        .note(meaning(matrix))
+}
+
+fn figure(matrix: &Matrix, nth: usize) -> Figure {
+    let metric = &matrix.first().metric;
+    let mut figure = Figure::new(
+        FigureKind::Heatmap,
+        format!("cpu-pairs-{nth}"),
+        title(matrix),
+        format!("{} Hatched: not measured.", meaning(matrix)),
+        Axis::categories("CPU", matrix.cpus.iter().map(u32::to_string)),
+        Axis::new(metric.title.to_lowercase(), metric.unit.into(), Scale::Log),
+    );
+    let point = |nth: usize, a: u32, b: u32| match matrix.between(a, b) {
+        Some(value) => Point::new(nth as f64, value).labelled(spelled(matrix, value)),
+        None if a == b => Point::gap(nth as f64, "one CPU"),
+        None => Point::gap(nth as f64, "not measured"),
+    };
+    let row = |a: &u32| {
+        let points = matrix.cpus.iter().enumerate().map(|(nth, b)| point(nth, *a, *b));
+        Series::new(format!("CPU {a}"), points)
+    };
+    figure.series = matrix.cpus.iter().map(row).collect();
+    figure
+}

@@ -1,0 +1,55 @@
+//! What was measured between pairs of CPUs (`-p all`, `-p 0-3`), as one matrix for each thing that was asked.
+
+use std::collections::BTreeSet;
+
+use analysis::{CaseResult, Judged, Status};
+use model::placement::Placement;
+
+/// A mechanism and a workload between CPUs.
+pub struct Matrix<'a> {
+    /// Every case of it, one for each pair.
+    pub cases: Vec<&'a CaseResult>,
+    /// The CPUs of all pairs, in ascending order.
+    pub cpus: Vec<u32>,
+}
+
+impl Matrix<'_> {
+    /// What was found between two CPUs, whichever of them began; None where they were not measured.
+    pub fn between(&self, a: u32, b: u32) -> Option<f64> {
+        let is_meant = |it: &&&CaseResult| matches!(it.cpus, Some(found) if found == [a, b]);
+        let is_other = |it: &&&CaseResult| matches!(it.cpus, Some(found) if found == [b, a]);
+        let found = self.cases.iter().find(is_meant).or_else(|| self.cases.iter().find(is_other));
+        found.filter(|it| it.status == Status::Ok)?.value.as_ref().map(|it| it.median)
+    }
+
+    /// Any of its cases: they differ in their CPUs alone.
+    pub fn first(&self) -> &CaseResult {
+        self.cases[0]
+    }
+}
+
+/// Every matrix of a run, in the order of its cases; none where no pair of CPUs was asked for by numbers.
+pub fn matrices(judged: &Judged) -> Vec<Matrix<'_>> {
+    let is_pair = |it: &&CaseResult| {
+        let placement = Placement::parse(&it.placement);
+        matches!(placement, Ok(Placement::Cpus(..))) && it.route.is_local() && !it.twin
+    };
+    let mut found: Vec<Matrix> = Vec::new();
+    for case in judged.results.iter().filter(is_pair) {
+        let same = |it: &&mut Matrix| {
+            let first = it.first();
+            (&first.variant, first.workload, first.message_bytes, first.total, &first.workers)
+                == (&case.variant, case.workload, case.message_bytes, case.total, &case.workers)
+        };
+        match found.iter_mut().find(same) {
+            Some(matrix) => matrix.cases.push(case),
+            None => found.push(Matrix { cases: vec![case], cpus: Vec::new() }),
+        }
+    }
+    for matrix in &mut found {
+        let cpus: BTreeSet<u32> = matrix.cases.iter().filter_map(|it| it.cpus).flatten().collect();
+        matrix.cpus = cpus.into_iter().collect();
+    }
+    found.retain(|it| it.cpus.len() > 1);
+    found
+}

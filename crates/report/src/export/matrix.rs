@@ -1,0 +1,41 @@
+//! A square matrix by CPU, as tools that measure core to core write it: CSV, a row and a column per CPU, the
+//! median in each cell, nothing where a pair was not measured. The first cell says what, both ways or one,
+//! and the unit.
+
+use super::csv::quoted;
+use super::name;
+use crate::cpu_pairs::{Matrix, matrices};
+use analysis::Judged;
+
+/// Every matrix, an empty line between two.
+pub fn text(judged: &Judged) -> String {
+    let all: Vec<String> = matrices(judged).iter().map(table).collect();
+    all.join("\r\n")
+}
+
+/// Each matrix with a name fit for a file.
+pub fn files(judged: &Judged) -> Vec<(String, String)> {
+    let named = |it: &Matrix| {
+        let case = it.first();
+        let title = name(judged, case).replace(&case.placement.replace(',', "+"), "cpus");
+        let fit = |c: char| if c.is_alphanumeric() || "-=.+".contains(c) { c } else { '_' };
+        (title.chars().map(fit).collect(), table(it))
+    };
+    matrices(judged).iter().map(named).collect()
+}
+
+fn table(matrix: &Matrix) -> String {
+    let case = matrix.first();
+    let size = case.message_bytes.map_or(String::new(), |it| format!(" of {it} bytes"));
+    let what = case.metric.title.to_lowercase();
+    let head = format!("{} {what}{size} in {}", case.variant, case.metric.unit.name());
+    let line =
+        |first: &str, cells: Vec<String>| format!("{},{}\r\n", quoted(first), cells.join(","));
+    let mut text = line(&head, matrix.cpus.iter().map(u32::to_string).collect());
+    for row in &matrix.cpus {
+        let cell =
+            |column: &u32| matrix.between(*row, *column).map_or(String::new(), |it| it.to_string());
+        text.push_str(&line(&row.to_string(), matrix.cpus.iter().map(cell).collect()));
+    }
+    text
+}
