@@ -6,9 +6,10 @@ use std::time::Duration;
 use clap::Args;
 use serde::Serialize;
 
+use super::config::Setting;
 use super::{Common, Failure, print};
 use ::report::compose::findings;
-use ::report::{Document, Section, Verdict, VerdictKind, units};
+use ::report::{Block, Document, Section, Text, Verdict, VerdictKind, units};
 use machine::doctor::{examine, usual_cpus};
 use machine::{Topology, format_cpu_list, parse_cpu_list};
 use model::findings::{Finding, Fitness};
@@ -38,6 +39,8 @@ struct Answer<'a> {
     cpus: &'a [u32],
     look_ns: u64,
     findings: &'a [Finding],
+    /// Flags that files give a default for.
+    defaults: &'a [Setting],
 }
 
 /// Observes the machine, and prints what was found.
@@ -53,8 +56,12 @@ pub fn doctor(common: &Common, args: &DoctorArgs) -> Result<u8, Failure> {
     };
     let findings = examine(root, &host, &cpus, LOOK);
     match args.format.as_str() {
-        "json" => print(&json(&cpus, &findings)?)?,
-        _ => common.show(&document(&host, &cpus, &findings))?,
+        "json" => print(&json(&cpus, &findings, common.config.settings())?)?,
+        _ => {
+            let mut document = document(&host, &cpus, &findings);
+            document.sections.extend(defaults(common.config.settings()));
+            common.show(&document)?;
+        }
     }
     Ok(0)
 }
@@ -72,7 +79,7 @@ fn named(root: &Path, list: &str) -> Result<Vec<u32>, Failure> {
     }
 }
 
-fn json(cpus: &[u32], findings: &[Finding]) -> Result<String, Failure> {
+fn json(cpus: &[u32], findings: &[Finding], defaults: &[Setting]) -> Result<String, Failure> {
     let answer = Answer {
         schema_version: 1,
         tool: ::run::campaign::TOOL,
@@ -81,10 +88,19 @@ fn json(cpus: &[u32], findings: &[Finding]) -> Result<String, Failure> {
         cpus,
         look_ns: LOOK.as_nanos() as u64,
         findings,
+        defaults,
     };
     let text = serde_json::to_string_pretty(&answer)
         .map_err(|error| Failure::other(format!("write JSON: {error}")))?;
     Ok(text + "\n")
+}
+
+/// What files say of flags, where there are any.
+fn defaults(settings: &[Setting]) -> Option<Section> {
+    let line = |it: &Setting| Text::new().code(it.to_string());
+    let mut section = Section::new("defaults", "Defaults from files");
+    section.blocks.push(Block::List(settings.iter().map(line).collect()));
+    (!settings.is_empty()).then_some(section)
 }
 
 fn document(host: &Host, cpus: &[u32], found: &[Finding]) -> Document {

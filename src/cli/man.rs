@@ -30,6 +30,7 @@ const FURTHER: [(&str, &[(&str, &str)]); 4] = [
         "ENVIRONMENT",
         &[
             ("IPCMARK_STORE", "The file that keeps every run."),
+            ("XDG_CONFIG_HOME", "Where ipcmark.toml is, instead of ~/.config."),
             ("XDG_DATA_HOME", "Where the store is otherwise, in ipcmark/runs.sqlite."),
             ("NO_COLOR", "No colours, if set and not empty."),
             ("COLUMNS", "Width of the output, in columns."),
@@ -42,6 +43,12 @@ const FURTHER: [(&str, &[(&str, &str)]); 4] = [
             (
                 "~/.local/share/ipcmark/runs.sqlite-claims",
                 "Locks of the runs being measured; empty.",
+            ),
+            (
+                "~/.config/ipcmark.toml, ./ipcmark.toml",
+                "Defaults for flags, by their long names (budget = \"5m\"), for every command or in a table for \
+                 one ([run]); the second before the first. Never for a flag that starts a program or names a \
+                 file to write. One that another user owns or may write is not read.",
             ),
             ("report.html", "The page that ipcmark without a command leaves here."),
         ],

@@ -4,9 +4,11 @@ mod args;
 mod clean;
 mod compare;
 mod completions;
+mod config;
 mod doctor;
 mod document_output;
 mod events;
+mod examples;
 mod explain;
 mod export;
 mod fleet;
@@ -31,12 +33,13 @@ mod study;
 mod typst;
 mod value_parsers;
 
+use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use ::report::{Document, terminal};
 use mechanisms::MECHANISMS;
@@ -61,7 +64,7 @@ struct Cli {
 }
 
 /// Flags of every command.
-#[derive(clap::Args)]
+#[derive(clap::Args, Clone)]
 #[command(next_help_heading = "Options of every command")]
 struct Common {
     /// The file that keeps every run [default: $IPCMARK_STORE, else ~/.local/share/ipcmark]
@@ -77,6 +80,12 @@ struct Common {
     /// Show every result; twice: all that the page shows
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     verbose: u8,
+    /// Defaults that files gave.
+    #[arg(skip)]
+    config: config::Config,
+    /// Those of them that stand for flags which the command line doesn't have.
+    #[arg(skip)]
+    defaults: Vec<config::Setting>,
 }
 
 #[derive(Subcommand)]
@@ -155,13 +164,22 @@ impl From<StoreError> for Failure {
 
 /// Parses the command line, does what it says, gives the exit code.
 pub fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    // A process that this program started for itself has been told all by it.
+    let own = std::env::args_os().skip(1).take(2).any(|it| it == "floor-worker" || it == "relay");
+    let read =
+        if own { Ok(config::Config::default()) } else { config::Config::read(&Cli::command()) };
+    let config = match read {
+        Ok(config) => config,
+        Err(line) => return give_up(&Failure::usage(line)),
+    };
+    config.unread.iter().for_each(|line| complain(line));
+    let cli = match parse(&config, std::env::args_os()) {
         Ok(cli) => cli,
         Err(error) => return refuse(&error),
     };
     let common = &cli.common;
     let result = match &cli.command {
-        None => run::default(common, cli.full),
+        None => main_job(&config, &cli),
         Some(Command::Run(args)) => run::chosen(common, args),
         Some(Command::Floor(args)) => floor::floor(common, args),
         Some(Command::List(args)) => list::list(common, args),
@@ -182,10 +200,37 @@ pub fn main() -> ExitCode {
     };
     match result {
         Ok(code) => ExitCode::from(code),
-        Err(failure) => {
-            complain(&failure.line);
-            ExitCode::from(failure.code)
+        Err(failure) => give_up(&failure),
+    }
+}
+
+fn give_up(failure: &Failure) -> ExitCode {
+    complain(&failure.line);
+    ExitCode::from(failure.code)
+}
+
+/// A command line, with defaults from files.
+fn parse(
+    config: &config::Config,
+    words: impl IntoIterator<Item = OsString>,
+) -> Result<Cli, clap::Error> {
+    let matches = config.apply(examples::put(Cli::command())).try_get_matches_from(words)?;
+    let mut cli = Cli::from_arg_matches(&matches)?;
+    cli.common.defaults = config.used(&matches);
+    cli.common.config = config.clone();
+    Ok(cli)
+}
+
+/// What is done without a command: `run`, with its defaults.
+fn main_job(config: &config::Config, asked: &Cli) -> Result<u8, Failure> {
+    let words = ["ipcmark", "run"].map(OsString::from);
+    let found = parse(config, words).map_err(|error| Failure::usage(in_one_line(&error)))?;
+    match (&found.command, asked.full) {
+        (Some(Command::Run(args)), full) => {
+            let common = Common { defaults: found.common.defaults, ..asked.common.clone() };
+            run::default(&common, args, full)
         }
+        _ => unreachable!("`run` was parsed"),
     }
 }
 
@@ -203,10 +248,7 @@ fn refuse(error: &clap::Error) -> ExitCode {
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => {
-            complain(&failure.line);
-            ExitCode::from(failure.code)
-        }
+        Err(failure) => give_up(&failure),
     }
 }
 

@@ -35,15 +35,9 @@ const PROGRAM: &str = "/proc/self/exe";
 pub const UNAVAILABLE: u8 = 5;
 
 /// The main job: every mechanism, and a page.
-pub fn default(common: &Common, full: bool) -> Result<u8, Failure> {
-    let args = RunArgs {
-        workers: "process".into(),
-        payload: "untouched".into(),
-        html: Some(PAGE.into()),
-        full,
-        ..RunArgs::default()
-    };
-    run(common, &args)
+pub fn default(common: &Common, args: &RunArgs, full: bool) -> Result<u8, Failure> {
+    let full = full || args.full;
+    run(common, &RunArgs { html: Some(PAGE.into()), full, ..args.clone() })
 }
 
 /// `ipcmark run …`.
@@ -88,10 +82,13 @@ pub fn measure(
 fn measure_with(
     common: &Common,
     args: &RunArgs,
-    asked: Option<(Request, Plan)>,
+    mut asked: Option<(Request, Plan)>,
     interrupt: &Interrupt,
     mut routes: Routes,
 ) -> Result<u8, Failure> {
+    if let Some((request, _)) = &mut asked {
+        request.defaults = common.defaults.iter().map(ToString::to_string).collect();
+    }
     let mut store = match args.resume {
         None => Store::open(&common.store_path()?)?,
         Some(_) => Store::reopen(&common.store_path()?)?,

@@ -90,6 +90,9 @@ pub struct Request {
     /// The study that asks, if one does.
     #[serde(default)]
     pub study: Option<StudyText>,
+    /// Flags that stood in a file of defaults, with the file, and not on the command line.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub defaults: Vec<String>,
     /// Seed of every random choice; below 2^53, so that JSON keeps it exactly.
     pub seed: u64,
 }
@@ -126,6 +129,7 @@ impl Default for Request {
             reference: None,
             sessions: None,
             study: None,
+            defaults: Vec::new(),
             seed: 0,
         }
     }
