@@ -58,7 +58,8 @@ pub(super) enum Cell<'a> {
     Word(&'a str, usize),
 }
 
-type Row<'a> = Vec<(&'static str, Cell<'a>)>;
+type Named<'a> = (&'static str, Cell<'a>);
+type Row<'a> = Vec<Named<'a>>;
 
 /// Writes a row for each launch, or for each sample.
 ///
@@ -77,37 +78,33 @@ pub fn write(
         Rows::Launches => found.iter().collect(),
         Rows::Samples => found.iter().filter(|(_, it)| it.status == "ok").collect(),
     };
-    let mut heading = cases.columns(None);
-    heading.extend(match rows {
-        Rows::Launches => of_launch(None),
-        Rows::Samples => of_sample(0, 0.0),
-    });
-    let count: u64 = match rows {
-        Rows::Launches => kept.len() as u64,
-        Rows::Samples => kept.iter().map(|(_, it)| it.record.reported_samples()).sum(),
+    let (heading, count) = match rows {
+        Rows::Launches => ([cases.columns(None), of_launch(None)].concat(), kept.len() as u64),
+        Rows::Samples => {
+            let samples = kept.iter().map(|(_, it)| it.record.reported_samples()).sum();
+            (of_sample(0, None, [0, 0], 0.0).to_vec(), samples)
+        }
     };
     match container {
         Container::Csv => header(&heading, out)?,
         Container::Npy => npy::header(&heading, count, out)?,
     }
-    let mut put = |row: &Row| match container {
+    let mut put = |row: &[Named]| match container {
         Container::Csv => line(row, out),
         Container::Npy => npy::row(row, out),
     };
     for (nth, launch) in kept {
-        let mut row = cases.columns(Some((*nth, launch)));
-        let width = row.len();
+        let (case, result) = cases.all[*nth];
         if rows == Rows::Launches {
-            row.extend(of_launch(Some((cases.all[*nth].1, launch))));
-            put(&row)?;
+            let told = of_launch(Some((result, launch)));
+            put(&[cases.columns(Some((*nth, launch))), told].concat())?;
             continue;
         }
-        let ns_per_tick = judged.run.clock_of(cases.all[*nth].0, launch.swapped).ns_per_tick;
+        let ns_per_tick = judged.run.clock_of(case, launch.swapped).ns_per_tick;
         let scale = ns_per_tick / launch.record.initiator.batch.max(1) as f64;
         for (at, ticks) in store.samples(launch.id)?.into_iter().enumerate() {
-            row.truncate(width);
-            row.extend(of_sample(at as u64, ticks as f64 * scale));
-            put(&row)?;
+            let at = [*nth as u64, at as u64];
+            put(&of_sample(launch.id, Some(launch.round), at, ticks as f64 * scale))?;
         }
     }
     Ok(out.flush()?)
@@ -130,8 +127,20 @@ fn of_launch(told: Option<(&CaseResult, &StoredLaunch)>) -> Row<'static> {
     ]
 }
 
-fn of_sample(nth: u64, ns: f64) -> Row<'static> {
-    vec![("sample", Cell::Count(Some(nth))), ("ns", Cell::Time(Some(ns)))]
+/// A sample says which launch it is of; what that was stands in the row of the launch, once.
+fn of_sample(
+    launch: i64,
+    round: Option<u64>,
+    [case, nth]: [u64; 2],
+    ns: f64,
+) -> [Named<'static>; 5] {
+    [
+        ("launch", Cell::Count(Some(launch as u64))),
+        ("case", Cell::Count(Some(case))),
+        ("round", Cell::Count(round)),
+        ("sample", Cell::Count(Some(nth))),
+        ("ns", Cell::Time(Some(ns))),
+    ]
 }
 
 /// The cases of a run, and how wide their words are.
@@ -192,12 +201,12 @@ impl<'a> Cases<'a> {
     }
 }
 
-fn header(row: &Row, out: &mut impl Write) -> io::Result<()> {
+fn header(row: &[Named], out: &mut impl Write) -> io::Result<()> {
     let names: Vec<&str> = row.iter().map(|(name, _)| *name).collect();
     write!(out, "{}\r\n", names.join(","))
 }
 
-fn line(row: &Row, out: &mut impl Write) -> io::Result<()> {
+fn line(row: &[Named], out: &mut impl Write) -> io::Result<()> {
     for (nth, (_, cell)) in row.iter().enumerate() {
         if nth > 0 {
             out.write_all(b",")?;
