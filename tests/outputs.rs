@@ -141,7 +141,7 @@ fn what_is_written_whole_takes_the_place_of_the_earlier_file_and_its_mode() {
     let other_name = bench.path("linked.csv");
     fs::hard_link(&path, &other_name).unwrap();
     bench.must("export --format csv -o out.csv");
-    assert!(fs::read_to_string(&path).unwrap().starts_with("run,variant,"));
+    assert!(fs::read_to_string(&path).unwrap().starts_with("run,case,"));
     assert_eq!(mode(&path), 0o640);
     assert!(is_earlier(&other_name), "another name of it keeps the earlier content");
 
