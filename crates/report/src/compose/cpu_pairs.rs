@@ -1,7 +1,7 @@
 //! Every pair of CPUs: on a page a heat map, on a terminal the matrix, in shades where it is too wide for
 //! numbers.
 
-use super::{Detail, words};
+use super::{Detail, labels};
 use crate::cpu_pairs::{Matrix, matrices};
 use crate::{
     Axis, Block, Figure, FigureKind, Point, Row, Scale, Section, Series, Table, Text, Unit,
@@ -32,8 +32,8 @@ pub fn section(judged: &Judged, detail: Detail) -> Option<Section> {
 fn title(matrix: &Matrix) -> String {
     let case = matrix.first();
     let what = case.metric.title.to_lowercase();
-    let threads = words::threads(&case.workers);
-    format!("{}: {what}{}{threads}", case.variant, words::of_size(case.message_bytes))
+    let threads = labels::threads(&case.workers);
+    format!("{}: {what}{}{threads}", case.variant, labels::of_size(case.message_bytes))
 }
 
 /// What a cell is.
