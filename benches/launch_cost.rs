@@ -155,7 +155,7 @@ fn asked(machine: &Machine) -> (Request, Case) {
         workload: Workload::Latency,
         message_bytes: Some(64),
         total: None,
-        rate: None,
+        load: None,
         placement: Placement::SameCpu,
         place: ResolvedPlacement { cpus: Some(machine.one_cpu), ..ResolvedPlacement::FREE },
         workers: Workers::Process,

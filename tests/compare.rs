@@ -179,7 +179,7 @@ fn case_of(made: &Made) -> Case {
         workload: made.workload,
         message_bytes: made.bytes,
         total: None,
-        rate: None,
+        load: None,
         placement: Placement::SameCpu,
         place: ResolvedPlacement { cpus: Some((0, 0)), ..ResolvedPlacement::FREE },
         workers: Workers::Process,

@@ -53,7 +53,7 @@ fn processes_and_threads_keep_a_schedule_here() {
         }
     }
     let db = bench.open();
-    assert_eq!(number(&db, "SELECT count(*) FROM cases WHERE rate IS NOT 2000"), 0);
+    assert_eq!(number(&db, "SELECT count(*) FROM cases WHERE load IS NOT '2k'"), 0);
     let told = "SELECT count(*) FROM launches
                 WHERE json_extract(record, '$.initiator.punctuality.median_ns') IS NULL";
     assert_eq!(number(&db, told), 0);
@@ -69,6 +69,40 @@ fn processes_and_threads_keep_a_schedule_here() {
     }
     let bmf = bench.must("export last --format bmf").out;
     assert!(bmf.contains("pipe/rate/64B/2000-a-second/same-cpu/process"), "{bmf}");
+}
+
+#[test]
+fn several_messages_are_under_way_where_a_mechanism_can_and_answers_are_of_their_own_message() {
+    let bench = Bench::new();
+    // All are due nearly at once: the pipeline fills, whatever the machine does meanwhile.
+    let said = bench.must(
+        "run pipe unix-stream tcp shm-ring:wait=futex eventfd posix-queue -w rate --rate 10M --depth 1,8 -s 64 \
+         -p free --launches 3 --samples 200 --verify --format json",
+    );
+    let document: Value = serde_json::from_str(&said.out).expect("JSON");
+    must_fit_the_schema(&document);
+    let results = document["results"].as_array().expect("results");
+    let at = |variant: &str, depth: u64| {
+        let is = |it: &&Value| it["variant"] == variant && it["rate"]["depth"] == depth;
+        results.iter().find(is).unwrap_or_else(|| panic!("no {variant} at {depth}"))
+    };
+    for variant in ["pipe", "unix-stream", "tcp", "shm-ring:wait=futex", "eventfd"] {
+        for depth in [1, 8] {
+            let case = at(variant, depth);
+            assert_eq!(
+                (&case["status"], &case["samples"]),
+                (&"ok".into(), &600.into()),
+                "{case:#}"
+            );
+            let deepest = case["rate"]["deepest"].as_f64().expect("a depth");
+            assert!(deepest >= 1.0 && deepest <= depth as f64, "{case:#}");
+        }
+        assert_eq!(at(variant, 8)["rate"]["deepest"], 8.0);
+    }
+    assert_eq!(at("posix-queue", 1)["status"], "ok");
+    assert_eq!(at("posix-queue", 8)["status"], "not_applicable");
+    let mixed = "SELECT count(*) FROM (SELECT 1 FROM cases GROUP BY group_nth HAVING count(DISTINCT load) > 1)";
+    assert_eq!(number(&bench.open(), mixed), 0, "those at one load are compared");
 }
 
 #[test]
@@ -262,7 +296,7 @@ fn a_study_fixes_a_rate() {
     std::fs::write(bench.path("good.toml"), study("4k")).expect("a file");
     std::fs::write(bench.path("bad.toml"), study("4x")).expect("a file");
     bench.must(&format!("study run {} -q", bench.path("good.toml").display()));
-    assert_eq!(number(&bench.open(), "SELECT count(*) FROM cases WHERE rate = 4000"), 1);
+    assert_eq!(number(&bench.open(), "SELECT count(*) FROM cases WHERE load = '4k'"), 1);
     let said = bench.run(&format!("study run {}", bench.path("bad.toml").display()));
     assert_eq!(said.code, Some(2), "{}", said.err);
     assert!(said.err.contains("`4x`: write messages a second"), "{}", said.err);

@@ -143,7 +143,7 @@ pub fn launch_spec(
         warmup,
         samples: SampleCount::Exactly(samples),
         batch: 1,
-        rate: None,
+        load: None,
         arrivals: Default::default(),
         clock: clock.kind,
         ns_per_tick: clock.ns_per_tick,

@@ -9,15 +9,16 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use super::export::ExportFiles;
 use super::peer::PeerArgs;
 use super::value_parsers::{
-    Placements, Probes, Sizes, Suggesting, arrivals, cpu, drawn_seed, every, every_shown_variant,
-    launches, placement_names, placements, precision, probe_names, probes, samples, seed, sessions,
-    sizes, variant, workload, workload_names, workloads,
+    Depths, Placements, Probes, Rates, Sizes, Suggesting, arrivals, cpu, depths, drawn_seed, every,
+    every_shown_variant, launches, placement_names, placements, precision, probe_names, probes,
+    rates, samples, seed, sessions, sizes, variant, workload, workload_names, workloads,
 };
 use ::report::export::Format;
 use mechanisms::{Entry, MECHANISMS, Variant};
 use model::distinct::distinct;
 use model::duration::{self, budget, in_ns};
 use model::launch::{Warmup, Workers};
+use model::load::{self, Load};
 use model::placement::Placement;
 use model::probe::Probe;
 use model::rate;
@@ -84,9 +85,12 @@ pub struct RunArgs {
     /// Bytes of one throughput transfer [default: what lasts 4 ms, or 200 acknowledgements]
     #[arg(long, value_name = "SIZE", value_parser = size::parse, allow_negative_numbers = true)]
     pub total: Option<u64>,
-    /// Messages due per second, of -w rate: 500, 10k [default: 1k]
-    #[arg(long, value_name = "N", value_parser = rate::parse, allow_negative_numbers = true)]
-    pub rate: Option<u64>,
+    /// Messages due per second, of -w rate: 500, 10k, 1k..64k:x2 [default: 1k]
+    #[arg(long, value_name = "N", value_parser = rates, allow_negative_numbers = true)]
+    pub rate: Option<Rates>,
+    /// Messages that may be under way at once, of -w rate: 8, 1,8,64 [default: 1]
+    #[arg(long, value_name = "N", value_parser = depths, allow_negative_numbers = true)]
+    pub depth: Option<Depths>,
     /// How they arrive: poisson (independently of each other), periodic [default: poisson]
     #[arg(long, value_name = "HOW", value_parser = arrivals(), hide_possible_values = true)]
     pub arrivals: Option<Arrivals>,
@@ -156,7 +160,7 @@ pub struct RunArgs {
     /// Go on with an interrupted run: its number, label, or `last`
     #[arg(long, value_name = "RUN", num_args = 0..=1, default_missing_value = "last",
           conflicts_with_all = ["mechanisms", "workload", "size", "placement", "launches", "command",
-                                "route", "rate", "arrivals", "unbatched"])]
+                                "route", "rate", "depth", "arrivals", "unbatched"])]
     pub resume: Option<String>,
     /// text, json, ndjson (events as they happen), csv, launches, samples, markdown, hgrm and hlog
     /// (HdrHistogram), bmf (Bencher)
@@ -281,6 +285,9 @@ impl RunArgs {
         if self.rate.is_some() && !paced {
             return Err("--rate: only -w rate has one: add it, or leave --rate out".into());
         }
+        if self.depth.is_some() && !paced {
+            return Err("--depth: only -w rate has one: add it, or leave --depth out".into());
+        }
         if self.arrivals.is_some() && !paced {
             return Err("--arrivals: only -w rate has some: add it, or leave --arrivals out".into());
         }
@@ -307,7 +314,7 @@ impl RunArgs {
             verify: self.verify,
             spin_on_one_cpu: self.spin_on_one_cpu,
             total_bytes: self.total,
-            rate: self.rate.unwrap_or(rate::USUAL),
+            loads: self.loads(),
             arrivals: self.arrivals.unwrap_or_default(),
             unbatched: self.unbatched,
             warmup: match self.warmup {
@@ -410,6 +417,13 @@ impl RunArgs {
             )),
             _ => Ok(Some(Sessions { count, every_ns: in_ns(self.every.unwrap_or(DEFAULT_EVERY)) })),
         }
+    }
+
+    /// What open loops carry.
+    fn loads(&self) -> Vec<Load> {
+        let rates = self.rate.as_ref().map_or(&[rate::USUAL][..], |it| &it.0);
+        let depths = self.depth.as_ref().map_or(&[1][..], |it| &it.0);
+        load::product(rates, depths)
     }
 
     fn stopping(&self) -> Stopping {

@@ -9,6 +9,7 @@ use rustix::thread::CpuSet;
 use mechanisms::Variant;
 use model::counts::FAMILIES;
 use model::launch::MOST_SAMPLES;
+use model::load;
 use model::placement::Placement;
 use model::probe::Probe;
 use model::probe::Scope;
@@ -29,7 +30,23 @@ pub struct Probes(pub Vec<Probe>);
 pub struct Sizes(pub Vec<u64>);
 
 #[derive(Clone)]
+pub struct Rates(pub Vec<u64>);
+
+#[derive(Clone)]
+pub struct Depths(pub Vec<u32>);
+
+#[derive(Clone)]
 pub struct Placements(pub Vec<Placement>);
+
+/// Rates of an open loop.
+pub fn rates(text: &str) -> Result<Rates, String> {
+    load::rates(text).map(Rates)
+}
+
+/// How many messages may be under way.
+pub fn depths(text: &str) -> Result<Depths, String> {
+    load::depths(text).map(Depths)
+}
 
 /// A variant, written in the one way.
 pub fn variant(text: &str) -> Result<String, String> {

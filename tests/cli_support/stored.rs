@@ -46,7 +46,7 @@ fn case(variant: &str, placement: Placement) -> Case {
         workload: Workload::Latency,
         message_bytes: Some(64),
         total: None,
-        rate: None,
+        load: None,
         placement,
         place,
         workers: Workers::Process,

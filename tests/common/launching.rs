@@ -49,7 +49,7 @@ pub fn quick(mechanism: &str, message_bytes: usize) -> Spec {
         warmup: Warmup { operations: 2, ns: 1_000_000 },
         samples: SampleCount::Exactly(20),
         batch: 1,
-        rate: None,
+        load: None,
         arrivals: Default::default(),
         clock: clock.kind,
         ns_per_tick: clock.ns_per_tick,

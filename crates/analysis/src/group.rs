@@ -12,9 +12,11 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
+use super::rate::RateSeen;
 use super::time::CommonChange;
 use super::{ALPHA, EQUIVALENT_WITHIN};
 use super::{CaseResult, Status};
+use model::load::Load;
 use model::mechanism::Carries;
 use model::metric::Metric;
 use model::route::Route;
@@ -82,9 +84,9 @@ pub struct GroupVerdict {
     pub message_bytes: Option<u64>,
     /// What one transfer carries; null where no bytes are transferred.
     pub total: Option<Total>,
-    /// Messages due per second; None of other workloads than a rate.
+    /// What an open loop carried; None of other workloads.
     #[serde(skip)]
-    pub rate: Option<u64>,
+    pub load: Option<Load>,
     /// Where the two halves of its launches were.
     pub route: Route,
     /// Where its workers ran.
@@ -189,7 +191,7 @@ impl GroupVerdict {
                 metric: head.metric.clone(),
                 message_bytes: measured.iter().find_map(|at| results[*at].message_bytes),
                 total: measured.iter().find_map(|at| results[*at].total),
-                rate: head.rate.map(|it| it.asked_per_sec),
+                load: head.rate.map(RateSeen::load),
                 route: head.route.clone(),
                 placement: head.placement.clone(),
                 by_ratio,

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use model::load::Load;
 use model::workload::Arrivals;
 use store::{StoredCase, StoredLaunch};
 
@@ -17,6 +18,10 @@ const OWN: f64 = 0.5;
 pub struct RateSeen {
     /// Messages due per second, in the mean.
     pub asked_per_sec: u64,
+    /// Messages that might be under way at once.
+    pub depth: u32,
+    /// The most that were under way at once.
+    pub deepest: Option<f64>,
     /// How they were spread over time.
     pub arrivals: Arrivals,
     /// Messages answered per second, from when the first was due to when the last was begun: all others
@@ -40,8 +45,11 @@ pub struct RateSeen {
 impl RateSeen {
     /// What is known before any launch; None of other workloads.
     pub(super) fn asked(case: &StoredCase) -> Option<RateSeen> {
+        let load = case.case.load?;
         Some(RateSeen {
-            asked_per_sec: case.case.rate?,
+            asked_per_sec: load.per_second,
+            depth: load.depth,
+            deepest: None,
             arrivals: Arrivals::default(),
             served_per_sec: None,
             served_share: None,
@@ -68,12 +76,18 @@ impl RateSeen {
             late_share: stats::median_of(
                 kept().map(|(all, it)| it.late as f64 / all.max(1) as f64),
             ),
+            deepest: stats::median_of(kept().map(|it| f64::from(it.1.deepest))),
             lateness_median_ns: stats::median_of(kept().map(|it| it.1.median_ns)),
             lateness_max_ns: kept().map(|it| it.1.max_ns).reduce(f64::max),
             overloaded: short && !void,
             void,
             ..self
         }
+    }
+
+    /// What was asked of it.
+    pub fn load(self) -> Load {
+        Load { per_second: self.asked_per_sec, depth: self.depth }
     }
 
     /// Whether its response times are those of the rate that was asked: it was offered, and served.

@@ -24,7 +24,7 @@ pub fn case(mechanism: &str, placement: &str, cpus: Option<(u32, u32)>) -> CaseR
                 workload: Workload::Latency,
                 message_bytes: Some(64),
                 total: None,
-                rate: None,
+                load: None,
                 route: Default::default(),
                 placement: Placement::parse(placement).unwrap(),
                 place: ResolvedPlacement { cpus, swappable: true, apart: false },

@@ -1,6 +1,7 @@
 //! A case: one combination of factor levels.
 
 use crate::launch::Workers;
+use crate::load::Load;
 use crate::placement::{Placement, ResolvedPlacement};
 use crate::probe::Probe;
 use crate::route::Route;
@@ -18,8 +19,8 @@ pub struct Case {
     pub message_bytes: Option<u64>,
     /// What one transfer carries; None where no bytes are transferred.
     pub total: Option<Total>,
-    /// Messages due per second; None of other workloads than a rate.
-    pub rate: Option<u64>,
+    /// What an open loop carries; None of other workloads.
+    pub load: Option<Load>,
     /// Where the workers run.
     pub placement: Placement,
     /// The CPUs of that placement.

@@ -298,6 +298,13 @@ pub struct Punctuality {
     /// How much of that is the sender's own, in ns: how late it began the last message for which it
     /// had waited.
     pub own_ns: f64,
+    /// The most messages that were under way at once.
+    #[serde(default = "one")]
+    pub deepest: u32,
+}
+
+fn one() -> u32 {
+    1
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ pub mod floors;
 pub mod host;
 pub mod lab;
 pub mod launch;
+pub mod load;
 pub mod mechanism;
 pub mod metric;
 pub mod nearest;

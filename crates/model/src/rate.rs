@@ -33,16 +33,6 @@ pub fn format(rate: u64) -> String {
     }
 }
 
-/// [`USUAL`], for requests that were stored before there were rates.
-pub(super) fn usual() -> u64 {
-    USUAL
-}
-
-/// Whether it is what is asked where nothing is said.
-pub(super) fn is_usual(rate: &u64) -> bool {
-    *rate == USUAL
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

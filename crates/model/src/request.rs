@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::launch::{Warmup, Workers};
+use crate::load::{self, Load};
 use crate::peer::PeerRequest;
 use crate::placement::Placement;
 use crate::probe::Probe;
-use crate::rate;
 use crate::route::Route;
 use crate::total::Total;
 use crate::workload::{Arrivals, Policy, Workload};
@@ -39,9 +39,9 @@ pub struct Request {
     /// What one throughput transfer carries, where that is varied; else empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub totals: Vec<Total>,
-    /// Messages due per second, of rates.
-    #[serde(default = "rate::usual", skip_serializing_if = "rate::is_usual")]
-    pub rate: u64,
+    /// What open loops carry, each level by itself.
+    #[serde(default = "load::usual", skip_serializing_if = "load::is_usual")]
+    pub loads: Vec<Load>,
     /// Whether each round trip is timed by itself, however short.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unbatched: bool,
@@ -111,7 +111,7 @@ impl Default for Request {
             spin_on_one_cpu: false,
             total_bytes: None,
             totals: Vec::new(),
-            rate: rate::USUAL,
+            loads: load::usual(),
             unbatched: false,
             arrivals: Arrivals::default(),
             warmup: Warmup::default(),

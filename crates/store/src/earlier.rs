@@ -10,12 +10,12 @@ use model::host::Host;
 /// Earlier runs that are considered.
 const RUNS: u32 = 20;
 
-/// What makes two cases of different runs the same one: variant, workload, size, total, rate, route,
+/// What makes two cases of different runs the same one: variant, workload, size, total, load, route,
 /// placement, workers and payload, as they are stored.
 pub type CaseKey = String;
 
 const KEY: &str = "format('%s|%s|%s|%s|%s|%s|%s|%s|%s', mechanism, workload, message_bytes, total,
-     rate, route, placement, workers, payload)";
+     load, route, placement, workers, payload)";
 
 impl Store {
     /// The runs before run `id` that are complete and were measured within one host, the latest first; at

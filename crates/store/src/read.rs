@@ -15,13 +15,14 @@ use super::{
 };
 use model::bound::RoundBound;
 use model::launch::MOST_SAMPLES;
+use model::load::Load;
 use model::noise::RoundNoise;
 use model::route::Route;
 use model::total::Total;
 
 const CASE_COLUMNS: &str = "id, mechanism, workload, message_bytes, placement, workers, payload, \
      twin, cpu_first, cpu_second, swappable, absence, reason, batch, samples_per_launch, \
-     operation_ns, total, observe, route, rate, near, far, concurrent";
+     operation_ns, total, observe, route, load, near, far, concurrent";
 
 impl Store {
     /// The number of every run, oldest first; also of those of which only other tables tell.
@@ -340,7 +341,7 @@ fn case(row: &Row) -> rusqlite::Result<StoredCase> {
         workload: word(row, 2)?,
         message_bytes: row.get(3)?,
         total: row.get::<_, Option<String>>(16)?.map(|it| total(&it)).transpose()?,
-        rate: row.get(19)?,
+        load: row.get::<_, Option<String>>(19)?.map(|it| load(&it)).transpose()?,
         placement: word(row, 4)?,
         place: ResolvedPlacement {
             cpus: cpus.0.zip(cpus.1),
@@ -379,6 +380,12 @@ fn ends(row: &Row, column: usize) -> rusqlite::Result<Ends> {
 fn total(text: &str) -> rusqlite::Result<Total> {
     Total::parse(text).map_err(|why| {
         rusqlite::Error::FromSqlConversionFailure(16, rusqlite::types::Type::Text, why.into())
+    })
+}
+
+fn load(text: &str) -> rusqlite::Result<Load> {
+    text.parse().map_err(|why: String| {
+        rusqlite::Error::FromSqlConversionFailure(19, rusqlite::types::Type::Text, why.into())
     })
 }
 

@@ -51,7 +51,7 @@ CREATE TABLE cases (
     near               INTEGER,                 -- of a fleet: the node, or the first of a pair
     far                INTEGER,                 -- of a fleet: the second of a pair; else NULL
     concurrent         TEXT,                    -- of a pair: one, all pairs of a turn at a time
-    rate               INTEGER,                 -- of a rate: messages due per second; else NULL
+    load               TEXT,                    -- of an open loop: 10k or 10k:depth=8; else NULL
     seal               INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 

@@ -337,7 +337,7 @@ fn insert_case(it: &Writer, run: i64, new: &NewCase) -> rusqlite::Result<i64> {
             ("total", &case.total.map(Total::stored)),
             ("observe", &case.observe.map(|it| it.to_string())),
             ("route", &case.route.to_string()),
-            ("rate", &case.rate),
+            ("load", &case.load.map(|it| it.to_string())),
             ("near", &ends.map(|it| it.near)),
             ("far", &ends.and_then(|it| it.far)),
             ("concurrent", &ends.and_then(|it| it.concurrent).map(Concurrent::name)),

@@ -190,6 +190,8 @@ pub struct Fixed {
     pub size: Option<Words>,
     /// Of the workload `rate`, messages due per second: `"10k"`; 1,000 if nothing is said.
     pub rate: Option<Spanned<String>>,
+    /// Messages that may be under way at once, in an open loop.
+    pub depth: Option<Spanned<String>>,
     /// As in `[vary]`; without it `long`, which lasts 20 ms.
     pub total: Option<Words>,
     /// As in `[vary]`.

@@ -13,6 +13,7 @@ use super::paper::Form;
 use super::{Request, losses};
 use model::duration::{self, in_ns};
 use model::launch::{MOST_SAMPLES, Warmup};
+use model::load;
 use model::placement::Placement;
 use model::request::{MOST_LAUNCHES, Stopping, StudyText};
 use model::route::Route;
@@ -284,10 +285,16 @@ impl Reader<'_> {
             [Total::Bytes(bytes)] => (Some(*bytes), Vec::new()),
             _ => (None, totals),
         };
-        let rate = match &fixed.rate {
-            None => model::rate::USUAL,
+        let rates = match &fixed.rate {
+            None => vec![model::rate::USUAL],
             Some(word) => {
-                model::rate::parse(word.get_ref()).map_err(|error| self.at(word.span(), error))?
+                load::rates(word.get_ref()).map_err(|error| self.at(word.span(), error))?
+            }
+        };
+        let depths = match &fixed.depth {
+            None => vec![1],
+            Some(word) => {
+                load::depths(word.get_ref()).map_err(|error| self.at(word.span(), error))?
             }
         };
         let budget_ns = match &fixed.budget {
@@ -326,7 +333,7 @@ impl Reader<'_> {
             spin_on_one_cpu: fixed.spin_on_one_cpu,
             total_bytes,
             totals,
-            rate,
+            loads: load::product(&rates, &depths),
             warmup,
             samples: self.count(&fixed.samples, MOST_SAMPLES)?,
             observe_only: BTreeMap::new(),

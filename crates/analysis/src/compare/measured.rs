@@ -121,6 +121,9 @@ struct Brief {
 pub struct MeasuredRate {
     /// Messages due per second.
     pub asked_per_sec: u64,
+    /// Messages that might be under way at once.
+    #[serde(default = "one")]
+    pub depth: u32,
     /// How they were spread over time.
     #[serde(default)]
     pub arrivals: Arrivals,
@@ -130,6 +133,11 @@ pub struct MeasuredRate {
     /// Whether less was offered.
     #[serde(default)]
     pub void: bool,
+}
+
+/// Depth of files that say none.
+fn one() -> u32 {
+    1
 }
 
 /// A group of a run.
@@ -300,7 +308,7 @@ impl MeasuredCase {
 
     /// Whether it is the same case of another run; how it was measured may differ.
     pub(super) fn is(&self, other: &MeasuredCase) -> bool {
-        let asked = |it: &MeasuredCase| it.rate.map(|it| (it.asked_per_sec, it.arrivals));
+        let asked = |it: &MeasuredCase| it.rate.map(|it| (it.asked_per_sec, it.depth, it.arrivals));
         let key = |it: &MeasuredCase| (it.message_bytes, asked(it), it.twin);
         self.variant == other.variant
             && self.workload == other.workload

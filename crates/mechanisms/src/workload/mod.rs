@@ -10,6 +10,7 @@ pub mod connect;
 pub mod duplex;
 pub mod latency;
 pub mod payload;
+mod pipelined;
 pub mod rate;
 pub mod schedule;
 pub mod throughput;
@@ -21,6 +22,7 @@ use std::sync::atomic::AtomicU64;
 use crate::network::{ConnectionKind, Cookie};
 use crate::{Endpoint, OpenSpec};
 use model::launch::WorkerReport;
+use model::load::Load;
 use model::mechanism::Carries;
 use model::metric::{Measured, Metric};
 use model::workload::{Arrivals, Workload};
@@ -51,8 +53,8 @@ pub struct WorkloadSpec {
     pub clock: model::clock::ClockKind,
     /// Its scale.
     pub ns_per_tick: f64,
-    /// Messages due per second; 0 where nothing is due.
-    pub per_second: u64,
+    /// What an open loop carries.
+    pub load: Load,
     /// How these messages arrive.
     pub arrivals: Arrivals,
     /// Whether both workers share one CPU.

@@ -1,9 +1,9 @@
 //! Rate: an open loop. Messages are due by a schedule, whatever became of those before them.
 //!
 //! Timed: from when a message was due to when its answer is in (response time), by the initiator's
-//! clock. One connection serves the schedule, one round trip at a time, so that queueing happens at
-//! the sender: one that is late keeps the time at which the message was due and sends at once. How
-//! late it began is kept beside. Not timed: the wait for the next message. Never batched. The
+//! clock. One connection serves the schedule, with so many messages under way as the load's depth says; once
+//! that many are, queueing happens at the sender: one that is late keeps the time at which the message was due
+//! and sends at once. How late it began is kept beside. Not timed: the wait for the next message. Never batched. The
 //! responder answers as in a latency.
 
 use clock::Now;
@@ -16,10 +16,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rustix::thread::set_current_timer_slack;
 
 use super::latency::Latency;
-use super::schedule::{Load, Schedule, Wait};
+use super::pipelined::Pipelined;
+use super::schedule::{Offered, Schedule, Wait};
 use super::{Buffers, Found, Payload, Side, Size, Timed, WorkloadSpec};
 use crate::{Endpoint, Phase};
 use model::launch::{Punctuality, WorkerReport};
+use model::load::Load;
 use model::workload::Workload;
 
 /// What a launch lasts, in ns.
@@ -108,7 +110,26 @@ impl Timed for Rate {
         }
         let Side { end, payload, buffers, clock } = side;
         let lateness = &mut paced.lateness[paced.taken..paced.taken + samples.len()];
-        initiate(*end, payload, buffers, *clock, &mut paced.schedule, (samples, lateness))?;
+        let schedule = &mut paced.schedule;
+        match self.asked.load.depth {
+            1 => initiate(*end, payload, buffers, *clock, schedule, (samples, lateness))?,
+            depth => {
+                let (out, into) = buffers.split();
+                let (clock, depth, first) = (*clock, depth as usize, paced.taken);
+                let all = Pipelined {
+                    payload,
+                    out,
+                    into,
+                    clock,
+                    schedule,
+                    depth,
+                    first,
+                    samples,
+                    lateness,
+                };
+                all.over(*end)?;
+            }
+        }
         paced.taken += samples.len();
         Ok(None)
     }
@@ -145,7 +166,7 @@ struct Paced {
     schedule: Schedule,
     lateness: Vec<u64>,
     taken: usize,
-    per_second: u64,
+    load: Load,
     ns_per_tick: f64,
 }
 
@@ -154,21 +175,34 @@ impl Paced {
     fn new(asked: &WorkloadSpec, samples: u64) -> Paced {
         // A sleeper wakes up to 50 µs late by default, for the sake of power.
         let _ = set_current_timer_slack(NonZeroU64::new(1));
-        let load = Load {
+        let offered = Offered {
             arrivals: asked.arrivals,
-            per_second: asked.per_second.max(1),
+            per_second: asked.load.per_second.max(1),
             messages: samples,
             seed: asked.seed,
         };
         // Who shares a CPU with its partner sleeps: the partner needs it.
         let wait = if asked.one_cpu { Wait::Asleep } else { Wait::Spinning };
         Paced {
-            schedule: Schedule::new(asked.clock, load, asked.ns_per_tick, wait),
+            schedule: Schedule::new(asked.clock, offered, asked.ns_per_tick, wait),
             lateness: vec![u64::MAX; samples as usize],
             taken: 0,
-            per_second: load.per_second,
+            load: asked.load,
             ns_per_tick: asked.ns_per_tick,
         }
+    }
+
+    /// The most messages that were under way at once: `answered` says when the answer to each was in.
+    fn deepest(&self, answered: impl Fn(usize) -> u64) -> u32 {
+        let (mut deepest, mut done) = (0, 0);
+        for nth in 0..self.taken {
+            let begun = self.schedule.due(nth) + self.lateness[nth];
+            while done < nth && answered(done) <= begun {
+                done += 1;
+            }
+            deepest = deepest.max(nth - done + 1);
+        }
+        deepest as u32
     }
 
     /// What came of it, `samples` being all that were filled; none before the first message.
@@ -178,11 +212,14 @@ impl Paced {
         let last = self.taken.checked_sub(1)?;
         let behind = self.lateness[last];
         let answered = |nth: usize| self.schedule.due(nth) + samples[nth].load(Ordering::Relaxed);
-        let waited = |nth: &usize| *nth == 0 || answered(nth - 1) < self.schedule.due(*nth);
+        let depth = self.load.depth as usize;
+        // Whether one more might be under way when it was due.
+        let waited = |nth: &usize| *nth < depth || answered(nth - depth) < self.schedule.due(*nth);
+        let deepest = self.deepest(answered);
         let own = (0..self.taken).rev().find(waited).map_or(0, |nth| self.lateness[nth]);
         let due = self.schedule.due(last) - self.schedule.first();
         let per_second = |ticks: u64| match last {
-            0 => self.per_second as f64, // one message is no rate
+            0 => self.load.per_second as f64, // one message is no rate
             others => others as f64 * 1e9 / (ticks as f64 * scale).max(1.0),
         };
         let (due_per_sec, served_per_sec) = (per_second(due), per_second(due + behind));
@@ -196,6 +233,7 @@ impl Paced {
             served_per_sec,
             behind_ns: behind as f64 * scale,
             own_ns: own.min(behind) as f64 * scale,
+            deepest,
         })
     }
 }

@@ -23,7 +23,7 @@ pub enum Wait {
 
 /// How messages come: their number, how many a second, and how they are spread.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Load {
+pub struct Offered {
     /// How they are spread.
     pub arrivals: Arrivals,
     /// Messages a second, in the mean.
@@ -49,17 +49,17 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// The schedule of `load`, the first message one mean period from now; `clock` ticks every
+    /// The schedule of `offered`, the first message one mean period from now; `clock` ticks every
     /// `ns_per_tick`.
     pub fn new(
         clock: model::clock::ClockKind,
-        load: Load,
+        offered: Offered,
         ns_per_tick: f64,
         wait: Wait,
     ) -> Schedule {
-        let period_ns = 1e9 / load.per_second as f64;
+        let period_ns = 1e9 / offered.per_second as f64;
         let lead = (period_ns / ns_per_tick) as u64;
-        let offsets = offsets(load, period_ns / ns_per_tick);
+        let offsets = offsets(offered, period_ns / ns_per_tick);
         let mut schedule = Schedule { clock, ns_per_tick, wait, offsets, lead, first: 0, taken: 0 };
         schedule.begin();
         schedule
@@ -87,30 +87,36 @@ impl Schedule {
         self.first + self.offsets[nth]
     }
 
+    /// How the sender waits.
+    pub fn waits(&self) -> Wait {
+        self.wait
+    }
+
+    /// How long the sender may sleep now whose next message is at `due`.
+    pub fn asleep(&self, due: u64) -> Duration {
+        let spun = if self.wait == Wait::Asleep { 0.0 } else { SPUN_NS };
+        let asleep = due.saturating_sub(self.clock.now()) as f64 * self.ns_per_tick - spun;
+        if asleep > 0.0 { Duration::from_nanos(asleep as u64 + 1) } else { Duration::ZERO }
+    }
+
     /// Waits until the clock shows `due`.
     pub fn wait_until(&self, due: u64) {
-        let spun = if self.wait == Wait::Asleep { 0.0 } else { SPUN_NS };
-        loop {
-            let left = due.saturating_sub(self.clock.now());
-            let asleep = left as f64 * self.ns_per_tick - spun;
-            if asleep > 0.0 {
-                std::thread::sleep(Duration::from_nanos(asleep as u64 + 1));
-            } else if left == 0 {
-                return;
-            } else {
-                std::hint::spin_loop();
+        while self.clock.now() < due {
+            match self.asleep(due) {
+                Duration::ZERO => std::hint::spin_loop(),
+                asleep => std::thread::sleep(asleep),
             }
         }
     }
 }
 
 /// Ticks from the first message to each. Each is rounded by itself, so that roundings don't add up.
-fn offsets(load: Load, period: f64) -> Vec<u64> {
-    let all = 0..load.messages;
-    match load.arrivals {
+fn offsets(offered: Offered, period: f64) -> Vec<u64> {
+    let all = 0..offered.messages;
+    match offered.arrivals {
         Arrivals::Periodic => all.map(|nth| (nth as f64 * period) as u64).collect(),
         Arrivals::Poisson => {
-            let mut rng = ChaCha8Rng::seed_from_u64(load.seed);
+            let mut rng = ChaCha8Rng::seed_from_u64(offered.seed);
             let mut at = 0.0;
             let next = |_| {
                 let offset = at as u64;

@@ -76,7 +76,7 @@ fn head(group: &GroupVerdict) -> String {
         None if group.metric.is_set_up() || group.metric.is_transfer() => title.to_string(),
         None => format!("{title} of a wake-up, no bytes"),
     };
-    let rate = group.rate.map(|it| format!(", {} a second", units::count(it)));
+    let rate = group.load.map(open_loop::loaded);
     let threads = if group.workers == "thread" { ", threads" } else { "" };
     format!("{what}{}{threads}", rate.unwrap_or_default())
 }

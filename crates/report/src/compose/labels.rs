@@ -82,7 +82,7 @@ pub fn group(group: &GroupVerdict) -> String {
         return format!("{}, {}{workers}", group.metric.title, super::setup::alone(&group.site));
     }
     let of = group.message_bytes.map_or("a wake-up".into(), units::size);
-    let rate = group.rate.map(|it| format!(", {} a second", units::count(it)));
+    let rate = group.load.map(super::open_loop::loaded);
     let what = group.metric.many(&of) + &rate.unwrap_or_default();
     format!("{what}, {}{workers}", place(&group.site))
 }

@@ -3,6 +3,7 @@
 use super::labels;
 use crate::{Block, Row, Table, Text, Unit, units};
 use analysis::{CaseResult, GroupVerdict, Judged, RateSeen, Status};
+use model::load::Load;
 
 const MEANING: &str = "Response times count from when a message was due by its schedule, so that a wait \
      behind others is in them. Served: one connection, one round trip at a time; share: of what was due \
@@ -73,10 +74,20 @@ pub fn unranked<'a>(judged: &'a Judged, group: &GroupVerdict) -> Vec<&'a CaseRes
         case.workload == group.workload
             && case.site == group.site
             && case.workers == group.workers
+            && case.rate.map(RateSeen::load) == group.load
             && (case.message_bytes == group.message_bytes || case.message_bytes.is_none())
     };
     let of_group = cases(judged).filter(|(case, rate)| !rate.is_kept() && here(case));
     of_group.map(|(case, _)| case).collect()
+}
+
+/// `, 10,000 a second, at most 8 under way`.
+pub fn loaded(load: Load) -> String {
+    let depth = match load.depth {
+        1 => String::new(),
+        depth => format!(", at most {depth} under way"),
+    };
+    format!(", {} a second{depth}", units::count(load.per_second))
 }
 
 pub fn per_second(rate: f64) -> String {

@@ -110,6 +110,7 @@ fn name(judged: &Judged, case: &CaseResult) -> String {
         format!("{size}{unit}")
     }));
     parts.extend(case.rate.map(|it| format!("{}-a-second", it.asked_per_sec)));
+    parts.extend(case.rate.filter(|it| it.depth > 1).map(|it| format!("depth-{}", it.depth)));
     // Names of runs without a total of their own stay as they were before there were any.
     let total = case.total.filter(|_| !judged.run.request.totals.is_empty());
     parts.extend(total.map(|it| format!("of-{it}")));

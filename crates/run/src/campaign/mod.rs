@@ -402,7 +402,7 @@ impl<'a> Campaign<'a> {
             warmup: self.request.warmup,
             samples: model::launch::SampleCount::Exactly(live.samples),
             batch: live.batch,
-            rate: live.case.rate,
+            load: live.case.load,
             arrivals: self.request.arrivals,
             clock: clock.kind,
             ns_per_tick: clock.ns_per_tick,

@@ -79,9 +79,9 @@ impl LiveCase {
             return;
         };
         self.operation_ns = operation;
-        if let Some(rate) = self.case.rate {
+        if let Some(load) = self.case.load {
             // It lasts as long as its schedule, or as it takes to serve it one by one.
-            self.operation_ns = report.estimate_ns.max(1e9 / rate as f64);
+            self.operation_ns = report.estimate_ns.max(1e9 / load.per_second as f64);
         }
         let mut lasting = pace * lasting_ns(self.case.place.shares_one_cpu());
         if let Some(apart_ns) = apart_ns.filter(|it| *it > self.operation_ns) {
@@ -231,7 +231,7 @@ pub mod tests {
             workload,
             message_bytes: Some(64),
             total: None,
-            rate: None,
+            load: None,
             placement: Placement::Free,
             place: ResolvedPlacement::FREE,
             workers: Workers::Process,

@@ -93,7 +93,7 @@ fn case(text: &str, workload: Workload, size: u64, placement: Placement) -> Resu
         workload,
         message_bytes: sized.then_some(size),
         total: (sized && workload.traits().transfers).then_some(Total::Long),
-        rate: None,
+        load: None,
         placement,
         place,
         workers: Workers::Process,

@@ -317,8 +317,8 @@ impl<'a> WorkerProtocol<'a> {
 
     /// Samples to take, and operations in each.
     fn how_many(&self) -> (u64, u64) {
-        let Spec { samples, batch, rate, .. } = *self.spec;
-        let period = rate.map_or(0.0, |rate| 1e9 / rate as f64);
+        let Spec { samples, batch, load, .. } = *self.spec;
+        let period = load.map_or(0.0, |load| 1e9 / load.per_second as f64);
         let estimate = self.report.estimate_ns.max(period).max(1.0);
         let batch = (self.row.batch)(batch, estimate);
         let samples = match samples {

@@ -1,6 +1,7 @@
 //! What a launch is told, and what it tells: the two records that cross the process boundary.
 
 use model::launch::{MOST_SAMPLES, Outcome, Role, SampleCount, Warmup, Workers};
+use model::load::Load;
 use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
 
@@ -50,9 +51,9 @@ pub struct Spec {
     /// Operations per sample: round trips, set-ups, or messages of a transfer; 0 lets the workload choose by
     /// the warm-up's estimate (pilots).
     pub batch: u64,
-    /// Messages due per second; None of other workloads than a rate.
+    /// What an open loop carries; None of other workloads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rate: Option<u64>,
+    pub load: Option<Load>,
     /// How these messages arrive.
     #[serde(default)]
     pub arrivals: Arrivals,
@@ -107,7 +108,7 @@ impl Spec {
             _ if self.plant.is_some() && !plant::PLANTS => {
                 Err("this build plants nothing: build it with --features plant".into())
             }
-            _ if self.workload.traits().paced && self.rate.is_none_or(|it| it == 0) => {
+            _ if self.workload.traits().paced && self.load.is_none_or(|it| it.per_second == 0) => {
                 Err("an open loop needs a rate, from 1 message a second on".into())
             }
             SampleCount::Exactly(0) => Err("a launch of 0 samples measures nothing".into()),
@@ -179,7 +180,7 @@ impl Spec {
             },
             clock: self.clock,
             ns_per_tick: self.ns_per_tick,
-            per_second: self.rate.unwrap_or(0),
+            load: self.load.unwrap_or(Load::USUAL),
             arrivals: self.arrivals,
             one_cpu: self.shares_one_cpu(),
             seed: self.seed,

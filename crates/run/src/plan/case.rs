@@ -3,6 +3,7 @@
 use mechanisms::Variant;
 use mechanisms::workload::connect;
 use model::launch::Workers;
+use model::load::Load;
 use model::placement::{Placement, ResolvedPlacement};
 use model::probe::Probe;
 use model::route::Route;
@@ -20,8 +21,8 @@ pub struct Case {
     pub message_bytes: Option<u64>,
     /// What one transfer carries; None where no bytes are transferred.
     pub total: Option<Total>,
-    /// Messages due per second; None of other workloads than a rate.
-    pub rate: Option<u64>,
+    /// What an open loop carries; None of other workloads.
+    pub load: Option<Load>,
     /// Where the workers run.
     pub placement: Placement,
     /// The CPUs of that placement here.
@@ -54,7 +55,7 @@ impl Case {
             workload: self.workload,
             message_bytes: self.message_bytes,
             total: self.total,
-            rate: self.rate,
+            load: self.load,
             placement: self.placement,
             place: self.place,
             workers: self.workers,
@@ -72,7 +73,7 @@ impl Case {
             workload: kept.workload,
             message_bytes: kept.message_bytes,
             total: kept.total,
-            rate: kept.rate,
+            load: kept.load,
             placement: kept.placement,
             place: kept.place,
             workers: kept.workers,

@@ -8,6 +8,7 @@ pub use case::Case;
 pub use remote_host::{AvailableRoutes, RemoteHost};
 
 use crate::launch::placement;
+use model::load::Load;
 use model::request::Absence;
 use std::collections::BTreeMap;
 
@@ -112,7 +113,7 @@ pub fn plan(request: &Request, machine: &Machine) -> Result<Plan, String> {
                         workload: what.workload,
                         message_bytes: sized.then_some(what.size),
                         total: (sized && transfers).then_some(what.total),
-                        rate: paced.then_some(request.rate),
+                        load: paced.then_some(what.load),
                         placement: *placement,
                         place: place.clone().unwrap_or(ResolvedPlacement::FREE),
                         workers: *workers,
@@ -162,6 +163,7 @@ fn check_many(request: &Request) -> Result<(), String> {
         request.placements.len().max(placements),
         request.workers.len(),
         request.totals().len(),
+        request.loads.len(),
         request.routes.len(),
         request.observe.len() + 1,
     ];
@@ -181,28 +183,28 @@ struct Exchange {
     workload: Workload,
     size: u64,
     total: Total,
-    /// Whether it is the first of its workload.
+    /// What it carries, where messages are due.
+    load: Load,
+    /// Whether it is the first of its workload and load.
     first: bool,
 }
 
-/// Every workload with every size and, of transfers, every total, in the order of the request.
+/// Every workload with every size and, of transfers, every total, or, of open loops, every load, in the order of
+/// the request.
 fn exchanges(request: &Request) -> Vec<Exchange> {
     let totals = request.totals();
     let mut found = Vec::new();
     for (workload, sizes) in &request.workloads {
         let transfers = workload.traits().transfers;
         let totals = if transfers { &*totals } else { &[Total::Long] };
-        let start = found.len();
-        for size in sizes {
-            for total in totals {
+        let loads = if workload.traits().paced { &*request.loads } else { &[Load::USUAL] };
+        for load in loads {
+            let start = found.len();
+            let each = sizes.iter().flat_map(|size| totals.iter().map(|total| (*size, *total)));
+            for (size, total) in each {
                 let (nth, first) = (found.len(), found.len() == start);
-                found.push(Exchange {
-                    nth,
-                    workload: *workload,
-                    size: *size,
-                    total: *total,
-                    first,
-                });
+                let (workload, load) = (*workload, *load);
+                found.push(Exchange { nth, workload, size, total, load, first });
             }
         }
     }
@@ -323,7 +325,9 @@ fn absence(
         probe(&case.variant, case.opened_for())
     };
     let opened = match opened {
-        Ok(()) if nonblocking => probe_nonblocking(&case.variant, case.opened_for()),
+        Ok(()) if nonblocking || case.load.is_some_and(|it| it.depth > 1) => {
+            probe_nonblocking(&case.variant, case.opened_for())
+        }
         opened => opened,
     };
     match opened {

@@ -66,6 +66,8 @@ fn near_either_is_not_refuted_by_a_level_that_the_machine_lacks() {
 fn what_was_overloaded_is_named_and_decides_nothing() {
     let overloaded = |mut case: CaseResult| {
         case.rate = Some(RateSeen {
+            depth: 1,
+            deepest: None,
             asked_per_sec: 50_000,
             arrivals: Default::default(),
             served_per_sec: Some(13_000.0),

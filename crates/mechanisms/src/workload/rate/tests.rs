@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::*;
 use crate::workload::payload::Untouched;
-use crate::workload::schedule::{Load, Wait};
+use crate::workload::schedule::{Offered, Wait};
 use model::clock::ClockKind;
 use model::workload::Arrivals;
 
@@ -45,15 +45,15 @@ impl Endpoint for Slow {
     }
 }
 
-fn load(per_second: u64, messages: u64) -> Load {
-    Load { arrivals: Arrivals::Periodic, per_second, messages, seed: 7 }
+fn offered(per_second: u64, messages: u64) -> Offered {
+    Offered { arrivals: Arrivals::Periodic, per_second, messages, seed: 7 }
 }
 
 fn paced(wait: Wait) -> (Slow, u64, Vec<u64>, Vec<u64>) {
     let (mut end, mut buffers) = (Slow::default(), Buffers::new(8, 0));
     let samples: Vec<AtomicU64> = (0..MESSAGES).map(|_| AtomicU64::new(u64::MAX)).collect();
     let mut lateness = vec![u64::MAX; MESSAGES];
-    let mut schedule = Schedule::new(CLOCK, load(1_000, MESSAGES as u64), 1.0, wait);
+    let mut schedule = Schedule::new(CLOCK, offered(1_000, MESSAGES as u64), 1.0, wait);
     let pair = (&samples[..], &mut lateness[..]);
     initiate(&mut end, &mut Untouched, &mut buffers, CLOCK, &mut schedule, pair).unwrap();
     let samples = samples.into_iter().map(AtomicU64::into_inner).collect();
@@ -84,7 +84,7 @@ fn every_message_keeps_the_time_it_was_due_when_one_was_slow() {
 #[test]
 fn roundings_do_not_add_up_over_a_schedule() {
     // 3 a second, in ticks of 7 ns: neither the period nor the tick divides the other.
-    let mut schedule = Schedule::new(CLOCK, load(3, 3_000_001), 7.0, Wait::Spinning);
+    let mut schedule = Schedule::new(CLOCK, offered(3, 3_000_001), 7.0, Wait::Spinning);
     let dues: Vec<u64> = (0..=3_000_000).map(|_| schedule.next_due()).collect();
     assert!(dues.is_sorted());
     let whole = (dues[3_000_000] - dues[0]) as f64 * 7.0;
@@ -95,16 +95,16 @@ fn roundings_do_not_add_up_over_a_schedule() {
 
 #[test]
 fn poisson_arrivals_are_exponential_and_the_same_for_one_seed() {
-    let load = Load { arrivals: Arrivals::Poisson, ..load(1_000, 20_000) };
-    let gaps = |load: Load| -> Vec<u64> {
-        let schedule = Schedule::new(CLOCK, load, 1.0, Wait::Spinning);
-        (0..load.messages as usize - 1)
+    let offered = Offered { arrivals: Arrivals::Poisson, ..offered(1_000, 20_000) };
+    let gaps = |offered: Offered| -> Vec<u64> {
+        let schedule = Schedule::new(CLOCK, offered, 1.0, Wait::Spinning);
+        (0..offered.messages as usize - 1)
             .map(|nth| schedule.due(nth + 1) - schedule.due(nth))
             .collect()
     };
-    let drawn = gaps(load);
-    assert_eq!(drawn, gaps(load));
-    assert_ne!(drawn, gaps(Load { seed: 8, ..load }));
+    let drawn = gaps(offered);
+    assert_eq!(drawn, gaps(offered));
+    assert_ne!(drawn, gaps(Offered { seed: 8, ..offered }));
     let (n, mean) = (drawn.len() as f64, drawn.iter().sum::<u64>() as f64 / drawn.len() as f64);
     let spread = drawn.iter().map(|it| (*it as f64 - mean).powi(2)).sum::<f64>() / n;
     // Standard deviation equals the mean, and so do 1 - 1/e of the gaps lie below it.

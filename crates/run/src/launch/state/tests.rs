@@ -27,7 +27,7 @@ pub fn wanted(far: Option<FarEnd>) -> Wanted {
         warmup: Warmup::default(),
         samples: SampleCount::Exactly(2),
         batch: 1,
-        rate: None,
+        load: None,
         arrivals: Arrivals::Periodic,
         clock: clock::ClockKind::MonotonicRaw,
         ns_per_tick: 1.0,
