@@ -58,7 +58,6 @@ impl<P: Payload> Pipelined<'_, P> {
         let all = self.samples.len();
         let (mut begun, mut sent, mut answered) = (0, 0, 0);
         while answered < all {
-            let mut moved = false;
             if begun == sent && sent < all && sent - answered < self.depth {
                 let (now, due) = (self.clock.now(), self.due(sent));
                 if now >= due {
@@ -67,16 +66,15 @@ impl<P: Payload> Pipelined<'_, P> {
                     begun += 1;
                 }
             }
+            // What is due goes before answers are taken in: else a quick partner would keep the depth at one.
             if begun > sent && end.try_send(self.out)? == Sent::Whole {
-                (sent, moved) = (sent + 1, true);
-            }
-            if answered < sent && end.try_recv(self.into)? == Received::Whole {
+                sent += 1;
+            } else if answered < sent && end.try_recv(self.into)? == Received::Whole {
                 self.payload.look(self.into)?;
                 let took = self.clock.now().saturating_sub(self.due(answered));
                 self.samples[answered].store(took, Ordering::Relaxed);
-                (answered, moved) = (answered + 1, true);
-            }
-            if !moved {
+                answered += 1;
+            } else {
                 let free = begun == sent && sent < all && sent - answered < self.depth;
                 let due = free.then(|| self.due(sent));
                 self.wait(end, answered < sent, begun > sent, due)?;

@@ -66,14 +66,18 @@ impl Columns {
 /// A percentile over launches; else what they lack for it.
 fn cell(case: &CaseResult, name: &str) -> Text {
     let found = case.value.as_ref().and_then(|it| it.percentiles.get(name).copied().flatten());
-    match (found, samples(case, name)) {
+    match (found, share(case, name)) {
         _ if !case.is_kept() => Text::new().muted("–"),
         (Some(it), _) => Text::from(units::duration(it.value)),
-        (None, Some([there, needed])) => {
-            Text::new().muted(format!("{}/{}", units::count(there), units::count(needed)))
-        }
+        (None, Some(share)) => Text::new().muted(share),
         (None, None) => Text::new().muted("batched"),
     }
+}
+
+/// `81/368`: the independent samples of a launch, and those that the percentile takes; None as below.
+pub fn share(case: &CaseResult, name: &str) -> Option<String> {
+    let [there, needed] = samples(case, name)?;
+    Some(format!("{}/{}", units::count(there), units::count(needed)))
 }
 
 /// `266 of the 368 needed`: the independent samples of a launch; None where they are enough, or samples

@@ -141,7 +141,7 @@ fn question(case: &CaseResult) -> String {
     };
     let what = match (case.carries, case.message_bytes) {
         (Carries::Signal, _) => "a wake-up, no bytes".to_string(),
-        (carries, _) if carries.is_control() => return "nothing (control)".to_string(),
+        (carries, _) if carries.is_control() => return "controls".to_string(),
         (_, Some(size)) => units::size(size),
         (_, None) => "no bytes".to_string(),
     };
