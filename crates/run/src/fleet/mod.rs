@@ -2,7 +2,7 @@
 //!
 //! Nothing is scheduled here: an engine such as Slurm allocates the nodes, and its own command starts an
 //! agent on each (`nodes`, `agent_pool`). Launches are driven as those on one host are
-//! ([`crate::launch::launches`]). Pairs meet in a round-robin tournament (`tournament`), which is a round of a
+//! (`launch::launches`). Pairs meet in a round-robin tournament (`tournament`), which is a round of a
 //! campaign as any other (`driver`, [`crate::campaign`]). A node that fails, hangs or has another build becomes a
 //! row with the reason. A fleet that isn't at hand can be simulated over the same wire format (`simulated_agent`,
 //! `simulated`).
