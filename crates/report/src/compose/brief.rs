@@ -8,8 +8,9 @@ use crate::{Block, Emphasis, Row, Section, Table, Text, units};
 use analysis::{CaseResult, GroupVerdict, Judged, Standing, Status};
 use store::Closed;
 
-/// Lines of the table's rows, headings of its questions counted: with what surrounds them, 40 lines.
-const ROWS: usize = 22;
+/// Lines of the table's rows, headings of its questions counted, and of the facts below it: with what surrounds
+/// them, 40 lines.
+const ROWS: usize = 27;
 /// Warnings of the run that are shown, the first lines of each.
 const WARNED: usize = 2;
 /// Letters of a line beside the name of a fact, on 80 columns.
@@ -26,10 +27,13 @@ pub fn section(judged: &Judged) -> Section {
     section.blocks.extend(super::cautions(judged));
     section.blocks.extend(failures(judged));
     section.blocks.extend(absent(judged));
-    let warnings = warnings(judged);
-    let lines: usize = warnings.iter().map(|it| it.chars().count().div_ceil(FACT_LETTERS)).sum();
-    section.blocks.extend(table(judged, ROWS.saturating_sub(lines)).map(Block::from));
-    section.blocks.push(Block::Facts(closing(judged, warnings)));
+    let facts = closing(judged);
+    let lines = |text: &str| text.chars().count().div_ceil(FACT_LETTERS);
+    // The table has a note where others disturbed it.
+    let noted = usize::from(judged.groups.iter().any(GroupVerdict::is_disturbed));
+    let taken = noted + facts.iter().map(|it| lines(&it.1)).sum::<usize>();
+    section.blocks.extend(table(judged, ROWS.saturating_sub(taken)).map(Block::from));
+    section.blocks.push(Block::Facts(facts));
     section
 }
 
@@ -332,19 +336,19 @@ fn first_clause(warning: &str) -> String {
 }
 
 /// Precision, machine, warnings, what next: a line each.
-fn closing(judged: &Judged, warnings: Vec<String>) -> Vec<(String, String)> {
+fn closing(judged: &Judged) -> Vec<(String, String)> {
     let mut lines = Vec::new();
     let reached = precision(judged);
     if !reached.is_empty() {
         lines.push(("precision".into(), reached.join(", ")));
     }
     lines.push(("machine".into(), machine(judged)));
-    lines.extend(warnings.into_iter().map(|it| ("warning".into(), it)));
+    lines.extend(warnings(judged).into_iter().map(|it| ("warning".into(), it)));
     lines.push(("next".into(), next(judged)));
     lines
 }
 
-/// `19 of 21 times within ±2 %`, per precision that was asked.
+/// `19 of 21 medians within ±2 %`, per precision that was asked; ratios are to the reference.
 fn precision(judged: &Judged) -> Vec<String> {
     let mut kinds: Vec<(bool, f64, usize, usize)> = Vec::new();
     for group in &judged.groups {
@@ -358,7 +362,7 @@ fn precision(judged: &Judged) -> Vec<String> {
         }
     }
     let parts = kinds.into_iter().map(|(by_ratio, asked, within, all)| {
-        let what = if by_ratio { "ratios to the reference" } else { "medians" };
+        let what = if by_ratio { "ratios" } else { "medians" };
         format!("{within} of {all} {what} within ±{} %", 100.0 * asked)
     });
     parts.collect()
