@@ -69,7 +69,7 @@ pub fn spec() -> Spec {
         warmup: Warmup { operations: 10, ns: 1_000 },
         samples: SampleCount::Exactly(3),
         batch: 1,
-        rate: None,
+        load: None,
         arrivals: Arrivals::default(),
         clock: far().clock.kind,
         ns_per_tick: 0.5,
