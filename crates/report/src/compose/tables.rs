@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 
 use super::{labels, open_loop, percentiles, ratios, signs};
 use crate::{ASIDE, Block, Column, Emphasis, Row, Table, Text, Unit, units};
-use analysis::{Bound, BoundKind, Carries, CaseResult, Judged, Status};
+use analysis::{Bound, BoundKind, Carries, CaseResult, Judged, RateSeen, Status};
+use model::load::Load;
 use model::metric::Metric;
 use model::total::Total;
 use model::workload::Workload;
@@ -134,7 +135,7 @@ fn table(judged: &Judged, head: &Head, cases: &[&CaseResult]) -> Table {
 
 /// What is asked of a case, as the heading of its rows: `64 B`, `a wake-up, no bytes`.
 fn question(case: &CaseResult) -> String {
-    let rate = case.rate.map(|it| format!(", {} a second", units::count(it.asked_per_sec)));
+    let rate = case.rate.map(|it| open_loop::loaded(it.load()));
     let total = match case.total {
         None | Some(Total::Long) => String::new(),
         Some(total) => format!(", {total} a transfer"),
@@ -149,14 +150,14 @@ fn question(case: &CaseResult) -> String {
 }
 
 /// Sizes first, then wake-ups, then what shows the harness.
-fn question_order(case: &CaseResult) -> (u8, Option<u64>, u64, String) {
+fn question_order(case: &CaseResult) -> (u8, Option<u64>, Option<Load>, String) {
     let kind = match case.carries {
         carries if carries.is_control() => 2,
         Carries::Signal => 1,
         _ => 0,
     };
-    let rate = case.rate.map_or(0, |it| it.asked_per_sec);
-    (kind, case.message_bytes.filter(|_| kind == 0), rate, question(case))
+    let load = case.rate.map(RateSeen::load);
+    (kind, case.message_bytes.filter(|_| kind == 0), load, question(case))
 }
 
 /// The variant, and a sign where it is not one that carries bytes.
