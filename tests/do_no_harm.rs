@@ -319,7 +319,7 @@ fn whoever_sees_a_launch_die_removes_what_it_left_and_nothing_else() {
         // Not a pilot, without which the run would end.
         let (done, _) = launches(&site);
         wait_for("launches", PATIENCE, || (launches(&site).0 > done).then_some(()));
-        // In one look: a supervisor is whoever has a parent that is the run, and children.
+        // In one look: a supervisor is a process whose parent is the run, and which has children.
         let supervisor = wait_for("a supervisor with workers", PATIENCE, || {
             let all = site.bench.processes();
             let parents: BTreeSet<i32> = all.values().map(|it| it.parent).collect();
@@ -480,7 +480,7 @@ fn a_record_that_disagrees_with_anything_removes_nothing() {
 #[track_caller]
 fn untouched(site: &Site, dead: &BTreeSet<String>, what: &str, name: &str) {
     // What is really ours stays as well, held by its own lock, until the test is over.
-    let held: Vec<File> = site
+    let locks: Vec<File> = site
         .records()
         .into_iter()
         .filter(|it| dead.contains(&it.display().to_string()))
@@ -490,12 +490,12 @@ fn untouched(site: &Site, dead: &BTreeSet<String>, what: &str, name: &str) {
             file
         })
         .collect();
-    assert_eq!(held.len(), 1);
+    assert_eq!(locks.len(), 1);
     let before = site.inventory();
     let said = site.clean();
     assert_eq!(site.inventory(), before, "{what}: {}", said.out);
-    let told = |line: &str| line.starts_with("left ") && line.contains(name);
-    assert!(said.out.lines().any(told), "{what}: it isn't named: {}", said.out);
+    let names_it = |line: &str| line.starts_with("left ") && line.contains(name);
+    assert!(said.out.lines().any(names_it), "{what}: it isn't named: {}", said.out);
 }
 
 #[test]
@@ -552,7 +552,7 @@ fn a_folder_that_is_not_the_one_that_was_made_stays() {
 // ---- any mixture -------------------------------------------------------------------------------
 
 #[test]
-fn any_mixture_is_told_apart() {
+fn any_mixture_is_sorted_out() {
     for seed in 0..many(ROUNDS.0, ROUNDS.1) {
         let site = Site::new();
         let mut rng = Rng(seed);
@@ -598,12 +598,13 @@ fn a_live_run_goes_on(site: &Site, run: Command, clean: &mut Command) {
         assert!(!said.out.contains("removed"), "{}", said.out);
         wait_for("three launches", PATIENCE, || (launches(site).0 >= before + 3).then_some(()));
     }
+    assert_eq!(launches(site).1, 0, "launches failed");
+    // As a service manager ends a service: all its processes at once. Launches fail by that, and leave nothing.
     for pid in site.bench.processes().into_keys() {
         send(pid, Signal::TERM);
     }
     running.finish(PATIENCE);
     site.bench.wait_for_silence(PATIENCE);
-    assert_eq!(launches(site).1, 0, "launches failed");
     assert_eq!(site.inventory(), found);
 }
 

@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use self::record::{DRAWS, Record, WireEntry, draw};
 use super::{Choice, OpenError, OptionSpec, Options};
+use sys::signal;
 use sys::system_v::{self, Object, ObjectKind};
 
 pub use self::clean::{Cleaned, clean, clean_up_after_process};
@@ -74,6 +75,9 @@ impl Residue {
                 continue;
             }
             let planned = WireEntry::Planned { kind, key };
+            // A signal that ends this process in between would leave an object of which the record doesn't say
+            // whether it is ours: nobody could remove it.
+            let _deferred = self.record.is_some().then(signal::Deferred::begin).transpose()?;
             let slot = self.record.as_ref().map_or(Ok(0), |it| it.note(&planned))?;
             match object(key) {
                 Ok(id) => {

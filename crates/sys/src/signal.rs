@@ -1,4 +1,4 @@
-//! Queued real-time signals between two threads (signal(7), sigqueue(3)).
+//! Queued real-time signals between two threads (signal(7), sigqueue(3)), and a while without any.
 
 use std::io;
 
@@ -51,6 +51,42 @@ impl Set {
             -1 => Err(io::Error::last_os_error()),
             _ => Ok(()),
         }
+    }
+}
+
+/// While it lives, signals to the calling thread wait; but for SIGKILL and SIGSTOP, which can't be blocked. It
+/// must be dropped by the thread that made it.
+#[must_use]
+pub struct Deferred {
+    /// What was blocked before.
+    before: libc::sigset_t,
+    /// Masks belong to threads: not `Send`.
+    of_this_thread: std::marker::PhantomData<*const ()>,
+}
+
+impl Deferred {
+    /// Lets signals wait from now on.
+    ///
+    /// # Errors
+    /// What pthread_sigmask(3) answers.
+    pub fn begin() -> io::Result<Deferred> {
+        // SAFETY: all-zero bytes are a valid sigset_t; the calls fill `all`, then read it and fill `before`,
+        // which both live until they return.
+        unsafe {
+            let (mut all, mut before): (libc::sigset_t, libc::sigset_t) = std::mem::zeroed();
+            libc::sigfillset(&mut all);
+            match libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut before) {
+                0 => Ok(Deferred { before, of_this_thread: std::marker::PhantomData }),
+                error => Err(io::Error::from_raw_os_error(error)),
+            }
+        }
+    }
+}
+
+impl Drop for Deferred {
+    fn drop(&mut self) {
+        // SAFETY: `before` is what the kernel filled; nothing is written back.
+        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &self.before, std::ptr::null_mut()) };
     }
 }
 

@@ -43,3 +43,22 @@ fn only_names_that_are_drawn_are_ours() {
         assert!(!is_random(other) && !is_record(other), "{other}");
     }
 }
+
+#[test]
+fn no_signal_comes_between_an_object_and_its_entry() {
+    let waits = || {
+        let status = fs::read_to_string("/proc/thread-self/status").unwrap();
+        let blocked = status.lines().find_map(|line| line.strip_prefix("SigBlk:")).unwrap();
+        let blocked = u64::from_str_radix(blocked.trim(), 16).unwrap();
+        [libc::SIGHUP, libc::SIGINT, libc::SIGTERM].map(|signal| blocked >> (signal - 1) & 1 == 1)
+    };
+    let mut residue = Residue::of_objects().unwrap();
+    let before = waits();
+    let refused = residue.make(ObjectKind::Queue, |_| {
+        assert_eq!(waits(), [true; 3]);
+        Err(io::ErrorKind::PermissionDenied.into())
+    });
+    assert!(refused.is_err());
+    assert_eq!(waits(), before);
+    assert_eq!(before, [false; 3]);
+}
