@@ -39,7 +39,7 @@ use store::{Closed, NewCase, NewLaunch, NewRun, RunStatus, Store};
 use common::{Machine, PROGRAM, SEED, launch_spec, names, quick};
 
 /// Rounds of an experiment; the least system call is a tenth of what it is planted into, and takes
-/// more to be told from noise than what is as large.
+/// more to be separated from noise than a system call as large.
 const ROUNDS: u64 = 12;
 const ROUNDS_OF_THE_LEAST: u64 = 60;
 const EXPERIMENTS: u64 = 10;
@@ -74,7 +74,7 @@ fn main() -> ExitCode {
     for (name, plant, belongs) in plants {
         for nth in 0..experiments {
             match bench.experiment(plant, (a, b), SEED + nth) {
-                Ok(difference) => missed += u32::from(!told(name, &difference, belongs)),
+                Ok(difference) => missed += u32::from(!is_explained(name, &difference, belongs)),
                 Err(reason) => {
                     println!("{name}: {reason}");
                     return ExitCode::FAILURE;
@@ -101,7 +101,7 @@ const MIGRATION: &[Cost] = &[
 ];
 
 /// Prints where the added time went; whether that is where it belongs.
-fn told(name: &str, difference: &Difference, belongs: &[Cost]) -> bool {
+fn is_explained(name: &str, difference: &Difference, belongs: &[Cost]) -> bool {
     let added = difference.whole_ns.median;
     let share = |ns: f64| ns / added;
     let parts = || difference.parts.iter();

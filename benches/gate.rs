@@ -52,14 +52,20 @@ fn pairs() -> Result<bool, String> {
         let (same, found) = (gate(&a, &b)?, gate(&a, &slower)?);
         alarms += u64::from(same == 3);
         finds += u64::from(found == 3);
-        println!("{:>4}  {:<23}  {:<13}  {}", nth + 1, left(&a, &b)?, told(same), told(found));
+        println!(
+            "{:>4}  {:<23}  {:<13}  {}",
+            nth + 1,
+            left(&a, &b)?,
+            verdict(same),
+            verdict(found)
+        );
     }
     println!("\nfalse alarms: {alarms} of {pairs} (1 in 20 at most)");
     println!("slowdowns found: {finds} of {pairs} (3 in 4 at least)");
     Ok(alarms * 20 <= pairs.max(20) && finds * 4 >= pairs * 3)
 }
 
-fn told(code: i32) -> &'static str {
+fn verdict(code: i32) -> &'static str {
     match code {
         0 => "passed",
         3 => "regression",

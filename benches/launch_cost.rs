@@ -151,6 +151,7 @@ fn asked(machine: &Machine) -> (Request, Case) {
     };
     let case = Case {
         observe: None,
+        beside: None,
         variant: Variant::parse("pipe").expect("a mechanism of the table"),
         workload: Workload::Latency,
         message_bytes: Some(64),

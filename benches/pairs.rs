@@ -46,14 +46,14 @@ struct Agreed {
 
 impl Agreed {
     /// Takes two runs' logarithms into account; those with too few launches for an interval are left out.
-    fn hear(&mut self, first: &[f64], second: &[f64]) {
+    fn add(&mut self, first: &[f64], second: &[f64]) {
         if let Some(shift) = hodges_lehmann_shift(second, first, 0.05) {
             self.all += 1;
             self.agree += u32::from(shift.low <= 0.0 && shift.high >= 0.0);
         }
     }
 
-    fn told(&self) -> String {
+    fn summary(&self) -> String {
         format!("{} of {}", self.agree, self.all)
     }
 }
@@ -71,15 +71,15 @@ fn pairs() -> Result<bool, String> {
             let of = |run: &Cases| run.get(&(place.clone(), REFERENCE.into())).cloned();
             let (Some(to_first), Some(to_second)) = (of(&a), of(&b)) else { continue };
             let [ratios, times] = places.entry(place.clone()).or_default();
-            times.hear(&logs(first), &logs(second));
+            times.add(&logs(first), &logs(second));
             if variant != REFERENCE {
-                ratios.hear(&log_ratios(first, &to_first), &log_ratios(second, &to_second));
+                ratios.add(&log_ratios(first, &to_first), &log_ratios(second, &to_second));
             }
         }
     }
     println!("placement   ratios to {REFERENCE} that agree  times that agree  ({pairs} pairs)");
     for (place, [ratios, times]) in &places {
-        println!("{place:<11} {:<26}  {}", ratios.told(), times.told());
+        println!("{place:<11} {:<26}  {}", ratios.summary(), times.summary());
     }
     let (agree, all) = places
         .values()

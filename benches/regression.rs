@@ -52,13 +52,13 @@ fn found() -> Result<bool, String> {
     )?;
     println!("\nNothing planted:");
     let nothing = run(&store, "compare before again --gate 5%", Stdio::inherit())?;
-    let told = |code: i32| match code {
+    let verdict = |code: i32| match code {
         0 => "within the gate",
         3 => "regression",
         4 => "can't tell",
         _ => "failed",
     };
-    println!("\nplanted: {} (3 expected: {planted})", told(planted));
-    println!("nothing: {} (0 or 4 expected: {nothing})", told(nothing));
+    println!("\nplanted: {} (3 expected: {planted})", verdict(planted));
+    println!("nothing: {} (0 or 4 expected: {nothing})", verdict(nothing));
     Ok(planted == 3 && [0, 4].contains(&nothing))
 }

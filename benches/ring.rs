@@ -4,8 +4,8 @@
 //! the same kind: a flag in a line of its own per direction, the payload in the next line,
 //! each side spinning with the pause instruction on the partner's flag. That is how it is
 //! commonly written, and costs two line transfers where the ring's first line takes one. Both
-//! alternate within the same worker processes; modes are told apart, and compared alike with
-//! alike.
+//! alternate within the same worker processes; modes are separated, and compared like with
+//! like.
 //!
 //! `cargo bench --bench ring [-- --quick]`. Exit code 1 when the gate is missed.
 
@@ -37,7 +37,7 @@ const SIZES: [usize; 2] = [8, 64];
 /// The most that the ring may take of the ping-pong's time.
 const GATE: f64 = 0.9;
 /// What a half lasts, in ns: some thousand round trips, and shorter than a time slice, so that
-/// a stranger on one of the CPUs spoils few halves instead of a part of every one.
+/// another process on one of the CPUs disturbs few halves instead of a part of every one.
 const LASTING_NS: f64 = 2e5;
 /// How long each way is warmed up.
 const WARMUP: Warmup = Warmup { operations: u64::MAX, ns: 5_000_000 };
@@ -266,7 +266,7 @@ fn alike(blocks: &Blocks) -> Vec<(&'static str, Vec<usize>)> {
 /// Prints the lines of one size; whether the gate is held in every mode that can be judged,
 /// and there is one.
 fn report(bytes: usize, blocks: &Blocks) -> bool {
-    let (mut held, mut judged, mut counted) = (true, false, 0);
+    let (mut met, mut judged, mut counted) = (true, false, 0);
     for (mode, pairs) in alike(blocks) {
         let pick = |values: &[f64]| pairs.iter().map(|at| values[*at]).collect::<Vec<f64>>();
         let (ring, ping_pong) = (pick(&blocks.tool), pick(&blocks.bare));
@@ -277,7 +277,7 @@ fn report(bytes: usize, blocks: &Blocks) -> bool {
             Some(found) if pairs.len() >= FEWEST => {
                 judged = true;
                 let holds = found.ratio.estimate <= GATE;
-                held &= holds;
+                met &= holds;
                 if holds { format!("ok   {GATE}") } else { format!("OVER {GATE}") }
             }
             _ => "few pairs".into(),
@@ -298,7 +298,7 @@ fn report(bytes: usize, blocks: &Blocks) -> bool {
     if !judged {
         println!("        no mode has {FEWEST} pairs: the gate is not shown to hold");
     }
-    held && judged
+    met && judged
 }
 
 fn median(values: &[f64]) -> f64 {
@@ -322,15 +322,15 @@ fn main() -> ExitCode {
         "{:>6}  {:<8} {:>6}  {:>8}  {:>9}  {:<19}  gate",
         "size", "mode", "pairs", "ring", "ping-pong", "ring / ping-pong"
     );
-    let mut held = true;
+    let mut met = true;
     for bytes in SIZES {
         match contest(&machine, bytes, cpus) {
-            Ok(blocks) => held &= report(bytes, &blocks),
+            Ok(blocks) => met &= report(bytes, &blocks),
             Err(error) => {
                 println!("{bytes:>4} B  failed: {error}");
-                held = false;
+                met = false;
             }
         }
     }
-    ExitCode::from(u8::from(!held))
+    ExitCode::from(u8::from(!met))
 }

@@ -1,5 +1,5 @@
 //! Across CPUs the level changes from run to run, and ratios to the reference don't: they are the headline of every
-//! table, and what earlier runs came to stands beside the medians. On one CPU medians are. All on stored runs, but
+//! table, and the results of earlier runs stand beside the medians. On one CPU medians are. All on stored runs, but
 //! for where workers run of which one is pinned: that is looked at.
 
 mod cli_support;
@@ -127,12 +127,12 @@ fn what_is_first_goes_by_ratio_across_cpus_and_by_median_on_one() {
 
 #[test]
 fn what_the_sign_of_the_best_means_is_said_only_where_it_stands() {
-    let told = |bench: &Bench| {
+    let explained = |bench: &Bench| {
         let text = flat(&bench.must("report last -v").out);
         text.contains("✓ may be the best under its heading")
     };
     let bench = stored(Placement::SameCpu, &APART, 1);
-    assert!(told(&bench));
+    assert!(explained(&bench));
     // Where others disturbed every round nothing is called best.
     bench.edit(
         "UPDATE rounds SET noise = json_set(noise, '$.marks', json('[{\"check\": \"load\", \
@@ -140,7 +140,7 @@ fn what_the_sign_of_the_best_means_is_said_only_where_it_stands() {
     );
     let text = bench.must("report last -v").out;
     assert!(text.contains("undecided") || text.contains("none of them is called best"), "{text}");
-    assert!(!told(&bench), "{text}");
+    assert!(!explained(&bench), "{text}");
 }
 
 #[test]
@@ -205,7 +205,7 @@ fn the_answer_names_in_few_lines_what_the_run_warned_of() {
     let bench = stored(Placement::Free, &APART, 1);
     let mut store = Store::open(&bench.store()).expect("a store");
     for text in [
-        "another run (process 7) measured here meanwhile: both disturb each other",
+        "another run (process 7) measured here meanwhile: each disturbs the other",
         "the machine was busy before the run began (load average 9.1 over a minute): let it calm \
          down, and measure again",
         "a third",
@@ -216,7 +216,7 @@ fn the_answer_names_in_few_lines_what_the_run_warned_of() {
     in_order(
         &flat(&said),
         &[
-            "warning another run (process 7) measured here meanwhile: both disturb each other",
+            "warning another run (process 7) measured here meanwhile: each disturbs the other",
             "warning the machine was busy before the run began",
             "(and 2 more warnings)",
             "next ",

@@ -38,15 +38,15 @@ fn bounded(bench: &Bench, words: &[&str]) -> Said {
     output(&mut command)
 }
 
-/// Runs it, and holds it to one line with `told` in it, exit code 2, and no store.
+/// Runs it, and asserts one line with `told` in it, exit code 2, and no store.
 #[track_caller]
-fn refused(bench: &Bench, words: &[&str], told: &str) {
+fn refused(bench: &Bench, words: &[&str], expected: &str) {
     let said = bounded(bench, words);
     let short: Vec<String> = words.iter().map(|it| it.chars().take(60).collect()).collect();
     let lines = said.err.lines().count();
     assert!(
-        said.code == Some(2) && lines == 1 && said.err.contains(told) && said.out.is_empty(),
-        "{short:?}: {} and `{told}` expected: {}",
+        said.code == Some(2) && lines == 1 && said.err.contains(expected) && said.out.is_empty(),
+        "{short:?}: {} and `{expected}` expected: {}",
         said.status,
         said.err
     );
@@ -59,7 +59,7 @@ fn refused(bench: &Bench, words: &[&str], told: &str) {
 fn numbers_that_nothing_can_hold_are_refused_at_the_door() {
     let bench = Bench::new();
     let long = "9".repeat(100_000);
-    for (line, told) in [
+    for (line, expected) in [
         // Sizes.
         ("run pipe -s 64G", "at most 1G"),
         ("run pipe -s 1..1T:x1.0000001", "beyond the largest"),
@@ -120,7 +120,7 @@ fn numbers_that_nothing_can_hold_are_refused_at_the_door() {
         // Runs.
         ("run --resume 99999999999999999999", "no store"),
     ] {
-        refused(&bench, &line.split_whitespace().collect::<Vec<_>>(), told);
+        refused(&bench, &line.split_whitespace().collect::<Vec<_>>(), expected);
     }
     for flag in ["--budget", "--launches", "--samples", "--seed", "--rate", "--total", "--warmup"] {
         refused(&bench, &["run", "pipe", "-w", "rate,throughput", flag, &long], "write");
@@ -137,13 +137,13 @@ fn lists_that_are_too_long_are_refused_before_anything_is_made_of_them() {
     let nodes = many(&|it| format!("n{it}"), 10_000);
     let labs = many(&|it| format!("lab:delay={it}us"), 2_000);
     let addresses = many(&|_| "10.0.0.1".into(), 10_000);
-    for (words, told) in [
+    for (words, expected) in [
         (vec!["run", "pipe", "-s", &sizes], "combinations of levels"),
         (vec!["fleet", "--nodes", &nodes], "at most 4096"),
         (vec!["run", "tcp", "--route", &labs], "more than 32 routes"),
         (vec!["run", "tcp", "--peer", "true", "--peer-address", &addresses], "one of each family"),
     ] {
-        refused(&bench, &words, told);
+        refused(&bench, &words, expected);
     }
     let mut mechanisms = vec!["run"];
     mechanisms.extend(std::iter::repeat_n("tcp", 5_000));
@@ -153,7 +153,7 @@ fn lists_that_are_too_long_are_refused_before_anything_is_made_of_them() {
 #[test]
 fn what_is_given_twice_is_not_guessed_about() {
     let bench = Bench::new();
-    for (line, told) in [
+    for (line, expected) in [
         ("run pipe --budget 1s --budget 2s", "cannot be used multiple times"),
         ("run pipe -s 64 -s 128", "cannot be used multiple times"),
         ("run pipe --seed 1 --seed 1", "cannot be used multiple times"),
@@ -165,7 +165,7 @@ fn what_is_given_twice_is_not_guessed_about() {
         ("run tcp --route lab:routers=1,routers=2", "twice"),
         ("fleet --nodes a,b,a", "named twice"),
     ] {
-        refused(&bench, &line.split_whitespace().collect::<Vec<_>>(), told);
+        refused(&bench, &line.split_whitespace().collect::<Vec<_>>(), expected);
     }
 }
 
@@ -228,7 +228,7 @@ fn studies_that_ask_for_the_impossible_are_refused_with_their_line() {
     };
     let variants = many(900, &|it| format!("\"tcp:busy-poll={it}\""));
     let places = many(900, &|it| format!("\"0,{it}\""));
-    for (text, told) in [
+    for (text, expected) in [
         (with("\"64\", \"4K\"", "\"64G\""), "study.toml:13: `64G`: a message is at most 1G"),
         (with("\"64\", \"4K\"", "\"1..2G\""), "study.toml:13: `2G`: a message is at most 1G"),
         (fixed("total = \"65G\""), "study.toml:11: size `65G` is beyond"),
@@ -266,7 +266,7 @@ fn studies_that_ask_for_the_impossible_are_refused_with_their_line() {
         ("\0\x01\x02".to_string(), "study.toml:1:"),
     ] {
         let path = file(&bench, &text);
-        refused(&bench, &["study", "run", &path], told);
+        refused(&bench, &["study", "run", &path], expected);
     }
 }
 
@@ -277,7 +277,7 @@ fn what_is_no_file_is_no_study() {
     std::fs::write(bench.path("bytes.toml"), [0x66, 0xff, 0xfe]).expect("write a file");
     let (long, bytes) = (long.to_str().unwrap(), bench.path("bytes.toml"));
     for what in ["show", "run"] {
-        for (path, told) in [
+        for (path, expected) in [
             ("/dev/full", "a device"),
             ("/dev/zero", "a device"),
             ("/dev/null", "a device"),
@@ -287,7 +287,7 @@ fn what_is_no_file_is_no_study() {
             (long, "longer than 1048576 bytes"),
             (bytes.to_str().unwrap(), "not text"),
         ] {
-            refused(&bench, &["study", what, path], told);
+            refused(&bench, &["study", what, path], expected);
         }
     }
     refused(&bench, &["compare", "/dev/zero", "/dev/zero"], "a device");

@@ -123,7 +123,7 @@ fn drawn(draws: &mut ChaCha8Rng, n: usize, count: usize) -> Vec<usize> {
 
 #[test]
 fn codes_of_24_survive_any_losses_that_the_oracle_is_sure_of() {
-    // Which patterns of more RaptorQ survives is held one by one in crates/codes/src/oracle.rs.
+    // Which patterns of more RaptorQ survives is checked one by one in crates/codes/src/oracle.rs.
     for (name, surely) in [("golay-24-12", 7), ("raptorq", 10)] {
         let mut sent = Sent::new(name, 24);
         assert_eq!(Oracle::of(sent.coder.scheme()).surely(), surely);

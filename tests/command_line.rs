@@ -243,8 +243,8 @@ fn list_names_every_mechanism_and_option() {
         for option in entry.options {
             let line = format!("• {}={}", option.name, option.words[0]);
             let at = said.out.find(&line).unwrap_or_else(|| panic!("no {line}"));
-            let told = said.out[at..].split("\n•").any(|it| it.contains(entry.name));
-            assert!(told, "{line} doesn't name {}", entry.name);
+            let named = said.out[at..].split("\n•").any(|it| it.contains(entry.name));
+            assert!(named, "{line} doesn't name {}", entry.name);
         }
     }
     assert_eq!(said.err, "");
@@ -687,11 +687,11 @@ fn cases_that_are_not_precise_are_counted_here_and_named_in_the_page() {
     let results = bench.export();
     let page = std::fs::read_to_string(bench.path("page.html")).unwrap();
     let full = bench.must("report 1 -vv").out;
-    let told = full.split("Precision not reached").nth(1).expect("it is said");
+    let part = full.split("Precision not reached").nth(1).expect("it is said");
     for case in results["results"].as_array().unwrap() {
         let name = case["variant"].as_str().unwrap();
         if case["precision_reached"]["reached"] == false && case["twin"] == false {
-            assert!(told.contains(name), "no {name}: {told}");
+            assert!(part.contains(name), "no {name}: {part}");
         }
     }
     assert!(page.contains("Precision not reached"));
@@ -733,8 +733,7 @@ fn set_ups_are_measured_only_when_asked_for_and_have_no_size() {
     bench.must("run pipe -p same-cpu --launches 1 --samples 5 --total 4K");
     let workloads = "SELECT DISTINCT workload FROM cases ORDER BY workload";
     assert_eq!(rows(&bench.open(), workloads), ["latency", "throughput"]);
-    // Whatever pins is the same to a worker that is alone: measured once.
-    bench.must("run pipe -w connect --launches 1 --samples 5");
+    bench.must("run pipe -w connect -p same-cpu --launches 1 --samples 5");
     let measured = "SELECT workload, placement, message_bytes FROM cases WHERE run = 2";
     assert_eq!(rows(&bench.open(), measured), ["connect|same-cpu|"]);
     let said = bench.run("run pipe -w connect -s 4K");
@@ -750,9 +749,9 @@ fn a_set_up_is_shown_with_its_steps_and_a_latency_with_its_first_message() {
         "run tcp pipe shm-ring -w connect,latency -s 64 -p same-cpu --launches 6 --samples 9",
     );
     let said = bench.must("report last");
-    assert!(said.out.contains("Set-up and tear-down, one pinned worker"), "{}", said.out);
+    assert!(said.out.contains("Set-up and tear-down, one CPU"), "{}", said.out);
     let words = |line: &str| line.split_whitespace().map(str::to_string).collect::<Vec<_>>();
-    let heads = ["mechanism", "bind", "connect", "accept", "rest", "close"];
+    let heads = ["mechanism", "socket", "bind", "listen", "connect", "accept", "close"];
     assert!(said.out.lines().any(|line| words(line) == heads), "{}", said.out);
     bench.must("report last --html page.html");
     let page = std::fs::read_to_string(bench.path("page.html")).expect("the page");

@@ -24,6 +24,8 @@ use store::{Closed, NewCase, NewLaunch, NewRun, RunStatus, Store};
 
 const NS_PER_TICK: f64 = 0.01;
 const LAUNCHES: usize = 20;
+/// Of each launch; a p99 takes 368.
+const SAMPLES: usize = 600;
 
 /// A case to write, and what its launches come to.
 #[derive(Clone)]
@@ -84,7 +86,7 @@ struct Setting {
     request: Request,
     seed: u64,
     label: Option<&'static str>,
-    /// Rounds that somebody disturbed: what happened in them took ten times as long.
+    /// Disturbed rounds: what happened in them took ten times as long.
     disturbed: &'static [u64],
 }
 
@@ -187,6 +189,7 @@ fn case_of(made: &Made) -> Case {
         twin: made.twin,
         route: Route::Local,
         observe: None,
+        beside: None,
     }
 }
 
@@ -198,7 +201,7 @@ fn launch(case: i64, round: u64, made: &Made, draw: &mut ChaCha8Rng) -> NewLaunc
         let one = level * made.batch as f64 * (0.05 * normal(draw)).exp();
         (one / NS_PER_TICK) as u64
     };
-    let samples = (0..201).map(|_| sample(draw)).collect();
+    let samples = (0..SAMPLES).map(|_| sample(draw)).collect();
     NewLaunch { case, round, position: 0, swapped: false, padding: 0, offset: 0, record, samples }
 }
 
@@ -278,7 +281,7 @@ fn what_became_faster_is_faster() {
 fn nothing_planted_is_nothing_found() {
     let found = compared(&two(&usual(), &usual()), "");
     assert!(verdicts(&found).iter().all(|it| it.1 == "equivalent"), "{found:#}");
-    // The A/A pair and the harness are told, and are no cases of their own.
+    // The A/A pair and the harness are reported, and are no cases of their own.
     assert_eq!(found["noise"].as_array().unwrap().len(), 2);
     let names: Vec<String> = verdicts(&found).into_iter().map(|it| it.0).collect();
     assert_eq!(
@@ -325,7 +328,7 @@ fn the_gate_sets_the_exit_code() {
     let code = |bench: &Bench, gate: &str| bench.run(&format!("compare before after {gate}")).code;
     let same = two(&usual(), &usual());
     assert_eq!((code(&same, ""), code(&same, "--gate 5%")), (Some(0), Some(0)));
-    // An interval of a percent or so around 0 can't be told from half a percent.
+    // An interval of a percent or so around 0 is not separated from half a percent.
     assert_eq!(code(&same, "--gate 0.1%"), Some(4));
     let slower = two(&usual(), &planted(1, 1.2));
     assert_eq!((code(&slower, ""), code(&slower, "--gate 5%")), (Some(0), Some(3)));
@@ -350,13 +353,13 @@ fn gated(bench: &Bench, more: &str) -> (Option<i32>, String) {
 #[test]
 fn a_machine_that_changed_is_no_regression() {
     let machine = two(&usual(), &all_slower(1.3));
-    let (code, told) = gated(&machine, "");
-    assert_eq!(code, Some(4), "{told}");
-    assert!(told.contains("the machine changed: together they take +3"), "{told}");
-    // The transfer is alone in its group: it can't be told from its machine.
-    assert!(told.contains("slower, or the machine was"), "{told}");
-    let (code, told) = gated(&machine, "--gate-on absolute");
-    assert_eq!(code, Some(3), "{told}");
+    let (code, shown) = gated(&machine, "");
+    assert_eq!(code, Some(4), "{shown}");
+    assert!(shown.contains("the machine changed: together they take +3"), "{shown}");
+    // The transfer is alone in its group: it can't be separated from its machine.
+    assert!(shown.contains("slower, or the machine was"), "{shown}");
+    let (code, shown) = gated(&machine, "--gate-on absolute");
+    assert_eq!(code, Some(3), "{shown}");
 
     // One that moved beyond the others is a regression of its own.
     let mut one = all_slower(1.3);
@@ -384,24 +387,24 @@ fn the_gate_judges_rounds_that_nobody_disturbed() {
     assert!(found["cases"][0]["high"].as_f64() > Some(1.05), "{:#}", found["cases"][0]);
 
     // More than that, and too few are left.
-    let (code, told) = gated(&disturbed(&[1, 2, 3, 4, 5, 6, 7, 8, 9]), "");
-    assert_eq!(code, Some(4), "{told}");
-    assert!(told.contains("11 of 20 rounds of B were left undisturbed"), "{told}");
-    assert!(told.contains("--unmarked 12"), "{told}");
+    let (code, shown) = gated(&disturbed(&[1, 2, 3, 4, 5, 6, 7, 8, 9]), "");
+    assert_eq!(code, Some(4), "{shown}");
+    assert!(shown.contains("11 of 20 rounds of B were left undisturbed"), "{shown}");
+    assert!(shown.contains("--unmarked 12"), "{shown}");
     let (code, _) = gated(&disturbed(&[1, 2, 3, 4, 5, 6, 7, 8, 9]), "--gate-on absolute");
     assert_eq!(code, Some(4));
 }
 
 #[test]
-fn two_cases_can_not_be_told_from_their_machine() {
+fn two_cases_can_not_be_separated_from_their_machine() {
     let pair = |factor: f64| {
         let mut cases: Vec<Made> = usual()[..2].to_vec();
         cases[1].ns *= factor;
         cases
     };
-    let (code, told) = gated(&two(&pair(1.0), &pair(1.3)), "");
-    assert_eq!(code, Some(4), "{told}");
-    assert!(told.contains("Add mechanisms"), "{told}");
+    let (code, shown) = gated(&two(&pair(1.0), &pair(1.3)), "");
+    assert_eq!(code, Some(4), "{shown}");
+    assert!(shown.contains("Add mechanisms"), "{shown}");
     assert_eq!(gated(&two(&pair(1.0), &pair(1.3)), "--gate-on absolute").0, Some(3));
     assert_eq!(gated(&two(&pair(1.0), &pair(1.0)), "").0, Some(0));
 }
@@ -458,8 +461,8 @@ fn another_machine_is_incomparable_and_the_field_is_named() {
             continue;
         }
         let said = bench.run("compare before after");
-        let told = first["b"].as_str().unwrap().split(' ').next().unwrap();
-        assert!(said.out.contains(field) && said.out.contains(told), "{}", said.out);
+        let value = first["b"].as_str().unwrap().split(' ').next().unwrap();
+        assert!(said.out.contains(field) && said.out.contains(value), "{}", said.out);
         assert!(said.out.contains("Nothing can be compared"), "{}", said.out);
         assert_eq!(bench.run("compare before after --gate 5%").code, Some(4));
         let forced = bench.run("compare before after --force --gate 5%");
@@ -522,7 +525,7 @@ fn runs_have_names_and_so_have_files() {
     let runs = bench.must("runs").out;
     assert!(runs.contains("before") && runs.contains("after") && runs.contains("label"), "{runs}");
     bench.must("export after -o b.json");
-    let told = |a: &str, b: &str| {
+    let compared = |a: &str, b: &str| {
         let said = bench.run(&format!("compare {a} {b} --format json --gate 5%"));
         assert_eq!(said.code, Some(3), "{a} {b}: {}", said.err);
         let mut found: Value = serde_json::from_str(&said.out).unwrap();
@@ -530,12 +533,12 @@ fn runs_have_names_and_so_have_files() {
         found["b"]["given"] = Value::Null;
         found
     };
-    let by_label = told("before", "after");
-    assert_eq!(told("1", "2"), by_label);
-    assert_eq!(told("last~1", "last"), by_label);
+    let by_label = compared("before", "after");
+    assert_eq!(compared("1", "2"), by_label);
+    assert_eq!(compared("last~1", "last"), by_label);
     // A file says what the store does.
-    assert_eq!(told("before.json", "b.json"), by_label);
-    assert_eq!(told("./1.json", "last"), by_label);
+    assert_eq!(compared("before.json", "b.json"), by_label);
+    assert_eq!(compared("./1.json", "last"), by_label);
     assert_eq!(by_label["a"]["label"], "before");
 }
 
@@ -616,6 +619,12 @@ fn at_80_columns_no_column_is_hidden_and_what_became_slower_comes_first() {
     }
     let rows: Vec<&str> =
         text.lines().filter(|it| it.contains(" → ") && it.contains("[+")).collect();
+    let tails = text.lines().skip_while(|it| !it.contains("percentiles, A → B"));
+    let tails: Vec<&str> = tails.take_while(|it| !it.is_empty()).collect();
+    let words = |line: &str| line.split_whitespace().map(str::to_string).collect::<Vec<_>>();
+    assert!(tails.iter().any(|it| words(it) == ["mechanism", "p50", "p99", "max"]), "{text}");
+    let tcp = tails.iter().find(|it| it.starts_with("tcp")).expect("a row");
+    assert_eq!(tcp.matches(" → ").count(), 3, "of each the baseline first: {text}");
     let slower = rows.iter().position(|it| it.starts_with('✗')).expect("the sign of a slower case");
     assert_eq!(slower, 0, "first of its size: {text}");
 }

@@ -1,5 +1,5 @@
 //! Defaults for flags from files: which are taken, which come first, which are refused, and that a run says
-//! what it was told by them.
+//! which settings it took from them.
 
 mod cli_support;
 
@@ -55,8 +55,8 @@ fn the_command_line_comes_first_then_this_folder_then_the_user() {
     let mut command = bench.command("doctor --format json".split(' '));
     command.env("XDG_CONFIG_HOME", elsewhere.parent().unwrap());
     let doctor: Value = serde_json::from_str(&output(&mut command).out).unwrap();
-    let told = doctor["defaults"].as_array().unwrap();
-    let keys: Vec<&str> = told.iter().map(|it| it["key"].as_str().unwrap()).collect();
+    let defaults = doctor["defaults"].as_array().unwrap();
+    let keys: Vec<&str> = defaults.iter().map(|it| it["key"].as_str().unwrap()).collect();
     assert_eq!(keys, ["samples", "launches"]);
     assert!(bench.must("doctor").out.contains("--launches 3 (ipcmark.toml)"));
 }

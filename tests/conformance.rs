@@ -1,4 +1,4 @@
-//! The contract of every mechanism, held against every row of the table: in two threads,
+//! The contract of every mechanism, checked against every row of the table: in two threads,
 //! directly; then in real launches of processes and of threads, at each kind of placement.
 //! A new mechanism is covered by being in the table.
 
@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use common::ends::{End, HANG, Pair, await_threads, both, lost, open, try_open};
 use common::launching::{conclude, quick, start};
-use common::proc::{Held, Process, listening, lying_around};
+use common::proc::{Process, Resources, listening, lying_around};
 use common::{Rng, alone, beside_others, contents, largest, say, sizes, variants};
 use long_form::{is_long, many};
 use mechanisms::{Deadline, MECHANISMS, OpenError, Variant, probe};
@@ -323,10 +323,10 @@ fn nothing_stays_behind() {
     let _alone = alone();
     for variant in variants() {
         for same_process in [true, false] {
-            let (before, names) = (Held::now(), lying_around());
+            let (before, names) = (Resources::now(), lying_around());
             let Ok(mut pair) = try_open(&variant, 4_096, same_process) else { continue };
             pair.start();
-            let open = Held::now();
+            let open = Resources::now();
             let listeners: Vec<_> = open.sockets().intersection(&listening()).cloned().collect();
             assert!(listeners.is_empty(), "{variant}: still listens while open");
             if variant.traits().carries != Carries::Nothing && !variant.entry.leaves_objects {
@@ -339,7 +339,7 @@ fn nothing_stays_behind() {
                 panic!("{variant}: made {left}, which outlives its process");
             }
             drop(pair);
-            assert_eq!(before, Held::now(), "{variant}: left something open or mapped");
+            assert_eq!(before, Resources::now(), "{variant}: left something open or mapped");
             let left = left_in_each_of(5, || drop(try_open(&variant, 64, same_process)));
             assert_eq!(left, None, "{variant}: left a name behind; before: {names:?}");
         }

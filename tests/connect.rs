@@ -1,4 +1,4 @@
-//! Set-up as a workload, and the first message as a result: set-ups leave nothing behind, also
+//! Set-up as a workload, and the first message as a result: what connects is set up by both workers; set-ups leave nothing behind, also
 //! when killed in their midst; a limit in their way is a row with its reason; every launch of
 //! a latency knows its first message.
 
@@ -13,12 +13,12 @@ use std::time::Duration;
 
 use analysis::{Judged, Status};
 use common::launching::{conclude, endless, finish, interrupt, quick, reach, start};
-use common::proc::{Held, Process, children, lying_around, soon};
+use common::proc::{Process, Resources, children, lying_around, soon};
 use common::{Rng, alone, say, variants};
 use machine::Topology;
-use mechanisms::workload::connect;
+use mechanisms::workload::connect::{self, Ends};
 use mechanisms::{OpenError, OpenSpec, Variant};
-use model::launch::{Outcome, Warmup, Workers};
+use model::launch::{Outcome, SampleCount, Warmup, Workers};
 use model::mechanism::{Carries, Cause};
 use model::request::{Request, Stopping};
 use model::workload::Workload;
@@ -63,10 +63,10 @@ fn left_since(before: &std::collections::BTreeSet<String>) -> Option<String> {
 fn a_thousand_set_ups_leave_nothing_behind() {
     let _alone = alone();
     for variant in variants() {
-        let (before, names) = (Held::now(), lying_around());
+        let (before, names) = (Resources::now(), lying_around());
         let sample = [AtomicU64::new(0)];
         let name = variant.entry.name;
-        match connect::initiate(name, &to_open(&variant), None, CLOCK, &sample, 1_000) {
+        match connect::initiate(name, &to_open(&variant), Ends::Both, CLOCK, &sample, 1_000) {
             Ok(()) => assert!(sample[0].load(Ordering::Relaxed) > 0, "{variant} took no time"),
             Err(OpenError::Unavailable(why)) => {
                 say(&format!("skipped {variant}: {}", why.reason));
@@ -76,7 +76,7 @@ fn a_thousand_set_ups_leave_nothing_behind() {
             Err(OpenError::NotApplicable(_)) if !variant.options.chosen().is_empty() => continue,
             Err(error) => panic!("{variant}: {error}"),
         }
-        assert_eq!(before, Held::now(), "{variant}: left something open or mapped");
+        assert_eq!(before, Resources::now(), "{variant}: left something open or mapped");
         assert_eq!(left_since(&names), None, "{variant}: left a name or an object behind");
     }
 }
@@ -84,34 +84,58 @@ fn a_thousand_set_ups_leave_nothing_behind() {
 #[test]
 fn a_set_up_has_the_parts_that_its_mechanism_takes() {
     let _alone = alone();
-    let parts = |text: &str| {
-        let variant = Variant::parse(text).expect("a variant");
-        let name = variant.entry.name;
-        let all = connect::phases(name, &to_open(&variant), None, CLOCK, 3).expect("it opens");
-        assert_eq!(all.len(), 3);
-        all[0].iter().map(|it| it.0).collect::<Vec<_>>()
+    let none: &[&str] = &[];
+    for workers in [Workers::Process, Workers::Thread] {
+        let parts = |text: &str| {
+            let record = conclude(start(&Spec { workers, ..connecting(text) })).record;
+            assert_eq!(record.outcome, Outcome::Ok, "{text}");
+            [record.initiator, record.responder].map(|it| {
+                assert!(it.parts.iter().all(|(_, ns)| *ns > 0.0), "{text}: {:?}", it.parts);
+                it.parts.into_iter().map(|(name, _)| name).collect::<Vec<_>>()
+            })
+        };
+        for text in ["tcp", "tcp:family=6", "unix-stream:bind=path", "unix-seqpacket:bind=abstract"]
+        {
+            let of_both = parts(text);
+            assert_eq!(of_both[0], ["connect", "accept", "close"], "{text}");
+            assert_eq!(of_both[1], ["socket", "bind", "listen"], "{text}");
+        }
+        for text in ["pipe", "unix-stream", "shm-ring", "udp"] {
+            let of_both = parts(text);
+            assert_eq!(of_both[0], ["open", "close"], "{text}");
+            assert_eq!(of_both[1], none, "{text}");
+        }
+    }
+}
+
+#[test]
+fn a_connection_wakes_a_responder_that_sleeps_and_nothing_else_does() {
+    let _alone = alone();
+    // Both workers on one CPU: whoever waits leaves it to the other.
+    let allowed = rustix::thread::sched_getaffinity(None).expect("sched_getaffinity");
+    let cpu = (0..1024).find(|cpu| allowed.is_set(*cpu)).map(|cpu| cpu as u32);
+    let slept = |text: &str| {
+        let pinned = Spec { initiator_cpu: cpu, responder_cpu: cpu, ..connecting(text) };
+        let samples = SampleCount::Exactly(200);
+        let record = conclude(start(&Spec { samples, batch: 4, ..pinned })).record;
+        assert_eq!(record.outcome, Outcome::Ok, "{text}");
+        [record.initiator, record.responder].map(|it| it.usage.voluntary_switches)
     };
-    let steps = ["bind", "connect", "accept", "rest", "close"];
-    for text in ["tcp", "unix-stream:bind=path", "unix-seqpacket:bind=abstract"] {
-        assert_eq!(parts(text), steps, "{text}");
+    for text in ["tcp", "unix-stream:bind=path"] {
+        let [initiator, responder] = slept(text);
+        assert!(initiator > 0 && responder > 0, "{text}: {initiator} and {responder} sleeps");
     }
-    for text in ["pipe", "unix-stream", "shm-ring", "udp"] {
-        assert_eq!(parts(text), ["open", "close"], "{text}");
-    }
+    assert_eq!(slept("unix-stream")[1], 0, "it has no part in it");
 }
 
 #[test]
 fn parts_come_with_a_launch_unless_set_ups_are_batched() {
     let _alone = alone();
-    let phases = |spec: &Spec| {
-        let ending = conclude(start(spec));
-        assert_eq!(ending.record.outcome, Outcome::Ok);
-        ending.record.initiator.parts
-    };
-    let whole = phases(&connecting("tcp"));
-    assert_eq!(whole.len(), 5);
-    assert!(whole.iter().all(|(_, ns)| *ns > 0.0), "{whole:?}");
-    assert!(phases(&Spec { batch: 4, ..connecting("tcp") }).is_empty());
+    for mechanism in ["tcp", "pipe"] {
+        let record = conclude(start(&Spec { batch: 4, ..connecting(mechanism) })).record;
+        assert_eq!(record.outcome, Outcome::Ok);
+        assert!(record.initiator.parts.is_empty() && record.responder.parts.is_empty());
+    }
 }
 
 // ---- killed in the midst ------------------------------------------------------------------
@@ -181,7 +205,7 @@ fn too_few_for(mechanism: &str, folder: &Path) -> Option<u32> {
 }
 
 #[test]
-fn a_limit_that_only_the_worker_meets_is_told_as_data() {
+fn a_limit_that_only_the_worker_meets_is_reported_as_data() {
     let _alone = alone();
     let folder = tempfile::tempdir().expect("a folder");
     for mechanism in ["tcp", "pipe", "unix-stream:bind=abstract"] {
@@ -261,8 +285,8 @@ fn with_only_a_few_descriptors_every_mechanism_says_which_limit_is_in_the_way() 
                 ending if ending.record.outcome == Outcome::Ok => continue,
                 ending => match ending.record.outcome {
                     Outcome::Unavailable(why) => {
-                        let told = format!("the limit on open files is {files}");
-                        assert!(why.reason.contains(&told), "{what}: {why:?}");
+                        let limit = format!("the limit on open files is {files}");
+                        assert!(why.reason.contains(&limit), "{what}: {why:?}");
                         refused += 1;
                     }
                     outcome => panic!("{what}: {outcome:?}"),

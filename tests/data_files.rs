@@ -44,10 +44,10 @@ fn every_launch_and_every_sample_is_a_row() {
             .filter(|(launch, _)| *launch == id)
             .map(|(_, ns)| ns.parse().unwrap())
             .collect();
-        let told: f64 = median.parse().unwrap();
-        let below = of.iter().filter(|ns| **ns <= told * 1.001).count();
-        let above = of.iter().filter(|ns| **ns >= told * 0.999).count();
-        assert!(below * 2 >= of.len() && above * 2 >= of.len(), "{told} of {of:?}");
+        let median_ns: f64 = median.parse().unwrap();
+        let below = of.iter().filter(|ns| **ns <= median_ns * 1.001).count();
+        let above = of.iter().filter(|ns| **ns >= median_ns * 0.999).count();
+        assert!(below * 2 >= of.len() && above * 2 >= of.len(), "{median_ns} of {of:?}");
     }
     let bytes = column(&launches, "message_bytes");
     assert!(bytes.contains(&"64") && bytes.contains(&""), "{bytes:?}");

@@ -1,5 +1,5 @@
-//! Datagrams told whole: how large they are, what they come to on the wire, and what is told where a
-//! network loses them. Losses are the kernel's own, by nftables in a namespace made here; without root
+//! All that is reported of datagrams: how large they are, what they become on the wire, and what is lost where a
+//! network drops some. Losses are the kernel's own, by nftables in a namespace made here; without root
 //! or nft these tests say aloud that they skip.
 
 mod cli_support;
@@ -11,7 +11,7 @@ use std::os::fd::AsFd;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use cli_support::{Bench, Said, must_fit_the_schema, output};
+use cli_support::{Bench, Said, flat, must_fit_the_schema, output};
 use common::launching::{conclude, quick, start};
 use common::say;
 use model::launch::{Outcome, Record, SampleCount};
@@ -109,8 +109,8 @@ impl Lossy {
         }
         let lossy = Lossy { name: format!("ipcmark-t{}-{test}", std::process::id()) };
         let ip = |line: &str| {
-            let told = Command::new("ip").args(line.split(' ')).stderr(Stdio::null()).status();
-            told.is_ok_and(|it| it.success())
+            let status = Command::new("ip").args(line.split(' ')).stderr(Stdio::null()).status();
+            status.is_ok_and(|it| it.success())
         };
         let up = ip(&format!("netns add {}", lossy.name))
             && ip(&format!("-n {} link set lo up", lossy.name));
@@ -128,8 +128,8 @@ impl Lossy {
             .stderr(Stdio::null())
             .spawn();
         let loses = nft.is_ok_and(|mut nft| {
-            let told = nft.stdin.take().expect("a pipe").write_all(rules.as_bytes());
-            nft.wait().is_ok_and(|it| it.success()) && told.is_ok()
+            let written = nft.stdin.take().expect("a pipe").write_all(rules.as_bytes());
+            nft.wait().is_ok_and(|it| it.success()) && written.is_ok()
         });
         if !loses {
             skip("nft doesn't run here");
@@ -191,7 +191,7 @@ fn reason(record: &Record) -> &str {
     }
 }
 
-/// Launches end when they are told to; machines stand still for seconds at times.
+/// Launches end when they are asked to; virtual machines pause for seconds at times.
 const GENEROUS: Duration = Duration::from_secs(30);
 
 #[test]
@@ -205,8 +205,8 @@ fn where_all_is_lost_a_launch_ends_and_says_so() {
         assert!(reason(&record).contains("lost"), "{what}: {}", reason(&record));
         let kernel = record.traffic.expect("it was counted");
         assert!(kernel.sent > Some(0) && kernel.received == Some(0), "{what}: {kernel:?}");
-        let told = [record.initiator.datagrams, record.responder.datagrams];
-        assert!(told.iter().any(Option::is_some), "{what}: nobody had its say");
+        let counts = [record.initiator.datagrams, record.responder.datagrams];
+        assert!(counts.iter().any(Option::is_some), "{what}: nobody had its say");
         assert_eq!(record.initiator.samples, 0);
     }
 }
@@ -239,9 +239,9 @@ fn a_run_over_it_is_a_row_with_its_reason_and_the_counts() {
     let said = lossy.run(&bench, "run udp -w latency,throughput -s 64 -p free --launches 1");
     assert_eq!(said.code, Some(1), "{}{}", said.out, said.err);
     assert!(said.err.contains("nothing could be measured"), "{}", said.err);
-    let text = unwrapped(&bench.must("report last -v").out);
-    for told in ["udp: a datagram was lost", "1 of 1 launches failed", "sent, 0 received"] {
-        assert!(text.contains(told), "no `{told}` in: {text}");
+    let text = flat(&bench.must("report last -v").out);
+    for expected in ["udp: a datagram was lost", "1 of 1 launches failed", "sent, 0 received"] {
+        assert!(text.contains(expected), "no `{expected}` in: {text}");
     }
     let run = bench.export();
     must_fit_the_schema(&run);
@@ -258,11 +258,6 @@ fn a_run_over_it_is_a_row_with_its_reason_and_the_counts() {
     let page = fs::read_to_string(bench.path("page.html")).expect("a page");
     assert!(page.contains("What became of datagrams"));
     assert!(bench.processes().is_empty());
-}
-
-/// Without the line breaks of a terminal.
-fn unwrapped(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 // ---- factors ---------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-//! `ipcmark doctor`: every check is told, in text and as JSON, with advice; nothing is refused
+//! `ipcmark doctor`: every check is reported, in text and as JSON, with advice; nothing is refused
 //! for what was found; a run keeps the findings, and says which rounds were disturbed.
 
 mod cli_support;
@@ -7,37 +7,16 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use cli_support::{Bench, Said, number, output, rows, say};
 use serde_json::Value;
-
-const CHECKS: [&str; 19] = [
-    "governor",
-    "boost",
-    "smt",
-    "idle",
-    "clock",
-    "virtualisation",
-    "container",
-    "cpuset",
-    "isolation",
-    "pipes",
-    "queues",
-    "sockets",
-    "locked-memory",
-    "steal",
-    "load",
-    "interrupts",
-    "quota",
-    "frequency",
-    "thermal",
-];
 
 const LEVELS: [&str; 4] = ["fine", "unknown", "note", "warning"];
 
 fn parse(said: &Said) -> Value {
     assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
-    serde_json::from_str(&said.out).unwrap_or_else(|error| panic!("{error}: {}", said.out))
+    cli_support::parse(&said.out)
 }
 
 fn finding<'a>(findings: &'a Value, check: &str) -> &'a Value {
@@ -45,11 +24,17 @@ fn finding<'a>(findings: &'a Value, check: &str) -> &'a Value {
     all.iter().find(|it| it["check"] == check).unwrap_or_else(|| panic!("no {check}: {all:?}"))
 }
 
+/// The names of all checks, in their order.
+fn checks() -> Vec<String> {
+    let found = machine::doctor::examined(Path::new("/"), &[], Duration::ZERO).findings;
+    found.into_iter().map(|it| it.check).collect()
+}
+
 /// Every check once, in its order, with words for everything.
 fn assert_complete(findings: &Value) {
     let all = findings.as_array().expect("findings");
     let names: Vec<&str> = all.iter().map(|it| it["check"].as_str().unwrap()).collect();
-    assert_eq!(names, CHECKS);
+    assert_eq!(names, checks());
     for it in all {
         for field in ["found", "wanted", "effect", "advice"] {
             assert!(it[field].as_str().is_some_and(|words| !words.trim().is_empty()), "{it}");
@@ -78,13 +63,13 @@ fn every_check_appears_in_json_with_advice() {
 #[test]
 fn every_check_appears_in_text_of_80_columns() {
     let said = Bench::new().must("doctor");
-    for check in CHECKS {
+    for check in checks() {
         // In front of a line: after a sign, or as the first cell of a row.
-        let told = said.out.lines().any(|line| {
+        let named = said.out.lines().any(|line| {
             let words = line.trim_start_matches(['!', '•', ' ']);
-            words.strip_prefix(check).is_some_and(|rest| rest.starts_with([':', ' ']))
+            words.strip_prefix(&*check).is_some_and(|rest| rest.starts_with([':', ' ']))
         });
-        assert!(told, "{check} is missing:\n{}", said.out);
+        assert!(named, "{check} is missing:\n{}", said.out);
     }
     let help = Bench::new().must("doctor --help");
     for line in said.out.lines().chain(help.out.lines()) {
@@ -97,7 +82,7 @@ fn every_check_appears_in_text_of_80_columns() {
 }
 
 #[test]
-fn a_guest_is_told_that_its_topology_may_not_be_its_hosts() {
+fn a_guest_is_warned_that_its_topology_may_not_be_its_hosts() {
     let bench = Bench::new();
     let answer = parse(&bench.run("doctor --format json"));
     let virtualisation = finding(&answer["findings"], "virtualisation");
@@ -147,7 +132,7 @@ fn a_spinning_stranger_is_load() {
     let Some(used) = found.strip_prefix("others used ") else {
         return say(&format!("skipped: {found}"));
     };
-    // It wants one CPU all the time; whoever takes it away is another.
+    // It wants one CPU all the time; a process that takes it away is another.
     let cpus: f64 = used.split(' ').next().unwrap().parse().unwrap();
     assert!(cpus > 0.3, "{found}");
 }
@@ -264,6 +249,7 @@ fn a_quota_is_named_and_marks_the_rounds_that_it_stopped() {
     let document = bench.export();
     let warnings: BTreeSet<&str> =
         document["warnings"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
-    let told = warnings.iter().find(|it| it.contains("of 2 rounds were disturbed")).expect("said");
-    assert!(told.contains(&format!("quota in {marked} ")), "{told}");
+    let warning =
+        warnings.iter().find(|it| it.contains("of 2 rounds were disturbed")).expect("said");
+    assert!(warning.contains(&format!("quota in {marked} ")), "{warning}");
 }

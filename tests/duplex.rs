@@ -25,13 +25,13 @@ fn every_byte_arrives_both_ways_also_where_neither_way_has_room_for_a_message() 
     }
     for case in measured {
         assert_eq!(case["failed_launches"], 0, "{case:#}");
-        let told: Vec<&str> = case["secondary"]
+        let names: Vec<&str> = case["secondary"]
             .as_array()
             .unwrap()
             .iter()
             .map(|it| it["name"].as_str().unwrap())
             .collect();
-        assert_eq!(told, ["outbound", "inbound"], "{case:#}");
+        assert_eq!(names, ["outbound", "inbound"], "{case:#}");
         // The partner's messages are all here before its own are acknowledged.
         let of = |at: usize| case["secondary"][at]["median"].as_f64().unwrap();
         assert!(of(0) > 0.0 && of(0) < case["value"]["median"].as_f64().unwrap(), "{case:#}");

@@ -69,7 +69,7 @@ fn a_round_trip_is_taken_apart_and_written_up_again() {
     let cases = explained["cases"].as_array().expect("cases");
     assert_eq!(cases.len(), 2, "{explained}");
     for case in cases {
-        // Two writes and two reads of a round trip, whoever waits for whom.
+        // Two writes and two reads of a round trip, whichever end waits.
         assert_eq!(number(&case["calls"]).round(), 4.0, "{case}");
         assert!(number(&case["firings"]) >= 8.0, "{case}");
         assert!(!case["overlaps"].as_bool().unwrap());
@@ -112,11 +112,11 @@ fn what_was_not_asked_to_explain_explains_nothing() {
 }
 
 #[test]
-fn planted_work_is_heard_where_it_is_done() {
+fn planted_work_is_traced_where_it_is_done() {
     if !can_trace() {
         return;
     }
-    let heard = |plant: Option<Plant>| {
+    let launched = |plant: Option<Plant>| {
         let spec = Spec {
             plant,
             observe: Some("trace".parse().unwrap()),
@@ -134,10 +134,10 @@ fn planted_work_is_heard_where_it_is_done() {
         assert!((sum / trips.mean_ns - 1.0).abs() < 1e-6, "the parts are the whole: {trips:?}");
         trips.calls.round()
     };
-    let calls = heard(None);
+    let calls = launched(None);
     assert_eq!(calls, 4.0);
-    let calls = heard(Some(Plant::Call));
+    let calls = launched(Some(Plant::Call));
     assert_eq!(calls, 6.0, "one more before each of two messages");
-    let calls = heard(Some(Plant::Copy));
+    let calls = launched(Some(Plant::Copy));
     assert_eq!(calls, 4.0, "a copy in the program is no call");
 }

@@ -6,7 +6,7 @@ mod cli_support;
 use std::time::Duration;
 
 use boon::{Compiler, SchemaIndex, Schemas};
-use cli_support::{Bench, flat, results, wait_for};
+use cli_support::{Bench, flat, parse, results, wait_for};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use stats::median_ranks;
@@ -43,10 +43,6 @@ impl Schema {
             panic!("{error}\n{document:#}");
         }
     }
-}
-
-fn parse(text: &str) -> Value {
-    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 
 /// What must hold between the fields of any document.
@@ -86,7 +82,7 @@ fn assert_consistent(document: &Value) {
     }
 }
 
-/// Whoever has an interval by ranks has the coverage that they have among so many values; gives how many there are.
+/// Each value with an interval by ranks has the coverage of those ranks among so many values; gives how many there are.
 /// Of results an earlier analysis may have cost some; of floors and of what was observed none.
 fn assert_ranked(value: &Value) -> usize {
     let mut found = 0;
@@ -152,8 +148,8 @@ fn a_mixed_run_is_described_and_agrees_with_itself() {
     assert_consistent(&document);
 
     let argv: Vec<&str> = MIXED.split_whitespace().chain(["--format", "json"]).collect();
-    let told = document["argv"].as_array().unwrap();
-    assert!(told.iter().skip(1).eq(argv.iter()), "{told:?}");
+    let words = document["argv"].as_array().unwrap();
+    assert!(words.iter().skip(1).eq(argv.iter()), "{words:?}");
     assert_eq!(document["seed"], 20_240_229);
     assert_eq!(document["status"], "complete");
 
@@ -250,7 +246,7 @@ fn set_ups_and_first_messages_are_described_and_agree_with_themselves() {
         .iter()
         .map(|it| it["name"].as_str().unwrap())
         .collect();
-    assert_eq!(phases, ["bind", "connect", "accept", "rest", "close"]);
+    assert_eq!(phases, ["socket", "bind", "listen", "connect", "accept", "close"]);
     // Nobody waits in a set-up, so spinning on one CPU is no objection to it.
     assert_eq!(of("shm-ring:wait=spin", "connect")["status"], "ok");
     assert_eq!(of("shm-ring:wait=spin", "latency")["status"], "not_applicable");
@@ -286,8 +282,8 @@ fn what_was_observed_is_described_and_what_could_not_be_too() {
             let shown = call["returned"].as_array().unwrap().iter();
             let shown: f64 = shown.map(|it| it["per_operation"].as_f64().unwrap()).sum();
             let all = call["per_operation"].as_f64().unwrap();
-            let told = shown + call["others_per_operation"].as_f64().unwrap();
-            assert!((told - all).abs() <= 0.05 * all + 0.05, "{of}: {call}");
+            let sum = shown + call["others_per_operation"].as_f64().unwrap();
+            assert!((sum - all).abs() <= 0.05 * all + 0.05, "{of}: {call}");
         }
     }
 }
@@ -439,8 +435,8 @@ fn every_field_of_the_schema_is_described_and_required() {
     fn walk(at: &str, schema: &Value, seen: &mut usize) {
         for (name, field) in schema["properties"].as_object().into_iter().flatten() {
             *seen += 1;
-            let told = field["description"].as_str().unwrap_or_default();
-            assert!(told.ends_with('.'), "{at}.{name} needs a sentence");
+            let sentence = field["description"].as_str().unwrap_or_default();
+            assert!(sentence.ends_with('.'), "{at}.{name} needs a sentence");
             let required = schema["required"].as_array().unwrap();
             assert!(required.iter().any(|it| it == name), "{at}.{name} may be missing");
             let in_unit = match name {
@@ -450,7 +446,7 @@ fn every_field_of_the_schema_is_described_and_required() {
                 name if name.ends_with("_per_sec") => "per second",
                 _ => "",
             };
-            assert!(told.contains(in_unit), "{at}.{name} doesn't say {in_unit}");
+            assert!(sentence.contains(in_unit), "{at}.{name} doesn't say {in_unit}");
             walk(&format!("{at}.{name}"), field, seen);
         }
     }
@@ -465,7 +461,7 @@ fn every_field_of_the_schema_is_described_and_required() {
 
 /// Sessions share the rounds, no group closes before the last one, and each round says where it belongs.
 #[test]
-fn undisturbed_rounds_are_waited_for_and_their_lack_is_told() {
+fn undisturbed_rounds_are_waited_for_and_their_lack_is_reported() {
     let bench = Bench::new();
     let line = "run pipe -w latency -s 64 -p same-cpu --launches 2 --samples 20 --unmarked";
     let rounds = |bench: &Bench| {
@@ -509,7 +505,7 @@ fn sessions_share_the_rounds_and_are_described() {
     assert_eq!(document["request"]["sessions"], json!({"count": 3, "every_ns": 0}));
 }
 
-/// A later run tells what the earlier ones of the same case came to, and only of the same case.
+/// A later run shows the results of earlier ones for the same case, and for no other.
 #[test]
 fn earlier_runs_of_the_same_case_stand_beside_it() {
     let bench = Bench::new();
@@ -564,8 +560,8 @@ fn marked_rounds_stand_apart_and_leave_the_estimate_alone() {
     let all = bench.export();
     schema.must_accept(&all);
     assert_eq!(all["comparisons"][0]["marked_rounds"], 8);
-    let told = bench.must("report 1").out;
-    assert!(!told.contains('✓') && !told.contains(" *"), "{told}");
-    let words = flat(&told);
-    assert!(words.contains("nothing there is called best"), "{told}");
+    let page = bench.must("report 1").out;
+    assert!(!page.contains('✓') && !page.contains(" *"), "{page}");
+    let words = flat(&page);
+    assert!(words.contains("nothing there is called best"), "{page}");
 }

@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use boon::{Compiler, SchemaIndex, Schemas};
-use cli_support::{Bench, Said, number, output, say, wait_for};
+use cli_support::{Bench, Said, number, output, parse, say, wait_for};
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
@@ -21,10 +21,6 @@ const MIXED: &str = "run pipe eventfd null posix-queue tcp:buffer=64K,nodelay=of
      -p same-cpu --launches 7 --samples 400 --seed 7";
 /// One case, quickly, and its second name.
 const SHORT: &str = "run pipe -w latency -s 64 -p same-cpu --launches 6 --samples 50 --seed 1";
-
-fn parse(text: &str) -> Value {
-    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
-}
 
 fn events(text: &str) -> Vec<Value> {
     text.lines().map(parse).collect()
@@ -76,7 +72,7 @@ impl EventSchema {
 }
 
 #[test]
-fn live_events_are_described_in_order_and_told_again_by_the_export() {
+fn live_events_are_described_in_order_and_repeated_by_the_export() {
     // A run without floors is warned of where it is shown, and not while it goes on.
     let bench = Bench::thorough();
     let said = bench.must(&format!("{MIXED} --format ndjson"));
@@ -92,7 +88,7 @@ fn live_events_are_described_in_order_and_told_again_by_the_export() {
     let count = |name| live.iter().filter(|event| kind(event) == name).count();
     assert_eq!((count("start"), count("end")), (1, 1));
 
-    // Every launch that the store holds was told, and nothing else.
+    // Every launch in the store was exported, and nothing else.
     let stored = number(&bench.open(), "SELECT count(*) FROM launches WHERE round > 0");
     assert_eq!(count("launch") as i64, stored);
     let json = bench.export();
@@ -165,7 +161,7 @@ fn long() -> String {
     SHORT.replace("--launches 6", "--launches 5000") + " --format ndjson"
 }
 
-/// Starts it; whoever calls reads its events, or doesn't.
+/// Starts it; the caller reads its events, or doesn't.
 fn begin(bench: &Bench, stderr: Stdio) -> Child {
     let mut command = bench.command(long().split(' '));
     command.stdout(Stdio::piped()).stderr(stderr).spawn().unwrap()
@@ -179,8 +175,8 @@ fn events_come_while_the_run_goes_on() {
     let mut next = || parse(&lines.next().expect("a line").unwrap());
     assert_eq!(next()["event"], "start");
     // Told means stored: another program finds it there by now.
-    let told = std::iter::repeat_with(next).find(|event| kind(event) == "launch").unwrap();
-    assert_eq!(told["round"], 1);
+    let launch = std::iter::repeat_with(next).find(|event| kind(event) == "launch").unwrap();
+    assert_eq!(launch["round"], 1);
     assert!(number(&bench.open(), "SELECT count(*) FROM launches WHERE round = 1") > 0);
     assert!(child.try_wait().unwrap().is_none(), "the run is over already");
     cli_support::send(child.id() as i32, Signal::INT);
@@ -207,12 +203,12 @@ fn a_reader_that_leaves_ends_the_run_and_loses_nothing() {
     for last in ["start", "launch"] {
         let bench = Bench::new();
         let err = leave_after(&bench, last);
-        let told: Vec<&str> = err.lines().filter(|it| it.starts_with("ipcmark:")).collect();
-        assert_eq!(told.len(), 1, "{err}");
-        assert!(told[0].contains("Broken pipe") && told[0].contains("--resume 1"), "{err}");
+        let lines: Vec<&str> = err.lines().filter(|it| it.starts_with("ipcmark:")).collect();
+        assert_eq!(lines.len(), 1, "{err}");
+        assert!(lines[0].contains("Broken pipe") && lines[0].contains("--resume 1"), "{err}");
 
         let db = bench.open();
-        // What was told is stored, to the end of its round.
+        // What was exported is stored, to the end of its round.
         let rounds = number(&db, "SELECT count(*) FROM rounds");
         assert!(rounds > 0 || last == "start");
         let status: String = db.query_row("SELECT status FROM runs", [], |row| row.get(0)).unwrap();
@@ -224,7 +220,7 @@ fn a_reader_that_leaves_ends_the_run_and_loses_nothing() {
 }
 
 #[test]
-fn a_reader_that_stands_still_does_not_hold_up_a_signal() {
+fn a_reader_that_hangs_does_not_delay_a_signal() {
     let bench = Bench::new();
     let mut child = begin(&bench, Stdio::null());
     // Nobody reads: the pipe fills, and no further round begins.
@@ -551,8 +547,8 @@ fn the_interval_log_is_read_by_the_library_of_its_makers() {
                     .deserialize(&mut &unbase64(interval.encoded_histogram())[..])
                     .unwrap();
                 let tag = interval.tag().expect("a tag").as_str().to_string();
-                let told = lens.entry(tag).or_default();
-                *told = (told.0 + 1, told.1 + found.len());
+                let counted = lens.entry(tag).or_default();
+                *counted = (counted.0 + 1, counted.1 + found.len());
                 starts.push(interval.start_timestamp());
                 let largest = interval.max() * 1e6;
                 assert!((found.max() as f64 / largest - 1.0).abs() < 0.002, "{largest} {found:?}");
@@ -645,10 +641,10 @@ fn three_lines_of_numpy_decode_samples() {
     let found: Vec<f64> = said.out.split_whitespace().map(|it| it.parse().unwrap()).collect();
 
     let events = events(&bench.must("export --format ndjson").out);
-    let told = events.iter().rfind(|event| kind(event) == "launch").unwrap();
+    let launch = events.iter().rfind(|event| kind(event) == "launch").unwrap();
     assert_eq!(found[0], 50.0);
     assert!(found[1] <= found[2] && found[1] > 0.0);
-    let median = told["median_ns"].as_f64().unwrap();
+    let median = launch["median_ns"].as_f64().unwrap();
     assert!((found[3] / median - 1.0).abs() < 0.05, "numpy {} ns, ipcmark {median} ns", found[3]);
 }
 
@@ -668,7 +664,7 @@ fn completions_know_commands_and_words_and_hide_what_is_hidden() {
         for word in words {
             assert!(script.contains(word), "{shell}: {word}");
         }
-        // Of all shells bash alone is told no help, in which a launch is just a word.
+        // Of all shells bash alone gets no help texts, in which a launch is just a word.
         let word = if shell == "bash" { " launch " } else { "launch:" };
         for hidden in ["ipcmark,launch", "'launch'", "launch)", word] {
             assert!(!script.contains(hidden), "{shell}: {hidden}");
@@ -744,8 +740,8 @@ fn formats(page: &std::path::Path) {
     for tool in tools {
         let mut command = Command::new(tool[0]);
         let Ok(said) = command.args(&tool[1..]).arg(page).output() else { continue };
-        let told = String::from_utf8_lossy(&said.stderr);
-        assert!(said.status.success() && told.is_empty(), "{tool:?} {page:?}: {told}");
+        let stderr = String::from_utf8_lossy(&said.stderr);
+        assert!(said.status.success() && stderr.is_empty(), "{tool:?} {page:?}: {stderr}");
         return;
     }
     say("skipped formatting the manual: neither mandoc nor groff is here");
@@ -766,7 +762,7 @@ fn the_documented_python_makes_every_interval_again() {
     let script = script.split_once("```").unwrap().0;
     let output = Command::new("python3").args(["-c", script]).arg(&file).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let told = String::from_utf8(output.stdout).unwrap();
+    let printed = String::from_utf8(output.stdout).unwrap();
     let intervals = parse(&said.out)["results"]
         .as_array()
         .unwrap()
@@ -774,5 +770,5 @@ fn the_documented_python_makes_every_interval_again() {
         .filter(|it| it["value"]["ranks"].is_array())
         .count();
     assert!(intervals > 4, "{}", said.out);
-    assert_eq!(told.lines().count(), intervals, "{told}");
+    assert_eq!(printed.lines().count(), intervals, "{printed}");
 }

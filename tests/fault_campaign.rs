@@ -1,7 +1,7 @@
-//! Whoever is struck, at whichever moment: nothing of ours remains, nobody else's is touched,
+//! Whichever process is killed, at whichever moment: nothing of ours remains, nothing of others is touched,
 //! and the store opens with every finished launch in it.
 //!
-//! 20 drawn moments, so that everybody is struck twice with everything; 40 in the long form (200 with
+//! 20 drawn moments, so that every process gets every signal twice; 40 in the long form (200 with
 //! IPCMARK_LONG=5). The counts are said aloud. Mechanisms are those that could leave something: names, System V objects in the
 //! machine's own namespace, rings, memory of each other's processes.
 
@@ -24,7 +24,7 @@ use rustix::process::Signal;
 const MOMENTS: (u64, u64) = (20, 40);
 /// How soon a run must be over after a signal that asks it to end: against hangs.
 const SOON: Duration = Duration::from_secs(30);
-/// How soon everything must be gone: against hangs as well, since a busy machine may stand still
+/// How soon everything must be gone: against hangs as well, since a busy machine may pause
 /// for seconds.
 const GONE: Duration = Duration::from_secs(30);
 
@@ -43,7 +43,7 @@ const MECHANISMS: [&str; 12] = [
     "shm-ring:wait=eventfd",
 ];
 
-/// Who is struck, and with what.
+/// Which process is killed, and with what.
 const STRIKES: [(Victim, Signal, &str); 10] = [
     (Victim::Coordinator, Signal::INT, "SIGINT"),
     (Victim::Coordinator, Signal::TERM, "SIGTERM"),
@@ -146,7 +146,7 @@ fn rounds(bench: &Bench) -> i64 {
     db.query_row("SELECT count(*) FROM rounds", [], |row| row.get(0)).unwrap_or(0)
 }
 
-/// One moment: begins a run, strikes, lets it end; gives the launches kept, and those that
+/// One moment: begins a run, sends the signal, lets it end; gives the launches kept, and those that
 /// failed.
 fn moment(rng: &mut ChaCha8Rng, nth: u64, sees_objects: bool) -> (&'static str, i64, i64, u64) {
     let (victim, signal, title) = STRIKES[nth as usize % STRIKES.len()];
@@ -163,12 +163,12 @@ fn moment(rng: &mut ChaCha8Rng, nth: u64, sees_objects: bool) -> (&'static str, 
     let mut command = bench.command(line.split_whitespace());
     command.env("TMPDIR", bench.path("tmp"));
     let running = bench.begin_with(command);
-    // Some strikes at the coordinator fall before the first launch: into floors and pilots.
+    // Some signals to the coordinator fall before the first launch: into floors and pilots.
     if victim != Victim::Coordinator || rng.random_range(0..4) > 0 {
         wait_for(&format!("{what}: a first round"), SOON, || (rounds(&bench) > 0).then_some(()));
     }
     std::thread::sleep(Duration::from_micros(rng.random_range(0..400_000)));
-    // Between two batches there is nobody to strike: the next one comes soon.
+    // Between two batches there is no process to kill: the next one comes soon.
     let until = Instant::now() + SOON;
     let mut found = victim.pid(&bench, &running);
     while found.is_none() && Instant::now() < until {
@@ -177,7 +177,7 @@ fn moment(rng: &mut ChaCha8Rng, nth: u64, sees_objects: bool) -> (&'static str, 
     }
     let struck = found.is_some_and(|pid| send(pid, signal));
     if victim != Victim::Coordinator {
-        // It goes on without the one that was struck, until it is asked to end.
+        // It goes on without the one that was killed, until it is asked to end.
         std::thread::sleep(Duration::from_millis(rng.random_range(0..150)));
         running.signal(Signal::TERM);
     }
@@ -187,7 +187,7 @@ fn moment(rng: &mut ChaCha8Rng, nth: u64, sees_objects: bool) -> (&'static str, 
         assert!(said.code.is_some_and(|code| code > 128), "{what}: {:?} {}", said.status, said.err);
     }
     bench.wait_for_silence(GONE);
-    // Whoever sees a supervisor die removes what it left, but for what it had no time to note.
+    // The run that sees a supervisor die removes what it left, but for what it had no time to note.
     let named = names(&bench);
     let late = if killed || !named.is_empty() { unnoted(&bench, &what) } else { 0 };
     assert!(killed || named.len() as u64 == late, "{what}: these stay: {named:?}");
@@ -239,7 +239,7 @@ fn nothing_is_lost_and_nothing_is_left_at_any_other_moment() {
     half(1);
 }
 
-/// Whoever starts a program stands still until it has begun, and hears no signal meanwhile.
+/// A process that starts a program is blocked until that has begun, and handles no signal meanwhile.
 #[test]
 fn a_supervisor_that_is_stopped_before_it_has_begun_holds_nobody() {
     let bench = Bench::new();

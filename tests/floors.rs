@@ -179,16 +179,16 @@ fn ended(child: std::process::Child) -> Said {
 }
 
 fn ended_within(child: std::process::Child, within: Duration) -> Said {
-    let (told, over) = std::sync::mpsc::channel();
-    std::thread::spawn(move || told.send(ended(child)));
+    let (sender, over) = std::sync::mpsc::channel();
+    std::thread::spawn(move || sender.send(ended(child)));
     over.recv_timeout(within).expect("an end without waiting for the floor process")
 }
 
 #[test]
-fn a_floor_process_that_is_killed_keeps_what_it_told() {
+fn a_floor_process_that_is_killed_keeps_what_it_reported() {
     let bench = Bench::thorough();
     let (child, worker) = begun(&bench, "floor --format json");
-    // A partner is there from the cache line on: clocks and calls have been told by then.
+    // A partner is there from the cache line on: clocks and calls have been reported by then.
     wait_for("a second thread", PATIENCE, || {
         let threads = std::fs::read_dir(format!("/proc/{worker}/task")).ok()?.count();
         (threads > 1).then_some(())
@@ -291,8 +291,8 @@ fn a_run_survives_a_floor_process_that_hangs() {
     assert_eq!(document["status"], "complete");
     let case = document["results"].as_array().unwrap().iter().find(|it| it["variant"] == "pipe");
     let case = case.expect("a row");
-    let told = document["warnings"].to_string();
-    assert!(case["bound"].is_object(), "another process measures in the rounds: {told}");
+    let warnings = document["warnings"].to_string();
+    assert!(case["bound"].is_object(), "another process measures in the rounds: {warnings}");
     let reason = document["floors"]["copy"]["unavailable"]["reason"].as_str().unwrap();
     assert!(reason.contains("more than 10 s"), "{reason}");
     assert!(bench.processes().is_empty());

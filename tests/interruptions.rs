@@ -1,4 +1,4 @@
-//! Real signals to a real run: whoever is struck, nothing of ours remains, and the store keeps
+//! Real signals to a real run: whichever process gets them, nothing of ours remains, and the store keeps
 //! what was finished. The moments are drawn, from fixed seeds; time limits are against hangs.
 
 mod cli_support;
@@ -15,7 +15,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::Value;
 
 /// How soon a run must be over after a signal that asks it to end: against hangs, since a busy
-/// machine may stand still for seconds.
+/// machine may pause for seconds.
 const SOON: Duration = Duration::from_secs(30);
 /// How soon the processes of a run that was killed must be gone.
 const GONE: Duration = Duration::from_secs(30);
@@ -182,7 +182,7 @@ fn a_signal_to_the_group_of_a_run_with_a_peer_ends_it_once() {
 
 /// A page goes to a reader that never reads: the run is kept, and the process leaves.
 #[test]
-fn an_end_that_stands_still_is_given_up() {
+fn an_end_that_hangs_is_given_up() {
     let bench = Bench::new();
     let made = std::process::Command::new("mkfifo").arg(bench.path("fifo")).status();
     assert!(made.expect("run mkfifo").success());
@@ -215,12 +215,12 @@ fn ctrl_c_reaches_the_group_and_ends_the_run_once() {
 #[test]
 fn an_interrupted_run_can_be_resumed_to_its_end() {
     let bench = Bench::new();
-    let line = "run pipe eventfd -w latency -s 64 -p same-cpu --launches 60 --samples 200";
+    let line = "run pipe eventfd -w latency -s 64 -p same-cpu --launches 24 --samples 200";
     let running = bench.begin(line);
     wait_for_launches(&bench, 7);
     running.signal(Signal::INT);
     assert_ended(&bench, &running.finish(SOON), 130, "SIGINT");
-    assert_resumes(&bench, 60);
+    assert_resumes(&bench, 24);
     // It ends as if nothing had been: the command line is the first one.
     let argv = bench.export()["argv"].to_string();
     assert!(argv.contains("--launches") && !argv.contains("--resume"), "{argv}");
@@ -258,10 +258,10 @@ fn after_sigkill_of_the_coordinator_nothing_remains_and_the_run_can_be_resumed()
     let placements = ["-p same-cpu", "-p free", "-p same-cpu", "-p same-cpu"];
     for placement in placements.into_iter().take(if is_long() { 4 } else { 2 }) {
         let bench = Bench::new();
-        let rounds = 30;
+        let rounds = 20;
         let line = "run pipe eventfd -w latency -s 64 --samples 200";
         let mut running = bench.begin(&format!("{line} {placement} --launches {rounds}"));
-        wait_for_launches(&bench, rng.random_range(1..30));
+        wait_for_launches(&bench, rng.random_range(1..20));
         std::thread::sleep(millis(rng.random_range(0..60)));
         let stored = ask(&bench, "SELECT count(*) FROM launches").unwrap();
         assert!(!running.is_over(), "the run was too short to be killed");
@@ -308,7 +308,7 @@ fn while_it_runs_a_run_is_listed_as_running_and_not_taken_up_twice() {
     running.finish(SOON);
 }
 
-/// Who is struck.
+/// Which process gets the signal.
 #[derive(Clone, Copy)]
 enum Victim {
     Supervisor,
@@ -330,7 +330,7 @@ fn victim(bench: &Bench, running: &Running, who: Victim) -> Option<i32> {
 
 /// Strikes at drawn moments until a launch has failed of it, then lets the run end. Gives the
 /// reasons of the failed launches.
-fn strike(bench: &Bench, who: Victim, signal: Signal, seed: u64) -> Vec<String> {
+fn interrupted(bench: &Bench, who: Victim, signal: Signal, seed: u64) -> Vec<String> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let line = "run pipe eventfd -w latency -s 64 -p same-cpu --launches 14 --samples 4000";
     let mut running = bench.begin(line);
@@ -338,7 +338,7 @@ fn strike(bench: &Bench, who: Victim, signal: Signal, seed: u64) -> Vec<String> 
     let failed = "SELECT count(*) FROM launches WHERE status = 'failed'";
     while ask(bench, failed) == Some(0) && !running.is_over() {
         let pid = victim(bench, &running, who);
-        // Not at once: it would always be struck while it is set up.
+        // Not at once: the signal would always come during set-up.
         std::thread::sleep(millis(rng.random_range(1..30)));
         if let Some(pid) = pid.filter(|pid| send(*pid, signal)) {
             let struck = || Process::of(pid).is_none().then_some(());
@@ -357,8 +357,8 @@ fn strike(bench: &Bench, who: Victim, signal: Signal, seed: u64) -> Vec<String> 
     assert_eq!(number(&db, kept), 0);
     let reasons = rows(&db, "SELECT reason FROM launches WHERE status = 'failed'");
     assert!(!reasons.is_empty(), "no strike hit a launch");
-    let told = bench.export();
-    let cases = told["results"].as_array().unwrap().iter();
+    let document = bench.export();
+    let cases = document["results"].as_array().unwrap().iter();
     let failed: u64 = cases.map(|case| case["failed_launches"].as_u64().unwrap()).sum();
     assert_eq!(failed, reasons.len() as u64);
     reasons
@@ -367,7 +367,7 @@ fn strike(bench: &Bench, who: Victim, signal: Signal, seed: u64) -> Vec<String> 
 #[test]
 fn after_sigkill_of_a_supervisor_the_run_goes_on() {
     let bench = Bench::new();
-    for reason in strike(&bench, Victim::Supervisor, Signal::KILL, 4) {
+    for reason in interrupted(&bench, Victim::Supervisor, Signal::KILL, 4) {
         assert_eq!(reason, "the supervisor died without a word");
     }
 }
@@ -375,7 +375,7 @@ fn after_sigkill_of_a_supervisor_the_run_goes_on() {
 #[test]
 fn after_sigkill_of_a_worker_the_run_goes_on() {
     let bench = Bench::new();
-    for reason in strike(&bench, Victim::Worker, Signal::KILL, 5) {
+    for reason in interrupted(&bench, Victim::Worker, Signal::KILL, 5) {
         let named = reason.starts_with("initiator (") || reason.starts_with("responder (");
         assert!(named && reason.ends_with("was killed by signal 9"), "{reason}");
     }
@@ -386,7 +386,7 @@ fn after_sigkill_of_a_worker_the_run_goes_on() {
 #[test]
 fn after_sigstop_of_a_worker_the_run_goes_on() {
     let bench = Bench::new();
-    for reason in strike(&bench, Victim::Worker, Signal::STOP, 6) {
+    for reason in interrupted(&bench, Victim::Worker, Signal::STOP, 6) {
         let named = reason.contains("initiator") || reason.contains("responder");
         assert!(named && reason.starts_with("deadline passed: "), "{reason}");
     }
@@ -395,12 +395,12 @@ fn after_sigstop_of_a_worker_the_run_goes_on() {
 #[test]
 fn after_sigstop_of_a_supervisor_the_run_goes_on() {
     let bench = Bench::new();
-    for reason in strike(&bench, Victim::Supervisor, Signal::STOP, 7) {
+    for reason in interrupted(&bench, Victim::Supervisor, Signal::STOP, 7) {
         assert!(reason.contains("supervisor"), "{reason}");
     }
 }
 
-/// The hardest case: a worker that can't act any more, and nobody left to say so.
+/// The hardest case: a worker that can't act any more, and no process left to say so.
 #[test]
 fn a_stopped_worker_outlives_neither_its_supervisor_nor_the_coordinator() {
     for who in [None, Some(Victim::Supervisor)] {

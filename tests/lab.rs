@@ -20,7 +20,7 @@ use rustix::process::Signal;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use serde_json::Value;
 
-/// Machines stand still for seconds at times.
+/// Virtual machines pause for seconds at times.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 // ---- a laboratory under test -----------------------------------------------------------------
@@ -192,7 +192,7 @@ fn packets_travel_over_two_routers_and_two_switches() {
         a.set_ttl(ttl).unwrap();
         let mut sent = 0;
         while sent < 10 {
-            // What a router has answered to one datagram is told with the next.
+            // What a router has answered to one datagram is reported at the next.
             sent += usize::from(a.send(&[0; 8]).is_ok());
         }
         b.set_read_timeout(Some(Duration::from_secs(if come == 0 { 1 } else { 30 }))).unwrap();
@@ -540,15 +540,15 @@ fn wrong_words_are_refused_in_one_line() {
         ("lab down --name never-made", "ipcmark lab up --name never-made makes it"),
     ] {
         let said = bench.run(line);
-        // Who may not make one is told that first where nothing else is wrong.
+        // Missing privileges are reported first where nothing else is wrong.
         assert!(matches!(said.code, Some(2)) || line.contains("down"), "{line}: {}", said.err);
-        let told = said.err.contains(remedy) || said.err.contains("needs root");
-        assert!(told && said.err.lines().count() == 1, "{line}: {}", said.err);
+        let advised = said.err.contains(remedy) || said.err.contains("needs root");
+        assert!(advised && said.err.lines().count() == 1, "{line}: {}", said.err);
     }
 }
 
 #[test]
-fn who_may_not_is_told_what_it_takes() {
+fn missing_privileges_are_named() {
     let bench = Bench::new();
     let mut command = bench.command(["lab", "up", "--name", "not-allowed"]);
     if rustix::process::geteuid().is_root() {
@@ -569,7 +569,7 @@ fn who_may_not_is_told_what_it_takes() {
 }
 
 #[test]
-fn without_iproute2_the_way_out_is_told() {
+fn without_iproute2_the_remedy_is_named() {
     let Some(lab) = Lab::begin("bare-path") else { return };
     let mut command = lab.bench.command(["lab", "up", "--name", &lab.name]);
     let said = output(command.env("PATH", "/nonexistent"));

@@ -14,7 +14,7 @@ use std::time::Duration;
 use cli_support::{Bench, Said, behind, output, send, wait_for, wait_until_startable, works};
 use rustix::process::Signal;
 
-/// Machines stand still for seconds at times.
+/// Virtual machines pause for seconds at times.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// A run that would last, with a laboratory of its own.
 const LONG: &str = "run tcp -w latency -s 64 --launches 9000 --samples 100 --route lab";

@@ -344,8 +344,11 @@ fn a_frame_that_holds_no_spec_is_a_recorded_failure() {
         let stdin = child.stdin.take().expect("piped");
         write_frame(&stdin, FrameKind::Spec, text).expect("write");
         let (code, out, said) = end_of(what, child, SOON);
-        let told = String::from_utf8_lossy(&out);
-        assert!(told.contains("failed") && told.contains("the spec is not one"), "{what}: {told}");
+        let output = String::from_utf8_lossy(&out);
+        assert!(
+            output.contains("failed") && output.contains("the spec is not one"),
+            "{what}: {output}"
+        );
         assert_eq!((code, said.as_str()), (Some(0), ""), "{what}");
         drop(stdin);
     }

@@ -122,8 +122,8 @@ fn too_few_open_files_make_a_case_unavailable_and_the_run_goes_on() {
         if lacking > 0 {
             seen = true;
             let named = format!("limit on open files is {files}");
-            let told = results.iter().filter(|it| it.2.contains(&named)).count();
-            assert_eq!(told, lacking, "{files}: {results:?}");
+            let named_in = results.iter().filter(|it| it.2.contains(&named)).count();
+            assert_eq!(named_in, lacking, "{files}: {results:?}");
             assert_eq!(said.code, Some(5), "{files}: {}", said.err);
         } else if seen {
             break; // from here on there are enough for all

@@ -20,7 +20,7 @@ fn three(spec: Spec) -> Spec {
     Spec { others: vec![None, None], ..spec }
 }
 
-/// Why a launch came to nothing.
+/// Why a launch has no result.
 fn reason(outcome: Outcome) -> String {
     match outcome {
         Outcome::Failed { reason } => reason,
@@ -61,7 +61,7 @@ fn a_pilot_of_three_takes_as_many_samples_of_each() {
 }
 
 #[test]
-fn the_death_of_any_worker_ends_a_launch_of_three_and_is_told_by_name() {
+fn the_death_of_any_worker_ends_a_launch_of_three_and_is_reported_by_name() {
     for (nth, name) in
         ["initiator (", "initiator 2 (", "initiator 3 (", "responder ("].iter().enumerate()
     {

@@ -1,5 +1,5 @@
 //! What `--observe` shows, through the whole command: counts are what the loops did; what can't be
-//! counted is a row with its way out; results are the same with or without an onlooker. No speed
+//! counted is a row with its remedy; results are the same with or without an onlooker. No speed
 //! is asserted.
 //!
 //! Needs tracefs and the right to count, or to load programs; says so aloud where it is missing.
@@ -76,10 +76,10 @@ fn a_round_trip_over_a_pipe_is_two_reads_and_two_writes_whoever_counts() {
     let calls = named(&counted["events"], "calls")["per_operation"].as_f64().unwrap();
     assert!((4.0..4.1).contains(&calls), "{calls}");
 
-    let heard = &seen(&document, "trace", "pipe", 64)["trace"];
-    assert_eq!((&heard["launches"], &heard["lost"]), (&LAUNCHES.into(), &0.into()));
+    let traced = &seen(&document, "trace", "pipe", 64)["trace"];
+    assert_eq!((&traced["launches"], &traced["lost"]), (&LAUNCHES.into(), &0.into()));
     for call in ["read", "write"] {
-        let row = named(&heard["calls"], call);
+        let row = named(&traced["calls"], call);
         counts_exactly(row, 2.0);
         let returned = row["returned"].as_array().unwrap();
         assert_eq!((returned.len(), &returned[0]["value"]), (1, &64.into()));
@@ -89,11 +89,11 @@ fn a_round_trip_over_a_pipe_is_two_reads_and_two_writes_whoever_counts() {
         assert!(asked.is_null() || *asked == 64.0, "{asked}");
     }
     // On one CPU each of both turns ends a wait for a wake-up, or for the CPU.
-    let waits = |name: &str| heard[name]["per_operation"].as_f64().unwrap_or(0.0);
+    let waits = |name: &str| traced[name]["per_operation"].as_f64().unwrap_or(0.0);
     let turns = waits("delay") + waits("displaced");
-    assert!((1.9..2.5).contains(&turns), "{turns}: {heard:#}");
+    assert!((1.9..2.5).contains(&turns), "{turns}: {traced:#}");
     let partner = |it: &&Value| it["by_partner"] == true;
-    let woken = heard["wake_ups"].as_array().unwrap().iter().filter(partner);
+    let woken = traced["wake_ups"].as_array().unwrap().iter().filter(partner);
     let woken: f64 = woken.map(|it| it["per_operation"].as_f64().unwrap()).sum();
     assert!(woken > 0.0 && woken <= 2.0 + 0.5, "{woken}");
 
@@ -141,10 +141,10 @@ fn what_cannot_be_counted_is_a_row_with_its_reason_and_no_failure() {
         assert_eq!(row["events"].as_array().map(Vec::len), Some(0));
         assert!(row["trace"].is_null());
     }
-    let told = said.out.replace('\n', " ");
-    assert!(told.contains("Not testable here: core, l1d, and with them"), "{}", said.out);
-    assert_eq!(told.matches("Not testable here").count(), 1, "{}", said.out);
-    assert!(told.contains("cycles per l1d read"), "{}", said.out);
+    let text = said.out.replace('\n', " ");
+    assert!(text.contains("Not testable here: core, l1d, and with them"), "{}", said.out);
+    assert_eq!(text.matches("Not testable here").count(), 1, "{}", said.out);
+    assert!(text.contains("cycles per l1d read"), "{}", said.out);
     let page = std::fs::read_to_string(page).unwrap();
     assert!(page.contains("not testable here") && page.contains("cycles-per-instruction"));
 }
@@ -156,7 +156,7 @@ fn results_are_of_the_same_cases_and_launches_whether_or_not_something_looks_on(
     }
     let words =
         "run pipe unix-stream -w latency -s 64 -p same-cpu --samples 50 --launches 6 --seed 3";
-    let told = |observe: &str| {
+    let results = |observe: &str| {
         let bench = Bench::new();
         let (_, document) = run(&bench, &format!("{words} {observe}"));
         let keys =
@@ -171,8 +171,8 @@ fn results_are_of_the_same_cases_and_launches_whether_or_not_something_looks_on(
             .collect();
         (cases, compared, document["observed"].as_array().unwrap().len())
     };
-    let (alone, ranked, none) = told("");
-    let (beside, also_ranked, observed) = told("--observe software");
+    let (alone, ranked, none) = results("");
+    let (beside, also_ranked, observed) = results("--observe software");
     assert_eq!((none, observed), (0, 2));
     assert_eq!(alone, beside);
     assert_eq!(ranked, also_ranked, "observed launches are in no ranking");

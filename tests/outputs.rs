@@ -260,7 +260,7 @@ fn events_take_the_place_of_an_earlier_file_when_the_run_has_ended() {
     let bench = Bench::new();
     let path = bench.path("events");
     put_earlier(&path, 0o644);
-    // A second launch has been told of, and the file is as it was.
+    // A second launch has been reported, and the file is as it was.
     let line = SMALL.replace("--launches 12", "--launches 9000");
     let running = bench.begin(&format!("{line} --format ndjson -o events"));
     cli_support::wait_for("launches", std::time::Duration::from_secs(60), || {

@@ -81,14 +81,14 @@ fn undisturbed(disturb: impl Fn(&str, SocketAddr) -> Box<dyn std::any::Any>) {
             let (name, spec) = to_open(&variant);
             let cookie = Cookie::drawn().unwrap();
             std::thread::scope(|scope| {
-                let (port, told) = channel();
+                let (port, chosen) = channel();
                 let far = spec.clone();
                 let responder = scope.spawn(move || {
                     let answering = Answering { port, until: HANG };
                     mechanisms::listen(name, &far, at, cookie, answering).expect("it listens")
                 });
-                let to = SocketAddr::new(at, told.recv_timeout(HANG).unwrap());
-                let _held = disturb(name, to);
+                let to = SocketAddr::new(at, chosen.recv_timeout(HANG).unwrap());
+                let _connection = disturb(name, to);
                 let call = Call { to, cookie, kind: ConnectionKind::Persistent };
                 mechanisms::connect(name, &spec, &call, Asking).expect("let in");
                 responder.join().unwrap().expect("the partner came");
@@ -107,7 +107,7 @@ fn the_partner_comes_in_where_nobody_else_is() {
 }
 
 #[test]
-fn nobody_is_held_up_by_one_who_says_nothing_or_half_of_it() {
+fn a_silent_or_half_cookie_delays_nobody() {
     undisturbed(|name, to| match name {
         "tcp" => {
             let silent: Vec<TcpStream> = (0..10)
@@ -175,14 +175,14 @@ fn the_wrong_cookie_opens_nothing_and_the_deadline_closes_the_listener() {
         let (name, spec) = to_open(name);
         let at = IpAddr::from([127, 0, 0, 1]);
         std::thread::scope(|scope| {
-            let (port, told) = channel();
+            let (port, chosen) = channel();
             let far = spec.clone();
             let responder = scope.spawn(move || {
                 let answering = Answering { port, until: Duration::from_secs(1) };
                 let cookie = Cookie::drawn().unwrap();
                 mechanisms::listen(name, &far, at, cookie, answering).expect("it listens")
             });
-            let to = SocketAddr::new(at, told.recv_timeout(HANG).unwrap());
+            let to = SocketAddr::new(at, chosen.recv_timeout(HANG).unwrap());
             let cookie = Cookie::drawn().unwrap();
             let call = Call { to, cookie, kind: ConnectionKind::Persistent };
             let error = mechanisms::connect(name, &spec, &call, Asking).unwrap_err();
@@ -207,13 +207,14 @@ fn a_listener_whose_owner_is_gone_closes_at_once() {
     for name in ["tcp", "udp"] {
         let (name, spec) = to_open(name);
         let cookie = Cookie::drawn().unwrap();
-        let told = mechanisms::listen(name, &spec, [127, 0, 0, 1].into(), cookie, Orphan).unwrap();
-        assert!(told.contains("the coordinator is gone"), "{name}: {told}");
+        let refusal =
+            mechanisms::listen(name, &spec, [127, 0, 0, 1].into(), cookie, Orphan).unwrap();
+        assert!(refusal.contains("the coordinator is gone"), "{name}: {refusal}");
     }
 }
 
 #[test]
-fn an_address_of_somebody_else_is_refused_with_the_way_out() {
+fn an_address_of_another_host_is_refused_with_the_remedy() {
     for name in ["tcp", "udp"] {
         let (name, spec) = to_open(name);
         let cookie = Cookie::drawn().unwrap();

@@ -1,5 +1,5 @@
 //! What depends on a privilege or on a system setting: granted with it, and without it refused
-//! with what was found, what is needed and the way out. Nothing of the system is changed: a
+//! with what was found, what is needed and the remedy. Nothing of the system is changed: a
 //! privilege is given up by the program alone, a setting changed in a namespace of its own.
 
 mod cli_support;

@@ -4,16 +4,8 @@
 
 mod cli_support;
 
-use cli_support::{Bench, flat, must_fit_the_schema, number, rows};
+use cli_support::{Bench, flat, must_fit_the_schema, number, of, rows};
 use serde_json::Value;
-
-fn of<'a>(document: &'a Value, variant: &str, workers: &str, placement: &str) -> &'a Value {
-    let is = |it: &&Value| {
-        it["variant"] == variant && it["workers"] == workers && it["placement"] == placement
-    };
-    let results = document["results"].as_array().expect("results");
-    results.iter().find(is).unwrap_or_else(|| panic!("no {variant} {workers} {placement}"))
-}
 
 /// What must hold of every measured case, however slow the machine is.
 fn assert_kept(case: &Value, asked: u64, launches: u64, samples: u64) {
@@ -25,6 +17,13 @@ fn assert_kept(case: &Value, asked: u64, launches: u64, samples: u64) {
     assert!(case["metric"]["name"] == "response" && case["bound"].is_null());
     let number = |it: &Value| it.as_f64().unwrap_or_else(|| panic!("a number: {case:#}"));
     assert!((0.0..=1.0).contains(&number(&rate["late_share"])));
+    let on_time = number(&rate["on_time_share"]);
+    assert_eq!(rate["void"], on_time < 0.99, "{case:#}");
+    let least = if case["placement"] == "same-cpu" { 200e3 } else { 10e3 };
+    let tolerance = number(&rate["tolerance_ns"]);
+    let expected = f64::max(least, 1e7 / asked as f64);
+    // Or 200 µs where one CPU is all there is; in whole ticks.
+    assert!((tolerance - expected).abs() < 2.0 || tolerance.round() == 200e3, "{case:#}");
     assert!(number(&rate["lateness_median_ns"]) <= number(&rate["lateness_max_ns"]));
     // Nobody is served before a message is due.
     assert!((0.0..=1.0).contains(&number(&rate["served_share"])), "{case:#}");
@@ -54,9 +53,9 @@ fn processes_and_threads_keep_a_schedule_here() {
     }
     let db = bench.open();
     assert_eq!(number(&db, "SELECT count(*) FROM cases WHERE load IS NOT '2k'"), 0);
-    let told = "SELECT count(*) FROM launches
+    let query = "SELECT count(*) FROM launches
                 WHERE json_extract(record, '$.initiator.punctuality.median_ns') IS NULL";
-    assert_eq!(number(&db, told), 0);
+    assert_eq!(number(&db, query), 0);
 
     let report = bench.must("report last");
     for words in ["Response time, open loop", "How the schedule was kept", "2.00 k/s"] {
@@ -64,7 +63,7 @@ fn processes_and_threads_keep_a_schedule_here() {
     }
     let csv = bench.must("export last --format csv").out;
     assert!(csv.lines().next().expect("a header").contains(",asked_per_sec,"), "{csv}");
-    for metric in ["response", "late_share", "served_per_sec"] {
+    for metric in ["response", "late_share", "on_time_share", "served_per_sec"] {
         assert!(csv.contains(&format!(",{metric},")), "no {metric} in {csv}");
     }
     let bmf = bench.must("export last --format bmf").out;
@@ -139,8 +138,8 @@ fn what_is_overloaded_is_ranked_nowhere() {
     for form in ["report last -v", "report last", "report last --format markdown"] {
         let said = bench.must(form).out;
         // A busy machine may hold the sender itself up.
-        let told = ["overloaded", "void"].map(|it| said.contains(&format!("{it} at 10.0 M/s")));
-        assert!(told.contains(&true), "{form}: {said}");
+        let marked = ["overloaded", "void"].map(|it| said.contains(&format!("{it} at 10.0 M/s")));
+        assert!(marked.contains(&true), "{form}: {said}");
         for word in ["✓ ", "smallest median", "busy-wait"] {
             let at = said.find(word).map(|at| said[at..].chars().take(200).collect::<String>());
             assert!(at.is_none(), "{form}: {at:?}");
@@ -189,8 +188,8 @@ fn percentiles_stand_in_every_width_and_say_in_words_what_they_lack() {
         let hidden = said.lines().filter(|it| it.contains("Not shown at this width"));
         for line in hidden {
             for column in ["p50", "p99,", "p99.", "max,"] {
-                let told = line.replace("p99.9", "");
-                assert!(!told.contains(column), "{form}: {line}");
+                let rest = line.replace("p99.9", "");
+                assert!(!rest.contains(column), "{form}: {line}");
             }
         }
     }
@@ -201,14 +200,14 @@ fn arrivals_are_poisson_unless_asked_otherwise_and_stored() {
     let bench = Bench::new();
     let line = "run pipe -w rate --rate 2k -s 64 -p same-cpu --launches 3 --samples 20 -q";
     bench.must(line);
-    bench.must(&format!("{line} --arrivals periodic"));
+    bench.must(&format!("{line} --arrivals constant"));
     let stored = rows(&bench.open(), "SELECT json_extract(request, '$.arrivals') FROM runs");
-    assert_eq!(stored, ["poisson", "periodic"]);
+    assert_eq!(stored, ["poisson", "constant"]);
     let document = bench.export();
-    assert_eq!(of(&document, "pipe", "process", "same-cpu")["rate"]["arrivals"], "periodic");
+    assert_eq!(of(&document, "pipe", "process", "same-cpu")["rate"]["arrivals"], "constant");
     let found = bench.run("compare 1 2 --format json").out;
     assert!(found.contains("no case of B"), "they are not the same case: {found}");
-    // The schedule's length is the same each time where it is periodic, and drawn where it is not.
+    // The schedule's length is the same each time where it is constant, and drawn where it is not.
     let due = |run: u8| {
         let spans = rows(
             &bench.open(),
@@ -313,7 +312,13 @@ fn fails_with_one_line_on_what_is_no_rate() {
         ("run pipe -w latency --rate 1k", "--rate: only -w rate has one"),
         ("run pipe --rate 1k", "--rate: only -w rate has one"),
         ("run --resume --rate 1k", "--rate"),
-        ("run pipe -w latency --arrivals periodic", "--arrivals: only -w rate has some"),
+        ("run pipe -w latency --arrivals constant", "--arrivals: only -w rate has such"),
+        ("run pipe -w latency --response 4K", "--response: only -w rate has such"),
+        ("run pipe -w rate --response 0", "sizes start at 1"),
+        ("run pipe -w latency --service 5us", "--service: only -w rate has such"),
+        ("run pipe -w rate --service 2s", "`2s`: write a time up to 1s"),
+        ("run pipe -w rate --arrivals periodic", "`periodic`: messages arrive as poisson"),
+        ("run pipe -w rate --arrivals bursts:10@10ms --rate 1k", "comes to 1000 messages a second"),
     ] {
         let said = bench.run(line);
         assert_eq!((said.code, said.out.as_str()), (Some(2), ""), "{line}: {}", said.err);

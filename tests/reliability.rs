@@ -29,7 +29,7 @@ fn tally(end: &End) -> Tally {
 /// Streams `count` messages one way, then an answer; gives what both sides counted. What arrives
 /// and isn't counted lost must be what was sent.
 fn streamed(options: &str, bytes: usize, count: u64) -> [Tally; 2] {
-    let (tell, told) = mpsc::channel();
+    let (tell, receiver) = mpsc::channel();
     let tell_too = tell.clone();
     both(
         options,
@@ -52,14 +52,14 @@ fn streamed(options: &str, bytes: usize, count: u64) -> [Tally; 2] {
             tell_too.send((1, tally(end))).unwrap();
         },
     );
-    tallies(told)
+    tallies(receiver)
 }
 
 /// What the two sides counted.
-fn tallies(told: mpsc::Receiver<(usize, Tally)>) -> [Tally; 2] {
+fn tallies(receiver: mpsc::Receiver<(usize, Tally)>) -> [Tally; 2] {
     let mut tallies = [Tally::new(), Tally::new()];
     for _ in 0..2 {
-        let (side, tally) = told.recv_timeout(HANG).expect("a tally");
+        let (side, tally) = receiver.recv_timeout(HANG).expect("a tally");
         tallies[side] = tally;
     }
     tallies
@@ -67,7 +67,7 @@ fn tallies(told: mpsc::Receiver<(usize, Tally)>) -> [Tally; 2] {
 
 /// The same in turns.
 fn in_turns(options: &str, bytes: usize, count: u64) -> [Tally; 2] {
-    let (tell, told) = mpsc::channel();
+    let (tell, receiver) = mpsc::channel();
     let tell_too = tell.clone();
     let expect = |end: &mut End, direction, nth, into: &mut [u8]| {
         let before = lost(end);
@@ -86,9 +86,9 @@ fn in_turns(options: &str, bytes: usize, count: u64) -> [Tally; 2] {
                 wrong += u64::from(!expect(end, 2, nth, &mut into));
             }
             end.finish().expect("finish");
-            let mut told = tally(end);
-            told.insert("answers that were none", wrong);
-            tell.send((0, told)).unwrap();
+            let mut counts = tally(end);
+            counts.insert("answers that were none", wrong);
+            tell.send((0, counts)).unwrap();
         },
         move |end| {
             let mut into = vec![0; bytes];
@@ -99,7 +99,7 @@ fn in_turns(options: &str, bytes: usize, count: u64) -> [Tally; 2] {
             tell_too.send((1, tally(end))).unwrap();
         },
     );
-    tallies(told)
+    tallies(receiver)
 }
 
 // ---- what sends again -----------------------------------------------------------------------
@@ -294,7 +294,7 @@ fn of_messages_whose_bits_flip_the_largest_is_one_datagram() {
 // ---- what is refused ------------------------------------------------------------------------
 
 #[test]
-fn what_does_not_go_together_is_refused_with_the_way_out() {
+fn what_does_not_go_together_is_refused_with_the_remedy() {
     let refused = |options: &str| {
         let variant = Variant::parse(&format!("udp:{options}"))?;
         match try_open(&variant, 64, true) {
@@ -303,7 +303,7 @@ fn what_does_not_go_together_is_refused_with_the_way_out() {
             Ok(_) => Ok(()),
         }
     };
-    for (options, told) in [
+    for (options, expected) in [
         ("loss=5%", "add reliability=none"),
         ("reliability=none,gso=on", "leave it out"),
         ("reliability=reed-solomon-100-29", "128"),
@@ -319,7 +319,7 @@ fn what_does_not_go_together_is_refused_with_the_way_out() {
         ("reliability=none,datagram=70000", "65507"),
     ] {
         let error = refused(options).expect_err(options);
-        assert!(error.contains(told), "{options}: {error}");
+        assert!(error.contains(expected), "{options}: {error}");
     }
     assert_eq!(refused("reliability=none,loss=5%,burst=8"), Ok(()));
 }

@@ -199,7 +199,7 @@ fn floors_are_lines_and_a_column_where_they_are_and_leave_nothing_behind_elsewhe
     assert_eq!((marks[0].label.as_str(), marks[0].value), ("yardstick: futex wake-up", 4_000.0));
     assert!(with.contains("× bound") && with.contains("2.00×"));
 
-    // A floor far below everything would squeeze the figure; the column still tells of it.
+    // A floor far below everything would squeeze the figure; the column still shows it.
     for case in &mut judged.results {
         case.bound = Some(bound("null", 2.0, 4_000.0));
     }

@@ -17,7 +17,7 @@ use common::say;
 use rustix::process::Signal;
 use serde_json::Value;
 
-/// Machines stand still for seconds at times.
+/// Virtual machines pause for seconds at times.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// What laboratories of process `pid` there are: their states and their namespaces.
@@ -34,7 +34,7 @@ fn labs_of(pid: i32) -> BTreeSet<PathBuf> {
 }
 
 /// Every result as `variant route status`, without twins.
-fn told(document: &Value) -> Vec<String> {
+fn statuses(document: &Value) -> Vec<String> {
     let word = |it: &Value, key: &str| it[key].as_str().expect("a word").to_string();
     let results = document["results"].as_array().expect("results");
     let plain = results.iter().filter(|it| it["twin"] == false);
@@ -90,7 +90,7 @@ fn one_round_holds_what_is_here_and_what_is_there() {
     let run = bench.export();
     must_fit_the_schema(&run);
     let all = ["pipe local ok", "tcp local ok", "udp local ok", "tcp peer ok", "udp peer ok"];
-    assert_eq!(told(&run), all);
+    assert_eq!(statuses(&run), all);
     let db = bench.open();
     assert_eq!(number(&db, "SELECT count(DISTINCT group_nth) FROM cases"), 1);
     // Five and a twin in each of four rounds, in an order of its own.
@@ -113,7 +113,7 @@ fn without_a_peer_a_study_says_what_to_add() {
     let run = bench.export();
     must_fit_the_schema(&run);
     let all = ["pipe local ok", "tcp local ok", "tcp peer not_applicable"];
-    assert_eq!(told(&run), all, "a pipe has no other host to be asked for");
+    assert_eq!(statuses(&run), all, "a pipe has no other host to be asked for");
     let reason = run["results"].as_array().unwrap().iter().find(|it| it["route"] == "peer");
     let reason = reason.unwrap()["reason"].as_str().unwrap();
     assert!(reason.contains("--peer 'ssh HOST'"), "{reason}");
@@ -125,12 +125,12 @@ fn with_one_it_decides_its_claims() {
     let bench = Bench::new();
     let run = study(&bench, STUDY);
     let said = bench.must(&format!("{run} --peer env"));
-    assert_eq!(told(&bench.export()), ["pipe local ok", "tcp local ok", "tcp peer ok"]);
+    assert_eq!(statuses(&bench.export()), ["pipe local ok", "tcp local ok", "tcp peer ok"]);
     assert!(!said.out.contains("not testable here"), "{}", said.out);
 }
 
 #[test]
-fn what_is_asked_wrongly_is_told_in_a_line() {
+fn what_is_asked_wrongly_is_refused_in_a_line() {
     let bench = Bench::new();
     let local = study(&bench, &STUDY.replace("[\"local\", \"peer\"]", "\"local\""));
     for (line, words) in [
@@ -173,7 +173,7 @@ fn a_run_makes_its_laboratories_and_takes_them_down() {
     must_fit_the_schema(&run);
     let routes = ["local", "lab", "lab:routers=1,switches=1", "lab:delay=2ms"];
     let all = routes.map(|it| ["tcp", "udp:family=6"].map(|name| format!("{name} {it} ok")));
-    assert_eq!(told(&run), all.concat());
+    assert_eq!(statuses(&run), all.concat());
     let labs = run["labs"].as_array().expect("labs");
     let chains: Vec<_> = labs.iter().map(|it| it["chain"].as_str().unwrap()).collect();
     assert_eq!(chains[..2], ["a ── b", "a ── s1 ── r1 ── b"]);
@@ -183,8 +183,8 @@ fn a_run_makes_its_laboratories_and_takes_them_down() {
     for case in late.filter(|it| it["twin"] == false) {
         assert!(case["value"]["min"].as_f64().unwrap() >= 4e6, "{case}");
     }
-    let told = bench.must("report last").out;
-    assert!(told.contains("1 router, 1 switch") && told.contains("one machine"), "{told}");
+    let page = bench.must("report last").out;
+    assert!(page.contains("1 router, 1 switch") && page.contains("one machine"), "{page}");
 }
 
 #[test]
@@ -198,7 +198,7 @@ fn without_the_privilege_its_cases_say_so() {
     let said = run_without(&bench, "run tcp -w latency --launches 2 --route local,lab:routers=1");
     assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
     let run = bench.export();
-    assert_eq!(told(&run), ["tcp local ok", "tcp lab:routers=1 not_applicable"]);
+    assert_eq!(statuses(&run), ["tcp local ok", "tcp lab:routers=1 not_applicable"]);
     let last = run["results"].as_array().unwrap().last().unwrap();
     assert!(last["reason"].as_str().unwrap().ends_with("run it with sudo"), "{last}");
 }
@@ -230,7 +230,7 @@ fn after_an_interrupt_nothing_is_left_and_the_run_goes_on() {
     let said = resumed.finish(PATIENCE);
     assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
     assert_eq!(labs_of(pid), BTreeSet::new());
-    assert!(told(&bench.export()).iter().all(|it| it.ends_with(" ok")));
+    assert!(statuses(&bench.export()).iter().all(|it| it.ends_with(" ok")));
 }
 
 #[test]

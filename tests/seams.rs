@@ -1,6 +1,6 @@
 //! The house: which crate may see which, where `unsafe` may stand, and how long a file may be.
 //!
-//! Cargo holds the arrows: a crate sees whom its Cargo.toml names. What is named there is held against
+//! Cargo enforces the arrows: a crate sees the crates that its Cargo.toml names. What is named there is compared with
 //! the design here.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,7 +23,7 @@ const MAY_SEE: &[(&str, &[&str])] = &[
     ("report", &["analysis", "model", "stats", "store", "study"]),
 ];
 
-/// Longest file, in lines. Whoever needs more has two subjects.
+/// Longest file, in lines. One that needs more has two subjects.
 const LONGEST: usize = 450;
 
 fn root() -> &'static Path {

@@ -86,7 +86,7 @@ fn normal_share(at: f64, middle: f64) -> f64 {
     1.0 / (1.0 + (-1.702 * (at - middle) / 2.0).exp())
 }
 
-/// A way in which a group comes to its end.
+/// A way in which a group ends.
 #[derive(Clone, Copy, Debug)]
 enum Way {
     /// `--launches`.
@@ -175,17 +175,18 @@ fn intervals_cover_95_percent_however_a_group_ends() {
         widths.sort_by(f64::total_cmp);
         let truths: Vec<f64> = (0..=MOST).map(|rounds| truth(name, rounds)).collect();
         let ways = ways();
-        let (mut held, mut endings, mut claimed) = (vec![0; ways.len()], [0; 4], 0.0);
+        let (mut covered, mut endings, mut claimed) = (vec![0; ways.len()], [0; 4], 0.0);
         for _ in 0..draws() {
             let all = launches();
-            for (way, held) in ways.iter().zip(&mut held) {
+            for (way, covered) in ways.iter().zip(&mut covered) {
                 let ended = group(&all, *way, widths[250]);
-                *held += usize::from(holds(&ended.interval, truths[ended.rounds]));
+                *covered += usize::from(holds(&ended.interval, truths[ended.rounds]));
                 claimed += ended.interval.coverage;
                 endings[ended.closed.map_or(3, |it| it as usize)] += 1;
             }
         }
-        let shares: Vec<f64> = held.iter().map(|held| *held as f64 / draws() as f64).collect();
+        let shares: Vec<f64> =
+            covered.iter().map(|covered| *covered as f64 / draws() as f64).collect();
         for (way, share) in ways.iter().zip(&shares) {
             assert!(*share >= bound, "{name}, {way:?}: {share} hold, below {bound}");
         }
@@ -251,8 +252,8 @@ fn ratios_cover_95_percent_paired_and_unpaired() {
             let shift = stats::hodges_lehmann_shift(&a, &b, ALPHA).unwrap();
             unpaired += usize::from(holds(&shift, truth));
         }
-        for (what, held) in [("paired", paired), ("unpaired", unpaired)] {
-            let share = held as f64 / draws() as f64;
+        for (what, covered) in [("paired", paired), ("unpaired", unpaired)] {
+            let share = covered as f64 / draws() as f64;
             assert!(share >= bound, "{what}, {n} launches: {share}, below {bound}");
         }
     }
@@ -376,7 +377,7 @@ fn two_modes_at_zero(draw: &mut Draw, apart: f64) -> f64 {
     0.02 * (draw.normal() - 0.565_948_821_932_863) + high
 }
 
-/// Of two cases with equal medians no more than 6 % are called different, whatever their shapes and whoever
+/// Of two cases with equal medians no more than 6 % are called different, whatever their shapes and whatever
 /// compares them: in a group, in a study or under a probe (paired ratios), as a price (paired differences), or
 /// between runs. The signed-rank test alone calls up to two in three so.
 #[test]
@@ -398,13 +399,13 @@ fn equal_medians_differ_in_at_most_six_percent_whatever_the_shapes() {
                     let pair = stats::compare_paired(&a, &b, ALPHA).unwrap();
                     let price = stats::shift_paired(&a, &b, ALPHA).unwrap();
                     let between = stats::compare_unpaired(&a, &b, ALPHA).unwrap();
-                    let told = [
+                    let verdicts = [
                         found.p < ALPHA || sure(found.ratio, 1.0),
                         pair.p < ALPHA || sure(pair.ratio, 1.0),
                         price.p < ALPHA || sure(price.shift, 0.0),
                         between.p < ALPHA || sure(between.ratio, 1.0),
                     ];
-                    rejected.iter_mut().zip(told).for_each(|(sum, it)| *sum += usize::from(it));
+                    rejected.iter_mut().zip(verdicts).for_each(|(sum, it)| *sum += usize::from(it));
                     let logs: Vec<f64> = a.iter().zip(&b).map(|(a, b)| (a / b).ln()).collect();
                     by_ranks += usize::from(stats::signed_rank(&logs).p < ALPHA);
                 }
@@ -497,7 +498,7 @@ fn what_is_said_of_the_best_holds_for_95_percent_of_the_groups() {
     {
         for (what, shifts) in [("equal", [0.0; 8]), ("apart", apart)] {
             let mut draw = Draw::seeded(700);
-            let (mut at_least_held, mut held, mut in_set, mut alone) = (0, 0, 0, 0);
+            let (mut at_least_covered, mut covered, mut in_set, mut alone) = (0, 0, 0, 0);
             for _ in 0..runs {
                 let rounds: Vec<f64> = (0..12).map(|_| 0.02 * draw.normal()).collect();
                 let columns: Vec<Vec<Option<f64>>> = shifts
@@ -518,19 +519,19 @@ fn what_is_said_of_the_best_holds_for_95_percent_of_the_groups() {
                 let at_least = found.iter().zip(&shifts).all(|(it, shift)| {
                     it.slower_at_least.is_some_and(|least| least <= shift.exp_m1() + 1e-12)
                 });
-                at_least_held += usize::from(at_least);
+                at_least_covered += usize::from(at_least);
                 in_set += usize::from(found[0].may_be_best);
-                held += usize::from(found[0].may_be_best && bounded);
+                covered += usize::from(found[0].may_be_best && bounded);
                 alone += found.iter().filter(|it| it.may_be_best).count();
             }
-            let share = held as f64 / runs as f64;
+            let share = covered as f64 / runs as f64;
             println!(
                 "{name}, {what}: all holds in {share:.4}, the best is in the set in {:.4}, {:.1} of 8 are",
                 in_set as f64 / runs as f64,
                 alone as f64 / runs as f64
             );
             assert!(share >= bound, "{name}, {what}: {share}");
-            let least = at_least_held as f64 / runs as f64;
+            let least = at_least_covered as f64 / runs as f64;
             println!("{name}, {what}: every least distance holds in {least:.4}");
             assert!(least >= bound, "{name}, {what}: least distances: {least}");
         }
@@ -572,15 +573,15 @@ fn shares_of_losses_in_bursts_cover_93_percent() {
     for (name, truth, lost) in LOSSES {
         for n in [12, 30] {
             let mut draw = Draw::seeded(800 + n);
-            let (mut held, mut none) = (0, 0);
+            let (mut covered, mut none) = (0, 0);
             for _ in 0..runs {
                 let launches: Vec<(u64, u64)> =
                     (0..n).map(|_| (lost(&mut draw, 400), 400)).collect();
                 let found = stats::clustered_share(&launches).unwrap();
-                held += usize::from(found.low <= truth && truth <= found.high);
+                covered += usize::from(found.low <= truth && truth <= found.high);
                 none += usize::from(found.share == 0.0);
             }
-            let share = held as f64 / runs as f64;
+            let share = covered as f64 / runs as f64;
             println!(
                 "{name}, {n} launches: {share:.4} hold; none was seen in {:.3}",
                 none as f64 / runs as f64

@@ -64,7 +64,7 @@ fn as_a_child() {
         return;
     };
     let store = PathBuf::from(store);
-    let told = store.with_extension("told");
+    let confirmed = store.with_extension("confirmed");
     match role.as_str() {
         "first" => {
             // All begin at once.
@@ -81,8 +81,8 @@ fn as_a_child() {
                 stored::round(&mut store, run, &cases, nth).expect("a round");
             }
             stored::end(&mut store, run).expect("its end");
-            // Only what was told must be kept.
-            fs::write(told.join(format!("{run}")), "").expect("a name");
+            // Only what was confirmed must be kept.
+            fs::write(confirmed.join(format!("{run}")), "").expect("a name");
         },
         "read" => loop {
             let Ok(store) = Store::open_existing(&store) else { continue };
@@ -93,28 +93,31 @@ fn as_a_child() {
         _ => loop {
             let Ok(mut store) = Store::reopen(&store) else { continue };
             for run in store.run_ids().expect("runs") {
-                // Whoever was killed before it stored what is to be measured left nothing to go on with.
+                // A run that was killed before it stored its plan left nothing to resume.
                 let goes_on = |store: &Store| {
                     let found = store.run(run).expect("a run");
                     found.status == RunStatus::Running && !found.groups.is_empty()
                 };
                 if goes_on(&store) && store.claim(run).is_ok() && goes_on(&store) {
-                    take_up(&mut store, run, &told);
+                    take_up(&mut store, run, &confirmed);
                 }
             }
         },
     }
 }
 
-/// Ends a run that is claimed; whoever else claims it meanwhile finds the name of a process that lives.
-fn take_up(store: &mut Store, run: i64, told: &Path) {
-    let holder = told.join(format!("holder-{run}"));
+/// Ends a run that is claimed; another process that claims it meanwhile finds the name of a live one.
+fn take_up(store: &mut Store, run: i64, confirmed: &Path) {
+    let holder = confirmed.join(format!("holder-{run}"));
     if let Ok(text) = fs::read_to_string(&holder)
         && let Ok(pid) = text.parse()
         && Process::of(pid).is_some()
     {
-        fs::write(told.join("twice"), format!("run {run} by {pid} and {}", std::process::id()))
-            .unwrap();
+        fs::write(
+            confirmed.join("twice"),
+            format!("run {run} by {pid} and {}", std::process::id()),
+        )
+        .unwrap();
     }
     fs::write(&holder, std::process::id().to_string()).unwrap();
     store.resume_run(run).expect("a run to go on with");
@@ -122,7 +125,7 @@ fn take_up(store: &mut Store, run: i64, told: &Path) {
     // Its name goes before its claim does.
     fs::remove_file(&holder).unwrap();
     stored::end(store, run).expect("its end");
-    fs::write(told.join(format!("{run}")), "").unwrap();
+    fs::write(confirmed.join(format!("{run}")), "").unwrap();
 }
 
 #[test]
@@ -143,13 +146,13 @@ fn sixty_that_make_one_store_at_once_all_have_it() {
 #[test]
 fn nothing_finished_is_lost_and_no_run_is_taken_up_by_two() {
     let bench = Bench::new();
-    let (store, told) = (bench.store(), bench.path("runs.told"));
-    fs::create_dir(&told).unwrap();
+    let (store, confirmed) = (bench.store(), bench.path("runs.confirmed"));
+    fs::create_dir(&confirmed).unwrap();
     let mut rng = ChaCha8Rng::seed_from_u64(13);
     let roles = ["create", "read", "resume", "create", "resume", "resume"];
     let mut living: Vec<_> =
         roles.iter().map(|role| child(role, &store).spawn().unwrap()).collect();
-    let finished = || fs::read_dir(&told).unwrap().count();
+    let finished = || fs::read_dir(&confirmed).unwrap().count();
     let (mut killed, mut died) = (0, 0);
     for round in 0..60 {
         // As soon as somebody has done something, or at a drawn moment.
@@ -159,7 +162,7 @@ fn nothing_finished_is_lost_and_no_run_is_taken_up_by_two() {
             std::thread::sleep(Duration::from_millis(1));
         }
         let nth = rng.random_range(0..living.len());
-        // Whoever ended by itself met something that it didn't expect.
+        // A process that ended by itself met something that it didn't expect.
         died += usize::from(living[nth].try_wait().unwrap().is_some());
         let _ = living[nth].kill();
         living[nth].wait().unwrap();
@@ -172,8 +175,8 @@ fn nothing_finished_is_lost_and_no_run_is_taken_up_by_two() {
         it.wait().unwrap();
     }
     assert_eq!(died, 0, "some ended by themselves");
-    assert!(!told.join("twice").exists(), "{:?}", fs::read_to_string(told.join("twice")));
-    let done: Vec<String> = fs::read_dir(&told)
+    assert!(!confirmed.join("twice").exists(), "{:?}", fs::read_to_string(confirmed.join("twice")));
+    let done: Vec<String> = fs::read_dir(&confirmed)
         .unwrap()
         .filter_map(|it| it.unwrap().file_name().into_string().ok())
         .filter(|it| it.parse::<i64>().is_ok())
@@ -185,7 +188,7 @@ fn nothing_finished_is_lost_and_no_run_is_taken_up_by_two() {
     assert_eq!(number(&bench.open(), &kept), done.len() as i64);
     let said = bench.must("runs --check");
     say(&format!(
-        "{killed} were killed, {} runs were told as finished; {}",
+        "{killed} were killed, {} runs were confirmed as finished; {}",
         done.len(),
         said.out.trim()
     ));
@@ -382,7 +385,7 @@ fn of_many_that_resume_a_run_one_goes_on_and_the_others_say_who() {
     let bench = Bench::new();
     let running = bench.begin_with(called(&bench, "first-name", ENDLESS));
     wait_for_launches(&bench, 2);
-    // Its name is another than that of whoever asks.
+    // Its name is another than that of the process that asks.
     assert!(bench.must("runs").out.contains("running"));
     let said = bench.run("run --resume");
     refused(&said, &[&format!("run 1 is being measured by process {}", running.pid())]);

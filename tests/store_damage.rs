@@ -35,9 +35,9 @@ fn changes() -> u64 {
 const RUNS: [i64; 3] = [1, 2, 3];
 
 /// What is printed of a run, or why nothing is.
-type Told = Result<String, String>;
+type Output = Result<String, String>;
 
-/// The export of a run, without what other runs of the store came to.
+/// The export of a run, without the results of other runs in the store.
 fn export_by_itself(bench: &Bench, run: &str) -> Value {
     let mut whole: Value = serde_json::from_str(&bench.must(&format!("export {run}")).out).unwrap();
     for case in whole["results"].as_array_mut().unwrap() {
@@ -48,11 +48,11 @@ fn export_by_itself(bench: &Bench, run: &str) -> Value {
 
 /// Everything that the commands that read make of a store: of each run its line in the list, and its
 /// exports.
-fn told(path: &Path) -> Result<BTreeMap<i64, Told>, String> {
+fn outputs(path: &Path) -> Result<BTreeMap<i64, Output>, String> {
     let run = |store: &Store, id: i64| -> Result<String, StoreError> {
         let row = format!("{:?}\n", store.run_row(id)?);
         let mut judged = Judged::of(store, id)?;
-        // What other runs came to stands beside it, as far as they are whole.
+        // The results of other runs stand beside it, as far as they are whole.
         judged.results.iter_mut().for_each(|case| case.earlier = None);
         let formats = [Format::Json, Format::Ndjson, Format::Hgrm, Format::Hlog];
         formats
@@ -215,16 +215,16 @@ fn damage_tables(db: &Connection, rng: &mut ChaCha8Rng) -> Option<String> {
     db.execute_batch(sql).ok().map(|()| sql.clone())
 }
 
-/// A store in one file, and what is told of it.
-fn whole() -> (Bench, Vec<u8>, BTreeMap<i64, Told>) {
+/// A store in one file, and the output about it.
+fn whole() -> (Bench, Vec<u8>, BTreeMap<i64, Output>) {
     let bench = Bench::new();
     store_of(&bench.store(), RUNS.len());
     bench.open().execute_batch("PRAGMA wal_checkpoint(TRUNCATE)").unwrap();
     let bytes = fs::read(bench.store()).unwrap();
-    let told = told(&bench.store()).expect("a whole store");
-    assert_eq!(told.keys().copied().collect::<Vec<_>>(), RUNS);
-    assert!(told.values().all(Result::is_ok), "{told:?}");
-    (bench, bytes, told)
+    let outputs = outputs(&bench.store()).expect("a whole store");
+    assert_eq!(outputs.keys().copied().collect::<Vec<_>>(), RUNS);
+    assert!(outputs.values().all(Result::is_ok), "{outputs:?}");
+    (bench, bytes, outputs)
 }
 
 #[test]
@@ -250,7 +250,7 @@ fn what_was_changed_is_noticed_or_changes_nothing() {
         };
         let Some(what) = what else { continue };
         let began = Instant::now();
-        let after = catch_unwind(|| told(&path));
+        let after = catch_unwind(|| outputs(&path));
         let took = began.elapsed();
         longest = longest.max(took);
         assert!(took < HUNG, "change {nth}, {what}: {took:?}");
@@ -261,8 +261,8 @@ fn what_was_changed_is_noticed_or_changes_nothing() {
             }
             Ok(after) => {
                 let mut noticed = false;
-                for (run, told) in &after {
-                    match told {
+                for (run, output) in &after {
+                    match output {
                         Ok(text) => {
                             let known = before.get(run).and_then(|it| it.as_deref().ok());
                             let known = known.unwrap_or_default();
@@ -311,7 +311,7 @@ const FORGED: [&str; 8] = [
     "UPDATE tallies SET run = 9223372036854775807 WHERE run = 2",
 ];
 
-/// Whoever means to deceive can make checksums as well: that may be told, but nothing may break.
+/// A forger can compute checksums as well: that may be reported, but nothing may break.
 #[test]
 fn what_was_forged_breaks_nothing() {
     let (bench, bytes, _) = whole();
@@ -328,7 +328,7 @@ fn what_was_forged_breaks_nothing() {
         drop(db);
         let Some(what) = done else { continue };
         let began = Instant::now();
-        let after = catch_unwind(|| told(&path));
+        let after = catch_unwind(|| outputs(&path));
         assert!(began.elapsed() < HUNG, "forgery {nth}, {what}");
         match after.unwrap_or_else(|_| panic!("forgery {nth}, {what}: it panicked")) {
             Ok(after) if after.values().all(Result::is_ok) => {

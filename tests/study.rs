@@ -160,8 +160,8 @@ fn a_study_is_run_decided_and_written_up_again() {
     let document = bench.export();
     must_fit_the_schema(&document);
     let claims = document["claims"].as_array().expect("the claims");
-    let told: Vec<&str> = claims.iter().map(|it| it["verdict"].as_str().unwrap()).collect();
-    assert_eq!(told, [&*ring.to_lowercase(), &*tcp.to_lowercase(), "not_testable"]);
+    let verdicts: Vec<&str> = claims.iter().map(|it| it["verdict"].as_str().unwrap()).collect();
+    assert_eq!(verdicts, [&*ring.to_lowercase(), &*tcp.to_lowercase(), "not_testable"]);
     assert!(claims[0]["words"].is_string() && claims[0]["p_holm"].is_number(), "{claims:#?}");
     let [low, effect, high] = ["low", "effect", "high"].map(|it| claims[0][it].as_f64().unwrap());
     assert!(low <= effect && effect <= high && claims[0]["unit"] == "ratio", "{claims:#?}");
@@ -378,17 +378,17 @@ fn what_is_wrong_is_one_line_with_file_line_and_word() {
 }
 
 #[test]
-fn too_few_rounds_are_told_before_anything_is_measured() {
+fn too_few_rounds_are_reported_before_anything_is_measured() {
     let bench = Bench::new();
     let file = small(&bench);
     let dry = |more: &str| bench.must(&format!("study run {file} --dry-run {more}")).out;
     assert!(!dry("").contains("Too few rounds"), "twelve are enough");
     // Three claims together need 7: 2 / 2^7 × 3 is below 0.05.
     let few = dry("--launches 5");
-    let told =
+    let warning =
         "5 rounds are asked for, in which none of its claims can be decided: 7 rounds are enough";
     let plain = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(plain(&few).contains(told), "{few}");
+    assert!(plain(&few).contains(warning), "{few}");
     assert!(plain(&few).contains("add --launches 7."), "{few}");
     let short = plain(&dry("--budget 100ms"));
     assert!(short.contains("a budget of 100 ms is for about 0 rounds"), "{short}");

@@ -207,10 +207,10 @@ fn a_table_of_ranks_has_those_printed_of_its_own_sizes_and_ranks_no_other_varian
         let table = of(title);
         let at = table.columns.iter().position(|it| it.name == "rank").unwrap();
         let pairs = table.rows.windows(2).filter(|it| it[1].cells[0].to_plain() == "  ranks");
-        let told = pairs.map(|it| (it[0].cells[0].to_plain(), it[1].cells[at].to_plain()));
-        let mut told: Vec<(String, String)> = told.map(|(a, b)| (b, a)).collect();
-        told.sort();
-        told.into_iter().map(|it| it.1).collect::<Vec<String>>()
+        let ranked = pairs.map(|it| (it[0].cells[0].to_plain(), it[1].cells[at].to_plain()));
+        let mut ranked: Vec<(String, String)> = ranked.map(|(a, b)| (b, a)).collect();
+        ranked.sort();
+        ranked.into_iter().map(|it| it.1).collect::<Vec<String>>()
     };
     assert_eq!(printed("Latency: minimum, quartiles"), ["udp", "tcp", "pipe"]);
     assert_eq!(printed("Latency at 1 KiB"), ["udp", "tcp", "pipe"]);

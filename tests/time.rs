@@ -200,7 +200,7 @@ fn intervals_over_sessions_cover_95_percent() {
     let slack = 3.0 * (0.95f64 * 0.05 / draws as f64).sqrt();
     for count in [2, 3, 4, 5] {
         let mut draw = Draw::seeded(100 + count as u64);
-        let held = (0..draws).filter(|_| {
+        let covering = (0..draws).filter(|_| {
             let mut session = || {
                 let level = 0.155 * draw.normal();
                 let mut launches: Vec<f64> =
@@ -212,7 +212,7 @@ fn intervals_over_sessions_cover_95_percent() {
             let found = stats::over_sessions(&medians).expect("an interval");
             (found.low..=found.high).contains(&1.0)
         });
-        let share = held.count() as f64 / draws as f64;
+        let share = covering.count() as f64 / draws as f64;
         println!("{count} sessions: {share:.4}");
         assert!(share >= 0.95 - slack, "{count} sessions: {share}");
     }

@@ -1,4 +1,4 @@
-//! A trace tells the truth: what the kernel is heard to do with two workers is what their loops
+//! A trace is accurate: what it records of two workers is what their loops
 //! asked of it, and nothing stays behind.
 //!
 //! Needs the right to load programs (root, or CAP_BPF and CAP_PERFMON); says so aloud where it is
@@ -148,7 +148,7 @@ fn on_one_cpu_every_turn_is_a_sleep_and_a_delay_or_a_wait_for_the_cpu() {
 }
 
 #[test]
-fn what_goes_through_a_socket_is_told_operation_by_operation() {
+fn what_goes_through_a_socket_is_traced_operation_by_operation() {
     if !can_trace() {
         return;
     }
@@ -262,7 +262,7 @@ fn events_that_find_no_room_are_counted() {
     if !can_trace() {
         return;
     }
-    // The responder's warm-up is heard too, and forgotten: it takes no room.
+    // The responder's warm-up is traced too, and discarded: it takes no room.
     let warmup = Warmup { operations: 10_000, ns: 1_000_000_000 };
     let few = traced(&Spec { warmup, ..observed("pipe", "trace") });
     assert!(few.events > 8 * ROUND_TRIPS && few.events_lost == 0, "{few:?}");
@@ -274,7 +274,7 @@ fn events_that_find_no_room_are_counted() {
 }
 
 #[test]
-fn both_clocks_are_told_at_both_ends_of_the_timed_part() {
+fn both_clocks_are_recorded_at_both_ends_of_the_timed_part() {
     if !can_trace() {
         return;
     }
@@ -294,7 +294,7 @@ fn both_clocks_are_told_at_both_ends_of_the_timed_part() {
 }
 
 /// The number behind `field` of each descriptor of `pid` that has it, as /proc tells.
-fn held(pid: i32, field: &str) -> BTreeSet<u32> {
+fn open_in(pid: i32, field: &str) -> BTreeSet<u32> {
     let folder = std::fs::read_dir(format!("/proc/{pid}/fdinfo")).expect("it lives").flatten();
     let texts = folder.filter_map(|entry| std::fs::read_to_string(entry.path()).ok());
     let number =
@@ -313,11 +313,11 @@ fn programs_are_attached_only_while_their_launch_is_timed() {
     let mut launch = start(&Spec { deadline_ms: 60_000, ..observed("pipe", "trace") });
     let supervisor = launch.pid() as i32;
     reach(&mut launch, Stage::Ready);
-    assert_eq!(held(supervisor, PROGRAM).len(), 10, "loaded");
-    assert_eq!(held(supervisor, LINK).len(), 0, "and hear nothing: others may be timed now");
+    assert_eq!(open_in(supervisor, PROGRAM).len(), 10, "loaded");
+    assert_eq!(open_in(supervisor, LINK).len(), 0, "and hear nothing: others may be timed now");
     launch.go();
     reach(&mut launch, Stage::Timed);
-    assert_eq!(held(supervisor, LINK).len(), 0, "nor afterwards");
+    assert_eq!(open_in(supervisor, LINK).len(), 0, "nor afterwards");
     launch.end();
     let record = launch.collect(common::launching::interrupt()).record;
     assert_eq!(record.trace.expect("a trace").initiator.calls_of("read"), ROUND_TRIPS);
@@ -333,13 +333,13 @@ fn nothing_stays_attached_when_a_supervisor_is_killed_in_mid_launch() {
         let mut launch = start(&Spec { observe, ..endless("pipe", workers) });
         reach(&mut launch, Stage::Ready);
         let supervisor = launch.pid() as i32;
-        let programs = held(supervisor, PROGRAM);
+        let programs = open_in(supervisor, PROGRAM);
         assert_eq!(programs.len(), 2 * 10, "each program twice");
         for child in common::proc::children(supervisor) {
-            assert!(held(child, PROGRAM).is_empty(), "no worker holds a program");
+            assert!(open_in(child, PROGRAM).is_empty(), "no worker holds a program");
         }
         launch.go();
-        let attached = || held(supervisor, LINK).len() >= programs.len();
+        let attached = || open_in(supervisor, LINK).len() >= programs.len();
         assert!(soon(Duration::from_secs(10), attached), "it is in mid-launch");
         let loaded: BTreeSet<u32> = program_ids().expect("root may ask").into_iter().collect();
         assert!(programs.is_subset(&loaded), "{programs:?} in {loaded:?}");
@@ -377,7 +377,7 @@ fn start_without_privileges(spec: &Spec) -> Launch {
 const WITHOUT: [&str; 1] = ["--bounding-set=-bpf,-perfmon,-sys_admin"];
 
 #[test]
-fn without_the_privilege_a_launch_says_what_is_missing_and_the_way_out() {
+fn without_the_privilege_a_launch_says_what_is_missing_and_the_remedy() {
     let works = Command::new("setpriv").args(WITHOUT).arg("true").output();
     if can_trace() && !works.is_ok_and(|it| it.status.success()) {
         return say("skipped a trace without privileges: setpriv can't give them up here");

@@ -1,5 +1,5 @@
 //! Runs on one machine notice each other, whatever their stores: the second waits for the first, for
-//! two minutes at most, and says so. Whoever takes their meeting point costs them no more than that.
+//! two minutes at most, and says so. A process that occupies their address costs them no more than that.
 
 mod cli_support;
 
@@ -60,7 +60,7 @@ fn the_second_run_waits_for_the_first_whatever_their_stores() {
     running.finish(HUNG);
     let (code, text) = rest(child, err);
     assert_eq!(code, Some(0), "{text}");
-    assert!(!text.contains("disturb each other"), "{text}");
+    assert!(!text.contains("disturbs the other"), "{text}");
     assert!(!warnings(&second).iter().any(|it| it.contains("another run")), "{text}");
 }
 
@@ -128,6 +128,22 @@ fn wait_until_it_measures(bench: &Bench) {
 
 fn warnings(bench: &Bench) -> Vec<String> {
     cli_support::rows(&bench.open(), "SELECT text FROM warnings")
+}
+
+#[test]
+fn samples_that_no_budget_holds_are_cut_and_the_run_says_so() {
+    let bench = Bench::new();
+    let said = bench.must(
+        "run pipe null -w latency -s 64 -p same-cpu --samples 1000000 --launches 6 --budget 4s --seed 3",
+    );
+    let document = bench.export();
+    let of = |name: &str| results(&document).iter().find(|it| it["variant"] == name).cloned();
+    let pipe = of("pipe").expect("a pipe");
+    // How many rounds there are is up to how well the pilot told the speed of the rounds.
+    let of = |key: &str| pipe[key].as_u64().unwrap_or_else(|| panic!("{key} of {pipe:#}"));
+    let samples = of("samples") / of("launches");
+    assert!((15..1_000_000).contains(&samples), "{samples}");
+    assert!(said.err.contains("fewer samples than were asked for"), "{}", said.err);
 }
 
 #[test]

@@ -117,8 +117,8 @@ fn words_of(pdf: &Path) -> Vec<Vec<([f64; 4], String)>> {
     };
     let word = |line: &str| {
         let place = ["xMin", "yMin", "xMax", "yMax"].map(|name| of(line, name));
-        let told = line.split('>').nth(1).and_then(|it| it.split('<').next()).unwrap_or_default();
-        (place, told.to_string())
+        let word = line.split('>').nth(1).and_then(|it| it.split('<').next()).unwrap_or_default();
+        (place, word.to_string())
     };
     let pages = text.split("<page ").skip(1);
     pages.map(|page| page.lines().filter(|it| it.contains("<word ")).map(word).collect()).collect()
@@ -208,7 +208,7 @@ fn what_a_user_types_is_printed_as_it_is() {
 }
 
 #[test]
-fn without_a_compiler_nothing_is_measured_and_the_way_out_is_told() {
+fn without_a_compiler_nothing_is_measured_and_the_remedy_is_named() {
     let bench = Bench::new();
     std::fs::write(bench.path("small.toml"), study("", "")).expect("write the study");
     let mut command = bench.command("-q study run ./small.toml --pdf".split_whitespace());
@@ -220,7 +220,7 @@ fn without_a_compiler_nothing_is_measured_and_the_way_out_is_told() {
     let said = output(command.env("PATH", bench.path("nothing")));
     assert_eq!((said.code, said.err.lines().count()), (Some(5), 1), "{}", said.err);
     assert!(!bench.store().exists() && !bench.path("run.pdf").exists());
-    // Of a run that is stored, the way to it later is told.
+    // Of a stored run, the command that shows it later is printed.
     bench.must("-q study run ./small.toml --seed 5");
     let mut command = bench.command("-q report last --pdf small.pdf".split_whitespace());
     let said = output(command.env("PATH", bench.path("nothing")));
@@ -258,6 +258,32 @@ fn a_run_is_printed_on_four_pages_and_on_as_many_as_asked() {
 }
 
 #[test]
+fn nothing_stands_above_the_title_of_a_study_and_what_was_not_testable_is_counted() {
+    let name = "nothing_stands_above_the_title_of_a_study_and_what_was_not_testable_is_counted";
+    if !can_print(name) {
+        return;
+    }
+    let bench = Bench::new();
+    // So few words that the figure is due in the upper half of the first page.
+    let short = study("[paper]\nfont = \"6pt\"\nleading = \"7pt\"\n", "").replace(HOSTILE, "");
+    std::fs::write(bench.path("small.toml"), short).expect("write the study");
+    bench.must("-q study run ./small.toml --seed 5 --launches 6");
+    for pages in ["", "--pages 1", "--pages all"] {
+        let said = with_path(&bench, &format!("-q report last --pdf run.pdf {pages}"));
+        assert_eq!(said.code, Some(0), "{}", said.err);
+        let printed = words_of(&bench.path("run.pdf"));
+        let title = printed[0].iter().find(|it| it.1 == "ring").expect("the title").0;
+        let above = printed[0].iter().find(|it| it.0[1] < title[1] - 1.0);
+        assert!(above.is_none(), "{pages}: {above:?} stands above the title");
+        let words = printed.iter().flatten().map(|it| it.1.as_str()).collect::<Vec<_>>().join(" ");
+        assert!(words.contains("2 remains open: not testable in this run"), "{words}");
+        // It asked for one: what it needs more is said.
+        let over = printed.len() > 1 && pages == "--pages 1";
+        assert_eq!(said.err.contains("pages, where 1 were asked"), over, "{}", said.err);
+    }
+}
+
+#[test]
 fn markdown_has_its_pictures_beside_or_inside() {
     let bench = measured("", "");
     bench.must("report last --format markdown -o paper.md");
@@ -280,8 +306,8 @@ fn markdown_has_its_pictures_beside_or_inside() {
     ];
     assert_eq!(titles, expected);
     for label in ["Figure 1", "Table 1", "Table 2", "Table 3"] {
-        let told = text.matches(label).count();
-        assert!(told >= 2, "{label} is shown and referred to: {told}\n{text}");
+        let count = text.matches(label).count();
+        assert!(count >= 2, "{label} is shown and referred to: {count}\n{text}");
     }
     assert!(text.contains("| 1 | The ring is quicker than TCP"), "{text}");
     assert!(text.contains("\\*a\\*") && !text.contains(" <d>"), "{text}");
@@ -352,7 +378,7 @@ fn places_stand_above_the_printed_order_and_boxes_side_by_side() {
 }
 
 #[test]
-fn what_goes_without_among_is_told_before_anything_is_measured() {
+fn what_goes_without_among_is_refused_before_anything_is_measured() {
     let bench = Bench::new();
     let wrong = PLACES.replace("rows = \"size\"\n", "rows = \"size\"\nshow = [\"median\"]\n");
     std::fs::write(bench.path("small.toml"), study("", &wrong)).expect("write the study");
@@ -384,7 +410,7 @@ fn the_page_holds_the_paper_and_all_else_behind_it() {
 }
 
 #[test]
-fn a_form_that_is_none_is_told_before_anything_is_measured() {
+fn a_form_that_is_none_is_refused_before_anything_is_measured() {
     let bench = Bench::new();
     for (paper, word) in [
         ("form = \"asignment\"", "`assignment`"),

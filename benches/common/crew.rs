@@ -25,7 +25,7 @@ use sys::shared::{LINE, Mapping, PAGE};
 pub enum Way {
     /// What this program does.
     Tool,
-    /// What it is held against.
+    /// What it is compared with.
     Bare,
 }
 
@@ -139,7 +139,7 @@ impl Signals {
         self.0.read_exact(&mut [0])
     }
 
-    /// Tells the owner that all is done, and sleeps: exiting would disturb who is timed next.
+    /// Tells the owner that all is done, and sleeps: exiting would disturb the pair that is timed next.
     pub fn finish(mut self) -> io::Result<()> {
         self.0.write_all(b"!")?;
         self.0.read_exact(&mut [0])

@@ -150,6 +150,7 @@ pub fn launch_spec(
         deadline_ms: 20_000,
         buffer_offset: 0,
         observe: None,
+        beside: None,
         seed: SEED,
     }
 }

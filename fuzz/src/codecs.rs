@@ -85,7 +85,7 @@ fn shield(input: &mut Input) {
     match shield.recover(&datagram, length) {
         Recovery::Recovered { payload: found, .. } => {
             assert_eq!(found.len(), length);
-            // Whoever expects another length than was sent may find a checksum that fits there.
+            // A receiver that expects another length than was sent may find a checksum that fits there.
             assert!(
                 flips > 0 || length != payload.len() || found == payload,
                 "{scheme}: of {payload:?} came {found:?}"

@@ -40,8 +40,8 @@ thread_local! {
 /// The kernel changes its own code, on every CPU, when the first socket asks for joined datagrams and when the last
 /// such is closed (`udp_encap_needed_key` in net/ipv4/udp.c): one stays open.
 fn hold_joined() {
-    static HELD: OnceLock<Option<UdpSocket>> = OnceLock::new();
-    HELD.get_or_init(|| {
+    static SOCKET: OnceLock<Option<UdpSocket>> = OnceLock::new();
+    SOCKET.get_or_init(|| {
         let socket = UdpSocket::bind("127.0.0.1:0").ok()?;
         sys::socket::join_when_received(&socket).ok()?;
         Some(socket)

@@ -46,8 +46,8 @@ struct Followed {
     next: Next,
     /// Whether anything went wrong with it on purpose.
     disturbed: bool,
-    /// How often each node was told to begin, and to go.
-    told: [[usize; 2]; NODES],
+    /// How often each node got the command to begin, and to go.
+    sent: [[usize; 2]; NODES],
 }
 
 struct Fleet {
@@ -90,18 +90,18 @@ impl Fleet {
         self.launches.insert(number, state);
         let parts = if between { vec![near, other] } else { vec![near] };
         let disturbed = parts.iter().any(|it| self.forged.contains(&(*it, number)));
-        let (told, next) = ([[0; 2]; NODES], Next::Go);
-        self.followed.push(Followed { parts, between, next, disturbed, told });
+        let (sent, next) = ([[0; 2]; NODES], Next::Go);
+        self.followed.push(Followed { parts, between, next, disturbed, sent });
         self.say(first.expect("random bytes for a cookie"));
     }
 
     fn say(&mut self, outgoing: Outgoing) {
         let followed = &mut self.followed[outgoing.number as usize - 1];
         assert!(followed.parts.contains(&outgoing.node), "a frame to a node without a part in it");
-        let (frame, told) = understood(&outgoing, followed.between);
-        let count = &mut followed.told[outgoing.node];
-        count[0] += usize::from(told == FrameKind::Begin);
-        count[1] += usize::from(told == FrameKind::Go);
+        let (frame, kind) = understood(&outgoing, followed.between);
+        let count = &mut followed.sent[outgoing.node];
+        count[0] += usize::from(kind == FrameKind::Begin);
+        count[1] += usize::from(kind == FrameKind::Go);
         assert!(count.iter().all(|it| *it < 2), "told twice");
         self.nodes[outgoing.node].to_it.push_back(frame);
     }

@@ -77,6 +77,7 @@ pub fn spec() -> Spec {
         buffer_offset: 0,
         seed: 1,
         observe: None,
+        beside: None,
         plant: None,
         half: None,
     }
@@ -90,13 +91,13 @@ fn stream(input: &mut Input) {
         let _ = write_frame_line(&mut bytes, kind, &payload);
     }
     bytes.extend(input.rest());
-    let mut held = Vec::new();
+    let mut buffer = Vec::new();
     // It comes in two pieces.
     let (first, second) = bytes.split_at(bytes.len() / 2);
     for piece in [first, second] {
-        held.extend_from_slice(piece);
+        buffer.extend_from_slice(piece);
         loop {
-            match take_frame(&mut held) {
+            match take_frame(&mut buffer) {
                 Ok(Some((kind, payload))) => obey(kind, &payload),
                 Ok(None) => break,
                 Err(_) => return,
@@ -124,7 +125,7 @@ fn stalls(input: &mut Input) {
         to.write_all(piece).expect("room in a pipe");
         sent.extend_from_slice(piece);
         if input.below(8) == 0 {
-            // Whoever else is heard comes first, and nothing is lost of what has come.
+            // Another ready source comes first, and nothing is lost of what has come.
             wakes.write_all(&[0]).expect("room in a pipe");
             let is = reader.next(None, Some(other.as_fd()));
             assert!(matches!(is, Err(Missing::Interrupted)), "{is:?}");
@@ -253,7 +254,7 @@ struct Driven {
     state: LaunchState,
     said: [Option<Outcome>; 2],
     between: bool,
-    /// How often its near end was told to begin, and to go.
+    /// How often its near end got the command to begin, and to go.
     begun: usize,
     gone: usize,
 }
@@ -288,10 +289,10 @@ impl Driven {
     /// What is said is understood where it goes, and not said twice.
     fn says(&mut self, outgoing: Outgoing) {
         assert!(self.state.is_of(outgoing.node), "a frame to a node that has no part in it");
-        let (_, told) = understood(&outgoing, self.between);
+        let (_, kind) = understood(&outgoing, self.between);
         if outgoing.node == NEAR {
-            self.begun += usize::from(told == FrameKind::Begin);
-            self.gone += usize::from(told == FrameKind::Go);
+            self.begun += usize::from(kind == FrameKind::Begin);
+            self.gone += usize::from(kind == FrameKind::Go);
         }
         assert!(self.begun < 2 && self.gone < 2, "told twice");
     }
@@ -309,17 +310,17 @@ impl Driven {
     }
 }
 
-/// What is said to an agent, as a frame, and what is told with it; the agent reads it as it was meant.
+/// A message to an agent, as a frame with its payload; the agent reads back what was sent.
 pub fn understood(outgoing: &Outgoing, between: bool) -> ((FrameKind, Vec<u8>), FrameKind) {
     let (kind, payload) = outgoing.frame();
     let order = Order::read(kind, &payload).expect("what an agent obeys");
-    let told = match (order, &outgoing.what) {
+    let carries = match (order, &outgoing.what) {
         (Order::Begin { number, padding: 8, spec }, Message::Begin(..)) => {
             assert_eq!((number, spec.half.is_some()), (outgoing.number, between));
             FrameKind::Begin
         }
-        (Order::Relay { number, kind: Some(kind) }, Message::Tell(told)) => {
-            assert_eq!((number, kind), (outgoing.number, *told));
+        (Order::Relay { number, kind: Some(kind) }, Message::Tell(frame_kind)) => {
+            assert_eq!((number, kind), (outgoing.number, *frame_kind));
             kind
         }
         (Order::Over { number }, Message::Over) => {
@@ -328,7 +329,7 @@ pub fn understood(outgoing: &Outgoing, between: bool) -> ((FrameKind, Vec<u8>), 
         }
         _ => panic!("{outgoing:?} is read as something else"),
     };
-    ((kind, payload), told)
+    ((kind, payload), carries)
 }
 
 /// As many samples as its record says, for each initiator, or none where it failed.

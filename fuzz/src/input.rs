@@ -1,4 +1,4 @@
-//! What an input is taken apart into. An input that ends early goes on as zeroes, so that each is one.
+//! What an input is parsed into. An input that ends early goes on as zeroes, so that each is one.
 
 use arbitrary::Unstructured;
 

@@ -1,6 +1,6 @@
 //! The object of the kernel's programs, cut off and changed, and what the programs write into the ring.
 
-use machine::trace::{BUILT, Object, events, take_apart};
+use machine::trace::{BUILT, Object, decompose, events};
 
 use crate::input::Input;
 
@@ -67,8 +67,8 @@ fn ring(input: &mut Input) {
         written.extend(value.to_le_bytes());
     }
     let found = events(&written);
-    if let Some(trips) = take_apart(&found, &starts) {
+    if let Some(trips) = decompose(&found, &starts) {
         assert!(serde_json::to_string(&trips).is_ok());
     }
-    let _ = take_apart(&found, &[]);
+    let _ = decompose(&found, &[]);
 }

@@ -1,5 +1,5 @@
 //! Stores whose rows, tables or bytes were changed. A change that leaves the checksums as they were is
-//! noticed, or everything that is told is what it was. One that makes them anew may be told; it breaks
+//! noticed, or all output is what it was. One that makes them anew may be reported; it breaks
 //! nothing.
 
 use std::collections::BTreeMap;
@@ -38,7 +38,7 @@ const TABLES: [&str; 9] =
 /// Thousands of SQLite's steps that changes of tables may take.
 const MOST_TURNS: u32 = 100;
 
-/// What is told of a run, one of them for each input: all of them take most of its time.
+/// The output about a run, one of them for each input: all of them take most of its time.
 const FORMATS: [Format; 5] =
     [Format::Json, Format::Ndjson, Format::Csv, Format::Hgrm, Format::Hlog];
 
@@ -53,13 +53,13 @@ enum Form {
 struct Base {
     folder: TempDir,
     bytes: Vec<u8>,
-    told: Vec<Told>,
+    outputs: Vec<Outputs>,
     columns: BTreeMap<&'static str, Vec<String>>,
     leaves: Vec<(&'static str, &'static str, String)>,
 }
 
-/// What is told of each run, or why nothing is.
-type Told = BTreeMap<i64, Result<String, String>>;
+/// The output about each run, or why there is none.
+type Outputs = BTreeMap<i64, Result<String, String>>;
 
 fn base() -> &'static Base {
     static BASE: OnceLock<Base> = OnceLock::new();
@@ -84,10 +84,10 @@ fn base() -> &'static Base {
         let leaves = leaves.collect();
         drop(db);
         let bytes = fs::read(&path).expect("a store");
-        let told = forms().map(|form| told(&path, form, true).expect("a whole store"));
-        let told: Vec<Told> = told.collect();
-        assert!(told.iter().flat_map(BTreeMap::values).all(Result::is_ok), "{told:?}");
-        Base { folder, bytes, told, columns: columns.into_iter().collect(), leaves }
+        let outputs = forms().map(|form| outputs_of(&path, form, true).expect("a whole store"));
+        let outputs: Vec<Outputs> = outputs.collect();
+        assert!(outputs.iter().flat_map(BTreeMap::values).all(Result::is_ok), "{outputs:?}");
+        Base { folder, bytes, outputs, columns: columns.into_iter().collect(), leaves }
     })
 }
 
@@ -109,23 +109,23 @@ pub fn run(data: &[u8]) {
     if kind > 0 && change_rows(&mut input, base, &path, kind == 1, forged).is_none() {
         return;
     }
-    let nth = input.below(base.told.len());
+    let nth = input.below(base.outputs.len());
     let form = forms().nth(nth).expect("as many as there are");
     // An input that has ended goes on as zeroes: what takes long is another number.
     let form = if forged && input.below(64) == 1 { Form::All } else { form };
-    let after = told(&path, form, input.below(4) == 1);
+    let after = outputs_of(&path, form, input.below(4) == 1);
     if forged {
         return;
     }
     let Ok(after) = after else { return };
     let noticed = after.values().any(Result::is_err);
-    for (run, told) in &after {
-        if let Ok(text) = told {
-            let known = base.told[nth].get(run).and_then(|it| it.as_ref().ok());
-            assert!(known == Some(text), "run {run} is told otherwise, and nothing is said of it");
+    for (run, output) in &after {
+        if let Ok(text) = output {
+            let known = base.outputs[nth].get(run).and_then(|it| it.as_ref().ok());
+            assert!(known == Some(text), "run {run} has another output, and no error");
         }
     }
-    let missing = base.told[nth].keys().any(|run| !after.contains_key(run));
+    let missing = base.outputs[nth].keys().any(|run| !after.contains_key(run));
     assert!(noticed || !missing, "a run vanished unnoticed");
 }
 
@@ -276,7 +276,7 @@ fn change_tables(input: &mut Input, db: &Connection) -> Option<()> {
 }
 
 /// What the commands that read make of a store; where it is `checked`, with what a check says of it.
-fn told(path: &std::path::Path, form: Form, checked: bool) -> Result<Told, String> {
+fn outputs_of(path: &std::path::Path, form: Form, checked: bool) -> Result<Outputs, String> {
     let run = |store: &Store, id: i64| -> Result<String, StoreError> {
         let mut text = format!("{:?}\n", store.run_row(id)?);
         let judged = Judged::of(store, id)?;
@@ -298,16 +298,17 @@ fn told(path: &std::path::Path, form: Form, checked: bool) -> Result<Told, Strin
     let store = Store::open_existing(path).map_err(|error| error.to_string())?;
     let checked = checked.then(|| store.check());
     let ids = store.run_ids().map_err(|error| error.to_string())?;
-    let told = ids.into_iter().map(|id| (id, run(&store, id).map_err(|error| error.to_string())));
-    let told: Told = told.collect();
-    // What is told can't be what a check calls damaged.
+    let outputs =
+        ids.into_iter().map(|id| (id, run(&store, id).map_err(|error| error.to_string())));
+    let outputs: Outputs = outputs.collect();
+    // What is exported can't be what a check calls damaged.
     if let Some(Ok(checked)) = checked
         && checked.file.is_empty()
     {
         for (id, line) in &checked.damaged {
-            let shown = told.get(id).is_some_and(Result::is_ok);
+            let shown = outputs.get(id).is_some_and(Result::is_ok);
             assert!(!shown, "run {id} is shown, and damaged: {line}");
         }
     }
-    Ok(told)
+    Ok(outputs)
 }

@@ -7,11 +7,13 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use super::export::ExportFiles;
+use super::open_loop::OpenLoopArgs;
 use super::peer::PeerArgs;
 use super::value_parsers::{
-    Depths, Placements, Probes, Rates, Sizes, Suggesting, arrivals, cpu, depths, drawn_seed, every,
-    every_shown_variant, launches, placement_names, placements, precision, probe_names, probes,
-    rates, samples, seed, sessions, sizes, variant, workload, workload_names, workloads,
+    Depths, Level, Placements, Probes, Rates, Sizes, Suggesting, company, company_names, cpu,
+    depths, drawn_seed, every, every_shown_variant, launches, placement_names, placements,
+    precision, probe_names, probes, rates, samples, seed, sessions, sizes, variant, workload,
+    workload_names, workloads,
 };
 use ::report::export::Format;
 use mechanisms::{Entry, MECHANISMS, Variant};
@@ -21,11 +23,9 @@ use model::launch::{Warmup, Workers};
 use model::load::{self, Load};
 use model::placement::Placement;
 use model::probe::Probe;
-use model::rate;
 use model::request::{Request, Sessions, Stopping};
 use model::route::Route;
 use model::size;
-use model::workload::Arrivals;
 use model::workload::{Policy, Workload};
 use store::Label;
 use study::factor::Factor;
@@ -91,9 +91,8 @@ pub struct RunArgs {
     /// Messages that may be under way at once, of -w rate: 8, 1,8,64 [default: 1]
     #[arg(long, value_name = "N", value_parser = depths, allow_negative_numbers = true)]
     pub depth: Option<Depths>,
-    /// How they arrive: poisson (independently of each other), periodic [default: poisson]
-    #[arg(long, value_name = "HOW", value_parser = arrivals(), hide_possible_values = true)]
-    pub arrivals: Option<Arrivals>,
+    #[command(flatten)]
+    pub open_loop: OpenLoopArgs,
     /// Time each round trip by itself, also those too short for the clock, so that they have
     /// percentiles
     #[arg(long)]
@@ -147,6 +146,11 @@ pub struct RunArgs {
           conflicts_with = "command",
           value_parser = Suggesting { parser: probes, words: probe_names })]
     pub observe: Vec<Probes>,
+    /// What runs beside, as a ratio to quiet: hog (busy threads), memory (a stream), quota (half a CPU)
+    #[arg(long, value_name = "LIST", value_delimiter = ',', hide_possible_values = true,
+          conflicts_with_all = ["command", "resume"],
+          value_parser = Suggesting { parser: company, words: company_names })]
+    pub beside: Vec<Level>,
     /// A name for this run, by which report, export and compare find it
     #[arg(long, value_name = "NAME")]
     pub label: Option<Label>,
@@ -160,7 +164,8 @@ pub struct RunArgs {
     /// Go on with an interrupted run: its number, label, or `last`
     #[arg(long, value_name = "RUN", num_args = 0..=1, default_missing_value = "last",
           conflicts_with_all = ["mechanisms", "workload", "size", "placement", "launches", "command",
-                                "route", "rate", "depth", "arrivals", "unbatched"])]
+                                "route", "rate", "depth", "connections", "server", "arrivals", "response", "service",
+                                "unbatched"])]
     pub resume: Option<String>,
     /// text, json, ndjson (events as they happen), csv, launches, samples, markdown, hgrm and hlog
     /// (HdrHistogram), bmf (Bencher)
@@ -181,7 +186,7 @@ pub struct RunArgs {
     /// Write it as PDF; needs a Typst compiler
     #[arg(long, value_name = "FILE")]
     pub pdf: Option<std::path::PathBuf>,
-    /// Pages of the PDF at most, or `all` [default: 4]
+    /// Pages that the PDF is meant for, or `all` [default: 4]; a study may need more, and says so
     #[arg(long, value_name = "N|all", value_parser = super::document_output::pages, requires = "pdf")]
     pub pages: Option<super::document_output::Pages>,
 }
@@ -288,9 +293,7 @@ impl RunArgs {
         if self.depth.is_some() && !paced {
             return Err("--depth: only -w rate has one: add it, or leave --depth out".into());
         }
-        if self.arrivals.is_some() && !paced {
-            return Err("--arrivals: only -w rate has some: add it, or leave --arrivals out".into());
-        }
+        self.open_loop.check(paced, self.rate.is_some())?;
         let sizes = |workload: Workload| match &self.size {
             Some(Sizes(sizes)) if workload.has_size() => sizes.clone(),
             _ if self.full => workload.traits().sizes.to_vec(),
@@ -315,7 +318,7 @@ impl RunArgs {
             spin_on_one_cpu: self.spin_on_one_cpu,
             total_bytes: self.total,
             loads: self.loads(),
-            arrivals: self.arrivals.unwrap_or_default(),
+            arrivals: self.open_loop.arrivals(),
             unbatched: self.unbatched,
             warmup: match self.warmup {
                 None => Warmup::default(),
@@ -329,6 +332,7 @@ impl RunArgs {
             reference: self.reference.clone(),
             sessions: self.sessions()?,
             observe: self.probes(),
+            beside: distinct(self.beside.iter().filter_map(|it| it.0)),
             routes: self.checked_reaches()?,
             // A run that goes on has one already, or none.
             peer: match &self.resume {
@@ -421,9 +425,15 @@ impl RunArgs {
 
     /// What open loops carry.
     fn loads(&self) -> Vec<Load> {
-        let rates = self.rate.as_ref().map_or(&[rate::USUAL][..], |it| &it.0);
-        let depths = self.depth.as_ref().map_or(&[1][..], |it| &it.0);
-        load::product(rates, depths)
+        let mut levels = load::Levels::default();
+        if let Some(Rates(rates)) = &self.rate {
+            levels.rates.clone_from(rates);
+        }
+        if let Some(Depths(depths)) = &self.depth {
+            levels.depths.clone_from(depths);
+        }
+        self.open_loop.apply(&mut levels);
+        levels.product()
     }
 
     fn stopping(&self) -> Stopping {

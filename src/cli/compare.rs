@@ -16,7 +16,7 @@ use store::Store;
 
 /// Exit code where a case is slower by more than the gate.
 pub const REGRESSION: u8 = 3;
-/// Exit code where it can't be told whether one is.
+/// Exit code where that can't be decided.
 pub const INCONCLUSIVE: u8 = 4;
 
 /// Most bytes of a file written by `ipcmark export`: thousands of cases.

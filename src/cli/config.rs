@@ -4,7 +4,7 @@
 //!
 //! Only what says how to measure or to show is taken from a file: a flag that starts a program, reaches
 //! another host or names a file to be written is given on the command line, or not at all. A file that
-//! somebody else owns, or may write, is not read.
+//! another user owns, or may write, is not read.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
@@ -18,8 +18,9 @@ use toml::Value;
 use model::nearest::unknown;
 
 /// The flags that a file may give a default for.
-const FLAGS: [&str; 38] = [
+const FLAGS: [&str; 41] = [
     "arrivals",
+    "beside",
     "budget",
     "color",
     "concurrent",
@@ -40,9 +41,11 @@ const FLAGS: [&str; 38] = [
     "quiet",
     "rate",
     "reference",
+    "response",
     "rounds",
     "samples",
     "seed",
+    "service",
     "sessions",
     "settle",
     "size",
@@ -66,7 +69,7 @@ const COMMON: [&str; 3] = ["color", "quiet", "verbose"];
 const NAME: &str = "ipcmark.toml";
 /// Most bytes of one: more are a slip.
 const LONGEST: u64 = 64 << 10;
-/// What nobody but the owner may do.
+/// What only the owner may do.
 const WRITABLE_BY_OTHERS: u32 = 0o022;
 
 /// The defaults of all files, the later before the earlier.
@@ -289,7 +292,7 @@ fn setting(
     Ok(Setting { file: path.into(), command: command.map(str::to_string), key: key.into(), values })
 }
 
-/// Whether a flag takes these values, told by its own parser.
+/// Whether a flag takes these values, as its own parser decides.
 fn check(arg: &Arg, values: &[String]) -> Result<(), String> {
     let is_switch = matches!(arg.get_action(), ArgAction::SetTrue | ArgAction::Count);
     let action = if is_switch { ArgAction::Set } else { arg.get_action().clone() };

@@ -21,7 +21,7 @@ use ::run::launch::Interrupt;
 use analysis::Judged;
 use store::{RunStatus, StoredCase, StoredRun};
 
-/// How long a reader may stand still once a signal has come.
+/// How long a reader may block the output once a signal has come.
 const PATIENCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 500_000_000 };
 
 /// Progress for a person, and events for a program where they were asked for.
@@ -95,7 +95,7 @@ impl Progress for Live<'_> {
 
 /// Where events go. A regular file has them when the run has ended, as it was before until then: one
 /// that is cut off by a full disk or a kill is no stream that anybody could use, and the store has every
-/// launch. Whoever wants them while they happen reads a pipe or a FIFO.
+/// launch. To have them while they happen, read a pipe or a FIFO.
 enum Out {
     Standard(io::Stdout),
     File(Output),
@@ -154,15 +154,15 @@ impl<'a> Events<'a> {
 
     fn launched(&mut self, launches: &[Launched]) {
         let mut text = String::new();
-        for told in launches {
-            let Some((nth, case)) = self.cases.get(&told.case) else { continue };
+        for launch in launches {
+            let Some((nth, case)) = self.cases.get(&launch.case) else { continue };
             let launch = ndjson::Launch {
-                round: told.round,
-                swapped: told.swapped,
-                status: told.status,
-                reason: told.reason.as_deref(),
-                median_ns: told.median_ns,
-                samples: told.samples,
+                round: launch.round,
+                swapped: launch.swapped,
+                status: launch.status,
+                reason: launch.reason.as_deref(),
+                median_ns: launch.median_ns,
+                samples: launch.samples,
             };
             text.push_str(&ndjson::launch(self.run, (*nth, case), Vec::new(), &launch));
         }

@@ -46,7 +46,7 @@ pub fn explain(common: &Common, args: &ExplainArgs) -> Result<u8, Failure> {
     let asked = asked(args).map_err(Failure::usage)?;
     let mut request = asked.request().map_err(Failure::usage)?;
     request.aim = Aim::Explanation { teach: args.teach };
-    // A round trip is taken apart one by one, and half of a short launch is enough of them.
+    // A round trip is decomposed one by one, and half of a short launch is enough of them.
     request.stopping.launches = Some(args.own.launches());
     let plan = run::planned(&request, &AvailableRoutes::default())?;
     if plan.groups.iter().flat_map(|it| &it.cases).all(|case| case.observe.is_none()) {

@@ -77,8 +77,8 @@ impl Forecast {
     ) -> Option<String> {
         let (percentile, needed) = deepest(declared)?;
         let of = |workload: &Workload| request.samples_of(*workload);
-        let held = request.workloads.iter().filter_map(|it| of(&it.0));
-        let held = held.max().filter(|it| *it < needed)?;
+        let samples = request.workloads.iter().filter_map(|it| of(&it.0));
+        let samples = samples.max().filter(|it| *it < needed)?;
         // Samples depend on each other: there must be more than the independent ones.
         let enough = 10u64.pow(needed.ilog10() + 1);
         let mut deeper = request.clone();
@@ -86,7 +86,7 @@ impl Forecast {
         deeper.samples_by_workload.clear();
         let time = (Forecast::of(&deeper, plan).all_s()).ceil();
         Some(format!(
-            "{percentile} needs {needed} independent samples a launch, which holds {held}: there it says how many are \
+            "{percentile} needs {needed} independent samples a launch, which holds {samples}: there it says how many are \
              missing; add --samples {enough} --budget {}s",
             Duration::from_secs_f64(time).as_secs()
         ))

@@ -36,14 +36,14 @@ mod tests {
     fn only_files_are_read_and_no_further_than_asked() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("text");
-        let told = |path: &Path| text(path, 4).unwrap_err().to_string();
+        let refusal = |path: &Path| text(path, 4).unwrap_err().to_string();
         std::fs::write(&path, "four").unwrap();
         assert_eq!(text(&path, 4).unwrap(), "four");
         std::fs::write(&path, "fours").unwrap();
-        assert!(told(&path).contains("longer than 4 bytes"));
+        assert!(refusal(&path).contains("longer than 4 bytes"));
         std::fs::write(&path, [0xff]).unwrap();
-        assert!(told(&path).contains("not text"));
-        assert!(told(Path::new("/dev/zero")).contains("a device"));
-        assert!(told(folder.path()).contains("a folder"));
+        assert!(refusal(&path).contains("not text"));
+        assert!(refusal(Path::new("/dev/zero")).contains("a device"));
+        assert!(refusal(folder.path()).contains("a folder"));
     }
 }

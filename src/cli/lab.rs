@@ -257,7 +257,7 @@ fn describe(status: &Status) -> String {
     }
     let _ = writeln!(text, "  MTU {} bytes on every link", status.mtu_bytes);
     for impairment in &status.impairments {
-        let _ = writeln!(text, "  the line ══, each way: {}", told(impairment));
+        let _ = writeln!(text, "  the line ══, each way: {}", impairment_text(impairment));
     }
     if let Some(relay) = &status.relay {
         describe_relay(&mut text, relay);
@@ -265,7 +265,7 @@ fn describe(status: &Status) -> String {
     text
 }
 
-fn told(impairment: &Impairment) -> String {
+fn impairment_text(impairment: &Impairment) -> String {
     let Impairment { what, value, means, .. } = impairment;
     match *what {
         "rate" => format!("{} by {means}", words::rate_word(*value as u64)),

@@ -19,6 +19,7 @@ mod input;
 mod lab;
 mod list;
 mod man;
+mod open_loop;
 mod output;
 mod own_args;
 mod peer;
@@ -164,7 +165,7 @@ impl From<StoreError> for Failure {
 
 /// Parses the command line, does what it says, gives the exit code.
 pub fn main() -> ExitCode {
-    // A process that this program started for itself has been told all by it.
+    // A process that this program started for itself has all its settings from it.
     let own = std::env::args_os().skip(1).take(2).any(|it| it == "floor-worker" || it == "relay");
     let read =
         if own { Ok(config::Config::default()) } else { config::Config::read(&Cli::command()) };
@@ -270,9 +271,9 @@ fn in_one_line(error: &clap::Error) -> String {
         }
         _ => {
             let text = error.render().to_string();
-            let told = text.split("\n\nUsage:").next().unwrap_or_default();
-            let told = told.split("\n\nFor more information").next().unwrap_or_default();
-            let lines = told.lines().map(str::trim).filter(|line| !line.is_empty());
+            let message = text.split("\n\nUsage:").next().unwrap_or_default();
+            let message = message.split("\n\nFor more information").next().unwrap_or_default();
+            let lines = message.lines().map(str::trim).filter(|line| !line.is_empty());
             // No word of a command begins with a dash, and `--` before one helps nobody.
             let lines: Vec<&str> = lines.filter(|line| !line.contains("as a value, use")).collect();
             let line = lines.join("; ").replace(":; ", ": ");

@@ -54,12 +54,12 @@ impl Unwritten {
         let path = path.display();
         let kept =
             if earlier { format!("; the earlier {path} was kept as it was") } else { "".into() };
-        Unwritten(format!("write {path}: {}{kept}", told(error)))
+        Unwritten(format!("write {path}: {}{kept}", reason(error)))
     }
 
     /// The same of standard output.
     pub fn to_standard_output(error: &io::Error) -> Unwritten {
-        Unwritten(format!("write to standard output: {}", told(error)))
+        Unwritten(format!("write to standard output: {}", reason(error)))
     }
 
     /// The whole line, with what the user can do.
@@ -126,7 +126,7 @@ impl Output {
 }
 
 /// An error of a write, which may be the limit that a shell has set.
-pub fn told(error: &io::Error) -> String {
+pub fn reason(error: &io::Error) -> String {
     match Errno::from_io_error(error) {
         Some(Errno::FBIG) => format!("{error}: beyond {}", process::FILE_SIZE_LIMIT),
         _ => error.to_string(),

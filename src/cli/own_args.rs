@@ -52,7 +52,7 @@ impl OwnArgs {
     /// Refuses another host: instrumentation sees one.
     ///
     /// # Errors
-    /// Why, and the way out.
+    /// Why, and the remedy.
     pub fn check_here(&self) -> Result<(), String> {
         match self.peer {
             None => Ok(()),

@@ -99,7 +99,7 @@ fn level(text: &str) -> Result<Probes, String> {
     }
 }
 
-/// One of those that are measured by default: what observing costs is told of no other.
+/// One of those that are measured by default: the cost of observing is known of no other.
 fn observed_workload(text: &str) -> Result<Workload, String> {
     let names = Workload::DEFAULT.map(Workload::name);
     let found = Workload::DEFAULT.into_iter().find(|it| it.name() == text);

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use ::run::campaign::{Progress, Status};
 use model::visible::one_line;
 
-/// How often a line is written where nobody can rewrite it.
+/// How often a line is written where lines can't be rewritten.
 const PLAIN_EVERY: Duration = Duration::from_secs(10);
 /// How often the line is rewritten on a terminal.
 const DRAW_EVERY: Duration = Duration::from_millis(100);

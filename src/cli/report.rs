@@ -29,7 +29,7 @@ pub struct ReportArgs {
     /// Write it as PDF; needs a Typst compiler
     #[arg(long, value_name = "FILE")]
     pdf: Option<PathBuf>,
-    /// Pages of the PDF at most, or `all` [default: 4; of a study as it says]
+    /// Pages that the PDF is meant for, or `all` [default: 4; of a study as it says]; a study may need more, and says so
     #[arg(long, value_name = "N|all", value_parser = pages, requires = "pdf")]
     pages: Option<Pages>,
     /// text, markdown (with its figures in FILE.figures), typst (source)

@@ -153,7 +153,7 @@ impl Drop for OwnLab {
 /// Removes the laboratories of runs that were killed; gives what failed beside.
 pub fn clean() -> (Cleaned, Vec<String>) {
     let (mut cleaned, mut failed) = (Cleaned::default(), Vec::new());
-    // Who can't make a laboratory has left none.
+    // A user who can't make a laboratory has left none.
     if lab::build::require_privileges().is_err() {
         return (cleaned, failed);
     }
@@ -190,7 +190,7 @@ pub fn clean() -> (Cleaned, Vec<String>) {
 /// Of a laboratory that is up.
 fn lab_record(route: &Route, state: &lab::State) -> LabRecord {
     let status = lab::Status::of(state);
-    let told = |it: &lab::status::Impairment| {
+    let record = |it: &lab::status::Impairment| {
         let value = match it.what {
             "rate" => model::lab::rate_word(it.value as u64),
             "loss" => Loss((it.value * 1e6).round() as u32).to_string(),
@@ -202,6 +202,6 @@ fn lab_record(route: &Route, state: &lab::State) -> LabRecord {
         route: route.clone(),
         chain: status.chain,
         mtu_bytes: status.mtu_bytes,
-        impairments: status.impairments.iter().map(told).collect(),
+        impairments: status.impairments.iter().map(record).collect(),
     }
 }

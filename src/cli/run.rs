@@ -248,7 +248,7 @@ fn boot_id() -> Option<String> {
 /// Shows and writes all that was asked for: what can't be written is no reason to keep the rest back.
 fn show(common: &Common, args: &RunArgs, judged: &Judged, store: &Store) -> Result<(), Failure> {
     let results = match (args.format, &args.output) {
-        // Its events have been told while they happened; the last ones follow.
+        // Its events have been written while they happened; the last ones follow.
         (Shown::Exported(Format::Ndjson), _) => Ok(()),
         (Shown::Exported(format), path) => export::write(format, path.as_deref(), judged, store),
         (Shown::Written(script), path) => document_output::write(script, path.as_deref(), judged),

@@ -18,10 +18,10 @@ pub fn take_over() -> Result<Interrupt, Failure> {
         .map_err(|error| Failure::other(format!("take over signals: {error}")))
 }
 
-/// The orderly end stands still: a disk, a reader or another host doesn't answer. Nothing that is
+/// The orderly end hangs: a disk, a reader or another host doesn't answer. Nothing that is
 /// stored is lost by leaving: a transaction is there or not, and a file that isn't whole has no name.
 fn give_up(signal: i32) {
-    // Not by way of the standard library: whoever stands still may hold its lock. And only where there
+    // Not by way of the standard library: the thread that hangs may hold its lock. And only where there
     // is room: pipe(7) says ready where a line fits.
     let stderr = io::stderr();
     let mut room = [PollFd::new(&stderr, PollFlags::OUT)];

@@ -2,14 +2,15 @@
 
 use std::time::Duration;
 
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValue, TypedValueParser};
 
 use rustix::thread::CpuSet;
 
 use mechanisms::Variant;
+use model::company::{Company, QUIET};
 use model::counts::FAMILIES;
 use model::launch::MOST_SAMPLES;
-use model::load;
+use model::load::{self, Service};
 use model::placement::Placement;
 use model::probe::Probe;
 use model::probe::Scope;
@@ -31,6 +32,9 @@ pub struct Sizes(pub Vec<u64>);
 
 #[derive(Clone)]
 pub struct Rates(pub Vec<u64>);
+
+#[derive(Clone)]
+pub struct Level(pub Option<Company>);
 
 #[derive(Clone)]
 pub struct Depths(pub Vec<u32>);
@@ -63,12 +67,12 @@ pub fn workload(text: &str) -> Result<Workload, String> {
 
 /// What can be done, each with what it is, and what is done where nothing is named.
 pub fn workloads() -> String {
-    let told = Workload::ALL.map(|it| match it.traits().summary {
+    let summaries = Workload::ALL.map(|it| match it.traits().summary {
         "" => it.name().to_string(),
         summary => format!("{} ({summary})", it.name()),
     });
     let default = Workload::DEFAULT.map(Workload::name).join(",");
-    format!("What is done: {} [default: {default}]", told.join(", "))
+    format!("What is done: {} [default: {default}]", summaries.join(", "))
 }
 
 pub fn workload_names() -> Vec<String> {
@@ -202,12 +206,29 @@ pub fn probe_names() -> Vec<String> {
     groups.into_iter().chain(traces).chain(families).collect()
 }
 
-/// Reads how messages arrive.
-pub fn arrivals() -> impl TypedValueParser<Value = Arrivals> {
-    PossibleValuesParser::new(Arrivals::NAMES).map(|name| match name.as_str() {
-        "periodic" => Arrivals::Periodic,
-        _ => Arrivals::Poisson,
-    })
+/// How messages arrive.
+pub fn arrivals(text: &str) -> Result<Arrivals, String> {
+    text.parse()
+}
+
+/// What a server works over each request.
+pub fn service(text: &str) -> Result<Service, String> {
+    text.parse()
+}
+
+/// The words that [`arrivals`] begins with.
+pub fn arrival_words() -> Vec<String> {
+    Arrivals::WORDS.map(String::from).to_vec()
+}
+
+/// What runs beside; None is quiet.
+pub fn company(text: &str) -> Result<Level, String> {
+    Company::level(text).map(Level)
+}
+
+/// The words that [`company`] takes.
+pub fn company_names() -> Vec<String> {
+    [QUIET].into_iter().chain(Company::ALL.map(Company::name)).map(String::from).collect()
 }
 
 /// A parser that also tells completions the words to begin with; other words may be right too.

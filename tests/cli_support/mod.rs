@@ -34,7 +34,7 @@ use tempfile::TempDir;
 /// Against hangs, not a claim about speed: tests share two CPUs with each other.
 const HUNG: Duration = Duration::from_secs(90);
 /// How long the output of a program that has ended may stay open.
-const HELD: Duration = Duration::from_secs(30);
+const OUTPUT_WITHIN: Duration = Duration::from_secs(30);
 
 /// A folder with a store, and the program that uses it.
 pub struct Bench {
@@ -297,20 +297,20 @@ fn collect(child: &mut Child, within: Duration) -> Said {
             None => std::thread::sleep(Duration::from_millis(5)),
         }
     };
-    // Whoever outlives the program may hold its output open.
-    let text = |from: Receiver<String>| from.recv_timeout(HELD).expect("output that ends");
+    // A process that outlives the program may hold its output open.
+    let text = |from: Receiver<String>| from.recv_timeout(OUTPUT_WITHIN).expect("output that ends");
     Said { status, code: status.code(), out: text(out), err: text(err) }
 }
 
 fn reader(pipe: Option<impl Read + Send + 'static>) -> Receiver<String> {
-    let (told, text) = mpsc::channel();
+    let (sender, text) = mpsc::channel();
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
         if let Some(mut pipe) = pipe {
             pipe.read_to_end(&mut bytes).expect("read its output");
         }
         // Nobody listens any more where the test has failed.
-        let _ = told.send(String::from_utf8(bytes).expect("output is UTF-8"));
+        let _ = sender.send(String::from_utf8(bytes).expect("output is UTF-8"));
     });
     text
 }
@@ -366,6 +366,15 @@ pub fn results(document: &Value) -> &Vec<Value> {
     document["results"].as_array().expect("results")
 }
 
+/// The result of a variant by such workers at a placement.
+pub fn of<'a>(document: &'a Value, variant: &str, workers: &str, placement: &str) -> &'a Value {
+    let is = |it: &&Value| {
+        it["variant"] == variant && it["workers"] == workers && it["placement"] == placement
+    };
+    let found = results(document).iter().find(is);
+    found.unwrap_or_else(|| panic!("no {variant} {workers} {placement}"))
+}
+
 /// So many results, and no launch of any failed.
 pub fn assert_all_ok(document: &Value, cases: usize) {
     let results = results(document);
@@ -375,6 +384,11 @@ pub fn assert_all_ok(document: &Value, cases: usize) {
         assert_eq!(case["status"], "ok", "{what}: {}", case["reason"]);
         assert_eq!(case["failed_launches"], 0, "{what}");
     }
+}
+
+/// The JSON in a text.
+pub fn parse(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 
 /// The words of a text, wherever its lines end.

@@ -54,6 +54,7 @@ fn case(variant: &str, placement: Placement) -> Case {
         twin: false,
         route: Route::Local,
         observe: None,
+        beside: None,
     }
 }
 
@@ -107,7 +108,7 @@ pub fn round(store: &mut Store, run: i64, cases: &[i64], round: u64) -> Result<(
     round_of(store, run, cases, round, &[8_000, 12_000])
 }
 
-/// As [`round`], each case with the round trip that is told of it, in half nanoseconds.
+/// As [`round`], each case with its round trip, in half nanoseconds.
 pub fn round_of(
     store: &mut Store,
     run: i64,

@@ -56,6 +56,7 @@ pub fn quick(mechanism: &str, message_bytes: usize) -> Spec {
         deadline_ms: 20_000,
         buffer_offset: 0,
         observe: None,
+        beside: None,
         plant: None,
         half: None,
         seed: 7,

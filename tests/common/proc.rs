@@ -75,16 +75,16 @@ pub fn soon(within: Duration, mut holds: impl FnMut() -> bool) -> bool {
 
 /// What this process holds that could be left behind.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Held {
+pub struct Resources {
     /// Open descriptors, as links: `socket:[123]`.
     pub descriptors: Vec<String>,
     /// Shared mappings, as lines of /proc/self/maps.
     pub mappings: Vec<String>,
 }
 
-impl Held {
+impl Resources {
     /// What is held now.
-    pub fn now() -> Held {
+    pub fn now() -> Resources {
         let mut descriptors: Vec<String> = fs::read_dir("/proc/self/fd")
             .expect("/proc is mounted")
             .flatten()
@@ -96,7 +96,10 @@ impl Held {
         let maps = fs::read_to_string("/proc/self/maps").expect("/proc is mounted");
         let shared =
             |line: &&str| line.split_whitespace().nth(1).is_some_and(|it| it.ends_with('s'));
-        Held { descriptors, mappings: maps.lines().filter(shared).map(str::to_string).collect() }
+        Resources {
+            descriptors,
+            mappings: maps.lines().filter(shared).map(str::to_string).collect(),
+        }
     }
 
     /// Inodes of this process's sockets.

@@ -68,7 +68,7 @@ fn every_pair_and_every_node_is_measured_and_kept_as_its_own_case() {
     for word in ["tcp: round trips of 64 B", "pipe", "under one kernel", "a and b"] {
         assert!(said.out.contains(word), "{word} in {}", said.out);
     }
-    // The run is one of the store's, and nobody takes it for a run of one machine.
+    // The run is one of the store's, and nothing takes it for a run of one machine.
     assert!(bench.must("runs").out.contains("complete"));
     assert!(bench.must("report last").out.contains("tcp: round trips of 64 B"));
     let said = bench.run("run --resume last");
@@ -113,12 +113,12 @@ fn the_bounds_of_the_nodes_stand_side_by_side() {
         "SELECT count(*) FROM nodes WHERE json_extract(floors, '$.clocks.measured') IS NOT NULL";
     assert_eq!(number(&db, sql), 2, "{}", said.err);
     assert!(said.err.contains("bounds: clocks"), "{}", said.err);
-    let told = bench.must("report last -v").out;
+    let page = bench.must("report last -v").out;
     let row = |name: &str| {
-        let row = told.lines().find(|line| line.trim_start().starts_with(&format!("{name} ")));
-        row.unwrap_or_else(|| panic!("no row of {name}: {told}")).to_string()
+        let row = page.lines().find(|line| line.trim_start().starts_with(&format!("{name} ")));
+        row.unwrap_or_else(|| panic!("no row of {name}: {page}")).to_string()
     };
-    assert!(row("a").contains("ns") && row("b").contains("ns"), "{told}");
+    assert!(row("a").contains("ns") && row("b").contains("ns"), "{page}");
 }
 
 #[test]
@@ -157,9 +157,9 @@ fn a_node_that_is_missing_or_of_another_build_is_a_row_and_the_rest_goes_on() {
     assert_eq!(export["fleet"]["nodes"][1]["host"], Value::Null, "gone");
 }
 
-/// A container often is a PID namespace inside of somebody's session: there getsid(2) gives 0.
+/// A container often is a PID namespace inside of another session: there getsid(2) gives 0.
 #[test]
-fn a_node_is_heard_where_the_session_belongs_to_another_pid_namespace() {
+fn a_node_answers_where_the_session_belongs_to_another_pid_namespace() {
     let unshared = ["unshare", "--pid", "--fork", "--mount-proc"];
     if !works("PID namespaces", &[&unshared[..], &["true"]].concat()) {
         return;
@@ -275,10 +275,10 @@ fn a_simulated_rack_is_planned_kept_and_reported_and_its_slow_node_found() {
 }
 
 #[test]
-fn a_fleets_run_is_exported_in_every_format_as_it_was_told() {
+fn a_fleets_run_is_exported_in_every_format_as_it_was_printed() {
     let bench = Bench::new();
-    let told = bench.must("fleet --simulate 5 --rounds 14 --seed 7 --format json").out;
-    assert_eq!(told, bench.must("export last").out, "the run and its export are one text");
+    let printed = bench.must("fleet --simulate 5 --rounds 14 --seed 7 --format json").out;
+    assert_eq!(printed, bench.must("export last").out, "the run and its export are one text");
     let export = exported(&bench, "last");
     let mut pairs: Vec<&Value> = results(&export).iter().map(|it| &it["nodes"]).collect();
     assert_eq!((pairs[0], pairs[9]), (&json!(["sim0", "sim1"]), &json!(["sim3", "sim4"])));
@@ -295,11 +295,11 @@ fn a_fleets_run_is_exported_in_every_format_as_it_was_told() {
         assert!(both.interval.is_some(), "14 launches have an interval");
     }
     let findings = export["fleet"]["findings"].as_array().expect("findings");
-    let told = |verdict: &str| {
+    let nodes_called = |verdict: &str| {
         let here = findings.iter().filter(|it| it["verdict"] == verdict);
         here.map(|it| it["nodes"].clone()).collect::<Vec<_>>()
     };
-    let slower = told("slower");
+    let slower = nodes_called("slower");
     for planted in [json!(["sim1"]), json!(["sim2", "sim4"])] {
         assert!(slower.contains(&planted), "{planted} in {slower:?}");
     }
@@ -389,7 +389,7 @@ fn two_fleets_runs_are_compared_by_the_names_of_their_nodes() {
     bench.must("export 1 -o before.json");
     let of_file = bench.run("compare ./before.json 2").out;
     assert!(of_file.contains("sim0–sim3 (all pairs)"), "{of_file}");
-    // A node that is another machine now is told by its name.
+    // A node that is another machine now is reported by its name.
     bench.edit(
         "UPDATE nodes SET far = json_set(far, '$.host.kernel.release', 'other') WHERE run = 2 AND nth = 2",
     );
@@ -400,7 +400,7 @@ fn two_fleets_runs_are_compared_by_the_names_of_their_nodes() {
 }
 
 #[test]
-fn bad_words_are_one_line_with_the_way_out() {
+fn bad_words_are_one_line_with_the_remedy() {
     let bench = Bench::new();
     for (line, why) in [
         ("fleet", "--nodes a,b,c"),

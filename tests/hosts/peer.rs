@@ -18,7 +18,7 @@ use rusqlite::Connection;
 use rustix::process::Signal;
 use serde_json::Value;
 
-/// Against hangs: the machine may stand still for seconds.
+/// Against hangs: the machine may pause for seconds.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Ports of sockets that wait for someone, by `/proc/net/NAME`, which keeps addresses in hex.
@@ -54,9 +54,9 @@ fn every_workload_over_both_protocols_and_families() {
     assert!(!peer["host"]["findings"].as_array().unwrap().is_empty());
     assert!(peer["clock"]["cost_ns"].is_number());
     let db = bench.open();
-    let told = "SELECT count(*) FROM launches WHERE json_extract(record, '$.far.noise.forks') >= 0
+    let query = "SELECT count(*) FROM launches WHERE json_extract(record, '$.far.noise.forks') >= 0
          AND json_extract(record, '$.far.setup_ns') > 0";
-    assert_eq!(number(&db, told), 13 * 3);
+    assert_eq!(number(&db, query), 13 * 3);
     // Both workers' time, the far one's too.
     let worked =
         "SELECT count(*) FROM launches WHERE json_extract(record, '$.responder.usage.user_ns')
@@ -152,7 +152,7 @@ fn refused(bench: &Bench, peer: &str, code: i32) -> String {
 }
 
 #[test]
-fn a_command_that_reaches_nothing_is_one_line_with_the_way_out() {
+fn a_command_that_reaches_nothing_is_one_line_with_the_remedy() {
     let bench = Bench::new();
     for (peer, code, what) in [
         ("no-such-command-here x", 1, "no-such-command-here"),
@@ -243,7 +243,7 @@ fn a_control_stream_of_nonsense_ends_whoever_reads_it() {
 
 // ---- faults ----------------------------------------------------------------------------------
 
-/// A run that lasts until somebody strikes, its launches long enough to be hit.
+/// A run that lasts until a signal ends it, its launches long enough to be hit.
 fn begin(bench: &Bench, launches: u32) -> Running {
     let line = format!(
         "run tcp udp -w latency -s 64 --peer env --launches {launches} --samples 3000 --budget 5m"
@@ -412,7 +412,7 @@ fn after_the_death_of_a_far_worker_the_run_goes_on() {
     assert!(bench.processes().is_empty());
 }
 
-/// The run ends once its agent is struck by `signal`, says `why`, and goes on when it is told to.
+/// The run ends once its agent gets `signal`, says `why`, and can be resumed.
 fn is_kept_and_can_be_resumed(bench: &Bench, running: Running, signal: Signal, why: &str) {
     wait_for_rounds(bench, 2);
     let far = wait_for("the agent", PATIENCE, || agent(bench));
@@ -441,7 +441,7 @@ fn after_the_death_of_the_peer_the_rest_is_kept_and_can_be_resumed() {
 }
 
 #[test]
-fn a_peer_that_stands_still_is_given_up_and_a_copy_is_brought_along_again() {
+fn a_peer_that_hangs_is_given_up_and_a_copy_is_deployed_again() {
     let bench = Bench::new();
     let line = "run tcp udp -w latency -s 64 --peer env --deploy --launches 6 --samples 3000";
     let running = bench.begin(line);

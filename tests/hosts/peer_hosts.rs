@@ -1,5 +1,5 @@
 //! Runs between real network stacks: two network namespaces with a cable between them (root makes
-//! them, others are told so), and a real sshd with keys and a configuration of its own.
+//! them; other users see that it was skipped), and a real sshd with keys and a configuration of its own.
 
 use std::io::Write;
 use std::path::Path;
@@ -16,11 +16,11 @@ struct Hosts {
 }
 
 fn ip(line: &str) -> Result<(), String> {
-    let told = Command::new("ip").args(line.split_whitespace()).output();
-    let told = told.map_err(|error| format!("start ip: {error}"))?;
-    match told.status.success() {
+    let output = Command::new("ip").args(line.split_whitespace()).output();
+    let output = output.map_err(|error| format!("start ip: {error}"))?;
+    match output.status.success() {
         true => Ok(()),
-        false => Err(format!("ip {line}: {}", String::from_utf8_lossy(&told.stderr).trim())),
+        false => Err(format!("ip {line}: {}", String::from_utf8_lossy(&output.stderr).trim())),
     }
 }
 
@@ -89,8 +89,8 @@ impl Hosts {
             .stderr(Stdio::null())
             .spawn();
         nft.is_ok_and(|mut nft| {
-            let told = nft.stdin.take().expect("a pipe").write_all(rules.as_bytes());
-            nft.wait().is_ok_and(|it| it.success()) && told.is_ok()
+            let written = nft.stdin.take().expect("a pipe").write_all(rules.as_bytes());
+            nft.wait().is_ok_and(|it| it.success()) && written.is_ok()
         })
     }
 }
@@ -141,7 +141,7 @@ fn between_two_network_stacks() {
 }
 
 #[test]
-fn loss_between_hosts_is_told_by_both_sides() {
+fn loss_between_hosts_is_reported_by_both_sides() {
     let bench = Bench::new();
     let Some(hosts) = Hosts::up(&bench) else { return };
     // The cookie comes through and no message does; of fragments the second does, which tells at once.
@@ -157,7 +157,7 @@ fn loss_between_hosts_is_told_by_both_sides() {
         assert_eq!(case["status"], "failed", "{what}");
         assert!(case["reason"].to_string().contains("lost"), "{what}: {}", case["reason"]);
         let launch = &case["datagrams"]["launches"][0];
-        // Whoever gave up first has its say; of the other the kernel tells.
+        // The end that gave up first reports; the kernel reports the other.
         let said = ["initiator", "responder"].map(|it| launch[it].is_object());
         assert!(said[0] || said[1], "{what}: {launch:#}");
         let (sent, came) = (&launch["here"]["sent"], &launch["peer"]["received"]);
@@ -237,14 +237,17 @@ fn a_pair_of_nodes_without_an_address_is_a_row_and_launches_nothing() {
     let words = line.split_whitespace().chain(["--launcher", "ip netns exec {node}"]);
     let said = output(&mut bench.command(words));
     // Each node by itself: a pilot and two rounds.
-    let told = rows(
+    let launches = rows(
         &bench.open(),
         "SELECT status, count(*), max(json_extract(record, '$.setup_ns') > 0),
              (SELECT count(*) FROM samples WHERE launch = launches.id) FROM launches
              GROUP BY status ORDER BY status",
     );
-    assert_eq!(told.last().unwrap()[..4], *"ok|6", "{told:?} {}", said.err);
-    assert!(told[0].starts_with("not_applicable|") && told[0].ends_with("|0|0"), "{told:?}");
+    assert_eq!(launches.last().unwrap()[..4], *"ok|6", "{launches:?} {}", said.err);
+    assert!(
+        launches[0].starts_with("not_applicable|") && launches[0].ends_with("|0|0"),
+        "{launches:?}"
+    );
     let reason = rows(&bench.open(), "SELECT DISTINCT reason FROM launches WHERE reason NOTNULL");
     assert!(reason[0].contains("203.0.113.0/24"), "{reason:?}");
 }
@@ -276,7 +279,7 @@ impl Sshd {
             say("skipped: no ssh-keygen here");
             return None;
         };
-        // It insists on a place to lock itself into.
+        // sshd requires a folder for its chroot.
         let place = Path::new("/run/sshd");
         let made = std::fs::create_dir(place).is_ok().then_some(place);
         let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
@@ -348,7 +351,7 @@ fn behind_a_real_sshd() {
     }
     let program = bench.export()["peer"]["program"].to_string();
     assert!(!Path::new(program.trim_matches('"')).exists(), "{program}");
-    // A program that isn't there, told by the shell over there.
+    // A program that isn't there, as the remote shell reports it.
     let words = ["run", "tcp", "--peer", &peer, "--peer-program", "/nowhere/ipcmark"];
     let said = output(&mut bench.command(words));
     assert_eq!((said.code, said.err.lines().count()), (Some(1), 1), "{}", said.err);

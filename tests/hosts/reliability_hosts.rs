@@ -5,7 +5,7 @@
 use crate::cli_support::{Bench, labs_can_be_had, rows};
 use serde_json::Value;
 
-/// What the ends of every case counted, all of which must have come to their end.
+/// What the ends of every case counted, all of which must have ended.
 fn counted(document: &Value) -> Vec<(String, &Value)> {
     let results = document["results"].as_array().expect("results");
     let plain = results.iter().filter(|it| it["twin"] == false);
@@ -73,7 +73,7 @@ fn on_a_long_path_nothing_is_missed_before_it_can_be_there() {
         assert_eq!(of("lost_messages"), 0, "{what}: {counts}");
         let due = of("due_messages");
         assert!(due >= 80, "{what}: {counts}");
-        // A few until it is learned, and when this machine stands still; not one for each.
+        // A few until it is learned, and when this machine pauses; not one for each.
         assert!(of("time_outs") < due / 3, "{what}: {counts}");
     }
     // By the path's own size, known before anything was sent: 4,000 bytes in three datagrams.

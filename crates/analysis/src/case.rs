@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::clients::ClientsSeen;
 use super::conditions::{ModesSeen, NoiseSeen, ObservedPlacement, SteadySeen};
 use super::counted::Counted;
 use super::cpu::CpuCost;
@@ -25,6 +26,7 @@ use super::time::OverTime;
 use super::time_series::TimeSeries;
 use super::{analysis_of, headline};
 use model::clock::Record;
+use model::company::Company;
 use model::mechanism::Carries;
 use model::metric::Metric;
 use model::placement::Placement;
@@ -59,6 +61,9 @@ pub struct CaseResult {
     /// Instrumentation; null of a result.
     #[serde(skip)]
     pub observe: Option<Probe>,
+    /// What ran beside its launches; null of a result.
+    #[serde(skip)]
+    pub beside: Option<Company>,
     /// What was done.
     pub workload: Workload,
     /// What it yields, and in which unit: of `value`, and of the launches.
@@ -111,7 +116,9 @@ pub struct CaseResult {
     pub secondary: Vec<Secondary>,
     /// Its schedule, and how it was kept; null of other workloads than a rate.
     pub rate: Option<RateSeen>,
-    /// What each launch came to, by round, in the unit of the estimate; null where it failed.
+    /// What each of several clients got; null where there was one connection.
+    pub clients: Option<ClientsSeen>,
+    /// The median of each launch, by round, in the unit of the estimate; null where it failed.
     pub launch_medians: Vec<Option<f64>>,
     /// Effectively independent samples that each launch lacks for a percentile.
     pub samples_missing: BTreeMap<String, u64>,
@@ -203,7 +210,7 @@ impl CaseResult {
     /// Whether it may be compared with others: measured, no second name of another, no control, and a
     /// schedule that was kept.
     pub fn is_ranked(&self) -> bool {
-        self.is_told() && !self.twin && !self.carries.is_control()
+        self.is_valid() && !self.twin && !self.carries.is_control()
     }
 
     /// Whether its schedule was kept, where it has one: else its times say how long a launch was.
@@ -212,7 +219,7 @@ impl CaseResult {
     }
 
     /// Whether its values are those of what was asked: measured, and its schedule was kept.
-    pub fn is_told(&self) -> bool {
+    pub fn is_valid(&self) -> bool {
         self.status == Status::Ok && self.is_kept()
     }
 
@@ -381,6 +388,7 @@ impl CaseResult {
         self.cpu_ns_per_operation = CpuCost::of(&ok, group);
         self.noise = Some(NoiseSeen::of(&ok));
         self.rate = self.rate.map(|it| it.with(&ok));
+        self.clients = ClientsSeen::of(&ok, group);
         self.delivery = DeliveryCounters::of(&ok);
         self.counted.add(delivery::by_round(self, &ok));
         self.effective_settings =

@@ -4,8 +4,8 @@ use serde::Serialize;
 use study::size_bound::Caches;
 use study::validated::{ValidatedStudy, validate};
 
+use super::CaseResult;
 use super::hypothesis::{Decision, Finding, Ground, decide};
-use super::{CaseResult, Observed};
 use store::StoredRun;
 
 /// A study, and what the run says of its claims.
@@ -48,25 +48,19 @@ pub struct Claim<'a> {
 }
 
 impl JudgedStudy {
-    /// What a run says of its study; None of a run without one.
+    /// What the `cases` of a run say of its study; None of a run without one.
     ///
     /// # Errors
     /// Where its text is no study of this build.
-    pub(super) fn of(
-        run: &StoredRun,
-        results: &[CaseResult],
-        observed: &[Observed],
-    ) -> Result<Option<JudgedStudy>, String> {
+    pub(super) fn of(run: &StoredRun, cases: &[CaseResult]) -> Result<Option<JudgedStudy>, String> {
         let Some(text) = &run.request.study else { return Ok(None) };
         let declared = validate(&text.text, &text.name, &run.catalogue)?;
         let copy = run.floors.as_ref().and_then(|floors| floors.copy.get().ok());
         let levels = || copy.iter().flat_map(|copy| &copy.levels);
         let second = levels().find(|it| it.level == "L2").and_then(|it| it.cache_bytes);
         let caches = Caches { second, last: levels().filter_map(|it| it.cache_bytes).max() };
-        let observed = observed.iter().map(|it| it.case.clone());
-        let cases: Vec<CaseResult> = results.iter().cloned().chain(observed).collect();
-        let ground =
-            Ground { declared: &declared, results: &cases, floors: run.floors.as_ref(), caches };
+        let floors = run.floors.as_ref();
+        let ground = Ground { declared: &declared, results: cases, floors, caches };
         let findings = decide(&ground);
         Ok(Some(JudgedStudy { declared, findings }))
     }

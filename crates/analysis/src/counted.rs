@@ -8,7 +8,7 @@ use super::observed::Returned;
 use super::{CaseResult, Observed, OverRounds, Status, TraceSummary};
 use model::probe::Probe;
 use model::probe::Scope;
-use study::counted::{CALLS_AND_WAKE_UPS, Count, HEARD};
+use study::counted::{CALLS_AND_WAKE_UPS, Count, TRACED_EVENTS};
 
 /// What is in the way of counting at a tracepoint, and its remedy.
 const TRACEFS: &str = "its tracepoint couldn't be read; mount -t tracefs tracefs /sys/kernel/tracing, as root, \
@@ -133,13 +133,13 @@ impl Counted {
     }
 
     fn reason(&self, count: &Count, name: &str) -> String {
-        let refused = self.refused.iter().find(|it| count.is_told_by(it.0));
+        let refused = self.refused.iter().find(|it| count.comes_from(it.0));
         let nothing = || {
             if *count == Count::Parts {
                 "the parts of a round trip aren't known here: it takes trace and trace:times=2, and parts that \
                  add up"
                     .into()
-            } else if HEARD.iter().any(|it| it.0 == name) {
+            } else if TRACED_EVENTS.iter().any(|it| it.0 == name) {
                 // The counter is of a tracepoint, which a family does without where it can't be read.
                 format!("nothing counted {name} here: {TRACEFS}")
             } else {
@@ -153,7 +153,7 @@ impl Counted {
     /// or it is there.
     pub fn refusal(&self, name: &str) -> Option<&str> {
         let count = Count::parse(name)?;
-        let refused = self.refused.iter().find(|it| count.is_told_by(it.0));
+        let refused = self.refused.iter().find(|it| count.comes_from(it.0));
         refused.map(|it| it.1.as_str())
     }
 }

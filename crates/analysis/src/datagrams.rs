@@ -36,9 +36,9 @@ pub struct LaunchDatagrams {
     pub round: u64,
     /// How it ended.
     pub status: String,
-    /// What came to the initiator; null where it ended without a word.
+    /// What the initiator received; null where it ended without a report.
     pub initiator: Option<Datagrams>,
-    /// What came to the responder.
+    /// What the responder received.
     pub responder: Option<Datagrams>,
     /// What the kernel here counted meanwhile.
     pub here: Option<Traffic>,

@@ -1,4 +1,4 @@
-//! The columns that a study derives: arithmetic on what its cases came to.
+//! The columns that a study derives: arithmetic on the results of its cases.
 
 use std::fmt;
 

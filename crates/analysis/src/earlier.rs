@@ -1,4 +1,4 @@
-//! What a case came to in earlier runs of this store on this host: runs are a level of their own.
+//! The results of a case in earlier runs of this store on this host: runs are a level of their own.
 
 use std::collections::HashMap;
 
@@ -21,7 +21,7 @@ pub struct Earlier {
     pub runs: u64,
 }
 
-/// Gives each case what earlier runs on a host like this one came to. Those of two hosts have none:
+/// Gives each case its results in earlier runs on a host like this one. Those of two hosts have none:
 /// neither host is all that decides.
 pub(super) fn assign(
     store: &Store,

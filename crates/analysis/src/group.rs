@@ -12,7 +12,6 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
-use super::rate::RateSeen;
 use super::time::CommonChange;
 use super::{ALPHA, EQUIVALENT_WITHIN};
 use super::{CaseResult, Status};
@@ -95,7 +94,7 @@ pub struct GroupVerdict {
     #[serde(skip)]
     pub site: String,
     /// Whether the level of its cases changes from run to run, as that of wake-ups across CPUs does: then
-    /// ratios are the headline. A set-up wakes nobody.
+    /// ratios are the headline. Most set-ups wake nobody.
     #[serde(skip)]
     pub by_ratio: bool,
     /// The node that it was measured on, or the two between which it was; empty unless the run is a fleet's.
@@ -191,7 +190,7 @@ impl GroupVerdict {
                 metric: head.metric.clone(),
                 message_bytes: measured.iter().find_map(|at| results[*at].message_bytes),
                 total: measured.iter().find_map(|at| results[*at].total),
-                load: head.rate.map(RateSeen::load),
+                load: head.rate.map(|it| it.load),
                 route: head.route.clone(),
                 placement: head.placement.clone(),
                 by_ratio,
@@ -335,13 +334,14 @@ fn typical(case: &CaseResult) -> f64 {
     stats::median_of(case.by_round.iter().flatten().copied()).unwrap_or(f64::INFINITY)
 }
 
-fn paired(a: &CaseResult, b: &CaseResult) -> (Vec<f64>, Vec<f64>) {
+/// The values of both in the rounds that have both.
+pub(crate) fn paired(a: &CaseResult, b: &CaseResult) -> (Vec<f64>, Vec<f64>) {
     a.by_round.iter().zip(&b.by_round).filter_map(|(a, b)| (*a).zip(*b)).unzip()
 }
 
 fn twin_check(members: &[usize], results: &[CaseResult]) -> Option<TwinCheck> {
     let here = || members.iter().map(|at| &results[*at]);
-    let twin = here().find(|case| case.twin && case.is_told())?;
+    let twin = here().find(|case| case.twin && case.is_valid())?;
     let subject = here().find(|case| !case.twin && case.variant == twin.variant)?;
     let (a, b) = paired(twin, subject);
     let comparison = stats::compare_paired(&a, &b, ALPHA)?;

@@ -3,9 +3,11 @@
 //! Everything here is made again from the store whenever it is asked for; nothing is measured.
 //! Pilots (round 0) are kept in the store and left out here.
 
+pub mod beside;
 mod blank;
 mod case;
 mod claims;
+mod clients;
 pub mod compare;
 mod conditions;
 mod counted;
@@ -53,7 +55,9 @@ pub use model::total::Total;
 use stats::{Analysis, GroupEnd, Interval};
 use store::{Closed, RunStatus, Store, StoreError, StoredGroup, StoredRun};
 
+pub use beside::Accompanied;
 pub use case::CaseResult;
+pub use clients::{ClientsSeen, OverClients, OverLaunches};
 pub use conditions::{ModesSeen, NoiseSeen, ObservedPlacement, PeerNoise, SteadySeen};
 pub use counted::Counted;
 pub use cpu::CpuCost;
@@ -98,6 +102,8 @@ pub struct Judged {
     pub results: Vec<CaseResult>,
     /// The launches that were instrumented, by case; absent ones included.
     pub observed: Vec<Observed>,
+    /// The launches in company, by case; absent ones included.
+    pub beside: Vec<Accompanied>,
     /// One per group that was measured.
     pub groups: Vec<GroupVerdict>,
     /// Every round, in the order in which they were measured.
@@ -137,6 +143,7 @@ pub struct Export<'a> {
     metrics: Vec<&'a Metric>,
     results: &'a [CaseResult],
     observed: &'a [Observed],
+    beside: &'a [Accompanied],
     comparisons: &'a [GroupVerdict],
     rounds: &'a [JudgedRound],
     sweeps: &'a [Sweep],
@@ -158,6 +165,7 @@ impl Judged {
         }
         let mut results = Vec::new();
         let mut observed = Vec::new();
+        let mut accompanied = Vec::new();
         let mut groups = Vec::new();
         let mut timed_ns = 0.0;
         let mut beside = Vec::new();
@@ -167,13 +175,14 @@ impl Judged {
             for case in &group.cases {
                 let (result, timed) = CaseResult::of(store, &run, group, case, slices)?;
                 timed_ns += timed;
-                match case.case.observe {
-                    None => results.push(result),
-                    Some(probe) => {
-                        let launches = store.launches(case.id)?;
-                        let plain = &results[first..];
-                        observed.push(Observed::of(probe, result, &launches, plain, first));
-                    }
+                let plain = &results[first..];
+                if let Some(probe) = case.case.observe {
+                    let launches = store.launches(case.id)?;
+                    observed.push(Observed::of(probe, result, &launches, plain, first));
+                } else if let Some(company) = case.case.beside {
+                    accompanied.push(Accompanied::of(company, result, plain, first));
+                } else {
+                    results.push(result);
                 }
             }
             if run.fleet.is_some() {
@@ -195,6 +204,7 @@ impl Judged {
         sessions::assign(&mut results, &rounds);
         earlier::assign(store, &run, &mut results)?;
         observed::assign(&mut observed);
+        beside::assign(&mut accompanied, &results);
         counted::assign(&mut results, &mut observed);
         match &mut run.floors {
             Some(floors) => floor::refresh(floors, &beside),
@@ -210,8 +220,18 @@ impl Judged {
         }
         let sweeps = sweeps(&results, &run.catalogue, |case| run.host_of(&case.nodes));
         let (study, fleet) = (None, fleet::FleetJudged::of(store, id)?);
-        let mut judged =
-            Judged { run, results, observed, groups, rounds, sweeps, timed_share, fleet, study };
+        let mut judged = Judged {
+            run,
+            results,
+            observed,
+            beside: accompanied,
+            groups,
+            rounds,
+            sweeps,
+            timed_share,
+            fleet,
+            study,
+        };
         judged.decide_claims()?;
         Ok(judged)
     }
@@ -221,7 +241,7 @@ impl Judged {
     /// # Errors
     /// Where its text is no study of this build.
     pub fn decide_claims(&mut self) -> Result<(), StoreError> {
-        let found = JudgedStudy::of(&self.run, &self.results, &self.observed);
+        let found = JudgedStudy::of(&self.run, &self.cases());
         self.study = found.map_err(|why| {
             let (id, tool) = (self.run.id, &self.run.tool);
             StoreError::unreadable(format!(
@@ -231,9 +251,18 @@ impl Judged {
         Ok(())
     }
 
+    /// The results, then the cases that were observed or had company, which are none.
+    pub fn cases(&self) -> Vec<CaseResult> {
+        self.each_case().cloned().collect()
+    }
+
+    fn each_case(&self) -> impl Iterator<Item = &CaseResult> {
+        let observed = self.observed.iter().map(|it| &it.case);
+        self.results.iter().chain(observed).chain(self.beside.iter().map(|it| &it.case))
+    }
+
     fn metrics(&self) -> Vec<&Metric> {
-        let of_observed = self.observed.iter().map(|it| &it.case);
-        distinct(self.results.iter().chain(of_observed).map(|it| &it.metric))
+        distinct(self.each_case().map(|it| &it.metric))
     }
 
     /// The run as one object for JSON.
@@ -265,6 +294,7 @@ impl Judged {
             metrics: self.metrics(),
             results: &self.results,
             observed: &self.observed,
+            beside: &self.beside,
             comparisons: &self.groups,
             rounds: &self.rounds,
             sweeps: &self.sweeps,

@@ -13,7 +13,8 @@ pub const FIRST_MESSAGE: &str = "first_message";
 /// A quantity of a case beside its metric.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Secondary {
-    /// `first_message`; of a set-up its steps: `open`, or `bind`, `connect`, `accept`, `rest`, then `close`.
+    /// `first_message`; of a set-up its steps: `open` and `close`; of a connection the responder's `socket`, `bind`
+    /// and `listen`, then the initiator's `connect`, `accept` and `close`; `rest` before it between two hosts.
     pub name: String,
     /// Its unit.
     pub unit: Unit,
@@ -25,7 +26,7 @@ pub struct Secondary {
 }
 
 /// What launches have beside the metric: their very first round trip, where one was made and kept, and the
-/// steps of a set-up, in their order.
+/// steps of a set-up, in their order: the responder listens before the initiator connects.
 pub(super) fn secondary(
     metric: &Metric,
     launches: &[&StoredLaunch],
@@ -36,9 +37,13 @@ pub(super) fn secondary(
         Some(Secondary { name: name.into(), unit, better, value })
     };
     let first = launches.iter().filter_map(|it| it.record.initiator.first_ns).collect();
-    let steps = launches.first().map_or(&[][..], |it| &it.record.initiator.parts);
+    let parts = |it: &&StoredLaunch| {
+        let StoredLaunch { record, .. } = it;
+        record.responder.parts.iter().chain(&record.initiator.parts).cloned().collect::<Vec<_>>()
+    };
+    let steps = launches.first().map_or_else(Vec::new, parts);
     let step = |(name, _): &(String, f64)| {
-        let all = launches.iter().flat_map(|it| &it.record.initiator.parts);
+        let all = launches.iter().flat_map(parts);
         secondary(
             name,
             all.filter(|it| it.0 == *name).map(|it| it.1).collect(),

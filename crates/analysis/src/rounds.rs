@@ -22,7 +22,7 @@ pub struct JudgedRound {
     pub marked: Option<String>,
 }
 
-/// The launches of a case in rounds that nobody disturbed, beside the estimate, which is of all.
+/// The launches of a case in undisturbed rounds, beside the estimate, which is of all.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Stratified {
     /// Launches in unmarked rounds.

@@ -1,4 +1,4 @@
-//! Results as they might have been measured, for tests here and of whoever shows them.
+//! Results as they might have been measured, for tests here and in `report`.
 
 use crate::probe::ProbeEffect;
 use crate::{CaseResult, Estimate, EventCount, MedianInterval, Observed, Status};
@@ -32,6 +32,7 @@ pub fn case(mechanism: &str, placement: &str, cpus: Option<(u32, u32)>) -> CaseR
                 payload: Policy::Untouched,
                 twin: false,
                 observe: None,
+                beside: None,
             },
             ends: None,
             absence: None,
@@ -48,7 +49,7 @@ pub fn case(mechanism: &str, placement: &str, cpus: Option<(u32, u32)>) -> CaseR
     result
 }
 
-/// What a mechanism is by nature, as far as its name tells.
+/// The properties of a mechanism, as far as its name shows them.
 fn described(mechanism: &str) -> Catalogue {
     let carries = if mechanism == "null" { Carries::Nothing } else { Carries::Bytes };
     let spins = mechanism.contains("wait=spin");

@@ -166,8 +166,8 @@ mod tests {
         assert_eq!(weights(&HAMMING_7_4), [1, 0, 0, 7, 7, 0, 0, 1]);
         assert_eq!(weights(&HAMMING_8_4), [1, 0, 0, 0, 14, 0, 0, 0, 1]);
         let golay = weights(&GOLAY_24_12);
-        let told: Vec<_> = golay.iter().enumerate().filter(|(_, count)| **count > 0).collect();
-        assert_eq!(told, [(0, &1), (8, &759), (12, &2576), (16, &759), (24, &1)]);
+        let weights: Vec<_> = golay.iter().enumerate().filter(|(_, count)| **count > 0).collect();
+        assert_eq!(weights, [(0, &1), (8, &759), (12, &2576), (16, &759), (24, &1)]);
     }
 
     #[test]

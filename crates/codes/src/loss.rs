@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn losses_that_cannot_be_are_refused_with_the_way_out() {
+    fn losses_that_cannot_be_are_refused_with_the_remedy() {
         let error = |mean, burst| LossModel::new(mean, burst).unwrap_err();
         assert!(error(-0.1, 1.0).contains("from 0 to 1"));
         assert!(error(5.0, 1.0).contains("from 0 to 1"));

@@ -284,8 +284,8 @@ mod tests {
 
     #[test]
     fn exact_block_losses() {
-        let close = |found: f64, told: f64, digits: f64| {
-            assert!((found / told - 1.0).abs() < digits, "{found} is not {told}");
+        let close = |found: f64, published: f64, digits: f64| {
+            assert!((found / published - 1.0).abs() < digits, "{found} is not {published}");
         };
         close(Oracle::uncoded(4).block_loss(0.05), 0.185_493_75, 1e-12);
         close(oracle("hamming-7-4").block_loss(0.05), 9.1e-4, 0.006);

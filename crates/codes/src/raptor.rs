@@ -1,7 +1,7 @@
 //! RaptorQ (RFC 6330) by the crate raptorq: the first twelve repair symbols of a block of twelve.
 //!
 //! Twelve datagrams that arrive suffice but for few patterns, which the oracle counts. What the
-//! code makes of single bytes, its parity matrix, is told for that.
+//! code makes of single bytes, its parity matrix, is printed for that.
 
 use raptorq::{
     Decoder, EncodingPacket, ObjectTransmissionInformation, PayloadId, SourceBlockEncoder,

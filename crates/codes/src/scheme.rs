@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn shapes_that_are_none_are_refused_with_the_way_out() {
+    fn shapes_that_are_none_are_refused_with_the_remedy() {
         for shape in ["", "4", "4-", "-3", "0-3", "4-0", "4-3-2", "+4-3", "4- 3", "04-3", "K-M"] {
             let error = Scheme::parse(&format!("reed-solomon-{shape}")).unwrap_err();
             assert!(error.contains("as in reed-solomon-4-3"), "{shape}: {error}");

@@ -4,7 +4,7 @@
 //!
 //! Bit i of every codeword lies in part i of the datagram, as it would travel in datagram i of a
 //! block: neighbours belong to different codewords. What was right or silently wrong only the
-//! caller can say, who knows the payload.
+//! caller can say, which knows the payload.
 
 use super::Scheme;
 use super::binary::{BinaryCode, bits};
@@ -42,11 +42,11 @@ pub enum Detected {
     Length,
     /// More bits of a codeword flipped than can be corrected.
     Code,
-    /// The code was content; the checksum wasn't. Without it nobody would have noticed.
+    /// The code found no error; the checksum did. Without it the error would be undetected.
     Checksum,
 }
 
-/// What became of a datagram, in the eyes of who knows what was sent.
+/// What became of a datagram, by comparison with what was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Outcome {
     /// Nothing needed correction, and the payload is right.
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn a_scheme_that_mends_no_bits_is_refused_with_the_way_out() {
+    fn a_scheme_that_mends_no_bits_is_refused_with_the_remedy() {
         for name in ["reed-solomon-4-3", "raptorq"] {
             let error = Shield::new(Scheme::parse(name).unwrap()).err().unwrap();
             assert!(

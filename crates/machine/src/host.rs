@@ -58,6 +58,12 @@ pub fn read(root: &Path) -> Host {
     }
 }
 
+/// Bytes of the largest cache of any online CPU; None where none is described.
+pub fn largest_cache_bytes(root: &Path) -> Option<u64> {
+    let online = tree::cpus(root, "sys/devices/system/cpu/online")?;
+    memory::caches(root, &online).into_iter().filter_map(|it| it.size_bytes).max()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

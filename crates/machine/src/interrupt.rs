@@ -1,7 +1,7 @@
 //! A signal that asks a run to end, as something that a wait can notice.
 //!
 //! The first one begins an orderly end; those that follow add nothing, since timeout(1) and terminals
-//! send several. An end that comes to a standstill is given up after two seconds.
+//! send several. An orderly end that hangs is given up after two seconds.
 
 use std::fs;
 use std::io;
@@ -54,7 +54,7 @@ impl Come {
 }
 
 impl Interrupt {
-    /// Takes over the three signals for this process. One that whoever started it wants ignored stays
+    /// Takes over the three signals for this process. One that the parent process wants ignored stays
     /// ignored, as nohup(1) does with a hang-up, and a shell without job control with Ctrl-C for what
     /// it starts in the background.
     pub fn install() -> io::Result<Interrupt> {
@@ -70,7 +70,7 @@ impl Interrupt {
     }
 
     /// The same, with a thread that ends launches which were stopped before they had begun, and calls
-    /// `overdue` with the signal where the end has come to a standstill; not for who forks by itself.
+    /// `overdue` with the signal where the orderly end hangs; not for processes that fork by themselves.
     pub fn with_watch(self, overdue: fn(i32)) -> io::Result<Interrupt> {
         let (come, wake) = (self.come.clone(), self.wake.try_clone()?);
         std::thread::Builder::new().spawn(move || watch(&come, &wake, overdue))?;
@@ -102,7 +102,7 @@ impl Interrupt {
 
 /// Sees to it that a signal has an end.
 ///
-/// Who starts a program stands still until it has begun (vfork(2)) and hears no signal meanwhile; one
+/// A process that starts a program is blocked until that has begun (vfork(2)) and handles no signal meanwhile; one
 /// that is stopped before it has begun would hold this process for ever. So some time after a signal,
 /// those that are stopped are killed.
 fn watch(come: &Come, wake: &UnixStream, overdue: fn(i32)) {
@@ -127,8 +127,8 @@ fn watch(come: &Come, wake: &UnixStream, overdue: fn(i32)) {
 /// How long the main thread has waited for others to leave it a CPU (proc_pid_schedstat in the
 /// kernel's sched-stats.rst); nothing where the kernel doesn't count that.
 fn waited_for_cpu() -> Duration {
-    let told = fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
-    let waited = told.split_whitespace().nth(1).and_then(|it| it.parse().ok());
+    let text = fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
+    let waited = text.split_whitespace().nth(1).and_then(|it| it.parse().ok());
     Duration::from_nanos(waited.unwrap_or(0))
 }
 

@@ -42,7 +42,7 @@ impl Entry {
     }
 }
 
-/// All that a file holds, from its beginning. The kernel writes it anew for whoever reads there, and it
+/// All that a file holds, from its beginning. The kernel writes it anew for every reader, and it
 /// has no size to ask for: it is read to its end.
 fn contents(file: &File) -> rustix::io::Result<Vec<u8>> {
     let mut text = Vec::with_capacity(ROOM);

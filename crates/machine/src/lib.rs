@@ -1,7 +1,7 @@
 //! What surrounds a measurement: who shares what ([`Topology`]), what the host is ([`host`]),
 //! and what else happened meanwhile ([`Counters`]). Beside it stand laboratories ([`lab`]).
 //!
-//! Everything but those is read from /proc and /sys below a root directory (`/` in production, a
+//! Everything but those and the quota of `cgroup.rs` is read from /proc and /sys below a root directory (`/` in production, a
 //! stored tree in tests), spawns nothing, and changes no setting.
 //!
 //! | file | what it reads |
@@ -10,6 +10,7 @@
 //! | `relation.rs` | how two CPUs stand to each other; a pair for each placement |
 //! | `cpu_list.rs` | `0-3,8` |
 //! | `host.rs`, `host/` | the record of the machine |
+//! | `cgroup.rs` | where a group with a quota can be made; makes and removes it |
 //! | `doctor/` | nothing of its own: what the others read, with advice; marks of rounds |
 //! | `gaps.rs` | nothing: it spins, and notices what is taken from it |
 //! | `counts/` | counters of the kernel and the processor, for the calling thread |
@@ -22,6 +23,7 @@
 //! | `program.rs` | where other programs are |
 //! | `interrupt.rs` | signals that ask for an end |
 
+pub mod cgroup;
 pub mod counts;
 pub mod cpu_list;
 pub mod datagrams;

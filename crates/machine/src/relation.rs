@@ -27,7 +27,7 @@ fn relation_of(a: &Cpu, b: &Cpu) -> Relation {
 
 impl Topology {
     /// How two online CPUs stand to each other; `None` if one of them is not online. Where
-    /// [`Cpu::llc_known`] is false, same-llc and cross-llc rest on the stand-in told there.
+    /// [`Cpu::llc_known`] is false, same-llc and cross-llc rest on the stand-in described there.
     pub fn relation(&self, a: u32, b: u32) -> Option<Relation> {
         Some(relation_of(self.cpu(a)?, self.cpu(b)?))
     }
@@ -48,7 +48,7 @@ impl Topology {
         })
     }
 
-    /// Why [`Topology::pair`] has no pair, in words, with the way out where there is one.
+    /// Why [`Topology::pair`] has no pair, in words, with the remedy where there is one.
     pub fn why_not(&self, relation: Relation, allowed: &[u32]) -> String {
         let usable = self.usable(allowed);
         let mut reason = match usable.as_slice() {

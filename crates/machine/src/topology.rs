@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn no_sysfs_is_an_error_with_the_way_out() {
+    fn no_sysfs_is_an_error_with_the_remedy() {
         let error = Topology::read(tempfile::tempdir().unwrap().path()).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::NotFound);
         assert!(error.to_string().ends_with("mount sysfs on /sys"), "{error}");

@@ -68,16 +68,16 @@ pub trait Endpoint: Send {
         look(message)
     }
 
-    /// Runs `code` with this end as one that can be asked without waiting, in its own type; gives None where it
-    /// can only wait. What is [`crate::Nonblocking`] answers `Some(code.run(self))`.
-    fn nonblocking<C: WithNonblocking>(&mut self, _code: C) -> Option<C::Output>
+    /// Runs `code` with these ends as ones that can be asked without waiting, in their own type; gives None
+    /// where they can only wait. What is [`crate::Nonblocking`] answers `Some(code.run(ends))`.
+    fn nonblocking<C: WithNonblocking>(_ends: &mut [&mut Self], _code: C) -> Option<C::Output>
     where
         Self: Sized,
     {
         None
     }
 
-    /// Told before a stretch of messages what they are for. Only what loses messages on purpose has to
+    /// Called before a batch of messages with their purpose. Only what loses messages on purpose has to
     /// know: its launch's own words must arrive.
     ///
     /// # Errors

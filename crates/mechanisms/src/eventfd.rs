@@ -67,8 +67,8 @@ impl Endpoint for EventfdEnd {
         read_full(&self.0.from, &mut [0; 8])
     }
 
-    fn nonblocking<C: WithNonblocking>(&mut self, code: C) -> Option<C::Output> {
-        Some(code.run(self))
+    fn nonblocking<C: WithNonblocking>(ends: &mut [&mut Self], code: C) -> Option<C::Output> {
+        Some(code.run(ends))
     }
 }
 

@@ -39,7 +39,7 @@ pub fn read_full(fd: impl AsFd, message: &mut [u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// The error for an end that nobody holds any more.
+/// The error for an end that is closed.
 #[cold]
 pub fn partner_closed() -> io::Error {
     io::Error::new(io::ErrorKind::UnexpectedEof, "the partner closed its end")
@@ -130,8 +130,8 @@ impl Endpoint for TwoFds {
         read_full(&self.from, message)
     }
 
-    fn nonblocking<C: WithNonblocking>(&mut self, code: C) -> Option<C::Output> {
-        Some(code.run(self))
+    fn nonblocking<C: WithNonblocking>(ends: &mut [&mut Self], code: C) -> Option<C::Output> {
+        Some(code.run(ends))
     }
 }
 
@@ -190,8 +190,8 @@ impl Endpoint for OneFd {
         read_full(&self.fd, message)
     }
 
-    fn nonblocking<C: WithNonblocking>(&mut self, code: C) -> Option<C::Output> {
-        Some(code.run(self))
+    fn nonblocking<C: WithNonblocking>(ends: &mut [&mut Self], code: C) -> Option<C::Output> {
+        Some(code.run(ends))
     }
 }
 

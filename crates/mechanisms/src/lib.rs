@@ -14,6 +14,8 @@
 //!
 //! No mechanism sees a clock, a statistic or the store. What is done over them, timed, is in [`workload`].
 
+mod connection;
+mod connections;
 mod counts;
 mod endpoint;
 mod nonblocking;
@@ -60,6 +62,8 @@ pub mod workload;
 use std::io;
 use std::net::IpAddr;
 
+pub use connection::Connection;
+pub use connections::probe_connections;
 pub use endpoint::{Deadline, Endpoint, Phase};
 use model::bend::Bend;
 use model::mechanism::{Carries, Cause, Framing, Scope, Traits, Unavailable, Waits};
@@ -115,6 +119,11 @@ pub trait Mechanism {
         false
     }
 
+    /// How its ends are connected with these options; None of what needs no connection.
+    fn connection(_options: &Options) -> Option<Connection> {
+        None
+    }
+
     /// Opens both ends, untimed, and hands them to `visitor`; an option that changes the code
     /// of the timed path picks a type here, so that the path has no branch for it.
     fn open<V: Visitor>(spec: &OpenSpec, visitor: V) -> Result<V::Output, OpenError>;
@@ -148,7 +157,7 @@ pub trait Mechanism {
         network::check::<Self>(spec)
     }
 
-    /// The far side of a network: one port on `address`, for whoever shows `cookie`.
+    /// The far side of a network: one port on `address`, for the peer that sends `cookie`.
     fn listen<V: ListenVisitor>(
         _spec: &OpenSpec,
         _address: IpAddr,
@@ -191,18 +200,14 @@ pub struct OpenSpec {
 pub trait Visitor {
     /// What the visit yields.
     type Output;
-    /// Called on the way, after each [`Step`] of a mechanism that opens in several.
-    fn passed(&mut self, _step: Step) {}
     /// Called once, with both ends.
     fn visit<E: Endpoint + 'static>(self, opened: Opened<E>) -> Self::Output;
 }
 
-/// Steps on the way to a pair of connected sockets.
+/// Steps of whoever connects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// A socket was made, bound, and listens.
-    Bound,
-    /// Another one was made, and has connected to it.
+    /// A socket was made, and has connected.
     Connected,
     /// That connection was accepted.
     Accepted,
@@ -242,6 +247,8 @@ pub struct Entry {
     pub leaves_objects: bool,
     /// See [`Mechanism::wants_namespace`].
     pub wants_namespace: fn(&Options) -> bool,
+    /// See [`Mechanism::connection`].
+    pub connection: fn(&Options) -> Option<Connection>,
     /// See [`Mechanism::for_path`].
     pub for_path: fn(&Options, IpAddr) -> io::Result<Options>,
 }
@@ -262,6 +269,7 @@ macro_rules! mechanisms {
             waits: <$mechanism>::waits,
             leaves_objects: <$mechanism>::LEAVES_OBJECTS,
             wants_namespace: <$mechanism>::wants_namespace,
+            connection: <$mechanism>::connection,
             for_path: <$mechanism>::for_path,
         }),+];
 
@@ -417,10 +425,10 @@ fn probe_by(
     }
     // It moves to a network of its own, where nobody may follow: all that is launched later would be
     // measured there.
-    let told = std::thread::scope(|scope| scope.spawn(tried).join());
-    match told.unwrap_or_else(|panic| std::panic::resume_unwind(panic)) {
+    let found = std::thread::scope(|scope| scope.spawn(tried).join());
+    match found.unwrap_or_else(|panic| std::panic::resume_unwind(panic)) {
         // Without privileges only a process of one thread moves (unshare(2)): its launch will tell.
         Err(OpenError::Unavailable(Unavailable { cause: Cause::Other, .. })) => Ok(()),
-        told => told,
+        found => found,
     }
 }

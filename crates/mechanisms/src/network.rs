@@ -20,7 +20,7 @@ use super::{Cause, Choice, Endpoint, Mechanism, OpenError, OpenSpec, Scope, Step
 /// How long partners may take to find each other.
 pub const MEETING: Duration = Duration::from_secs(8);
 
-/// What the partner of one launch knows, and nobody else: 128 random bits.
+/// The secret of one launch's two ends: 128 random bits.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Cookie([u8; 16]);
@@ -89,7 +89,7 @@ impl Hello {
         bytes
     }
 
-    /// What `bytes` say; None if they are of somebody else.
+    /// Parses `bytes`; None if they are of another protocol.
     pub fn parse(bytes: &[u8], cookie: &Cookie) -> Option<Hello> {
         let bytes: &[u8; Hello::BYTES] = bytes.try_into().ok()?;
         // As long for a cookie that begins right as for any other.
@@ -152,7 +152,7 @@ pub trait Listener: Send + 'static {
 pub struct Wait<'a> {
     /// The deadline.
     pub until: Instant,
-    /// Readable if nobody wants to know any more.
+    /// Readable once the launch is abandoned.
     pub owner: BorrowedFd<'a>,
 }
 

@@ -6,7 +6,7 @@ use std::os::fd::BorrowedFd;
 
 use rustix::event::PollFd;
 
-use super::{Endpoint, Opened, Step, Visitor};
+use super::{Endpoint, Opened, Visitor};
 
 /// An endpoint that can be asked without waiting.
 ///
@@ -61,12 +61,18 @@ pub enum Received {
     WouldBlock,
 }
 
-/// Code for one end, whichever it is, if that can be asked without waiting.
+/// Code for ends of one mechanism, whichever it is, if they can be asked without waiting.
 pub trait WithNonblocking {
     /// What comes of it.
     type Output;
-    /// Called once, with the end.
-    fn run<E: Nonblocking>(self, end: &mut E) -> Self::Output;
+    /// Called once, with the ends.
+    fn run<E: Nonblocking>(self, ends: &mut [&mut E]) -> Self::Output;
+}
+
+/// The error for ends that can only wait.
+#[cold]
+pub fn only_waits() -> io::Error {
+    io::Error::new(io::ErrorKind::Unsupported, "it can't be asked without waiting")
 }
 
 /// Code that is generic over the endpoints of whichever mechanism was asked for, if those can be asked
@@ -74,8 +80,6 @@ pub trait WithNonblocking {
 pub trait NonblockingVisitor {
     /// What the visit yields.
     type Output;
-    /// Called on the way, after each [`Step`] of a mechanism that opens in several.
-    fn passed(&mut self, _step: Step) {}
     /// Called once, with both ends, switched off.
     fn visit<E: Nonblocking + 'static>(self, opened: Opened<E>) -> Self::Output;
 }
@@ -86,10 +90,6 @@ pub struct Any<V>(pub V);
 
 impl<V: Visitor> NonblockingVisitor for Any<V> {
     type Output = V::Output;
-
-    fn passed(&mut self, step: Step) {
-        self.0.passed(step);
-    }
 
     fn visit<E: Nonblocking + 'static>(self, opened: Opened<E>) -> V::Output {
         self.0.visit(opened)

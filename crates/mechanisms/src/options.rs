@@ -158,7 +158,7 @@ impl Variant {
         has && self.options.get(self.entry.options, "family") == Choice::Word("6")
     }
 
-    /// Whether a waiting worker burns its CPU, offered to others or not.
+    /// Whether a waiting worker busy-waits, with or without yielding its CPU.
     pub fn burns(&self) -> bool {
         self.waits() != Waits::Asleep
     }

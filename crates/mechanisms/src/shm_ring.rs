@@ -124,12 +124,12 @@ impl<W: RingWait> Endpoint for RingEnd<W> {
         }
     }
 
-    fn nonblocking<C: WithNonblocking>(&mut self, code: C) -> Option<C::Output> {
-        Some(code.run(self))
+    fn nonblocking<C: WithNonblocking>(ends: &mut [&mut Self], code: C) -> Option<C::Output> {
+        Some(code.run(ends))
     }
 }
 
-/// Nobody is told when a message comes: a worker that asks looks at its memory.
+/// Nothing notifies a worker of a message: it polls the memory.
 impl<W: RingWait> Nonblocking for RingEnd<W> {
     fn set_nonblocking(&mut self, _on: bool) -> io::Result<()> {
         Ok(())

@@ -17,9 +17,9 @@ use super::network::{self, Call, ConnectVisitor, Cookie, ListenVisitor};
 use super::nonblocking::Any;
 use super::socket::wrong_length;
 use super::{
-    Carries, Choice, Deadline, Endpoint, Framing, Mechanism, Nonblocking, NonblockingVisitor,
-    OpenError, OpenSpec, Opened, OptionSpec, Options, Phase, Received, Sent, Traits, Visitor,
-    Waits, WithNonblocking,
+    Carries, Choice, Connection, Deadline, Endpoint, Framing, Mechanism, Nonblocking,
+    NonblockingVisitor, OpenError, OpenSpec, Opened, OptionSpec, Options, Phase, Received, Sent,
+    Traits, Visitor, Waits, WithNonblocking,
 };
 use model::bend::{Bend, Length};
 use model::mechanism::Stats;
@@ -70,7 +70,7 @@ impl Mechanism for Skeleton {
         Self::TRAITS
     }
 
-    /// Optional, default: asleep. Where a worker burns its CPU while it waits (`shm_ring.rs`).
+    /// Optional, default: asleep. Where a worker busy-waits (`shm_ring.rs`).
     fn waits(_options: &Options) -> Waits {
         Waits::Asleep
     }
@@ -81,8 +81,14 @@ impl Mechanism for Skeleton {
         false
     }
 
+    /// Optional, default: none. How one side listens and the other connects (`tcp.rs`): then the workload
+    /// connect sets it up in two workers.
+    fn connection(_options: &Options) -> Option<Connection> {
+        None
+    }
+
     /// Required: both ends, untimed. An option that changes the timed path picks a type here, so that
-    /// the path has no branch for it. What can't be had is said as data, with a way out. Descriptors are
+    /// the path has no branch for it. What can't be had is said as data, with a remedy. Descriptors are
     /// made close-on-exec; names are gone before this returns.
     fn open<V: Visitor>(spec: &OpenSpec, visitor: V) -> Result<V::Output, OpenError> {
         // One line where all ends are `Nonblocking`; else this opens them itself.
@@ -205,8 +211,8 @@ impl Endpoint for ChannelEnd {
     }
 
     /// Optional, default: none. As here, where the end is also [`Nonblocking`].
-    fn nonblocking<C: WithNonblocking>(&mut self, code: C) -> Option<C::Output> {
-        Some(code.run(self))
+    fn nonblocking<C: WithNonblocking>(ends: &mut [&mut Self], code: C) -> Option<C::Output> {
+        Some(code.run(ends))
     }
 
     /// Optional, default: nothing. Only for what loses messages on purpose (`reliable/`).

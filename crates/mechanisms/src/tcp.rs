@@ -1,28 +1,27 @@
 //! `tcp`: a TCP connection over the loopback interface, used with write and read. The
-//! listener lives only while the pair is opened, and takes no stranger's connection.
+//! listener lives only while the pair is opened, and takes no stranger's connection. Buffers are set before
+//! a socket listens or connects: the window scale is fixed by the handshake (tcp(7)).
 //! `mptcp=on` makes it a Multipath TCP connection (RFC 8684), and is content with nothing less.
 
 mod remote;
 
 use crate::cause_of;
 use std::borrow::Cow::Borrowed;
-use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
-use std::os::fd::OwnedFd;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::io::Errno;
-use rustix::net::{
-    AddressFamily, SocketFlags, SocketType, bind, connect, ipproto, listen, socket_with,
-};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, ipproto, socket_with, sockopt};
 
 pub use remote::{no_address, unreachable};
 
+use super::connection::{At, Connection};
 use super::fd::OneFd;
-use super::network::{Call, ConnectVisitor, Cookie, ListenVisitor};
+use super::network::{Call, ConnectVisitor, Cookie, EffectiveSettings, ListenVisitor};
 use super::nonblocking::Any;
 use super::{
     Carries, Cause, Choice, Framing, Mechanism, NonblockingVisitor, OpenError, OpenSpec, Opened,
-    OptionSpec, Options, Scope, Step, Traits, Unavailable, Visitor, socket,
+    OptionSpec, Options, Scope, Traits, Unavailable, Visitor, socket,
 };
 use model::bend::{Bend, Length, Only};
 
@@ -105,26 +104,28 @@ impl Mechanism for Tcp {
         socket::MTU,
     ];
 
+    fn connection(options: &Options) -> Option<Connection> {
+        Some(Connection {
+            at: At::Loopback(loopback(options, Self::OPTIONS)),
+            socket: |spec| stream_socket(loopback(&spec.options, Self::OPTIONS), spec),
+            prepare,
+        })
+    }
+
     fn open<V: Visitor>(spec: &OpenSpec, visitor: V) -> Result<V::Output, OpenError> {
         Self::open_nonblocking(spec, Any(visitor))
     }
 
     fn open_nonblocking<V: NonblockingVisitor>(
         spec: &OpenSpec,
-        mut visitor: V,
+        visitor: V,
     ) -> Result<V::Output, OpenError> {
         let mtu = socket::enter_mtu(spec, Self::OPTIONS)?;
-        let address = loopback(&spec.options, Self::OPTIONS);
-        let (near, far) = connected(address, spec, &mut visitor)?;
-        set_nodelay(&near, spec)?;
-        set_nodelay(&far, spec)?;
-        let mut effective_settings = socket::effective_settings(&near);
+        let connection = Self::connection(&spec.options).expect("every variant connects");
+        let (near, far) = connection.both(spec)?;
+        let mut effective_settings = prepare(near.as_fd(), spec)?;
+        prepare(far.as_fd(), spec)?;
         effective_settings.extend(mtu);
-        effective_settings.extend(socket::set_busy_poll([&near, &far], spec, Self::OPTIONS)?);
-        if is_multipath(spec) {
-            effective_settings
-                .push(("mptcp_subflows".into(), subflows(&near)?.min(subflows(&far)?)));
-        }
         Ok(visitor.visit(
             Opened::new(OneFd::new(near), OneFd::new(far)).effective_settings(effective_settings),
         ))
@@ -148,9 +149,17 @@ impl Mechanism for Tcp {
     }
 }
 
-fn set_nodelay(stream: &TcpStream, spec: &OpenSpec) -> Result<(), OpenError> {
+/// Applies the options of a connected socket; gives what was granted.
+fn prepare(socket: BorrowedFd<'_>, spec: &OpenSpec) -> Result<EffectiveSettings, OpenError> {
     let nodelay = spec.options.get(Tcp::OPTIONS, "nodelay") == Choice::Word("on");
-    stream.set_nodelay(nodelay).map_err(OpenError::call("setsockopt TCP_NODELAY", "none known"))
+    sockopt::set_tcp_nodelay(socket, nodelay)
+        .map_err(OpenError::call("setsockopt TCP_NODELAY", "none known"))?;
+    let mut effective_settings = socket::effective_settings(socket);
+    effective_settings.extend(socket::set_busy_poll([socket], spec, Tcp::OPTIONS)?);
+    if is_multipath(spec) {
+        effective_settings.push(("mptcp_subflows".into(), subflows(socket)?));
+    }
+    Ok(effective_settings)
 }
 
 fn is_multipath(spec: &OpenSpec) -> bool {
@@ -159,7 +168,7 @@ fn is_multipath(spec: &OpenSpec) -> bool {
 
 /// Subflows of a connection that was asked to be Multipath TCP: a silent fallback to TCP would
 /// be measured under the wrong name.
-fn subflows(stream: &TcpStream) -> Result<u64, OpenError> {
+fn subflows(stream: impl AsFd) -> Result<u64, OpenError> {
     let unavailable = |cause, reason: String, remedy: &str| {
         OpenError::Unavailable(Unavailable { cause, reason, remedy: remedy.into() })
     };
@@ -175,35 +184,6 @@ fn subflows(stream: &TcpStream) -> Result<u64, OpenError> {
             format!("getsockopt MPTCP_INFO: {error}: the connection may have fallen back to TCP"),
             "it needs Linux 5.16",
         )),
-    }
-}
-
-/// Connects two sockets over `address`. Buffers are set on the listener and before connecting:
-/// the window scale is fixed by the handshake (tcp(7)).
-fn connected(
-    address: IpAddr,
-    spec: &OpenSpec,
-    visitor: &mut impl NonblockingVisitor,
-) -> Result<(TcpStream, TcpStream), OpenError> {
-    let failed = |call| OpenError::call::<Errno>(call, "bring the loopback interface up");
-    let also_failed = |call| OpenError::call::<io::Error>(call, "none known");
-    let listener = stream_socket(address, spec)?;
-    bind(&listener, &SocketAddr::new(address, 0)).map_err(failed("bind to loopback"))?;
-    listen(&listener, 128).map_err(failed("listen"))?;
-    visitor.passed(Step::Bound);
-    let listener = TcpListener::from(listener);
-    let at = listener.local_addr().map_err(also_failed("getsockname"))?;
-    let near = stream_socket(address, spec)?;
-    connect(&near, &at).map_err(failed("connect to loopback"))?;
-    visitor.passed(Step::Connected);
-    let near = TcpStream::from(near);
-    let ours = near.local_addr().map_err(also_failed("getsockname"))?;
-    loop {
-        let (far, from) = listener.accept().map_err(also_failed("accept"))?;
-        if from == ours {
-            visitor.passed(Step::Accepted);
-            return Ok((near, far));
-        }
     }
 }
 
@@ -236,7 +216,10 @@ fn no_multipath(error: Errno) -> OpenError {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Write;
+    use std::io::{self, Write};
+    use std::net::{TcpListener, TcpStream};
+
+    use rustix::net::connect;
 
     use super::*;
 

@@ -1,4 +1,4 @@
-//! Why `open` gave no endpoints, as data: the cause in a word, what was found, the way out.
+//! Why `open` gave no endpoints, as data: the cause in a word, what was found, the remedy.
 
 use std::fmt;
 use std::io;
@@ -43,7 +43,7 @@ pub enum OpenError {
 }
 
 impl OpenError {
-    /// For use with `map_err`: names the failed call, with a way out. Where a limit on open
+    /// For use with `map_err`: names the failed call, with a remedy. Where a limit on open
     /// files or on memory is the obstacle, the value found stands in the reason.
     pub fn call<E: Into<io::Error>>(
         call: &'static str,

@@ -9,8 +9,9 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::event::{PollFd, PollFlags};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair, sockopt};
 
+use super::connection::{At, BIND, Connection, unix_socket};
 use super::nonblocking::Any;
-use super::unix_stream::{BIND, connected};
+use super::unix_stream::{connected, prepare};
 use super::{
     Carries, Choice, Endpoint, Framing, Mechanism, Nonblocking, NonblockingVisitor, OpenError,
     OpenSpec, Opened, OptionSpec, Options, Received, Sent, Traits, Visitor, WithNonblocking,
@@ -50,15 +51,23 @@ impl Mechanism for UnixSeqpacket {
         largest_packet(SocketType::SEQPACKET, options, Self::OPTIONS)
     }
 
+    fn connection(options: &Options) -> Option<Connection> {
+        Some(Connection {
+            at: At::bound(options, Self::OPTIONS)?,
+            socket: |_| unix_socket(SocketType::SEQPACKET),
+            prepare: prepare::<Self>,
+        })
+    }
+
     fn open<V: Visitor>(spec: &OpenSpec, visitor: V) -> Result<V::Output, OpenError> {
         Self::open_nonblocking(spec, Any(visitor))
     }
 
     fn open_nonblocking<V: NonblockingVisitor>(
         spec: &OpenSpec,
-        mut visitor: V,
+        visitor: V,
     ) -> Result<V::Output, OpenError> {
-        let (left, right) = connected(SocketType::SEQPACKET, spec, Self::OPTIONS, &mut visitor)?;
+        let (left, right) = connected::<Self>(SocketType::SEQPACKET, spec)?;
         let effective_settings = socket::effective_settings(&left);
         Ok(visitor.visit(
             Opened::new(PacketEnd(left), PacketEnd(right)).effective_settings(effective_settings),
@@ -100,8 +109,8 @@ impl Endpoint for PacketEnd {
         }
     }
 
-    fn nonblocking<C: WithNonblocking>(&mut self, code: C) -> Option<C::Output> {
-        Some(code.run(self))
+    fn nonblocking<C: WithNonblocking>(ends: &mut [&mut Self], code: C) -> Option<C::Output> {
+        Some(code.run(ends))
     }
 }
 

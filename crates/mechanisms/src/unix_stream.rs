@@ -3,18 +3,17 @@
 //! `wiring=self` is a control, wrong on purpose: each worker reads back its own messages.
 
 use std::borrow::Cow::Borrowed;
-use std::os::fd::OwnedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 
-use rustix::net::{
-    AddressFamily, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind, connect, listen,
-    socket_with, socketpair,
-};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 
+use super::connection::{At, BIND, Connection, unix_socket};
 use super::fd::{OneFd, TwoFds};
+use super::network::EffectiveSettings;
 use super::nonblocking::Any;
 use super::{
     Carries, Choice, Framing, Mechanism, NonblockingVisitor, OpenError, OpenSpec, Opened,
-    OptionSpec, Options, PrivateNames, Step, Traits, Visitor, socket,
+    OptionSpec, Options, Traits, Visitor, socket,
 };
 use model::bend::{Bend, Length};
 
@@ -32,14 +31,6 @@ const CHUNK: Length = Length::Least(Borrowed(&[
 
 /// The mechanism's row.
 pub struct UnixStream;
-
-/// The option `bind=none|path|abstract` of connected Unix sockets.
-pub const BIND: OptionSpec = OptionSpec {
-    name: "bind",
-    summary: "a nameless pair, or connected through a path or an abstract name",
-    words: &["none", "path", "abstract"],
-    takes_size: false,
-};
 
 impl Mechanism for UnixStream {
     const NAME: &'static str = "unix-stream";
@@ -72,22 +63,30 @@ impl Mechanism for UnixStream {
         Traits { carries, ..Self::TRAITS }
     }
 
+    fn connection(options: &Options) -> Option<Connection> {
+        Some(Connection {
+            at: At::bound(options, Self::OPTIONS)?,
+            socket: |_| unix_socket(SocketType::STREAM),
+            prepare: prepare::<Self>,
+        })
+    }
+
     fn open<V: Visitor>(spec: &OpenSpec, visitor: V) -> Result<V::Output, OpenError> {
         Self::open_nonblocking(spec, Any(visitor))
     }
 
     fn open_nonblocking<V: NonblockingVisitor>(
         spec: &OpenSpec,
-        mut visitor: V,
+        visitor: V,
     ) -> Result<V::Output, OpenError> {
-        let (left, right) = connected(SocketType::STREAM, spec, Self::OPTIONS, &mut visitor)?;
+        let (left, right) = connected::<Self>(SocketType::STREAM, spec)?;
         let effective_settings = socket::effective_settings(&left);
         if !to_itself(&spec.options) {
             let opened = Opened::new(OneFd::new(left), OneFd::new(right));
             return Ok(visitor.visit(opened.effective_settings(effective_settings)));
         }
         // The responder has a pair of its own, which nobody uses.
-        let (to, from) = connected(SocketType::STREAM, spec, Self::OPTIONS, &mut visitor)?;
+        let (to, from) = connected::<Self>(SocketType::STREAM, spec)?;
         let initiator = TwoFds::new(left, right);
         let opened = Opened::new(initiator, TwoFds::new(to, from));
         Ok(visitor.visit(opened.effective_settings(effective_settings)))
@@ -99,62 +98,25 @@ fn to_itself(options: &Options) -> bool {
 }
 
 /// Two connected sockets, by whichever `bind` says, with the buffers asked for.
-pub fn connected(
+pub fn connected<M: Mechanism>(
     kind: SocketType,
     spec: &OpenSpec,
-    specs: &'static [OptionSpec],
-    visitor: &mut impl NonblockingVisitor,
 ) -> Result<(OwnedFd, OwnedFd), OpenError> {
-    let (left, right) = match spec.options.get(specs, "bind") {
-        Choice::Word("path") => {
-            let (names, remedy) = (PrivateNames::new()?, "set TMPDIR to a shorter path");
-            let path = names.name()?;
-            let name = SocketAddrUnix::new(path.path())
-                .map_err(OpenError::call("name the socket", remedy))?;
-            through(kind, &name, visitor)?
-        }
-        Choice::Word("abstract") => {
-            let name = super::residue::random_name()
-                .map_err(OpenError::call("getrandom", "none known"))?;
-            let name = SocketAddrUnix::new_abstract_name(name.as_bytes())
-                .map_err(OpenError::call("name the socket", "none known"))?;
-            through(kind, &name, visitor)?
-        }
-        _ => socketpair(AddressFamily::UNIX, kind, SocketFlags::CLOEXEC, None)
+    let (left, right) = match M::connection(&spec.options) {
+        Some(connection) => connection.both(spec)?,
+        None => socketpair(AddressFamily::UNIX, kind, SocketFlags::CLOEXEC, None)
             .map_err(OpenError::call("socketpair", "raise the limit on open files (ulimit -n)"))?,
     };
-    socket::set_buffers(&left, spec, specs)?;
-    socket::set_buffers(&right, spec, specs)?;
+    socket::set_buffers(&left, spec, M::OPTIONS)?;
+    socket::set_buffers(&right, spec, M::OPTIONS)?;
     Ok((left, right))
 }
 
-/// Binds, listens, connects and accepts at `name`. The listener is closed on return; only this
-/// user could connect to it, and who isn't us is turned away.
-fn through(
-    kind: SocketType,
-    name: &SocketAddrUnix,
-    visitor: &mut impl NonblockingVisitor,
-) -> Result<(OwnedFd, OwnedFd), OpenError> {
-    let failed = |call| {
-        OpenError::call::<rustix::io::Errno>(call, "raise the limit on open files (ulimit -n)")
-    };
-    let socket = || {
-        socket_with(AddressFamily::UNIX, kind, SocketFlags::CLOEXEC, None).map_err(failed("socket"))
-    };
-    let listener = socket()?;
-    bind(&listener, name).map_err(failed("bind"))?;
-    listen(&listener, 1).map_err(failed("listen"))?;
-    visitor.passed(Step::Bound);
-    let near = socket()?;
-    connect(&near, name).map_err(failed("connect"))?;
-    visitor.passed(Step::Connected);
-    loop {
-        let far = accept_with(&listener, SocketFlags::CLOEXEC).map_err(failed("accept"))?;
-        let credentials =
-            rustix::net::sockopt::socket_peercred(&far).map_err(failed("SO_PEERCRED"))?;
-        if credentials.pid == rustix::process::getpid() {
-            visitor.passed(Step::Accepted);
-            return Ok((near, far));
-        }
-    }
+/// Sets the buffers asked for of a connected socket; gives what was granted.
+pub fn prepare<M: Mechanism>(
+    socket: BorrowedFd<'_>,
+    spec: &OpenSpec,
+) -> Result<EffectiveSettings, OpenError> {
+    socket::set_buffers(socket, spec, M::OPTIONS)?;
+    Ok(socket::effective_settings(socket))
 }

@@ -64,7 +64,7 @@ mod tests {
     use crate::workload::Workload;
 
     #[test]
-    fn each_case_is_held_against_its_own_kind() {
+    fn each_case_is_compared_with_its_own_kind() {
         let round_trip = Metric::undeclared(Workload::Latency);
         let transfer = Metric { operation: Operation::Message, messages: 1, ..round_trip.clone() };
         let paced = Metric { paced: true, ..round_trip.clone() };

@@ -1,5 +1,6 @@
 //! A case: one combination of factor levels.
 
+use crate::company::Company;
 use crate::launch::Workers;
 use crate::load::Load;
 use crate::placement::{Placement, ResolvedPlacement};
@@ -35,4 +36,13 @@ pub struct Case {
     pub route: Route,
     /// The instrumentation; such a case is no result, but stands beside one.
     pub observe: Option<Probe>,
+    /// What runs beside its launches; such a case is no result, but stands beside the quiet one.
+    pub beside: Option<Company>,
+}
+
+impl Case {
+    /// Whether its launches become a result: nothing observes them, and nothing runs beside them.
+    pub fn is_result(&self) -> bool {
+        self.observe.is_none() && self.beside.is_none()
+    }
 }

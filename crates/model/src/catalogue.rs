@@ -1,5 +1,5 @@
-//! What a build can measure: its mechanisms with their options, and what each variant is by nature.
-//! Whoever reads a variant as a user wrote it, or judges what was measured, asks the catalogue; it is kept
+//! What a build can measure: its mechanisms with their options, and the properties of each variant.
+//! Code that parses a variant as a user wrote it, or analyses results, asks the catalogue; it is kept
 //! with every run.
 
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ use crate::nearest::unknown;
 use crate::size;
 use crate::workload::Workload;
 
-/// The option of a mechanism that says how it recovers what is lost; its first word stands for not at all.
+/// The option of a mechanism that says how it recovers what is lost; its first word means that it doesn't.
 pub const RECOVERY: &str = "reliability";
 /// The option that says which share is lost on purpose.
 pub const LOSS: &str = "loss";
@@ -68,7 +68,7 @@ pub struct OptionWords {
     pub takes_size: bool,
 }
 
-/// What a variant is by nature.
+/// The properties of a variant.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Described {
     /// The variant, as it is written: `tcp:nodelay=off`.
@@ -83,7 +83,7 @@ pub struct Described {
 }
 
 impl Described {
-    /// Whether a waiting worker burns its CPU, offered to others or not.
+    /// Whether a waiting worker busy-waits, with or without yielding its CPU.
     pub fn spins(&self) -> bool {
         self.waits != Waits::Asleep
     }

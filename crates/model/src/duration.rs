@@ -32,10 +32,18 @@ pub fn in_ns(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
+/// The shortest exact way to write a time of `ns`: `1500ns`, `5us`, `10ms`.
+pub fn format_ns(ns: u64) -> String {
+    let units = [("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000)];
+    let fits = |it: &(&str, u64)| ns.is_multiple_of(it.1);
+    let (unit, scale) = units.into_iter().find(fits).unwrap_or(("ns", 1));
+    format!("{}{unit}", ns / scale)
+}
+
 /// A time for measuring, which isn't zero.
 ///
 /// # Errors
-/// What it is instead, and the way out.
+/// What it is instead, and the remedy.
 pub fn budget(text: &str) -> Result<Duration, String> {
     match parse(text)? {
         Duration::ZERO => Err("a budget of 0 measures nothing: write 30s, or 5m".into()),
@@ -49,7 +57,7 @@ pub fn budget(text: &str) -> Result<Duration, String> {
 /// A count of operations, or a time.
 ///
 /// # Errors
-/// What it is instead, and the way out.
+/// What it is instead, and the remedy.
 pub fn warmup(text: &str) -> Result<Warmup, String> {
     let remedy = "write a number of operations up to 100000000, or a time up to 60s, as in 100ms";
     if text.bytes().all(|byte| byte.is_ascii_digit()) {

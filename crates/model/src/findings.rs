@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// What one check came to.
+/// The result of one check.
 #[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
 pub struct Finding {
     /// The check's name: `governor`, `locked-memory`, …
@@ -34,7 +34,7 @@ pub enum Level {
     Unknown,
     /// It minor: they hold, but for this setting, or in wider intervals.
     Note,
-    /// It spoils them: what is measured is the disturbance too.
+    /// Serious: what is measured is the disturbance too.
     Warning,
 }
 
@@ -66,7 +66,7 @@ pub struct Mark {
     pub found: String,
 }
 
-/// The frequency of a CPU at both ends of a stretch.
+/// The frequency of a CPU at both ends of an interval.
 #[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
 pub struct CpuFrequency {
     /// The CPU.
@@ -178,9 +178,9 @@ mod tests {
         let more = mark("load", Level::Warning, "others used 1.20 CPUs");
         let steal = mark("steal", Level::Note, "20 ms of 400 ms");
         let rounds = [vec![], vec![steal, load.clone()], vec![more], vec![load]];
-        let told = count_marks(rounds.iter().map(Vec::as_slice)).unwrap();
+        let sentence = count_marks(rounds.iter().map(Vec::as_slice)).unwrap();
         assert_eq!(
-            told,
+            sentence,
             "3 of 4 rounds were disturbed: load in 3 (for example: others used 1.20 CPUs), \
              steal in 1 (for example: 20 ms of 400 ms); `ipcmark doctor` says what to do"
         );

@@ -16,7 +16,7 @@ pub enum FloorDetail {
     Full,
 }
 
-/// Why a floor is missing: a sentence that ends with the way out where there is one.
+/// Why a floor is missing: a sentence that ends with the remedy where there is one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FloorsUnavailable {
     /// The reason.
@@ -147,11 +147,11 @@ pub struct ClockFloor {
     pub clock: String,
     /// Cost of a read, in ns.
     pub cost_ns: Repeats,
-    /// Smallest step by the growing loop, in ns; None where the clock stood still.
+    /// Smallest step by the growing loop, in ns; None where the clock did not advance.
     pub step_by_loop_ns: Option<Repeats>,
     /// Iterations that the loop had when it showed that step.
     pub loop_iterations: Option<Repeats>,
-    /// Smallest step by repeated reads, in ns; None where the clock stood still.
+    /// Smallest step by repeated reads, in ns; None where the clock did not advance.
     pub step_by_reads_ns: Option<Repeats>,
     /// How much faster it ran than CLOCK_MONOTONIC_RAW, in parts per million, over each span of
     /// the comparison; the counter, which has no scale of its own, against its own mean scale.
@@ -160,7 +160,7 @@ pub struct ClockFloor {
 }
 
 impl ClockFloor {
-    /// The smallest step that either means showed, in ns; infinite where the clock stood still.
+    /// The smallest step that either means showed, in ns; infinite where the clock did not advance.
     pub fn smallest_step_ns(&self) -> f64 {
         let steps = [&self.step_by_loop_ns, &self.step_by_reads_ns];
         let steps = steps.into_iter().flatten().filter_map(Repeats::lower);
@@ -265,7 +265,7 @@ pub struct RoundTrip {
     pub switched_share: f64,
 }
 
-/// What the repeats of a measurement came to, in the unit that the field holding it is named
+/// The summary of a measurement's repeats, in the unit that the field holding it is named
 /// for. The headline is None where they fall into two modes; its ends also where there are
 /// fewer than six.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -316,11 +316,11 @@ impl Repeats {
             high_share: it.high.share,
         });
         let median = stats::median(&sorted);
-        let told = modes.is_none();
-        let interval = stats::median_interval(values, ALPHA).filter(|_| told);
+        let unimodal = modes.is_none();
+        let interval = stats::median_interval(values, ALPHA).filter(|_| unimodal);
         let ranks = interval.and_then(|_| stats::median_ranks(values.len(), ALPHA));
         Repeats {
-            median: told.then_some(median),
+            median: unimodal.then_some(median),
             low: interval.map(|it| it.low),
             high: interval.map(|it| it.high),
             ranks: ranks.map(|(low, high, _)| [low, high]),

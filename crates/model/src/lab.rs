@@ -1,6 +1,6 @@
 //! What a laboratory is asked to be: its size and what its path does to packets.
 //!
-//! Everything is parsed here, once; whatever is refused is told with what would be taken.
+//! Everything is parsed here, once; an error says what would be accepted.
 
 use std::time::Duration;
 
@@ -76,7 +76,7 @@ impl LabRequest {
     /// Whether all of it can be built together.
     ///
     /// # Errors
-    /// One line with the way out.
+    /// One line with the remedy.
     pub fn check(&self) -> Result<(), String> {
         let devices = self.routers + self.switches;
         if self.hosts > 2 && devices == 0 {
@@ -196,13 +196,13 @@ pub fn delay_word(ns: u64) -> String {
 /// # Errors
 /// Says how a share is written.
 pub fn loss(text: &str) -> Result<Loss, String> {
-    let told =
+    let refusal =
         || format!("`{text}` is not a loss: write a share from 0% to 100%, as in 0.1% or 5%");
-    let number = text.strip_suffix('%').ok_or_else(told)?;
+    let number = text.strip_suffix('%').ok_or_else(refusal)?;
     let plain = number.chars().all(|c| c.is_ascii_digit() || c == '.');
-    let percent: f64 = number.parse().ok().filter(|_| plain).ok_or_else(told)?;
+    let percent: f64 = number.parse().ok().filter(|_| plain).ok_or_else(refusal)?;
     if percent > 100.0 {
-        return Err(told());
+        return Err(refusal());
     }
     let parts = percent * 10_000.0;
     if (parts - parts.round()).abs() < 1e-6 {
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_refused_is_told_with_a_way_out() {
+    fn a_refusal_names_a_remedy() {
         let refused: [(Result<(), String>, &str); 21] = [
             (rate("100").map(drop), "100mbit"),
             (rate("mbit").map(drop), "100mbit"),
@@ -266,8 +266,8 @@ mod tests {
             (name("a b").map(drop), "small letters"),
             (name("../x").map(drop), "small letters"),
         ];
-        for (told, remedy) in refused {
-            let line = told.expect_err(remedy);
+        for (refusal, remedy) in refused {
+            let line = refusal.expect_err(remedy);
             assert!(line.contains(remedy) && !line.contains('\n'), "{line}");
         }
     }

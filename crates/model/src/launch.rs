@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::clients::Clients;
 use crate::counts::Counts;
 use crate::mechanism::{Datagrams, Unavailable};
 use crate::noise::{Noise, Traffic};
@@ -109,7 +110,7 @@ pub struct WorkerReport {
     /// What became of the datagrams on their way to it, where it receives any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub datagrams: Option<Datagrams>,
-    /// What its end of the mechanism has counted since it was told to, by name; empty where nothing
+    /// What its end of the mechanism has counted since counting began, by name; empty where nothing
     /// can be lost.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub delivery_counts: BTreeMap<String, u64>,
@@ -138,13 +139,19 @@ pub struct WorkerReport {
     /// Initiator: the median of its samples, in ns per operation; put in where the launch is stored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub median_ns: Option<f64>,
-    /// Initiator: parts of the metric that the workload tells by name, in their order and in the metric's unit:
-    /// the steps of a set-up. Empty where there are none, or where they are too short for the clock.
+    /// Parts of the metric that the workload tells by name, in their order and in the metric's unit: this worker's
+    /// steps of a set-up. Empty where there are none, or where they are too short for the clock.
     #[serde(default)]
     pub parts: Vec<(String, f64)>,
     /// Initiator of a rate: how well it kept its schedule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub punctuality: Option<Punctuality>,
+    /// Responder of a rate: what it worked over a request, where it was asked to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worked: Option<Worked>,
+    /// Initiator of several connections: what became of each client.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clients: Option<Clients>,
     /// What its counters said, where they were asked.
     #[serde(default)]
     pub counts: Option<Counts>,
@@ -183,6 +190,9 @@ pub struct Record {
     /// What the kernel did with the workers, where a trace was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<Traced>,
+    /// CPU time of what ran beside the workers meanwhile, in ns; None where nothing did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub company_ns: Option<u64>,
     /// The far side of a launch between two hosts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub far: Option<Box<FarSide>>,
@@ -215,6 +225,7 @@ impl Record {
             traffic: None,
             setup_ns: 0,
             trace: None,
+            company_ns: None,
             far: None,
         }
     }
@@ -293,14 +304,27 @@ pub struct Punctuality {
     /// Messages answered per second, from when the first was due to when the last was begun: all others
     /// were answered by then.
     pub served_per_sec: f64,
-    /// How late the last was begun, in ns: what the sender had fallen behind.
-    pub behind_ns: f64,
-    /// How much of that is the sender's own, in ns: how late it began the last message for which it
-    /// had waited.
-    pub own_ns: f64,
-    /// The most messages that were under way at once.
+    /// The most messages that were under way at once on one connection.
     #[serde(default = "one")]
     pub deepest: u32,
+    /// Messages begun more than `tolerance_ns` after they were due and might have been begun: one more might
+    /// be under way, the mechanism had room, and no call that moves another was under way. 0 in what was stored
+    /// before it was kept.
+    #[serde(default)]
+    pub sender_late: u64,
+    /// What counts as on time, in ns.
+    #[serde(default)]
+    pub tolerance_ns: f64,
+}
+
+/// What a server worked over a request, in the mean of all that it answered, those before the first sample
+/// included: how well its spinning is calibrated.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Worked {
+    /// What was asked of it, as drawn, in ns.
+    pub asked_ns: f64,
+    /// What it took, in ns: longer by the clock's reads, and where it lost its CPU.
+    pub took_ns: f64,
 }
 
 fn one() -> u32 {

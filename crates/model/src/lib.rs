@@ -1,10 +1,13 @@
 //! The words of an experiment, as types: no input or output, no system call.
 
+pub mod arrivals;
 pub mod bend;
 pub mod bound;
 pub mod case;
 pub mod catalogue;
+pub mod clients;
 pub mod clock;
+pub mod company;
 pub mod counts;
 pub mod distinct;
 pub mod duration;

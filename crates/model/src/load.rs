@@ -1,36 +1,203 @@
-//! The load of an open loop: how many messages are due per second, and how many may be under way.
+//! The load of an open loop: how many messages are due per second, how many may be under way, over how many
+//! connections they come, and what each asks of the server.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::duration;
 use crate::rate;
-use crate::size::parse_list;
+use crate::size::{self, parse_list};
 
 /// More messages under way than any queue here holds are a slip.
 const DEEPEST: u32 = 4096;
+/// More clients than a machine's descriptors are meant for are a slip.
+const MOST_CONNECTIONS: u32 = 4096;
+/// A server that works longer over one request is a batch job.
+const LONGEST_SERVICE_NS: u64 = 1_000_000_000;
 
 /// What an open loop is asked to carry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct Load {
-    /// Messages due per second, in the mean.
+    /// Messages due per second, in the mean, over all connections.
     pub per_second: u64,
-    /// Messages that may be under way at once; 1 sends none before the answer to the one before it.
+    /// Messages that may be under way at once on one connection; 1 sends none before the answer to the one
+    /// before it.
     pub depth: u32,
+    /// Connections, each of a client of its own, to the one server.
+    pub connections: u32,
+    /// How the server finds out which connection has a request; None where one connection needs no choice.
+    pub server: Option<Server>,
+    /// Bytes of an answer; None answers with as many as were asked.
+    pub response: Option<u64>,
+    /// What the server works over each request.
+    pub service: Service,
+}
+
+/// How a server of many connections waits for the next request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Server {
+    /// epoll(7) over all connections.
+    Epoll,
+    /// poll(2) over all connections.
+    Poll,
+    /// io_uring(7), with one poll under way per connection.
+    IoUring,
+    /// A thread per connection, each blocked in its own receive.
+    Threads,
+    /// It asks one connection after the other, without sleeping.
+    Scan,
+}
+
+impl Server {
+    /// All of them, the most usual first.
+    pub const ALL: [Server; 5] =
+        [Server::Epoll, Server::Poll, Server::IoUring, Server::Threads, Server::Scan];
+
+    /// As it is written.
+    pub fn name(self) -> &'static str {
+        match self {
+            Server::Epoll => "epoll",
+            Server::Poll => "poll",
+            Server::IoUring => "io-uring",
+            Server::Threads => "threads",
+            Server::Scan => "scan",
+        }
+    }
+
+    /// Whether there is such a server.
+    pub fn is_built(self) -> bool {
+        matches!(self, Server::Epoll | Server::Poll | Server::Scan)
+    }
+
+    /// Whether it waits for descriptors, so that a mechanism without any can't be served.
+    pub fn needs_descriptors(self) -> bool {
+        self.is_built() && self != Server::Scan
+    }
+
+    /// Why a server that isn't built can't be had, and the way out.
+    pub fn not_built(self) -> String {
+        format!("no server waits by {} yet: choose epoll, poll or scan", self.name())
+    }
+}
+
+impl FromStr for Server {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Server, String> {
+        Server::ALL.into_iter().find(|it| it.name() == text).ok_or_else(|| {
+            let names = Server::ALL.map(Server::name).join(", ");
+            format!("`{text}` is no way for a server to wait: it is one of {names}")
+        })
+    }
+}
+
+/// What a server does with a request before it answers: it spins for so long.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub enum Service {
+    /// Nothing.
+    #[default]
+    None,
+    /// The same time over each request, in ns.
+    Fixed(u64),
+    /// A time drawn from an exponential distribution with this mean, in ns.
+    Exponential(u64),
+}
+
+/// As it is written: `5us`, `exp:5us`; `0` is none.
+impl fmt::Display for Service {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Service::None => f.write_str("0"),
+            Service::Fixed(ns) => f.write_str(&duration::format_ns(*ns)),
+            Service::Exponential(ns) => write!(f, "exp:{}", duration::format_ns(*ns)),
+        }
+    }
+}
+
+impl FromStr for Service {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Service, String> {
+        if text == "0" {
+            return Ok(Service::None);
+        }
+        let (time, drawn) = match text.strip_prefix("exp:") {
+            Some(mean) => (mean, true),
+            None => (text, false),
+        };
+        let ns = humantime::parse_duration(time).ok().map(duration::in_ns);
+        match ns.filter(|it| (1..=LONGEST_SERVICE_NS).contains(it)) {
+            Some(mean) if drawn => Ok(Service::Exponential(mean)),
+            Some(time) => Ok(Service::Fixed(time)),
+            None => Err(format!(
+                "`{text}`: write a time up to 1s that the server works over each request, as in 5us, or exp:5us for \
+                 times drawn from an exponential distribution"
+            )),
+        }
+    }
+}
+
+impl From<Service> for String {
+    fn from(service: Service) -> String {
+        service.to_string()
+    }
+}
+
+impl TryFrom<String> for Service {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Service, String> {
+        text.parse()
+    }
 }
 
 impl Load {
     /// What is asked where nothing is said.
-    pub const USUAL: Load = Load { per_second: rate::USUAL, depth: 1 };
+    pub const USUAL: Load = Load {
+        per_second: rate::USUAL,
+        depth: 1,
+        connections: 1,
+        server: None,
+        response: None,
+        service: Service::None,
+    };
+
+    /// How the server finds the next request; None where it has one connection and nobody asked for a choice.
+    pub fn choice(&self) -> Option<Server> {
+        self.server.or((self.connections > 1).then_some(Server::Epoll))
+    }
+
+    /// Whether it takes ends that can be asked without waiting.
+    pub fn asks_without_waiting(&self) -> bool {
+        self.depth > 1 || self.choice().is_some()
+    }
+
+    /// What stands behind the rate: `depth=8`, `service=exp:5us`; empty where nothing but the rate was asked.
+    fn options(&self) -> Vec<String> {
+        let usual = Load::USUAL;
+        let said = [
+            (self.depth != usual.depth).then(|| format!("depth={}", self.depth)),
+            (self.connections != usual.connections)
+                .then(|| format!("connections={}", self.connections)),
+            self.server.map(|it| format!("server={}", it.name())),
+            self.response.map(|it| format!("response={it}")),
+            (self.service != usual.service).then(|| format!("service={}", self.service)),
+        ];
+        said.into_iter().flatten().collect()
+    }
 }
 
-/// As it is written: `10k`, `10k:depth=8`.
+/// As it is written: `10k`, `10k:depth=8,connections=16,server=epoll,response=4096,service=exp:5us`.
 impl fmt::Display for Load {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&rate::format(self.per_second))?;
-        if self.depth == 1 { Ok(()) } else { write!(f, ":depth={}", self.depth) }
+        let options = self.options();
+        if options.is_empty() { Ok(()) } else { write!(f, ":{}", options.join(",")) }
     }
 }
 
@@ -38,10 +205,26 @@ impl FromStr for Load {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Load, String> {
-        match text.split_once(":depth=") {
-            None => Ok(Load { per_second: rate::parse(text)?, depth: 1 }),
-            Some((rate, at)) => Ok(Load { per_second: rate::parse(rate)?, depth: depth(at)? }),
+        let (rate, options) = match text.split_once(':') {
+            Some((rate, options)) => (rate, Some(options)),
+            None => (text, None),
+        };
+        let mut load = Load { per_second: rate::parse(rate)?, ..Load::USUAL };
+        for option in options.into_iter().flat_map(|it| it.split(',')) {
+            match option.split_once('=') {
+                Some(("depth", value)) => load.depth = depth(value)?,
+                Some(("connections", value)) => load.connections = connections(value)?,
+                Some(("server", value)) => load.server = Some(value.parse()?),
+                Some(("response", value)) => load.response = Some(size::message(value)?),
+                Some(("service", value)) => load.service = value.parse()?,
+                _ => {
+                    return Err(format!(
+                        "`{option}` is no option of a load: it has depth, connections, server, response, service"
+                    ));
+                }
+            }
         }
+        Ok(load)
     }
 }
 
@@ -64,10 +247,23 @@ impl TryFrom<String> for Load {
 /// # Errors
 /// A sentence with the way out.
 pub fn depth(text: &str) -> Result<u32, String> {
+    count(text, DEEPEST, "how many messages may be under way")
+}
+
+/// Connections to one server.
+///
+/// # Errors
+/// A sentence with the way out.
+pub fn connections(text: &str) -> Result<u32, String> {
+    count(text, MOST_CONNECTIONS, "how many connections the server has")
+}
+
+fn count(text: &str, most: u32, what: &str) -> Result<u32, String> {
     let plain = text.bytes().all(|it| it.is_ascii_digit());
-    text.parse::<u32>().ok().filter(|it| plain && (1..=DEEPEST).contains(it)).ok_or_else(|| {
-        format!("`{text}`: write how many messages may be under way, from 1 to {DEEPEST}")
-    })
+    text.parse::<u32>()
+        .ok()
+        .filter(|it| plain && (1..=most).contains(it))
+        .ok_or_else(|| format!("`{text}`: write {what}, from 1 to {most}"))
 }
 
 /// A list of rates: `10k`, `1k,5k`, `1k..64k:x2`.
@@ -83,14 +279,58 @@ pub fn rates(text: &str) -> Result<Vec<u64>, String> {
 /// # Errors
 /// A sentence with the way out.
 pub fn depths(text: &str) -> Result<Vec<u32>, String> {
-    let one = |text: &str| depth(text).map(u64::from);
-    Ok(parse_list(text, one)?.into_iter().map(|it| it as u32).collect())
+    counts(text, depth)
 }
 
-/// Every rate at every depth, rates first.
-pub fn product(rates: &[u64], depths: &[u32]) -> Vec<Load> {
-    let at = |depth: u32| rates.iter().map(move |it| Load { per_second: *it, depth });
-    depths.iter().flat_map(|depth| at(*depth)).collect()
+/// A list of numbers of connections: `16`, `1,4,16`, `1..64:x2`.
+///
+/// # Errors
+/// A sentence with the way out.
+pub fn connection_counts(text: &str) -> Result<Vec<u32>, String> {
+    counts(text, connections)
+}
+
+fn counts(text: &str, one: fn(&str) -> Result<u32, String>) -> Result<Vec<u32>, String> {
+    Ok(parse_list(text, |it| one(it).map(u64::from))?.into_iter().map(|it| it as u32).collect())
+}
+
+/// What a request lists of each part of a load.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Levels {
+    /// Messages a second.
+    pub rates: Vec<u64>,
+    /// Messages under way.
+    pub depths: Vec<u32>,
+    /// Connections.
+    pub connections: Vec<u32>,
+    /// What all of them share: how the server waits, what it answers, what it works.
+    pub shared: Load,
+}
+
+impl Default for Levels {
+    fn default() -> Levels {
+        let shared = Load::USUAL;
+        let (rates, depths) = (vec![shared.per_second], vec![shared.depth]);
+        Levels { rates, depths, connections: vec![shared.connections], shared }
+    }
+}
+
+impl Levels {
+    /// Every rate at every depth over every number of connections, rates first.
+    pub fn product(&self) -> Vec<Load> {
+        let mut loads = Vec::new();
+        for connections in &self.connections {
+            for depth in &self.depths {
+                let of = |rate: &u64| {
+                    let (per_second, depth, connections) = (*rate, *depth, *connections);
+                    let load = Load { per_second, depth, connections, ..self.shared };
+                    Load { server: load.choice(), ..load }
+                };
+                loads.extend(self.rates.iter().map(of));
+            }
+        }
+        loads
+    }
 }
 
 /// [`Load::USUAL`], for requests that ask for none.
@@ -109,23 +349,64 @@ mod tests {
 
     #[test]
     fn loads_are_read_as_they_are_written() {
-        for (text, per_second, depth) in [("10k", 10_000, 1), ("1500:depth=64", 1_500, 64)] {
-            let load = Load { per_second, depth };
+        let full = Load {
+            per_second: 50_000,
+            depth: 8,
+            connections: 16,
+            server: Some(Server::IoUring),
+            response: Some(4096),
+            service: Service::Exponential(5_000),
+        };
+        let written = "50k:depth=8,connections=16,server=io-uring,response=4096,service=exp:5us";
+        let deep = Load { per_second: 1_500, depth: 64, ..Load::USUAL };
+        let plain = Load { per_second: 10_000, ..Load::USUAL };
+        for (text, load) in [("10k", plain), ("1500:depth=64", deep), (written, full)] {
             assert_eq!(text.parse(), Ok(load));
             assert_eq!(load.to_string(), text);
             assert_eq!(serde_json::to_value(load).unwrap(), text);
         }
-        for text in ["10k:depth=0", "10k:depth=4097", "10k:depth=+1", "10k:deep=2", "10k:depth="] {
+        assert_eq!("1k:response=4K".parse::<Load>().unwrap().to_string(), "1k:response=4096");
+        let bad = [
+            "10k:depth=0",
+            "10k:depth=4097",
+            "10k:depth=+1",
+            "10k:deep=2",
+            "10k:depth=",
+            "10k:",
+            "10k:server=fork",
+            "10k:connections=0",
+            "10k:response=0",
+            "10k:service=2s",
+            "10k:service=exp:",
+            "10k:service=-1us",
+        ];
+        for text in bad {
             assert!(text.parse::<Load>().is_err(), "{text}");
         }
     }
 
     #[test]
-    fn lists_and_ranges_are_rates_and_depths() {
+    fn services_are_read_as_they_are_written() {
+        for text in ["0", "250ns", "5us", "1500ns", "exp:20us", "2ms", "1s"] {
+            assert_eq!(text.parse::<Service>().unwrap().to_string(), text);
+        }
+    }
+
+    #[test]
+    fn lists_and_ranges_are_rates_depths_and_connections() {
         assert_eq!(rates("1k..8k:x2,5k"), Ok(vec![1_000, 2_000, 4_000, 8_000, 5_000]));
         assert_eq!(depths("1..16:x4"), Ok(vec![1, 4, 16]));
+        assert_eq!(connection_counts("1,16"), Ok(vec![1, 16]));
         assert!(depths("1..5000").is_err());
-        let both = product(&[10, 20], &[1, 2]).iter().map(Load::to_string).collect::<Vec<_>>();
-        assert_eq!(both, ["10", "20", "10:depth=2", "20:depth=2"]);
+        let levels = Levels { rates: vec![10, 20], depths: vec![1, 2], ..Levels::default() };
+        let all = levels.product().iter().map(Load::to_string).collect::<Vec<_>>();
+        assert_eq!(all, ["10", "20", "10:depth=2", "20:depth=2"]);
+        assert_eq!(Levels::default().product(), usual());
+        let levels = Levels { connections: vec![1, 4], ..Levels::default() };
+        let all = levels.product().iter().map(Load::to_string).collect::<Vec<_>>();
+        assert_eq!(all, ["1k", "1k:connections=4,server=epoll"], "several need a choice");
+        let shared = Load { server: Some(Server::Scan), ..Load::USUAL };
+        let all = Levels { shared, ..levels }.product();
+        assert!(all.iter().all(|it| it.server == Some(Server::Scan)), "{all:?}");
     }
 }

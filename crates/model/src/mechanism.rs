@@ -1,4 +1,4 @@
-//! What a mechanism is by nature, what became of its datagrams, and why it can't be had.
+//! The properties of a mechanism, what became of its datagrams, and why it can't be had.
 
 use serde::{Deserialize, Serialize};
 
@@ -37,7 +37,7 @@ pub enum Waits {
     Asleep,
     /// It busy-waits, but yields its CPU at every poll (sched_yield(2)).
     Yielding,
-    /// It burns its CPU: on a shared CPU every message costs a time slice.
+    /// It busy-waits: on a shared CPU every message costs a time slice.
     Spinning,
 }
 

@@ -1,6 +1,6 @@
-//! What a workload yields: the quantity, its unit, which way is better, and the words that tell it. A
-//! workload declares it beside its loops; the catalogue of a run keeps it, and whoever judges or shows
-//! asks it instead of the workload's name.
+//! What a workload yields: the quantity, its unit, which way is better, and the words for it. A
+//! workload declares it beside its loops; the catalogue of a run keeps it, and analysis and report
+//! ask it instead of the workload's name.
 
 use std::borrow::Cow;
 
@@ -90,7 +90,7 @@ pub struct Metric {
     pub title: Word,
     /// Many of what is measured: `Round trips`.
     pub plural: Word,
-    /// What stands behind `plural` where a size is told, `{}` for it: ` of {}`.
+    /// What follows `plural` where a size is given, `{}` for it: ` of {}`.
     pub of: Word,
     /// The label of its axis: `round trip`.
     pub axis: Word,
@@ -144,7 +144,7 @@ impl Metric {
         self.operation == Operation::Message
     }
 
-    /// Whether it is a set-up: nobody is woken, and nothing has a size.
+    /// Whether it is a set-up: no message is sent, and nothing has a size.
     pub fn is_set_up(&self) -> bool {
         self.operation == Operation::SetUp
     }

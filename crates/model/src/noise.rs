@@ -59,7 +59,7 @@ pub struct RoundNoise {
     /// The session of the run in which the round was measured, from 1.
     #[serde(default)]
     pub session: u64,
-    /// Whether others forked during at least half of its launches; nothing is told by set-ups, which may
+    /// Whether others forked during at least half of its launches; unknown for set-ups, which may
     /// fork themselves.
     #[serde(default)]
     pub forks: bool,

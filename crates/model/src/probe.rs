@@ -1,6 +1,6 @@
 //! How a launch is observed: instrumentation, how many times over, and whether it does its work.
 //!
-//! Observing has a price, so that a launch which is observed is never a result: it stands beside
+//! Observing has an overhead, so that an observed launch is never a result: it stands beside
 //! launches of the same case that are not, in the same rounds.
 
 use std::fmt;
@@ -19,7 +19,7 @@ pub enum Onlooker {
     Trace(Scope),
 }
 
-/// Which tracepoints a trace hears.
+/// Which tracepoints a trace attaches to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Scope {
     /// Entering and leaving system calls.
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_probe_is_told_what_is() {
+    fn what_is_not_a_probe_is_refused_with_what_is() {
         assert!("tracee".parse::<Probe>().unwrap_err().contains("trace-scheduler"));
         assert!("trace:times=3".parse::<Probe>().unwrap_err().contains("times=1|2|4"));
         assert!("calls:empty".parse::<Probe>().unwrap_err().contains("only a trace"));

@@ -3,14 +3,14 @@
 /// What is asked where nothing is said.
 pub const USUAL: u64 = 1_000;
 /// Below, `udp` takes a pause for a loss: it waits half a second for a message.
-const LEAST: u64 = 10;
+pub const LEAST: u64 = 10;
 /// Above, no clock tells when one message is due from when the next is.
-const MOST: u64 = 10_000_000;
+pub const MOST: u64 = 10_000_000;
 
 /// The rate that `text` stands for.
 ///
 /// # Errors
-/// A sentence with the way out.
+/// A sentence with the remedy.
 pub fn parse(text: &str) -> Result<u64, String> {
     let (digits, scale) = match text.strip_suffix(['k', 'M']) {
         Some(digits) if text.ends_with('k') => (digits, 1_000),
@@ -48,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_rate_is_refused_with_the_way_out() {
+    fn what_is_no_rate_is_refused_with_the_remedy() {
         let huge = "99999999999999999999k";
         for text in ["", "0", "9", "11M", "abc", "k", "1.5k", "-1", "+10", "1kk", "1 k", huge] {
             let error = parse(text).unwrap_err();

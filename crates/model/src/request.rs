@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::company::Company;
 use crate::launch::{Warmup, Workers};
 use crate::load::{self, Load};
 use crate::peer::PeerRequest;
@@ -64,6 +65,9 @@ pub struct Request {
     /// Further cases that are observed, of the same form.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub observe_also: Vec<BTreeMap<String, Vec<String>>>,
+    /// What runs beside launches of every case, each in launches of its own; the quiet ones are results.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub beside: Vec<Company>,
     /// Cases that are not measured, by levels of the same form.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub except: Vec<BTreeMap<String, Vec<String>>>,
@@ -120,6 +124,7 @@ impl Default for Request {
             observe: Vec::new(),
             observe_only: BTreeMap::new(),
             observe_also: Vec::new(),
+            beside: Vec::new(),
             except: Vec::new(),
             aim: Aim::Comparison,
             routes: here(),
@@ -198,7 +203,7 @@ pub struct Stopping {
     pub budget_ns: Option<u64>,
     /// Whether the budget may end a case with less than 12 launches. The default run doesn't let it.
     pub budget_is_hard: bool,
-    /// So many rounds that nobody disturbed; up to three times the time or the launches are spent for them.
+    /// So many undisturbed rounds; up to three times the time or the launches are spent for them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unmarked: Option<u64>,
 }

@@ -188,8 +188,8 @@ impl Display for Chain {
             self.loss.map(|it| format!("loss={it}")),
             self.delay_ns.map(|it| format!("delay={}", lab::delay_word(it))),
         ];
-        let told: Vec<String> = options.into_iter().flatten().collect();
-        if told.is_empty() { f.write_str("lab") } else { write!(f, "lab:{}", told.join(",")) }
+        let parts: Vec<String> = options.into_iter().flatten().collect();
+        if parts.is_empty() { f.write_str("lab") } else { write!(f, "lab:{}", parts.join(",")) }
     }
 }
 

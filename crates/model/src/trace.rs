@@ -1,4 +1,4 @@
-//! What a traced launch tells of itself: counts and times that the kernel's programs summed up
+//! The summary of a traced launch: counts and times that the kernel's programs summed up
 //! while the workers were timed. Times are of CLOCK_MONOTONIC and hold the tracing overhead.
 
 use std::collections::BTreeMap;
@@ -101,7 +101,7 @@ pub struct Spread {
 pub struct Woken {
     /// Whether the partner was running where it was woken: else an interrupt or a stranger.
     pub by_partner: bool,
-    /// CPU of whoever woke it.
+    /// CPU of the thread that woke it.
     pub from_cpu: u32,
     /// CPU where it then ran.
     pub to_cpu: u32,
@@ -223,7 +223,7 @@ impl Part {
     ];
 }
 
-/// The round trips of a launch, taken apart.
+/// The round trips of a launch, decomposed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Trips {
     /// Round trips, or batches of them, that the stream of events holds whole; of very many only the
@@ -244,7 +244,7 @@ pub struct Trips {
 }
 
 impl Trips {
-    /// The same of each of `batch` round trips that were taken apart as one.
+    /// The same of each of `batch` round trips that were decomposed as one.
     pub fn of_each(mut self, batch: f64) -> Trips {
         self.mean_ns /= batch;
         self.calls /= batch;
@@ -261,6 +261,6 @@ impl Trips {
 pub struct Share {
     /// How long, in ns.
     pub ns: f64,
-    /// How often a program fired at the beginning of such a stretch, whose price it holds.
+    /// How often a program fired at the beginning of such an interval, which includes its overhead.
     pub firings: f64,
 }

@@ -1,7 +1,7 @@
 //! Text from elsewhere, made fit to show: what a terminal would obey instead of showing is replaced by
 //! a sign, and one line stays one line of bearable length.
 
-/// Characters of a line that are shown; of a longer one its beginning and its end, where the way out
+/// Characters of a line that are shown; of a longer one its beginning and its end, where the remedy
 /// stands.
 const LONGEST: usize = 1000;
 /// Those of them that are its end.
@@ -49,7 +49,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_keeps_its_beginning_and_its_way_out() {
+    fn a_line_keeps_its_beginning_and_its_remedy() {
         let line = format!(
             "label `{}\x1b\n{}`: write one such as `before`",
             "é".repeat(5000),

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+pub use crate::arrivals::Arrivals;
+
 /// What is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -12,7 +14,7 @@ pub enum Workload {
     Throughput,
     /// A transfer each way at once, then one acknowledgement each way.
     Duplex,
-    /// Set-up and tear-down of both ends, by one worker; nothing is sent.
+    /// Set-up and tear-down: of a connection by both workers, of what needs none by one; nothing is sent.
     Connect,
     /// Round trips that are due at a fixed rate, timed from then on.
     Rate,
@@ -66,7 +68,7 @@ impl Workload {
             },
             Workload::Connect => WorkloadTraits {
                 name: "connect",
-                summary: "set-up and tear-down, in one worker",
+                summary: "set-up and tear-down: of connections in both workers, of all else in one",
                 has_size: false,
                 sizes: &[64],
                 sets_up: true,
@@ -116,8 +118,7 @@ pub struct WorkloadTraits {
     pub transfers: bool,
     /// Whether messages are due at a rate that must be asked for. Then they are never batched.
     pub paced: bool,
-    /// Whether the initiator sets up and tears down alone, so that nothing is sent and the responder has
-    /// no part in it here.
+    /// Whether operations are set-ups, so that nothing is sent.
     pub sets_up: bool,
     /// Whether it is round trips back to back: the stamp that closes a sample opens the next, so that a
     /// trace can be laid on them, and the very first one since set-up is timed by itself.
@@ -149,22 +150,6 @@ impl Policy {
             Policy::Read => "read",
         }
     }
-}
-
-/// How messages arrive.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Arrivals {
-    /// Independently of each other: the times between them are exponential.
-    #[default]
-    Poisson,
-    /// At equal distances. A period that divides the kernel's tick meets the tick each time, or never.
-    Periodic,
-}
-
-impl Arrivals {
-    /// The names of all, the default first.
-    pub const NAMES: [&'static str; 2] = ["poisson", "periodic"];
 }
 
 #[cfg(test)]

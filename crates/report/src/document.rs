@@ -177,7 +177,7 @@ impl From<Figure> for Block {
     }
 }
 
-/// What a comparison or a hypothesis came to.
+/// The result of a comparison or a hypothesis test.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Verdict {
     /// The tone; a renderer adds a sign and a colour.

@@ -1,6 +1,6 @@
 //! The report: one document model, one figure model, several renderers.
 //!
-//! Nothing here knows where a number comes from. Whoever has results builds a
+//! Nothing here knows where a number comes from. A caller with results builds a
 //! [`Document`] (base units, no formatting of numbers inside figures), and a renderer turns
 //! it into text for a terminal or into one page that works offline; figures that are printed are
 //! drawn by [`svg`]. The renderers share

@@ -208,8 +208,8 @@ mod tests {
     #[test]
     fn a_paragraph_begins_no_list_and_pictures_have_addresses() {
         let begins = ["1. a", "- a", "+ a", "=== a", "1970 a"];
-        let told = begins.map(|it| begun(plain(it)));
-        assert_eq!(told, ["1\\. a", "\\- a", "\\+ a", "\\=== a", "1970 a"]);
+        let lines = begins.map(|it| begun(plain(it)));
+        assert_eq!(lines, ["1\\. a", "\\- a", "\\+ a", "\\=== a", "1970 a"]);
         assert_eq!(escaped("a b(c).figures/d.svg"), "a%20b%28c%29.figures/d.svg");
         assert_eq!(as_address("<svg/>"), "data:image/svg+xml,%3Csvg/%3E");
     }

@@ -2,7 +2,7 @@
 //! identifiers, so that it can stand in a document of any kind, and several in one; in a page
 //! the same picture in the page's colours, with attributes by which its script finds what.
 //!
-//! What a reader tells apart by colour differs by shape, dash or hatching too, so that a grey
+//! What a reader distinguishes by colour differs by shape, dash or hatching too, so that a grey
 //! print says the same. The title and the caption are the document's to print: in print they are
 //! here only said to those who hear a picture. Lengths are points; text is set in 8 points whatever
 //! the width, so a figure is drawn for the width that it is printed at.

@@ -75,6 +75,10 @@ impl Page {
             top = 0.8 * form.font_pt,
             bottom = 0.2 * form.font_pt,
         ));
+        // Figures float to the top of a page, below what floated there before: so the head of a paper floats first.
+        if self.numbered {
+            self.out.push_str("#place(top, float: true, block(width: 100%)[\n");
+        }
         self.out.push_str(&format!("#title-line[{}]\n", words(&document.title)));
         // A paper says in its text what a report says under its title.
         let under = if self.numbered { "" } else { document.subtitle.as_str() };
@@ -89,9 +93,14 @@ impl Page {
             self.out.push_str(&format!("#align(center)[{}]\n", meta.join(" · ")));
         }
         if !document.summary.is_empty() {
-            let told: Vec<String> = document.summary.iter().map(inline).collect();
-            self.out
-                .push_str(&format!("\n#v(4pt)\n#pad(x: 2em)[*Abstract.* {}]\n", told.join("\n\n")));
+            let paragraphs: Vec<String> = document.summary.iter().map(inline).collect();
+            self.out.push_str(&format!(
+                "\n#v(4pt)\n#pad(x: 2em)[*Abstract.* {}]\n",
+                paragraphs.join("\n\n")
+            ));
+        }
+        if self.numbered {
+            self.out.push_str("])\n");
         }
     }
 
@@ -177,10 +186,10 @@ impl Page {
     }
 
     fn figure(&mut self, figure: &Figure) {
-        // A float may stand above the title, where nothing but a number tells where it belongs.
+        // Where nothing but a number tells where a float belongs, there are numbers.
         let (part, placement) = if self.numbered { (1.0, "auto") } else { (0.8, "none") };
-        let told = self.figure_in(figure, part * self.form.text_width_pt(), placement);
-        self.out.push_str(&format!("#{told}\n\n"));
+        let call = self.figure_in(figure, part * self.form.text_width_pt(), placement);
+        self.out.push_str(&format!("#{call}\n\n"));
     }
 
     /// The figures of one curve each with which `blocks` begin: those need a part of the width. In
@@ -214,7 +223,7 @@ impl Page {
     /// A figure with its label, drawn so wide.
     fn figure_in(&self, figure: &Figure, width_pt: f64, placement: &str) -> String {
         let drawn = svg::draw(figure, width_pt);
-        let told =
+        let caption_text =
             [figure.title.as_str(), ".", " ", &figure.caption, " ", &figure.finding].concat();
         let numbering = if self.numbered { "\"1\"" } else { "none" };
         format!(
@@ -222,7 +231,7 @@ impl Page {
              kind: image, numbering: {numbering}, placement: {placement},\n  caption: [{}],\n) <figure-{}>",
             string(&drawn),
             string(&figure.title),
-            words(told.trim()),
+            words(caption_text.trim()),
             label(&figure.id),
         )
     }
@@ -247,19 +256,19 @@ fn inline(text: &Text) -> String {
     let mut out = String::new();
     for run in &text.runs {
         match run {
-            Run::Plain(told) => out.push_str(&words(told)),
-            Run::Strong(told) => out.push_str(&format!("#strong[{}];", words(told))),
-            Run::Code(told) => out.push_str(&format!("#raw({});", string(told))),
-            Run::Muted(told) => {
-                out.push_str(&format!("#text(fill: luma(40%))[{}];", words(told)));
+            Run::Plain(shown) => out.push_str(&words(shown)),
+            Run::Strong(shown) => out.push_str(&format!("#strong[{}];", words(shown))),
+            Run::Code(shown) => out.push_str(&format!("#raw({});", string(shown))),
+            Run::Muted(shown) => {
+                out.push_str(&format!("#text(fill: luma(40%))[{}];", words(shown)));
             }
-            Run::Link { to: Target::Figure(id), words: told } => {
-                out.push_str(&format!("#link(<figure-{}>)[{}];", label(id), words(told)));
+            Run::Link { to: Target::Figure(id), words: shown } => {
+                out.push_str(&format!("#link(<figure-{}>)[{}];", label(id), words(shown)));
             }
-            Run::Link { to: Target::Table(id), words: told } => {
-                out.push_str(&format!("#link(<table-{}>)[{}];", label(id), words(told)));
+            Run::Link { to: Target::Table(id), words: shown } => {
+                out.push_str(&format!("#link(<table-{}>)[{}];", label(id), words(shown)));
             }
-            Run::Link { to: Target::Work(_), words: told } => out.push_str(&words(told)),
+            Run::Link { to: Target::Work(_), words: shown } => out.push_str(&words(shown)),
         }
     }
     out

@@ -18,7 +18,7 @@ pub struct Apart {
     pub own: Vec<Option<Shift>>,
 }
 
-/// Takes two runs of the same cases apart: `first[i]` and `second[i]` hold the times of case i, by
+/// Separates common from single changes between two runs of the same cases: `first[i]` and `second[i]` hold the times of case i, by
 /// round.
 ///
 /// The level of a round is the median over the cases of their distance (in logarithms) to their own
@@ -176,7 +176,7 @@ mod tests {
 
     /// Identical code: the machine moves all cases by 15 % from run to run, some more than others.
     #[test]
-    fn identical_runs_are_seldom_told_apart() {
+    fn identical_runs_are_seldom_separated() {
         let (mut draw, mut wrong, runs) = (Draw::seeded(5), 0, 500);
         for _ in 0..runs {
             let factors = |draw: &mut Draw| draw.many(CASES, |it| (0.01 * it.normal()).exp());

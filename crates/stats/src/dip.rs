@@ -1,6 +1,6 @@
 //! May values be of one mode? The dip test, which holds for every unimodal distribution.
 //!
-//! A long tail splits as well as two modes do: whoever tests a split against normal shapes calls
+//! A long tail splits as well as two modes do: a test of a split against normal shapes calls
 //! skew two modes. The dip (Hartigan and Hartigan 1985, "The dip test of unimodality") is the
 //! distance of the empirical distribution from the nearest unimodal one, however skewed; among
 //! these the uniform one dips most, asymptotically, so its quantiles bound p for all.

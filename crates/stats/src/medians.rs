@@ -329,7 +329,7 @@ mod tests {
         rare[4..].fill(None);
         let found = against_best(&[&fast, &rare], 0.05);
         assert!(found.iter().all(|it| it.may_be_best && it.slower_at_most.is_none()), "{found:?}");
-        // Whoever is alone is the best.
+        // A case that is alone is the best.
         assert_eq!(against_best(&[&fast], 0.05)[0].slower_at_most, Some(0.0));
         assert!(against_best(&[], 0.05).is_empty());
     }

@@ -166,13 +166,13 @@ mod tests {
             let rounds = hill(draw, 30, 4.0, 0.1);
             peak(&rounds, 0.05).is_some_and(|it| it.low <= 4 && 4 <= it.high)
         };
-        let held = (0..hills).filter(|_| covers(&mut draw)).count() as f64 / f64::from(hills);
+        let coverage = (0..hills).filter(|_| covers(&mut draw)).count() as f64 / f64::from(hills);
         let error = (0.95f64 * 0.05 / f64::from(hills)).sqrt();
-        assert!(held >= 0.95 - 3.0 * error, "{held}");
+        assert!(coverage >= 0.95 - 3.0 * error, "{coverage}");
     }
 
     #[test]
-    fn an_earlier_peak_is_told_from_a_later_one() {
+    fn an_earlier_peak_is_separated_from_a_later_one() {
         let mut draw = Draw::seeded(3);
         let (a, b) = (hill(&mut draw, 20, 2.0, 0.01), hill(&mut draw, 20, 6.0, 0.01));
         assert_eq!(earlier(&a, &b), Some((1.0, 0.0)));
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_peak_that_moved_is_told_from_one_that_stayed() {
+    fn a_peak_that_moved_is_separated_from_one_that_stayed() {
         let mut draw = Draw::seeded(5);
         let (a, b) = (hill(&mut draw, 20, 2.0, 0.002), hill(&mut draw, 20, 4.0, 0.002));
         let found = moved(&a, &b, 0.05).unwrap();

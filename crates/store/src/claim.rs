@@ -16,12 +16,12 @@ use super::lock::{is_locked, try_lock, unlock};
 use super::seal::{Table, Writer};
 use super::{Store, StoreError};
 
-/// The byte for whoever makes the store; runs have the byte of their number.
+/// The byte for the process that makes the store; runs have the byte of their number.
 const MAKING: i64 = 0;
 /// How long another may take to make a store.
 const MADE_WITHIN: Duration = Duration::from_secs(10);
 /// How long a holder may take to write down who it is.
-const TOLD_WITHIN: Duration = Duration::from_millis(500);
+const WRITTEN_WITHIN: Duration = Duration::from_millis(500);
 
 /// The file of locks beside a store: `runs.sqlite-claims`. It holds nothing, and may stay.
 pub(super) struct Claims {
@@ -195,19 +195,21 @@ impl Store {
 
     /// Who holds the claim of a run, as it wrote down itself.
     fn holder(&self, run: i64) -> Result<String, StoreError> {
-        let until = Instant::now() + TOLD_WITHIN;
+        let until = Instant::now() + WRITTEN_WITHIN;
         let sql = "SELECT pid, pid_start, boot_id FROM runs WHERE id = ?";
         loop {
-            let told = self.rows(sql, params![run], |row| {
+            let holder = self.rows(sql, params![run], |row| {
                 Ok(Coordinator { pid: row.get(0)?, start: row.get(1)?, boot_id: row.get(2)? })
             })?;
-            let Some(told) = told.into_iter().next() else { return Ok("another process".into()) };
-            let pid = told.pid;
-            if Coordinator::seen(&pid.to_string()).is_some_and(|it| it == told) {
+            let Some(holder) = holder.into_iter().next() else {
+                return Ok("another process".into());
+            };
+            let pid = holder.pid;
+            if Coordinator::seen(&pid.to_string()).is_some_and(|it| it == holder) {
                 return Ok(format!("process {pid}"));
             }
             if Instant::now() > until {
-                let of = if told.boot_id == boot_id() { "PID namespace" } else { "machine" };
+                let of = if holder.boot_id == boot_id() { "PID namespace" } else { "machine" };
                 return Ok(format!("process {pid} of another {of}"));
             }
             // It may have claimed the run, and not said so yet.

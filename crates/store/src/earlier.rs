@@ -51,7 +51,7 @@ impl Store {
 
     /// The key of each case of a run that became a result, by its id.
     pub fn case_keys(&self, run: i64) -> Result<Vec<(i64, CaseKey)>, StoreError> {
-        let which = "run = ? AND NOT twin AND observe IS NULL";
+        let which = "run = ? AND NOT twin AND observe IS NULL AND beside IS NULL";
         self.sealed(run, Table::Cases, &format!("id, {KEY}"), which, [run], |row| {
             Ok((row.get(0)?, row.get(1)?))
         })

@@ -224,7 +224,7 @@ fn make(db: &Connection, claims: &Claims, path: &Path) -> Result<(), StoreError>
     if !is_empty(db).map_err(failed)? {
         return Ok(());
     }
-    // Whoever looks in meanwhile holds the file for a moment, which this statement doesn't wait for.
+    // A process that reads meanwhile locks the file for a moment, which this statement doesn't wait for.
     let until = Instant::now() + BUSY;
     while let Err(error) = db.pragma_update(None, "journal_mode", "WAL") {
         if error.sqlite_error_code() != Some(ErrorCode::DatabaseBusy) || Instant::now() > until {
@@ -260,8 +260,8 @@ fn size(path: &Path) -> u64 {
 
 /// A connection that changes nothing.
 ///
-/// Who may write opens the file like a writer, so that what SQLite lays beside it for the readers of a
-/// moment goes again. Who may not must not lay anything there, because its owner couldn't write it.
+/// A process that may write opens the file like a writer, so that what SQLite creates beside it for the readers of a
+/// moment goes again. One that may not must not create anything there, because its owner couldn't write it.
 fn connect_to_read(whole: &Path, path: &Path) -> Result<(Connection, Option<Stamp>), StoreError> {
     let failed = |error| explain("read", path, error);
     let connect = |flags: OpenFlags, name: &Path| -> rusqlite::Result<Connection> {

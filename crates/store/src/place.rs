@@ -12,7 +12,7 @@ use super::{Store, StoreError};
 const WRITABLE_FOR_ALL: u32 = 0o002;
 const STICKY: u32 = 0o1000;
 const ROOT: u32 = 0;
-/// Whom a user namespace shows for whoever it doesn't know (user_namespaces(7)): of a folder above a
+/// The user that a user namespace shows for one that it doesn't map (user_namespaces(7)): of a folder above a
 /// user's own that is the root outside.
 const UNKNOWN: u32 = 65534;
 

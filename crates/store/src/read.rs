@@ -22,7 +22,7 @@ use model::total::Total;
 
 const CASE_COLUMNS: &str = "id, mechanism, workload, message_bytes, placement, workers, payload, \
      twin, cpu_first, cpu_second, swappable, absence, reason, batch, samples_per_launch, \
-     operation_ns, total, observe, route, load, near, far, concurrent";
+     operation_ns, total, observe, route, load, near, far, concurrent, beside";
 
 impl Store {
     /// The number of every run, oldest first; also of those of which only other tables tell.
@@ -354,6 +354,7 @@ fn case(row: &Row) -> rusqlite::Result<StoredCase> {
         // Earlier builds kept `local` of pairs too.
         route: if ends.is_some_and(|it| it.far.is_some()) { Route::Peer } else { word(row, 18)? },
         observe: row.get::<_, Option<String>>(17)?.map(|_| word(row, 17)).transpose()?,
+        beside: row.get::<_, Option<String>>(23)?.map(|_| word(row, 23)).transpose()?,
     };
     Ok(StoredCase {
         id: row.get(0)?,

@@ -114,10 +114,10 @@ impl StoredRun {
         far.map_or(&self.host, |it| &it.host)
     }
 
-    /// The cases that become results, each with its group: those at which nothing looks.
+    /// The cases that become results, each with its group: those at which nothing looks, and beside which nothing runs.
     pub fn results(&self) -> impl Iterator<Item = (&StoredGroup, &StoredCase)> {
         let cases = self.groups.iter().flat_map(|it| it.cases.iter().map(move |case| (it, case)));
-        cases.filter(|(_, case)| case.case.observe.is_none())
+        cases.filter(|(_, case)| case.case.is_result())
     }
 
     /// Where the halves of its cases were, each once.
@@ -162,7 +162,7 @@ pub struct StoredCase {
     pub operation_ns: Option<f64>,
 }
 
-/// A launch that was made, as far as whoever goes on with its run must know of it.
+/// A launch that was made, as far as resuming its run needs it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MadeLaunch {
     /// The round; 0 is the pilot's.

@@ -48,6 +48,7 @@ CREATE TABLE cases (
     total              TEXT,                    -- of a transfer: long, message, or bytes
     observe            TEXT,                    -- what looks on; NULL where the case is a result
     route              TEXT    NOT NULL DEFAULT 'local', -- where its halves were: local, peer, lab:…
+    beside             TEXT,                    -- what runs beside: hog, memory, quota; NULL of a quiet case
     near               INTEGER,                 -- of a fleet: the node, or the first of a pair
     far                INTEGER,                 -- of a fleet: the second of a pair; else NULL
     concurrent         TEXT,                    -- of a pair: one, all pairs of a turn at a time

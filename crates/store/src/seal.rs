@@ -2,7 +2,7 @@
 //! a byte that changed, or a row that went, is noticed before anything is made of it.
 //!
 //! CRC-32C finds every damage of up to 32 bits in a row, and all but one in 4,000 million of the larger
-//! ones. It is no signature: whoever means to deceive can make it anew.
+//! ones. It is no signature: a forger can compute it anew.
 
 use rusqlite::functions::FunctionFlags;
 use rusqlite::types::ValueRef;

@@ -8,6 +8,7 @@ use super::seal::{Table, Writer};
 use super::ticks::{PART, pack};
 use super::{Closed, Concurrent, Ends, FleetRequest, RunStatus, Settle, Store, StoreError};
 use model::case::Case;
+use model::company::Company;
 use model::floors::Floors;
 use model::host::Host;
 use model::launch::{Outcome, Record};
@@ -336,6 +337,7 @@ fn insert_case(it: &Writer, run: i64, new: &NewCase) -> rusqlite::Result<i64> {
             ("reason", &new.absence.map(|(_, reason)| reason)),
             ("total", &case.total.map(Total::stored)),
             ("observe", &case.observe.map(|it| it.to_string())),
+            ("beside", &case.beside.map(Company::name)),
             ("route", &case.route.to_string()),
             ("load", &case.load.map(|it| it.to_string())),
             ("near", &ends.map(|it| it.near)),

@@ -56,7 +56,7 @@ pub enum Test {
 /// What a test wants of its claim, and by what it decides.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Needs {
-    /// `left` and `right` are held against each other case by case: then `levels` goes with it.
+    /// `left` and `right` are compared with each other case by case: then `levels` goes with it.
     pub pairs: bool,
     /// It wants `right`.
     pub right: bool,

@@ -34,8 +34,16 @@ pub const OF_SAMPLES: [&str; 5] =
     ["sample-min", "sample-q1", "sample-median", "sample-q3", "sample-max"];
 
 /// Steps of a set-up; the same words alone are counts of system calls.
-pub const STEPS: [&str; 6] =
-    ["step-open", "step-bind", "step-connect", "step-accept", "step-rest", "step-close"];
+pub const STEPS: [&str; 8] = [
+    "step-open",
+    "step-socket",
+    "step-bind",
+    "step-listen",
+    "step-connect",
+    "step-accept",
+    "step-rest",
+    "step-close",
+];
 
 impl Reader<'_> {
     pub(super) fn check_derived(&self, study: &Study) -> Result<(), String> {

@@ -1,4 +1,4 @@
-//! Names by which studies ask for what observed launches counted or heard: events of counters,
+//! Names by which studies ask for what observed launches counted or traced: events of counters,
 //! figures of hardware, waits, and system calls by what they returned.
 //!
 //! They are per round trip, message or set-up, both workers together; of a transfer, where `total`
@@ -9,11 +9,11 @@ use model::nearest::unknown;
 use model::probe::{Onlooker, Probe, Scope};
 use model::size;
 
-/// Waits that a trace hears, in ns: from a wake-up to running, asleep, and without the CPU.
+/// Waits that a trace records, in ns: from a wake-up to running, asleep, and without the CPU.
 pub const WAITS: [&str; 3] = ["run-delay-ns", "asleep-ns", "displaced-ns"];
 
-/// Events of counters that a trace of the scheduler hears too, each with the tracepoint by which it does.
-pub const HEARD: [(&str, &str); 3] = [
+/// Events of counters that a trace of the scheduler records too, each with the tracepoint by which it does.
+pub const TRACED_EVENTS: [(&str, &str); 3] = [
     ("context-switches", "sched_switch"),
     ("wake-ups", "sched_waking"),
     ("interrupts-sent", "ipi_send_cpu"),
@@ -45,7 +45,7 @@ pub const LOST: [&str; 2] = [FAILED_LAUNCHES, "fragments-lost"];
 pub const FAILED_LAUNCHES: &str = "failed-launches";
 
 /// What entering and leaving system calls, waking and switching take of a round trip, as a share of it: parts of one that
-/// is taken apart, which needs a trace and the same trace twice over.
+/// is decomposed, which needs a trace and the same trace twice over.
 pub const CALLS_AND_WAKE_UPS: &str = "calls-and-wake-ups";
 
 /// A count that a study asks for.
@@ -107,7 +107,7 @@ impl<'a> Count<'a> {
     }
 
     /// Whether `probe` tells it.
-    pub fn is_told_by(&self, probe: Probe) -> bool {
+    pub fn comes_from(&self, probe: Probe) -> bool {
         if *self == Count::Parts {
             return probe.onlooker == Onlooker::Trace(Scope::All) && probe.times == 2;
         }
@@ -124,7 +124,7 @@ impl<'a> Count<'a> {
             (Count::Wait(_), Onlooker::Trace(scope)) => scope != Scope::Calls,
             (Count::Event(name), Onlooker::Trace(scope)) => {
                 (scope != Scope::Scheduler && is_call(name))
-                    || (scope != Scope::Calls && is_heard(name))
+                    || (scope != Scope::Calls && is_traced_event(name))
             }
             (Count::Returned(..) | Count::Bytes(_) | Count::Values(_), Onlooker::Trace(scope)) => {
                 scope != Scope::Scheduler
@@ -149,9 +149,9 @@ pub fn unknown_or_count(what: &str, word: &str, known: &[&str]) -> String {
     }
 }
 
-/// Whether a trace of the scheduler hears it.
-fn is_heard(name: &str) -> bool {
-    HEARD.iter().any(|it| it.0 == name)
+/// Whether a trace of the scheduler records it.
+fn is_traced_event(name: &str) -> bool {
+    TRACED_EVENTS.iter().any(|it| it.0 == name)
 }
 
 fn is_call(name: &str) -> bool {
@@ -181,23 +181,23 @@ fn figures() -> Vec<(String, Vec<Family>)> {
 mod tests {
     use super::*;
 
-    fn told(word: &str, probe: &str) -> bool {
-        Count::parse(word).expect(word).is_told_by(probe.parse().unwrap())
+    fn from(word: &str, probe: &str) -> bool {
+        Count::parse(word).expect(word).comes_from(probe.parse().unwrap())
     }
 
     #[test]
     fn a_name_says_what_can_tell_it() {
-        assert!(told("context-switches", "software") && told("context-switches", "trace"));
-        assert!(told("wake-ups", "trace-scheduler") && !told("wake-ups", "trace-calls"));
-        assert!(told("page-faults", "software") && !told("page-faults", "trace"));
-        assert!(told("read", "calls") && told("read", "trace-calls") && !told("read", "software"));
-        assert!(told("read:64K", "trace") && !told("read:64K", "calls"));
-        assert!(told("run-delay-ns", "trace-scheduler") && !told("run-delay-ns", "trace-calls"));
-        assert!(told("cycles-per-l1d-read:k", "l1d"), "it needs that");
-        assert!(told("cycles-per-l1d-read", "core"), "and this");
-        assert!(!told("cycles-per-instruction", "l1d"));
-        assert!(told(CALLS_AND_WAKE_UPS, "trace:times=2") && !told(CALLS_AND_WAKE_UPS, "trace"));
-        assert!(!told("read", "calls:times=2") && !told("read:values", "trace:empty"));
+        assert!(from("context-switches", "software") && from("context-switches", "trace"));
+        assert!(from("wake-ups", "trace-scheduler") && !from("wake-ups", "trace-calls"));
+        assert!(from("page-faults", "software") && !from("page-faults", "trace"));
+        assert!(from("read", "calls") && from("read", "trace-calls") && !from("read", "software"));
+        assert!(from("read:64K", "trace") && !from("read:64K", "calls"));
+        assert!(from("run-delay-ns", "trace-scheduler") && !from("run-delay-ns", "trace-calls"));
+        assert!(from("cycles-per-l1d-read:k", "l1d"), "it needs that");
+        assert!(from("cycles-per-l1d-read", "core"), "and this");
+        assert!(!from("cycles-per-instruction", "l1d"));
+        assert!(from(CALLS_AND_WAKE_UPS, "trace:times=2") && !from(CALLS_AND_WAKE_UPS, "trace"));
+        assert!(!from("read", "calls:times=2") && !from("read:values", "trace:empty"));
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::fmt;
 use super::format::Selector;
 use super::losses;
 use model::case::Case;
+use model::company::Company;
 use model::lab::hops;
 use model::launch::Workers;
 use model::nearest::unknown;
@@ -42,6 +43,8 @@ pub enum Factor {
     Switches,
     /// Instrumentation.
     Observe,
+    /// What runs beside a launch.
+    Beside,
     /// Share of datagrams lost, of mechanisms that survive it.
     Loss,
     /// How many of them are lost in a row.
@@ -50,7 +53,7 @@ pub enum Factor {
 
 impl Factor {
     /// Every factor.
-    pub const ALL: [Factor; 12] = [
+    pub const ALL: [Factor; 13] = [
         Factor::Mechanism,
         Factor::Workload,
         Factor::Size,
@@ -61,6 +64,7 @@ impl Factor {
         Factor::Routers,
         Factor::Switches,
         Factor::Observe,
+        Factor::Beside,
         Factor::Loss,
         Factor::Burst,
     ];
@@ -99,6 +103,7 @@ impl Factor {
             Factor::Routers => "routers",
             Factor::Switches => "switches",
             Factor::Observe => "observe",
+            Factor::Beside => "beside",
             Factor::Loss => "loss",
             Factor::Burst => "burst",
         }
@@ -127,6 +132,7 @@ impl Factor {
             Factor::Workers => Some(case.workers.name().to_string()),
             Factor::Route | Factor::Routers | Factor::Switches => self.of_reach(&case.route),
             Factor::Observe => Some(observed(case.observe)),
+            Factor::Beside => Some(Company::word(case.beside).to_string()),
             Factor::Loss => Some(losses::loss(&case.variant)),
             Factor::Burst => losses::burst(&case.variant),
         }
@@ -153,6 +159,7 @@ impl Factor {
             Factor::Workers => workers(word).map(|it| it.name().to_string()),
             Factor::Route => Route::parse(word).map(|it| it.to_string()),
             Factor::Routers | Factor::Switches => hops(word).map(|it| it.to_string()),
+            Factor::Beside => Company::level(word).map(|it| Company::word(it).to_string()),
             Factor::Observe if word == UNOBSERVED => Ok(word.to_string()),
             Factor::Observe => word.parse::<Probe>().map(|it| it.to_string()),
         }
@@ -193,7 +200,7 @@ impl Chosen {
         self.0.iter().all(|(factor, it)| other.level(*factor).is_none_or(|level| level == it))
     }
 
-    /// The levels that `other` doesn't share: what tells the two apart; all of them, if nothing does.
+    /// The levels that `other` doesn't share: what distinguishes the two; all of them, if nothing does.
     pub fn apart_from(&self, other: &Chosen) -> Chosen {
         let differs = |(factor, level): &(&Factor, &String)| other.0.get(factor) != Some(*level);
         let own = self.0.iter().filter(differs).map(|(factor, it)| (*factor, it.clone()));

@@ -26,9 +26,9 @@ pub struct FigureSpec {
     pub kind: Spanned<FigureKind>,
     /// The factor along the horizontal axis.
     pub x: Option<Spanned<String>>,
-    /// The factor that tells series apart.
+    /// The factor that distinguishes series.
     pub series: Option<Spanned<String>>,
-    /// The level of the series that the others are held against, of `p-values`.
+    /// The level of the series that the others are compared with, of `p-values`.
     pub against: Option<Spanned<String>>,
     /// What is drawn of each case: a count, or a statistic of each launch; the median if nothing is said.
     /// Of `boxes` also `samples`: those of all launches together.
@@ -71,7 +71,7 @@ impl FigureSpec {
         Factor::parse(self.x.as_ref()?.get_ref()).ok()
     }
 
-    /// The factor that tells series apart, of a figure that has been checked.
+    /// The factor that distinguishes series, of a figure that has been checked.
     pub fn series(&self) -> Option<Factor> {
         Factor::parse(self.series.as_ref()?.get_ref()).ok()
     }
@@ -346,13 +346,7 @@ figures = [{ mechanism = "pipe", value = 7.0, printed = "7.0" }]
 
     #[track_caller]
     fn refused(from: &str, to: &str, words: &[&str]) {
-        assert!(STUDY.contains(from), "{from}");
-        let error =
-            validate(&STUDY.replace(from, to), "s.toml", &crate::tests::catalogue()).unwrap_err();
-        assert_eq!(error.lines().count(), 1, "{error}");
-        for word in words {
-            assert!(error.contains(word), "`{word}` isn't in: {error}");
-        }
+        crate::tests::refused(STUDY, (from, to), words);
     }
 
     #[test]

@@ -139,6 +139,8 @@ pub struct Levels {
     pub route: Option<Words>,
     /// Instrumentation: `none`, as ever, and probes in launches of their own.
     pub observe: Option<Words>,
+    /// What runs beside: `quiet`, as ever, and `hog`, `memory`, `quota` in launches of their own.
+    pub beside: Option<Words>,
     /// Datagrams lost, of mechanisms with `reliability`: `0%`, `5%`.
     pub loss: Option<Words>,
     /// How many are lost in a row in the mean; 1 is each by itself.
@@ -192,6 +194,16 @@ pub struct Fixed {
     pub rate: Option<Spanned<String>>,
     /// Messages that may be under way at once, in an open loop.
     pub depth: Option<Spanned<String>>,
+    /// How they arrive: `poisson`, `constant`, `bursts:100@10ms`.
+    pub arrivals: Option<Spanned<String>>,
+    /// Bytes of an answer in an open loop: `"4K"`; as many as of a request if nothing is said.
+    pub response: Option<Spanned<String>>,
+    /// What the server of an open loop works over each request: `"5us"`, `"exp:5us"`.
+    pub service: Option<Spanned<String>>,
+    /// Clients of the server of an open loop, each with a connection of its own: `"16"`; 1 if nothing is said.
+    pub connections: Option<Spanned<String>>,
+    /// How that server finds the next request: `epoll`, `poll`, `scan`.
+    pub server: Option<Spanned<String>>,
     /// As in `[vary]`; without it `long`, which lasts 20 ms.
     pub total: Option<Words>,
     /// As in `[vary]`.
@@ -283,10 +295,10 @@ pub struct Hypothesis {
     pub left: Selector,
     /// Instead of cases, one of [`FLOORS`]: the claim is of the machine, in ns.
     pub floor: Option<Spanned<String>>,
-    /// The cases they are held against; several selectors where the claim is of all that they choose.
+    /// The cases they are compared with; several selectors where the claim is of all that they choose.
     #[serde(default, deserialize_with = "one_or_several")]
     pub right: Vec<Selector>,
-    /// The other cases that they may be held against, for `near-either`.
+    /// The other cases that they may be compared with, for `near-either`.
     pub or: Option<Selector>,
     /// Which statistic of each launch: `median` (if none is named), `mean`, `min`, `p90` … .
     pub of: Option<Spanned<String>>,

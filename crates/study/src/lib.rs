@@ -16,6 +16,7 @@ pub mod format;
 pub mod lengths;
 pub mod losses;
 mod observed;
+mod open_loop;
 mod outputs;
 pub mod paper;
 pub mod size_bound;
@@ -56,5 +57,17 @@ mod tests {
     /// What this build can measure.
     pub fn catalogue() -> Catalogue {
         mechanisms::catalogue(&[])
+    }
+
+    /// Asserts that `study` with `from` replaced by `to` is refused in one line with these words.
+    #[track_caller]
+    pub fn refused(study: &str, (from, to): (&str, &str), words: &[&str]) {
+        assert!(study.contains(from), "{from}");
+        let error = crate::validated::validate(&study.replace(from, to), "s.toml", &catalogue())
+            .unwrap_err();
+        assert_eq!(error.lines().count(), 1, "{error}");
+        for word in words {
+            assert!(error.contains(word), "`{word}` isn't in: {error}");
+        }
     }
 }

@@ -74,6 +74,7 @@ fn named(only: &Levels) -> impl Iterator<Item = (Factor, &super::format::Words)>
         (Factor::Workers, &only.workers),
         (Factor::Route, &only.route),
         (Factor::Observe, &only.observe),
+        (Factor::Beside, &only.beside),
         (Factor::Loss, &only.loss),
         (Factor::Burst, &only.burst),
     ];
@@ -93,7 +94,7 @@ mod tests {
 title = "Small"
 question = "Does looking matter?"
 [variables]
-cause = { size = "bytes of a message", observe = "what looks on" }
+cause = { size = "bytes of a message", observe = "instrumentation" }
 effect = { latency = "round trip" }
 [vary]
 mechanism = ["pipe", "unix-stream"]

@@ -71,7 +71,7 @@ pub struct TableSpec {
     /// Cases among which `rank` counts; all of a column, if none is named.
     #[serde(default)]
     pub ranked: Vec<Selector>,
-    /// What the cases of each row are held against: the columns are then how much better these are.
+    /// What the cases of each row are compared with: the columns are then how much better these are.
     #[serde(default, deserialize_with = "one_or_several")]
     pub against: Vec<Selector>,
     /// The published figures that stand beside, by name: one, or several.

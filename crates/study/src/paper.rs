@@ -152,11 +152,11 @@ fn length(
     });
     points.filter(|it| allowed.contains(it)).ok_or_else(|| {
         let (from, to) = (allowed.start(), allowed.end());
-        let told = format!(
+        let message = format!(
             "`{}` is not such a length: write one from {from}pt to {to}pt, in pt, in, mm or cm",
             word.get_ref()
         );
-        (word.span(), told)
+        (word.span(), message)
     })
 }
 
@@ -166,7 +166,7 @@ mod tests {
 
     fn form(text: &str) -> Result<Form, String> {
         let paper: Paper = toml::from_str(text).expect("TOML");
-        Form::of(Some(&paper), 3).map_err(|(_, told)| told)
+        Form::of(Some(&paper), 3).map_err(|(_, message)| message)
     }
 
     #[test]
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_length_is_told() {
+    fn what_is_no_length_is_refused() {
         for (text, word) in [
             ("form = \"asignment\"", "`assignment`"),
             ("abstract = [4]", "1 to 3"),
@@ -192,8 +192,8 @@ mod tests {
             ("claims = -1", "a whole number"),
             ("sheet = \"letter\"", "us-letter"),
         ] {
-            let told = form(text).unwrap_err();
-            assert!(told.contains(word), "{text}: {told}");
+            let message = form(text).unwrap_err();
+            assert!(message.contains(word), "{text}: {message}");
         }
     }
 }

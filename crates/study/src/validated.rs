@@ -11,9 +11,9 @@ use super::figure;
 use super::format::{self, Fixed, Levels, PublishedFigure, Study, Words, line_at};
 use super::paper::Form;
 use super::{Request, losses};
+use model::company::{Company, QUIET};
 use model::duration::{self, in_ns};
 use model::launch::{MOST_SAMPLES, Warmup};
-use model::load;
 use model::placement::Placement;
 use model::request::{MOST_LAUNCHES, Stopping, StudyText};
 use model::route::Route;
@@ -129,7 +129,7 @@ impl Reader<'_> {
             }
         }
         let form = Form::of(study.paper.as_ref(), study.hypothesis.len())
-            .map_err(|(span, told)| self.at(span, told))?;
+            .map_err(|(span, message)| self.at(span, message))?;
         Ok(ValidatedStudy { study, request, levels, form })
     }
 
@@ -149,6 +149,7 @@ impl Reader<'_> {
             Factor::Route => (&fixed.route, &vary.route),
             Factor::Routers | Factor::Switches => (follows, follows),
             Factor::Observe => (&None, &vary.observe),
+            Factor::Beside => (&None, &vary.beside),
             Factor::Loss => (&fixed.loss, &vary.loss),
             Factor::Burst => (&fixed.burst, &vary.burst),
         };
@@ -174,6 +175,7 @@ impl Reader<'_> {
                         follow(factor, levels.get(&Factor::Route).into_iter().flatten())
                     }
                     Factor::Observe => vec![UNOBSERVED.into()],
+                    Factor::Beside => vec![QUIET.into()],
                     Factor::Loss => vec![losses::NONE.into()],
                     Factor::Burst => vec!["1".into()],
                 },
@@ -272,8 +274,8 @@ impl Reader<'_> {
         let warmup = match &fixed.warmup {
             None => Warmup::default(),
             Some(word) => {
-                let told = duration::warmup(word.get_ref());
-                match told.map_err(|error| self.at(word.span(), error))? {
+                let parsed = duration::warmup(word.get_ref());
+                match parsed.map_err(|error| self.at(word.span(), error))? {
                     duration::Warmup::Operations(operations) => Warmup { operations, ns: u64::MAX },
                     duration::Warmup::Time(ns) => Warmup { operations: u64::MAX, ns },
                 }
@@ -285,23 +287,12 @@ impl Reader<'_> {
             [Total::Bytes(bytes)] => (Some(*bytes), Vec::new()),
             _ => (None, totals),
         };
-        let rates = match &fixed.rate {
-            None => vec![model::rate::USUAL],
-            Some(word) => {
-                load::rates(word.get_ref()).map_err(|error| self.at(word.span(), error))?
-            }
-        };
-        let depths = match &fixed.depth {
-            None => vec![1],
-            Some(word) => {
-                load::depths(word.get_ref()).map_err(|error| self.at(word.span(), error))?
-            }
-        };
+        let (loads, arrivals) = self.loads(fixed)?;
         let budget_ns = match &fixed.budget {
             None => None,
             Some(word) => {
-                let told = duration::budget(word.get_ref());
-                Some(in_ns(told.map_err(|error| self.at(word.span(), error))?))
+                let parsed = duration::budget(word.get_ref());
+                Some(in_ns(parsed.map_err(|error| self.at(word.span(), error))?))
             }
         };
         let combined = [Factor::Mechanism, Factor::Loss, Factor::Burst];
@@ -321,6 +312,7 @@ impl Reader<'_> {
                 .collect(),
             placements: of(Factor::Placement).filter_map(|it| Placement::parse(it).ok()).collect(),
             observe: of(Factor::Observe).filter_map(|it| it.parse().ok()).collect(),
+            beside: of(Factor::Beside).filter_map(|it| Company::level(it).ok()?).collect(),
             routes: of(Factor::Route).filter_map(|it| Route::parse(it).ok()).collect(),
             workers: of(Factor::Workers).filter_map(|it| workers(it).ok()).collect(),
             payload: match &fixed.payload {
@@ -333,7 +325,8 @@ impl Reader<'_> {
             spin_on_one_cpu: fixed.spin_on_one_cpu,
             total_bytes,
             totals,
-            loads: load::product(&rates, &depths),
+            loads,
+            arrivals,
             warmup,
             samples: self.count(&fixed.samples, MOST_SAMPLES)?,
             observe_only: BTreeMap::new(),
@@ -406,7 +399,7 @@ impl Reader<'_> {
         for published in &mut study.published {
             for figure in &mut published.figures {
                 for (name, word) in &mut figure.levels {
-                    // What isn't a factor or a level is told with the table that it belongs to.
+                    // What isn't a factor or a level is reported with the table that it belongs to.
                     let level = Factor::parse(name).and_then(|it| self.level(it, word));
                     *word = level.unwrap_or_else(|_| word.clone());
                 }

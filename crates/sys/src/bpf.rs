@@ -336,8 +336,8 @@ impl Map {
     }
 }
 
-/// The ids of all programs that are loaded on this system, whoever's they are: for tests and tools
-/// that check that nothing stays behind.
+/// The ids of all programs that are loaded on this system, of all users: for tests and tools
+/// that check that nothing is left behind.
 ///
 /// # Errors
 /// EPERM without CAP_SYS_ADMIN.

@@ -1,7 +1,7 @@
 //! A window between two processes: one direction of messages that are copied once, straight
 //! from one process's memory into the other's (process_vm_readv(2), process_vm_writev(2)).
 //!
-//! A transfer is a rendezvous: whoever is read from or written to says where its buffer lies
+//! A transfer is a rendezvous: the process that is read from or written to says where its buffer lies
 //! and stays in the call until the other has finished, so that no address outlives its buffer.
 
 use std::io;
@@ -226,7 +226,7 @@ fn write_to(partner: u32, to: RemoteBuffer, message: &[u8]) -> io::Result<()> {
         let local = libc::iovec { iov_base: rest.as_ptr().cast_mut().cast(), iov_len: rest.len() };
         let remote = RemoteBuffer { address: to.address + done as u64, length: rest.len() as u64 };
         // SAFETY: the kernel only reads the local vector. The remote one is a mutable slice of process
-        // `partner`, whose claim nobody else has: in `offer` it has handed it over until it is told DONE, and of
+        // `partner`, whose claim nobody else has: in `offer` it has handed it over until DONE arrives, and of
         // just this length.
         let code =
             unsafe { libc::process_vm_writev(partner as i32, &local, 1, &remote.iovec(), 1, 0) };

@@ -1,4 +1,4 @@
-//! A process told from every other one: its id alone is used again, and another PID namespace uses
+//! A process identified uniquely: its id alone is used again, and another PID namespace uses
 //! it at the same time (proc_pid_stat(5), pid_namespaces(7)).
 
 use std::fs;

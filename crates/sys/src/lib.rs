@@ -29,3 +29,8 @@ pub mod system_v;
 pub mod tap;
 pub mod uring;
 pub mod zero_copy_pipe;
+
+/// The value of a call that returns -1 for an error in errno.
+fn checked(code: i64) -> std::io::Result<usize> {
+    if code < 0 { Err(std::io::Error::last_os_error()) } else { Ok(code as usize) }
+}

@@ -16,7 +16,7 @@ use perf_event::{Builder, ReadFormat};
 pub enum Event {
     /// Times the thread was switched out.
     ContextSwitches,
-    /// Times it came to another CPU.
+    /// Times it moved to another CPU.
     Migrations,
     /// Page faults, minor and major.
     Faults,
@@ -94,7 +94,7 @@ pub trait Count {
 
 /// Where counters come from.
 pub trait Perf {
-    /// Opens a counter of the calling thread, which stands still until [`Perf::start`].
+    /// Opens a counter of the calling thread, which does not count until [`Perf::start`].
     ///
     /// # Errors
     /// What perf_event_open(2) says.

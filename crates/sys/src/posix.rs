@@ -8,11 +8,8 @@ use std::marker::PhantomData;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::sync::Arc;
 
+use super::checked;
 use super::shared::{LINE, Mapping};
-
-fn checked(code: i64) -> io::Result<usize> {
-    if code < 0 { Err(io::Error::last_os_error()) } else { Ok(code as usize) }
-}
 
 /// For pthread functions, which return the error.
 fn returned(code: i32) -> io::Result<()> {

@@ -1,6 +1,6 @@
 //! Memory shared between two workers: one anonymous mapping, typed views into it.
 //!
-//! Words are handed out as atomics, to whoever has the mapping: of 32 bits up to a byte that is chosen when it
+//! Words are handed out as atomics, to every owner of a reference to the mapping: of 32 bits up to a byte that is chosen when it
 //! is made, of 64 bits from there on. So no byte is part of two words of different sizes, which Rust's memory
 //! model has no meaning for (std::sync::atomic). What isn't an atomic (messages of a ring, objects of the C
 //! library) lies in a mapping that its owner made and shows to nobody.
@@ -33,7 +33,7 @@ pub struct Mapping {
 // SAFETY: the mapping is memory of the process: any thread may use it, and unmap it.
 unsafe impl Send for Mapping {}
 // SAFETY: a shared reference gives atomics to everybody. To this crate it also gives places
-// (`place`), which are mere pointers: whoever dereferences one argues there that nobody else reaches
+// (`place`), which are mere pointers: each dereference argues there that nobody else reaches
 // it (`ring`, `posix` and `zero_copy_pipe` do so from mappings that they made and keep to themselves).
 unsafe impl Sync for Mapping {}
 

@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::{Deserialize, Serialize};
 
+use super::checked;
+
 /// A kind of object that lives until it is removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -55,10 +57,6 @@ pub struct Status {
     pub mode: u32,
     /// When it was made or last changed by a ctl call, in seconds since 1970.
     pub ctime: i64,
-}
-
-fn checked(code: i64) -> io::Result<usize> {
-    if code < 0 { Err(io::Error::last_os_error()) } else { Ok(code as usize) }
 }
 
 /// Makes a queue under `key`, for this user alone (msgget(2)).
@@ -170,7 +168,7 @@ pub fn status(object: Object) -> io::Result<Status> {
     })
 }
 
-/// Removes an object; whoever sleeps on it wakes with EIDRM.
+/// Removes an object; a thread that sleeps on it wakes with EIDRM.
 pub fn remove(object: Object) -> io::Result<()> {
     // SAFETY: IPC_RMID reads nothing but the id.
     let code = unsafe {

@@ -230,7 +230,7 @@ impl<E: Enter> Ring<E> {
     }
 }
 
-/// What an operation came to, by its completion.
+/// The result of an operation, by its completion.
 #[inline(always)]
 fn outcome(result: i32) -> io::Result<usize> {
     match result {
@@ -283,7 +283,7 @@ mod tests {
         ring.ok()
     }
 
-    /// A receive that waits for bytes: whoever gets the next ones tells who had it in hand.
+    /// A receive that waits for bytes: the receiver of the next ones shows where it was pending.
     #[test]
     #[cfg_attr(miri, ignore = "it makes system calls")]
     fn after_an_error_nothing_is_in_flight() {

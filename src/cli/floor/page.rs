@@ -134,7 +134,7 @@ fn precise(found: &Clocks) -> Text {
 
 fn agreement(found: &Clocks) -> Option<Text> {
     let over = units::duration(found.compared_over_ns? as f64);
-    let told: Vec<String> = found
+    let spans: Vec<String> = found
         .clocks
         .iter()
         .filter_map(|clock| {
@@ -153,8 +153,8 @@ fn agreement(found: &Clocks) -> Option<Text> {
             })
         })
         .collect();
-    let told = told.join("; ");
-    (!told.is_empty()).then(|| format!("Over {over}, span by span of 100 ms: {told}.").into())
+    let spans = spans.join("; ");
+    (!spans.is_empty()).then(|| format!("Over {over}, span by span of 100 ms: {spans}.").into())
 }
 
 fn calls(found: &Calls) -> Vec<Block> {
@@ -265,12 +265,12 @@ fn by_relation(found: &Lines) -> Table {
     }
     let row = |(relation, trips): (Relation, Vec<f64>)| {
         let trips = (!trips.is_empty()).then(|| Repeats::of(&trips).lower().zip(range(&trips)));
-        let told = match trips.flatten() {
+        let cells = match trips.flatten() {
             Some((median, (least, most))) => [median, least, most].map(units::duration),
             None => ["–", "–", "–"].map(String::from),
         };
         let count = found.pairs.iter().filter(|it| it.relation == relation).count();
-        let [median, least, most] = told;
+        let [median, least, most] = cells;
         Row::new([relation.name().to_string(), count.to_string(), median, least, most])
     };
     Table::new("Round trip of a cache line, pairs of CPUs by relation")

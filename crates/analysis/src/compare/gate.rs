@@ -1,4 +1,4 @@
-//! The gate: whether a case became slower by itself, in rounds that nobody disturbed.
+//! The gate: whether a case became slower by itself, in undisturbed rounds.
 //!
 //! A machine moves all that is measured on it from run to run. So a case is compared with the cases that
 //! shared its rounds ([`stats::apart`]): what all of them have in common is the machine's, or what the user
@@ -41,7 +41,7 @@ pub enum Gate {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unsettled {
-    /// One of the runs has fewer than [`LEAST_UNMARKED`] rounds that nobody disturbed.
+    /// One of the runs has fewer than [`LEAST_UNMARKED`] undisturbed rounds.
     TooFewRounds,
     /// Too few cases shared its rounds: one that moved and a machine that did look alike.
     TooFewCases,

@@ -1,10 +1,13 @@
 //! One side of a comparison: what an export holds of a run. A stored run is read the same way,
 //! so that a file says neither more nor less than the store.
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::super::{Judged, ModesSeen, SCHEMA_VERSION};
+use model::load::{Server, Service};
 use model::metric::{Better, Metric, Unit};
 use model::route::Route;
 use model::total::Total;
@@ -107,6 +110,23 @@ pub struct MeasuredCase {
     pub launch_medians: Vec<Option<f64>>,
     /// Two modes among the launches.
     pub modes: Option<ModesSeen>,
+    /// The largest sample of all launches, in ns; None where samples are no single operations.
+    #[serde(default)]
+    pub largest_ns: Option<f64>,
+    #[serde(default)]
+    value: Option<MeasuredValue>,
+}
+
+/// Of an estimate, what a comparison shows beside the medians.
+#[derive(Clone, Debug, Deserialize)]
+struct MeasuredValue {
+    percentiles: BTreeMap<String, Option<MeasuredPercentile>>,
+}
+
+/// A percentile over launches.
+#[derive(Clone, Copy, Debug, Deserialize)]
+struct MeasuredPercentile {
+    value: f64,
 }
 
 /// What a result says of its metric.
@@ -124,9 +144,21 @@ pub struct MeasuredRate {
     /// Messages that might be under way at once.
     #[serde(default = "one")]
     pub depth: u32,
+    /// Connections to the server.
+    #[serde(default = "one")]
+    pub connections: u32,
+    /// How that finds the next request.
+    #[serde(default)]
+    pub server: Option<Server>,
     /// How they were spread over time.
     #[serde(default)]
     pub arrivals: Arrivals,
+    /// Bytes of an answer, where it has not as many as its request.
+    #[serde(default)]
+    pub response_bytes: Option<u64>,
+    /// What the server worked over each request.
+    #[serde(default)]
+    pub service: Service,
     /// Whether less was served.
     #[serde(default)]
     pub overloaded: bool,
@@ -235,7 +267,7 @@ impl Measured {
         }
     }
 
-    /// The times of a case by round, without those of rounds that somebody disturbed.
+    /// The times of a case by round, without those of disturbed rounds.
     pub(super) fn undisturbed(&self, case: &MeasuredCase) -> Vec<Option<f64>> {
         let marked: Vec<u64> = self.marked(case.group).collect();
         let times = case.by_round().zip(1..);
@@ -281,6 +313,11 @@ impl MeasuredCase {
         self.found.as_ref().expect("found when the export was read")
     }
 
+    /// Its p99 over launches, in ns; None where samples are too few, or no single operations.
+    pub fn p99(&self) -> Option<f64> {
+        Some((*self.value.as_ref()?.percentiles.get("p99")?)?.value)
+    }
+
     /// Whether it was measured.
     pub fn is_ok(&self) -> bool {
         self.status == "ok" && self.shortfall().is_none()
@@ -308,7 +345,11 @@ impl MeasuredCase {
 
     /// Whether it is the same case of another run; how it was measured may differ.
     pub(super) fn is(&self, other: &MeasuredCase) -> bool {
-        let asked = |it: &MeasuredCase| it.rate.map(|it| (it.asked_per_sec, it.depth, it.arrivals));
+        let asked = |it: &MeasuredCase| {
+            let served =
+                |it: &MeasuredRate| (it.connections, it.server, it.response_bytes, it.service);
+            it.rate.map(|it| (it.asked_per_sec, it.depth, served(&it), it.arrivals))
+        };
         let key = |it: &MeasuredCase| (it.message_bytes, asked(it), it.twin);
         self.variant == other.variant
             && self.workload == other.workload
@@ -325,7 +366,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_export_is_refused_with_the_way_out() {
+    fn what_is_no_export_is_refused_with_the_remedy() {
         for (text, word) in [
             ("", "not JSON"),
             ("{", "not JSON"),

@@ -54,7 +54,7 @@ pub struct Named {
     pub hostname: Option<String>,
 }
 
-/// What a comparison of one case came to.
+/// The verdict on one case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Change {
@@ -96,12 +96,21 @@ pub struct CaseChange {
     pub workers: String,
     /// Whether it shows the harness, not a mechanism: outside of the family and of the gate.
     pub control: bool,
-    /// What it came to.
+    /// The verdict on it.
     pub verdict: Change,
     /// Median over launches in the first run, in the unit of the workload.
     pub median_a: Option<f64>,
     /// The same in the second.
     pub median_b: Option<f64>,
+    /// Median over launches of their p99 in the first run, in ns; null where samples are too few for one, or no
+    /// single operations.
+    pub p99_a: Option<f64>,
+    /// The same in the second.
+    pub p99_b: Option<f64>,
+    /// The largest sample of the first run, in ns; null where samples are no single operations.
+    pub max_a: Option<f64>,
+    /// The same in the second.
+    pub max_b: Option<f64>,
     /// Launches in the first run.
     pub launches_a: u64,
     /// Launches in the second.
@@ -264,7 +273,7 @@ fn pairs<'a>(a: &'a Measured, b: &'a Measured) -> Vec<Pair<'a>> {
     let mut left: Vec<&MeasuredCase> = b.results.iter().filter(|case| !case.twin).collect();
     let mut found = Vec::new();
     for case in a.results.iter().filter(|case| !case.twin) {
-        // A run may hold one case with several payloads or totals; whoever has just one may have
+        // A run may hold one case with several payloads or totals; a run with just one may have
         // another.
         let same = |a: &MeasuredCase, b: &MeasuredCase| {
             a.is(b) && a.payload == b.payload && a.total == b.total
@@ -300,6 +309,10 @@ fn blank(a: Option<&MeasuredCase>, b: Option<&MeasuredCase>) -> CaseChange {
         verdict: Change::Incomparable,
         median_a: a.and_then(median),
         median_b: b.and_then(median),
+        p99_a: a.and_then(MeasuredCase::p99),
+        p99_b: b.and_then(MeasuredCase::p99),
+        max_a: a.and_then(|it| it.largest_ns),
+        max_b: b.and_then(|it| it.largest_ns),
         launches_a: launches(a),
         launches_b: launches(b),
         ratio: None,

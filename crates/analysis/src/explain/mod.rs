@@ -1,4 +1,4 @@
-//! A message's time taken apart: what of an unobserved round trip is entering and leaving system
+//! A message's time decomposed: what of an unobserved round trip is entering and leaving system
 //! calls, copying, waking, waiting to run, switching, and what nothing explains.
 //!
 //! A trace says what the worker that has the message is doing at every moment of a round trip
@@ -23,7 +23,7 @@ use model::probe::{Onlooker, Probe, Scope};
 use model::trace::{Part, Trips};
 use parts::{Rounds, TraceOverhead};
 
-/// A case, taken apart.
+/// A case, decomposed.
 #[derive(Clone, Debug, Serialize)]
 pub struct Explained {
     /// The variant.
@@ -77,7 +77,7 @@ pub struct Difference {
 /// All that a run says of where time goes.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Explanation {
-    /// The cases that could be taken apart.
+    /// The cases that could be decomposed.
     pub cases: Vec<Explained>,
     /// Those that couldn't, and why.
     pub missing: Vec<Missing>,
@@ -85,7 +85,7 @@ pub struct Explanation {
     pub differences: Vec<Difference>,
 }
 
-/// A case that couldn't be taken apart.
+/// A case that couldn't be decomposed.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Missing {
     /// The variant.
@@ -115,9 +115,9 @@ const UNEXPLAINED: f64 = 0.05;
 const ONCE: Probe = Probe::trace(Scope::All);
 const TWICE: Probe = Probe { onlooker: Onlooker::Trace(Scope::All), times: 2, empty: false };
 
-/// Takes the latencies of a run apart.
+/// Decomposes the latencies of a run.
 pub fn explain(judged: &Judged) -> Explanation {
-    take_apart(&judged.results, &judged.observed)
+    decompose(&judged.results, &judged.observed)
 }
 
 /// What entering and leaving system calls, waking and switching take of each case that was traced once and
@@ -143,7 +143,7 @@ pub(super) fn calls_and_wake_ups(
     sources.iter().filter_map(share).collect()
 }
 
-fn take_apart(results: &[CaseResult], all: &[Observed]) -> Explanation {
+fn decompose(results: &[CaseResult], all: &[Observed]) -> Explanation {
     let mut found = Explanation::default();
     let mut sources = Vec::new();
     for observed in all.iter().filter(|it| it.probe == ONCE && it.case.metric.is_round_trip()) {
@@ -166,7 +166,7 @@ fn take_apart(results: &[CaseResult], all: &[Observed]) -> Explanation {
     found
 }
 
-/// One case with everything that is needed to take it apart.
+/// One case with everything that is needed to decompose it.
 struct Source<'a> {
     traced: &'a Observed,
     twice: Option<&'a Observed>,

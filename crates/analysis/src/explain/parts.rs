@@ -144,7 +144,7 @@ fn costs(trips: &Trips, overheads: &TraceOverhead, copied_ns: impl Fn(Part) -> f
         share.ns - overheads.added_ns.get(&part).copied().unwrap_or(0.0)
     };
     let bare = |part: Part| net(part) - copied_ns(part);
-    // A call is heard of once it was entered, and until it is left: its edges are the program's.
+    // A call is traced from its entry to its exit: what lies outside counts as the program's.
     let edges = trips.calls * overheads.call_ns;
     let slow = trips.calls * overheads.slow_call_ns;
     let copying: f64 = Part::ALL.into_iter().map(&copied_ns).sum();

@@ -75,7 +75,7 @@ impl Machine {
     }
 
     fn explained(&self) -> Explanation {
-        take_apart(&self.results, &self.observed)
+        decompose(&self.results, &self.observed)
     }
 }
 

@@ -79,7 +79,7 @@ mod tests {
     use model::peer::FarHost;
 
     #[test]
-    fn only_what_differs_is_told_with_the_nodes_that_have_it() {
+    fn only_what_differs_is_listed_with_the_nodes_that_have_it() {
         let clock = Record {
             kind: ClockKind::MonotonicRaw,
             tsc_unavailable: None,

@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_node_and_a_slow_pair_are_told_apart() {
+    fn a_slow_node_and_a_slow_pair_are_distinguished() {
         let rounds = values(8, 12, 2, (4, 7));
         let all = overall(&rounds);
         let of_nodes = nodes(8, true, &rounds, &all);
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn local_cases_are_held_against_the_median_node() {
+    fn local_cases_are_compared_with_the_median_node() {
         let value = |node: usize, round: usize| {
             let slow = if node == 1 { 0.4 } else { 0.0 };
             Some(5.0 + slow + 0.001 * ((node * 7 + round * 3) % 5) as f64)

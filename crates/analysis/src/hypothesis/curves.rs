@@ -354,7 +354,7 @@ mod tests {
         [("64", 10.0), ("1K", 40.0), ("4K", 100.0), ("16K", 60.0), ("64K", 50.0)];
 
     #[test]
-    fn curves_are_held_against_each_other_where_both_were_measured() {
+    fn curves_are_compared_where_both_were_measured() {
         let plain = curve(&PLAIN, &[]);
         let fewer: Vec<(&str, f64)> = PLAIN.iter().map(|it| (it.0, 0.7 * it.1)).skip(1).collect();
         let observed = curve(&fewer, &[2, 5]);

@@ -2,6 +2,7 @@
 
 use super::super::{CaseResult, Status};
 use super::{Decision, TestResult};
+use model::company::Company;
 use model::metric::Better;
 use model::size;
 use study::counted::Count;
@@ -21,6 +22,7 @@ pub fn level(case: &CaseResult, factor: Factor) -> String {
             factor.of_reach(&case.route).unwrap_or_default()
         }
         Factor::Observe => observed(case.observe),
+        Factor::Beside => Company::word(case.beside).to_string(),
         Factor::Loss => losses::loss(&case.variant),
         Factor::Burst => losses::burst(&case.variant).unwrap_or_default(),
     }
@@ -37,10 +39,11 @@ fn any_level(case: &CaseResult, factor: Factor) -> bool {
     }
 }
 
-/// Whether the selector takes a case. What has no size is taken at any size; what was observed,
-/// only where that is asked.
+/// Whether the selector takes a case. What has no size is taken at any size; what was observed or
+/// had company, only where that is asked.
 pub fn takes(chosen: &Chosen, case: &CaseResult) -> bool {
     let asked = case.observe.is_none() || chosen.level(Factor::Observe).is_some();
+    let asked = asked && (case.beside.is_none() || chosen.level(Factor::Beside).is_some());
     asked && chosen.takes(|factor| (!any_level(case, factor)).then(|| level(case, factor)))
 }
 
@@ -54,7 +57,7 @@ pub fn cases<'a>(
 ) -> Result<Vec<&'a CaseResult>, TestResult> {
     let all: Vec<&CaseResult> =
         results.iter().filter(|case| !case.twin && takes(chosen, case)).collect();
-    let measured: Vec<&CaseResult> = all.iter().copied().filter(|case| case.is_told()).collect();
+    let measured: Vec<&CaseResult> = all.iter().copied().filter(|case| case.is_valid()).collect();
     if !measured.is_empty() {
         return Ok(measured);
     }
@@ -157,7 +160,7 @@ pub fn pairs<'a>(
     for right in rights {
         cases(right, results)?;
         for (a, b) in planned(left, right, results) {
-            let Some(absent) = [a, b].into_iter().find(|it| !it.is_told()) else {
+            let Some(absent) = [a, b].into_iter().find(|it| !it.is_valid()) else {
                 found.measured.push((a, b));
                 continue;
             };

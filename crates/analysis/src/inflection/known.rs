@@ -118,11 +118,11 @@ fn caches(case: &CaseResult, host: &Host) -> Vec<Candidate> {
                 _ => format!("L{} cache", cache.level),
             };
             let source = "record of the machine";
-            let held = buffers(case, &cache.shared_by);
-            let part = format!("{} the {name}", share(held));
-            let holds = format!("{source}: it holds {held} of a message");
-            let shared = candidate(part, bytes / held, holds);
-            [Some(shared).filter(|_| held > 1), Some(candidate(name, bytes, source.into()))]
+            let fits = buffers(case, &cache.shared_by);
+            let part = format!("{} the {name}", share(fits));
+            let holds = format!("{source}: it holds {fits} of a message");
+            let shared = candidate(part, bytes / fits, holds);
+            [Some(shared).filter(|_| fits > 1), Some(candidate(name, bytes, source.into()))]
         })
         .flatten()
         .collect()

@@ -10,7 +10,7 @@ use super::trace_summary::{
 };
 use model::trace::{Calls, Deeds, Direction, Spread, Traced};
 use store::StoredLaunch;
-use study::counted::HEARD;
+use study::counted::TRACED_EVENTS;
 
 /// What a call returned has a row of its own from this share of the calls on, …
 const SHOWN: f64 = 0.01;
@@ -113,7 +113,7 @@ fn events(
         |it| it.woken.iter().map(|it| it.count).sum(),
         |it| it.interrupts.iter().map(|it| it.count).sum(),
     ];
-    let each = HEARD
+    let each = TRACED_EVENTS
         .iter()
         .zip(counts)
         .filter(|((_, tracepoint), _)| !missing.iter().any(|it| it.as_str() == *tracepoint));

@@ -65,7 +65,7 @@ pub struct Observed {
     /// of counters, and of programs that do nothing.
     #[serde(skip)]
     pub firings: Option<OverRounds>,
-    /// The round trips of each traced launch, taken apart, by round from 1; empty of counters.
+    /// The round trips of each traced launch, decomposed, by round from 1; empty of counters.
     #[serde(skip)]
     pub trips: Vec<Option<Trips>>,
     /// What getppid(2) cost before and while programs were attached, in ns, by round.
@@ -130,10 +130,10 @@ pub(super) struct Load {
     bytes: Option<f64>,
 }
 
-/// The time of an operation under instrumentation over its time without.
+/// The time of an operation under instrumentation, or in company, over its time without.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Overhead {
-    /// The ratio: 1 costs nothing.
+    /// The ratio: 1 is no difference.
     pub ratio: f64,
     /// Lower end of its interval.
     pub low: f64,
@@ -166,7 +166,7 @@ impl Observed {
             events: events(&case, launches),
             figures: Vec::new(),
             trace: if probe.empty { None } else { TraceSummary::of(launches) },
-            overhead: beside.and_then(|at| overhead(&case, &plain[at])),
+            overhead: beside.and_then(|at| paired_ratio(&case.by_round, &plain[at].by_round)),
             beside: beside.map(|at| first + at),
             firings: OverRounds::of(firings(launches)),
             trips: of_traces(launches, |it| it.trips.clone()),
@@ -190,18 +190,19 @@ impl Observed {
     }
 }
 
-fn is_beside(plain: &CaseResult, case: &CaseResult) -> bool {
+/// Whether `plain` is the result of what `case` is, but for its instrumentation and what runs beside.
+pub(super) fn is_beside(plain: &CaseResult, case: &CaseResult) -> bool {
     let key = |it: &CaseResult| {
         (it.variant.clone(), it.message_bytes, it.total, it.site.clone(), it.workers.clone())
     };
     !plain.twin && plain.workload == case.workload && key(plain) == key(case)
 }
 
-fn overhead(case: &CaseResult, plain: &CaseResult) -> Option<Overhead> {
-    let rounds = case.by_round.iter().zip(&plain.by_round);
-    let (observed, otherwise): (Vec<f64>, Vec<f64>) =
-        rounds.filter_map(|(a, b)| (*a).zip(*b)).unzip();
-    let compared = stats::compare_paired(&observed, &otherwise, ALPHA)?;
+/// The ratio of two cases, by round, over the rounds that have both.
+pub(super) fn paired_ratio(case: &[Option<f64>], plain: &[Option<f64>]) -> Option<Overhead> {
+    let rounds = case.iter().zip(plain);
+    let (case, plain): (Vec<f64>, Vec<f64>) = rounds.filter_map(|(a, b)| (*a).zip(*b)).unzip();
+    let compared = stats::compare_paired(&case, &plain, ALPHA)?;
     let ratio = compared.ratio;
     Some(Overhead { ratio: ratio.estimate, low: ratio.low, high: ratio.high })
 }
@@ -247,9 +248,9 @@ fn events(case: &CaseResult, launches: &[StoredLaunch]) -> Vec<EventCount> {
         }
     }
     let load = Load::of(case);
-    let told =
+    let counts =
         by_name.into_iter().filter_map(|(name, by_round)| EventCount::of(name, by_round, load));
-    told.collect()
+    counts.collect()
 }
 
 impl Load {
@@ -258,7 +259,11 @@ impl Load {
             0 => return Load::default(),
             messages => messages as f64,
         };
-        let bytes = case.message_bytes.map(|bytes| bytes as f64 * messages);
+        let bytes =
+            case.message_bytes.map(|bytes| match case.rate.and_then(|it| it.response_bytes) {
+                None => bytes as f64 * messages,
+                Some(answer) => (bytes + answer) as f64,
+            });
         Load { messages: Some(messages), bytes }
     }
 }

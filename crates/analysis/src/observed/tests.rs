@@ -23,7 +23,7 @@ fn figure<'a>(observed: &'a Observed, name: &str) -> Option<&'a CountFigure> {
 }
 
 #[test]
-fn counts_are_told_per_message_and_per_byte_of_every_way_it_went() {
+fn counts_are_given_per_message_and_per_byte_of_both_directions() {
     let observed = counted("pipe", "calls", &[("read", 2.0)]);
     let read = observed.event("read").unwrap();
     assert_eq!((read.per_message, read.per_byte), (Some(1.0), Some(2.0 / 128.0)));
@@ -112,7 +112,7 @@ fn traced(lost: u64) -> Traced {
 }
 
 #[test]
-fn what_a_trace_heard_is_per_operation_of_each_worker_and_summed() {
+fn what_a_trace_recorded_is_per_operation_of_each_worker_and_summed() {
     let traces: Vec<Traced> = (0..ROUNDS as u64).map(traced).collect();
     let trace = TraceSummary::over((1..).zip(&traces)).unwrap();
     let read = trace.call("read").unwrap();
@@ -151,7 +151,7 @@ fn what_a_trace_heard_is_per_operation_of_each_worker_and_summed() {
 }
 
 #[test]
-fn rare_values_are_summed_and_nothing_is_heard_of_no_launch() {
+fn rare_values_are_summed_and_no_launch_has_no_trace() {
     let mut one = traced(0);
     let calls = |returned: i64| Calls {
         name: "write".into(),

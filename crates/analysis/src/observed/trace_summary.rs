@@ -35,7 +35,7 @@ pub struct TraceSummary {
     pub lost: u64,
     /// Tracepoints that the kernel lacks: what they tell is missing above.
     pub missing: Vec<String>,
-    /// What counters count too, by round from 1, under the names of [`study::counted::HEARD`].
+    /// What counters count too, by round from 1, under the names of [`study::counted::TRACED_EVENTS`].
     #[serde(skip)]
     pub events: BTreeMap<&'static str, Vec<Option<f64>>>,
     /// Whether a round was traced, from 1.
@@ -146,7 +146,7 @@ pub struct WakeUps {
     pub woken: Worker,
     /// Whether by its partner: else by an interrupt, or by a stranger.
     pub by_partner: bool,
-    /// CPU of whoever woke it.
+    /// CPU of the thread that woke it.
     pub from_cpu: u32,
     /// CPU where it then ran.
     pub to_cpu: u32,

@@ -1,7 +1,8 @@
 //! Whether instrumentation changes which of two mechanisms is faster.
 
 use super::{Common, Pair};
-use crate::{ALPHA, CaseResult, EQUIVALENT_WITHIN};
+use crate::group::paired;
+use crate::{ALPHA, EQUIVALENT_WITHIN};
 use model::probe::Probe;
 use stats::Verdict;
 
@@ -49,8 +50,8 @@ pub(super) fn orders(pairs: &[Pair]) -> Vec<Order> {
     let mut found: Vec<Found> = Vec::new();
     for (nth, first) in once.iter().enumerate() {
         for second in once[nth + 1..].iter().filter(|it| compares(first, it)) {
-            let plain = shared(first.plain, second.plain);
-            let observed = shared(&first.seen.case, &second.seen.case);
+            let plain = paired(first.plain, second.plain);
+            let observed = paired(&first.seen.case, &second.seen.case);
             if plain.0.len() >= 6 && observed.0.len() >= 6 {
                 found.push((*first, *second, plain, observed));
             }
@@ -82,10 +83,6 @@ fn compares(a: &Pair, b: &Pair) -> bool {
         && a.bytes() == b.bytes()
         && a.plain.variant != b.plain.variant
         && but_variant(a) == but_variant(b)
-}
-
-fn shared(a: &CaseResult, b: &CaseResult) -> Rounds {
-    a.by_round.iter().zip(&b.by_round).filter_map(|(a, b)| (*a).zip(*b)).unzip()
 }
 
 fn side((a, b): &Rounds, p: f64) -> Verdict {

@@ -63,7 +63,7 @@ fn a_fixed_price_bends_a_curve_and_a_factor_does_not() {
 }
 
 #[test]
-fn an_order_that_looking_turns_is_told() {
+fn an_order_that_instrumentation_reverses_is_reported() {
     let mut machine = Machine::seeded(5);
     for (mechanism, ns, overhead) in [("pipe", 4000.0, 3000.0), ("tcp", 5000.0, 500.0)] {
         let at = machine.plain(mechanism, 64, ns);
@@ -76,7 +76,7 @@ fn an_order_that_looking_turns_is_told() {
 }
 
 #[test]
-fn a_probe_that_the_machine_refuses_is_told_with_its_reason() {
+fn a_probe_that_the_machine_refuses_is_reported_with_its_reason() {
     let untested = machine(6).judged().untested;
     assert_eq!(untested.len(), 1);
     assert_eq!(untested[0].probe.to_string(), "l1d");

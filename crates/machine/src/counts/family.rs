@@ -12,7 +12,7 @@ use sys::perf::{Cache, Event, Mode};
 /// One counter of a family.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Counter {
-    /// Its name: the kernel's, with `:u` or `:k` where user and kernel are told apart.
+    /// Its name: the kernel's, with `:u` or `:k` where user and kernel are counted separately.
     pub name: String,
     /// What it counts.
     pub event: Event,

@@ -108,7 +108,7 @@ fn a_tracepoint_that_the_kernel_lacks_is_left_out() {
 }
 
 #[test]
-fn user_and_kernel_are_told_apart() {
+fn user_and_kernel_are_counted_separately() {
     let (root, perf) = (machine(2), Fake::new());
     let mut counting = Counting::open(&perf, Family::Core, 1, root.path()).ok().unwrap();
     counting.start().unwrap();
@@ -147,7 +147,7 @@ fn a_counter_that_had_to_share_fails_the_launch() {
 }
 
 #[test]
-fn what_is_in_the_way_is_said_with_the_way_out() {
+fn an_obstacle_is_named_with_its_remedy() {
     let root = machine(3);
     let refused = |perf: &Fake, family| Counting::open(perf, family, 1, root.path()).err().unwrap();
 

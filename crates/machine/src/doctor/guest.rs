@@ -59,7 +59,7 @@ pub(super) fn virtualisation(seen: &Seen) -> Finding {
         Some(_) => VIRTUALISATION.fine("no sign of a hypervisor"),
         None => VIRTUALISATION.unknown(
             "no sign of a hypervisor, but this architecture has no flag that would tell",
-            "ask whoever runs the machine; `systemd-detect-virt` knows a few more signs",
+            "ask the operator of the machine; `systemd-detect-virt` knows a few more signs",
         ),
     }
 }

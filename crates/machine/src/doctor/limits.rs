@@ -1,4 +1,4 @@
-//! What the kernel grants: pipes, queues, sockets, locked memory. A limit spoils no figure; it
+//! What the kernel grants: pipes, queues, sockets, locked memory. A limit disturbs no figure; it
 //! decides what can be measured at all, and how much is under way at once.
 
 use super::guest::hidden_by;

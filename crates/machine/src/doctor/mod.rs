@@ -1,7 +1,7 @@
 //! Is this machine fit to measure on? Each check is a pure function of what was read before: the
 //! record of the machine ([`Host`]), and a [`Interval`] of time. It says what was found, what is
 //! wanted, what the difference does to the figures, and what to do. Advice only: nothing here
-//! changes a setting. The checks of a stretch run around each round too, and mark it.
+//! changes a setting. The checks of an interval run around each round too, and mark it.
 //!
 //! | file | checks |
 //! | --- | --- |
@@ -10,7 +10,7 @@
 //! | `traffic.rs` | load, interrupts |
 //! | `share.rs` | quota, cpuset, isolation |
 //! | `limits.rs` | pipes, queues, sockets, locked-memory |
-//! | `watch.rs` | nothing: it reads what a stretch of time is made of |
+//! | `watch.rs` | nothing: it reads what happened in an interval |
 
 mod guest;
 mod limits;
@@ -77,7 +77,7 @@ fn findings(seen: &Seen) -> Vec<Finding> {
     checks.iter().map(|check| check(seen)).chain(of_stretch).collect()
 }
 
-/// The checks that a stretch of time answers; the same for a look and for a round.
+/// The checks of an interval of time; the same for `doctor` and for a round.
 fn passing(stretch: &Interval) -> Vec<Finding> {
     vec![
         guest::steal(stretch),

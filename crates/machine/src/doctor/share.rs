@@ -8,7 +8,7 @@ use crate::format_cpu_list;
 const QUOTA: Check = Check {
     name: "quota",
     wanted: "no limit on CPU time, or one above what two workers can use",
-    effect: "Once the quota of a period is used up, every worker stands still until the period \
+    effect: "Once the quota of a period is used up, every worker is stopped until the period \
              ends, tens of milliseconds: spinning mechanisms use it up first, and the tail and \
              every throughput then show the quota, not the mechanism.",
     advice: "run outside the limited group, or have the limit lifted for the time of the run \
@@ -35,7 +35,7 @@ const ISOLATION: Check = Check {
 /// CPUs that two workers need at once.
 const TWO_WORKERS: f64 = 2.0;
 
-/// What a stretch knows of the quota: whether it stopped anyone.
+/// What an interval shows of the quota: whether it throttled anyone.
 pub(super) fn quota(stretch: &Interval) -> Finding {
     match stretch.throttled_us {
         Some(us) if us > 0 => QUOTA.warning(format!(
@@ -56,7 +56,7 @@ pub(super) fn quota_of(stopped: Finding, seen: &Seen) -> Finding {
             return stopped;
         }
         return QUOTA.unknown(
-            "no control groups can be seen; whoever runs the machine may limit it all the same",
+            "no control groups can be seen; the host may limit this machine all the same",
             "mount the control groups (/sys/fs/cgroup), or ask what the limit is",
         );
     };
@@ -71,8 +71,8 @@ pub(super) fn quota_of(stopped: Finding, seen: &Seen) -> Finding {
         return QUOTA.warning(found);
     }
     QUOTA.note(found).effect(
-        "Two workers fit into the quota, others in the same group use it up too: then all stand \
-         still until the period ends, and rounds are marked.",
+        "Two workers fit into the quota, others in the same group use it up too: then all are \
+         stopped until the period ends, and rounds are marked.",
     )
 }
 

@@ -35,7 +35,7 @@ const SMT: Check = Check {
 const IDLE: Check = Check {
     name: "idle",
     wanted: "every idle state is left within 10 µs",
-    effect: "A wake-up of a sleeping CPU pays the way out of its idle state: round trips across \
+    effect: "A wake-up of a sleeping CPU pays the exit latency of its idle state: round trips across \
              CPUs hang on how long each side slept, and slow senders look slower than busy ones.",
     advice: "compare only within this setting; for the bare mechanism, forbid the deep states for \
              the time of the run.",

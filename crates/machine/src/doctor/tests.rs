@@ -302,7 +302,7 @@ fn limits_below_what_a_fresh_kernel_grants() {
     assert!(of(&root, &[1, 2], &quiet())["sockets"].found.contains("poll before they sleep"));
 }
 
-/// The marks of a stretch, by check.
+/// The marks of an interval, by check.
 fn marks(stretch: &Interval) -> Vec<(String, Level)> {
     stretch.marks().into_iter().map(|it| (it.check, it.level)).collect()
 }

@@ -24,7 +24,7 @@ const INTERRUPTS: Check = Check {
              let the interrupt go elsewhere where the kernel permits it.",
 };
 
-/// Shares of the machine's time taken by others, from which on they are noted, or spoil.
+/// Shares of the machine's time taken by others, from which on they are minor, or serious.
 const LOAD_NOTED: f64 = 0.05;
 const LOAD_SPOILS: f64 = 0.25;
 /// Fewer ticks are within the error of sampling.

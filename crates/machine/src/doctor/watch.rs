@@ -1,4 +1,4 @@
-//! A stretch of time: what happened between two snapshots on the CPUs that are used, and beside
+//! An interval of time: what happened between two snapshots on the CPUs that are used, and beside
 //! them. A snapshot costs some 200 µs on a small machine, is taken around a round and never
 //! beside a measurement, and spawns nothing.
 

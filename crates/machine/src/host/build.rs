@@ -3,14 +3,14 @@
 
 use model::host::Build;
 pub(super) fn of_this_program() -> Build {
-    let told = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+    let from = |text: &str| (!text.is_empty()).then(|| text.to_owned());
     Build {
-        compiler: told(env!("IPCMARK_COMPILER")),
-        target: told(env!("IPCMARK_TARGET")),
-        profile: told(env!("IPCMARK_PROFILE")),
-        optimisation: told(env!("IPCMARK_OPT_LEVEL")),
-        flags: told(env!("IPCMARK_FLAGS")).or(Some("none".into())),
-        target_features: told(env!("IPCMARK_TARGET_FEATURES")),
+        compiler: from(env!("IPCMARK_COMPILER")),
+        target: from(env!("IPCMARK_TARGET")),
+        profile: from(env!("IPCMARK_PROFILE")),
+        optimisation: from(env!("IPCMARK_OPT_LEVEL")),
+        flags: from(env!("IPCMARK_FLAGS")).or(Some("none".into())),
+        target_features: from(env!("IPCMARK_TARGET_FEATURES")),
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Each step leaves a state from which `down` removes everything, also when the process that
 //! builds is killed: a namespace is known before it has a name, links end with the namespaces,
-//! and the relay ends with whoever builds until it is written down.
+//! and the relay ends with the building process until it is written down.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -199,14 +199,14 @@ impl Site<'_> {
             let (namespace, identity) = (made.path(), made.identity);
             RelayEnd { namespace, identity, interface: end.interface.clone() }
         });
-        let told = RelaySpec {
+        let spec = RelaySpec {
             ends,
             delay_ns: self.asked.delay_ns.unwrap_or(0),
             loss: self.asked.loss.map_or(0, |loss| loss.0),
             seed: self.asked.seed,
             counts: Some(self.plan.name.clone()),
         };
-        Started::start(&self.plan.name, &told)
+        Started::start(&self.plan.name, &spec)
     }
 }
 
@@ -227,9 +227,10 @@ pub fn require_privileges() -> Result<(), LabError> {
     /// By their numbers (linux/capability.h).
     const NEEDED: u64 = 1 << 12 | 1 << 21;
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let held = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
-    let held = held.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
-    if held & NEEDED == NEEDED {
+    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    let effective =
+        effective.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    if effective & NEEDED == NEEDED {
         return Ok(());
     }
     Err(LabError::Unavailable(
@@ -331,17 +332,17 @@ fn end_programs(state: &State, kill: bool) -> Result<(), LabError> {
             }
         }
         if Instant::now() > patience {
-            let told = |(pid, namespace): (&i32, &String)| {
+            let line = |(pid, namespace): (&i32, &String)| {
                 let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
                 format!("{} ({pid}) in {namespace}", name.trim())
             };
-            let told: Vec<String> = left.iter().map(told).take(3).collect();
+            let line: Vec<String> = left.iter().map(line).take(3).collect();
             let name = &state.asked.name;
             return Err(LabError::Failed(format!(
                 "{} programs still run in laboratory `{name}`, as {}: end them, or \
                  ipcmark lab down --name {name} --kill",
                 left.len(),
-                told.join(", ")
+                line.join(", ")
             )));
         }
         std::thread::sleep(Duration::from_millis(20));

@@ -66,8 +66,8 @@ impl Folder {
 
     /// Whether the name still means this folder.
     pub fn is_current(&self) -> bool {
-        let (held, named) = (fstat(&self.0), statat(CWD, FOLDER, AtFlags::SYMLINK_NOFOLLOW));
-        held.is_ok_and(|held| named.is_ok_and(|named| same(&held, &named)))
+        let (open, named) = (fstat(&self.0), statat(CWD, FOLDER, AtFlags::SYMLINK_NOFOLLOW));
+        open.is_ok_and(|open| named.is_ok_and(|named| same(&open, &named)))
     }
 
     /// The names in it.
@@ -118,8 +118,8 @@ impl Folder {
 
     /// Whether `name` still means `file`.
     pub fn holds(&self, name: &str, file: &File) -> bool {
-        let (held, named) = (fstat(file), statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW));
-        held.is_ok_and(|held| named.is_ok_and(|named| same(&held, &named)))
+        let (open, named) = (fstat(file), statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW));
+        open.is_ok_and(|open| named.is_ok_and(|named| same(&open, &named)))
     }
 
     /// Removes file `name`, if it is there.

@@ -21,7 +21,7 @@ pub struct Offered {
     pub nft: bool,
 }
 
-/// Who does something to packets.
+/// What handles packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Means {
@@ -47,7 +47,7 @@ impl Means {
     }
 }
 
-/// Who does each thing that was asked for.
+/// What provides each thing that was asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Chosen {
     /// Who keeps the rate.
@@ -64,7 +64,7 @@ impl Chosen {
     /// Chooses among what is offered.
     ///
     /// # Errors
-    /// What can't be had here, with the way out.
+    /// What can't be had here, with the remedy.
     pub fn of(asked: &LabRequest, offered: Offered) -> Result<Chosen, String> {
         let LabRequest { rate, loss, delay_ns, by, .. } = asked;
         if *by != By::Relay && offered.netem {

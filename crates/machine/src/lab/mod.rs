@@ -29,7 +29,7 @@ pub use plan::Plan;
 pub use state::State;
 pub use status::Status;
 
-/// Why a laboratory can't be had, in one line with the way out.
+/// Why a laboratory can't be had, in one line with the remedy.
 #[derive(Debug, PartialEq, Eq)]
 pub enum LabError {
     /// It was asked for wrongly.

@@ -19,7 +19,7 @@ const ROUND_TRIPS: usize = 200;
 const WARM_UP: usize = 20;
 /// Bytes of a message.
 const MESSAGE: usize = 64;
-/// Against hangs: machines stand still for seconds at times.
+/// Against hangs: virtual machines pause for seconds at times.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Medians of UDP round trips of 64 bytes, in ns.
@@ -49,8 +49,8 @@ pub fn measure(name: &str) -> Result<Price, LabError> {
         Ok(RelayEnd { namespace: space.path(), identity, interface: "relay".into() })
     };
     let ends = [end(left)?, end(right)?];
-    let told = RelaySpec { ends, delay_ns: 0, loss: 0, seed: 0, counts: None };
-    let _relay = Started::start(name, &told)?;
+    let spec = RelaySpec { ends, delay_ns: 0, loss: 0, seed: 0, counts: None };
+    let _relay = Started::start(name, &spec)?;
     for (number, space) in [(1, left), (2, right)] {
         let lines = LINKS.map(|(link, net)| {
             format!("link set {link} up\naddress add {net}.{number}/24 dev {link}\n")

@@ -1,5 +1,5 @@
 //! Programs that know the kernel's network: ip, tc, nft. Run inside a namespace, quiet when all is
-//! well, told with their own words when not.
+//! well, quoted when not.
 
 use std::fs::File;
 use std::io::Write;
@@ -11,7 +11,7 @@ use super::space::Space;
 use crate::program;
 
 /// Runs a program inside `space`, with `input` on its standard input. It holds `lock` as long as it
-/// lives, also when the caller is killed meanwhile: whoever tidies up waits for it.
+/// lives, also when the caller is killed meanwhile: cleaning up waits for it.
 pub fn run(
     space: &Space,
     words: &[&str],
@@ -52,7 +52,7 @@ fn call(space: &Space, words: &[&str], input: &str, stdout: Stdio) -> Result<Str
     });
     let ran = ran.map_err(|error| LabError::Failed(format!("{name}: {error}")))?;
     if !ran.status.success() {
-        let reason = told(words, input, &String::from_utf8_lossy(&ran.stderr));
+        let reason = reason_of(words, input, &String::from_utf8_lossy(&ran.stderr));
         return Err(LabError::Failed(reason));
     }
     Ok(String::from_utf8_lossy(&ran.stdout).into_owned())
@@ -67,7 +67,7 @@ fn missing(name: &str) -> LabError {
 }
 
 /// What failed, by the program's own words. Of a batch, iproute2 tells the line: `Command failed -:3`.
-fn told(words: &[&str], input: &str, said: &str) -> String {
+fn reason_of(words: &[&str], input: &str, said: &str) -> String {
     let failed = said.lines().find_map(|line| line.strip_prefix("Command failed -:"));
     let nth = failed.and_then(|nth| nth.trim().parse::<usize>().ok());
     let line = nth.and_then(|nth| input.lines().nth(nth.checked_sub(1)?));
@@ -94,7 +94,7 @@ mod tests {
     fn the_line_of_a_batch_that_failed_is_named() {
         let batch = "link add x\nlink set y up\n";
         let said = "Cannot find device \"y\"\nCommand failed -:2\n";
-        let told = told(&["ip", "-batch", "-"], batch, said);
-        assert_eq!(told, "ip link set y up: Cannot find device \"y\"");
+        let reason = reason_of(&["ip", "-batch", "-"], batch, said);
+        assert_eq!(reason, "ip link set y up: Cannot find device \"y\"");
     }
 }

@@ -1,4 +1,4 @@
-//! Network namespaces as things that are held, and threads that work inside them.
+//! Network namespaces as values that keep them open, and threads that work inside them.
 
 use std::fs::File;
 use std::io;

@@ -116,7 +116,7 @@ impl State {
         State::each()?.into_iter().collect()
     }
 
-    /// Every laboratory of this machine, or why it can't be told.
+    /// Every laboratory of this machine, or why its state can't be read.
     ///
     /// # Errors
     /// If the folder is another's.

@@ -37,7 +37,7 @@ pub struct Status {
 pub enum Condition {
     /// All of it is there.
     Up,
-    /// It is being made, or whoever made it was killed.
+    /// It is being made, or the process that made it was killed.
     HalfMade,
     /// Something of it is gone.
     Broken,

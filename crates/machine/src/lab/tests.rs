@@ -171,7 +171,7 @@ impl Lines for Vec<commands::Batch> {
 }
 
 #[test]
-fn what_can_not_be_built_is_told_with_a_way_out() {
+fn what_can_not_be_built_is_refused_with_a_remedy() {
     assert!(asked(3, 0, 0).check().expect_err("nothing joins them").contains("--switches 1"));
     let one = LabRequest { loss: Some(Loss(1)), ..asked(3, 1, 0) };
     assert!(one.check().expect_err("no line parts them").contains("--switches 2"));

@@ -103,8 +103,8 @@ impl Summed<'_> {
         [Who::Initiator, Who::Responder].map(|who| u64_at(self.worker(who), LOST)).iter().sum()
     }
 
-    /// Events told, kept or not; `stream` is the offset of that variable.
-    pub fn told(&self, stream: usize) -> u64 {
+    /// Events seen, kept or not; `stream` is the offset of that variable.
+    pub fn events_seen(&self, stream: usize) -> u64 {
         u64_at(self.variables, stream)
     }
 

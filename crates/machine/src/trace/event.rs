@@ -1,4 +1,4 @@
-//! What a trace hears of two workers, in the order in which it happened.
+//! What a trace records of two workers, in the order in which it happened.
 
 /// One of the two workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

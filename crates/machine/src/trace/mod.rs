@@ -5,7 +5,7 @@
 //! | --- | --- |
 //! | `mark.rs` | how a worker says that its timed part begins and ends |
 //! | `points.rs` | where the programs listen |
-//! | `object.rs` | the built object of bpf/, taken apart |
+//! | `object.rs` | the built object of bpf/, parsed |
 //! | `tracer.rs` | from loading to reading back, and why it may be refused |
 //! | `decode.rs`  | what the programs wrote, read back |
 //! | `event.rs` | what happened, one by one |
@@ -26,5 +26,5 @@ pub use decode::events;
 pub use event::{Event, EventKind, Who};
 pub use mark::{Marking, Marks};
 pub use object::{BUILT, Object, Program, RelocationTarget};
-pub use path::take_apart;
+pub use path::decompose;
 pub use tracer::{Recording, Tracer, available, available_from};

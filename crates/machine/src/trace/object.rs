@@ -30,7 +30,7 @@ pub enum RelocationTarget {
     Variable(u32),
 }
 
-/// The object, taken apart.
+/// The object, parsed.
 pub struct Object {
     /// The programs.
     pub programs: Vec<Program>,
@@ -69,7 +69,7 @@ impl Program {
 }
 
 impl Object {
-    /// Takes `bytes` apart.
+    /// Parses `bytes`.
     ///
     /// # Errors
     /// Why it isn't a little-endian object for this virtual machine, with names it knows.

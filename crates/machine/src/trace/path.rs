@@ -16,18 +16,18 @@ use model::trace::{Part, Share, Trips};
 
 use super::{Event, EventKind, Who};
 
-/// Takes round trips apart. `starts_ns` are the beginnings of the round trips on the clock of the
+/// Decomposes round trips. `starts_ns` are the beginnings of the round trips on the clock of the
 /// events, and the end of the last one; `events` are ordered by time.
-pub fn take_apart(events: &[Event], starts_ns: &[f64]) -> Option<Trips> {
+pub fn decompose(events: &[Event], starts_ns: &[f64]) -> Option<Trips> {
     starts_ns.first()?;
-    let heard_until = events.last()?.at_ns as f64;
-    let whole = starts_ns.partition_point(|end| *end <= heard_until).checked_sub(1)?;
+    let traced_until = events.last()?.at_ns as f64;
+    let whole = starts_ns.partition_point(|end| *end <= traced_until).checked_sub(1)?;
     let mut trips = vec![Trip::default(); whole];
     let mut path = Path::new(events.first()?.at_ns as f64);
     let mut at = 0;
     for event in events {
         path.spend_until(event.at_ns as f64, &starts_ns[..=whole], &mut at, &mut trips);
-        path.hear(event);
+        path.take(event);
         if let Some(trip) = path.trip(&starts_ns[..=whole], at).and_then(|nth| trips.get_mut(nth)) {
             trip.note(&path, event);
         }
@@ -100,7 +100,7 @@ struct Trip {
 }
 
 impl Trip {
-    /// A program fired: its price is in what follows, if the holder is held up by it.
+    /// A program fired: its overhead is in what follows, if it delays the holder.
     fn note(&mut self, path: &Path, event: &Event) {
         let on_its_way = matches!(event.kind, EventKind::Interrupts(_) | EventKind::Interrupted);
         let here = path.holders().cpu == Some(event.cpu);
@@ -122,9 +122,9 @@ struct State {
     waking: bool,
     interrupt: bool,
     queued: bool,
-    /// Came to run in the midst of a call, and nothing was heard of it since.
+    /// Was scheduled in the middle of a call, and no event of it has come since.
     fresh: bool,
-    /// Where it last ran: what runs there holds it up, whoever it is.
+    /// Where it last ran: whatever runs there delays it.
     cpu: Option<u16>,
 }
 
@@ -210,14 +210,14 @@ impl Path {
         self.now_ns = self.now_ns.max(then);
     }
 
-    fn hear(&mut self, event: &Event) {
+    fn take(&mut self, event: &Event) {
         let before = self.holder;
         let state = self.state(event.who);
         let stirred = std::mem::take(&mut state.fresh);
         let cpu = state.cpu;
         match event.kind {
             EventKind::Begin | EventKind::End => {}
-            // Whoever enters or leaves a call runs: one that was woken on its way to sleep, while it
+            // A thread that enters or leaves a call runs: one that was woken on its way to sleep, while it
             // still had its CPU, isn't given one.
             EventKind::Enter(_) => *state = State { in_call: true, ..State::default() },
             EventKind::Exit(_) => *state = State::default(),

@@ -4,12 +4,12 @@ use std::ffi::CStr;
 
 use model::probe::Scope;
 
-/// A program, and the tracepoints that it hears.
+/// A program, and its tracepoints.
 #[derive(Clone, Copy, Debug)]
 pub struct Point {
     /// The program's section in the object.
     pub program: &'static str,
-    /// Raw tracepoints; it is heard if there is any of these.
+    /// Raw tracepoints; it is traced if there is any of these.
     pub tracepoints: &'static [&'static CStr],
     /// Whether a trace goes on without it.
     pub optional: bool,

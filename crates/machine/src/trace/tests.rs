@@ -53,7 +53,7 @@ impl Bpf for Lacking {
 }
 
 #[test]
-fn what_is_in_the_way_is_said_with_the_way_out() {
+fn an_obstacle_is_named_with_its_remedy() {
     let root = tempfile::tempdir().unwrap();
     let say = |code, word| available_from(&Refusing(Some(code), word), root.path());
     let load = |code| say(code, None).expect_err("no");
@@ -72,7 +72,7 @@ fn what_is_in_the_way_is_said_with_the_way_out() {
     let lockdown = root.path().join("sys/kernel/security");
     std::fs::create_dir_all(&lockdown).unwrap();
     std::fs::write(lockdown.join("lockdown"), "none integrity [confidentiality]\n").unwrap();
-    // Whoever has the privilege gets as far as the verifier, which knows no such helper then.
+    // A privileged process gets as far as the verifier, which knows no such helper then.
     let helper = "program of this type cannot use helper bpf_probe_read_kernel#113";
     let locked = say(libc::EINVAL, Some(helper)).expect_err("no");
     assert!(locked.reason.contains("locked down") && locked.reason.contains(helper), "{locked:?}");
@@ -108,9 +108,9 @@ fn every_program_passes_the_verifier_in_every_form() {
         for room in [0, 1000] {
             let loaded = Tracer::load(&Kernel, text.parse().unwrap(), &marks, room, Path::new("/"));
             let loaded = loaded.unwrap_or_else(|refusal| panic!("{text}: {refusal:?}"));
-            let heard = loaded.hear([0, 0]).unwrap();
-            assert!(heard.events.is_empty());
-            assert_eq!(heard.traced.initiator, Deeds::default());
+            let recording = loaded.read([0, 0]).unwrap();
+            assert!(recording.events.is_empty());
+            assert_eq!(recording.traced.initiator, Deeds::default());
         }
     }
 }
@@ -121,7 +121,7 @@ fn attached(bpf: &dyn Bpf) -> Result<Vec<String>, Refusal> {
     let mut tracer = Tracer::load(bpf, Probe::trace(Scope::All), &marks, 0, root)?;
     tracer.attach(bpf, root)?;
     tracer.detach();
-    let traced = tracer.hear([0, 0]).unwrap().traced;
+    let traced = tracer.read([0, 0]).unwrap().traced;
     assert!(traced.missing.iter().all(|it| !traced.firings.contains_key(it)), "{traced:?}");
     Ok(traced.missing)
 }
@@ -176,7 +176,7 @@ fn a_map_keeps_what_it_is_given() {
 
 const TRIPS: u64 = 100;
 
-/// Two threads that pass a byte to and fro, both marked; gives what was heard.
+/// Two threads that pass a byte to and fro, both marked; gives what was traced.
 fn ping_pong() -> Recording {
     use std::io::{Read, Write, pipe};
     let (marks, root) = (Marks::random().unwrap(), Path::new("/"));
@@ -206,7 +206,7 @@ fn ping_pong() -> Recording {
     marking.end().unwrap();
     answers.join().unwrap();
     tracer.detach();
-    tracer.hear([TRIPS, TRIPS + 1]).unwrap()
+    tracer.read([TRIPS, TRIPS + 1]).unwrap()
 }
 
 #[test]
@@ -268,7 +268,7 @@ fn what_finds_no_room_is_counted_as_lost() {
     }
     marking.end().unwrap();
     tracer.detach();
-    let traced = tracer.hear([1, 0]).unwrap().traced;
+    let traced = tracer.read([1, 0]).unwrap().traced;
     let calls: u64 = traced.initiator.calls.iter().map(|it| it.count).sum();
     assert!(traced.lost >= 100 && calls + traced.lost >= ROWS + 100, "{}", traced.lost);
     assert!(calls >= ROWS, "what has room is kept");

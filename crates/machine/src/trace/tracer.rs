@@ -1,6 +1,6 @@
 //! One trace, from loading to reading back: programs are loaded while a launch is set up, attached when
-//! it is told to go, and detached once both workers have reported, so that of several launches that
-//! stand ready only the one that is timed is looked at.
+//! it starts, and detached once both workers have reported, so that of several launches that
+//! are ready only the one that is timed is traced.
 
 use std::collections::BTreeSet;
 use std::ffi::CStr;
@@ -21,7 +21,7 @@ use model::trace::Traced;
 use sys::bpf::{self, Bpf, Kernel, Map, Shape, Unverified};
 use sys::calls::getppid;
 
-/// What a trace heard: its sums, and events in the order of their time.
+/// What a trace recorded: its sums, and events in the order of their time.
 pub struct Recording {
     /// Counts and times.
     pub traced: Traced,
@@ -35,7 +35,7 @@ pub struct Recording {
 /// tracepoint that a trace can't do without shows only in the launch.
 ///
 /// # Errors
-/// What is in the way, and the way out.
+/// What is in the way, and the remedy.
 pub fn available() -> Result<(), Refusal> {
     available_from(&Kernel, Path::new("/"))
 }
@@ -43,7 +43,7 @@ pub fn available() -> Result<(), Refusal> {
 /// As [`available`], of another kernel, with another `root` of /proc and /sys.
 ///
 /// # Errors
-/// What is in the way, and the way out.
+/// What is in the way, and the remedy.
 pub fn available_from(bpf: &dyn Bpf, root: &Path) -> Result<(), Refusal> {
     if cfg!(target_endian = "big") {
         let reason = "the trace's programs are built for little-endian processors".into();
@@ -82,7 +82,7 @@ fn probe() -> Vec<u8> {
     INSTRUCTIONS.concat()
 }
 
-fn hear(tracepoint: &CStr) -> String {
+fn attaching(tracepoint: &CStr) -> String {
     format!("attach to the raw tracepoint {}", tracepoint.to_string_lossy())
 }
 
@@ -90,7 +90,7 @@ fn hear(tracepoint: &CStr) -> String {
 pub struct Tracer {
     object: Object,
     copies: Vec<Copy>,
-    told: Traced,
+    summary: Traced,
     room: u32,
 }
 
@@ -110,7 +110,7 @@ impl Tracer {
     /// events.
     ///
     /// # Errors
-    /// What is in the way, and the way out.
+    /// What is in the way, and the remedy.
     ///
     /// # Panics
     /// If the probe doesn't trace.
@@ -133,13 +133,13 @@ impl Tracer {
         let copies = (0..probe.times).map(copy).collect::<io::Result<Vec<Copy>>>();
         let copies = copies.map_err(|error| refusal("load the trace's programs", &error, root))?;
         let loading_ns = started.elapsed().as_nanos() as u64;
-        Ok(Tracer { object, copies, room, told: Traced { loading_ns, ..Traced::default() } })
+        Ok(Tracer { object, copies, room, summary: Traced { loading_ns, ..Traced::default() } })
     }
 
-    /// Lets the programs hear.
+    /// Attaches the programs.
     ///
     /// # Errors
-    /// A tracepoint that is missing and needed, or one that refuses to be heard.
+    /// A tracepoint that is missing and needed, or one that refuses the program.
     pub fn attach(&mut self, bpf: &dyn Bpf, root: &Path) -> Result<(), Refusal> {
         let bare_call_ns = null_call_ns();
         let started = Instant::now();
@@ -147,9 +147,9 @@ impl Tracer {
         for copy in &mut self.copies {
             missing.extend(copy.attach(bpf, root)?);
         }
-        self.told.missing = missing.into_iter().collect();
-        self.told.attaching_ns = started.elapsed().as_nanos() as u64;
-        (self.told.bare_call_ns, self.told.attached_call_ns) = (bare_call_ns, null_call_ns());
+        self.summary.missing = missing.into_iter().collect();
+        self.summary.attaching_ns = started.elapsed().as_nanos() as u64;
+        (self.summary.bare_call_ns, self.summary.attached_call_ns) = (bare_call_ns, null_call_ns());
         Ok(())
     }
 
@@ -160,15 +160,15 @@ impl Tracer {
         for copy in self.copies.iter_mut().rev() {
             copy.links.clear();
         }
-        self.told.detaching_ns = started.elapsed().as_nanos() as u64;
+        self.summary.detaching_ns = started.elapsed().as_nanos() as u64;
     }
 
-    /// What they heard, of workers that have marked so many operations.
+    /// What they recorded, of workers that have marked so many operations.
     ///
     /// # Errors
     /// What bpf(2) says.
-    pub fn hear(self, operations: [u64; 2]) -> io::Result<Recording> {
-        let mut traced = self.told;
+    pub fn read(self, operations: [u64; 2]) -> io::Result<Recording> {
+        let mut traced = self.summary;
         let mut events = Vec::new();
         for (nth, copy) in self.copies.iter().enumerate() {
             copy.count_firings(&mut traced)?;
@@ -183,9 +183,9 @@ impl Tracer {
             traced.initiator = summed.deeds(Who::Initiator, operations[0]);
             traced.responder = summed.deeds(Who::Responder, operations[1]);
             traced.lost = summed.lost();
-            let told = summed.told(self.object.offset("stream"));
-            traced.events = told.min(self.room.into());
-            traced.events_lost = if self.room == 0 { 0 } else { told - traced.events };
+            let seen = summed.events_seen(self.object.offset("stream"));
+            traced.events = seen.min(self.room.into());
+            traced.events_lost = if self.room == 0 { 0 } else { seen - traced.events };
             let bytes = traced.events as usize * decode::EVENT_BYTES;
             events = decode::events(&copy.events.first_bytes(bytes)?);
         }
@@ -196,7 +196,7 @@ impl Tracer {
 /// CPUs to count firings on where the kernel doesn't say how many are possible.
 const MOST_CPUS: u32 = 512;
 
-/// What the programs are told before they are verified.
+/// The programs' constants, which are set before they are verified.
 struct Settings<'a> {
     object: &'a Object,
     marks: &'a Marks,
@@ -252,14 +252,14 @@ impl Copy {
         let events = map("events", Some(settings.room.max(1)))?;
         let variables = bpf.create(Shape::variables(object.variables, 0))?;
         let bytes = settings.bytes();
-        let told = bpf.create(Shape::variables(bytes.len() as u32, bpf::READ_ONLY))?;
-        told.set(&[0; 4], &bytes)?;
-        told.freeze()?;
+        let settings = bpf.create(Shape::variables(bytes.len() as u32, bpf::READ_ONLY))?;
+        settings.set(&[0; 4], &bytes)?;
+        settings.freeze()?;
         let descriptor = |place| match place {
             RelocationTarget::Map(0) => tallies.descriptor(),
             RelocationTarget::Map(1) => firings.descriptor(),
             RelocationTarget::Map(_) => events.descriptor(),
-            RelocationTarget::Setting(_) => told.descriptor(),
+            RelocationTarget::Setting(_) => settings.descriptor(),
             RelocationTarget::Variable(_) => variables.descriptor(),
         };
         let mut programs = Vec::new();
@@ -280,7 +280,7 @@ impl Copy {
                 match bpf.attach(program.as_fd(), tracepoint) {
                     Ok(link) => self.links.push(link),
                     Err(error) if point.optional && error.raw_os_error() == Some(libc::ENOENT) => {}
-                    Err(error) => return Err(refusal(&hear(tracepoint), &error, root)),
+                    Err(error) => return Err(refusal(&attaching(tracepoint), &error, root)),
                 }
             }
             if self.links.len() == before {
@@ -319,7 +319,7 @@ fn refusal(what: &str, error: &io::Error, root: &Path) -> Refusal {
     let lockdown = tree::text(root, "sys/kernel/security/lockdown");
     let lockdown = lockdown.is_some_and(|it| it.contains("[confidentiality]"));
     let (reason, remedy) = match errno {
-        // A kernel that is locked down asks for the privilege first; whoever has it is told by the
+        // A kernel that is locked down checks the privilege first; a privileged process learns from the
         // verifier that there is no such helper (EINVAL).
         Some(libc::EPERM | libc::EACCES) if lockdown => (
             format!("may not {what}: {PRIVILEGE}, and {LOCKED}"),

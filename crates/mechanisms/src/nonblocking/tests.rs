@@ -1,4 +1,4 @@
-//! What can be asked without waiting, held against every variant that is shown, both ends in one thread:
+//! What can be asked without waiting, checked against every variant that is shown, both ends in one thread:
 //! what it says of an empty and a full mechanism, order, contents, messages that go in parts.
 
 use std::collections::VecDeque;

@@ -23,9 +23,9 @@ use crate::{Deadline, Endpoint, Phase, socket};
 use codes::Coder;
 use model::mechanism::Stats;
 
-/// How many times the final acknowledgement is repeated: nobody asks for it again.
+/// How many times the final acknowledgement is repeated: it is not acknowledged itself.
 const FINAL_REPEATS: usize = 2;
-/// Most datagrams under way: what an acknowledgement can tell of.
+/// Most datagrams in flight: what one acknowledgement covers.
 pub const WINDOW: u64 = 64;
 
 /// A message that isn't known to be there.
@@ -192,13 +192,13 @@ impl<S: DatagramSocket> ArqEnd<S> {
         match self.path.receive(wait)? {
             Some(header) => self.place(header),
             None => {
-                self.patience.bear(since, self.path.heard(), "no acknowledgement")?;
+                self.patience.bear(since, self.path.received(), "no acknowledgement")?;
                 self.time_out()
             }
         }
     }
 
-    /// Sends the oldest again: the answer to it tells of the others.
+    /// Retransmits the oldest: its acknowledgement covers the others.
     #[cold]
     fn time_out(&mut self) -> io::Result<()> {
         let Some(oldest) = self.flights.pop_front() else { return Ok(()) };
@@ -286,7 +286,7 @@ impl<S: DatagramSocket> ArqEnd<S> {
         }
     }
 
-    /// Takes an acknowledgement to heart.
+    /// Applies an acknowledgement.
     fn learn(&mut self, ack: &Ack) {
         let first = self.kept.front().map_or(self.outgoing, |it| it.number);
         let next = widened(first, ack.next);
@@ -424,7 +424,7 @@ impl<S: DatagramSocket> Endpoint for ArqEnd<S> {
     }
 
     fn finish(&mut self) -> io::Result<()> {
-        // No loss is injected into it: nobody would send it again.
+        // No loss is injected into it: it is not retransmitted.
         self.send_ack(DatagramKind::Status)?;
         // The network may lose it, and the partner would then wait for it until it gives up.
         self.path.set_loss_injection(false);

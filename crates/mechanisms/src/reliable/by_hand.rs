@@ -1,4 +1,4 @@
-//! Ends whose datagrams somebody else brings (`udp::by_hand`).
+//! Ends whose datagrams the caller delivers (`udp::by_hand`).
 
 use std::io;
 use std::net::UdpSocket;

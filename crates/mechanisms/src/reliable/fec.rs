@@ -51,9 +51,9 @@ pub struct FecEnd<S> {
     /// Most datagrams under way.
     window: u64,
     /// Number of own datagrams that the peer has acknowledged.
-    heard: u64,
+    credited: u64,
     /// Number of the peer's datagrams acknowledged so far.
-    told: u64,
+    acknowledged: u64,
     /// Messages sent.
     outgoing: u64,
     /// Messages that the partner says it has taken.
@@ -89,8 +89,8 @@ impl<S: DatagramSocket> FecEnd<S> {
             timer,
             patience: Patience::of::<S>(),
             window,
-            heard: 0,
-            told: 0,
+            credited: 0,
+            acknowledged: 0,
             outgoing: 0,
             taken: 0,
             over: 0,
@@ -102,7 +102,7 @@ impl<S: DatagramSocket> FecEnd<S> {
 
     /// Says something that has no number of its own.
     fn say(&mut self, kind: DatagramKind) -> io::Result<()> {
-        self.told = self.path.read();
+        self.acknowledged = self.path.read();
         let length = self.last_void.map_or(u32::MAX, |it| it as u32);
         let message = match kind {
             DatagramKind::Credit => self.inbox.next() as u32,
@@ -143,13 +143,13 @@ impl<S: DatagramSocket> FecEnd<S> {
 
     #[inline(always)]
     fn await_room(&mut self) -> io::Result<()> {
-        if self.path.sent() - self.heard < self.window { Ok(()) } else { self.await_credit() }
+        if self.path.sent() - self.credited < self.window { Ok(()) } else { self.await_credit() }
     }
 
     #[cold]
     fn await_credit(&mut self) -> io::Result<()> {
         let since = Instant::now();
-        while self.path.sent() - self.heard >= self.window && self.taken <= self.outgoing {
+        while self.path.sent() - self.credited >= self.window && self.taken <= self.outgoing {
             match self.path.receive(Some(self.timer.wait()))? {
                 Some(header) => {
                     self.place(header)?;
@@ -157,7 +157,11 @@ impl<S: DatagramSocket> FecEnd<S> {
                 }
                 // The credit may be lost: its receiver answers this word with how far it has read.
                 None => {
-                    self.patience.bear(since, self.path.heard(), "no credit for what was sent")?;
+                    self.patience.bear(
+                        since,
+                        self.path.received(),
+                        "no credit for what was sent",
+                    )?;
                     self.say(DatagramKind::Over)?;
                 }
             }
@@ -189,7 +193,7 @@ impl<S: DatagramSocket> FecEnd<S> {
     fn place(&mut self, header: Header) -> io::Result<()> {
         // Nobody has read what wasn't sent.
         let reads = |it: &mut FecEnd<S>| {
-            it.heard = it.heard.max(widened(it.heard, header.number).min(it.path.sent()));
+            it.credited = it.credited.max(widened(it.credited, header.number).min(it.path.sent()));
         };
         match header.kind {
             DatagramKind::Data => match self.inbox.put(&header, self.path.body()) {
@@ -207,7 +211,7 @@ impl<S: DatagramSocket> FecEnd<S> {
             DatagramKind::Over => {
                 reads(self);
                 self.over = self.over.max(self.inbox.number(&header));
-                // Of what is lost it hears when it is given up here.
+                // It learns of a loss when the message is given up here.
                 if self.inbox.next() >= self.over {
                     self.say(DatagramKind::Status)?;
                 }
@@ -258,7 +262,7 @@ impl<S: DatagramSocket> FecEnd<S> {
         if taken.is_some() {
             self.void = false;
             // The partner has read what was sent before: it speaks when it is its turn.
-            self.heard = self.path.sent();
+            self.credited = self.path.sent();
         }
         taken
     }
@@ -278,7 +282,7 @@ impl<S: DatagramSocket> FecEnd<S> {
     }
 
     fn give_credit(&mut self) -> io::Result<()> {
-        let owed = self.path.read() - self.told;
+        let owed = self.path.read() - self.acknowledged;
         if owed < self.window.div_ceil(2) { Ok(()) } else { self.say(DatagramKind::Credit) }
     }
 }
@@ -334,13 +338,13 @@ fn checked(bytes: &[u8], length: usize) -> Recovery {
 /// Takes a message out of what came, and counts what became of it. One that is known to be wrong is
 /// lost.
 fn examine<S: DatagramSocket>(guard: &Guard, came: &[u8], message: &mut [u8], path: &mut Path<S>) {
-    let (told, bytes) = came.split_at(TRUTH.min(came.len()));
+    let (sent, bytes) = came.split_at(TRUTH.min(came.len()));
     let recovery = match guard {
         Guard::Shield(shield) => shield.recover(bytes, message.len()),
         Guard::Checksum => checked(bytes, message.len()),
     };
     let outcome = match &recovery {
-        Recovery::Recovered { payload, .. } if truth(payload) != *told => Outcome::SilentlyWrong,
+        Recovery::Recovered { payload, .. } if truth(payload) != *sent => Outcome::SilentlyWrong,
         Recovery::Recovered { corrected_bits: 0, .. } => Outcome::Intact,
         Recovery::Recovered { .. } => Outcome::Corrected,
         Recovery::Detected(_) => Outcome::Detected,
@@ -375,7 +379,7 @@ impl<S: DatagramSocket> Endpoint for FecEnd<S> {
             self.outgoing += 1;
             return self.say(DatagramKind::Status);
         }
-        self.told = self.path.read();
+        self.acknowledged = self.path.read();
         self.path.count(|counts| {
             counts.sent_messages += 1;
             counts.payload_bytes += message.len() as u64;
@@ -419,7 +423,7 @@ impl<S: DatagramSocket> Endpoint for FecEnd<S> {
                 None => {
                     self.path.count(|counts| counts.time_outs += 1);
                     let since: &mut Instant = since.get_or_insert_with(Instant::now);
-                    self.patience.bear(*since, self.path.heard(), "no answer")?;
+                    self.patience.bear(*since, self.path.received(), "no answer")?;
                     self.ask(since.elapsed())?;
                 }
             }

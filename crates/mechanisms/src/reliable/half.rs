@@ -51,7 +51,7 @@ impl Half {
         Ok((self.plan.arq_end(path, self.answers, window), effective_settings))
     }
 
-    /// The path, how many datagrams may be under way on it, and what is told of both.
+    /// The path, how many datagrams may be in flight on it, and the effective settings of both.
     fn path<S: DatagramSocket>(
         &self,
         socket: S,
@@ -60,7 +60,8 @@ impl Half {
         let window = self.plan.window(&socket, self.message_bytes)?.min(theirs.max(1).into());
         let path = self.plan.path(socket, self.answers, self.seed)?;
         let mtu = path.mtu().map(|it| ("path_mtu_bytes".into(), it.into()));
-        let effective_settings = self.plan.told(window, self.message_bytes).into_iter().chain(mtu);
+        let effective_settings =
+            self.plan.path_settings(window, self.message_bytes).into_iter().chain(mtu);
         let effective_settings = effective_settings.collect();
         Ok((path, window, effective_settings))
     }

@@ -28,10 +28,10 @@ pub use self::plan::{BURST, DEADLINE_OPTION, FLIPS, LOSS, Plan, RELIABILITY, RES
 use self::wire::Header;
 use crate::{Deadline, OpenError};
 
-/// How long an end waits for a partner of whom nothing is heard at all.
+/// How long an end waits for a partner from which nothing arrives.
 const GIVE_UP: Duration = Duration::from_secs(10);
-/// How long before its launch ends an end gives up in any case: then what it has seen is told.
-const HAS_ITS_SAY: Duration = Duration::from_millis(700);
+/// How long before its launch's deadline an end gives up in any case, so that its error is reported.
+const REPORTS_BEFORE: Duration = Duration::from_millis(700);
 
 /// A connected socket whose datagrams may get lost.
 pub trait DatagramSocket: AsFd + Send + 'static {
@@ -66,7 +66,7 @@ struct Patience {
     /// The mechanism's name.
     mechanism: &'static str,
     ends: Deadline,
-    /// How many datagrams had been heard when one was last missed, and when the first was missed since.
+    /// How many datagrams had arrived when one was last missed, and when the first was missed since.
     silent: Option<(u64, Instant)>,
 }
 
@@ -81,17 +81,17 @@ impl Patience {
         self.ends = deadline.clone();
     }
 
-    /// Bears on with a wait that has lasted since `since`. By now `heard` datagrams have come: a partner of whom
-    /// something is heard is only slow.
+    /// Continues a wait that has lasted since `since`. By now `heard` datagrams have come: a partner from which
+    /// something arrives is only slow.
     ///
     /// # Errors
     /// `what` has not come, and nothing has for a long time, or the launch ends.
     #[cold]
-    fn bear(&mut self, since: Instant, heard: u64, what: &str) -> io::Result<()> {
-        let silent = self.silent.filter(|it| it.0 == heard).map_or_else(Instant::now, |it| it.1);
-        self.silent = Some((heard, silent));
+    fn bear(&mut self, since: Instant, received: u64, what: &str) -> io::Result<()> {
+        let silent = self.silent.filter(|it| it.0 == received).map_or_else(Instant::now, |it| it.1);
+        self.silent = Some((received, silent));
         let waited = since.max(silent).elapsed();
-        let ends = self.ends.get().is_some_and(|it| Instant::now() + HAS_ITS_SAY >= it);
+        let ends = self.ends.get().is_some_and(|it| Instant::now() + REPORTS_BEFORE >= it);
         let why = if waited > GIVE_UP {
             format!("{what}, and nothing else in {:.1} s", waited.as_secs_f64())
         } else if ends {

@@ -47,8 +47,8 @@ pub struct Counts {
 
 impl Counts {
     /// By name; those of flipped bits where bits are flipped.
-    fn told(&self, flips: bool) -> Vec<(&'static str, u64)> {
-        let mut told = vec![
+    fn counters(&self, flips: bool) -> Vec<(&'static str, u64)> {
+        let mut counters = vec![
             ("sent_messages", self.sent_messages),
             ("payload_bytes", self.payload_bytes),
             ("sent_datagrams", self.sent_datagrams),
@@ -62,7 +62,7 @@ impl Counts {
             ("time_outs", self.time_outs),
         ];
         if flips {
-            told.extend([
+            counters.extend([
                 ("flipped_bits", self.flipped_bits),
                 ("intact_messages", self.intact_messages),
                 ("corrected_messages", self.corrected_messages),
@@ -71,7 +71,7 @@ impl Counts {
                 ("silently_wrong_messages", self.silently_wrong_messages),
             ]);
         }
-        told
+        counters
     }
 }
 
@@ -94,7 +94,7 @@ pub struct Path<S> {
     /// The number of the next that is expected.
     read: u64,
     /// Datagrams that came and weren't lost.
-    heard: u64,
+    received: u64,
     /// Bytes of the headers below.
     below: u64,
     /// What was counted.
@@ -114,7 +114,7 @@ impl<S: DatagramSocket> Path<S> {
             injects: true,
             sent: 0,
             read: 0,
-            heard: 0,
+            received: 0,
             below,
             counts: Counts::default(),
             came: vec![0; ROOM].into(),
@@ -125,7 +125,7 @@ impl<S: DatagramSocket> Path<S> {
 
     /// What was counted.
     pub fn stats(&self) -> Stats {
-        let counts = self.counts.told(self.mishaps.flips.is_some());
+        let counts = self.counts.counters(self.mishaps.flips.is_some());
         Stats { lost: self.counts.lost_messages, datagrams: None, counts }
     }
 
@@ -162,8 +162,8 @@ impl<S: DatagramSocket> Path<S> {
     }
 
     /// Datagrams so far that came and weren't lost.
-    pub fn heard(&self) -> u64 {
-        self.heard
+    pub fn received(&self) -> u64 {
+        self.received
     }
 
     /// Sends one datagram; data and acknowledgements get the next number. Gives it.
@@ -237,7 +237,7 @@ impl<S: DatagramSocket> Path<S> {
         self.length = length;
         let Some(header) = Header::parse(&self.came[..length]) else { return Ok(None) };
         if !matches!(header.kind, DatagramKind::Data | DatagramKind::Ack) {
-            self.heard += 1;
+            self.received += 1;
             return Ok(Some(header));
         }
         let number = widened(self.read, header.number);
@@ -254,7 +254,7 @@ impl<S: DatagramSocket> Path<S> {
         if header.kind == DatagramKind::Data && self.injects {
             self.flip();
         }
-        self.heard += 1;
+        self.received += 1;
         Ok(Some(header))
     }
 

@@ -99,7 +99,7 @@ impl Plan {
     /// datagram ends the launch, as without them.
     ///
     /// # Errors
-    /// What doesn't go together, and the way out.
+    /// What doesn't go together, and the remedy.
     pub fn of<M: Mechanism>(options: &Options, datagram: usize) -> Result<Option<Plan>, OpenError> {
         Plan::checked(M::OPTIONS, options, datagram)
             .map_err(|error| OpenError::NotApplicable(format!("{}: {error}", M::NAME)))
@@ -258,7 +258,7 @@ impl Plan {
         visitor: V,
     ) -> Result<V::Output, OpenError> {
         let window = self.window(&near, spec.message_bytes)?;
-        effective_settings.extend(self.told(window, spec.message_bytes));
+        effective_settings.extend(self.path_settings(window, spec.message_bytes));
         let near = self.path(near, false, spec.seed)?;
         let far = self.path(far, true, spec.seed)?;
         Ok(match self.strategy {
@@ -279,8 +279,8 @@ impl Plan {
         })
     }
 
-    /// What is told of a launch beside its sockets.
-    pub(super) fn told(&self, window: u64, message_bytes: usize) -> [(String, u64); 3] {
+    /// The effective settings of a launch beside its sockets'.
+    pub(super) fn path_settings(&self, window: u64, message_bytes: usize) -> [(String, u64); 3] {
         let bytes = self.guarded(message_bytes);
         [
             ("window_datagrams".into(), window),

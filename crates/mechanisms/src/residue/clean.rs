@@ -73,7 +73,7 @@ impl RecordFolder {
         self.folder.as_fd()
     }
 
-    fn told(&self, name: &str) -> String {
+    fn shown(&self, name: &str) -> String {
         self.path.join(name).display().to_string()
     }
 }
@@ -90,7 +90,7 @@ fn clean_those(whose: impl Fn(&WireHeader) -> bool, patience: Duration) -> Clean
                 cleaned.extend(found.clean(&place, patience));
             }
             Ok(_) => {}
-            Err(why) => cleaned.left.push(format!("{}: {why}", place.told(&name))),
+            Err(why) => cleaned.left.push(format!("{}: {why}", place.shown(&name))),
         }
     }
     cleaned
@@ -172,8 +172,8 @@ impl Found {
             Ok(true) => self.remove_all(place),
             Ok(false) => Cleaned::default(),
             Err(why) => {
-                let told = place.told(&self.name);
-                Cleaned { removed: Vec::new(), left: vec![format!("what {told} names: {why}")] }
+                let shown = place.shown(&self.name);
+                Cleaned { removed: Vec::new(), left: vec![format!("what {shown} names: {why}")] }
             }
         }
     }
@@ -198,13 +198,13 @@ impl Found {
         }
         // Its owner, or another who cleans, may have removed it meanwhile.
         let named = statat(place.at(), &*self.name, AtFlags::SYMLINK_NOFOLLOW).ok();
-        let held = fstat(&self.file).map_err(|error| error.to_string())?;
-        if !named.is_some_and(|named| same_file(&named, &held)) {
+        let open = fstat(&self.file).map_err(|error| error.to_string())?;
+        if !named.is_some_and(|named| same_file(&named, &open)) {
             return Ok(false);
         }
         match self.header.process.liveness() {
             Liveness::Alive => Err(format!("process {pid} that made it runs")),
-            // The lock has told: it knows no PID namespaces.
+            // The lock has decided: it knows no PID namespaces.
             Liveness::Dead | Liveness::Unknown(_) => Ok(true),
         }
     }
@@ -212,7 +212,7 @@ impl Found {
     /// Removes what it names, and itself if nothing stays.
     fn remove_all(&self, place: &RecordFolder) -> Cleaned {
         let mut cleaned = Cleaned::default();
-        let (pid, noted) = (self.header.process.pid, place.told(&self.name));
+        let (pid, noted) = (self.header.process.pid, place.shown(&self.name));
         let entries = match self.entries() {
             Ok(entries) => entries,
             Err(why) => {
@@ -258,10 +258,10 @@ impl Found {
             WireEntry::Made { object, status } => (object.kind, status.key),
             _ => return Ok(None),
         };
-        let told = format!("{kind} of key {key:#010x}");
+        let shown = format!("{kind} of key {key:#010x}");
         let here = identity::namespace("ipc").map_err(|error| error.to_string())?;
         if here != self.header.ipc_namespace {
-            return Err(format!("{told}: it is in another IPC namespace"));
+            return Err(format!("{shown}: it is in another IPC namespace"));
         }
         let all = system_v::objects(kind).map_err(|error| format!("/proc/sysvipc: {error}"))?;
         match entry {
@@ -286,7 +286,7 @@ fn remove_made(object: Object, then: &Status, now: &Status) -> Result<String, St
     if [then.creator, then.uid, now.creator, now.uid] != [euid(); 4] {
         return Err(format!("{object}: it belongs to user {}", now.uid));
     }
-    // By its id only once the table has told that it is ours; and then as late as can be.
+    // By its id only once the table has shown that it is ours; and then as late as possible.
     let last = || system_v::status(object).ok();
     let differs = difference(then, now).or_else(|| difference(then, &last()?));
     if let Some(what) = differs {
@@ -319,8 +319,8 @@ fn remove_folder(
     if !is_random(name) {
         return Err("a folder of a name that ipcmark gives to none".into());
     }
-    let told = place.told(name);
-    let failed = |error: Errno| format!("{told}: {error}");
+    let shown = place.shown(name);
+    let failed = |error: Errno| format!("{shown}: {error}");
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let folder = match openat(place.at(), name, flags, Mode::empty()) {
         Err(Errno::NOENT) => return Ok(None),
@@ -328,29 +328,29 @@ fn remove_folder(
     };
     let stat = fstat(&folder).map_err(failed)?;
     if stat.st_uid != euid() || stat.st_mode & 0o777 != 0o700 {
-        return Err(format!("{told}: it is not private to this user"));
+        return Err(format!("{shown}: it is not private to this user"));
     }
     if identity.is_some_and(|it| it != (stat.st_dev, stat.st_ino)) {
-        return Err(format!("{told}: it is not the folder that was made"));
+        return Err(format!("{shown}: it is not the folder that was made"));
     }
-    let names = names_in(folder.as_fd()).map_err(|error| format!("{told}: {error}"))?;
+    let names = names_in(folder.as_fd()).map_err(|error| format!("{shown}: {error}"))?;
     let is_ours = |name: &String| {
         statat(&folder, &**name, AtFlags::SYMLINK_NOFOLLOW).is_ok_and(|stat| {
             matches!(kind_of(&stat), FileType::Fifo | FileType::Socket) && stat.st_uid == euid()
         })
     };
     if let Some(other) = names.iter().find(|name| identity.is_none() || !is_ours(name)) {
-        return Err(format!("{told}: ipcmark made no {} in it", other.escape_debug()));
+        return Err(format!("{shown}: ipcmark made no {} in it", other.escape_debug()));
     }
     for name in &names {
         unlinkat(&folder, &**name, AtFlags::empty()).map_err(failed)?;
     }
     let named = statat(place.at(), name, AtFlags::SYMLINK_NOFOLLOW).map_err(failed)?;
     if !same_file(&named, &stat) {
-        return Err(format!("{told}: it was replaced meanwhile"));
+        return Err(format!("{shown}: it was replaced meanwhile"));
     }
     unlinkat(place.at(), name, AtFlags::REMOVEDIR).map_err(failed)?;
-    Ok(Some(told))
+    Ok(Some(shown))
 }
 
 /// Whether a file may be a record of this user's: nobody else can have written it.

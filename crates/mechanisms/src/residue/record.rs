@@ -243,7 +243,7 @@ impl Record {
     pub(super) fn clear(&self, slot: usize) {
         let mut blank = [b' '; SLOT];
         blank[SLOT - 1] = b'\n';
-        // A slot that can't be freed names something that is gone: whoever cleans finds that.
+        // A slot that can't be freed names something that is gone: the next clean-up finds that.
         if self.file.write_all_at(&blank, place(slot)).is_ok() {
             locked(&self.taken)[slot] = false;
         }

@@ -27,7 +27,7 @@ const SLOTS_TO_SLEEP: usize = 256;
 /// Both rings stay within the first-level cache.
 const SLOTS_TO_SPIN: usize = 64;
 
-/// `wait=spin`: burns the CPU.
+/// `wait=spin`: busy-waits.
 ///
 /// Every look takes the line away from the writer, who then has to fetch it back. How long that
 /// takes against the pause instruction differs tenfold between processors, so the side that
@@ -74,7 +74,7 @@ impl Wait for Spin {
     fn wake(&self) {}
 }
 
-/// `wait=yield`: burns the CPU, but lets others run at every look (sched_yield(2)).
+/// `wait=yield`: busy-waits, but lets others run at every look (sched_yield(2)).
 #[derive(Clone)]
 pub struct Yield;
 

@@ -9,16 +9,16 @@ use std::time::{Duration, Instant};
 
 use rustix::net::{bind, connect as connect_socket, listen};
 
-use super::{OneFd, is_multipath, set_nodelay, stream_socket, subflows};
+use super::{OneFd, prepare, stream_socket};
 use crate::network::{
     self, Answer, Call, ConnectVisitor, ConnectionKind, Cookie, EffectiveSettings, Hello, MEETING,
     Wait, readable,
 };
-use crate::{Mechanism, OpenError, OpenSpec, Step, socket};
+use crate::{OpenError, OpenSpec, Step};
 use model::mechanism::Unavailable;
 
 /// How long a caller may take to show the cookie.
-const HEARD_OUT: Duration = Duration::from_secs(2);
+const SHOWS_COOKIE_WITHIN: Duration = Duration::from_secs(2);
 /// Most callers that are read from at once; beyond that the oldest are dropped.
 const MOST: usize = 64;
 
@@ -35,7 +35,7 @@ pub struct LaunchListener {
 struct Caller {
     stream: TcpStream,
     since: Instant,
-    heard: [u8; Hello::BYTES],
+    bytes_read: [u8; Hello::BYTES],
     bytes: usize,
 }
 
@@ -50,12 +50,12 @@ enum Said {
 }
 
 impl Caller {
-    fn hear(&mut self, cookie: &Cookie) -> Said {
-        match self.stream.read(&mut self.heard[self.bytes..]) {
+    fn read(&mut self, cookie: &Cookie) -> Said {
+        match self.stream.read(&mut self.bytes_read[self.bytes..]) {
             Ok(0) => Said::Nonsense,
             Ok(more) => {
                 self.bytes += more;
-                match Hello::parse(&self.heard[..self.bytes], cookie) {
+                match Hello::parse(&self.bytes_read[..self.bytes], cookie) {
                     Some(hello) => Said::Cookie(hello.kind),
                     None if self.bytes == Hello::BYTES => Said::Nonsense,
                     None => Said::Little,
@@ -92,10 +92,10 @@ impl LaunchListener {
         for _ in 0..MOST {
             match self.listener.accept() {
                 Ok((stream, _)) => {
-                    // One that can't be heard without waiting isn't heard.
+                    // One that can't be read without blocking isn't read.
                     if stream.set_nonblocking(true).is_ok() {
-                        let (since, heard) = (Instant::now(), [0; Hello::BYTES]);
-                        self.callers.push(Caller { stream, since, heard, bytes: 0 });
+                        let (since, bytes_read) = (Instant::now(), [0; Hello::BYTES]);
+                        self.callers.push(Caller { stream, since, bytes_read, bytes: 0 });
                     }
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
@@ -109,9 +109,9 @@ impl LaunchListener {
         let (mut found, mut at) = (None, 0);
         while at < self.callers.len() && found.is_none() {
             let caller = &mut self.callers[at];
-            match caller.hear(&self.cookie) {
+            match caller.read(&self.cookie) {
                 Said::Cookie(kind) => found = Some((self.callers.remove(at).stream, kind)),
-                Said::Little if caller.since.elapsed() < HEARD_OUT => at += 1,
+                Said::Little if caller.since.elapsed() < SHOWS_COOKIE_WITHIN => at += 1,
                 Said::Little | Said::Nonsense => drop(self.callers.remove(at)),
             }
         }
@@ -127,7 +127,7 @@ impl LaunchListener {
 
     /// When the oldest caller's time is over.
     fn soonest(&self) -> Option<Instant> {
-        self.callers.first().map(|caller| caller.since + HEARD_OUT)
+        self.callers.first().map(|caller| caller.since + SHOWS_COOKIE_WITHIN)
     }
 }
 
@@ -147,7 +147,7 @@ impl network::Listener for LaunchListener {
                 continue;
             }
             stream.set_nonblocking(false).map_err(failed("fcntl O_NONBLOCK"))?;
-            let effective_settings = prepare(&stream, &self.spec)?;
+            let effective_settings = prepare(stream.as_fd(), &self.spec)?;
             stream.write_all(&Answer { window: 0 }.to_bytes()).map_err(failed("write"))?;
             return Ok((OneFd::new(stream), effective_settings));
         }
@@ -157,7 +157,8 @@ impl network::Listener for LaunchListener {
         loop {
             readable(self.fds(), self.soonest())?;
             let Some((mut stream, kind)) = self.look() else { continue };
-            prepare(&stream, &self.spec).map_err(|error| io::Error::other(error.to_string()))?;
+            prepare(stream.as_fd(), &self.spec)
+                .map_err(|error| io::Error::other(error.to_string()))?;
             stream.write_all(&Answer { window: 0 }.to_bytes())?;
             return Ok(kind);
         }
@@ -180,7 +181,7 @@ pub fn connect<V: ConnectVisitor>(
     }
     connect_socket(&stream, &call.to).map_err(|error| unreachable(call.to, error.into()))?;
     visitor.passed(Step::Connected);
-    let effective_settings = prepare(&stream, spec)?;
+    let effective_settings = prepare(stream.as_fd(), spec)?;
     let hello = Hello { kind: call.kind, window: 0 };
     stream.write_all(&hello.to_bytes(&call.cookie)).map_err(failed("write the cookie"))?;
     let mut answer = [0; Answer::BYTES];
@@ -195,17 +196,6 @@ pub fn connect<V: ConnectVisitor>(
         stream.set_read_timeout(None).map_err(failed("setsockopt SO_RCVTIMEO"))?;
     }
     Ok(visitor.visit(OneFd::new(stream), effective_settings))
-}
-
-/// Applies the options of a connected socket; gives what was granted.
-fn prepare(stream: &TcpStream, spec: &OpenSpec) -> Result<EffectiveSettings, OpenError> {
-    set_nodelay(stream, spec)?;
-    let mut effective_settings = socket::effective_settings(stream);
-    effective_settings.extend(socket::set_busy_poll([stream], spec, super::Tcp::OPTIONS)?);
-    if is_multipath(spec) {
-        effective_settings.push(("mptcp_subflows".into(), subflows(stream)?));
-    }
-    Ok(effective_settings)
 }
 
 /// The refusal of an address that isn't this host's.

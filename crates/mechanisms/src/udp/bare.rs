@@ -11,8 +11,8 @@ use model::mechanism::{Datagrams, Stats};
 /// What asks for credits: of 24 to 31 bytes, by how many credits were taken, and by which length no message has.
 const ASK: &[u8; 32] = b"ipcmark: go by credits, not turn";
 const ASK_BYTES: [usize; 2] = [24, 28];
-/// The number of credits taken is told modulo so many: at most two are under way.
-const TOLD: u32 = 4;
+/// The number of credits taken is sent modulo so many: at most two are in flight.
+const CREDIT_MODULUS: u32 = 4;
 
 /// One socket, and what is on its way.
 pub struct UdpEnd {
@@ -120,8 +120,8 @@ impl UdpEnd {
         if self.asked {
             return Ok(());
         }
-        let told = (self.taken % TOLD) as usize;
-        let length = ASK_BYTES.map(|it| it + told).into_iter().find(|it| *it != bytes);
+        let credits = (self.taken % CREDIT_MODULUS) as usize;
+        let length = ASK_BYTES.map(|it| it + credits).into_iter().find(|it| *it != bytes);
         socket::send_message(&self.socket, &ASK[..length.unwrap_or_default()])?;
         self.asked = true;
         Ok(())
@@ -146,7 +146,7 @@ impl UdpEnd {
         if !std::mem::take(&mut self.takes_turns) {
             return Ok(()); // It gives credits already.
         }
-        let coming = self.given.wrapping_sub(length as u32) % TOLD;
+        let coming = self.given.wrapping_sub(length as u32) % CREDIT_MODULUS;
         self.owed = self.window.saturating_sub(coming * self.credit());
         while self.owed >= self.credit() {
             self.send_credit()?;
@@ -194,8 +194,8 @@ impl Endpoint for UdpEnd {
         Ok(())
     }
 
-    fn nonblocking<C: WithNonblocking>(&mut self, code: C) -> Option<C::Output> {
-        Some(code.run(self))
+    fn nonblocking<C: WithNonblocking>(ends: &mut [&mut Self], code: C) -> Option<C::Output> {
+        Some(code.run(ends))
     }
 
     fn stats(&self) -> Option<Stats> {

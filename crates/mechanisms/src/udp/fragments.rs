@@ -54,10 +54,10 @@ pub(super) struct FragmentsEnd<const SEND: usize, const TAKE: usize> {
     silence: u64,
     /// Fragments sent so far, and how many of them the partner is known to have read.
     sent: u64,
-    heard: u64,
-    /// Fragments put in their places so far, and how many of them the partner was told of.
+    credited: u64,
+    /// Fragments put in their places so far, and how many of them were acknowledged.
     read: u64,
-    told: u64,
+    acknowledged: u64,
     /// Numbers of the next messages out and in.
     outgoing: u64,
     incoming: u64,
@@ -113,7 +113,7 @@ fn pair<const SEND: usize, const TAKE: usize>(
 }
 
 impl<const SEND: usize, const TAKE: usize> FragmentsEnd<SEND, TAKE> {
-    /// An end over a connected socket, which is told how to cut and to join.
+    /// An end over a connected socket, with the way in which it cuts and joins messages.
     pub(super) fn of(
         socket: UdpSocket,
         datagram: usize,
@@ -169,9 +169,9 @@ impl<const SEND: usize, const TAKE: usize> FragmentsEnd<SEND, TAKE> {
             silence: SILENCE + (message_bytes >> 20) as u64,
             batch: window.min(SEND.min(LARGEST / datagram).max(1) as u64),
             sent: 0,
-            heard: 0,
+            credited: 0,
             read: 0,
-            told: 0,
+            acknowledged: 0,
             outgoing: 0,
             incoming: 0,
             early: Early::default(),
@@ -203,13 +203,13 @@ impl<const SEND: usize, const TAKE: usize> FragmentsEnd<SEND, TAKE> {
     /// Whether as many fragments are under way as may be.
     #[inline(always)]
     fn is_full(&self) -> bool {
-        self.sent - self.heard >= self.window
+        self.sent - self.credited >= self.window
     }
 
     /// As [`FragmentsEnd::give`], where the window has room.
     #[inline(always)]
     fn give_now(&mut self, message: &[u8], next: u32) -> io::Result<u32> {
-        let most = self.batch.min(self.window - (self.sent - self.heard)) as usize;
+        let most = self.batch.min(self.window - (self.sent - self.credited)) as usize;
         let count = self.fragments(message.len());
         let headers: [[u8; HEADER]; SEND] =
             array::from_fn(|nth| header(self.outgoing, next + nth as u32, count));
@@ -225,8 +225,8 @@ impl<const SEND: usize, const TAKE: usize> FragmentsEnd<SEND, TAKE> {
         Ok(taken as u32)
     }
 
-    /// Receives once; gives how many fragments from `next` on came to their places in `message`;
-    /// None if nothing came in time. A credit is taken to heart, anything else kept for later.
+    /// Receives once; gives how many fragments from `next` on were put in their places in `message`;
+    /// None if nothing came in time. A credit is applied, anything else kept for later.
     #[inline(always)]
     fn take(&mut self, message: &mut [u8], next: u32) -> io::Result<Option<u32>> {
         let mut headers = [[0; HEADER]; TAKE];
@@ -252,7 +252,7 @@ impl<const SEND: usize, const TAKE: usize> FragmentsEnd<SEND, TAKE> {
         Ok(Some(0))
     }
 
-    /// How many fragments came, if each is the one whose place it came to.
+    /// How many fragments came, if each is the one that belongs in its place.
     #[inline(always)]
     fn in_place(
         &self,
@@ -283,11 +283,11 @@ impl<const SEND: usize, const TAKE: usize> FragmentsEnd<SEND, TAKE> {
     fn have_read(&mut self, fragments: u32) {
         self.read += u64::from(fragments);
         if self.takes_turns {
-            self.heard = self.sent;
+            self.credited = self.sent;
         }
     }
 
-    /// Takes a credit to heart, keeps fragments that came before their turn, drops what came
+    /// Applies a credit, keeps fragments that came before their turn, drops what came
     /// twice.
     #[cold]
     fn sort_out(
@@ -316,9 +316,10 @@ impl<const SEND: usize, const TAKE: usize> FragmentsEnd<SEND, TAKE> {
             if bytes.is_empty() && *header == ASK {
                 // Told before the next is received.
                 self.takes_turns = false;
-                self.told = self.told.min(self.read.saturating_sub(self.window.div_ceil(2)));
+                self.acknowledged =
+                    self.acknowledged.min(self.read.saturating_sub(self.window.div_ceil(2)));
             } else if bytes.is_empty() {
-                self.heard = self.heard.max(u64::from_le_bytes(*header).min(self.sent));
+                self.credited = self.credited.max(u64::from_le_bytes(*header).min(self.sent));
             } else {
                 let (place, last) = wire::place(header, self.incoming);
                 self.early.keep(place, Part { bytes: bytes.into(), last }, (self.incoming, next));
@@ -366,11 +367,11 @@ impl<const SEND: usize, const TAKE: usize> FragmentsEnd<SEND, TAKE> {
     /// Tells the partner what has been read, for every half window.
     #[inline(always)]
     fn give_credit(&mut self) -> io::Result<()> {
-        if self.read - self.told < self.window.div_ceil(2) {
+        if self.read - self.acknowledged < self.window.div_ceil(2) {
             return Ok(());
         }
         socket::send_message(&self.socket, &self.read.to_le_bytes())?;
-        self.told = self.read;
+        self.acknowledged = self.read;
         Ok(())
     }
 }
@@ -385,7 +386,7 @@ impl<const SEND: usize, const TAKE: usize> Endpoint for FragmentsEnd<SEND, TAKE>
     fn send(&mut self, message: &[u8]) -> io::Result<()> {
         let (count, mut next) = (self.fragments(message.len()), 0);
         if self.takes_turns {
-            self.told = self.read;
+            self.acknowledged = self.read;
         }
         while next < count {
             next += self.give(message, next)?;
@@ -417,8 +418,8 @@ impl<const SEND: usize, const TAKE: usize> Endpoint for FragmentsEnd<SEND, TAKE>
         Ok(())
     }
 
-    fn nonblocking<C: WithNonblocking>(&mut self, code: C) -> Option<C::Output> {
-        Some(code.run(self))
+    fn nonblocking<C: WithNonblocking>(ends: &mut [&mut Self], code: C) -> Option<C::Output> {
+        Some(code.run(ends))
     }
 
     fn stats(&self) -> Option<Stats> {

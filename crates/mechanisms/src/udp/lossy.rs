@@ -12,7 +12,7 @@ use crate::{Mechanism, OpenError, Options};
 /// What recovers lost datagrams with these options; None where a lost one ends the launch.
 ///
 /// # Errors
-/// What doesn't go together, and the way out.
+/// What doesn't go together, and the remedy.
 pub fn plan(options: &Options) -> Result<Option<Plan>, OpenError> {
     let plan = Plan::of::<Udp>(options, datagram_here(options))?;
     match ["gso", "gro"].into_iter().find(|it| is(options, it, "on")) {

@@ -77,7 +77,7 @@ fn packets(bytes: usize, mtu: u32, ipv6: bool) -> usize {
     carried + carried.div_ceil(piece) * of_piece
 }
 
-/// What is told of a path, and of a message on it: nothing where the kernel doesn't know its MTU.
+/// The effective settings of a path, and of a message on it: none where the kernel doesn't know its MTU.
 pub fn effective_settings(
     socket: &UdpSocket,
     message_bytes: usize,

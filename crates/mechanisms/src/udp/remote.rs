@@ -185,7 +185,7 @@ impl<M: Make> Bound<M> {
         // One byte more shows a datagram that is too long.
         let mut bytes = [0; Hello::BYTES + 1];
         for _ in 0..STRANGERS {
-            // Nothing is there; or an answer met nobody, which is told once.
+            // Nothing is there; or an answer found no listener, which the kernel reports once.
             let (length, from) = self.socket.recv_from(&mut bytes).ok()?;
             if let Some(hello) = Hello::parse(&bytes[..length], &self.cookie) {
                 return Some((hello, from));
@@ -232,11 +232,11 @@ impl<M: Make> Listener for Bound<M> {
         let mut answered = Instant::now();
         self.socket.send(&answer).map_err(failed("send"))?;
         loop {
-            // Who has heard the answer asks no more: its word for that may be lost, and nothing follows
+            // An end that has the answer asks no more: its confirmation may be lost, and nothing follows
             // until both sides are ready.
-            let heard = answered + 5 * AGAIN / 2;
-            wait.for_any(&[self.socket.as_fd()], Some(heard))?;
-            if Instant::now() >= heard || self.has_begun() {
+            let until = answered + 5 * AGAIN / 2;
+            wait.for_any(&[self.socket.as_fd()], Some(until))?;
+            if Instant::now() >= until || self.has_begun() {
                 break;
             }
             match self.hello().map(|(hello, _)| hello.kind) {

@@ -78,6 +78,6 @@ fn what_has_no_room_for_a_credit_or_only_waits_is_refused_where_nobody_waits() {
             Err(OpenError::NotApplicable(reason)) => assert!(reason.contains(expected), "{reason}"),
             other => panic!("{option}={value}: {other:?}"),
         }
-        Udp::open(&spec, Keep).expect("whoever waits has it");
+        Udp::open(&spec, Keep).expect("a listener receives it");
     }
 }

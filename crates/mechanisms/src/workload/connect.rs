@@ -1,13 +1,17 @@
-//! Connect: set-up and tear-down of both ends of a mechanism, in one worker, nothing sent.
+//! Connect: set-up and tear-down, nothing sent.
 //!
-//! Timed: all that `Mechanism::open` does (for named and network sockets: bind, listen,
-//! connect, accept), and the closing of both ends and of what must be removed. One stamp closes
-//! a sample and opens the next, as in a latency. Not timed: what `Endpoint::start` adds once
+//! What connects (`tcp`, Unix sockets with a name) is set up by both workers. The responder listens at one
+//! address for all of a launch, sleeps in accept(2), applies the options and closes its end. Timed, in the
+//! initiator: socket, connect, its options, waiting until the woken responder has closed its end, close.
+//! What the responder does before (socket, bind, listen) is stamped in set-ups of its own.
+//!
+//! Anything else is set up by the initiator alone: timed is all that `Mechanism::open` does, and the
+//! closing of both ends and of what must be removed. Not timed: what `Endpoint::start` adds once
 //! the workers live, which is meeting the partner and faulting in pages. Between two hosts the far
 //! end is another's: timed is all until the far side has let this one in, and closing it again.
 //!
-//! [`phases`] does the same again with a stamp at each step, so that the samples stay free of
-//! more than one clock read.
+//! One stamp closes a sample and opens the next, as in a latency. [`dissect`] does the same again with a
+//! stamp at each step, so that the samples stay free of more than one clock read.
 
 use clock::Now;
 use model::metric::{Better, Metric, Operation, Unit};
@@ -17,9 +21,11 @@ use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::{Found, Payload, Side, Size, Timed, WorkloadSpec};
+use crate::connection::{Address, Listening, Server};
 use crate::network::{Call, ConnectVisitor, ConnectionKind, EffectiveSettings};
 use crate::{
-    Chooser, Endpoint, Mechanism, OpenError, OpenSpec, Opened, Step, Visitor, choose, keep_record,
+    Chooser, Connection, Endpoint, MECHANISMS, Mechanism, OpenError, OpenSpec, Opened, Step,
+    Visitor, choose, keep_record,
 };
 use model::launch::WorkerReport;
 use model::workload::Workload;
@@ -39,7 +45,8 @@ pub static METRIC: Metric = Metric {
     axis: Cow::Borrowed("set-up"),
     qualifier: Cow::Borrowed("set-up"),
     definition: Cow::Borrowed(
-        "A set-up is all that one worker does to have both ends, and to close them again.",
+        "A set-up is a connection to a responder that sleeps in accept(2), until both have closed it again; of \
+         what needs no connection all that one worker does to have both ends and to close them.",
     ),
 };
 
@@ -48,26 +55,36 @@ pub const OPENED_FOR: u64 = Workload::Connect.traits().size;
 /// Set-ups that are cut into their parts, in a launch.
 const DISSECTED: u64 = 50;
 
-/// Fills `samples` with the ticks of `batch` set-ups each of the mechanism called `name`; with a
-/// `call`, of its near end.
+/// What this worker sets up.
+#[derive(Clone, Copy)]
+pub enum Ends<'a> {
+    /// Both ends.
+    Both,
+    /// The near end, of a far side on another host.
+    Near(&'a Call),
+    /// The end that connects, to a responder of this host.
+    Connecting(&'a Connection, &'a Address),
+}
+
+/// Fills `samples` with the ticks of `batch` set-ups each of the mechanism called `name`.
 ///
 /// # Errors
 /// As for opening; what was set up until then is closed.
 pub fn initiate(
     name: &str,
     spec: &OpenSpec,
-    call: Option<&Call>,
+    ends: Ends<'_>,
     clock: model::clock::ClockKind,
     samples: &[AtomicU64],
     batch: u64,
 ) -> Result<(), OpenError> {
     let _one_for_all = keep_record();
-    choose(name, Initiator { spec, call, clock, samples, batch })?
+    choose(name, Initiator { spec, ends, clock, samples, batch })?
 }
 
 struct Initiator<'a> {
     spec: &'a OpenSpec,
-    call: Option<&'a Call>,
+    ends: Ends<'a>,
     samples: &'a [AtomicU64],
     batch: u64,
     clock: model::clock::ClockKind,
@@ -79,9 +96,12 @@ impl Chooser for Initiator<'_> {
     #[inline(never)]
     fn chosen<M: Mechanism>(self) -> Self::Output {
         let spec = self.spec;
-        match self.call {
-            None => self.fill(|| M::open(black_box(spec), Close)),
-            Some(call) => self.fill(|| M::connect(black_box(spec), call, Close)),
+        match self.ends {
+            Ends::Both => self.fill(|| M::open(black_box(spec), Close)),
+            Ends::Near(call) => self.fill(|| M::connect(black_box(spec), call, Close)),
+            Ends::Connecting(connection, to) => {
+                self.fill(|| connection.connect_and_close(black_box(spec), to, |_| ()))
+            }
         }
     }
 }
@@ -122,29 +142,49 @@ impl ConnectVisitor for Close {
 /// The parts of a set-up, in their order: name and ticks.
 pub type Phases = Vec<(&'static str, u64)>;
 
-/// Where a set-up is stamped: at its begin, after each step, once open, once closed.
-const STAMPS: usize = 6;
+/// Stamps the steps of one set-up.
+struct Steps {
+    clock: model::clock::ClockKind,
+    last: u64,
+    phases: Phases,
+}
 
-/// The parts of `count` set-ups. A mechanism that opens in one step has `open` and `close`; one
-/// that reports [`Step`]s has `bind`, `connect`, `accept`, the `rest` of opening, and `close`; of a
-/// near end alone, which binds nothing, `accept` is until it is let in.
+impl Steps {
+    /// Begins now.
+    fn begin(clock: model::clock::ClockKind) -> Steps {
+        // Room for all: nothing is allocated between stamps.
+        let phases = Vec::with_capacity(8);
+        Steps { clock, last: clock.now(), phases }
+    }
+
+    /// Ends the step `name`, and begins the next.
+    fn passed(&mut self, name: &'static str) {
+        let now = self.clock.now();
+        self.phases.push((name, now.saturating_sub(self.last)));
+        self.last = now;
+    }
+}
+
+/// The parts of `count` set-ups. What opens both ends has `open` and `close`; a near end has `connect`,
+/// `accept` (until it is let in), the `rest` of opening, and `close`; an end that connects to a responder of this host has
+/// `connect`, `accept` (until the responder has accepted and closed it) and `close`.
 ///
 /// # Errors
 /// As for opening.
-pub fn phases(
+pub fn dissect(
     name: &str,
     spec: &OpenSpec,
-    call: Option<&Call>,
+    ends: Ends<'_>,
     clock: model::clock::ClockKind,
     count: u64,
 ) -> Result<Vec<Phases>, OpenError> {
     let _one_for_all = keep_record();
-    choose(name, Dissector { spec, call, clock, count })?
+    choose(name, Dissector { spec, ends, clock, count })?
 }
 
 struct Dissector<'a> {
     spec: &'a OpenSpec,
-    call: Option<&'a Call>,
+    ends: Ends<'a>,
     count: u64,
     clock: model::clock::ClockKind,
 }
@@ -154,103 +194,106 @@ impl Chooser for Dissector<'_> {
 
     fn chosen<M: Mechanism>(self) -> Self::Output {
         let one = |_| {
-            let mut stamps = [0; STAMPS];
-            stamps[0] = self.clock.now();
-            let stamp = Stamp { stamps: &mut stamps, clock: self.clock };
-            match self.call {
-                None => M::open(self.spec, stamp)?,
-                Some(call) => M::connect(self.spec, call, stamp)?,
+            let mut steps = Steps::begin(self.clock);
+            match self.ends {
+                Ends::Both => M::open(self.spec, &mut steps)?,
+                Ends::Near(call) => M::connect(self.spec, call, &mut steps)?,
+                Ends::Connecting(connection, to) => {
+                    let passed = |step| steps.passed(name_of(step));
+                    connection.connect_and_close(self.spec, to, passed)?;
+                }
             }
-            stamps[STAMPS - 1] = self.clock.now();
-            Ok(parts(&stamps))
+            steps.passed("close");
+            Ok(steps.phases)
         };
         (0..self.count).map(one).collect()
     }
 }
 
-/// Stamps each step on the way, and closes what was opened.
-struct Stamp<'a> {
-    stamps: &'a mut [u64; STAMPS],
-    clock: model::clock::ClockKind,
-}
-
-impl Visitor for Stamp<'_> {
+impl Visitor for &mut Steps {
     type Output = ();
 
-    fn passed(&mut self, step: Step) {
-        self.stamps[place(step)] = self.clock.now();
-    }
-
     fn visit<E: Endpoint + 'static>(self, opened: Opened<E>) {
-        self.stamps[STAMPS - 2] = self.clock.now();
+        self.passed("open");
         drop(black_box(opened));
     }
 }
 
-impl ConnectVisitor for Stamp<'_> {
+impl ConnectVisitor for &mut Steps {
     type Output = ();
 
     fn passed(&mut self, step: Step) {
-        self.stamps[place(step)] = self.clock.now();
+        Steps::passed(self, name_of(step));
     }
 
     fn visit<E: Endpoint + 'static>(self, end: E, effective_settings: EffectiveSettings) {
-        self.stamps[STAMPS - 2] = self.clock.now();
+        Steps::passed(self, "rest");
         drop(black_box((end, effective_settings)));
     }
 }
 
-fn place(step: Step) -> usize {
+fn name_of(step: Step) -> &'static str {
     match step {
-        Step::Bound => 1,
-        Step::Connected => 2,
-        Step::Accepted => 3,
+        Step::Connected => "connect",
+        Step::Accepted => "accept",
     }
 }
 
-/// Between one stamp and the next; a step that wasn't reported has none.
-fn parts(stamps: &[u64; STAMPS]) -> Phases {
-    let stepwise = stamps[1..4].iter().any(|stamp| *stamp > 0);
-    let last = if stepwise { "rest" } else { "open" };
-    let mut phases = Phases::new();
-    let mut before = stamps[0];
-    for (stamp, name) in stamps[1..].iter().zip(["bind", "connect", "accept", last, "close"]) {
-        if *stamp > 0 {
-            phases.push((name, stamp.saturating_sub(before)));
-            before = *stamp;
-        }
-    }
-    phases
+/// The workload in one worker.
+pub struct Connect {
+    asked: WorkloadSpec,
+    /// How the ends are connected, where both workers take part.
+    connection: Option<Connection>,
+    /// The responder's, once it listens.
+    server: Option<Server>,
+    /// The initiator's: where the responder listens, once it said so.
+    to: Option<Address>,
 }
-
-/// The workload. The responder of a launch on one host sleeps; on another host it accepts.
-pub struct Connect(WorkloadSpec);
 
 impl Connect {
-    /// Where the far side is, if it is on another host, for a connection of this `kind`.
-    fn call(&self, kind: ConnectionKind) -> Option<Call> {
-        self.0.far.map(|(to, cookie)| Call { to, cookie, kind })
+    /// What this worker sets up, for a connection of this `kind`.
+    fn with_ends<T>(&self, kind: ConnectionKind, with: impl FnOnce(Ends<'_>) -> T) -> T {
+        let far = self.asked.far.map(|(to, cookie)| Call { to, cookie, kind });
+        with(match (&far, &self.connection, &self.to) {
+            (Some(call), ..) => Ends::Near(call),
+            (None, Some(connection), Some(to)) => Ends::Connecting(connection, to),
+            _ => Ends::Both,
+        })
     }
 
     fn set_up(&self, kind: ConnectionKind, samples: &[AtomicU64], batch: u64) -> io::Result<()> {
-        let WorkloadSpec { mechanism, open, clock, .. } = &self.0;
-        initiate(mechanism, open, self.call(kind).as_ref(), *clock, samples, batch)
+        let WorkloadSpec { mechanism, open, clock, .. } = &self.asked;
+        self.with_ends(kind, |ends| initiate(mechanism, open, ends, *clock, samples, batch))
             .map_err(io::Error::other)
     }
 
-    /// What each part of a set-up takes.
-    fn dissect(&self) -> io::Result<Vec<(String, f64)>> {
-        let WorkloadSpec { mechanism, open, clock, ns_per_tick, .. } = &self.0;
-        let call = self.call(ConnectionKind::SetUp);
-        let all =
-            phases(mechanism, open, call.as_ref(), *clock, DISSECTED).map_err(io::Error::other)?;
+    /// The median of each part, in ns.
+    fn medians(&self, all: &[Phases]) -> Vec<(String, f64)> {
         let median = |at: usize| {
             let mut ticks: Vec<u64> = all.iter().map(|phases| phases[at].1).collect();
             ticks.sort_unstable();
-            ticks[ticks.len() / 2] as f64 * ns_per_tick
+            ticks[ticks.len() / 2] as f64 * self.asked.ns_per_tick
         };
         let named = all[0].iter().enumerate();
-        Ok(named.map(|(at, (name, _))| (name.to_string(), median(at))).collect())
+        named.map(|(at, (name, _))| (name.to_string(), median(at))).collect()
+    }
+
+    /// Begins to listen, once for all set-ups, and tells `end` where.
+    fn listen<E: Endpoint>(&mut self, connection: &Connection, end: &mut E) -> io::Result<()> {
+        if self.server.is_none() {
+            let server = connection.listen(&self.asked.open, |_| ()).map_err(io::Error::other)?;
+            end.send(&server.address().to_bytes())?;
+            self.server = Some(server);
+        }
+        Ok(())
+    }
+
+    /// Accepts `count` connections and closes them again.
+    fn accept(&self, connection: &Connection, count: u64) -> io::Result<()> {
+        let server = self.server.as_ref().ok_or(io::ErrorKind::NotConnected)?;
+        (0..count)
+            .try_for_each(|_| connection.accept_and_close(server, &self.asked.open))
+            .map_err(io::Error::other)
     }
 }
 
@@ -259,30 +302,43 @@ impl Timed for Connect {
     const METRIC: &'static Metric = &METRIC;
 
     fn new(asked: WorkloadSpec) -> Connect {
-        Connect(asked)
+        let entry = MECHANISMS.iter().find(|it| it.name == asked.mechanism);
+        let connection = entry.and_then(|it| (it.connection)(&asked.open.options));
+        Connect { asked, connection, server: None, to: None }
+    }
+
+    fn works_alone(&self) -> bool {
+        self.asked.far.is_some() || self.connection.is_none()
     }
 
     fn lead<E: Endpoint, P: Payload>(
         &mut self,
-        _side: &mut Side<'_, E, P>,
+        side: &mut Side<'_, E, P>,
         samples: &[AtomicU64],
         batch: u64,
     ) -> io::Result<Option<u64>> {
+        if let (None, None, Some(connection)) = (&self.asked.far, &self.to, &self.connection) {
+            let mut address = [0; Address::BYTES];
+            side.end.recv(&mut address)?;
+            self.to = Some(Address::parse(connection.at, &address)?);
+        }
         self.set_up(ConnectionKind::SetUp, samples, batch).map(|()| None)
     }
 
     fn follow<E: Endpoint, P: Payload>(
         &mut self,
-        _sides: &mut [Side<'_, E, P>],
-        _samples: u64,
-        _batch: u64,
+        sides: &mut [Side<'_, E, P>],
+        samples: u64,
+        batch: u64,
     ) -> io::Result<()> {
-        Ok(())
+        let Some(connection) = self.connection else { return Ok(()) };
+        self.listen(&connection, sides[0].end)?;
+        self.accept(&connection, samples * batch)
     }
 
     /// Makes one untimed set-up that tells the far side what the next ones are for.
     fn announce(&mut self, kind: ConnectionKind) -> io::Result<()> {
-        if self.0.far.is_none() {
+        if self.asked.far.is_none() {
             return Ok(());
         }
         match (self.set_up(kind, &[AtomicU64::new(0)], 1), kind) {
@@ -294,8 +350,32 @@ impl Timed for Connect {
 
     fn finish(&mut self, _samples: &[AtomicU64], report: &mut WorkerReport) -> io::Result<()> {
         if report.batch == 1 {
-            report.parts = self.dissect()?;
+            let WorkloadSpec { mechanism, open, clock, .. } = &self.asked;
+            let all = self.with_ends(ConnectionKind::SetUp, |ends| {
+                dissect(mechanism, open, ends, *clock, DISSECTED)
+            });
+            report.parts = self.medians(&all.map_err(io::Error::other)?);
         }
+        Ok(())
+    }
+
+    /// Accepts the initiator's set-ups of [`Timed::finish`]; then listens anew as often, by step.
+    fn answer_finish(&mut self, report: &mut WorkerReport) -> io::Result<()> {
+        let Some(connection) = self.connection else { return Ok(()) };
+        self.accept(&connection, DISSECTED)?;
+        let one = |_| {
+            let mut steps = Steps::begin(self.asked.clock);
+            let listening = connection.listen(&self.asked.open, |step| {
+                steps.passed(match step {
+                    Listening::Made => "socket",
+                    Listening::Bound => "bind",
+                    Listening::Listens => "listen",
+                });
+            });
+            listening.map(|_| steps.phases)
+        };
+        let all: Result<Vec<Phases>, OpenError> = (0..DISSECTED).map(one).collect();
+        report.parts = self.medians(&all.map_err(io::Error::other)?);
         Ok(())
     }
 
@@ -309,14 +389,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_parts_add_up_to_the_whole_and_steps_that_were_not_taken_are_absent() {
-        let parts_of = |stamps| parts(&stamps);
-        assert_eq!(parts_of([10, 0, 0, 0, 15, 18]), [("open", 5), ("close", 3)]);
-        let stepwise = parts_of([10, 11, 13, 16, 20, 25]);
-        let names: Vec<_> = stepwise.iter().map(|it| it.0).collect();
-        assert_eq!(names, ["bind", "connect", "accept", "rest", "close"]);
-        assert_eq!(stepwise.iter().map(|it| it.1).sum::<u64>(), 15);
-        let near = parts_of([10, 0, 13, 16, 20, 25]);
-        assert_eq!(near, [("connect", 3), ("accept", 3), ("rest", 4), ("close", 5)]);
+    fn the_parts_add_up_to_the_whole() {
+        let clock = model::clock::ClockKind::MonotonicRaw;
+        let mut steps = Steps::begin(clock);
+        let begun = steps.last;
+        for name in ["connect", "accept", "close"] {
+            steps.passed(name);
+        }
+        let names: Vec<_> = steps.phases.iter().map(|it| it.0).collect();
+        assert_eq!(names, ["connect", "accept", "close"]);
+        assert_eq!(steps.phases.iter().map(|it| it.1).sum::<u64>(), steps.last - begun);
     }
 }

@@ -15,6 +15,7 @@ use rustix::thread::sched_yield;
 
 use super::throughput::Throughput;
 use super::{Found, Payload, Side, Size, Timed, WorkloadSpec};
+use crate::nonblocking::only_waits;
 use crate::{Endpoint, MECHANISMS, Nonblocking, Received, Sent, WithNonblocking};
 use model::launch::WorkerReport;
 use model::mechanism::Carries;
@@ -82,9 +83,7 @@ impl Duplex {
         let one_cpu = self.asked.one_cpu;
         let clock = *clock;
         let both = Both { payload, out, into, clock, one_cpu, samples, messages, inbound };
-        end.nonblocking(both).unwrap_or_else(|| {
-            Err(io::Error::new(io::ErrorKind::Unsupported, "it can't be asked without waiting"))
-        })
+        E::nonblocking(&mut [*end], both).unwrap_or_else(|| Err(only_waits()))
     }
 
     /// Bytes, or wake-ups, per second one way of what took so many ticks.
@@ -157,9 +156,9 @@ impl Timed for Duplex {
         };
         let outbound = samples.iter().map(|it| self.rate(it.load(Ordering::Relaxed))).collect();
         let inbound = self.inbound.iter().map(|ticks| self.rate(*ticks)).collect();
-        let told = [("outbound", median(outbound)), ("inbound", median(inbound))];
+        let medians = [("outbound", median(outbound)), ("inbound", median(inbound))];
         report.parts =
-            told.iter().filter_map(|(name, it)| Some(((*name).into(), (*it)?))).collect();
+            medians.iter().filter_map(|(name, it)| Some(((*name).into(), (*it)?))).collect();
         Ok(())
     }
 
@@ -196,7 +195,8 @@ struct Both<'a, P> {
 impl<P: Payload> WithNonblocking for Both<'_, P> {
     type Output = io::Result<Vec<u64>>;
 
-    fn run<E: Nonblocking>(mut self, end: &mut E) -> Self::Output {
+    fn run<E: Nonblocking>(mut self, ends: &mut [&mut E]) -> Self::Output {
+        let end = &mut *ends[0];
         end.set_nonblocking(true)?;
         match self.samples {
             Samples::Counted(count) => (0..count).try_for_each(|_| self.transfer(end).map(drop))?,

@@ -6,13 +6,17 @@
 //! commands to the responder, counters) is the launch's, the same for all. The protocol calls a workload
 //! once per stretch of operations; inside its loops nothing is looked up.
 
+mod assignment;
 pub mod connect;
+mod connections;
 pub mod duplex;
 pub mod latency;
 pub mod payload;
 mod pipelined;
 pub mod rate;
 pub mod schedule;
+mod server;
+pub mod service;
 pub mod throughput;
 
 use std::io;
@@ -156,8 +160,34 @@ pub trait Timed: Sized {
         self.lead(side, samples, batch)
     }
 
+    /// [`Timed::lead`] of an initiator that has several connections, each with a side.
+    ///
+    /// # Errors
+    /// As those of the endpoint; the workload has one connection.
+    fn lead_many<E: Endpoint, P: Payload>(
+        &mut self,
+        _sides: &mut [Side<'_, E, P>],
+        _operations: u64,
+    ) -> io::Result<()> {
+        Err(one_connection())
+    }
+
+    /// [`Timed::time`] of an initiator that has several connections: single operations, over whichever it
+    /// chooses.
+    ///
+    /// # Errors
+    /// As [`Timed::lead_many`].
+    fn time_many<E: Endpoint, P: Payload>(
+        &mut self,
+        _sides: &mut [Side<'_, E, P>],
+        _samples: &[AtomicU64],
+    ) -> io::Result<()> {
+        Err(one_connection())
+    }
+
     /// The responder's part in `samples` of `batch` operations by each initiator (required). There is one
-    /// side per initiator, in their order; several only where its traits say so.
+    /// side per initiator, in their order, several only where its traits say so; or one per connection of the
+    /// one initiator, which makes so many operations over all of them together.
     ///
     /// # Errors
     /// As those of the endpoint.
@@ -171,6 +201,12 @@ pub trait Timed: Sized {
     /// Called in the initiator before `samples` are timed, while nobody waits: the place to draw and
     /// allocate.
     fn prepare(&mut self, _samples: u64) {}
+
+    /// Whether the initiator needs no responder of this host: then that one sleeps, and is told nothing
+    /// but the end.
+    fn works_alone(&self) -> bool {
+        false
+    }
 
     /// Tells the far side of a workload that sets up what its next connections are for.
     ///
@@ -188,6 +224,18 @@ pub trait Timed: Sized {
         Ok(())
     }
 
+    /// Called in the responder after each of its stretches, to put what it found into `report`.
+    fn finish_following(&self, _report: &mut WorkerReport) {}
+
+    /// The responder's part in [`Timed::finish`] of a workload that sets up, where samples are single
+    /// operations and the initiator doesn't work alone.
+    ///
+    /// # Errors
+    /// As for what it does.
+    fn answer_finish(&mut self, _report: &mut WorkerReport) -> io::Result<()> {
+        Ok(())
+    }
+
     /// Operations of a sample, of which `asked` were asked for; 0 lets the warm-up's estimate choose.
     fn batch(asked: u64, _estimate_ns: f64) -> u64 {
         asked.max(1)
@@ -195,6 +243,10 @@ pub trait Timed: Sized {
 
     /// What launches do, by what the pilot found (required).
     fn size(found: &Found) -> Size;
+}
+
+fn one_connection() -> io::Error {
+    io::Error::new(io::ErrorKind::Unsupported, "only an open loop has several connections")
 }
 
 /// Code that is generic over the workload.
@@ -286,13 +338,19 @@ pub struct Buffers {
 }
 
 impl Buffers {
-    /// Two buffers of `bytes`, each starting `offset` bytes into a page of its own, and touched.
+    /// Two buffers of `bytes`, as [`Buffers::sized`].
     pub fn new(bytes: usize, offset: usize) -> Buffers {
+        Buffers::sized(bytes, bytes, offset)
+    }
+
+    /// A buffer of `out` bytes and one of `into`, each starting `offset` bytes into a page of its own, and touched.
+    pub fn sized(out: usize, into: usize, offset: usize) -> Buffers {
         const PAGE: usize = 4096;
-        let span = (bytes + offset).next_multiple_of(PAGE);
-        let memory = vec![0xA5; 2 * span + PAGE];
-        let start = memory.as_ptr().align_offset(PAGE) + offset;
-        Buffers { memory, out: start..start + bytes, into: start + span..start + span + bytes }
+        let spans = [out, into].map(|bytes| (bytes + offset).next_multiple_of(PAGE));
+        let memory = vec![0xA5; spans[0] + spans[1] + PAGE];
+        let first = memory.as_ptr().align_offset(PAGE) + offset;
+        let second = first + spans[0];
+        Buffers { memory, out: first..first + out, into: second..second + into }
     }
 
     /// The message to send, and the place for the message to receive.
@@ -308,10 +366,11 @@ mod tests {
 
     #[test]
     fn buffers_start_where_they_should_and_do_not_overlap() {
-        for (bytes, offset) in [(1, 0), (64, 128), (4096, 64), (5000, 4032)] {
-            let mut buffers = Buffers::new(bytes, offset);
+        for (bytes, offset) in [([1, 1], 0), ([64, 5000], 128), ([4096, 1], 64), ([5000, 64], 4032)]
+        {
+            let mut buffers = Buffers::sized(bytes[0], bytes[1], offset);
             let (out, into) = buffers.split();
-            assert_eq!((out.len(), into.len()), (bytes, bytes));
+            assert_eq!([out.len(), into.len()], bytes);
             assert_eq!(out.as_ptr() as usize % 4096, offset);
             assert_eq!(into.as_ptr() as usize % 4096, offset);
         }

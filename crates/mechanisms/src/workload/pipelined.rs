@@ -8,7 +8,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::thread::sched_yield;
 
 use super::Payload;
-use super::schedule::{Schedule, Wait};
+use super::schedule::{Adherence, Schedule, Wait};
+use crate::nonblocking::only_waits;
 use crate::{Endpoint, Nonblocking, Received, Sent, WithNonblocking};
 
 /// A stretch of an open loop.
@@ -23,6 +24,8 @@ pub(super) struct Pipelined<'a, P> {
     pub clock: model::clock::ClockKind,
     /// When messages are due.
     pub schedule: &'a Schedule,
+    /// Whether it is kept.
+    pub adherence: &'a mut Adherence,
     /// How many may be under way.
     pub depth: usize,
     /// Which message of the schedule is the first of this stretch.
@@ -36,16 +39,15 @@ pub(super) struct Pipelined<'a, P> {
 impl<P: Payload> Pipelined<'_, P> {
     /// Sends all messages over `end`, and takes in their answers.
     pub fn over<E: Endpoint>(self, end: &mut E) -> io::Result<()> {
-        end.nonblocking(self).unwrap_or_else(|| {
-            Err(io::Error::new(io::ErrorKind::Unsupported, "it can't be asked without waiting"))
-        })
+        E::nonblocking(&mut [end], self).unwrap_or_else(|| Err(only_waits()))
     }
 }
 
 impl<P: Payload> WithNonblocking for Pipelined<'_, P> {
     type Output = io::Result<()>;
 
-    fn run<E: Nonblocking>(mut self, end: &mut E) -> io::Result<()> {
+    fn run<E: Nonblocking>(mut self, ends: &mut [&mut E]) -> io::Result<()> {
+        let end = &mut *ends[0];
         end.set_nonblocking(true)?;
         self.exchange(end)?;
         end.set_nonblocking(false)
@@ -62,17 +64,26 @@ impl<P: Payload> Pipelined<'_, P> {
                 let (now, due) = (self.clock.now(), self.due(sent));
                 if now >= due {
                     self.lateness[sent] = now - due;
+                    self.adherence.begun(due, now);
                     self.payload.fill(self.out);
                     begun += 1;
                 }
             }
             // What is due goes before answers are taken in: else a quick partner would keep the depth at one.
-            if begun > sent && end.try_send(self.out)? == Sent::Whole {
-                sent += 1;
-            } else if answered < sent && end.try_recv(self.into)? == Received::Whole {
+            if begun > sent {
+                let moved = end.try_send(self.out)?;
+                self.adherence.free(self.clock.now());
+                if moved == Sent::Whole {
+                    sent += 1;
+                    continue;
+                }
+            }
+            if answered < sent && end.try_recv(self.into)? == Received::Whole {
                 self.payload.look(self.into)?;
-                let took = self.clock.now().saturating_sub(self.due(answered));
+                let now = self.clock.now();
+                let took = now.saturating_sub(self.due(answered));
                 self.samples[answered].store(took, Ordering::Relaxed);
+                self.adherence.free(now);
                 answered += 1;
             } else {
                 let free = begun == sent && sent < all && sent - answered < self.depth;

@@ -3,8 +3,10 @@
 //! Timed: from when a message was due to when its answer is in (response time), by the initiator's
 //! clock. One connection serves the schedule, with so many messages under way as the load's depth says; once
 //! that many are, queueing happens at the sender: one that is late keeps the time at which the message was due
-//! and sends at once. How late it began is kept beside. Not timed: the wait for the next message. Never batched. The
-//! responder answers as in a latency.
+//! and sends at once. How late it began is kept beside, and how often that was the sender's own fault. Not timed: the
+//! wait for the next message. Never batched. The responder answers as in a latency, after the work over the request that
+//! the load says ([`service`](super::service)). Of several connections one generator drives all (`connections`),
+//! and the responder waits for whichever has a request (`server`).
 
 use clock::Now;
 use model::metric::{Better, Metric, Operation, Unit};
@@ -15,19 +17,24 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::thread::set_current_timer_slack;
 
+use super::assignment::Assignment;
+use super::connections::{Generator, lead};
 use super::latency::Latency;
 use super::pipelined::Pipelined;
-use super::schedule::{Offered, Schedule, Wait};
+use super::schedule::{Adherence, Offered, Schedule, Wait};
+use super::server::{self, Waiting};
+use super::service::Work;
 use super::{Buffers, Found, Payload, Side, Size, Timed, WorkloadSpec};
 use crate::{Endpoint, Phase};
+use model::clients::Clients;
 use model::launch::{Punctuality, WorkerReport};
 use model::load::Load;
 use model::workload::Workload;
 
 /// What a launch lasts, in ns.
 const LASTING_NS: f64 = 200e6;
-/// What is on time, in ns: the clock's steps, and a wait that ends between two of them.
-const ON_TIME_NS: f64 = 1_000.0;
+/// What is late, in ns, whoever's fault: more than the clock's steps, and a wait that ends between two of them.
+const LATE_NS: f64 = 1_000.0;
 
 /// What it yields.
 pub static METRIC: Metric = Metric {
@@ -56,7 +63,7 @@ pub fn initiate<E: Endpoint, P: Payload>(
     payload: &mut P,
     buffers: &mut Buffers,
     clock: model::clock::ClockKind,
-    schedule: &mut Schedule,
+    (schedule, adherence): (&mut Schedule, &mut Adherence),
     (samples, lateness): (&[AtomicU64], &mut [u64]),
 ) -> io::Result<()> {
     let (out, into) = buffers.split();
@@ -66,10 +73,32 @@ pub fn initiate<E: Endpoint, P: Payload>(
             end.enter(Phase::Paused)?;
             schedule.wait_until(due);
         }
-        *late = clock.now().saturating_sub(due);
+        let begun = clock.now();
+        *late = begun.saturating_sub(due);
+        adherence.begun(due, begun);
         end.send_with(out, |message| payload.fill(message))?;
         end.recv_with(into, |message| payload.look(message))?;
-        sample.store(clock.now().saturating_sub(due), Ordering::Relaxed);
+        let answered = clock.now();
+        sample.store(answered.saturating_sub(due), Ordering::Relaxed);
+        adherence.free(answered);
+    }
+    Ok(())
+}
+
+/// The responder's side, where it has work over each request: answers `count` messages.
+#[inline(never)]
+pub fn serve<E: Endpoint, P: Payload>(
+    end: &mut E,
+    payload: &mut P,
+    buffers: &mut Buffers,
+    work: &mut Work,
+    count: u64,
+) -> io::Result<()> {
+    let (out, into) = buffers.split();
+    for _ in 0..count {
+        end.recv_with(into, |message| payload.look(message))?;
+        work.spin();
+        end.send_with(out, |message| payload.fill(message))?;
     }
     Ok(())
 }
@@ -78,6 +107,11 @@ pub fn initiate<E: Endpoint, P: Payload>(
 pub struct Rate {
     asked: WorkloadSpec,
     paced: Option<Paced>,
+    work: Option<Work>,
+    /// Untimed operations so far, over several connections.
+    led: u64,
+    /// The responder's way to wait for one of several connections, once it has begun.
+    waiting: Option<Waiting>,
 }
 
 impl Timed for Rate {
@@ -86,7 +120,9 @@ impl Timed for Rate {
     const LASTS_NS: Option<f64> = Some(LASTING_NS);
 
     fn new(asked: WorkloadSpec) -> Rate {
-        Rate { asked, paced: None }
+        let WorkloadSpec { load, clock, ns_per_tick, seed, .. } = asked;
+        let work = Work::new(load.service, clock, ns_per_tick, seed);
+        Rate { asked, paced: None, work, led: 0, waiting: None }
     }
 
     fn lead<E: Endpoint, P: Payload>(
@@ -110,9 +146,12 @@ impl Timed for Rate {
         }
         let Side { end, payload, buffers, clock } = side;
         let lateness = &mut paced.lateness[paced.taken..paced.taken + samples.len()];
-        let schedule = &mut paced.schedule;
+        let (schedule, adherence) = (&mut paced.schedule, &mut paced.adherence);
         match self.asked.load.depth {
-            1 => initiate(*end, payload, buffers, *clock, schedule, (samples, lateness))?,
+            1 => {
+                let keeps = (schedule, adherence);
+                initiate(*end, payload, buffers, *clock, keeps, (samples, lateness))?;
+            }
             depth => {
                 let (out, into) = buffers.split();
                 let (clock, depth, first) = (*clock, depth as usize, paced.taken);
@@ -122,6 +161,7 @@ impl Timed for Rate {
                     into,
                     clock,
                     schedule,
+                    adherence,
                     depth,
                     first,
                     samples,
@@ -140,7 +180,60 @@ impl Timed for Rate {
         samples: u64,
         batch: u64,
     ) -> io::Result<()> {
-        Latency.follow(sides, samples, batch)
+        if let Some(server) = self.asked.load.choice() {
+            let waiting = (server, &mut self.waiting);
+            return server::serve(
+                sides,
+                waiting,
+                &mut self.work,
+                self.asked.one_cpu,
+                samples * batch,
+            );
+        }
+        match (&mut self.work, sides) {
+            (Some(work), [one]) => {
+                serve(one.end, &mut one.payload, &mut one.buffers, work, samples * batch)
+            }
+            (_, sides) => Latency.follow(sides, samples, batch),
+        }
+    }
+
+    fn finish_following(&self, report: &mut WorkerReport) {
+        report.worked = self.work.as_ref().and_then(Work::worked);
+    }
+
+    fn lead_many<E: Endpoint, P: Payload>(
+        &mut self,
+        sides: &mut [Side<'_, E, P>],
+        operations: u64,
+    ) -> io::Result<()> {
+        let first = self.led;
+        self.led += operations;
+        lead(sides, first, operations)
+    }
+
+    fn time_many<E: Endpoint, P: Payload>(
+        &mut self,
+        sides: &mut [Side<'_, E, P>],
+        samples: &[AtomicU64],
+    ) -> io::Result<()> {
+        let Some(Paced {
+            schedule,
+            adherence,
+            lateness,
+            taken,
+            load,
+            generator: Some(generator),
+            ..
+        }) = &mut self.paced
+        else {
+            return Ok(());
+        };
+        let lateness = &mut lateness[*taken..*taken + samples.len()];
+        let depth = load.depth as usize;
+        generator.exchange(sides, schedule, adherence, depth, (samples, lateness))?;
+        *taken += samples.len();
+        Ok(())
     }
 
     fn prepare(&mut self, samples: u64) {
@@ -148,7 +241,9 @@ impl Timed for Rate {
     }
 
     fn finish(&mut self, samples: &[AtomicU64], report: &mut WorkerReport) -> io::Result<()> {
-        report.punctuality = self.paced.take().and_then(|it| it.punctuality(samples));
+        let paced = self.paced.take();
+        report.clients = paced.as_ref().and_then(|it| it.clients(samples));
+        report.punctuality = paced.and_then(|it| it.punctuality(samples));
         Ok(())
     }
 
@@ -164,10 +259,13 @@ impl Timed for Rate {
 /// A schedule under way, carried on from stretch to stretch, and how late each message was begun.
 struct Paced {
     schedule: Schedule,
+    adherence: Adherence,
     lateness: Vec<u64>,
     taken: usize,
     load: Load,
     ns_per_tick: f64,
+    /// What drives several connections.
+    generator: Option<Generator>,
 }
 
 impl Paced {
@@ -181,22 +279,46 @@ impl Paced {
             messages: samples,
             seed: asked.seed,
         };
+        let clients = asked.load.connections as usize;
         // Who shares a CPU with its partner sleeps: the partner needs it.
         let wait = if asked.one_cpu { Wait::Asleep } else { Wait::Spinning };
         Paced {
             schedule: Schedule::new(asked.clock, offered, asked.ns_per_tick, wait),
+            adherence: Adherence::new(offered, asked.ns_per_tick, wait),
             lateness: vec![u64::MAX; samples as usize],
             taken: 0,
             load: asked.load,
             ns_per_tick: asked.ns_per_tick,
+            generator: (clients > 1).then(|| Generator::new(Assignment::of(clients, &offered))),
         }
     }
 
-    /// The most messages that were under way at once: `answered` says when the answer to each was in.
+    /// When the answer to a message was in.
+    fn answered(&self, samples: &[AtomicU64], nth: usize) -> u64 {
+        self.schedule.due(nth) + samples[nth].load(Ordering::Relaxed)
+    }
+
+    /// What became of each of several clients.
+    fn clients(&self, samples: &[AtomicU64]) -> Option<Clients> {
+        let (generator, last) = (self.generator.as_ref()?, self.taken.checked_sub(1)?);
+        let times = (|nth| self.schedule.due(nth), |nth| self.answered(samples, nth));
+        Some(generator.clients(times, self.schedule.due(last), self.ns_per_tick))
+    }
+
+    /// When a message was begun.
+    fn begun(&self, nth: usize) -> u64 {
+        self.schedule.due(nth) + self.lateness[nth]
+    }
+
+    /// The most messages that were under way at once on one connection: `answered` says when the answer to each
+    /// was in.
     fn deepest(&self, answered: impl Fn(usize) -> u64) -> u32 {
+        if let Some(generator) = &self.generator {
+            return generator.deepest(|nth| self.begun(nth), answered);
+        }
         let (mut deepest, mut done) = (0, 0);
         for nth in 0..self.taken {
-            let begun = self.schedule.due(nth) + self.lateness[nth];
+            let begun = self.begun(nth);
             while done < nth && answered(done) <= begun {
                 done += 1;
             }
@@ -208,21 +330,20 @@ impl Paced {
     /// What came of it, `samples` being all that were filled; none before the first message.
     fn punctuality(mut self, samples: &[AtomicU64]) -> Option<Punctuality> {
         let scale = self.ns_per_tick;
-        let late = self.lateness.iter().filter(|it| **it as f64 * scale > ON_TIME_NS).count();
+        let late = self.lateness.iter().filter(|it| **it as f64 * scale > LATE_NS).count();
         let last = self.taken.checked_sub(1)?;
-        let behind = self.lateness[last];
-        let answered = |nth: usize| self.schedule.due(nth) + samples[nth].load(Ordering::Relaxed);
-        let depth = self.load.depth as usize;
-        // Whether one more might be under way when it was due.
-        let waited = |nth: &usize| *nth < depth || answered(nth - depth) < self.schedule.due(*nth);
+        // Of several connections another may be the last to begin one.
+        let begun_last = (0..self.taken).map(|nth| self.begun(nth)).max()?;
+        let behind = begun_last - self.schedule.due(last);
+        let answered = |nth| self.answered(samples, nth);
         let deepest = self.deepest(answered);
-        let own = (0..self.taken).rev().find(waited).map_or(0, |nth| self.lateness[nth]);
-        let due = self.schedule.due(last) - self.schedule.first();
+        let due = self.schedule.lasts(self.taken);
+        let begun = self.schedule.due(last) + behind - self.schedule.first();
         let per_second = |ticks: u64| match last {
             0 => self.load.per_second as f64, // one message is no rate
             others => others as f64 * 1e9 / (ticks as f64 * scale).max(1.0),
         };
-        let (due_per_sec, served_per_sec) = (per_second(due), per_second(due + behind));
+        let (due_per_sec, served_per_sec) = (per_second(due), per_second(due.max(begun)));
         self.lateness.sort_unstable();
         let middle = self.lateness[self.lateness.len() / 2];
         Some(Punctuality {
@@ -231,9 +352,9 @@ impl Paced {
             max_ns: *self.lateness.last()? as f64 * scale,
             due_per_sec,
             served_per_sec,
-            behind_ns: behind as f64 * scale,
-            own_ns: own.min(behind) as f64 * scale,
             deepest,
+            sender_late: self.adherence.late(),
+            tolerance_ns: self.adherence.tolerance() as f64 * scale,
         })
     }
 }

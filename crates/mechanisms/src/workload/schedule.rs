@@ -12,6 +12,13 @@ use rand_chacha::ChaCha8Rng;
 /// overshoots, where an idle CPU has to be woken through a hypervisor.
 const SPUN_NS: f64 = 200_000.0;
 
+/// What is on time, in ns: a sender that spins is off by a clock read or two, and one that lost its CPU by far
+/// more than this, which is a tenth of the shortest time slice. Of long intervals it is [`ON_TIME_SHARE`]: a
+/// hundredth of the distance between messages changes no queue.
+const ON_TIME_NS: f64 = 10_000.0;
+/// See [`ON_TIME_NS`]; of the mean interval.
+const ON_TIME_SHARE: f64 = 0.01;
+
 /// How the sender waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
@@ -40,6 +47,7 @@ pub struct Schedule {
     clock: model::clock::ClockKind,
     ns_per_tick: f64,
     wait: Wait,
+    arrivals: Arrivals,
     /// Ticks from the first message to each.
     offsets: Vec<u64>,
     /// Ticks before the first.
@@ -57,10 +65,18 @@ impl Schedule {
         ns_per_tick: f64,
         wait: Wait,
     ) -> Schedule {
-        let period_ns = 1e9 / offered.per_second as f64;
-        let lead = (period_ns / ns_per_tick) as u64;
-        let offsets = offsets(offered, period_ns / ns_per_tick);
-        let mut schedule = Schedule { clock, ns_per_tick, wait, offsets, lead, first: 0, taken: 0 };
+        let lead = (1e9 / offered.per_second as f64 / ns_per_tick) as u64;
+        let offsets = offsets(offered, ns_per_tick);
+        let mut schedule = Schedule {
+            clock,
+            ns_per_tick,
+            wait,
+            arrivals: offered.arrivals,
+            offsets,
+            lead,
+            first: 0,
+            taken: 0,
+        };
         schedule.begin();
         schedule
     }
@@ -69,6 +85,19 @@ impl Schedule {
     pub fn begin(&mut self) {
         self.first = self.clock.now() + self.lead;
         self.taken = 0;
+    }
+
+    /// How long its messages take to become due, in ticks, where so many were `sent`. That of bursts ends with
+    /// the part of a burst's period that the messages of the last one have: they are due at its beginning.
+    pub fn lasts(&self, sent: usize) -> u64 {
+        let last = sent.saturating_sub(1);
+        match self.arrivals {
+            Arrivals::Poisson | Arrivals::Constant => self.offsets[last],
+            Arrivals::Bursts { messages, every_ns } => {
+                let period = every_ns as f64 / messages as f64 / self.ns_per_tick;
+                (last as f64 * period) as u64
+            }
+        }
     }
 
     /// When the first is due, in ticks.
@@ -110,11 +139,69 @@ impl Schedule {
     }
 }
 
+/// Whether a sender keeps its schedule. What it begins late while it might have begun it is its own fault; what
+/// waits for an answer, for room in the mechanism, or for a call of the mechanism to return that moves another
+/// message, is late by the mechanism's: such a call may wake a CPU, which takes longer than the tolerance.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Adherence {
+    tolerance: u64,
+    free_since: u64,
+    late: u64,
+}
+
+impl Adherence {
+    /// That of a sender which waits so, of messages as `offered`; its clock ticks every `ns_per_tick`.
+    pub fn new(offered: Offered, ns_per_tick: f64, wait: Wait) -> Adherence {
+        let interval_ns = 1e9 / offered.per_second as f64;
+        let least_ns = match wait {
+            Wait::Spinning => ON_TIME_NS,
+            // Its way out of the sleep is part of each response.
+            Wait::Asleep => SPUN_NS,
+        };
+        let tolerance_ns = least_ns.max(ON_TIME_SHARE * interval_ns);
+        Adherence { tolerance: (tolerance_ns / ns_per_tick) as u64, free_since: 0, late: 0 }
+    }
+
+    /// One more message might be begun since `now`, and not before.
+    #[inline(always)]
+    pub fn free(&mut self, now: u64) {
+        self.free_since = now;
+    }
+
+    /// The message due at `due` is begun at `now`.
+    #[inline(always)]
+    pub fn begun(&mut self, due: u64, now: u64) {
+        self.begun_after(0, due, now);
+    }
+
+    /// The same of one of several connections, over which one more might be under way since `free_since`.
+    #[inline(always)]
+    pub fn begun_after(&mut self, free_since: u64, due: u64, now: u64) {
+        let might = due.max(free_since).max(self.free_since);
+        self.late += u64::from(now.saturating_sub(might) > self.tolerance);
+    }
+
+    /// Messages that were late by the sender's own fault.
+    pub fn late(&self) -> u64 {
+        self.late
+    }
+
+    /// What counts as on time, in ticks.
+    pub fn tolerance(&self) -> u64 {
+        self.tolerance
+    }
+}
+
 /// Ticks from the first message to each. Each is rounded by itself, so that roundings don't add up.
-fn offsets(offered: Offered, period: f64) -> Vec<u64> {
+fn offsets(offered: Offered, ns_per_tick: f64) -> Vec<u64> {
     let all = 0..offered.messages;
+    let period = 1e9 / offered.per_second as f64 / ns_per_tick;
     match offered.arrivals {
-        Arrivals::Periodic => all.map(|nth| (nth as f64 * period) as u64).collect(),
+        Arrivals::Constant => all.map(|nth| (nth as f64 * period) as u64).collect(),
+        Arrivals::Bursts { messages, every_ns } => {
+            let every = every_ns as f64 / ns_per_tick;
+            all.map(|nth| ((nth / messages) as f64 * every) as u64).collect()
+        }
         Arrivals::Poisson => {
             let mut rng = ChaCha8Rng::seed_from_u64(offered.seed);
             let mut at = 0.0;

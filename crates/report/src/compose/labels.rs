@@ -79,7 +79,7 @@ pub fn route(route: &str) -> String {
 pub fn group(group: &GroupVerdict) -> String {
     let workers = threads(&group.workers);
     if group.metric.is_set_up() {
-        return format!("{}, {}{workers}", group.metric.title, super::setup::alone(&group.site));
+        return format!("{}, {}{workers}", group.metric.title, place(&group.site));
     }
     let of = group.message_bytes.map_or("a wake-up".into(), units::size);
     let rate = group.load.map(super::open_loop::loaded);
@@ -110,7 +110,7 @@ pub fn cell_value(case: &CaseResult) -> String {
     value(case) + sign(case)
 }
 
-/// `36.0–52.0 µs, 5 runs`: what earlier runs came to, where there were any.
+/// `36.0–52.0 µs, 5 runs`: the results of earlier runs, where there were any.
 pub fn earlier_runs(case: &CaseResult) -> Option<String> {
     let it = case.earlier?;
     let runs = if it.runs == 1 { "run" } else { "runs" };
@@ -238,10 +238,12 @@ pub fn remark(case: &CaseResult) -> Option<String> {
     ))
 }
 
-/// `pipe, 64 B, one CPU`; the workload is said where it isn't a round trip.
+/// `pipe, 64 B, one CPU`; the workload is said where it isn't a round trip, and where a server has several
+/// connections these.
 pub fn case(case: &CaseResult) -> String {
     let (what, size) = (qualifier(&case.metric), of_size(case.message_bytes));
-    format!("{}{what}{size}, {}", case.variant, place_of((&case.workers, &case.site)))
+    let connected = case.rate.map(|it| super::open_loop::connected(it.load)).unwrap_or_default();
+    format!("{}{what}{size}{connected}, {}", case.variant, place_of((&case.workers, &case.site)))
 }
 
 /// `, open loop`; nothing of a round trip.

@@ -3,7 +3,9 @@
 
 mod absences;
 mod background;
+mod beside;
 mod brief;
+mod clients;
 mod compare;
 mod cpu_pairs;
 mod datagrams;
@@ -72,6 +74,7 @@ pub fn answer(judged: &Judged) -> Document {
         return compose(judged, Detail::Summary);
     }
     document.sections.push(brief::section(judged));
+    document.sections.extend(beside::section(judged));
     document.sections.extend(cpu_pairs::section(judged, Detail::Summary));
     document
 }
@@ -118,7 +121,7 @@ pub fn compose(judged: &Judged, detail: Detail) -> Document {
         document.sections.extend(background::remarks(judged));
         return document;
     }
-    // Whoever asked by a study reads its own tables; the rest is in the page.
+    // The reader of a study gets its own tables; the rest is in the page.
     if let Some(study) = study.as_ref().filter(|_| detail == Detail::Summary) {
         document.sections.extend(study.results(judged));
         document.sections.extend(background::remarks(judged));
@@ -139,11 +142,13 @@ pub fn compose(judged: &Judged, detail: Detail) -> Document {
     }
     results.blocks.extend(delivery::tables(judged));
     results.blocks.extend(open_loop::tables(judged));
+    results.blocks.extend(clients::tables(judged));
     results.blocks.extend(setup::tables(judged));
     if !results.blocks.is_empty() {
         document.sections.push(results);
     }
     document.sections.extend(cpu_pairs::section(judged, detail));
+    document.sections.extend(beside::section(judged));
     document.sections.extend(observed::section(judged, detail));
     document.sections.extend(inflections::section(judged));
     if detail == Detail::Full {

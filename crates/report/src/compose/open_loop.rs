@@ -3,13 +3,15 @@
 use super::labels;
 use crate::{Block, Row, Table, Text, Unit, units};
 use analysis::{CaseResult, GroupVerdict, Judged, RateSeen, Status};
-use model::load::Load;
+use model::load::{Load, Service};
 
 const MEANING: &str = "Response times count from when a message was due by its schedule, so that a wait \
-     behind others is in them. Served: one connection, one round trip at a time; share: of what was due \
-     in the same launch. Late: begun more than 1 µs after it was due; begun: by how much, the median and \
-     the largest of all launches. On one CPU the sender sleeps until a message is due, and its wake-up \
-     is in the response.";
+     behind others is in them. Served: over all connections; share: of what was due \
+     in the same launch. On time: begun within the tolerance (10 µs, on one CPU 200 µs, or 1 % of the mean \
+     interval) of when it was due, one more might be under way and no call for another was; what is not is the sender's own fault. Late: \
+     begun more than 1 µs after it was due, whoever's fault; begun: by how much, the median and the largest of \
+     all launches. On one CPU the sender sleeps until a message is due, and its wake-up is in the response. \
+     `null` sends nothing: what of it was served is the rate that the sender keeps by itself.";
 
 /// A case that kept a schedule, and how.
 fn cases(judged: &Judged) -> impl Iterator<Item = (&CaseResult, RateSeen)> {
@@ -20,7 +22,7 @@ fn cases(judged: &Judged) -> impl Iterator<Item = (&CaseResult, RateSeen)> {
 pub fn tables(judged: &Judged) -> Vec<Block> {
     let mut table = Table::new("How the schedule was kept")
         .words([("case", 0)])
-        .numbers([("asked", 0), ("served", 0), ("share", 1), ("late", 0)])
+        .numbers([("asked", 0), ("served", 0), ("share", 1), ("on time", 0), ("late", 1)])
         .numbers([("begun, median", 2), ("largest", 1)])
         .note(MEANING);
     for (case, rate) in cases(judged) {
@@ -31,6 +33,7 @@ pub fn tables(judged: &Judged) -> Vec<Block> {
             per_second(rate.asked_per_sec as f64).into(),
             rate.served_per_sec.map_or("–".into(), per_second).into(),
             share(rate.served_share).into(),
+            share(rate.on_time_share).into(),
             share(rate.late_share).into(),
             time(rate.lateness_median_ns).into(),
             time(rate.lateness_max_ns).into(),
@@ -45,8 +48,8 @@ pub fn remarks(judged: &Judged) -> Vec<Block> {
     let fell_short = cases(judged).filter(|(_, rate)| !rate.is_kept());
     let warnings = fell_short.map(|(case, rate)| {
         let why = if rate.void {
-            "the sender itself was late, so that this is no result of the mechanism; measure on a quieter \
-                 machine, or with a lower --rate"
+            "the sender itself was late with more than 1 % of the messages, so that this is no result of the \
+                 mechanism; measure on a quieter machine, or with a lower --rate"
         } else {
             "messages queued for as long as the launch lasted, and response times only show its \
                  length: measure with a lower --rate"
@@ -74,20 +77,38 @@ pub fn unranked<'a>(judged: &'a Judged, group: &GroupVerdict) -> Vec<&'a CaseRes
         case.workload == group.workload
             && case.site == group.site
             && case.workers == group.workers
-            && case.rate.map(RateSeen::load) == group.load
+            && case.rate.map(|it| it.load) == group.load
             && (case.message_bytes == group.message_bytes || case.message_bytes.is_none())
     };
     let of_group = cases(judged).filter(|(case, rate)| !rate.is_kept() && here(case));
     of_group.map(|(case, _)| case).collect()
 }
 
-/// `, 10,000 a second, at most 8 under way`.
+/// `, 10,000 a second, at most 8 under way, 16 connections by epoll, answers of 4 KiB, exponential service of 5 µs`.
 pub fn loaded(load: Load) -> String {
     let depth = match load.depth {
         1 => String::new(),
         depth => format!(", at most {depth} under way"),
     };
-    format!(", {} a second{depth}", units::count(load.per_second))
+    let answers = load.response.map(|it| format!(", answers of {}", units::size(it)));
+    let answers = answers.unwrap_or_default();
+    let service = match load.service {
+        Service::None => String::new(),
+        Service::Fixed(ns) => format!(", service of {}", units::duration(ns as f64)),
+        Service::Exponential(ns) => {
+            format!(", exponential service of {}", units::duration(ns as f64))
+        }
+    };
+    let connected = connected(load);
+    format!(", {} a second{depth}{connected}{answers}{service}", units::count(load.per_second))
+}
+
+/// `, 16 connections by epoll`; nothing of one connection whose server needs no choice.
+pub fn connected(load: Load) -> String {
+    load.choice().map_or(String::new(), |server| {
+        let connections = units::counted(u64::from(load.connections), "connection");
+        format!(", {connections} by {}", server.name())
+    })
 }
 
 pub fn per_second(rate: f64) -> String {

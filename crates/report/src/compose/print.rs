@@ -72,11 +72,11 @@ pub fn document(judged: &Judged, kept: &[Section], left: &[&Section]) -> Documen
     let figures = left.iter().filter(is_figure).count() as u64;
     let figures = (figures > 0).then(|| units::counted(figures, "further figure"));
     let others = left.iter().filter(|it| !is_figure(it)).map(|it| it.title.to_lowercase());
-    let told: Vec<String> = figures.into_iter().chain(others).collect();
-    if let Some(last) = document.sections.last_mut().filter(|_| !told.is_empty()) {
+    let named: Vec<String> = figures.into_iter().chain(others).collect();
+    if let Some(last) = document.sections.last_mut().filter(|_| !named.is_empty()) {
         last.blocks.push(Block::Paragraph(Text::new().muted(format!(
             "Left out for want of room: {}; `--pages all` prints all of it.",
-            told.join(", ")
+            named.join(", ")
         ))));
     }
     document

@@ -6,16 +6,17 @@ use crate::{Block, Column, Row, Table, Text, units};
 use analysis::{CaseResult, FIRST_MESSAGE, Judged, Secondary, Status};
 
 /// What a set-up holds, for those who read its figures.
-const WHAT_IT_HOLDS: &str = "A set-up is all that one process does to open both ends, and to \
-     close them again: bind, listen, connect, accept and close for tcp and for Unix sockets with \
-     a name (bind=…), open and close for all others; with the calls that ask what the kernel \
-     granted. A path costs what the file system of its folder takes, and making the folder. What \
+const WHAT_IT_HOLDS: &str = "A set-up of tcp and of Unix sockets with a name (bind=…) is a connection between the two \
+     workers: the initiator connects to a responder that listens already and sleeps in accept(2), until both have \
+     closed it again. Of all others it is all that the initiator does to open both ends and to close them, \
+     wherever its partner is. It holds the calls that ask what the kernel \
+     granted. What \
      remains to do before a first message isn't in it: faulting in shared memory, and finding the \
      partner (signal, process-vm). io-uring and tcp leave some of the end to the kernel.";
 
-const STEPS: &str = "bind: a socket made, bound, and listening. connect: another one made, and \
-     connected to it. accept: with the check that the peer is our own. rest: options, what was \
-     granted, the listener closed, the name removed.";
+const STEPS: &str = "By the responder, before, in no set-up: socket; bind (a path costs what the file \
+     system of its folder takes); listen. By the initiator: connect, a socket made and connected; accept, until the \
+     responder, woken in accept(2), has closed its end; close.";
 
 const STEPS_APART: &str = "connect: a socket made, and connected. accept: the cookie shown, until the \
      far side answers. rest: what was granted.";
@@ -28,7 +29,7 @@ pub fn tables(judged: &Judged) -> Vec<Block> {
     for (workers, placement) in labels::places(&cases) {
         let here = |it: &&&CaseResult| it.workers == workers && it.site == placement;
         let here: Vec<&CaseResult> = cases.iter().filter(here).copied().collect();
-        let where_ = alone(placement) + labels::threads(workers);
+        let where_ = labels::place(placement) + labels::threads(workers);
         tables.push(wholes(judged, &here, &where_).into());
         tables.extend(steps(&here, &where_).map(Block::from));
     }
@@ -44,17 +45,22 @@ fn wholes(judged: &Judged, cases: &[&CaseResult], place: &str) -> Table {
     let mut table =
         Table::new(format!("Set-up and tear-down, {place}: median over launches [interval]"))
             .words([("mechanism", 0)])
-            .numbers([("both", 0), ("open", 1), ("close", 1)])
-            .note(if apart(cases) { super::peer::SET_UP } else { WHAT_IT_HOLDS });
+            .numbers([("both", 0), ("open", 1), ("close", 1)]);
+    if apart(cases) {
+        table = table.note(super::peer::SET_UP);
+    } else if !cases.iter().any(|it| is_of_one_worker(it)) {
+        table = table.note(WHAT_IT_HOLDS);
+    }
     for case in cases {
-        let opening = steps_of(case).filter(|it| it.name != CLOSE);
+        let before = if is_of_one_worker(case) { &[][..] } else { &LISTENING[..] };
+        let opening = steps_of(case).filter(|it| it.name != CLOSE && !before.contains(&&*it.name));
         let open: f64 = opening.map(|it| it.value.median).sum();
         let close = of(case, CLOSE);
         table.rows.push(Row::new([
             Text::new().code(&case.variant),
             cell(judged, case, labels::cell_value(case)),
-            told(close.map(|_| open)),
-            told(close),
+            duration(close.map(|_| open)),
+            duration(close),
         ]));
     }
     let best = best_in_words(&table);
@@ -64,19 +70,33 @@ fn wholes(judged: &Judged, cases: &[&CaseResult], place: &str) -> Table {
 
 /// None where no mechanism has steps.
 fn steps(cases: &[&CaseResult], place: &str) -> Option<Table> {
-    const NAMES: [&str; 5] = ["bind", "connect", "accept", "rest", CLOSE];
+    let cases: Vec<&CaseResult> =
+        cases.iter().filter(|case| of(case, "connect").is_some()).copied().collect();
+    let mut names = [&LISTENING[..], &["connect", "accept", "rest", CLOSE]].concat();
+    names.retain(|name| cases.iter().any(|case| of(case, name).is_some()));
     let mut table = Table::new(format!("Steps of a set-up, {place}: median over launches"))
-        .words([("mechanism", 0)])
-        .note(if apart(cases) { STEPS_APART } else { STEPS });
-    table.columns.extend(NAMES.map(|name| Column::number(name, 0)));
-    for case in cases.iter().filter(|case| of(case, NAMES[1]).is_some()) {
-        let cells = NAMES.map(|name| told(of(case, name)));
+        .words([("mechanism", 0)]);
+    if apart(&cases) {
+        table = table.note(STEPS_APART);
+    } else if !cases.iter().any(|it| is_of_one_worker(it)) {
+        table = table.note(STEPS);
+    }
+    table.columns.extend(names.iter().map(|name| Column::number(*name, 0)));
+    for case in &cases {
+        let cells = names.iter().map(|name| duration(of(case, name)));
         table.rows.push(Row::new([Text::new().code(&case.variant)].into_iter().chain(cells)));
     }
     (!table.rows.is_empty()).then_some(table)
 }
 
+/// Whether one worker connected to itself, listening included, as before two took part.
+fn is_of_one_worker(case: &CaseResult) -> bool {
+    of(case, "bind").is_some() && of(case, "socket").is_none()
+}
+
 const CLOSE: &str = "close";
+/// What the responder does before it can accept.
+const LISTENING: [&str; 3] = ["socket", "bind", "listen"];
 
 fn of(case: &CaseResult, step: &str) -> Option<f64> {
     case.secondary(step).map(|it| it.value.median)
@@ -87,15 +107,6 @@ pub(super) fn steps_of(case: &CaseResult) -> impl Iterator<Item = &Secondary> {
     case.secondary.iter().filter(|it| it.name != FIRST_MESSAGE)
 }
 
-fn told(ns: Option<f64>) -> Text {
+fn duration(ns: Option<f64>) -> Text {
     ns.map_or(Text::new(), |ns| Text::from(units::duration(ns)))
-}
-
-/// Where the worker ran that sets up: its partner's place doesn't matter.
-pub fn alone(placement: &str) -> String {
-    match placement {
-        "free" => labels::place(placement),
-        between if between.contains('/') => labels::place(between),
-        _ => "one pinned worker".into(),
-    }
 }

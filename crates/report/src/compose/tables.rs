@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use super::{labels, open_loop, percentiles, ratios, signs};
 use crate::{ASIDE, Block, Column, Emphasis, Row, Table, Text, Unit, units};
-use analysis::{Bound, BoundKind, Carries, CaseResult, Judged, RateSeen, Status};
+use analysis::{Bound, BoundKind, Carries, CaseResult, Judged, Status};
 use model::load::Load;
 use model::metric::Metric;
 use model::total::Total;
@@ -135,7 +135,7 @@ fn table(judged: &Judged, head: &Head, cases: &[&CaseResult]) -> Table {
 
 /// What is asked of a case, as the heading of its rows: `64 B`, `a wake-up, no bytes`.
 fn question(case: &CaseResult) -> String {
-    let rate = case.rate.map(|it| open_loop::loaded(it.load()));
+    let rate = case.rate.map(|it| open_loop::loaded(it.load));
     let total = match case.total {
         None | Some(Total::Long) => String::new(),
         Some(total) => format!(", {total} a transfer"),
@@ -156,7 +156,7 @@ fn question_order(case: &CaseResult) -> (u8, Option<u64>, Option<Load>, String) 
         Carries::Signal => 1,
         _ => 0,
     };
-    let load = case.rate.map(RateSeen::load);
+    let load = case.rate.map(|it| it.load);
     (kind, case.message_bytes.filter(|_| kind == 0), load, question(case))
 }
 

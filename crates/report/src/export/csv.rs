@@ -129,6 +129,8 @@ fn identity(cells: &mut Cells, case: &CaseResult) {
     cells.maybe("total", case.total.map(Total::stored));
     cells.maybe("asked_per_sec", case.rate.map(|it| it.asked_per_sec));
     cells.maybe("arrivals", case.rate.map(|it| word(&it.arrivals)));
+    cells.maybe("response_bytes", case.rate.and_then(|it| it.response_bytes));
+    cells.maybe("service", case.rate.map(|it| word(&it.service)));
     cells.put("route", &case.route);
     cells.maybe("node", case.nodes.first());
     cells.maybe("far_node", case.nodes.get(1));
@@ -220,6 +222,8 @@ fn quantities(case: &CaseResult, standing: Option<&Standing>) -> Vec<Quantity> {
         all.extend(alone("served_per_sec", "per_sec", rate.served_per_sec));
         all.extend(alone("served_share", "share", rate.served_share));
         all.extend(alone("late_share", "share", rate.late_share));
+        all.extend(alone("service_took", "ns", rate.service_took_ns));
+        all.extend(alone("on_time_share", "share", rate.on_time_share));
         all.extend(alone("lateness_median", "ns", rate.lateness_median_ns));
         all.extend(alone("lateness_max", "ns", rate.lateness_max_ns));
     }

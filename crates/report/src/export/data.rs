@@ -96,8 +96,8 @@ pub fn write(
     for (nth, launch) in kept {
         let (case, result) = cases.all[*nth];
         if rows == Rows::Launches {
-            let told = of_launch(Some((result, launch)));
-            put(&[cases.columns(Some((*nth, launch))), told].concat())?;
+            let launch_row = of_launch(Some((result, launch)));
+            put(&[cases.columns(Some((*nth, launch))), launch_row].concat())?;
             continue;
         }
         let ns_per_tick = judged.run.clock_of(case, launch.swapped).ns_per_tick;
@@ -110,18 +110,18 @@ pub fn write(
     Ok(out.flush()?)
 }
 
-/// What a launch told, beside its case.
-fn of_launch(told: Option<(&CaseResult, &StoredLaunch)>) -> Row<'static> {
-    let median = told.and_then(|(case, launch)| {
+/// What a launch reported, beside its case.
+fn of_launch(launch_row: Option<(&CaseResult, &StoredLaunch)>) -> Row<'static> {
+    let median = launch_row.and_then(|(case, launch)| {
         case.by_round.get((launch.round as usize).checked_sub(1)?).copied().flatten()
     });
-    let initiator = told.map(|(_, it)| &it.record.initiator);
+    let initiator = launch_row.map(|(_, it)| &it.record.initiator);
     vec![
-        ("swapped", Cell::Count(told.map(|(_, it)| it.swapped.into()))),
-        ("ok", Cell::Count(told.map(|(_, it)| (it.status == "ok").into()))),
-        ("samples", Cell::Count(told.map(|(_, it)| it.record.reported_samples()))),
+        ("swapped", Cell::Count(launch_row.map(|(_, it)| it.swapped.into()))),
+        ("ok", Cell::Count(launch_row.map(|(_, it)| (it.status == "ok").into()))),
+        ("samples", Cell::Count(launch_row.map(|(_, it)| it.record.reported_samples()))),
         ("batch", Cell::Count(initiator.map(|it| it.batch))),
-        ("setup_ns", Cell::Count(told.map(|(_, it)| it.record.setup_ns))),
+        ("setup_ns", Cell::Count(launch_row.map(|(_, it)| it.record.setup_ns))),
         ("first_ns", Cell::Time(initiator.and_then(|it| it.first_ns))),
         ("median_ns", Cell::Time(median)),
     ]

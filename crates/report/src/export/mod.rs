@@ -14,8 +14,10 @@ mod npy;
 
 use crate::compose::{self, Detail};
 use analysis::{CaseResult, Judged};
+use model::load::Service;
 use model::metric::Operation;
 use model::size;
+use model::workload::Arrivals;
 use store::{Concurrent, Store, StoreError, StoredCase, StoredLaunch};
 
 pub use crate::markdown::render as markdown;
@@ -111,6 +113,16 @@ fn name(judged: &Judged, case: &CaseResult) -> String {
     }));
     parts.extend(case.rate.map(|it| format!("{}-a-second", it.asked_per_sec)));
     parts.extend(case.rate.filter(|it| it.depth > 1).map(|it| format!("depth-{}", it.depth)));
+    let arrivals = case.rate.map(|it| it.arrivals).filter(|it| *it != Arrivals::default());
+    parts.extend(arrivals.map(|it| it.to_string()));
+    let answer = case.rate.and_then(|it| it.response_bytes);
+    parts.extend(answer.map(|bytes| format!("answers-{bytes}B")));
+    let service = case.rate.map(|it| it.service).filter(|it| *it != Service::None);
+    parts.extend(service.map(|it| format!("service-{it}")));
+    let served = case.rate.and_then(|it| Some((it.connections, it.server?)));
+    parts.extend(served.into_iter().flat_map(|(connections, server)| {
+        [format!("connections-{connections}"), format!("server-{}", server.name())]
+    }));
     // Names of runs without a total of their own stay as they were before there were any.
     let total = case.total.filter(|_| !judged.run.request.totals.is_empty());
     parts.extend(total.map(|it| format!("of-{it}")));

@@ -10,7 +10,7 @@ use model::workload::{Policy, Workload};
 use serde::Serialize;
 
 use super::{launches, stored};
-use analysis::{CaseResult, Claim, GroupVerdict, Judged, JudgedStudy, Observed};
+use analysis::{Accompanied, CaseResult, Claim, GroupVerdict, Judged, JudgedStudy, Observed};
 use analysis::{Route, Total};
 use model::clock::{ClockKind, Reading, TscUnavailable};
 use model::host::Host;
@@ -197,6 +197,7 @@ pub fn conclusion(judged: &Judged) -> String {
         settle_ns: u64,
         clock: &'a model::clock::Record,
         observed: &'a [Observed],
+        beside: &'a [Accompanied],
         comparisons: &'a [GroupVerdict],
     }
     let run = &judged.run;
@@ -214,24 +215,25 @@ pub fn conclusion(judged: &Judged) -> String {
         settle_ns: run.settle.quiet_ns,
         clock: &run.clock,
         observed: &judged.observed,
+        beside: &judged.beside,
         comparisons: &judged.groups,
     };
     text.push_str(&line("end", run.id, body));
     text
 }
 
-/// The events of a stored run, in the order in which it told them.
+/// The events of a stored run, in the order in which it emitted them.
 pub fn text(judged: &Judged, store: &Store) -> std::result::Result<String, StoreError> {
     let run = &judged.run;
     let mut text = start(run);
-    for told in &run.warnings {
-        text.push_str(&warning(run.id, told));
+    for text_of in &run.warnings {
+        text.push_str(&warning(run.id, text_of));
     }
     let cases: Vec<(&StoredCase, &CaseResult)> = stored(judged).collect();
     for (nth, stored) in launches(judged, store)? {
         let (case, result) = cases[nth];
         let at = stored.round as usize - 1;
-        let told = Launch {
+        let event = Launch {
             round: stored.round,
             swapped: stored.swapped,
             status: &stored.status,
@@ -239,7 +241,7 @@ pub fn text(judged: &Judged, store: &Store) -> std::result::Result<String, Store
             median_ns: result.by_round.get(at).copied().flatten(),
             samples: stored.record.initiator.samples,
         };
-        text.push_str(&launch(run.id, (nth, case), run.nodes_of(case), &told));
+        text.push_str(&launch(run.id, (nth, case), run.nodes_of(case), &event));
     }
     text.push_str(&conclusion(judged));
     Ok(text)

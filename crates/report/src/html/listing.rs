@@ -48,7 +48,7 @@ fn cell(out: &mut String, at: usize, value: &Value, of_column: Option<Unit>) {
         out.push_str(&format!("<th scope=\"row\">{words}</th>"));
         return;
     }
-    let told = match (value, of_column) {
+    let attributes = match (value, of_column) {
         (Value::Number { unit, value, .. }, Some(column)) => {
             let scaled = matches!(column, Unit::Nanoseconds | Unit::Bytes)
                 || matches!(column, Unit::BytesPerSecond | Unit::PerSecond);
@@ -61,7 +61,7 @@ fn cell(out: &mut String, at: usize, value: &Value, of_column: Option<Unit>) {
         (_, Some(_)) => " data-v".into(),
         (_, None) => String::new(),
     };
-    out.push_str(&format!("<td{told}>{words}</td>"));
+    out.push_str(&format!("<td{attributes}>{words}</td>"));
 }
 
 /// A size and a count are exact.

@@ -42,7 +42,7 @@ pub(super) struct Entry {
 
 const ROW: f64 = 13.0;
 
-/// What a reader must tell apart; nothing where there is one series only.
+/// What a reader must distinguish; nothing where there is one series only.
 pub(super) fn entries(figure: &Figure) -> Vec<Entry> {
     let mut beside = 0;
     let mut entry = |(nth, series): (usize, &crate::figure::Series)| {

@@ -6,7 +6,7 @@ use super::theme::number_of;
 use super::{frame, legend};
 use crate::figure::{Drawn, Figure, Point, Series, finite};
 
-/// Whether each point of a series has a sign: not where there are too many to tell apart.
+/// Whether each point of a series has a sign: not where there are too many to distinguish.
 pub(super) fn signed(figure: &Figure, series: &Series) -> bool {
     series.points.len() <= 24 && figure.points() <= 240 && series.drawn != Drawn::Line
 }

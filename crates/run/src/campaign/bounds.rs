@@ -1,4 +1,4 @@
-//! What a round measures beside its launches, so that they are held against the machine of that moment.
+//! What a round measures beside its launches, so that they are compared with the machine of that moment.
 //!
 //! Right before the first launch of a round, where that is as settled as its launches. In the first six
 //! rounds of each group, which an interval needs; later as often as 3 % of the run's time allow.
@@ -21,9 +21,9 @@ const SHARE: f64 = 0.03;
 #[derive(Default)]
 pub(super) struct Bounds {
     process: Option<Rounds>,
-    /// Why there are none any more, and whether that was told.
+    /// Why there are none any more, and whether that was reported.
     lost: Option<String>,
-    told: bool,
+    reported: bool,
     wanted: Vec<Beside>,
     found: Vec<RoundBound>,
     spent: Duration,
@@ -64,7 +64,7 @@ impl Bounds {
 
     /// Why there are none any more, once.
     pub(super) fn lost_now(&mut self) -> Option<String> {
-        let first = !std::mem::replace(&mut self.told, self.lost.is_some());
+        let first = !std::mem::replace(&mut self.reported, self.lost.is_some());
         self.lost.clone().filter(|_| first)
     }
 
@@ -75,7 +75,7 @@ impl Bounds {
 }
 
 impl LiveCase {
-    /// What it is held against, in this machine.
+    /// What it is compared with, in this machine.
     fn beside(&self) -> Option<Beside> {
         let case = &self.case;
         let carries = case.variant.traits().carries;

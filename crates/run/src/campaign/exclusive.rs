@@ -2,8 +2,8 @@
 //!
 //! A run that measures listens on an address that the kernel frees with the process (unix(7),
 //! abstract addresses), whatever its user or store. Another run that connects to it learns who
-//! listens, and hears at once when nobody does any more. Nothing is accepted, read or believed:
-//! whoever holds the address without measuring costs others a bounded wait and a warning. When the
+//! listens, and notices at once when nobody does any more. Nothing is accepted or read:
+//! a process that holds the address without measuring costs others a bounded wait and a warning. When the
 //! holder expects to end stands in a second address, which /proc/net/unix lists.
 //!
 //! Abstract addresses belong to a network namespace: runs in two of them don't notice each other.
@@ -64,7 +64,7 @@ impl Turn {
     pub fn wait(at_once: bool, interrupt: &Interrupt, mut tell: impl FnMut(&Other)) -> Turn {
         let name = std::env::var(ADDRESS).unwrap_or_else(|_| "ipcmark".into());
         let began = Instant::now();
-        let mut told = false;
+        let mut reported = false;
         loop {
             let other = match claim(&name) {
                 Ok(holds) => return Turn { name, holds, expected_end: None, beside: None },
@@ -74,9 +74,9 @@ impl Turn {
             if at_once || left.is_zero() || interrupt.signal().is_some() {
                 return Turn { name, holds: None, expected_end: None, beside: Some(other) };
             }
-            if !told {
+            if !reported {
                 tell(&other);
-                told = true;
+                reported = true;
             }
             other.pause(left.min(READ_AGAIN), interrupt);
         }
@@ -124,8 +124,8 @@ impl Other {
     }
 }
 
-/// Listens on the address `name`, or connects to whoever does. Where there are no such addresses
-/// nobody can be noticed.
+/// Listens on the address `name`, or connects to the listener. Where there are no such addresses
+/// no other run can be noticed.
 fn claim(name: &str) -> Result<Option<OwnedFd>, Other> {
     for _ in 0..3 {
         let (Ok(at), Ok(socket)) = (SocketAddrUnix::new_abstract_name(name.as_bytes()), stream())

@@ -153,7 +153,7 @@ impl<'a> HostDriver<'a> {
         order.shuffle(&mut rng);
         let (observed, results): (Vec<usize>, Vec<usize>) =
             order.into_iter().partition(|case| group.cases[*case].is_observed());
-        // What it is held against is made the same way, at any place among them.
+        // What it is compared with is made the same way, at any place among them.
         let together = if observed.is_empty() { self.set_size(group) } else { 1 };
         let mut sets: Vec<&[usize]> = results.chunks(together).collect();
         if !observed.is_empty() {
@@ -207,7 +207,7 @@ impl Driver for HostDriver<'_> {
 
     fn note(&mut self, live: &LiveCase, record: &Record) {
         if let Some(under_way) = &mut self.under_way {
-            under_way.forks.heard(live, record);
+            under_way.forks.count(live, record);
         }
     }
 

@@ -73,6 +73,11 @@ impl LiveCase {
         self.case.observe.is_some()
     }
 
+    /// Whether something runs beside its launches: then it is no result either.
+    pub(super) fn is_accompanied(&self) -> bool {
+        self.case.beside.is_some()
+    }
+
     /// Takes in the median of a launch, in ns per operation; None of one that failed.
     pub(super) fn count(&mut self, median_ns: Option<f64>) {
         match median_ns {

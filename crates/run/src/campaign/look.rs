@@ -52,9 +52,11 @@ impl LiveGroup {
             let asked =
                 request.stopping.asked(case.case.workload, case.case.place.shares_one_cpu());
             // What carries nothing is a control: it is compared with nothing, and holds up
-            // nobody; nor does what is observed, which has launches enough for its counts.
+            // nobody; nor does what is observed, which has launches enough for its counts, or what has company,
+            // of which no width is asked.
             let control = case.case.variant.traits().carries.is_control();
-            case.precise = control || case.is_observed() || case.half_width(analysis) <= asked;
+            let no_result = case.is_observed() || case.is_accompanied();
+            case.precise = control || no_result || case.half_width(analysis) <= asked;
         }
         let going_on = || self.cases.iter().filter(|case| !case.given_up);
         let precise = going_on().filter(|case| case.precise).count();

@@ -80,8 +80,8 @@ pub struct Campaign<'a> {
     /// Launches that have ended and are not stored yet, and since when.
     pending: Vec<NewLaunch>,
     pending_since: Option<Instant>,
-    /// Launches that are not told yet.
-    untold: Vec<Launched>,
+    /// Launches that are not reported yet.
+    unreported: Vec<Launched>,
     session: Session,
 }
 
@@ -167,7 +167,7 @@ impl<'a> Campaign<'a> {
         let driver = Box::new(HostDriver::new(hosts, with.interrupt));
         let mut campaign = Campaign::of(with, driver, stored, clock)?;
         if let Some(other) = other {
-            campaign.warn(&format!("{other} measured here meanwhile: both disturb each other"))?;
+            campaign.warn(&format!("{other} measured here meanwhile: each disturbs the other"))?;
         }
         Ok(campaign)
     }
@@ -196,7 +196,7 @@ impl<'a> Campaign<'a> {
             measured_before: run.measuring_ns,
             pending: Vec::new(),
             pending_since: None,
-            untold: Vec::new(),
+            unreported: Vec::new(),
             session: Session::nth(session.max(1)),
         })
     }
@@ -224,7 +224,7 @@ impl<'a> Campaign<'a> {
         }
         self.with.progress.stage("floors: clocks, kernel calls, cache lines, wake-ups, copying");
         let cases = self.groups.iter().flat_map(|group| &group.cases);
-        // Between hosts there is no pair of CPUs: what is measured tells of this machine alone.
+        // Between hosts there is no pair of CPUs: what is measured describes this machine alone.
         let places = cases.map(|it| match it.case.route {
             Route::Peer => ResolvedPlacement::FREE,
             Route::Local | Route::Lab(_) => it.case.place,
@@ -392,7 +392,7 @@ impl<'a> Campaign<'a> {
             build: BUILD.into(),
             mechanism: live.case.variant.to_string(),
             workload: live.case.workload,
-            message_bytes: live.case.opened_for(),
+            message_bytes: live.case.request_bytes(),
             workers: live.case.workers,
             initiator_cpu,
             others: Vec::new(),
@@ -409,6 +409,7 @@ impl<'a> Campaign<'a> {
             deadline_ms: live.deadline_ms(),
             buffer_offset: 0,
             observe: live.case.observe,
+            beside: live.case.beside,
             plant: None,
             half: None,
             seed: self.request.seed,

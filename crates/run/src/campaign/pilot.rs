@@ -8,8 +8,16 @@ use super::{Campaign, LiveCase, LiveGroup};
 use crate::launch::{LaunchResult, Spec};
 use crate::plan::Case;
 use machine::interrupt::Interrupted;
+use model::company::{Company, PERIOD_US};
+use model::launch::MOST_SAMPLES;
 use model::launch::Outcome;
+use model::request::Request;
 use store::StoreError;
+
+/// What the work of a launch under a quota takes in quiet, in ns: enough to be stopped in several periods.
+const QUOTA_LASTS_NS: f64 = 2.5 * PERIOD_US as f64 * 1e3;
+/// Samples that a launch in company has at least, unless a quiet one has less.
+const LEAST_SAMPLES: u64 = 5;
 
 impl Campaign<'_> {
     /// Runs every case of some groups once that was not piloted before, and fixes its batch and samples.
@@ -19,13 +27,13 @@ impl Campaign<'_> {
         let pace = self.pace();
         // Of each group, what its launches timed and what they took, in s.
         let mut took = Duration::ZERO;
-        let (mut timed, mut any) = (0.0, false);
+        let (mut timed, mut piloted) = (0.0, Vec::new());
         for set in sets {
             let set = self.wanted(set, |live| live.samples == 0, 0);
             if set.is_empty() {
                 continue;
             }
-            any = true;
+            piloted.extend(set.iter().map(|turn| (turn.group, turn.case)));
             let began = Instant::now();
             let measured = self.launch(&set, 0)?;
             took += began.elapsed();
@@ -42,15 +50,18 @@ impl Campaign<'_> {
             }
             self.fix(&set, measured, pace)?;
         }
-        if any {
+        if !piloted.is_empty() {
+            self.fit_samples(of, &piloted);
             for nth in of {
                 self.groups[*nth].expect_rounds(took.as_secs_f64() - timed);
                 self.groups[*nth].observe_alike();
-                for live in self.groups[*nth].cases.iter().filter(|live| live.is_observed()) {
+                self.groups[*nth].accompany_alike(&self.request);
+                for live in self.groups[*nth].cases.iter().filter(|live| live.samples > 0) {
                     let (batch, samples) = (live.batch, live.samples);
                     self.with.store.set_pilot(live.id, batch, samples, live.operation_ns)?;
                 }
             }
+            self.warn_of_fewer_samples(of)?;
         }
         Ok(Ok(()))
     }
@@ -87,7 +98,7 @@ impl Campaign<'_> {
             let live = &mut self.groups[turn.group].cases[turn.case];
             let clock = self.driver.clock(turn.nodes(live).0).unwrap_or(&self.clock);
             if !self.request.unbatched {
-                refuse_coarse(live.case.workload, &mut result, clock);
+                refuse_coarse(&live.case, &mut result, clock);
             }
             // Where a node was lost meanwhile, nothing is known of the case: it has another pilot once that is back.
             if self.driver.reaches(live) || result.record.outcome == Outcome::Ok {
@@ -115,9 +126,33 @@ impl Campaign<'_> {
 impl LiveGroup {
     /// How long a round will take, whose launches take so many seconds `beside` what they time.
     fn expect_rounds(&mut self, beside: f64) {
-        let timed = |live: &LiveCase| live.operation_ns * (live.batch * live.samples) as f64 / 1e9;
-        let round = beside.max(0.0) + self.results().map(timed).sum::<f64>();
+        let timed = self.results().map(|live| live.timed_ns() / 1e9).sum::<f64>();
+        let round = beside.max(0.0) + timed;
         self.took = Duration::try_from_secs_f64(round).unwrap_or(Duration::ZERO);
+    }
+
+    /// What has company does in each sample what is done in quiet, as often as its own pilot lets expect of a
+    /// launch's time: a hog may make a round trip a hundred times as long. A quota shows over several periods only.
+    fn accompany_alike(&mut self, request: &Request) {
+        let (accompanied, results): (Vec<_>, Vec<_>) =
+            self.cases.iter_mut().partition(|live| live.is_accompanied());
+        for live in accompanied.into_iter().filter(|live| !live.given_up) {
+            let plain = Case { beside: None, ..(*live.case).clone() };
+            let Some(quiet) = results.iter().find(|it| *it.case == plain) else { continue };
+            live.given_up |= quiet.given_up;
+            let operations = match live.case.beside {
+                Some(Company::Quota) => {
+                    let least = QUOTA_LASTS_NS / quiet.operation_ns.max(1.0);
+                    (quiet.batch * quiet.samples).max(least as u64)
+                }
+                _ => live.batch * live.samples,
+            };
+            live.batch = quiet.batch;
+            let samples = operations.div_ceil(live.batch.max(1));
+            let least = quiet.samples.min(LEAST_SAMPLES);
+            let asked = request.samples_of(live.case.workload);
+            live.samples = asked.map_or(samples.clamp(least, MOST_SAMPLES), |_| quiet.samples);
+        }
     }
 
     /// What is observed does exactly what is done unobserved.

@@ -109,10 +109,10 @@ impl Campaign<'_> {
         LaunchRequest { spec, route, nodes, padding: turn.padding, slot: turn.slot }
     }
 
-    /// Tells what was stored. At the end of a round only: whoever reads it wakes up, and would
+    /// Reports what was stored. At the end of a round only: the reader wakes up, and would
     /// run beside the next set and the gaps that are looked for after the last.
     fn tell_launches(&mut self) {
-        let launches = std::mem::take(&mut self.untold);
+        let launches = std::mem::take(&mut self.unreported);
         self.with.progress.launched(&launches);
     }
 
@@ -129,15 +129,15 @@ impl Campaign<'_> {
     pub(super) fn warn_of_marks(&mut self) -> Result<(), StoreError> {
         let rounds = self.with.store.rounds(self.run)?;
         match count_marks(rounds.iter().map(|round| round.noise.marks.as_slice())) {
-            Some(told) if self.measured_before > 0 => {
-                self.warn(&format!("counting those before it was resumed, {told}"))
+            Some(warning) if self.measured_before > 0 => {
+                self.warn(&format!("counting those before it was resumed, {warning}"))
             }
-            Some(told) => self.warn(&told),
+            Some(warning) => self.warn(&warning),
             None => Ok(()),
         }
     }
 
-    /// Takes in what the launches of a set came to.
+    /// Takes in the results of a set's launches.
     fn keep(
         &mut self,
         round: u64,
@@ -151,7 +151,7 @@ impl Campaign<'_> {
             let (status, reason) = row.standing();
             let median_ns = row.record.initiator.median_ns;
             live.count(median_ns);
-            self.untold.push(Launched {
+            self.unreported.push(Launched {
                 case: row.case,
                 round,
                 swapped: row.swapped,

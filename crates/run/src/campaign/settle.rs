@@ -166,7 +166,7 @@ fn pooled(launches: &[Vec<f64>]) -> Vec<f64> {
 }
 
 /// How many leading blocks differ from the later half; None where there are too few to tell, or where
-/// the later ones differ so among themselves that nothing can be told.
+/// the later ones differ too much among themselves.
 fn unsettled(blocks: &[f64]) -> Option<usize> {
     let level = level(blocks)?;
     let differ = |block: &&f64| (*block / level - 1.0).abs() > RESTLESS;
@@ -234,7 +234,7 @@ mod tests {
     fn what_never_settles_is_not_waited_for_for_ever() {
         let rising: Vec<f64> = (1..=40).map(|nth| 1e3 + f64::from(nth) * 10.0).collect();
         assert_eq!(settled_after(&[rising]), 120_000_000);
-        // Beside busy neighbours nothing can be told.
+        // Beside busy neighbours the blocks differ too much.
         assert_eq!(settled_after(&[vec![72., 2009., 300., 2220., 1405., 60.]]), ASSUMED_NS);
         assert_eq!(unsettled(&[45.0; 6]), Some(0));
         assert_eq!(unsettled(&[33.0, 45.0, 45.0, 45.0, 45.0, 45.0]), Some(1));

@@ -7,8 +7,9 @@ use super::{Campaign, LiveCase, value_ns};
 use crate::launch::{LaunchResult, Spec};
 use crate::plan::Case;
 use mechanisms::workload::{Found, Size, row};
-use model::launch::{Outcome, SampleCount, Warmup};
-use model::workload::Workload;
+use model::launch::{MOST_SAMPLES, Outcome, SampleCount, Warmup};
+use model::mechanism::Carries;
+use stats::LEAST_LAUNCHES;
 
 /// What a launch should last once its workers share a CPU, and otherwise, in ns.
 const LASTING_ON_ONE_CPU: f64 = 20e6;
@@ -23,6 +24,10 @@ const LEAST_PACE: f64 = 0.5;
 const AIMED_AT: usize = 32;
 /// What a launch costs beside what it times, in ns, quiet included: to see whether it is tight.
 const BESIDE: f64 = 8e6;
+/// Of the budget what launches may time whose samples were asked for, and the fewest samples that are left of
+/// them where that is less than they would take.
+const TIMED: f64 = 0.8;
+const FEWEST_SAMPLES: u64 = 15;
 /// What the pilot of a case lasts, in ns.
 const PILOT_NS: u64 = 5_000_000;
 /// The deadline of a pilot, in ms.
@@ -49,6 +54,39 @@ impl Campaign<'_> {
             }
         }
         ((budget as f64 - whole) / shortened).clamp(LEAST_PACE, 1.0)
+    }
+
+    /// Takes samples from the longest launches of the cases that were just piloted, until as many rounds of the groups
+    /// fit the budget as were asked for, or as an interval needs: a case whose launch took minutes would leave
+    /// all others without.
+    pub(super) fn fit_samples(&mut self, of: &[usize], piloted: &[(usize, usize)]) {
+        let Some(budget) = self.request.stopping.budget_ns else { return };
+        let rounds = self.request.stopping.launches.unwrap_or(LEAST_LAUNCHES as u64).max(1) as f64;
+        let (mut asked, mut others) = (Vec::new(), 0.0);
+        for (group, case) in of
+            .iter()
+            .flat_map(|nth| (0..self.groups[*nth].cases.len()).map(move |case| (*nth, case)))
+        {
+            let live = &self.groups[group].cases[case];
+            let may_change = piloted.contains(&(group, case))
+                && self.request.samples_of(live.case.workload).is_some();
+            others += BESIDE;
+            if may_change {
+                asked.push(live.timed_ns());
+            } else {
+                others += live.timed_ns();
+            }
+        }
+        let Some(longest_ns) = longest(asked, TIMED * budget as f64 / rounds - others) else {
+            return;
+        };
+        for (group, case) in piloted {
+            let live = &mut self.groups[*group].cases[*case];
+            if self.request.samples_of(live.case.workload).is_some() {
+                let fit = (longest_ns / (live.operation_ns * live.batch as f64)) as u64;
+                live.samples = live.samples.min(fit.max(FEWEST_SAMPLES));
+            }
+        }
     }
 }
 
@@ -93,7 +131,15 @@ impl LiveCase {
         let unbatched = request.unbatched;
         let Size { batch, samples } = (row(self.case.workload).size)(&Found { unbatched, ..found });
         (self.batch, self.samples) = (batch, samples);
+        if self.case.load.is_some() {
+            self.samples = request.arrivals.whole(self.samples).min(MOST_SAMPLES);
+        }
         self.samples = request.samples_of(self.case.workload).unwrap_or(self.samples).max(1);
+    }
+
+    /// What a launch of it will time, in ns.
+    pub(super) fn timed_ns(&self) -> f64 {
+        self.operation_ns * (self.batch * self.samples) as f64
     }
 }
 
@@ -112,6 +158,20 @@ pub(super) fn ns_apart<'a>(
         return None;
     }
     cases.find(pinned).map(|live| live.operation_ns)
+}
+
+/// The length to which the longest of `lengths` are cut so that all of them sum to `room`; None where they do
+/// whole.
+fn longest(mut lengths: Vec<f64>, mut room: f64) -> Option<f64> {
+    lengths.sort_by(f64::total_cmp);
+    for (nth, length) in lengths.iter().enumerate() {
+        let each = room.max(0.0) / (lengths.len() - nth) as f64;
+        if *length > each {
+            return Some(each);
+        }
+        room -= length;
+    }
+    None
 }
 
 /// Messages of a transfer, where the request says how many.
@@ -174,13 +234,11 @@ fn found_of(
     }
 }
 
-/// Responses are never batched: what is too short for the clock has no open loop.
-pub(super) fn refuse_coarse(
-    workload: Workload,
-    pilot: &mut LaunchResult,
-    clock: &model::clock::Record,
-) {
-    let measured = workload.traits().paced && pilot.record.outcome == Outcome::Ok;
+/// Responses are never batched: what is too short for the clock has no open loop. What carries nothing has one all
+/// the same: not for its responses, but for the rate that the sender keeps by itself.
+pub(super) fn refuse_coarse(case: &Case, pilot: &mut LaunchResult, clock: &model::clock::Record) {
+    let carries = case.variant.traits().carries != Carries::Nothing;
+    let measured = case.workload.traits().paced && carries && pilot.record.outcome == Outcome::Ok;
     let response = value_ns(&mut pilot.samples.clone(), 1, clock.ns_per_tick);
     let (true, Some(ns), shortest) = (measured, response, clock.shortest_ns()) else { return };
     if ns < shortest {
@@ -195,8 +253,7 @@ pub(super) fn refuse_coarse(
 impl LiveCase {
     /// When a launch of it is taken for hung, in ms.
     pub(super) fn deadline_ms(&self) -> u64 {
-        let expected = self.operation_ns * (self.batch * self.samples) as f64;
-        deadline_ms(&self.case, deadline_of(expected))
+        deadline_ms(&self.case, deadline_of(self.timed_ns()))
     }
 }
 
@@ -223,7 +280,16 @@ pub mod tests {
     use model::placement::{Placement, ResolvedPlacement};
     use model::route::Route;
     use model::total::Total;
-    use model::workload::Policy;
+    use model::workload::{Policy, Workload};
+
+    #[test]
+    fn the_longest_launches_are_cut_until_all_fit() {
+        assert_eq!(longest(vec![1.0, 2.0, 3.0], 6.0), None);
+        assert_eq!(longest(vec![1.0, 2.0, 3.0], 5.0), Some(2.0));
+        assert_eq!(longest(vec![100.0, 1.0, 9.0, 90.0], 30.0), Some(10.0));
+        assert_eq!(longest(vec![4.0, 4.0], -1.0), Some(0.0));
+        assert_eq!(longest(Vec::new(), 0.0), None);
+    }
 
     pub fn case(mechanism: &str, workload: Workload) -> Case {
         Case {
@@ -239,6 +305,7 @@ pub mod tests {
             twin: false,
             route: Route::Local,
             observe: None,
+            beside: None,
         }
     }
 
@@ -255,14 +322,15 @@ pub mod tests {
 
     #[test]
     fn responses_too_short_for_the_clock_are_refused_and_nothing_else_is() {
-        for (workload, ns, refused) in [
-            (Workload::Rate, 499, true),
-            (Workload::Rate, 500, false),
-            (Workload::Latency, 100, false), // those are batched
+        for (mechanism, workload, ns, refused) in [
+            ("pipe", Workload::Rate, 499, true),
+            ("pipe", Workload::Rate, 500, false),
+            ("null", Workload::Rate, 100, false), // it shows the sender
+            ("pipe", Workload::Latency, 100, false), // those are batched
         ] {
             let record = model::launch::Record::without_samples(Outcome::Ok);
             let mut pilot = LaunchResult { record, samples: vec![ns; 5] };
-            refuse_coarse(workload, &mut pilot, &clock());
+            refuse_coarse(&case(mechanism, workload), &mut pilot, &clock());
             let reason = match pilot.record.outcome {
                 Outcome::NotApplicable { reason } => reason,
                 _ => String::new(),
@@ -328,7 +396,7 @@ pub mod tests {
         assert_eq!(pilot_lasts(&lossless, asked), (asked, PILOT_NS));
         let longer = Warmup { operations: 1_000, ns: LOSING_PILOT_NS };
         assert_eq!(pilot_lasts(&losing, asked), (longer, LOSING_PILOT_NS));
-        let told = Case { total: Some(Total::Bytes(640)), ..losing };
-        assert_eq!(pilot_lasts(&told, asked), (asked, PILOT_NS));
+        let fixed = Case { total: Some(Total::Bytes(640)), ..losing };
+        assert_eq!(pilot_lasts(&fixed, asked), (asked, PILOT_NS));
     }
 }

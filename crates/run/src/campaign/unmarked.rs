@@ -1,4 +1,4 @@
-//! Rounds that nobody disturbed: how many a group has, and how long it is measured for more of them.
+//! Undisturbed rounds: how many a group has, and how long it is measured for more of them.
 
 use super::{Campaign, LiveCase, LiveGroup};
 use model::launch::{Outcome, Record};
@@ -15,12 +15,13 @@ pub(super) struct Forks {
 }
 
 impl Forks {
-    /// Takes a launch into account. A set-up may fork itself, and so may instrumentation.
-    pub(super) fn heard(&mut self, live: &LiveCase, record: &Record) {
+    /// Takes a launch into account. A set-up may fork itself, and so may instrumentation; company is no noise
+    /// to a round that it is a part of.
+    pub(super) fn count(&mut self, live: &LiveCase, record: &Record) {
         let Some(noise) = record.noise.as_ref().filter(|_| record.outcome == Outcome::Ok) else {
             return;
         };
-        if !live.is_observed() && !live.case.workload.traits().sets_up {
+        if !live.is_observed() && !live.is_accompanied() && !live.case.workload.traits().sets_up {
             self.launches += 1;
             self.with += usize::from(noise.forks > Some(0));
         }
@@ -46,9 +47,9 @@ impl Campaign<'_> {
     pub(super) fn warn_of_lacking(&mut self) -> Result<(), StoreError> {
         let Some(asked) = self.request.stopping.unmarked else { return Ok(()) };
         let short = self.groups.iter().filter(|group| group.unmarked < asked);
-        let told: Vec<String> =
+        let lacking: Vec<String> =
             short.map(|it| format!("{} ({} of {})", it.title(), it.unmarked, it.rounds)).collect();
-        match told.as_slice() {
+        match lacking.as_slice() {
             [] => Ok(()),
             some => self.warn(&format!(
                 "fewer than {asked} rounds were left undisturbed in {MOST_TIMES} times the time: {}; \

@@ -1,14 +1,14 @@
-//! What the reader of the results should know of the circumstances: told at once, and kept.
+//! What the reader of the results should know of the circumstances: printed at once, and stored.
 
 use std::path::Path;
 
-use super::Campaign;
+use super::{Campaign, LiveCase};
 use machine::noise::load;
 use store::StoreError;
 
 /// A load average, over a minute, from which on the machine counts as busy: above what a run
 /// of our own leaves behind.
-const BUSY: f64 = 1.5;
+const BUSY: f64 = 2.5;
 
 impl Campaign<'_> {
     pub(super) fn warn(&mut self, text: &str) -> Result<(), StoreError> {
@@ -25,5 +25,25 @@ impl Campaign<'_> {
             )),
             _ => Ok(()),
         }
+    }
+
+    /// Names the cases of some groups whose launches take fewer samples than were asked for.
+    pub(super) fn warn_of_fewer_samples(&mut self, of: &[usize]) -> Result<(), StoreError> {
+        let cases = of.iter().flat_map(|nth| &self.groups[*nth].cases);
+        let asked = |live: &LiveCase| self.request.samples_of(live.case.workload);
+        let fewer = |live: &&LiveCase| asked(live).is_some_and(|asked| live.samples < asked);
+        let short: Vec<&LiveCase> =
+            cases.filter(|live| !live.given_up && !live.is_observed()).filter(fewer).collect();
+        let Some(least) = short.iter().min_by_key(|live| live.samples) else { return Ok(()) };
+        let bytes = least.case.message_bytes.map_or_else(String::new, |it| format!(", {it} B"));
+        let text = format!(
+            "launches of {} cases take fewer samples than were asked for, down to {} of {} ({}{bytes}), so that all cases \
+             get their rounds in the budget: a longer --budget takes more",
+            short.len(),
+            least.samples,
+            asked(least).unwrap_or_default(),
+            least.case.variant,
+        );
+        self.warn(&text)
     }
 }

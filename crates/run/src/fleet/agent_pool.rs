@@ -15,7 +15,7 @@ use machine::interrupt::{INTERRUPTED_WITHIN, Interrupted};
 use model::peer::FarHost;
 use store::FleetRequest;
 
-/// How long agents may take to end once they are told.
+/// How long agents may take to end once they are asked to.
 const ENDS_WITHIN: Duration = Duration::from_secs(3);
 
 /// The ways to all agents, and the launches on their nodes.

@@ -42,8 +42,8 @@ pub fn measure(
         return Ok(interrupted);
     };
     let network = asked.network.as_deref().and_then(|text| address::network(text).ok());
-    let told_lost = HashSet::new();
-    let mut driver = FleetDriver { asked, agents, network, interrupt, told_lost };
+    let reported_lost = HashSet::new();
+    let mut driver = FleetDriver { asked, agents, network, interrupt, reported_lost };
     let nodes = stored.fleet.as_ref().map_or(&[][..], |it| &it.nodes);
     driver.keep_nodes(&mut with, stored.id, nodes)?;
     Ok(Campaign::of(with, Box::new(driver), stored, clock)?.run()?.1)
@@ -55,7 +55,7 @@ struct FleetDriver<'a> {
     agents: AgentPool<'a>,
     network: Option<Address>,
     interrupt: &'a Interrupt,
-    told_lost: HashSet<usize>,
+    reported_lost: HashSet<usize>,
 }
 
 impl FleetDriver<'_> {
@@ -111,11 +111,11 @@ impl FleetDriver<'_> {
 
     fn far_end(&self, near: usize, node: usize, mechanism: &str) -> Result<FarEnd, String> {
         let ipv6 = mechanisms::Variant::parse(mechanism).is_ok_and(|it| it.is_ipv6());
-        let told = |why| format!("{}: {why}", self.asked.nodes[node]);
+        let at_node = |why| format!("{}: {why}", self.asked.nodes[node]);
         let (Some(near), Some(far)) = (&self.agents.far[near], &self.agents.far[node]) else {
-            return Err(told("it never answered".into()));
+            return Err(at_node("it never answered".into()));
         };
-        let at = address::between(near, far, self.network.as_ref(), ipv6).map_err(told)?;
+        let at = address::between(near, far, self.network.as_ref(), ipv6).map_err(at_node)?;
         let clock = &far.clock;
         Ok(FarEnd { node, at, clock: clock.kind, ns_per_tick: clock.ns_per_tick })
     }
@@ -163,7 +163,7 @@ impl Driver for FleetDriver<'_> {
     fn newly_lost(&mut self) -> Vec<(usize, String, String)> {
         let lost = |nth: usize| Some((nth, self.asked.nodes[nth].clone(), self.agents.lost(nth)?));
         let lost = (0..self.asked.nodes.len()).filter_map(lost);
-        lost.filter(|(nth, ..)| self.told_lost.insert(*nth)).collect()
+        lost.filter(|(nth, ..)| self.reported_lost.insert(*nth)).collect()
     }
 
     fn stored_within(&self) -> Duration {

@@ -16,7 +16,7 @@ use store::FleetRequest;
 /// How long it may take, with its step's set-up.
 const WITHIN: Duration = Duration::from_secs(60);
 
-/// Measures the bounds of these nodes at the same time; of each what it told, or why it told nothing.
+/// Measures the bounds of these nodes at the same time; of each its floors, or why there are none.
 pub fn measure(
     asked: &FleetRequest,
     wave: &[usize],
@@ -25,7 +25,7 @@ pub fn measure(
     let deadline = Instant::now() + WITHIN;
     let started: Vec<_> = wave.iter().map(|nth| (*nth, start(asked, *nth))).collect();
     let ended = started.into_iter().map(|(nth, started)| {
-        let found = started.and_then(|(child, output)| told(child, output, deadline, interrupt));
+        let found = started.and_then(|(child, output)| outcome(child, output, deadline, interrupt));
         (nth, found.unwrap_or_else(|why| Floors::unavailable(FloorDetail::Quick, &why)))
     });
     ended.collect()
@@ -55,7 +55,7 @@ fn start(asked: &FleetRequest, nth: usize) -> Result<(Child, File), String> {
     Ok((child, output))
 }
 
-fn told(
+fn outcome(
     mut child: Child,
     mut output: File,
     deadline: Instant,

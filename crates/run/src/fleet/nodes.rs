@@ -44,7 +44,7 @@ fn checked(names: Vec<String>) -> Result<Vec<String>, String> {
 /// The nodes of the allocation that this process is in.
 ///
 /// # Errors
-/// Where there is none, or it can't be unfolded; with the way out.
+/// Where there is none, or it can't be unfolded; with the remedy.
 pub fn allocated() -> Result<Vec<String>, String> {
     let list =
         ["SLURM_JOB_NODELIST", "SLURM_NODELIST"].into_iter().find_map(|it| std::env::var(it).ok());
@@ -54,24 +54,24 @@ pub fn allocated() -> Result<Vec<String>, String> {
         );
     };
     let remedy = "name them with --nodes a,b,c";
-    let told = program::find("scontrol")
+    let output = program::find("scontrol")
         .and_then(|scontrol| {
             let mut command = Command::new(scontrol);
             command.args(["show", "hostnames", &list]).stdin(Stdio::null()).output()
         })
         .map_err(|error| format!("start `scontrol show hostnames`: {error}; {remedy}"))?;
-    if !told.status.success() {
-        let why = String::from_utf8_lossy(&told.stderr);
+    if !output.status.success() {
+        let why = String::from_utf8_lossy(&output.stderr);
         return Err(format!("scontrol show hostnames {list}: {}; {remedy}", why.trim()));
     }
-    let text = String::from_utf8_lossy(&told.stdout);
+    let text = String::from_utf8_lossy(&output.stdout);
     checked(text.lines().map(|it| it.trim().to_string()).filter(|it| !it.is_empty()).collect())
 }
 
 /// The words by which Slurm starts a step on one node.
 ///
 /// # Errors
-/// There is no Slurm here; with the way out.
+/// There is no Slurm here; with the remedy.
 pub fn by_slurm() -> Result<Vec<String>, String> {
     let remedy = "name another command with --launcher, as in 'ssh {node}'";
     let srun = program::find(SLURM[0]).map_err(|error| format!("srun: {error}; {remedy}"))?;
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_launcher_is_told_the_node() {
+    fn a_launcher_gets_the_node() {
         let words = SLURM.map(String::from);
         assert_eq!(command(&words, "n7").join(" "), "srun --overlap -N1 -n1 -w n7");
         let inside = ["ssh".to_string(), "root@{node}.rack".to_string()];

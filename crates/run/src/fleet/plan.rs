@@ -27,7 +27,7 @@ pub struct GroupPlan {
 /// Everything that is done, group by group.
 ///
 /// # Errors
-/// What can't be measured so, with the way out.
+/// What can't be measured so, with the remedy.
 pub fn plan(asked: &FleetRequest) -> Result<Vec<GroupPlan>, String> {
     let mut groups = Vec::new();
     for placement in &asked.placements {
@@ -100,6 +100,7 @@ fn case(text: &str, workload: Workload, size: u64, placement: Placement) -> Resu
         payload: Policy::Untouched,
         twin: false,
         observe: None,
+        beside: None,
         route: Route::Local,
     })
 }

@@ -12,7 +12,7 @@ pub type Pair = (usize, usize);
 
 /// The turns of one tournament of `nodes`, unshuffled.
 pub fn turns(nodes: usize) -> Vec<Vec<Pair>> {
-    // With an odd number an empty seat joins the circle, and whoever would meet it rests.
+    // With an odd number an empty seat joins the circle, and the node that would meet it rests.
     let seats = nodes + nodes % 2;
     if nodes < 2 {
         return Vec::new();

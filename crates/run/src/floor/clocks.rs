@@ -23,7 +23,7 @@ const READS: u64 = 200;
 const DIFFERENCES: (usize, usize) = (500, 5_000);
 /// Loops grown in one repeat, of which the smallest difference counts.
 const LOOPS: (usize, usize) = (50, 500);
-/// The loop of a clock that stands still is given up at so many iterations.
+/// The loop of a clock that does not advance is given up after so many iterations.
 const LONGEST_LOOP: u64 = 1 << 24;
 /// Spans over which clocks are compared, a second in all.
 const SPANS: usize = 10;
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_stands_still_is_given_up() {
+    fn a_clock_that_does_not_advance_is_given_up() {
         assert_eq!(grow(|| 7, |_| ()), None);
         assert_eq!(smallest_difference(|| 7, 100), None);
     }
@@ -254,14 +254,14 @@ mod tests {
     }
 
     #[test]
-    fn what_reads_cannot_tell_apart_is_equal_and_the_used_one_wins() {
+    fn what_reads_cannot_separate_is_equal_and_the_used_one_wins() {
         let equal = [floor("tsc", 30.0, 21.0), floor("monotonic", 20.0, 20.5)];
         assert_eq!(most_precise(&equal, "tsc"), ("tsc".into(), vec!["monotonic".into()]));
         assert_eq!(most_precise(&equal, "none").0, "monotonic");
     }
 
     #[test]
-    fn disagreement_is_told_span_by_span() {
+    fn disagreement_is_given_span_by_span() {
         let anchor = |ticks, raw_ns, monotonic_ns| Anchor { ticks, raw_ns, monotonic_ns };
         let anchors = [anchor(0, 0, 0), anchor(2_000, 1_000, 1_001), anchor(4_000, 2_000, 2_002)];
         let monotonic = disagreement("monotonic", &anchors).unwrap();

@@ -1,4 +1,4 @@
-//! A cache line's round trip between two CPUs: the least that telling something to a worker
+//! A cache line's round trip between two CPUs: the least that passing one word to a worker
 //! on another CPU takes, when that worker does nothing but look.
 //!
 //! Two pinned threads spin on one word; each writes the number that the other waits for. Each
@@ -37,15 +37,15 @@ pub(super) fn measure(setting: &Setting) -> Result<Lines, String> {
     } else if setting.allowed.len() <= FEW_CPUS {
         (all.clone(), None)
     } else {
-        let told = format!("at most {SAMPLED} of each relation, evenly spread");
-        (sample(&all, SAMPLED), Some(told))
+        let note = format!("at most {SAMPLED} of each relation, evenly spread");
+        (sample(&all, SAMPLED), Some(note))
     };
     let began = Instant::now();
     let mut pairs = Vec::new();
     for &(cpus, relation) in &wanted {
         if began.elapsed() > WITHIN {
-            let told = format!("as many as fit {} ms", WITHIN.as_millis());
-            chosen = Some(chosen.map_or(told.clone(), |it| format!("{it}; {told}")));
+            let note = format!("as many as fit {} ms", WITHIN.as_millis());
+            chosen = Some(chosen.map_or(note.clone(), |it| format!("{it}; {note}")));
             break;
         }
         let round_trip_ns = pair(setting, cpus).into();
@@ -101,7 +101,7 @@ fn pair(setting: &Setting, cpus: (u32, u32)) -> Result<Repeats, String> {
     let line = |nth: usize| memory.word(nth * PAGE + nth * LINE % PAGE);
     let lasting = setting.by_extent(200e3, 300e3);
     // A follower never knows how many repeats there will be: the last line it serves is the
-    // one at which it is told to stop.
+    // one at which the stop comes.
     let follow = || {
         let mut nth = 0;
         while nth < repeats && serve(line(nth)) {

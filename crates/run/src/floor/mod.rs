@@ -7,7 +7,7 @@
 //!
 //! The coordinator never measures: `owner` starts this program anew, and `worker` measures in
 //! that process, single-threaded until a part needs a partner, each thread pinned. `rounds` measures in
-//! every round of a run what its cases are held against.
+//! every round of a run what its cases are compared with.
 //!
 //! | file | what it measures | in the quick set | in full |
 //! | --- | --- | --- | --- |

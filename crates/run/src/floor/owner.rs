@@ -19,7 +19,7 @@ const QUICK_WITHIN: Duration = Duration::from_secs(10);
 const FULL_WITHIN: Duration = Duration::from_secs(30);
 
 /// Measures floors in a fresh process. Whatever happens to it becomes the reason of the parts
-/// that it hadn't told yet; so does a signal to this process.
+/// that it hadn't reported yet; so does a signal to this process.
 pub fn measure(order: &Order, interrupt: &Interrupt) -> Floors {
     measure_by(Path::new(PROGRAM), order, interrupt)
 }

@@ -166,7 +166,7 @@ impl Bench {
     }
 }
 
-/// Nanoseconds per operation of `work`, which does as many as it is told; the first batch warms up.
+/// Nanoseconds per operation of `work`, whose argument is their number; the first batch warms up.
 fn median_of_batches(setting: &Setting, lasting_ns: f64, mut work: impl FnMut(u64)) -> f64 {
     let count = setting.watch.filling(lasting_ns, &mut work);
     let mut found: Vec<f64> =
@@ -192,18 +192,18 @@ struct Job {
 impl Partner {
     fn start() -> Result<Partner, String> {
         let (jobs, given) = channel::<Job>();
-        let (told_pinned, pinned) = channel();
-        let (told_done, done) = channel();
+        let (pinned_sender, pinned) = channel();
+        let (done_sender, done) = channel();
         let work = move || {
             for job in given {
                 let ready = pin(job.cpu);
                 let begins = ready.is_ok();
                 // The leader waits for both words, and can't be gone.
-                let _ = told_pinned.send(ready);
+                let _ = pinned_sender.send(ready);
                 if begins {
                     (job.follow)();
                 }
-                let _ = told_done.send(());
+                let _ = done_sender.send(());
             }
         };
         let started = std::thread::Builder::new().spawn(work);

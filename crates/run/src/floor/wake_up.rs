@@ -2,7 +2,7 @@
 //! futex(2) alone. Every mechanism whose workers sleep pays this, and its own work on top.
 //!
 //! A partner that is quick may be found awake, and then nobody was woken: the share of round
-//! trips in which the first thread left its CPU is counted and told. Across CPUs the process is left alone before
+//! trips in which the first thread left its CPU is counted and reported. Across CPUs the process is left alone before
 //! timing, for as long as a fork was seen to change how idle CPUs behave (METHOD: quiet).
 
 use model::floors::{RoundTrip, WakeUp, WakeUps};
@@ -53,11 +53,11 @@ impl<'a> Bell<'a> {
 
     #[inline(always)]
     fn hear(&self) -> u32 {
-        let heard = || {
+        let token = || {
             let what = self.word.load(Ordering::SeqCst);
             (what != NOTHING).then_some(what)
         };
-        let what = self.parking.wait_for(heard);
+        let what = self.parking.wait_for(token);
         self.word.store(NOTHING, Ordering::SeqCst);
         what
     }
@@ -68,7 +68,7 @@ fn bells(memory: &Mapping) -> (Bell<'_>, Bell<'_>) {
     (Bell::new(memory, 0), Bell::new(memory, 2 * LINE))
 }
 
-/// So many round trips with whoever answers.
+/// So many round trips with the answering thread.
 pub(super) fn ask(memory: &Mapping, count: u64) {
     let (there, back) = bells(memory);
     for _ in 0..count {
@@ -77,7 +77,7 @@ pub(super) fn ask(memory: &Mapping, count: u64) {
     }
 }
 
-/// Answers until it is told to stop.
+/// Answers until `stop`.
 pub(super) fn answer(memory: &Mapping) {
     let (there, back) = bells(memory);
     while there.hear() == TOKEN {
@@ -85,7 +85,7 @@ pub(super) fn answer(memory: &Mapping) {
     }
 }
 
-/// Tells whoever answers to stop.
+/// Stops the answering thread.
 pub(super) fn stop(memory: &Mapping) {
     bells(memory).0.ring(STOP);
 }
@@ -122,24 +122,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_ring_is_heard_and_the_last_one_ends_it() {
+    fn every_ring_arrives_and_the_last_one_ends_it() {
         let memory = Mapping::new(4 * LINE).unwrap();
         let (there, back) = (Bell::new(&memory, 0), Bell::new(&memory, 2 * LINE));
         std::thread::scope(|scope| {
-            let heard = scope.spawn(|| {
-                let mut heard = 0;
+            let rings = scope.spawn(|| {
+                let mut rings = 0;
                 while there.hear() == TOKEN {
-                    heard += 1;
+                    rings += 1;
                     back.ring(TOKEN);
                 }
-                heard
+                rings
             });
             for _ in 0..2_000 {
                 there.ring(TOKEN);
                 assert_eq!(back.hear(), TOKEN);
             }
             there.ring(STOP);
-            assert_eq!(heard.join().unwrap(), 2_000);
+            assert_eq!(rings.join().unwrap(), 2_000);
         });
     }
 }

@@ -170,7 +170,7 @@ impl Setting {
 }
 
 impl Stopwatch {
-    /// Nanoseconds per operation of `work`, which does as many as it is told.
+    /// Nanoseconds per operation of `work`, whose argument is their number.
     pub fn per_operation(&self, count: u64, work: impl FnOnce(u64)) -> f64 {
         let start = self.kind.now();
         work(count);
@@ -225,13 +225,13 @@ pub(super) fn together<T>(
     lead: impl FnOnce() -> T,
 ) -> Result<T, String> {
     pin(first)?;
-    let (told, ready) = mpsc::channel();
+    let (sender, ready) = mpsc::channel();
     std::thread::scope(|scope| {
         let follower = move || {
             let pinned = pin(second);
             let begins = pinned.is_ok();
             // The leader waits for this word, and can't be gone.
-            let _ = told.send(pinned);
+            let _ = sender.send(pinned);
             if begins {
                 follow();
             }

@@ -98,7 +98,7 @@ impl Launch {
     }
 }
 
-/// What a launch came to whose process couldn't be started.
+/// The outcome of a launch whose process couldn't be started.
 pub(crate) fn unstarted(error: &io::Error) -> Outcome {
     not_started("start the launch", error)
 }

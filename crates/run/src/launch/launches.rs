@@ -57,7 +57,7 @@ impl Node {
         }
     }
 
-    /// What stands in front of what went wrong there.
+    /// The prefix of error messages from there.
     fn place(&self) -> &str {
         match self {
             Node::Here(_) => "",
@@ -187,9 +187,9 @@ impl Launches {
         self.say_of(of, |it| if it.failed() { Vec::new() } else { it.end() });
     }
 
-    /// Tells all nodes that nobody wants these any more, and waits for the end of those that are here.
+    /// Tells all nodes that these are abandoned, and waits for the end of those that are here.
     fn dismiss(&mut self, of: &[u32]) {
-        // All are told before any is waited for.
+        // The message goes to all before any is waited for.
         for node in &mut self.nodes {
             if let Node::Here(here) = node {
                 here.hang_up();
@@ -287,24 +287,24 @@ impl Launches {
                 return;
             }
             if is_last {
-                // It may wait for a partner that is gone: told to end, it reports what it has seen.
+                // It may wait for a partner that is gone: asked to end, it reports what it has seen.
                 self.say_of(&of, LaunchState::end);
             }
-            let heard = |it: &Launches| of.iter().all(|nth| !it.states[nth].awaits_echo());
+            let ended = |it: &Launches| of.iter().all(|nth| !it.states[nth].awaits_echo());
             let active = self.active(&of);
-            let _ = self.until(&active, Instant::now() + ECHO, None, heard);
+            let _ = self.until(&active, Instant::now() + ECHO, None, ended);
         }
         self.states.values_mut().for_each(LaunchState::wait_no_more);
     }
 
-    /// The records and the samples of launches that were told to end. A signal shortens the patience with
+    /// The records and the samples of launches that were asked to end. A signal shortens the patience with
     /// those that don't answer.
     pub(super) fn collect(&mut self, of: &[u32], interrupt: &Interrupt) -> Vec<LaunchResult> {
         if self.reach(of, Stage::Reported, interrupt).is_err() {
             let deadline = Instant::now() + COLLECTED_WITHIN;
             let deadline = interrupt.patience_ends().map_or(deadline, |it| it.min(deadline));
-            let told = |it: &Launches| !it.are_late(of, Stage::Reported);
-            let _ = self.until(&self.active(of), deadline, None, told);
+            let reported = |it: &Launches| !it.are_late(of, Stage::Reported);
+            let _ = self.until(&self.active(of), deadline, None, reported);
             self.give_up(of, Stage::Reported);
         }
         self.dismiss(of);
@@ -400,8 +400,8 @@ impl Launches {
         any
     }
 
-    /// Waits until somebody of `active` says something, a signal comes, or the deadline passes: who it is, and
-    /// of which launch where that is here. None where nobody can any more.
+    /// Waits until a node of `active` sends something, a signal comes, or the deadline passes: which it is, and
+    /// of which launch where that is here. None where no node can any more.
     fn readable(
         &self,
         active: &[usize],

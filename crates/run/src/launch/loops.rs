@@ -25,9 +25,11 @@ pub enum With {
 }
 
 /// What a launch does over its mechanism for its own use, whatever the workload. Losses are injected in
-/// none of it. An initiator has one side; a responder has one for each initiator.
+/// none of it. An initiator has one side, or one for each of its connections; a responder has one for each
+/// initiator, or each connection.
 pub trait Channel {
-    /// Fills `samples` with the ticks of one round trip each, over the first side.
+    /// Fills `samples` with the ticks of one round trip each: the first message over the first side, others over
+    /// each, one side after the other.
     fn round_trips(&mut self, with: With, samples: &[AtomicU64]) -> io::Result<()>;
     /// Answers `count` round trips: the first message over the first side, others over each.
     fn answer(&mut self, with: With, count: u64) -> io::Result<()>;
@@ -45,26 +47,38 @@ pub trait Channel {
 pub trait Loops {
     /// The sides that they run over.
     fn channel(&mut self) -> &mut dyn Channel;
-    /// See [`Timed::lead`]; over the first side.
+    /// See [`Timed::lead`]; over all sides.
     fn lead(&mut self, samples: &[AtomicU64], batch: u64) -> io::Result<Option<u64>>;
-    /// See [`Timed::time`]; over the first side.
+    /// See [`Timed::time`]; over all sides.
     fn time(&mut self, samples: &[AtomicU64], batch: u64) -> io::Result<Option<u64>>;
     /// See [`Timed::follow`].
     fn follow(&mut self, samples: u64, batch: u64) -> io::Result<()>;
     /// See [`Timed::prepare`].
     fn prepare(&mut self, samples: u64);
+    /// See [`Timed::works_alone`].
+    fn works_alone(&self) -> bool;
     /// See [`Timed::announce`].
     fn announce(&mut self, kind: ConnectionKind) -> io::Result<()>;
     /// See [`Timed::finish`].
     fn finish(&mut self, samples: &[AtomicU64], report: &mut WorkerReport) -> io::Result<()>;
+    /// See [`Timed::finish_following`].
+    fn finish_following(&self, report: &mut WorkerReport);
+    /// See [`Timed::answer_finish`].
+    fn answer_finish(&mut self, report: &mut WorkerReport) -> io::Result<()>;
 }
 
 /// The loops of workload `W` over endpoints `E`, with payload `P`. There is at least one side.
 pub struct Compiled<'a, E, P, W> {
-    /// One side per partner.
+    /// One side per partner, or per connection.
     pub sides: Vec<Side<'a, E, P>>,
     /// The workload.
     pub workload: W,
+}
+
+impl<E: Endpoint, P, W> Compiled<'_, E, P, W> {
+    fn enter_timed(&mut self) -> io::Result<()> {
+        self.sides.iter_mut().try_for_each(|side| side.end.enter(Phase::Timed))
+    }
 }
 
 impl<E: Endpoint, P: Payload, W: Timed> Loops for Compiled<'_, E, P, W> {
@@ -73,24 +87,35 @@ impl<E: Endpoint, P: Payload, W: Timed> Loops for Compiled<'_, E, P, W> {
     }
 
     fn lead(&mut self, samples: &[AtomicU64], batch: u64) -> io::Result<Option<u64>> {
-        let side = &mut self.sides[0];
-        side.end.enter(Phase::Timed)?;
-        self.workload.lead(side, samples, batch)
+        self.enter_timed()?;
+        match &mut self.sides[..] {
+            [side] => self.workload.lead(side, samples, batch),
+            sides => {
+                let operations = samples.len() as u64 * batch;
+                self.workload.lead_many(sides, operations).map(|()| None)
+            }
+        }
     }
 
     fn time(&mut self, samples: &[AtomicU64], batch: u64) -> io::Result<Option<u64>> {
-        let side = &mut self.sides[0];
-        side.end.enter(Phase::Timed)?;
-        self.workload.time(side, samples, batch)
+        self.enter_timed()?;
+        match &mut self.sides[..] {
+            [side] => self.workload.time(side, samples, batch),
+            sides => self.workload.time_many(sides, samples).map(|()| None),
+        }
     }
 
     fn follow(&mut self, samples: u64, batch: u64) -> io::Result<()> {
-        self.sides.iter_mut().try_for_each(|side| side.end.enter(Phase::Timed))?;
+        self.enter_timed()?;
         self.workload.follow(&mut self.sides, samples, batch)
     }
 
     fn prepare(&mut self, samples: u64) {
         self.workload.prepare(samples);
+    }
+
+    fn works_alone(&self) -> bool {
+        self.workload.works_alone()
     }
 
     fn announce(&mut self, kind: ConnectionKind) -> io::Result<()> {
@@ -100,20 +125,32 @@ impl<E: Endpoint, P: Payload, W: Timed> Loops for Compiled<'_, E, P, W> {
     fn finish(&mut self, samples: &[AtomicU64], report: &mut WorkerReport) -> io::Result<()> {
         self.workload.finish(samples, report)
     }
+
+    fn finish_following(&self, report: &mut WorkerReport) {
+        self.workload.finish_following(report);
+    }
+
+    fn answer_finish(&mut self, report: &mut WorkerReport) -> io::Result<()> {
+        self.workload.answer_finish(report)
+    }
 }
 
 impl<E: Endpoint, P: Payload> Channel for Vec<Side<'_, E, P>> {
     fn round_trips(&mut self, with: With, samples: &[AtomicU64]) -> io::Result<()> {
-        let Side { end, buffers, clock, .. } = &mut self[0];
-        end.enter(Phase::Untimed)?;
-        let last = match with {
-            With::Nothing => latency::initiate(*end, &mut Untouched, buffers, *clock, samples, 1),
-            With::Pattern(seed) => {
-                let check = &mut Touched::Check(Check::new(seed));
-                latency::initiate(*end, check, buffers, *clock, samples, 1)
-            }
-        };
-        last.map(|_| ())
+        let sides = if matches!(with, With::Nothing) { &mut self[..1] } else { &mut self[..] };
+        sides.iter_mut().zip(0..).try_for_each(|(Side { end, buffers, clock, .. }, nth)| {
+            end.enter(Phase::Untimed)?;
+            let last = match with {
+                With::Nothing => {
+                    latency::initiate(*end, &mut Untouched, buffers, *clock, samples, 1)
+                }
+                With::Pattern(seed) => {
+                    let check = &mut Touched::Check(Check::new(seed.wrapping_add(nth)));
+                    latency::initiate(*end, check, buffers, *clock, samples, 1)
+                }
+            };
+            last.map(|_| ())
+        })
     }
 
     fn answer(&mut self, with: With, count: u64) -> io::Result<()> {

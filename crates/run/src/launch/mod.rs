@@ -7,7 +7,8 @@
 //! shared page (`page`), and both run the timed loops (`loops`) of a workload of `mechanisms::workload`.
 //! There may be several initiators, each with a pair of ends (`pairs`): the first commands them all.
 //! An observed launch has `instrumentation` in its workers, and may be traced (`tracing`) by its
-//! supervisor. A launch between two hosts is made of two halves (`peer`, `halves`). What is said to whom is
+//! supervisor. One in `company` has others run beside its workers. A launch between two hosts is made of two
+//! halves (`peer`, `halves`). Which node gets which frame is
 //! decided in one place, here, at a peer and between the nodes of a fleet (`state`), and one driver asks it
 //! (`launches`).
 //!
@@ -20,6 +21,7 @@
 //!             ◀─record, samples──
 //! ```
 
+mod company;
 mod halves;
 mod handle;
 mod instrumentation;

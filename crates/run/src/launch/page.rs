@@ -17,13 +17,15 @@ pub enum Command {
     Verify(u64),
     /// Take part in `lead` untimed operations of the workload, then in `samples` of `batch` each.
     Exchange {
-        /// Operations that nobody times.
+        /// Operations that are not timed.
         lead: u64,
         /// How many samples follow; none in the warm-up.
         samples: u64,
         /// Operations of each.
         batch: u64,
     },
+    /// Answer what the initiator does once all is timed. To the responder alone.
+    Finish,
     /// Nothing follows.
     Stop,
 }
@@ -38,6 +40,7 @@ impl Command {
             Command::Exchange { lead, samples, batch } => [2, lead, samples, batch],
             Command::Stop => [3, 0, 0, 0],
             Command::First => [4, 0, 0, 0],
+            Command::Finish => [5, 0, 0, 0],
         }
     }
 
@@ -46,6 +49,7 @@ impl Command {
             [1, count, ..] => Command::Verify(count),
             [2, lead, samples, batch] => Command::Exchange { lead, samples, batch },
             [4, ..] => Command::First,
+            [5, ..] => Command::Finish,
             _ => Command::Stop,
         }
     }
@@ -112,7 +116,7 @@ impl Page {
         Command::of([0, 1, 2, 3].map(|at: usize| words[at].load(Ordering::Relaxed)))
     }
 
-    /// Says that one more command has been carried out. Of commands that whoever issued them waits for.
+    /// Says that one more command has been carried out. Of commands whose issuer waits for them.
     pub fn carried_out(&self) {
         self.mapping.word(DONE).fetch_add(1, Ordering::Release);
         self.done_parking().wake();
@@ -157,6 +161,7 @@ mod tests {
             Command::First,
             Command::Verify(2),
             Command::Exchange { lead: 1, samples: 2, batch: 3 },
+            Command::Finish,
             Command::Stop,
         ];
         for (taken, command) in sent.into_iter().enumerate() {
@@ -165,7 +170,7 @@ mod tests {
             assert_eq!(Command::from_bytes(&command.to_bytes()), command);
         }
         let waiting = page.clone();
-        let waiter = std::thread::spawn(move || waiting.next_command(4));
+        let waiter = std::thread::spawn(move || waiting.next_command(5));
         page.issue(Command::Verify(9));
         assert_eq!(waiter.join().unwrap(), Command::Verify(9));
     }

@@ -1,7 +1,7 @@
 //! The protocol between the workers: the first message, verify, warm up, time. The initiator sends
 //! commands over the page; the responder executes them. Of several initiators the first commands: the
 //! others do as many operations as it does, and it issues nothing before they are done. Where the
-//! workload sets up, the initiator works alone and the responder sleeps.
+//! workload says that the initiator works alone, the responder sleeps.
 //!
 //! Between two hosts there is no page: commands go over the mechanism itself, between stretches too,
 //! and are acknowledged, so that the responder waits for what follows. The responder of set-ups
@@ -28,7 +28,7 @@ use model::workload::WorkloadTraits;
 /// Round trips of the check before timing; each direction carries as many messages.
 const VERIFIED: usize = 2;
 /// How long the partner gets to fall asleep before the first message, so that what is timed is
-/// the message, and not the partner's way out of the wait for a command.
+/// the message, and not the partner's return from the wait for a command.
 pub const SETTLED: Duration = Duration::from_micros(100);
 /// Untimed operations right before the first sample, so that none is woken from a command; of those
 /// that take long, as many as fit this time, in ns, and at least one.
@@ -37,7 +37,7 @@ const LEAD_NS: f64 = 2e6;
 /// How long a pilot's single operations may take, in ns.
 const PILOT_SINGLES_NS: f64 = 500e6;
 /// How long a partner on another host may take to acknowledge a command.
-const HEARD: Duration = Duration::from_secs(10);
+const ACKNOWLEDGED_WITHIN: Duration = Duration::from_secs(10);
 /// How long before its deadline a launch's workers wait for nothing new: as long as `udp` waits, twice.
 const LAST_WORD: Duration = Duration::from_millis(1_000);
 /// Stretches into which the timed part of a free worker is cut, to see where it runs.
@@ -136,7 +136,7 @@ impl<'a> WorkerProtocol<'a> {
                     self.prepare(page, samples)?;
                     self.time_with(page, lead, samples, batch)?;
                 }
-                Command::First => {}
+                Command::First | Command::Finish => {}
                 Command::Stop => return Ok(()),
             }
             page.carried_out();
@@ -153,8 +153,8 @@ impl<'a> WorkerProtocol<'a> {
 
     /// Tells the responder what to do, and the initiators beside this one, once they are done.
     fn issue(&mut self, command: Command) -> io::Result<()> {
-        if self.traits.sets_up && command != Command::Stop {
-            return Ok(()); // the initiator works alone
+        if command != Command::Stop && self.loops.works_alone() {
+            return Ok(());
         }
         if self.spec.half.is_none() {
             self.pages[1..].iter().for_each(Page::wait_until_carried_out);
@@ -169,8 +169,8 @@ impl<'a> WorkerProtocol<'a> {
         let since = Instant::now();
         loop {
             match channel.hear(&mut [0]) {
-                Err(error) if is_silence(&error) && since.elapsed() < HEARD => {}
-                heard => return heard,
+                Err(error) if is_silence(&error) && since.elapsed() < ACKNOWLEDGED_WITHIN => {}
+                answer => return answer,
             }
         }
     }
@@ -191,7 +191,7 @@ impl<'a> WorkerProtocol<'a> {
     }
 
     /// Does what waits for a partner that takes its time, again and again: datagrams give up soon. Not
-    /// where something is known to be lost, nor when the launch is about to end: then it has its say.
+    /// where something is known to be lost, nor when the launch is about to end: then it reports.
     fn patiently(
         &mut self,
         mut wait: impl FnMut(&mut dyn Channel) -> io::Result<()>,
@@ -288,7 +288,9 @@ impl<'a> WorkerProtocol<'a> {
 
     /// Does `lead` untimed operations, then fills so many samples of `page`.
     fn time_with(&mut self, page: &Page, lead: u64, samples: u64, batch: u64) -> io::Result<()> {
-        let stretches = if self.spec.pinned() { 1 } else { STRETCHES };
+        // Between stretches nothing is under way: a schedule with several messages under way would be interrupted.
+        let overlap = self.spec.load.is_some_and(|it| it.depth > 1);
+        let stretches = if self.spec.pinned() || overlap { 1 } else { STRETCHES };
         let chunk = (samples.div_ceil(stretches)).max(1) as usize;
         let led = Instant::now();
         self.loops.lead(&[AtomicU64::new(0)], lead)?;
@@ -307,6 +309,9 @@ impl<'a> WorkerProtocol<'a> {
         self.report.cpus.push(sched_getcpu() as u32);
         (self.report.samples, self.report.batch) = (samples, batch);
         self.loops.announce(ConnectionKind::TimingEnds)?;
+        if self.traits.sets_up && batch == 1 {
+            self.issue(Command::Finish)?;
+        }
         self.loops.finish(page.samples(samples as usize), &mut self.report)
     }
 
@@ -328,7 +333,7 @@ impl<'a> WorkerProtocol<'a> {
         (samples.clamp(1, self.pages[0].room() as u64), batch)
     }
 
-    /// The responder: does what it is told, until told to stop.
+    /// The responder: carries out commands, until the one to stop.
     fn follow(&mut self) -> io::Result<()> {
         if self.spec.half.is_some() && self.traits.sets_up {
             return self.accept_set_ups();
@@ -344,6 +349,7 @@ impl<'a> WorkerProtocol<'a> {
                 Command::Exchange { lead, samples, batch } => {
                     self.exchange(lead, samples, batch)?
                 }
+                Command::Finish => self.loops.answer_finish(&mut self.report)?,
                 Command::Stop => return Ok(()),
             }
         }
@@ -375,6 +381,7 @@ impl<'a> WorkerProtocol<'a> {
             self.report.cpus.push(sched_getcpu() as u32);
         }
         self.instrumentation.stop(count * each, Vec::new(), &mut self.report)?;
+        self.loops.finish_following(&mut self.report);
         self.report.usage = sys::process::thread_usage().since(&before);
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! What a launch is told, and what it tells: the two records that cross the process boundary.
+//! What a launch is to do, and what it reports: the two records that cross the process boundary.
 
 use model::launch::{MOST_SAMPLES, Outcome, Role, SampleCount, Warmup, Workers};
 use model::load::Load;
@@ -11,11 +11,12 @@ use super::plant::{self, Plant};
 use mechanisms::network::Cookie;
 use mechanisms::workload::WorkloadSpec;
 use mechanisms::{OpenSpec, Variant};
+use model::company::Company;
 use model::probe::Probe;
 use model::workload::{Arrivals, Policy, Workload};
 
 /// What both sides of the wire must agree on; another build is refused, with both named.
-pub const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), "/wire-6");
+pub const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), "/wire-7");
 /// Longest launch of an open number of samples, in ns.
 const LONGEST_NS: u64 = 10_000_000_000;
 
@@ -28,8 +29,8 @@ pub struct Spec {
     pub mechanism: String,
     /// What is done.
     pub workload: Workload,
-    /// Bytes of a message (1 where the mechanism carries none); of a connect, those of the
-    /// message that it is opened for.
+    /// Bytes of a message (1 where the mechanism carries none), and of its answer unless the load says otherwise;
+    /// of a connect, those of the message that it is opened for.
     pub message_bytes: usize,
     /// Processes or threads.
     pub workers: Workers,
@@ -70,6 +71,9 @@ pub struct Spec {
     /// The instrumentation while the workers are timed; an observed launch isn't a result.
     #[serde(default)]
     pub observe: Option<Probe>,
+    /// What runs beside the workers while they warm up and are timed; such a launch isn't a result either.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beside: Option<Company>,
     /// Work in every message that a proof looks for; see [`Plant`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plant: Option<Plant>,
@@ -89,7 +93,7 @@ pub enum Half {
         /// What it asks for.
         cookie: Cookie,
     },
-    /// The responder, which waits on one address for whoever has the cookie.
+    /// The responder, which waits on one address for the peer that has the cookie.
     Far {
         /// The address.
         at: IpAddr,
@@ -118,6 +122,10 @@ impl Spec {
             SampleCount::Lasting(ns) if ns > LONGEST_NS => {
                 Err(format!("{ns} ns: a launch lasts at most {LONGEST_NS}"))
             }
+            _ if self.beside.is_some() && self.half.is_some() => {
+                Err("company is of this host: a launch between two hosts has none".into())
+            }
+            _ if self.load.is_some_and(|it| it.choice().is_some()) => self.check_choice(),
             _ if self.others.is_empty() => Ok(()),
             _ => self.check_many(),
         }
@@ -136,6 +144,31 @@ impl Spec {
         }
     }
 
+    /// Whether a responder can choose which connection it serves.
+    fn check_choice(&self) -> Result<(), String> {
+        let server = self.load.and_then(|it| it.choice());
+        match server.filter(|it| !it.is_built()) {
+            _ if !self.workload.traits().paced => Err("only an open loop has connections".into()),
+            _ if self.half.is_some() => Err("between two hosts a launch has one connection".into()),
+            _ if !self.others.is_empty() => {
+                Err("of several connections one is the generator".into())
+            }
+            Some(other) => Err(other.not_built()),
+            None => Ok(()),
+        }
+    }
+
+    /// Connections of each initiator.
+    pub fn connections(&self) -> usize {
+        self.load.map_or(1, |it| it.connections as usize)
+    }
+
+    /// Whether it asks its ends without waiting.
+    pub fn asks_without_waiting(&self) -> bool {
+        let asks = self.load.is_some_and(|it| it.asks_without_waiting());
+        asks || self.workload.traits().nonblocking
+    }
+
     /// How many initiators it has.
     pub fn initiators(&self) -> usize {
         1 + self.others.len()
@@ -150,6 +183,12 @@ impl Spec {
         }
     }
 
+    /// Bytes of an answer.
+    pub fn answer_bytes(&self) -> usize {
+        let response = self.load.and_then(|it| it.response);
+        response.map_or(self.message_bytes, |it| it as usize)
+    }
+
     /// What to open for each initiator of this launch.
     ///
     /// # Errors
@@ -158,7 +197,7 @@ impl Spec {
         let variant = Variant::parse(&self.mechanism)?;
         let open = OpenSpec {
             options: variant.options.clone(),
-            message_bytes: self.message_bytes,
+            message_bytes: self.message_bytes.max(self.answer_bytes()),
             same_process: self.workers == Workers::Thread,
             seed: self.seed,
         };

@@ -1,4 +1,4 @@
-//! The state of a launch: frames go in, and what to say to whom comes out. It waits for nobody and opens
+//! The state of a launch: frames go in, and frames to send come out. It waits for nothing and opens
 //! nothing, and is the same for a launch on this host, one between this host and a peer, one on a node of a
 //! fleet, and one between two of them.
 //!
@@ -20,7 +20,7 @@ use mechanisms::network::Cookie;
 use model::clock;
 use model::launch::{FarSide, MOST_SAMPLES, Outcome, Record};
 
-/// How long a supervisor may take beyond what it was told, before it is taken for hung.
+/// How long a supervisor may take beyond its deadline, before it is taken for hung.
 pub const GRACE: Duration = Duration::from_secs(2);
 /// How long a launch may take to get ready.
 pub const READY_WITHIN: Duration = Duration::from_secs(12);
@@ -74,7 +74,7 @@ pub enum Stage {
     Ready,
     /// Its workers have finished timing, and still exist.
     Timed,
-    /// All is told.
+    /// Everything is reported.
     Reported,
 }
 
@@ -138,7 +138,7 @@ struct Side {
 }
 
 impl Side {
-    /// Whether it came to an early end.
+    /// Whether it ended early.
     fn failed(&self) -> bool {
         let bad = self.record.as_ref().is_some_and(|it| it.outcome != Outcome::Ok);
         bad || self.late || (self.over && !self.done)
@@ -187,7 +187,7 @@ impl LaunchState {
                 Ok(cookie) => {
                     let half = Some(Half::Far { at, cookie });
                     first = (node, Spec { half, clock, ns_per_tick, ..first.1 });
-                    // The port is to be told.
+                    // The port follows later.
                     wanted.spec.half = Some(Half::Near { to: SocketAddr::new(at, 0), cookie });
                 }
                 Err(error) => failure = Some(format!("getrandom: {error}")),
@@ -269,12 +269,12 @@ impl LaunchState {
         std::iter::once((self.wanted.near, &self.near)).chain(far)
     }
 
-    /// Whether it has come to an early end.
+    /// Whether it has ended early.
     pub fn failed(&self) -> bool {
         self.failure.is_some() || self.sides().any(|(_, side)| side.failed())
     }
 
-    /// Whether it is at `stage`, or never will be. All is told where each node has told its part, or has none
+    /// Whether it is at `stage`, or never will be. Everything is reported where each node has reported its part, or has none
     /// any more.
     pub fn is_at(&self, stage: Stage) -> bool {
         match stage {
@@ -337,7 +337,7 @@ impl LaunchState {
         self.to_all(|| Message::Tell(FrameKind::End))
     }
 
-    /// Tells every node that takes part that nobody wants it any more.
+    /// Tells every node that takes part that the launch is abandoned.
     pub fn over(&self) -> Vec<Outgoing> {
         self.to_all(|| Message::Over)
     }
@@ -369,7 +369,7 @@ impl LaunchState {
         }
     }
 
-    /// What it came to. What can't be had is the cause, and what failed the echo; failures are joined.
+    /// Its outcome. What is unavailable is the cause, and what failed a consequence; failures are joined.
     fn outcome<'a>(&self, name: impl Fn(usize) -> &'a str) -> Outcome {
         let at = |node: usize, reason: String| match name(node) {
             "" => reason,
@@ -386,7 +386,7 @@ impl LaunchState {
                     why.reason = at(node, why.reason);
                     return Outcome::Unavailable(why);
                 }
-                // It was told to end because the other had failed.
+                // It was asked to end because the other had failed.
                 Some(Outcome::Failed { reason }) if reason.ends_with(OWNER_GONE) => {
                     ended.push(at(node, reason));
                 }
@@ -426,7 +426,7 @@ pub fn dispatch(
 ) -> Option<Outgoing> {
     let (number, said) = of_launch(frame)?;
     let (kind, payload) = said?;
-    // Of a launch that nobody asks for any more nothing is kept.
+    // Of an abandoned launch nothing is kept.
     launches.get_mut(&number).filter(|it| it.is_of(node))?.hear(node, kind, payload)
 }
 

@@ -1,6 +1,6 @@
 //! The supervisors on this host, as who started them sees them: frames to them and back, and their end.
 //!
-//! One that is dropped early is told so by the closing of its standard input; it kills its workers and exits.
+//! One that is dropped early notices the closing of its standard input; it kills its workers and exits.
 //! One that doesn't is killed.
 
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ use super::spec::Spec;
 use super::wire::{FrameKind, Missing, Reader, write_frame};
 use model::launch::{Outcome, Record};
 
-/// How long a supervisor may take to end once it is told, before it is killed.
+/// How long a supervisor may take to end once it is asked to, before it is killed.
 const ENDS_WITHIN: Duration = Duration::from_millis(500);
 
 /// Supervisors on this host, or in one of its networks, by the numbers of their launches.
@@ -28,7 +28,7 @@ pub(crate) struct Supervisors {
     /// None for this process's own network.
     network: Option<Arc<File>>,
     running: BTreeMap<u32, Supervised>,
-    /// The launch whose record has told why its stream broke.
+    /// The launch whose record says why its stream broke.
     broken: Option<u32>,
 }
 
@@ -107,7 +107,7 @@ impl Supervisors {
             return Some((number, FrameKind::Over, Vec::new()));
         }
         for (number, supervised) in &mut self.running {
-            let ended = match supervised.stdout.held() {
+            let ended = match supervised.stdout.buffered() {
                 Ok(Some((kind, payload))) => return Some((*number, kind, payload)),
                 Ok(None) => supervised.missing.take(),
                 Err(missing) => Some(missing),
@@ -137,12 +137,12 @@ struct Supervised {
     /// Why nothing comes any more.
     missing: Option<Missing>,
     lasts: Duration,
-    /// When it was told to end.
+    /// When it was asked to end.
     hung_up: Option<Instant>,
 }
 
 impl Supervised {
-    /// A supervisor that was just started, with pipes, and is told what to launch.
+    /// A supervisor that was just started, with pipes, and gets what it is to launch.
     fn of(mut child: Child, spec: &Spec) -> Supervised {
         let stdin = child.stdin.take().expect("piped");
         let stdout = child.stdout.take().expect("piped");
@@ -173,7 +173,7 @@ impl Supervised {
 
     /// Reaps the supervisor, killing it if it has to be; whether it exited by itself.
     fn exits(&mut self) -> bool {
-        // Of those that were told together, each has had the time that others were waited for.
+        // Of those that were asked together, each has had the time that others were waited for.
         let until = self.hung_up.unwrap_or_else(Instant::now) + ENDS_WITHIN;
         loop {
             match self.child.try_wait() {

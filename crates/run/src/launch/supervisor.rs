@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use super::company::Companions;
 use super::halves::{AcceptOnly, NoEndpoint};
 use super::page::Page;
 use super::pairs::Pairs;
@@ -73,12 +74,12 @@ fn refuse(reason: String) -> i32 {
 
 fn tell_record(record: &Record) -> i32 {
     let text = serde_json::to_vec(record).expect("a record is always JSON");
-    let told = write_frame(io::stdout(), FrameKind::Record, &text)
+    let written = write_frame(io::stdout(), FrameKind::Record, &text)
         .and_then(|()| write_frame(io::stdout(), FrameKind::Done, &[]));
-    i32::from(told.is_err())
+    i32::from(written.is_err())
 }
 
-/// Whether all was told already; the record of a launch that ended before its time, else.
+/// `Ok` where everything is reported already; else the record of a launch that ended early.
 type Finished = Result<(), Box<Record>>;
 
 fn launch(spec: Spec, owner: &mut Reader<io::Stdin>, started: Instant) -> Finished {
@@ -162,11 +163,12 @@ impl ListenVisitor for Launching<'_> {
 }
 
 impl Launching<'_> {
-    /// Opens the mechanism called `name` for each initiator, and launches.
+    /// Opens the mechanism called `name` for each connection, and launches.
     fn open(self, name: &str, open: &OpenSpec) -> Result<Finished, OpenError> {
-        let nonblocking = self.spec.workload.traits().nonblocking;
-        let mut pairs = Pairs::default();
-        for _ in 0..self.spec.initiators() {
+        let nonblocking = self.spec.asks_without_waiting();
+        let connections = self.spec.connections();
+        let mut pairs = Pairs::of(connections);
+        for _ in 0..self.spec.initiators() * connections {
             if nonblocking {
                 mechanisms::open_nonblocking(name, open, Any(&mut pairs))?;
             } else {
@@ -209,12 +211,21 @@ impl Launching<'_> {
         };
         let mut workers = WorkerGroup::spawn(spec.workers, functions, context)
             .map_err(|error| not_started("start the workers", &error))?;
+        let companions = Companions::of(spec, &workers)?;
         let (owner, family) = (self.owner, self.family);
-        let conversation =
-            Conversation { workers: &mut workers, owner, spec, pages: &pages, tracing, family };
+        let conversation = Conversation {
+            workers: &mut workers,
+            companions: &companions,
+            owner,
+            spec,
+            pages: &pages,
+            tracing,
+            family,
+        };
         let outcome = conversation.run(self.started, effective_settings);
-        // The workers are gone before what they used is removed.
+        // The workers are gone before what they used is removed, and the group that they were in.
         drop(workers);
+        drop(companions);
         drop(residues);
         if outcome.is_err() {
             // A worker that was killed may have been in the midst of a set-up of its own.
@@ -227,6 +238,7 @@ impl Launching<'_> {
 /// The supervisor's connections: to its owner, and to the workers.
 struct Conversation<'a> {
     workers: &'a mut WorkerGroup,
+    companions: &'a Companions,
     owner: &'a mut Reader<io::Stdin>,
     spec: &'a Spec,
     pages: &'a [Page],
@@ -245,6 +257,8 @@ impl Conversation<'_> {
         self.await_owner(FrameKind::Go)?;
         // Not before: several launches may stand ready, and one is timed.
         self.tracing.as_mut().map_or(Ok(()), Tracing::attach)?;
+
+        self.companions.begin()?;
 
         let counted = || self.family.map(|ipv6| machine::udp_counters(Path::new("/"), ipv6));
         let sent = counted();
@@ -279,6 +293,7 @@ impl Conversation<'_> {
                 }));
             }
         };
+        let company_ns = self.companions.stop()?;
         if let Some(tracing) = &mut self.tracing {
             tracing.detach();
         }
@@ -287,7 +302,7 @@ impl Conversation<'_> {
         self.workers.say_all();
 
         let trace = match self.tracing.take() {
-            Some(tracing) => Some(tracing.hear([&initiator, &responder], &self.pages[0])?),
+            Some(tracing) => Some(tracing.read([&initiator, &responder], &self.pages[0])?),
             None => None,
         };
         let record = Record {
@@ -299,6 +314,7 @@ impl Conversation<'_> {
             traffic,
             setup_ns,
             trace,
+            company_ns,
             ..Record::without_samples(Outcome::Ok)
         };
         self.tell(&record).map_err(|_| owner_gone().into())

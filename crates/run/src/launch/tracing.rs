@@ -1,13 +1,13 @@
 //! A launch's trace, in its supervisor: loaded before the workers are said to be ready, attached at
 //! the word to go, detached once they have reported. Its descriptors are the supervisor's alone, so
-//! that nothing stays attached, whoever dies.
+//! that nothing stays attached, whichever process dies.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::page::Page;
 use super::spec::Spec;
-use machine::trace::{Marks, Recording, Tracer, take_apart};
+use machine::trace::{Marks, Recording, Tracer, decompose};
 use model::launch::{Outcome, SampleCount, WorkerReport};
 use model::probe::{Probe, Scope};
 use model::refusal::Refusal;
@@ -18,10 +18,10 @@ use sys::bpf::Kernel;
 const MOST_EVENTS: u64 = 1 << 18;
 /// Events of a round trip, generously: four system calls, two sleeps, interrupts.
 const EVENTS: u64 = 40;
-/// Most samples that are taken apart, the first ones: each costs some 120 bytes, and one in which
+/// Most samples that are decomposed, the first ones: each costs some 120 bytes, and one in which
 /// nothing happens, as of a mechanism that spins, takes none of the events' room.
 const MOST_TRIPS: usize = 1 << 18;
-/// Round trips before the timed ones that are heard too, and then some.
+/// Round trips before the timed ones that are traced too, with a margin.
 const LEAD: u64 = 32;
 
 /// The trace of one launch.
@@ -76,31 +76,32 @@ impl Tracing {
         }
     }
 
-    /// What they heard of workers that reported so.
+    /// What they recorded of workers that reported so.
     ///
     /// # Errors
     /// What bpf(2) says.
-    pub fn hear(self, reports: [&WorkerReport; 2], page: &Page) -> Result<Traced, Outcome> {
+    pub fn read(self, reports: [&WorkerReport; 2], page: &Page) -> Result<Traced, Outcome> {
         let failed = |reason: String| Outcome::Failed { reason };
         let tracer = self.tracer.ok_or_else(|| failed("the trace was not loaded".into()))?;
         let operations = reports.map(|it| it.marked.as_ref().map_or(0, |marked| marked.operations));
-        let heard = tracer.hear(operations).map_err(|error| failed(format!("trace: {error}")))?;
-        Ok(laid_out(heard, reports, page))
+        let recording =
+            tracer.read(operations).map_err(|error| failed(format!("trace: {error}")))?;
+        Ok(laid_out(recording, reports, page))
     }
 }
 
 /// The one place where events meet samples: these are laid onto what happened meanwhile, and taken
 /// apart, to round trips where each holds a batch. The events themselves are not kept.
-fn laid_out(heard: Recording, reports: [&WorkerReport; 2], page: &Page) -> Traced {
+fn laid_out(recording: Recording, reports: [&WorkerReport; 2], page: &Page) -> Traced {
     let [initiator, _] = reports;
     let samples = page.samples(initiator.samples as usize);
     let starts = match &initiator.marked {
         Some(marked) => starts_ns(marked, samples),
         None => Vec::new(),
     };
-    let samples = take_apart(&heard.events, &starts);
+    let samples = decompose(&recording.events, &starts);
     let trips = samples.map(|it| it.of_each(initiator.batch.max(1) as f64));
-    Traced { trips, ..heard.traced }
+    Traced { trips, ..recording.traced }
 }
 
 /// Where each sample begins on the clock of the events, and where the last one ends; of the first
@@ -159,7 +160,7 @@ mod tests {
     fn each_stretch_lies_where_its_own_last_stamp_says() {
         let ticks: Vec<AtomicU64> = [3, 4, 5, 6, 7].map(AtomicU64::new).into();
         let at = |ticks: u64| Instant { ticks, monotonic_ns: 1_000 + 2 * (ticks - 100) };
-        // From 103 to 110, from 120 to 131, from 133 to 140: workers stand still in between.
+        // From 103 to 110, from 120 to 131, from 133 to 140: workers pause in between.
         let closed = vec![110, 131, 140];
         let marked = Marked { begun: at(100), ended: at(200), operations: 5, closed };
         let starts = starts_ns(&marked, &ticks);

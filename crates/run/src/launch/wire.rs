@@ -41,7 +41,7 @@ pub enum FrameKind {
     Done = b'D',
     /// From the far side of a launch between two hosts: its port, 16 bits, little-endian.
     Bound = b'B',
-    /// From the far side: its worker has been told to go.
+    /// From the far side: its worker has been started.
     Going = b'O',
     /// Both ways between hosts: who one is, as JSON; later an empty one is answered by an empty one.
     Hello = b'H',
@@ -76,7 +76,7 @@ pub fn write_frame(mut to: impl Write, kind: FrameKind, payload: &[u8]) -> io::R
 }
 
 /// The same for a stream that somebody in between passes on by the line, as srun(1) does: a line ends
-/// behind each frame. Whoever reads frames skips it.
+/// behind each frame. The reader of frames skips it.
 pub fn write_frame_line(mut to: impl Write, kind: FrameKind, payload: &[u8]) -> io::Result<()> {
     let mut frame = Vec::with_capacity(6 + payload.len());
     write_frame(&mut frame, kind, payload)?;
@@ -104,30 +104,30 @@ pub enum Missing {
 /// Reads frames from a descriptor.
 pub struct Reader<F> {
     fd: F,
-    held: Vec<u8>,
+    buffer: Vec<u8>,
 }
 
 impl<F: AsFd> Reader<F> {
     /// A reader over `fd`, which may block.
     pub fn new(fd: F) -> Reader<F> {
-        Reader { fd, held: Vec::new() }
+        Reader { fd, buffer: Vec::new() }
     }
 
     /// The next frame, if all of it is here already.
-    pub fn held(&mut self) -> Result<Option<(FrameKind, Vec<u8>)>, Missing> {
+    pub fn buffered(&mut self) -> Result<Option<(FrameKind, Vec<u8>)>, Missing> {
         self.take_frame()
     }
 
     /// What has come that is no frame yet: to be shown where it never becomes one.
     pub fn rest(&self) -> &[u8] {
-        &self.held
+        &self.buffer
     }
 
     /// Reads what there is, once; waits if there is nothing.
     pub fn fill(&mut self) -> Result<(), Missing> {
         // Into room that nobody has touched: every page more is a fault in each new supervisor.
-        self.held.reserve(CHUNK);
-        match rustix::io::read(&self.fd, spare_capacity(&mut self.held)) {
+        self.buffer.reserve(CHUNK);
+        match rustix::io::read(&self.fd, spare_capacity(&mut self.buffer)) {
             Ok(0) => Err(Missing::Closed),
             Ok(_) => Ok(()),
             Err(rustix::io::Errno::INTR) => Ok(()),
@@ -163,7 +163,7 @@ impl<F: AsFd> Reader<F> {
         wanted: impl IntoIterator<Item = BorrowedFd<'a>>,
     ) -> Result<(), Missing> {
         let wanted: Vec<BorrowedFd<'a>> = wanted.into_iter().collect();
-        while self.held.is_empty() {
+        while self.buffer.is_empty() {
             self.await_bytes(deadline, &wanted)?;
             self.fill()?;
         }
@@ -171,7 +171,7 @@ impl<F: AsFd> Reader<F> {
     }
 
     fn take_frame(&mut self) -> Result<Option<(FrameKind, Vec<u8>)>, Missing> {
-        take_frame(&mut self.held)
+        take_frame(&mut self.buffer)
     }
 
     fn await_bytes(
@@ -200,10 +200,10 @@ impl<F: AsFd> Reader<F> {
 ///
 /// # Errors
 /// [`Missing::Broken`] where no frame begins there, or one claims to be too long.
-pub fn take_frame(held: &mut Vec<u8>) -> Result<Option<(FrameKind, Vec<u8>)>, Missing> {
-    let ends = held.iter().take_while(|byte| **byte == LINE_END).count();
-    held.drain(..ends);
-    let Some((head, rest)) = held.split_first_chunk::<5>() else { return Ok(None) };
+pub fn take_frame(buffer: &mut Vec<u8>) -> Result<Option<(FrameKind, Vec<u8>)>, Missing> {
+    let ends = buffer.iter().take_while(|byte| **byte == LINE_END).count();
+    buffer.drain(..ends);
+    let Some((head, rest)) = buffer.split_first_chunk::<5>() else { return Ok(None) };
     let length = u32::from_le_bytes([head[1], head[2], head[3], head[4]]) as usize;
     let broken = |what: &str| Missing::Broken(io::Error::other(what.to_string()));
     let kind = FrameKind::from_byte(head[0]).ok_or_else(|| broken("not a frame"))?;
@@ -214,7 +214,7 @@ pub fn take_frame(held: &mut Vec<u8>) -> Result<Option<(FrameKind, Vec<u8>)>, Mi
         return Ok(None);
     }
     let payload = rest[..length].to_vec();
-    held.drain(..5 + length);
+    buffer.drain(..5 + length);
     Ok(Some((kind, payload)))
 }
 

@@ -1,5 +1,5 @@
 //! One worker: pins itself, faults its pages in, reports that it is ready and waits for go. Then it runs
-//! the protocol with its partner, reports, and waits until it is told to exit.
+//! the protocol with its partner, reports, and waits for the command to exit.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -100,7 +100,7 @@ impl WorkerContext {
         }
     }
 
-    /// Tells the supervisor, and waits until it has heard enough.
+    /// Reports to the supervisor, and waits until that needs nothing more.
     fn report(&self, report: WorkerReport) {
         self.tell(&Message::Report(Box::new(report)));
         self.hear();
@@ -176,19 +176,26 @@ impl<E: Endpoint> WorkloadVisitor for Measuring<'_, E> {
             (first..).zip(&*ends).map(|(pair, _)| context.touch(pair)).collect();
         match touched {
             None => {
-                let sides = ends.iter_mut().map(|end| side(spec, end, Untouched)).collect();
+                let sides =
+                    ends.iter_mut().map(|end| side((spec, context.role), end, Untouched)).collect();
                 context.run(&mut Compiled { sides, workload }, instrumentation)
             }
             Some(touched) => {
                 let sides = ends.iter_mut().zip(touched);
-                let sides = sides.map(|(end, touched)| side(spec, end, touched)).collect();
+                let sides =
+                    sides.map(|(end, touched)| side((spec, context.role), end, touched)).collect();
                 context.run(&mut Compiled { sides, workload }, instrumentation)
             }
         }
     }
 }
 
-fn side<'a, E, P>(spec: &Spec, end: &'a mut E, payload: P) -> Side<'a, E, P> {
-    let buffers = Buffers::new(spec.message_bytes, spec.buffer_offset);
+fn side<'a, E, P>((spec, role): (&Spec, Role), end: &'a mut E, payload: P) -> Side<'a, E, P> {
+    let (request, answer) = (spec.message_bytes, spec.answer_bytes());
+    let (out, into) = match role {
+        Role::Initiator(_) => (request, answer),
+        Role::Responder => (answer, request),
+    };
+    let buffers = Buffers::sized(out, into, spec.buffer_offset);
     Side { end, payload, buffers, clock: spec.clock }
 }

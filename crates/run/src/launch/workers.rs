@@ -23,8 +23,6 @@ use super::worker::{Message, WorkerContext, WorkerFn};
 use model::launch::{Outcome, Role, WorkerReport, Workers};
 use sys::process::fork_with_first;
 
-/// Room for a worker's message: reports are some hundred bytes. Every page more is a fault.
-const PACKET: usize = 8 << 10;
 /// Why a launch ended whose coordinator did, or had it end.
 pub const OWNER_GONE: &str = "the coordinator is gone";
 /// How long to wait, after a worker's error, for the death of its partner, which may be the cause.
@@ -32,16 +30,16 @@ const ECHO: Duration = Duration::from_millis(50);
 /// How long to wait for the exit status of a worker that has hung up, on a busy machine.
 const ENDING: Duration = Duration::from_secs(2);
 
-/// A worker process, owned: killed and reaped when dropped.
-struct Process {
-    pid: Pid,
-    pidfd: OwnedFd,
+/// A process of a launch, killed and reaped by whoever owns it.
+pub(super) struct Process {
+    pub(super) pid: Pid,
+    pub(super) pidfd: OwnedFd,
     role: Option<Role>,
 }
 
 impl Process {
     /// How it died, if it has: `killed by signal 9`.
-    fn death(&self, options: WaitIdOptions) -> Option<String> {
+    pub(super) fn death(&self, options: WaitIdOptions) -> Option<String> {
         let wait = options | WaitIdOptions::EXITED;
         let status = waitid(WaitId::PidFd(self.pidfd.as_fd()), wait).ok()??;
         Some(match (status.terminating_signal(), status.exit_status()) {
@@ -77,10 +75,10 @@ pub struct WorkerGroup {
     /// One socket per worker, the initiators' first.
     links: Vec<(Role, OwnedFd)>,
     /// The last message of each worker, in the order of the links; None until it arrives.
-    heard: Vec<Option<Message>>,
-    /// Set once the workers have been told to exit: from then on deaths are expected.
+    messages: Vec<Option<Message>>,
+    /// Set once the workers have been asked to exit: from then on deaths are expected.
     dismissed: bool,
-    told: u32,
+    bytes_sent: u32,
 }
 
 impl WorkerGroup {
@@ -102,8 +100,9 @@ impl WorkerGroup {
             links.push((role, ours));
             theirs.push((function, context(role, its)));
         }
-        let heard = links.iter().map(|_| None).collect();
-        let group = |processes| WorkerGroup { processes, links, heard, dismissed: false, told: 0 };
+        let messages = links.iter().map(|_| None).collect();
+        let group =
+            |processes| WorkerGroup { processes, links, messages, dismissed: false, bytes_sent: 0 };
         let owner = getpid();
         if workers == Workers::Thread {
             let process = fork_worker(owner, None, &mut vec![theirs], |theirs| {
@@ -129,10 +128,15 @@ impl WorkerGroup {
         Ok(group(processes))
     }
 
+    /// The processes of the workers.
+    pub(super) fn processes(&self) -> impl Iterator<Item = u32> {
+        self.processes.iter().map(|it| it.pid.as_raw_nonzero().get() as u32)
+    }
+
     /// Sends one byte to each worker. The first call tells them to go, the second to exit.
     pub fn say_all(&mut self) {
-        self.told += 1;
-        self.dismissed = self.told == 2;
+        self.bytes_sent += 1;
+        self.dismissed = self.bytes_sent == 2;
         for (_, link) in &self.links {
             let _ = send(link, b"!", SendFlags::NOSIGNAL);
         }
@@ -147,8 +151,8 @@ impl WorkerGroup {
         owner: &Reader<io::Stdin>,
         deadline: Instant,
     ) -> Result<Reports, Outcome> {
-        self.heard.fill_with(|| None);
-        while self.heard.iter().any(Option::is_none) {
+        self.messages.fill_with(|| None);
+        while self.messages.iter().any(Option::is_none) {
             if let ControlFlow::Break(outcome) = self.watch(owner, Some(deadline)) {
                 return Err(outcome);
             }
@@ -158,8 +162,8 @@ impl WorkerGroup {
 
     fn reports(&mut self) -> Reports {
         let mut reports = Reports::default();
-        for ((role, _), heard) in self.links.iter().zip(&mut self.heard) {
-            let report = match heard.take() {
+        for ((role, _), message) in self.links.iter().zip(&mut self.messages) {
+            let report = match message.take() {
                 Some(Message::Report(report)) => *report,
                 _ => WorkerReport::default(),
             };
@@ -178,7 +182,7 @@ impl WorkerGroup {
         let until = Instant::now() + ECHO;
         for at in 0..self.links.len() {
             let mut fds = [PollFd::new(&self.links[at].1, PollFlags::IN)];
-            if self.heard[at].is_none()
+            if self.messages[at].is_none()
                 && matches!(poll(&mut fds, time_left(Some(until)).as_ref()), Ok(1))
             {
                 let _ = self.listen(at);
@@ -211,7 +215,7 @@ impl WorkerGroup {
             return failed(OWNER_GONE.into());
         }
         for at in 0..self.links.len() {
-            if seen[1 + at] && self.heard[at].is_none() {
+            if seen[1 + at] && self.messages[at].is_none() {
                 self.listen(at)?;
             }
         }
@@ -221,19 +225,14 @@ impl WorkerGroup {
     fn listen(&mut self, at: usize) -> ControlFlow<Outcome> {
         let (role, link) = &self.links[at];
         let role = *role;
-        let mut packet = vec![0; PACKET];
-        let length = recv(link, &mut packet[..], RecvFlags::empty()).map(|(n, _)| n);
-        let message = match length {
-            Ok(length) => serde_json::from_slice(&packet[..length]).ok(),
-            Err(_) => None,
-        };
+        let message = packet(link).ok().and_then(|text| serde_json::from_slice(&text).ok());
         match message {
             Some(Message::Report(report)) if report.error.is_some() => {
-                self.heard[at] = Some(Message::Report(report.clone()));
+                self.messages[at] = Some(Message::Report(report.clone()));
                 self.stopped(role, *report)
             }
             Some(message) => {
-                self.heard[at] = Some(message);
+                self.messages[at] = Some(message);
                 ControlFlow::Continue(())
             }
             None => {
@@ -277,8 +276,8 @@ impl WorkerGroup {
         let silent: Vec<String> = self
             .links
             .iter()
-            .zip(&self.heard)
-            .filter(|(_, heard)| heard.is_none())
+            .zip(&self.messages)
+            .filter(|(_, message)| message.is_none())
             .map(|((role, _), _)| role.to_string())
             .collect();
         format!("deadline passed: no word from the {}", silent.join(" and the "))
@@ -301,6 +300,16 @@ impl Drop for WorkerGroup {
     }
 }
 
+/// One message of a worker: some hundred bytes, and some ten more for each of many clients.
+fn packet(link: &OwnedFd) -> io::Result<Vec<u8>> {
+    let look = RecvFlags::PEEK | RecvFlags::TRUNC; // its length, whatever the room
+    let (_, length) = recv(link, &mut [0; 1][..], look)?;
+    let mut packet = vec![0; length];
+    let (length, _) = recv(link, &mut packet[..], RecvFlags::empty())?;
+    packet.truncate(length);
+    Ok(packet)
+}
+
 fn failed(reason: String) -> ControlFlow<Outcome> {
     ControlFlow::Break(Outcome::Failed { reason })
 }
@@ -314,7 +323,7 @@ fn exits_soon(process: &Process) -> bool {
 
 /// Forks a process that runs `function` with the first of `theirs` and exits. The kernel kills it when its
 /// parent dies.
-fn fork_worker<T: 'static>(
+pub(super) fn fork_worker<T: 'static>(
     owner: Pid,
     role: Option<Role>,
     theirs: &mut Vec<T>,

@@ -2,6 +2,7 @@
 
 use mechanisms::Variant;
 use mechanisms::workload::connect;
+use model::company::Company;
 use model::launch::Workers;
 use model::load::Load;
 use model::placement::{Placement, ResolvedPlacement};
@@ -37,6 +38,8 @@ pub struct Case {
     pub route: Route,
     /// The instrumentation; such a case is no result, but stands beside one.
     pub observe: Option<Probe>,
+    /// What runs beside its launches; such a case is no result either.
+    pub beside: Option<Company>,
 }
 
 impl Case {
@@ -63,6 +66,7 @@ impl Case {
             twin: self.twin,
             route: self.route.clone(),
             observe: self.observe,
+            beside: self.beside,
         }
     }
 
@@ -81,11 +85,19 @@ impl Case {
             twin: kept.twin,
             route: kept.route.clone(),
             observe: kept.observe,
+            beside: kept.beside,
         })
     }
 
-    /// Bytes of the message that the mechanism is opened for; 1 where messages have no size.
+    /// Bytes of the largest message that the mechanism is opened for: a request, or its answer.
     pub fn opened_for(&self) -> usize {
+        let response = self.load.and_then(|it| it.response).unwrap_or(0);
+        self.request_bytes().max(response as usize)
+    }
+
+    /// Bytes of a message that is sent, and of its answer unless the load says otherwise; of a set-up, those that
+    /// the mechanism is opened for. 1 where messages have no size.
+    pub fn request_bytes(&self) -> usize {
         let sized = self.variant.traits().carries.has_size();
         match self.message_bytes {
             Some(bytes) => bytes as usize,

@@ -1,5 +1,6 @@
 //! From a request to groups of cases.
 
+mod beside;
 mod case;
 mod remote_host;
 pub mod waited;
@@ -13,7 +14,7 @@ use model::request::Absence;
 use std::collections::BTreeMap;
 
 use machine::Topology;
-use mechanisms::{OpenError, Variant, probe, probe_nonblocking};
+use mechanisms::{OpenError, Variant, probe, probe_connections, probe_nonblocking};
 use model::launch::Workers;
 use model::mechanism::Carries;
 use model::placement::{Placement, ResolvedPlacement};
@@ -30,7 +31,7 @@ pub struct Absent {
     pub case: Case,
     /// Which kind of absence.
     pub absence: Absence,
-    /// Why, and the way out where there is one.
+    /// Why, and the remedy where there is one.
     pub reason: String,
 }
 
@@ -94,10 +95,10 @@ pub fn plan(request: &Request, machine: &Machine) -> Result<Plan, String> {
     check_many(request)?;
     let mut groups: BTreeMap<Key, Group> = BTreeMap::new();
     for what in &exchanges(request) {
-        for (route, placement) in &wheres(what.workload, request, machine) {
+        for (route, placement) in &wheres(what.workload, request) {
             let place = place(*placement, route, request, machine)?;
             // What has a placement of its own for want of others' is compared with the first.
-            let joined = joins(what.workload, request, machine, *placement);
+            let joined = joins(what.workload, request, *placement);
             for workers in &request.workers {
                 for variant in &variants {
                     let sized = variant.traits().carries.has_size() && what.workload.has_size();
@@ -121,6 +122,7 @@ pub fn plan(request: &Request, machine: &Machine) -> Result<Plan, String> {
                         twin: false,
                         route: route.clone(),
                         observe: None,
+                        beside: None,
                     };
                     if study::leaves_out(request, &case.kept()) {
                         continue;
@@ -150,6 +152,7 @@ pub fn plan(request: &Request, machine: &Machine) -> Result<Plan, String> {
     }
     add_twins(&mut groups);
     add_observed(&mut groups, request);
+    beside::add(&mut groups, request);
     Ok(Plan { groups })
 }
 
@@ -165,7 +168,7 @@ fn check_many(request: &Request) -> Result<(), String> {
         request.totals().len(),
         request.loads.len(),
         request.routes.len(),
-        request.observe.len() + 1,
+        request.observe.len() + request.beside.len() + 1,
     ];
     let many = levels.into_iter().fold(1usize, usize::saturating_mul);
     if many > MOST_CASES {
@@ -211,32 +214,19 @@ fn exchanges(request: &Request) -> Vec<Exchange> {
     found
 }
 
-/// The placements of a workload. One worker alone sets up and tears down, so that all which pin
-/// are the same to it: of those that were asked for, the first that exists here.
-fn placements(
-    workload: Workload,
-    route: &Route,
-    request: &Request,
-    machine: &Machine,
-) -> Vec<Placement> {
-    let all = request.placements_by_workload.get(&workload).unwrap_or(&request.placements);
-    let pins = |it: &&Placement| Placement::PINNED.contains(it);
-    let exists = |it: &&Placement| resolve(**it, route, machine).is_ok();
-    let pinned = || all.iter().filter(pins);
-    let one = pinned().find(exists).or_else(|| pinned().next());
-    let sets_up = workload.traits().sets_up;
-    let wanted = |it: &&Placement| !sets_up || !pins(it) || Some(*it) == one;
-    let wanted: Vec<Placement> = all.iter().filter(wanted).copied().collect();
+/// The placements of a workload over `route`.
+fn placements(workload: Workload, route: &Route, request: &Request) -> Vec<Placement> {
+    let asked = request.placements_by_workload.get(&workload).unwrap_or(&request.placements);
     match request.routes.len() {
-        1 => wanted,
-        _ => remote_host::placements(route, wanted),
+        1 => asked.clone(),
+        _ => remote_host::placements(route, asked.clone()),
     }
 }
 
 /// Every route with its placements.
-fn wheres(workload: Workload, request: &Request, machine: &Machine) -> Vec<(Route, Placement)> {
+fn wheres(workload: Workload, request: &Request) -> Vec<(Route, Placement)> {
     let of = |route: &Route| {
-        let placements = placements(workload, route, request, machine);
+        let placements = placements(workload, route, request);
         placements.into_iter().map(|it| (route.clone(), it)).collect::<Vec<_>>()
     };
     request.routes.iter().flat_map(of).collect()
@@ -244,13 +234,8 @@ fn wheres(workload: Workload, request: &Request, machine: &Machine) -> Vec<(Rout
 
 /// The placement of the cases with which those at `placement` are compared: one that is not asked
 /// for stands for all that are.
-fn joins(
-    workload: Workload,
-    request: &Request,
-    machine: &Machine,
-    placement: Placement,
-) -> Placement {
-    let asked = placements(workload, &Route::Local, request, machine);
+fn joins(workload: Workload, request: &Request, placement: Placement) -> Placement {
+    let asked = placements(workload, &Route::Local, request);
     if asked.contains(&placement) { placement } else { *asked.first().unwrap_or(&placement) }
 }
 
@@ -302,6 +287,15 @@ fn absence(
         let reason = "a control of what is moved: the set-up to compare is the plain one's";
         return Some((Absence::NotApplicable, reason.into()));
     }
+    if case.load.is_some_and(|it| it.response.is_some())
+        && !matches!(carries, Carries::Bytes | Carries::Nothing)
+    {
+        let what = if carries == Carries::Own { "each worker's own" } else { "a wake-up" };
+        return Some((
+            Absence::NotApplicable,
+            format!("carries {what}: an answer has no size of its own"),
+        ));
+    }
     if !request.spin_on_one_cpu
         && !sets_up
         && let Some(reason) = placement::objection(case.place, &case.variant)
@@ -324,16 +318,30 @@ fn absence(
     } else {
         probe(&case.variant, case.opened_for())
     };
-    let opened = match opened {
-        Ok(()) if nonblocking || case.load.is_some_and(|it| it.depth > 1) => {
+    let opened = match (opened, case.load) {
+        (Ok(()), Some(load)) if load.choice().is_some() => served(case, load),
+        (Ok(()), load) if nonblocking || load.is_some_and(|it| it.asks_without_waiting()) => {
             probe_nonblocking(&case.variant, case.opened_for())
         }
-        opened => opened,
+        (opened, _) => opened,
     };
     match opened {
         Ok(()) => None,
         Err(OpenError::NotApplicable(reason)) => Some((Absence::NotApplicable, reason)),
         Err(error @ OpenError::Unavailable(_)) => Some((Absence::Unavailable, error.to_string())),
+    }
+}
+
+/// Whether a server that chooses between connections can be had.
+fn served(case: &Case, load: Load) -> Result<(), OpenError> {
+    match load.choice() {
+        Some(_) if !case.route.is_local() => Err(OpenError::NotApplicable(
+            "between two hosts there is one connection: measure several on this host".into(),
+        )),
+        Some(server) => {
+            probe_connections(&case.variant, case.opened_for(), load.connections, server)
+        }
+        None => Ok(()),
     }
 }
 

@@ -11,7 +11,7 @@ const STUDY: &str = r#"version = 1
 title = "Small"
 question = "Does looking matter?"
 [variables]
-cause = { size = "bytes of a message", observe = "what looks on" }
+cause = { size = "bytes of a message", observe = "instrumentation" }
 effect = { latency = "round trip" }
 [vary]
 mechanism = ["pipe", "unix-stream"]

@@ -46,8 +46,8 @@ fn every_claim_table_and_figure_is_about_cases_of_its_plan() {
             let sides = [&claim.left].into_iter().chain(&claim.right).chain(&claim.order);
             sides.for_each(|it| some(it, &claim.statement));
             // A study of our own makes its claims itself.
-            let told = claim.claimed.is_some() || declared.study.source.is_none();
-            assert!(told, "{name}: `{}`: claimed where?", claim.statement);
+            let is_sourced = claim.claimed.is_some() || declared.study.source.is_none();
+            assert!(is_sourced, "{name}: `{}`: claimed where?", claim.statement);
         }
         declared.study.table.iter().for_each(|it| some(&it.only, &it.title));
         declared.study.figure.iter().for_each(|it| some(&it.only, &it.title));

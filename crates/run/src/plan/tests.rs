@@ -54,20 +54,22 @@ fn what_cannot_be_measured_is_a_row_with_its_reason() {
 }
 
 #[test]
-fn set_ups_are_one_group_without_sizes_at_one_pinned_placement() {
+fn set_ups_have_no_sizes_and_a_group_at_each_placement() {
     let mut request = request(
         &["null", "pipe", "eventfd", "shm-ring:wait=spin", "unix-stream:wiring=self"],
         &[(Workload::Connect, &[64, 4096])],
     );
     request.placements = Placement::PINNED.into_iter().chain([Placement::Free]).collect();
     let plan = planned(&request);
-    let groups: Vec<_> = plan.groups.iter().map(|group| names(&group.cases)).collect();
+    // A place that this machine lacks is a group without cases.
+    let of = |it: &&Group| !it.cases.is_empty();
+    let groups: Vec<_> = plan.groups.iter().filter(of).map(|it| names(&it.cases)).collect();
     let all = ["null", "pipe", "eventfd", "shm-ring:wait=spin"];
-    assert_eq!(groups, [all, all]);
+    assert!(groups.len() >= 2 && groups.iter().all(|it| *it == all), "{groups:?}");
     let cases = || plan.groups.iter().flat_map(|group| &group.cases);
     assert!(cases().all(|case| case.message_bytes.is_none()));
     assert!(cases().filter(|it| it.variant.to_string() == "pipe").all(|it| it.opened_for() == 64));
-    let places: Vec<_> = plan.groups.iter().map(|group| group.cases[0].placement).collect();
+    let places: Vec<_> = plan.groups.iter().filter(of).map(|it| it.cases[0].placement).collect();
     assert!(places.contains(&Placement::SameCpu) && places.contains(&Placement::Free));
     assert_eq!(plan.groups[0].absent.len(), 1, "{:?}", plan.groups[0].absent);
 }
@@ -80,18 +82,18 @@ fn each_total_is_a_case_of_its_own_where_bytes_are_transferred() {
     request.totals = vec![Total::Message, Total::Bytes(1024)];
     let plan = planned(&request);
     let of = |it: &Case| (it.variant.to_string(), it.message_bytes, it.total);
-    let told: Vec<_> =
+    let groups: Vec<_> =
         plan.groups.iter().map(|it| it.cases.iter().map(of).collect::<Vec<_>>()).collect();
     let pipe = |size, total| ("pipe".to_string(), Some(size), total);
     let signal = || ("eventfd".to_string(), None, None);
     let twin = pipe(64, None);
-    assert_eq!(told[0], [pipe(64, None), signal(), twin]);
-    assert_eq!(told[1], [pipe(4096, None)]);
-    assert_eq!(told[2], [pipe(64, Some(Total::Message))]);
-    assert_eq!(told[3], [signal()]);
-    assert_eq!(told[4], [pipe(64, Some(Total::Bytes(1024)))]);
-    assert_eq!(told[5], [pipe(4096, Some(Total::Message))]);
-    assert!(told[6].is_empty() && told.len() == 7);
+    assert_eq!(groups[0], [pipe(64, None), signal(), twin]);
+    assert_eq!(groups[1], [pipe(4096, None)]);
+    assert_eq!(groups[2], [pipe(64, Some(Total::Message))]);
+    assert_eq!(groups[3], [signal()]);
+    assert_eq!(groups[4], [pipe(64, Some(Total::Bytes(1024)))]);
+    assert_eq!(groups[5], [pipe(4096, Some(Total::Message))]);
+    assert!(groups[6].is_empty() && groups.len() == 7);
     let absent = &plan.groups[6].absent[0];
     assert_eq!(of(&absent.case), pipe(4096, Some(Total::Bytes(1024))));
     assert_eq!(absent.reason, "--total 1024 is less than one message of 4096 bytes");

@@ -98,10 +98,10 @@ fn the_interval_of_the_place_covers() {
     for (place, times, step, spread) in
         [(8192.0, 4.0, 0.0, 0.03), (12e3, 0.2, 0.0, 0.1), (8192.0, 1.0, 1500.0, 0.08)]
     {
-        let (found, held) = covered(5, place, times, step, spread);
+        let (found, covering) = covered(5, place, times, step, spread);
         let least = 0.95 - 3.0 * (0.95 * 0.05 / f64::from(found)).sqrt();
         assert!(found >= 30, "{place} {times} {step}: found {found} of 40");
-        assert!(f64::from(held) / f64::from(found) >= least, "{held} of {found}");
+        assert!(f64::from(covering) / f64::from(found) >= least, "{covering} of {found}");
     }
 }
 

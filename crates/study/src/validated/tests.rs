@@ -90,13 +90,7 @@ fn transfers_have_totals_and_workloads_sizes_and_samples_of_their_own() {
 
 #[track_caller]
 fn refused(from: &str, to: &str, words: &[&str]) {
-    assert!(STUDY.contains(from), "{from}");
-    let error =
-        validate(&STUDY.replace(from, to), "s.toml", &crate::tests::catalogue()).unwrap_err();
-    assert_eq!(error.lines().count(), 1, "{error}");
-    for word in words {
-        assert!(error.contains(word), "`{word}` isn't in: {error}");
-    }
+    crate::tests::refused(STUDY, (from, to), words);
 }
 
 #[test]

@@ -15,10 +15,10 @@ use super::{Claim, Slots, Word};
 pub trait Wait {
     /// Waits until `ready` returns a value, and returns it.
     ///
-    /// Whoever implements this can return nothing else, since it is for any `T`: a ring's halves
+    /// An implementation can return nothing else, since it is for any `T`: a ring's halves
     /// rely on that.
     fn wait<T>(&self, ready: impl FnMut() -> Option<T>) -> T;
-    /// Wakes whoever waits here.
+    /// Wakes the thread that waits here.
     fn wake(&self);
 }
 

@@ -101,7 +101,7 @@ impl Slots {
     /// message and the header, and it has to be fetched twice.
     ///
     /// # Safety
-    /// The slot is the caller's: whoever wrote or read its bytes before did so before this call
+    /// The slot is the caller's: the thread that wrote or read its bytes last did so before this call
     /// (by an acquire load that saw their release store), and nobody does during it.
     ///
     /// # Panics

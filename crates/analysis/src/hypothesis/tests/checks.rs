@@ -66,13 +66,21 @@ fn near_either_is_not_refuted_by_a_level_that_the_machine_lacks() {
 fn what_was_overloaded_is_named_and_decides_nothing() {
     let overloaded = |mut case: CaseResult| {
         case.rate = Some(RateSeen {
+            load: model::load::Load { per_second: 50_000, ..model::load::Load::USUAL },
             depth: 1,
+            connections: 1,
+            server: None,
             deepest: None,
             asked_per_sec: 50_000,
             arrivals: Default::default(),
+            response_bytes: None,
+            service: Default::default(),
+            service_took_ns: None,
             served_per_sec: Some(13_000.0),
             served_share: Some(0.26),
             late_share: None,
+            on_time_share: None,
+            tolerance_ns: None,
             lateness_median_ns: None,
             lateness_max_ns: None,
             overloaded: true,
@@ -247,7 +255,7 @@ fn a_derived_column_is_claimed_of_by_round() {
 }
 
 #[test]
-fn a_claim_about_the_machine_is_held_against_its_bounds() {
+fn a_claim_about_the_machine_is_compared_with_its_bounds() {
     use model::floors::{Call, Calls, FloorDetail, Floors, Part, Repeats};
     let mut floors = Floors::unavailable(FloorDetail::Quick, "not asked");
     let cost_ns = Repeats {

@@ -43,12 +43,12 @@ struct LineEnd {
 
 impl Line {
     /// Between two devices, each with what its namespace counts.
-    pub fn new(made: [(File, File); 2], told: &RelaySpec) -> Line {
+    pub fn new(made: [(File, File); 2], spec: &RelaySpec) -> Line {
         let mut nth = 0;
         let ends = made.map(|(device, net_dev)| {
-            let mut rng = ChaCha8Rng::seed_from_u64(told.seed);
+            let mut rng = ChaCha8Rng::seed_from_u64(spec.seed);
             rng.set_stream(nth);
-            let name = told.ends[nth as usize].interface.clone();
+            let name = spec.ends[nth as usize].interface.clone();
             nth += 1;
             LineEnd {
                 device,
@@ -61,8 +61,8 @@ impl Line {
                 counts: Counts::default(),
             }
         });
-        let delay = Duration::from_nanos(told.delay_ns);
-        Line { ends, delay, loss: told.loss, frame: vec![0; LARGEST_FRAME] }
+        let delay = Duration::from_nanos(spec.delay_ns);
+        Line { ends, delay, loss: spec.loss, frame: vec![0; LARGEST_FRAME] }
     }
 
     /// Begins now: what its devices said and dropped while they were set up belongs to nobody.

@@ -27,7 +27,7 @@ use line::Line;
 use sys::identity::{Liveness, ProcessIdentity};
 use sys::tap;
 
-/// What a relay is told.
+/// What a relay is to do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RelaySpec {
     /// Both ends.
@@ -39,7 +39,7 @@ pub struct RelaySpec {
     /// Seed of the losses; each direction draws its own.
     pub seed: u64,
     /// The laboratory that it is the line of: it writes down there what it did, once a second, and
-    /// outlives the one who told it while both namespaces bear their names. Else it ends with its
+    /// outlives its parent process while both namespaces bear their names. Else it ends with its
     /// standard input.
     pub counts: Option<String>,
 }
@@ -98,9 +98,9 @@ pub struct Started {
 
 impl Started {
     /// Starts one for the laboratory `name`, and waits until its devices are there.
-    pub fn start(name: &str, told: &RelaySpec) -> Result<Started, LabError> {
+    pub fn start(name: &str, spec: &RelaySpec) -> Result<Started, LabError> {
         let failed = |error: io::Error| LabError::Failed(format!("start the relay: {error}"));
-        let line = serde_json::to_string(told).map_err(LabError::of("write JSON"))?;
+        let line = serde_json::to_string(spec).map_err(LabError::of("write JSON"))?;
         let mut command = Command::new("/proc/self/exe");
         command.arg0("ipcmark").args(["lab", "relay", name]).current_dir("/");
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -161,22 +161,22 @@ impl Drop for Started {
 /// The relay's process: makes the devices, and hands frames over until its time has come.
 ///
 /// # Errors
-/// What it was told wrongly, or what the kernel refuses.
+/// A spec that can't be read, or what the kernel refuses.
 pub fn serve() -> Result<(), LabError> {
     let mut input = BufReader::new(io::stdin());
     let mut line = String::new();
     input.read_line(&mut line).map_err(LabError::of("read the relay's orders"))?;
-    let told: RelaySpec = serde_json::from_slice(line.as_bytes())
+    let spec: RelaySpec = serde_json::from_slice(line.as_bytes())
         .map_err(|_| LabError::Usage("lab relay is started by lab up, not by hand".into()))?;
     // Out of the terminal's process group: what is typed there is not meant for it.
     let _ = rustix::process::setsid();
     // Timers may else be late by 50 us, so as to join them (prctl(2), PR_SET_TIMERSLACK).
     let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
-    let made = told.ends.each_ref().map(make);
+    let made = spec.ends.each_ref().map(make);
     let [near, far] = made;
-    let mut line = Line::new([near?, far?], &told);
+    let mut line = Line::new([near?, far?], &spec);
     println!("ready");
-    let Some(counts) = &told.counts else {
+    let Some(counts) = &spec.counts else {
         return hand_over(&mut line, Some(io::stdin().as_fd()), |_| true);
     };
     let mut word = String::new();
@@ -191,7 +191,7 @@ pub fn serve() -> Result<(), LabError> {
             written = Some(line.counts());
             let _ = write_counts(counts, line.counts());
         }
-        told.ends.iter().all(|end| Identity::at(&end.namespace) == Some(end.identity))
+        spec.ends.iter().all(|end| Identity::at(&end.namespace) == Some(end.identity))
     })
 }
 

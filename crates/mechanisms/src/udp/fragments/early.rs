@@ -41,7 +41,7 @@ impl Early {
         self.parts.insert(place, part);
     }
 
-    /// Notes that `fragments` came to their places past what waits here.
+    /// Notes that `fragments` were put in their places past what waits here.
     #[inline(always)]
     pub fn passed_by(&mut self, fragments: u32) {
         if !self.is_empty() {

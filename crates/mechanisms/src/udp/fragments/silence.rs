@@ -23,7 +23,7 @@ impl<const SEND: usize, const TAKE: usize> FragmentsEnd<SEND, TAKE> {
             }
             waits += 1;
         }
-        let (under_way, ms) = (self.sent - self.heard, waits * PATIENCE_MS);
+        let (under_way, ms) = (self.sent - self.credited, waits * PATIENCE_MS);
         let text = format!(
             "udp: {under_way} fragments were sent, and no credit for them came in {ms} ms: they were \
              lost, or it was"
@@ -43,7 +43,7 @@ impl<const SEND: usize, const TAKE: usize> FragmentsEnd<SEND, TAKE> {
     #[cold]
     pub(super) fn bear_silence(&mut self, waits: u64, next: u32, count: u32) -> io::Result<()> {
         let drops = sys::socket::drops(&self.socket).unwrap_or(0);
-        // What came early tells of a gap; what merely isn't there may not have been sent yet.
+        // A fragment that came early shows a gap; one that is merely absent may not have been sent yet.
         if self.early.is_empty() && drops == 0 && !self.is_over(waits) {
             return Ok(());
         }

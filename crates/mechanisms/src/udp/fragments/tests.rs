@@ -74,8 +74,8 @@ fn a_fragment_that_never_comes_is_an_error_that_names_the_loss() {
     assert_eq!((lost(&far), far.early.reordered), (1, 0));
     // Fragment 4 came, and waits for its turn that never comes.
     let counts = FragmentCounts { received: 2, lost: 1, reordered: 0, duplicated: 0 };
-    let told = Datagrams { queue_overflows: Some(0), fragments: Some(counts) };
-    assert_eq!(far.stats().and_then(|it| it.datagrams), Some(told));
+    let counted = Datagrams { queue_overflows: Some(0), fragments: Some(counts) };
+    assert_eq!(far.stats().and_then(|it| it.datagrams), Some(counted));
 }
 
 #[test]

@@ -29,8 +29,8 @@ impl Endpoint for Holding {
         unreachable!("it is asked without waiting")
     }
 
-    fn nonblocking<C: WithNonblocking>(&mut self, code: C) -> Option<C::Output> {
-        Some(code.run(self))
+    fn nonblocking<C: WithNonblocking>(ends: &mut [&mut Self], code: C) -> Option<C::Output> {
+        Some(code.run(ends))
     }
 }
 
@@ -86,6 +86,7 @@ fn exchanged(depth: usize, holds: usize) -> (Holding, Vec<u64>, Vec<u64>) {
         into: &mut [0; 8],
         clock,
         schedule: &Schedule::new(clock, offered, 1.0, Wait::Spinning),
+        adherence: &mut Adherence::new(offered, 1.0, Wait::Spinning),
         depth,
         first: 0,
         samples: &samples,

@@ -1,4 +1,4 @@
-//! The schedule, held against an endpoint that is slow once.
+//! The schedule, checked against an endpoint that is slow once.
 
 use clock::Now;
 use std::thread::sleep;
@@ -46,24 +46,25 @@ impl Endpoint for Slow {
 }
 
 fn offered(per_second: u64, messages: u64) -> Offered {
-    Offered { arrivals: Arrivals::Periodic, per_second, messages, seed: 7 }
+    Offered { arrivals: Arrivals::Constant, per_second, messages, seed: 7 }
 }
 
-fn paced(wait: Wait) -> (Slow, u64, Vec<u64>, Vec<u64>) {
+fn paced(wait: Wait) -> (Slow, u64, Vec<u64>, Vec<u64>, Adherence) {
     let (mut end, mut buffers) = (Slow::default(), Buffers::new(8, 0));
     let samples: Vec<AtomicU64> = (0..MESSAGES).map(|_| AtomicU64::new(u64::MAX)).collect();
     let mut lateness = vec![u64::MAX; MESSAGES];
     let mut schedule = Schedule::new(CLOCK, offered(1_000, MESSAGES as u64), 1.0, wait);
-    let pair = (&samples[..], &mut lateness[..]);
-    initiate(&mut end, &mut Untouched, &mut buffers, CLOCK, &mut schedule, pair).unwrap();
+    let mut adherence = Adherence::new(offered(1_000, MESSAGES as u64), 1.0, wait);
+    let (keeps, pair) = ((&mut schedule, &mut adherence), (&samples[..], &mut lateness[..]));
+    initiate(&mut end, &mut Untouched, &mut buffers, CLOCK, keeps, pair).unwrap();
     let samples = samples.into_iter().map(AtomicU64::into_inner).collect();
-    (end, schedule.first(), samples, lateness)
+    (end, schedule.first(), samples, lateness, adherence)
 }
 
 #[test]
 fn every_message_keeps_the_time_it_was_due_when_one_was_slow() {
     for wait in [Wait::Asleep, Wait::Spinning] {
-        let (end, first, samples, lateness) = paced(wait);
+        let (end, first, samples, lateness, adherence) = paced(wait);
         assert_eq!((end.sent.len(), end.answered), (MESSAGES, MESSAGES));
         for nth in 0..MESSAGES {
             let due = first + nth as u64 * MS;
@@ -78,6 +79,9 @@ fn every_message_keeps_the_time_it_was_due_when_one_was_slow() {
             assert!(!end.paused.contains(&nth), "{nth} was late: nothing to wait for");
         }
         assert_eq!(end.paused.first(), Some(&0), "it waits for the first");
+        // Those behind the slow one began as soon as they might.
+        let late = lateness.iter().filter(|it| **it > adherence.tolerance()).count() as u64;
+        assert!(late >= 25 && adherence.late() <= late - 25, "{late}: {adherence:?}");
     }
 }
 
@@ -112,4 +116,44 @@ fn poisson_arrivals_are_exponential_and_the_same_for_one_seed() {
     assert!((spread.sqrt() / mean - 1.0).abs() < 0.05, "{spread}");
     let below = drawn.iter().filter(|it| (**it as f64) < mean).count() as f64 / n;
     assert!((below - 0.632).abs() < 0.02, "{below}");
+}
+
+#[test]
+fn messages_of_a_burst_are_due_at_once_and_have_until_the_next_one() {
+    let arrivals = Arrivals::Bursts { messages: 4, every_ns: 10 * MS };
+    let offered = Offered { arrivals, per_second: 400, messages: 10, seed: 7 };
+    let schedule = Schedule::new(CLOCK, offered, 1.0, Wait::Spinning);
+    let dues: Vec<u64> = (0..10).map(|nth| schedule.due(nth) - schedule.first()).collect();
+    let expected = [0, 0, 0, 0, 10, 10, 10, 10, 20, 20].map(|it| it * MS);
+    assert_eq!(dues, expected);
+    // 400 a second are 2.5 ms each: nine after the first.
+    assert_eq!(schedule.lasts(10), 22_500_000);
+    assert_eq!((schedule.lasts(1), schedule.lasts(0)), (0, 0));
+}
+
+#[test]
+fn what_is_begun_late_is_the_senders_fault_only_where_it_might_have_been_begun() {
+    let of = |per_second, wait| Adherence::new(offered(per_second, 1), 1.0, wait);
+    let mut adherence = of(100_000, Wait::Spinning);
+    assert_eq!(adherence.tolerance(), 10_000);
+    adherence.begun(1_000, 11_000);
+    assert_eq!(adherence.late(), 0, "within the tolerance");
+    adherence.begun(1_000, 11_001);
+    assert_eq!(adherence.late(), 1);
+    // The next is due at 2,000; its place was taken until 50,000.
+    adherence.free(50_000);
+    adherence.begun(2_000, 59_000);
+    assert_eq!(adherence.late(), 1, "the mechanism's");
+    adherence.begun(2_000, 60_001);
+    adherence.begun(70_000, 80_001);
+    assert_eq!(adherence.late(), 3);
+    // Of several connections, its own was full until 90,000, or a call for another returned at 50,000.
+    adherence.begun_after(90_000, 70_000, 100_000);
+    adherence.begun_after(0, 2_000, 60_000);
+    assert_eq!(adherence.late(), 3);
+    adherence.begun_after(90_000, 70_000, 100_001);
+    assert_eq!(adherence.late(), 4);
+    // A hundredth of 10 ms; and a sleeper wakes up late.
+    assert_eq!(of(100, Wait::Spinning).tolerance(), 100_000);
+    assert_eq!(of(100_000, Wait::Asleep).tolerance(), 200_000);
 }

@@ -19,40 +19,79 @@ pub(super) fn blocks(found: &RunComparison) -> Vec<Block> {
                 == (metric, placement, workers)
         };
         let cases: Vec<&CaseChange> = counted(found).filter(here).collect();
-        blocks.push(table(metric, placement, workers, &cases).into());
+        let cases = sorted(cases);
+        let sizes = distinct(cases.iter().map(|it| it.message_bytes));
+        let size = match sizes.as_slice() {
+            [Some(size)] => format!(" of {}", units::size(*size)),
+            _ => String::new(),
+        };
+        let place = labels::place_of((workers, placement));
+        let title = format!("{}{size}, {place}", metric.title);
+        blocks.push(changes(&title, &cases).into());
+        blocks.extend(tails(&title, &cases).map(Block::from));
     }
     blocks
 }
 
-fn table(metric: &Metric, placement: &str, workers: &str, cases: &[&CaseChange]) -> Table {
-    let mut cases = cases.to_vec();
+/// By size; of each what asks for a look first.
+fn sorted(mut cases: Vec<&CaseChange>) -> Vec<&CaseChange> {
     let size = |it: &CaseChange| (it.message_bytes.is_none(), it.message_bytes);
     cases.sort_by(|a, b| {
         let farthest = distance(b).total_cmp(&distance(a));
         size(a).cmp(&size(b)).then(rank(a).cmp(&rank(b))).then(farthest)
     });
-    let sizes = distinct(cases.iter().map(|it| it.message_bytes));
-    let size = match sizes.as_slice() {
-        [Some(size)] => format!(" of {}", units::size(*size)),
-        _ => String::new(),
-    };
-    let place = labels::place_of((workers, placement));
-    let mut table = Table::new(format!("{}{size}, {place}", metric.title))
+    cases
+}
+
+/// A row of each case, with a heading before each size where there are several.
+fn rows(cases: &[&CaseChange], row: impl Fn(&CaseChange) -> Row) -> Vec<Row> {
+    let many = distinct(cases.iter().map(|it| it.message_bytes)).len() > 1;
+    let (mut rows, mut last) = (Vec::new(), None);
+    for case in cases {
+        if many && last != Some(case.message_bytes) {
+            let size = case.message_bytes.map_or("a wake-up, no bytes".into(), units::size);
+            rows.push(Row::heading(Text::new().strong(size)));
+        }
+        last = Some(case.message_bytes);
+        rows.push(row(case));
+    }
+    rows
+}
+
+/// What became of the percentiles of single operations: too many for the table of changes, which fits 80
+/// columns. None where no case has any.
+fn tails(title: &str, cases: &[&CaseChange]) -> Option<Table> {
+    let timed = |it: &&CaseChange| it.max_a.is_some() || it.max_b.is_some();
+    let cases: Vec<&CaseChange> = cases.iter().copied().filter(timed).collect();
+    let mut table = Table::new(format!("{title}: percentiles, A → B"))
+        .words([("mechanism", 0)])
+        .numbers([("p50", 0), ("p99", 0), ("max", 0)]);
+    table.rows = rows(&cases, |case| {
+        let of = |a, b| Text::from(from_to(case, a, b));
+        Row::new([
+            name(case),
+            of(case.median_a, case.median_b),
+            of(case.p99_a, case.p99_b),
+            of(case.max_a, case.max_b),
+        ])
+    });
+    let lacks = |it: &&CaseChange| it.p99_a.is_none() || it.p99_b.is_none();
+    if cases.iter().any(lacks) {
+        let note = "–: a p99 takes 368 independent samples in each launch.";
+        table.notes.push(note.into());
+    }
+    (!cases.is_empty()).then_some(table)
+}
+
+fn changes(title: &str, cases: &[&CaseChange]) -> Table {
+    let mut table = Table::new(title)
         .words([("mechanism", 0)])
         .numbers([("A → B", 0), ("change [95 %]", 0), ("p", 0)])
         .words([("verdict", 0)]);
     let missed = cases.iter().any(|it| detectable(it).is_some());
     table.columns.extend(missed.then(|| Column::number("detectable", ASIDE)));
-    let mut last = None;
-    for case in &cases {
-        if sizes.len() > 1 && last != Some(case.message_bytes) {
-            let size = case.message_bytes.map_or("a wake-up, no bytes".into(), units::size);
-            table.rows.push(Row::heading(Text::new().strong(size)));
-        }
-        last = Some(case.message_bytes);
-        table.rows.push(row(case));
-    }
-    table.notes = notes(&cases);
+    table.rows = rows(cases, row);
+    table.notes = notes(cases);
     table
 }
 
@@ -67,18 +106,27 @@ fn rank(case: &CaseChange) -> u8 {
     }
 }
 
-fn row(case: &CaseChange) -> Row {
+fn name(case: &CaseChange) -> Text {
     let modes = if case.two_modes { " +" } else { "" };
-    let medians = match (case.median_a, case.median_b) {
+    Text::new().code(format!("{}{}{modes}", case.variant, between(case)))
+}
+
+/// The baseline first: `4.12 → 4.31 µs`.
+fn from_to(case: &CaseChange, a: Option<f64>, b: Option<f64>) -> String {
+    match (a, b) {
         (Some(a), Some(b)) => unit(case).from_to(a, b),
+        (None, None) => "–".into(),
         (a, b) => {
             let value = |it: Option<f64>| it.map_or("–".into(), |it| unit(case).format(it));
             format!("{} → {}", value(a), value(b))
         }
-    };
+    }
+}
+
+fn row(case: &CaseChange) -> Row {
     let cells = [
-        Text::new().code(format!("{}{}{modes}", case.variant, between(case))),
-        Text::from(medians),
+        name(case),
+        Text::from(from_to(case, case.median_a, case.median_b)),
         Text::from(if case.ratio.is_some() { effect(case) } else { "–".into() }),
         Text::from(case.p_holm.map_or("–".into(), units::p_value)),
         verdict_cell(case),

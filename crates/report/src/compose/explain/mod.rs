@@ -91,7 +91,7 @@ fn shown(found: &Explanation) -> Vec<Block> {
     blocks
 }
 
-/// The cases that could not be taken apart, and why.
+/// The cases that could not be decomposed, and why.
 fn missing(found: &Explanation) -> Option<Block> {
     let line = |it: &analysis::explain::Missing| {
         let size = common::of_size(it.message_bytes);

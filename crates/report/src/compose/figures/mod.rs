@@ -1,6 +1,7 @@
 //! Figures of a run, from the results alone: each says what it shows and, where it can, what
 //! this run lets one conclude.
 
+mod connections;
 mod cost;
 mod floors;
 mod intervals;
@@ -32,6 +33,7 @@ pub fn sections(judged: &Judged) -> Vec<Section> {
         Some((workload.name(), &*head.metric.section, 2, self::workload(judged, workload)))
     };
     let others = [
+        ("connections", "Many connections", 2, connections::figures(judged)),
         ("cost", "What it costs in CPU time", 1, cost::figures(judged)),
         ("tails", "Tails", 1, tails::figures(judged)),
         // What another figure shows too, and what is asked where a figure is in doubt.

@@ -42,7 +42,7 @@ impl Panel<'_> {
                 if corrected { ("corrected", CORRECTED) } else { ("point by point", UNCORRECTED) };
             let own = match self.spec.caption.trim() {
                 "" => String::new(),
-                told => format!("{told} "),
+                caption => format!("{caption} "),
             };
             let series = found.iter().map(|(name, places, points)| {
                 let p = if corrected { &points.corrected } else { &points.uncorrected };

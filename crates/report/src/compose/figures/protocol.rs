@@ -89,30 +89,31 @@ fn phases(here: &Chosen, results: &[CaseResult]) -> Vec<String> {
     longest.into_iter().flat_map(steps_of).map(|it| it.name.clone()).collect()
 }
 
-/// Both ends are set up in one worker: no message crosses but what the kernel's own calls send.
+/// What connects is set up by both workers, of which one listens before; anything else by one.
 fn set_up(phases: &[String]) -> Protocol {
     let act = |by, label: &str| Step::Act { by, label: label.into() };
-    let stepwise = phases.len() > 2;
-    let steps = if stepwise {
-        vec![
-            act(1, "bind and listen"),
-            message(0, 1, "connects"),
-            act(1, "accept"),
-            Step::More { label: "options are set".into() },
-            act(0, "close"),
-            act(1, "close"),
-        ]
-    } else {
-        vec![
-            Step::More { label: "both ends are opened at once".into() },
-            act(0, "close"),
-            act(1, "close"),
-        ]
-    };
+    if !phases.iter().any(|it| it == "accept") {
+        return Protocol {
+            parties: parties(["one end", "the other end"]),
+            steps: vec![
+                Step::More { label: "both ends are opened at once, by one worker".into() },
+                act(0, "close"),
+                act(1, "close"),
+            ],
+            timed: Some([0, 2]),
+            timed_label: "one set-up and tear-down".into(),
+        };
+    }
     Protocol {
-        parties: parties(["one end", "the other end"]),
-        timed: Some([0, steps.len() - 1]),
-        steps,
-        timed_label: "one set-up and tear-down, both ends in one worker".into(),
+        parties: parties(["initiator", "responder"]),
+        steps: vec![
+            act(1, "binds and listens, once"),
+            message(0, 1, "connects"),
+            act(1, "accepts"),
+            message(1, 0, "closes its end"),
+            act(0, "closes its own"),
+        ],
+        timed: Some([1, 4]),
+        timed_label: "one set-up and tear-down".into(),
     }
 }

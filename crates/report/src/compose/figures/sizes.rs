@@ -61,26 +61,26 @@ fn figure(judged: &Judged, here: &[&CaseResult], place: (&str, &str)) -> Figure 
     let title = format!("{what} against message size, {}", labels::place_of(place));
     let id = format!("{}-sizes-{}", workload.name(), place_id(place));
     let mut figure = Figure::new(FigureKind::Curves, id, title, RULE, x, y);
-    let mut told = Vec::new();
+    let mut places = Vec::new();
     for name in names(here) {
         let mut curve: Vec<&CaseResult> =
             here.iter().filter(|it| it.variant == name).copied().collect();
         curve.sort_by_key(|it| it.message_bytes);
         let found = inflections_of(judged, name, workload, curve[0]);
-        told.extend(found.iter().map(|it| format!("{name} at {}", inflections::between(it))));
+        places.extend(found.iter().map(|it| format!("{name} at {}", inflections::between(it))));
         figure.series.push(Series::new(name, points(&curve, found)));
     }
     figure.series.extend(bounds(here));
     figure.marks = signals(here);
-    figure.finding = finding(judged, workload, place, &told);
+    figure.finding = finding(judged, workload, place, &places);
     figure
 }
 
-fn finding(judged: &Judged, workload: Workload, place: (&str, &str), told: &[String]) -> String {
+fn finding(judged: &Judged, workload: Workload, place: (&str, &str), places: &[String]) -> String {
     let best = labels::best_by_size(judged, workload, place);
-    let found = match told {
+    let found = match places {
         [] => "No inflection is shown.".to_string(),
-        _ => format!("Inflections: {}.", told.join("; ")),
+        _ => format!("Inflections: {}.", places.join("; ")),
     };
     [best, found].join(" ").trim_start().to_string()
 }
@@ -116,7 +116,7 @@ fn points(curve: &[&CaseResult], found: &[Inflection]) -> Vec<Point> {
     points
 }
 
-/// What the sizes are held against, as quiet lines.
+/// What the sizes are compared with, as quiet lines.
 fn bounds(here: &[&CaseResult]) -> Vec<Series> {
     let bounded = || here.iter().filter_map(|it| Some((it.message_bytes?, it.bound.as_ref()?)));
     // What is named for a size or a pair of CPUs is one line.

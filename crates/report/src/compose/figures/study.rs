@@ -82,7 +82,7 @@ fn panels(
     let tells_reach = [spec.x(), spec.series()].iter().flatten().any(of_reach)
         || Factor::ALL.iter().filter(|it| of_reach(it)).any(|it| only.level(*it).is_some());
     for factor in Factor::ALL {
-        // What follows from the route is told with it, or the route by what follows.
+        // What follows from the route is named with it, or the route by what follows.
         if factor.follows() || factor == Factor::Route && tells_reach {
             continue;
         }
@@ -152,7 +152,7 @@ impl<'a> Panel<'a> {
         self.spec.of().filter(|it| Count::number(it).is_some())
     }
 
-    /// What each launch of a case came to.
+    /// The median of each launch of a case.
     fn rounds(&self, case: &CaseResult) -> Vec<Option<f64>> {
         match self.spec.of() {
             Some(of) => quantity(case, of),
@@ -180,8 +180,8 @@ impl<'a> Panel<'a> {
             let scale = if positive { scale } else { Scale::Linear };
             return Axis::new(count.replace('-', " "), self.unit, scale);
         }
-        let told = self.cases().find(|case| labels::unit(case) == self.unit);
-        let label = told.map_or("round trip", |it| &it.metric.axis);
+        let first = self.cases().find(|case| labels::unit(case) == self.unit);
+        let label = first.map_or("round trip", |it| &it.metric.axis);
         Axis::new(label, self.unit, scale)
     }
 
@@ -391,9 +391,9 @@ impl<'a> Panel<'a> {
             caption += &format!(" … stands for {shared}.");
         }
         let shown = |it: &&Published| figure.series.iter().any(|series| series.name == it.name);
-        let told: Vec<String> = self.published().into_iter().filter(shown).map(source).collect();
-        if !told.is_empty() {
-            caption += &format!(" Signs stand for what was printed: {}.", told.join("; "));
+        let sources: Vec<String> = self.published().into_iter().filter(shown).map(source).collect();
+        if !sources.is_empty() {
+            caption += &format!(" Signs stand for what was printed: {}.", sources.join("; "));
         }
         caption
     }

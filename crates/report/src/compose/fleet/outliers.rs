@@ -11,7 +11,7 @@ const ROWS: usize = 20;
 const FARTHEST: usize = 5;
 const NAMED: usize = 4;
 
-/// What a group came to: one verdict of its nodes, one of its pairs.
+/// The verdicts on a group: one of its nodes, one of its pairs.
 pub fn verdicts(found: &FleetJudged, group: &GroupResult) -> Vec<Block> {
     let mut blocks = Vec::new();
     let measured = group.cells.iter().any(|it| it.both.is_some());

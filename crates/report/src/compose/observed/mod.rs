@@ -41,12 +41,12 @@ pub fn section(judged: &Judged, detail: Detail) -> Option<Section> {
         section.blocks.extend(events::every(&groups));
     }
     section.blocks.extend(untested::blocks(&seen));
-    told_once(&mut section.blocks);
+    drop_repeats(&mut section.blocks);
     Some(section)
 }
 
 /// Leaves out the notes of a table that an earlier one has.
-fn told_once(blocks: &mut [Block]) {
+fn drop_repeats(blocks: &mut [Block]) {
     let mut earlier: Vec<Text> = Vec::new();
     for block in blocks {
         let Block::Table(table) = block else { continue };

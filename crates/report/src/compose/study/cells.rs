@@ -18,7 +18,7 @@ pub struct Table<'a> {
     pub results: &'a [CaseResult],
     /// Those that are put in order, of what `rank` shows; all, if none is named.
     pub ranked: &'a [Chosen],
-    /// What the cases of a row are held against, where it shows gains.
+    /// What the cases of a row are compared with, where it shows gains.
     pub against: &'a [Chosen],
 }
 
@@ -115,7 +115,7 @@ impl Table<'_> {
         Text::from(format!("{}{at}", labels::unit(case).format(value)))
     }
 
-    /// By how much the cases at `here` are better than those that they are held against.
+    /// By how much the cases at `here` are better than those that they are compared with.
     fn gain(&self, here: &Chosen, show: &str) -> Text {
         let Ok(found) = gain(here, self.against, self.results) else {
             return Text::new().muted("n/a");
@@ -134,7 +134,7 @@ impl Table<'_> {
     }
 }
 
-/// The median of what each launch came to; None where there is none.
+/// The median over launches; None where there is none.
 pub fn over_launches(rounds: &[Option<f64>]) -> Option<f64> {
     stats::median_of(rounds.iter().flatten().copied())
 }
@@ -151,7 +151,7 @@ fn counted(case: &CaseResult, name: &str, count: &Count) -> Text {
     };
     if let Count::Values(call) = count {
         let Ok((values, others)) = case.counted.values(call) else { return absent() };
-        return told_values(&values, others).map_or_else(|| Text::from("none"), Text::from);
+        return returned(&values, others).map_or_else(|| Text::from("none"), Text::from);
     }
     let Ok(found) = case.counted.of(name) else { return absent() };
     let ends = found.interval.ends();
@@ -184,7 +184,7 @@ fn share(found: &OverRounds) -> String {
 }
 
 /// How many calls returned what, the most frequent first: `256.0 × 64 KiB`.
-fn told_values(values: &[Returned], others: f64) -> Option<String> {
+fn returned(values: &[Returned], others: f64) -> Option<String> {
     const NAMED: usize = 2;
     let named = values.iter().take(NAMED).map(|it| {
         let what = match it.value {
@@ -194,14 +194,14 @@ fn told_values(values: &[Returned], others: f64) -> Option<String> {
         };
         format!("{} × {what}", number(it.stats.per_operation))
     });
-    let mut told: Vec<String> = named.collect();
+    let mut parts: Vec<String> = named.collect();
     let rest: f64 =
         values.iter().skip(NAMED).map(|it| it.stats.per_operation).sum::<f64>() + others;
     let all: f64 = values.iter().map(|it| it.stats.per_operation).sum::<f64>() + others;
     if rest >= 0.01 * all && rest > 0.0 {
-        told.push(format!("{} other", number(rest)));
+        parts.push(format!("{} other", number(rest)));
     }
-    (!told.is_empty()).then(|| told.join(", "))
+    (!parts.is_empty()).then(|| parts.join(", "))
 }
 
 /// Voluntary switches of both workers for each operation.
@@ -233,8 +233,8 @@ fn effective_settings(case: &CaseResult) -> Text {
         Some(name) => format!("{} {}", name.replace('_', " "), units::size(*value)),
         None => format!("{} {}", name.replace('_', " "), units::count(*value)),
     };
-    let told: Vec<String> = case.effective_settings.iter().map(one).collect();
-    Text::from(if told.is_empty() { NOTHING.into() } else { told.join(", ") })
+    let parts: Vec<String> = case.effective_settings.iter().map(one).collect();
+    Text::from(if parts.is_empty() { NOTHING.into() } else { parts.join(", ") })
 }
 
 /// A percentile of a case, whichever it is: the median over launches of each launch's. Of launches

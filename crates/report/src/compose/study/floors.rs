@@ -21,7 +21,7 @@ impl Written<'_> {
             let same = |it: &&FloorSpec| it.beside.as_ref() == spec.beside.as_ref();
             let last = study.floor.iter().rfind(same).is_some_and(|it| std::ptr::eq(it, spec));
             let of_all = beside.figures.iter().filter(|it| it.floor.is_none());
-            let of_all = published::told(beside, of_all).filter(|_| last);
+            let of_all = published::figures_text(beside, of_all).filter(|_| last);
             table.notes.extend(
                 of_all.map(|it| Text::from(format!("Without a bound of that name: {it}."))),
             );
@@ -67,5 +67,5 @@ fn found(row: &FloorRow) -> Text {
 
 fn printed(published: &Published, name: &str) -> String {
     let figures = published.figures.iter().filter(|it| it.floor.as_deref() == Some(name));
-    published::told(published, figures).unwrap_or_else(|| NOTHING.into())
+    published::figures_text(published, figures).unwrap_or_else(|| NOTHING.into())
 }

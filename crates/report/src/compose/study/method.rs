@@ -19,13 +19,14 @@ impl Written<'_> {
         let mut section = Section::new("method", "Method");
         section.blocks.push(headed("Apparatus.", apparatus(judged)));
         section.blocks.extend(peer::hosts(judged));
-        let told = Text::new().strong("Variables. ").refer(Target::Table(VARIABLES.into())).plain(
-            format!(" lists what was set and what was observed. {}", self.held_fixed(judged)),
-        );
-        section.blocks.push(Block::Paragraph(told));
+        let text = Text::new()
+            .strong("Variables. ")
+            .refer(Target::Table(VARIABLES.into()))
+            .plain(format!(" lists what was set and what was observed. {}", self.fixed(judged)));
+        section.blocks.push(Block::Paragraph(text));
         section.blocks.push(self.variable_table().into());
-        let told = headed("Measurement.", measurement(judged));
-        section.blocks.push(self.diagrams().fold(told, |told, it| refer(told, &it.id)));
+        let text = headed("Measurement.", measurement(judged));
+        section.blocks.push(self.diagrams().fold(text, |text, it| refer(text, &it.id)));
         section.blocks.extend(self.diagrams().cloned().map(Block::from));
         let order = Text::new().strong("Order. ").plain(format!(
             "The unit of every statistic is the launch: fresh processes, descriptors and mappings. A \
@@ -51,7 +52,7 @@ impl Written<'_> {
         self.figures.iter().filter(|it| it.series.is_empty())
     }
 
-    fn held_fixed(&self, judged: &Judged) -> String {
+    fn fixed(&self, judged: &Judged) -> String {
         let request = &judged.run.request;
         let mut fixed: Vec<String> = Factor::ALL
             .into_iter()
@@ -68,12 +69,12 @@ impl Written<'_> {
         if fixed.is_empty() {
             String::new()
         } else {
-            format!("Fixed: {}.{}", labels::list(&fixed), self.combinations_told(judged))
+            format!("Fixed: {}.{}", labels::list(&fixed), self.combinations(judged))
         }
     }
 
     /// That not all combinations were measured, where the study leaves some out.
-    fn combinations_told(&self, judged: &Judged) -> &'static str {
+    fn combinations(&self, judged: &Judged) -> &'static str {
         if judged.run.request.except.is_empty() {
             ""
         } else {
@@ -135,9 +136,10 @@ impl Written<'_> {
     /// Where the run departs from what was declared; empty where it doesn't.
     pub(super) fn deviations(&self, judged: &Judged) -> Vec<Text> {
         let run = &judged.run;
-        let mut told = Vec::new();
+        let mut deviations = Vec::new();
         if run.status != RunStatus::Complete {
-            told.push("The run was interrupted; what was measured until then is used.".into());
+            deviations
+                .push("The run was interrupted; what was measured until then is used.".into());
         }
         if run.groups.iter().any(|it| it.closed == Some(Closed::Budget)) {
             let measured: Vec<u64> =
@@ -149,11 +151,11 @@ impl Written<'_> {
                 let limit = format!(
                     "The run stopped at the time limit after {launches} launches of each case."
                 );
-                told.push(Text::from(limit));
+                deviations.push(Text::from(limit));
             }
         }
         for (what, why) in absences::absences(judged) {
-            told.push(Text::from("Not measured: ").code(what).plain(format!(" ({why}).")));
+            deviations.push(Text::from("Not measured: ").code(what).plain(format!(" ({why}).")));
         }
         let failed = |it: &&CaseResult| it.status == Status::Failed;
         let mut without: BTreeMap<String, Vec<String>> = BTreeMap::new();
@@ -164,10 +166,10 @@ impl Written<'_> {
         let none = without.iter().map(|(why, cases)| {
             Text::from("No result: ").code(labels::few(cases)).plain(format!(" ({why})."))
         });
-        told.extend(none);
-        told.extend(over_time::lines(judged).into_iter().map(|line| line.plain(".")));
-        told.extend(run.warnings.iter().map(|it| Text::of_prose(&sentence(it))));
-        told
+        deviations.extend(none);
+        deviations.extend(over_time::lines(judged).into_iter().map(|line| line.plain(".")));
+        deviations.extend(run.warnings.iter().map(|it| Text::of_prose(&sentence(it))));
+        deviations
     }
 }
 
@@ -184,14 +186,14 @@ fn groups_of(some: usize, all: usize) -> String {
 }
 
 /// A paragraph that goes on with a word on a diagram.
-fn refer(told: Block, id: &str) -> Block {
-    let Block::Paragraph(text) = told else { return told };
+fn refer(block: Block, id: &str) -> Block {
+    let Block::Paragraph(text) = block else { return block };
     let text = text.plain(" ").refer(Target::Figure(id.into()));
     Block::Paragraph(text.plain(" shows what is sent, and what is timed."))
 }
 
-fn headed(head: &str, told: impl Into<String>) -> Block {
-    Block::Paragraph(Text::new().strong(format!("{head} ")).plain(told))
+fn headed(head: &str, block: impl Into<String>) -> Block {
+    Block::Paragraph(Text::new().strong(format!("{head} ")).plain(block))
 }
 
 fn apparatus(judged: &Judged) -> String {
@@ -229,13 +231,13 @@ fn apparatus(judged: &Judged) -> String {
 /// What is timed, of the workloads that were run.
 fn measurement(judged: &Judged) -> String {
     let request = &judged.run.request;
-    let mut told: Vec<&str> = Vec::new();
+    let mut sentences: Vec<&str> = Vec::new();
     for (workload, _) in &request.workloads {
         let case = judged.results.iter().find(|it| it.workload == *workload);
-        told.extend(case.map(|it| &*it.metric.definition));
+        sentences.extend(case.map(|it| &*it.metric.definition));
     }
-    told.push("Each launch checked its messages end to end, then warmed up, then was timed;");
+    sentences.push("Each launch checked its messages end to end, then warmed up, then was timed;");
     let quiet = units::duration(judged.run.settle.quiet_ns as f64);
     let quiet = format!("launches across CPUs waited {quiet} after the last fork on the machine.");
-    format!("{} {quiet}", told.join(" "))
+    format!("{} {quiet}", sentences.join(" "))
 }

@@ -26,7 +26,7 @@ pub struct Written<'a> {
     declared: &'a ValidatedStudy,
     findings: &'a [Finding],
     figures: Vec<Figure>,
-    /// The results, then the instrumented cases.
+    /// As [`Judged::cases`].
     cases: Vec<CaseResult>,
 }
 
@@ -34,8 +34,7 @@ impl<'a> Written<'a> {
     /// The study that the run was made for, if it was.
     pub fn of(judged: &'a Judged) -> Option<Written<'a>> {
         let JudgedStudy { declared, findings } = judged.study.as_ref()?;
-        let observed = judged.observed.iter().map(|it| it.case.clone());
-        let cases: Vec<CaseResult> = judged.results.iter().cloned().chain(observed).collect();
+        let cases = judged.cases();
         let figures = study_figures(declared, &cases, judged.run.floors.as_ref());
         Some(Written { declared, findings, figures, cases })
     }
@@ -67,12 +66,12 @@ impl<'a> Written<'a> {
 
     fn in_brief(&self) -> String {
         let count = |decision| self.findings.iter().filter(|it| it.decision == decision).count();
-        let told: Vec<String> = Decision::ALL
+        let counts: Vec<String> = Decision::ALL
             .into_iter()
             .filter(|it| count(*it) > 0)
             .map(|it| format!("{} {}", count(it), it.name()))
             .collect();
-        format!("Of {} claims here: {}.", self.findings.len(), told.join(", "))
+        format!("Of {} claims here: {}.", self.findings.len(), counts.join(", "))
     }
 
     /// Its tables, what it searched for, the variables, the critique and the source.
@@ -125,10 +124,10 @@ impl<'a> Written<'a> {
     }
 
     fn source(&self) -> Option<Block> {
-        self.source_told().map(Block::paragraph)
+        self.source_line().map(Block::paragraph)
     }
 
-    fn source_told(&self) -> Option<String> {
+    fn source_line(&self) -> Option<String> {
         let source = self.declared.study.source.as_ref()?;
         let year = source.year.map(|it| format!(", {it}")).unwrap_or_default();
         let machine = source.machine.as_ref().map(|it| format!(" Measured on {it}."));

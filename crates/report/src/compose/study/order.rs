@@ -47,10 +47,10 @@ fn places(here: &Chosen, among: &[Chosen], results: &[CaseResult]) -> Vec<Text> 
     });
     let mut measured: Vec<(f64, String, &CaseResult)> = measured.collect();
     measured.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let told = measured
+    let places = measured
         .iter()
         .map(|(_, name, case)| Text::from(format!("{name}, {}", labels::brief_value(case))));
-    told.collect()
+    places.collect()
 }
 
 /// The printed order at `here`, under the name of its source; None where nothing was printed.
@@ -74,7 +74,7 @@ fn joined(here: &Chosen, of: &Chosen) -> Chosen {
     levels.fold(here.clone(), |all, (factor, level)| all.with(factor, level))
 }
 
-/// What sets a case apart, in the words of the study: `local udp`.
+/// What distinguishes a case, in the words of the study: `local udp`.
 fn name(of: &Chosen) -> String {
     let levels = [Factor::Route, Factor::Mechanism].into_iter().filter_map(|it| of.level(it));
     levels.collect::<Vec<_>>().join(" ")

@@ -15,7 +15,7 @@ use analysis::hypothesis::{Decision, Finding};
 use store::command_line;
 
 /// Findings that the abstract tells with their effects, and the conclusions where pages are few.
-const TOLD_IN_BRIEF: usize = 3;
+const MOST_IN_BRIEF: usize = 3;
 
 /// A part that a paper can do without.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,7 +62,7 @@ impl Written<'_> {
         document.sections = vec![
             self.introduction(),
             self.method(judged),
-            self.results_told(judged, left),
+            self.results_section(judged, left),
             self.discussion(judged, left),
             self.conclusions(judged, left),
         ];
@@ -112,7 +112,7 @@ impl Written<'_> {
         let host = &judged.run.host;
         let measured = judged.results.iter().filter(|it| it.launches > 0 && !it.twin).count();
         let launches: u64 = judged.results.iter().map(|it| it.launches).sum();
-        let mut told = format!(
+        let mut text = format!(
             "The effect of {} on {} was measured on {} under Linux {}, in {} and {}, in random \
              order within paired rounds.",
             names(&self.declared.study.variables.cause),
@@ -123,8 +123,8 @@ impl Written<'_> {
             counted(launches as usize, "launch"),
         );
         if !self.findings.is_empty() {
-            told.push(' ');
-            told.push_str(&self.counted_verdicts());
+            text.push(' ');
+            text.push_str(&self.counted_verdicts());
         }
         let firm = [Decision::Supported, Decision::Refuted].map(|it| self.decided(it)).concat();
         let chosen = self.declared.study.paper.iter().flat_map(|it| &it.summary);
@@ -134,22 +134,22 @@ impl Written<'_> {
         });
         let mut main: Vec<&Finding> = chosen.collect();
         if main.is_empty() {
-            main.extend(firm.iter().take(TOLD_IN_BRIEF).map(|it| it.1));
+            main.extend(firm.iter().take(MOST_IN_BRIEF).map(|it| it.1));
         }
         for finding in main {
             let holds = labels::capital(finding.decision.name());
-            told.push_str(&format!(
+            text.push_str(&format!(
                 " {holds}: {} ({}).",
                 finding.statement.trim_end_matches('.'),
                 finding.brief.trim_end_matches('.')
             ));
         }
-        vec![Text::from(told)]
+        vec![Text::from(text)]
     }
 
     /// `Of 5 claims, 2 are supported, 1 is refuted and 2 can't be tested here.`
     fn counted_verdicts(&self) -> String {
-        let told = [
+        let counts = [
             (Decision::Supported, ["is supported", "are supported"]),
             (Decision::Refuted, ["is refuted", "are refuted"]),
             (Decision::Inconclusive, ["stays open", "stay open"]),
@@ -157,15 +157,15 @@ impl Written<'_> {
             (Decision::TooFewSamples, ["had too few samples", "had too few samples"]),
             (Decision::NotTestable, ["could not be tested", "could not be tested"]),
         ];
-        let told = told.into_iter().filter_map(|(decision, [one, many])| {
+        let counts = counts.into_iter().filter_map(|(decision, [one, many])| {
             match self.decided(decision).len() {
                 0 => None,
                 1 => Some(format!("1 {one}")),
                 n => Some(format!("{n} {many}")),
             }
         });
-        let told: Vec<String> = told.collect();
-        format!("Of {}, {}.", counted(self.findings.len(), "claim"), labels::list(&told))
+        let counts: Vec<String> = counts.collect();
+        format!("Of {}, {}.", counted(self.findings.len(), "claim"), labels::list(&counts))
     }
 
     fn introduction(&self) -> Section {
@@ -175,28 +175,28 @@ impl Written<'_> {
         if let Some(source) = &study.source {
             let machine =
                 source.machine.as_ref().map_or(String::new(), |it| format!(", measured on {it}"));
-            let told = Text::from(format!("The question is that of {} ", source.author))
+            let text = Text::from(format!("The question is that of {} ", source.author))
                 .refer(Target::Work(1))
                 .plain(format!(
                     "{machine}. Figures that are printed there stand here beside those of this run. \
                      They come from other machines, and no test compares the two; what is tested is \
                      what that work claims."
                 ));
-            section.blocks.push(Block::Paragraph(told));
+            section.blocks.push(Block::Paragraph(text));
         }
-        let mut told = format!(
+        let mut text = format!(
             "The study sets {} and observes {}.",
             names(&study.variables.cause),
             names(&study.variables.effect)
         );
         if !self.findings.is_empty() {
-            told.push_str(&format!(
+            text.push_str(&format!(
                 " It states {}, each with the test that decides it, written down before anything \
                  was measured.",
                 counted(self.findings.len(), "claim")
             ));
         }
-        section.blocks.push(Block::paragraph(told));
+        section.blocks.push(Block::paragraph(text));
         section
     }
 
@@ -218,22 +218,22 @@ impl Written<'_> {
             } else {
                 which(&numbers).unwrap_or_else(|| "no claim".into())
             };
-            let told = Text::new()
+            let text = Text::new()
                 .strong("Claims. ")
                 .refer(Target::Table("claims".into()))
                 .plain(format!(" gives the verdict on {on}, the effect with its interval, and p."))
                 .plain(self.by_verdict());
-            section.blocks.push(Block::Paragraph(told));
+            section.blocks.push(Block::Paragraph(text));
             let at_length = self.declared.form.pages.is_none();
             let mut table = claims::table(&shown, at_length);
-            let untold = self.findings.iter().filter(|it| !has_row(it)).count();
-            if untold > 0 {
+            let rest = self.findings.iter().filter(|it| !has_row(it)).count();
+            if rest > 0 {
                 let run = judged.run.id;
                 let line = format!(
                     "{} could not be tested in this run and {} no row; `ipcmark report {run} --html FILE` \
                      gives the reasons.",
-                    counted(untold, "claim"),
-                    if untold == 1 { "has" } else { "have" },
+                    counted(rest, "claim"),
+                    if rest == 1 { "has" } else { "have" },
                 );
                 table.notes.push(Text::of_prose(&line));
             }
@@ -267,7 +267,7 @@ impl Written<'_> {
     }
 
     fn by_verdict(&self) -> String {
-        let told = |decision: Decision| {
+        let one = |decision: Decision| {
             let numbers: Vec<usize> = self.decided(decision).iter().map(|it| it.0).collect();
             let one = numbers.len() == 1;
             let verb = match decision {
@@ -277,7 +277,7 @@ impl Written<'_> {
             };
             which(&numbers).map(|which| format!("{which} {verb} {}", decision.name()))
         };
-        let all: Vec<String> = Decision::ALL.into_iter().filter_map(told).collect();
+        let all: Vec<String> = Decision::ALL.into_iter().filter_map(one).collect();
         format!(" {}.", labels::capital(&all.join("; ")))
     }
 
@@ -296,21 +296,20 @@ impl Written<'_> {
         for (found, head) in firm.into_iter().filter(|(found, _)| !found.is_empty()) {
             // Where pages are few the table says the rest.
             let few = self.declared.form.pages.is_some();
-            let told_at_all: Vec<usize> = if few {
-                found.iter().map(|it| it.0).take(TOLD_IN_BRIEF).collect()
+            let named: Vec<usize> = if few {
+                found.iter().map(|it| it.0).take(MOST_IN_BRIEF).collect()
             } else {
                 found.iter().map(|it| it.0).collect()
             };
-            let is_left = |number: usize| {
-                left.contains(&Part::Claim(number - 1)) || !told_at_all.contains(&number)
-            };
-            let told = found.iter().filter(|(number, _)| !is_left(*number));
-            let told = told
+            let is_left =
+                |number: usize| left.contains(&Part::Claim(number - 1)) || !named.contains(&number);
+            let sentences = found.iter().filter(|(number, _)| !is_left(*number));
+            let sentences = sentences
                 .map(|(number, it)| format!("{} ({number})", it.statement.trim_end_matches('.')));
             let others: Vec<usize> =
                 found.iter().map(|it| it.0).filter(|number| is_left(*number)).collect();
-            let told = told.chain(which(&others)).collect::<Vec<_>>().join("; ");
-            section.blocks.push(Block::paragraph(format!("{head} {told}.")));
+            let sentences = sentences.chain(which(&others)).collect::<Vec<_>>().join("; ");
+            section.blocks.push(Block::paragraph(format!("{head} {sentences}.")));
         }
         let open = [
             (Decision::Inconclusive, "the launches of this run decide neither way"),
@@ -350,7 +349,7 @@ impl Written<'_> {
         .plain(". Every sample is stored; written up again by ")
         .code(format!("ipcmark report {}", run.id))
         .plain(".");
-        let source = self.source_told().map(Text::from);
+        let source = self.source_line().map(Text::from);
         source.into_iter().chain([own]).collect()
     }
 }
@@ -366,11 +365,11 @@ fn which(numbers: &[usize]) -> Option<String> {
         [first, _, .., last] => vec![format!("{first} to {last}")],
         few => few.iter().map(usize::to_string).collect(),
     };
-    let told: Vec<String> = numbers.chunk_by(|a, b| a + 1 == *b).flat_map(stretch).collect();
+    let ranges: Vec<String> = numbers.chunk_by(|a, b| a + 1 == *b).flat_map(stretch).collect();
     match numbers.len() {
         0 => None,
-        1 => Some(format!("claim {}", told[0])),
-        _ => Some(format!("claims {}", labels::list(&told))),
+        1 => Some(format!("claim {}", ranges[0])),
+        _ => Some(format!("claims {}", labels::list(&ranges))),
     }
 }
 

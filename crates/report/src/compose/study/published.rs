@@ -42,7 +42,7 @@ pub fn statistic<'a>(published: &'a Published, figure: &'a PublishedFigure) -> &
 }
 
 /// Figures in words: each with its unit, and with what it is where several stand at one place.
-pub fn told<'a>(
+pub fn figures_text<'a>(
     published: &Published,
     figures: impl IntoIterator<Item = &'a PublishedFigure>,
 ) -> Option<String> {
@@ -52,8 +52,8 @@ pub fn told<'a>(
         let label = figure.label.as_ref().map(|it| format!(" ({it})")).unwrap_or_default();
         format!("{}{unit}{label}", figure.as_printed())
     };
-    let told: Vec<String> = figures.into_iter().map(one).collect();
-    (!told.is_empty()).then(|| told.join(", "))
+    let figures_text: Vec<String> = figures.into_iter().map(one).collect();
+    (!figures_text.is_empty()).then(|| figures_text.join(", "))
 }
 
 /// Whether a figure is of the cases that `here` chooses, and of the very `case` where one is shown.

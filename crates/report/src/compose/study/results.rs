@@ -13,7 +13,7 @@ const NAMED_AT_MOST: usize = 6;
 
 impl Written<'_> {
     /// Figures first, which show the whole, then tables, then what was searched for.
-    pub(super) fn results_told(&self, judged: &Judged, left: &[Part]) -> Section {
+    pub(super) fn results_section(&self, judged: &Judged, left: &[Part]) -> Section {
         let study = &self.declared.study;
         let results = &self.cases;
         let mut section = Section::new("results", "Results");
@@ -51,13 +51,13 @@ impl Written<'_> {
             study.table.iter().enumerate().partition(|(at, _)| is_left(*at));
         missing.extend(out.iter().map(|(_, it)| format!("the table “{}”", it.title.trim())));
         section.blocks.extend(self.read_off(&shown, results).map(Block::Paragraph));
-        let mut told = Vec::new();
+        let mut seen = Vec::new();
         for (at, spec) in shown {
             let mut table = self.table(spec, results);
             table.id = table_id(at);
             // What holds for several tables is said under the first.
-            table.notes.retain(|note| !told.contains(note));
-            told.extend(table.notes.iter().cloned());
+            table.notes.retain(|note| !seen.contains(note));
+            seen.extend(table.notes.iter().cloned());
             table.notes = table.notes.iter().map(|it| Text::of_prose(&it.to_plain())).collect();
             section.blocks.push(table.into());
         }
@@ -112,18 +112,18 @@ impl Written<'_> {
     /// The tables in words: what they show, and from where to where their medians reach.
     fn read_off(&self, shown: &[(usize, &TableSpec)], results: &[CaseResult]) -> Option<Text> {
         let refer = |text: Text, at: usize| text.refer(Target::Table(table_id(at)));
-        let mut told = Text::new();
+        let mut text = Text::new();
         for (nth, (at, _)) in shown.iter().enumerate() {
             let before = match nth {
                 0 => "",
                 _ if nth + 1 == shown.len() => " and ",
                 _ => ", ",
             };
-            told = refer(told.plain(before), *at);
+            text = refer(text.plain(before), *at);
         }
         let beside = shown.iter().filter(|(_, spec)| !spec.beside.is_empty()).count();
         let verb = if shown.len() == 1 { "holds" } else { "hold" };
-        told = told.plain(match beside {
+        text = text.plain(match beside {
             0 => format!(" {verb} the results."),
             n if n == shown.len() => format!(" {verb} the results beside the published figures."),
             _ => format!(" {verb} the results, some beside published figures."),
@@ -131,11 +131,11 @@ impl Written<'_> {
         let ranges = shown.iter().filter_map(|(at, spec)| Some((*at, self.range(spec, results)?)));
         for (nth, (at, [least, most])) in ranges.enumerate() {
             let head = if nth == 0 { " The medians reach from " } else { "; from " };
-            told = told.plain(head).plain(least.0).plain(" (").code(least.1).plain(") to ");
-            told = refer(told.plain(most.0).plain(" (").code(most.1).plain(") in "), at);
+            text = text.plain(head).plain(least.0).plain(" (").code(least.1).plain(") to ");
+            text = refer(text.plain(most.0).plain(" (").code(most.1).plain(") in "), at);
         }
-        let ends = told.runs.last().is_some_and(|it| matches!(it, Run::Link { .. }));
-        (!shown.is_empty()).then(|| if ends { told.plain(".") } else { told })
+        let ends = text.runs.last().is_some_and(|it| matches!(it, Run::Link { .. }));
+        (!shown.is_empty()).then(|| if ends { text.plain(".") } else { text })
     }
 
     /// The smallest and the largest median of a table of one measure, and where they are.
@@ -152,10 +152,10 @@ impl Written<'_> {
             .collect();
         medians.sort_by(|a, b| a.0.total_cmp(&b.0));
         let one_kind = medians.windows(2).all(|it| labels::unit(it[0].1) == labels::unit(it[1].1));
-        let told = |it: &(f64, &CaseResult, &String)| (labels::brief_value(it.1), it.2.clone());
+        let named = |it: &(f64, &CaseResult, &String)| (labels::brief_value(it.1), it.2.clone());
         match medians.as_slice() {
             [least, .., most] if one_kind && spec.columns.is_none() && spec.among.is_empty() => {
-                Some([told(least), told(most)])
+                Some([named(least), named(most)])
             }
             _ => None,
         }
@@ -167,16 +167,16 @@ fn introduced(figures: &[&Figure]) -> Text {
     let figure = figures[0];
     if let [first, .., last] = figures {
         let between = if figures.len() == 2 { " and " } else { " to " };
-        let told = Text::new().refer(Target::Figure(first.id.clone())).plain(between);
-        let told = told.refer(Target::Figure(last.id.clone()));
-        return told.plain(format!(
+        let text = Text::new().refer(Target::Figure(first.id.clone())).plain(between);
+        let text = text.refer(Target::Figure(last.id.clone()));
+        return text.plain(format!(
             " show smallest launch, quartiles, median and largest by {}.",
             figure.x.label
         ));
     }
     let (x, y) = (&figure.x.label, &figure.y.label);
     let names: Vec<String> = figure.series.iter().map(|it| it.name.clone()).collect();
-    let told = match (figure.kind, names.as_slice()) {
+    let rest = match (figure.kind, names.as_slice()) {
         (FigureKind::Heatmap, _) => format!(" maps {y} by {x}."),
         (FigureKind::Curves, [_, _, ..]) => {
             format!(" draws {y} over {x}, a curve each for {}.", labels::few(&names))
@@ -184,7 +184,7 @@ fn introduced(figures: &[&Figure]) -> Text {
         (FigureKind::Curves, _) => format!(" draws {y} over {x}."),
         _ => format!(" shows {y} by {x}."),
     };
-    Text::new().refer(Target::Figure(figure.id.clone())).plain(told)
+    Text::new().refer(Target::Figure(figure.id.clone())).plain(rest)
 }
 
 fn table_id(at: usize) -> String {

@@ -28,9 +28,9 @@ impl Written<'_> {
                 let of = |it: &&PublishedFigure| {
                     published::names(it, each) && published::is_of(it, &here, None)
                 };
-                let told = published::told(set, set.figures.iter().filter(of))?;
+                let text = published::figures_text(set, set.figures.iter().filter(of))?;
                 let name = Text::new().muted(format!("  {}", set.name));
-                let cells = [name, Text::from(told), Text::new(), Text::new()];
+                let cells = [name, Text::from(text), Text::new(), Text::new()];
                 Some(Row::new(cells).emphasis(Emphasis::Muted))
             };
             let printed: Vec<Row> = beside.iter().filter_map(printed).collect();
@@ -46,7 +46,7 @@ impl Written<'_> {
     }
 }
 
-/// The best level of `along`, what is reached there, and the levels that can't be told from it.
+/// The best level of `along`, what is reached there, and the levels not separated from it.
 fn best(
     here: &Chosen,
     along: Factor,

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::cells;
-use super::published::{self, NOTHING, is_of, names, note, statistic, told};
+use super::published::{self, NOTHING, figures_text, is_of, names, note, statistic};
 use super::{Written, factor, find, is_at};
 use crate::compose::labels;
 use crate::compose::observed::merged;
@@ -49,11 +49,12 @@ impl Written<'_> {
         }
         // Few columns stand beside each other; many would not fit, and stand below each other.
         let wide = heads.iter().any(|it| matches!(Count::parse(&it.show), Some(Count::Values(_))));
-        let told = |set: &Published| heads.iter().filter(|head| told_of(set, head)).count();
-        let below = heads.len() + beside.iter().map(|it| told(it)).sum::<usize>() > COLUMNS || wide;
+        let columns = |set: &Published| heads.iter().filter(|head| stands_for(set, head)).count();
+        let below =
+            heads.len() + beside.iter().map(|it| columns(it)).sum::<usize>() > COLUMNS || wide;
         for published in &beside {
-            let told = heads.iter().filter(|head| !below && told_of(published, head));
-            table.columns.extend(told.map(|head| published_column(published, head, heads.len())));
+            let shown = heads.iter().filter(|head| !below && stands_for(published, head));
+            table.columns.extend(shown.map(|head| published_column(published, head, heads.len())));
             table.notes.push(note(published));
         }
         let counts_only = heads.iter().all(|it| Count::parse(&it.show).is_some());
@@ -87,8 +88,9 @@ impl Written<'_> {
                 continue; // the study leaves it out
             }
             for (published, printed) in beside.iter().zip(&printed).filter(|_| !below) {
-                let told = heads.iter().zip(printed).filter(|(head, _)| told_of(published, head));
-                cells.extend(told.map(|(_, text)| text.clone()));
+                let shown =
+                    heads.iter().zip(printed).filter(|(head, _)| stands_for(published, head));
+                cells.extend(shown.map(|(_, text)| text.clone()));
             }
             let missing = found.iter().flatten().all(|it| it.status != Status::Ok);
             let emphasis = if missing { Emphasis::Muted } else { Emphasis::Normal };
@@ -101,8 +103,10 @@ impl Written<'_> {
                 }
             }
         }
-        let told = merged(refusals.into_iter().collect()).into_iter();
-        table.notes.extend(told.map(|it| Text::from(format!("Not testable here: {}.", it.1))));
+        let merged_refusals = merged(refusals.into_iter().collect()).into_iter();
+        table
+            .notes
+            .extend(merged_refusals.map(|it| Text::from(format!("Not testable here: {}.", it.1))));
         if counts_only {
             // Uninstrumented cases would be a row of dashes.
             table.rows.retain(|row| row.cells[1..].iter().any(|it| !cells::is_dash(it)));
@@ -157,7 +161,7 @@ impl Head {
 }
 
 /// Whether a published table has something to stand beside a column: of the same statistic.
-fn told_of(published: &Published, head: &Head) -> bool {
+fn stands_for(published: &Published, head: &Head) -> bool {
     published.figures.iter().any(|figure| statistic(published, figure) == head.show)
 }
 
@@ -183,8 +187,8 @@ fn printed(
             && head.level.as_ref().is_none_or(|(factor, _)| names(figure, *factor))
             && is_of(figure, here, case)
     };
-    match told(published, published.figures.iter().filter(fits)) {
-        Some(told) => Text::from(told),
+    match figures_text(published, published.figures.iter().filter(fits)) {
+        Some(figures_text) => Text::from(figures_text),
         None => Text::new().muted(NOTHING),
     }
 }

@@ -55,7 +55,7 @@ impl Near<'_> {
 /// The address at which this host reaches its peer.
 ///
 /// # Errors
-/// Why there is none, and the way out.
+/// Why there is none, and the remedy.
 pub fn of_peer(far: &FarHost, ipv6: bool) -> Result<IpAddr, String> {
     let boot = boot_id();
     let mut near = Near { boot_id: boot.as_ref(), stack: own_network(), addresses: &[] };
@@ -87,7 +87,7 @@ fn chosen(
 /// named.
 ///
 /// # Errors
-/// Why there is none, and the way out; to be read behind the name of the far node.
+/// Why there is none, and the remedy; to be read behind the name of the far node.
 pub fn between(
     near: &FarHost,
     far: &FarHost,
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_way_will_do_and_none_is_told_with_the_way_out() {
+    fn a_way_will_do_and_none_is_refused_with_the_remedy() {
         let here = [network("10.0.0.1/24").unwrap()];
         let far = host("y", 1, &["203.0.113.7/24"], None);
         let of = |ipv6, way: bool| chosen(&near(&here), &far, ipv6, |_| way);

@@ -63,7 +63,7 @@ pub fn serve() -> i32 {
         return 1;
     }
     let supervisors = Supervisors::new(Launcher::new("/proc/self/exe".into()), None);
-    Agent { owner, supervisors, heard: Instant::now() }.serve()
+    Agent { owner, supervisors, last_frame: Instant::now() }.serve()
 }
 
 fn describe() -> FarHost {
@@ -154,7 +154,7 @@ struct Agent {
     owner: Reader<io::Stdin>,
     /// Of the launches that are served.
     supervisors: Supervisors,
-    heard: Instant,
+    last_frame: Instant,
 }
 
 impl Agent {
@@ -171,10 +171,10 @@ impl Agent {
 
     /// Does what was said already, waits for something, and passes it on.
     fn pass_on(&mut self) -> Result<(), Missing> {
-        while let Some((kind, payload)) = self.owner.held()? {
+        while let Some((kind, payload)) = self.owner.buffered()? {
             self.obey(kind, &payload)?;
         }
-        let deadline = self.heard + SILENCE + self.supervisors.longest();
+        let deadline = self.last_frame + SILENCE + self.supervisors.longest();
         let (numbers, said): (Vec<u32>, Vec<BorrowedFd<'_>>) = self.supervisors.fds().unzip();
         let sources: Vec<BorrowedFd<'_>> =
             std::iter::once(self.owner.as_fd()).chain(said).collect();
@@ -197,7 +197,7 @@ impl Agent {
         }
         if readable[0] {
             self.owner.fill()?;
-            self.heard = Instant::now();
+            self.last_frame = Instant::now();
         }
         Ok(())
     }

@@ -128,9 +128,9 @@ impl Connection {
     ///
     /// # Errors
     /// Where the stream is broken.
-    pub fn held(&mut self) -> Result<Option<Frame>, Missing> {
+    pub fn buffered(&mut self) -> Result<Option<Frame>, Missing> {
         match self {
-            Connection::Process(it) => it.stdout.held(),
+            Connection::Process(it) => it.stdout.buffered(),
             Connection::Here(it) => it.said(),
         }
     }
@@ -174,8 +174,8 @@ impl Connection {
         }
     }
 
-    /// What is to be told of it: behind the command, with what that complained of last.
-    pub fn told(&self, what: &str) -> String {
+    /// The error message about it: the command, `what`, and the last lines of its standard error.
+    pub fn error_line(&self, what: &str) -> String {
         let complaint = match self {
             Connection::Process(it) => it.complaint(),
             Connection::Here(_) => String::new(),
@@ -183,7 +183,7 @@ impl Connection {
         format!("`{}`: {what}{complaint}", self.command())
     }
 
-    /// How it came to its end, in words; nothing is said to it any more.
+    /// How it ended, in words; nothing is sent to it any more.
     pub fn how_it_ended(&mut self, missing: &Missing) -> String {
         let how = match (&mut *self, missing) {
             (_, Missing::Late) => "it says nothing any more".into(),
@@ -195,7 +195,7 @@ impl Connection {
             (Connection::Here(_), _) => "it broke".into(),
         };
         self.hang_up();
-        self.told(&how)
+        self.error_line(&how)
     }
 
     /// Says nothing more: the agent ends with its standard input.

@@ -40,7 +40,7 @@ impl Copy {
     /// The words to run there: they take the program from their input, say that they have it by an end
     /// of a line, and become the agent. A copy that isn't whole, because the stream ended or the disk
     /// is full, or a signal came, one that can't be executed, and one whose agent was killed are removed:
-    /// until the agent has unlinked it, it is theirs. Whoever puts something else under that name afterwards
+    /// until the agent has unlinked it, it is theirs. Anybody who puts something else under that name afterwards
     /// loses nothing: a link, or a folder of somebody else's, is left.
     pub fn words(&self) -> [String; 3] {
         let Copy { bytes, folder, .. } = self;
@@ -113,18 +113,18 @@ mod tests {
     fn nothing_but_the_own_copy_is_removed() {
         let above = tempfile::tempdir().unwrap();
         let folder = above.path().join("ipcmark.0");
-        let told = || remove_own(&folder).unwrap_err().to_string();
+        let refusal = || remove_own(&folder).unwrap_err().to_string();
         assert!(remove_own(&folder).is_err() && remove_own(Path::new("/")).is_err());
         std::fs::create_dir(&folder).unwrap();
         std::fs::set_permissions(&folder, PermissionsExt::from_mode(0o755)).unwrap();
         std::fs::write(folder.join(NAME), "another program").unwrap();
-        assert!(told().contains("not a private folder"));
+        assert!(refusal().contains("not a private folder"));
         std::fs::set_permissions(&folder, PermissionsExt::from_mode(0o700)).unwrap();
-        assert!(told().contains("not the program that runs"));
+        assert!(refusal().contains("not the program that runs"));
         // A name that leads to it isn't it.
         std::fs::remove_file(folder.join(NAME)).unwrap();
         symlink("/proc/self/exe", folder.join(NAME)).unwrap();
-        assert!(told().contains("not the program that runs"));
+        assert!(refusal().contains("not the program that runs"));
         std::fs::remove_file(folder.join(NAME)).unwrap();
         // The very same file, under one more name.
         let own = std::fs::canonicalize("/proc/self/exe").unwrap();

@@ -4,10 +4,10 @@
 //!
 //! Whatever the command starts and leaves alone becomes the keeper's child (PR_SET_CHILD_SUBREAPER), not
 //! init's: so its children are the command's, all of them, and since only the keeper reaps them, no
-//! number of one can be somebody else's. A process group of the command's own would tell less (whoever
+//! number of one can be somebody else's. A process group of the command's own would tell less (a process that
 //! changes its group leaves it) and cost more: out of the terminal's foreground, ssh(1) can't ask for a
-//! password. Spared is who has begun a session of its own (setsid(2)): that is how one says that one
-//! means to stay, as ssh's ControlPersist does.
+//! password. Spared are processes with a session of their own (setsid(2)): that is how a process declares that it
+//! is to stay, as ssh's ControlPersist does.
 
 use std::collections::BTreeSet;
 use std::io::{self, Read};
@@ -39,10 +39,10 @@ const LEAVES_WITHIN: Duration = Duration::from_millis(300);
 const DIES_WITHIN: Duration = Duration::from_secs(2);
 /// How often it is looked whether they have ended.
 const LOOKED_AT: Duration = Duration::from_millis(5);
-/// Bytes of its complaints that are heard at once: a pipe's.
-const HEARD: usize = 64 << 10;
+/// Bytes of its standard error that are read at once: a pipe's.
+const READ_BYTES: usize = 64 << 10;
 /// How often in a row.
-const HEARD_AT_MOST: usize = 16;
+const MOST_READS: usize = 16;
 /// Bytes of them that are kept: the last ones.
 const KEPT: usize = 4096;
 
@@ -66,7 +66,7 @@ struct Keeper {
     tail: Vec<u8>,
     /// Has a byte for each time that the coordinator wanted the end, or was gone.
     end: UnixStream,
-    /// How many came: who asks again is in a hurry.
+    /// How many came: a repeated request means hurry.
     asked: usize,
 }
 
@@ -202,7 +202,7 @@ impl Keeper {
 
     /// Takes in what there is of complaints; of endless ones a part, for there is more to do.
     fn hear(&mut self) {
-        for _ in 0..HEARD_AT_MOST {
+        for _ in 0..MOST_READS {
             let Some(from) = &self.complaints else { return };
             let mut fds = [PollFd::new(from, PollFlags::IN)];
             if !matches!(poll(&mut fds, time_left(Some(Instant::now())).as_ref()), Ok(1)) {
@@ -215,7 +215,7 @@ impl Keeper {
     /// Keeps the last of what is complained of where the coordinator looks.
     fn read(&mut self) {
         let Some(from) = &mut self.complaints else { return };
-        let mut bytes = [0; HEARD];
+        let mut bytes = [0; READ_BYTES];
         match from.read(&mut bytes) {
             Ok(length @ 1..) => {
                 self.tail.extend_from_slice(&bytes[..length]);

@@ -95,7 +95,7 @@ impl Link {
     /// The next frame of a launch that has come.
     pub(crate) fn next(&mut self) -> Option<Frame> {
         loop {
-            match self.agent.as_mut()?.held() {
+            match self.agent.as_mut()?.buffered() {
                 Ok(Some((FrameKind::Hello, text))) => self.meet(&text),
                 Ok(Some(frame)) if of_launch(&frame).is_some() => return Some(frame),
                 Ok(Some((kind, _))) => {
@@ -167,40 +167,40 @@ pub(crate) fn end_links(links: &[Rc<RefCell<Link>>], within: Duration) {
 fn greet(agent: &mut Connection, interrupt: &Interrupt) -> Result<FarHost, NoPeer> {
     agent.say(FrameKind::Hello, &hello());
     let deadline = Instant::now() + ANSWERS_WITHIN;
-    let told = match agent.next(deadline, interrupt.fd()) {
+    let problem = match agent.next(deadline, interrupt.fd()) {
         Ok((FrameKind::Hello, text)) => match read_hello(&text) {
             Ok(far) => return Ok(far),
             Err(HelloError::OtherBuild(why)) => {
-                let told = agent.told(&why);
-                return Err(NoPeer(format!("--peer: {told}, or let --deploy copy this one")));
+                let problem = agent.error_line(&why);
+                return Err(NoPeer(format!("--peer: {problem}, or let --deploy copy this one")));
             }
-            Err(HelloError::Nonsense(why)) => agent.told(&why),
+            Err(HelloError::Nonsense(why)) => agent.error_line(&why),
         },
-        Ok((kind, _)) => agent.told(&format!("it said {kind:?} first")),
+        Ok((kind, _)) => agent.error_line(&format!("it said {kind:?} first")),
         Err(Missing::Interrupted) => {
             return Err(NoPeer("--peer: interrupted before it answered".into()));
         }
         Err(Missing::Late) => {
-            agent.told(&format!("it didn't answer in {} s", ANSWERS_WITHIN.as_secs()))
+            agent.error_line(&format!("it didn't answer in {} s", ANSWERS_WITHIN.as_secs()))
         }
         Err(missing) => agent.how_it_ended(&missing),
     };
     Err(NoPeer(format!(
-        "--peer: {told}; is ipcmark there? name it with --peer-program, or copy it with --deploy"
+        "--peer: {problem}; is ipcmark there? name it with --peer-program, or copy it with --deploy"
     )))
 }
 
 fn not_brought(agent: &mut Connection, missing: &Missing) -> NoPeer {
-    let told = match missing {
+    let problem = match missing {
         Missing::Interrupted => {
             return NoPeer("--deploy: interrupted before the copy was there".into());
         }
-        Missing::Late => agent.told("the copy wasn't there in time"),
-        Missing::Broken(error) => agent.told(&error.to_string()),
+        Missing::Late => agent.error_line("the copy wasn't there in time"),
+        Missing::Broken(error) => agent.error_line(&error.to_string()),
         Missing::Closed => agent.how_it_ended(missing),
     };
     NoPeer(format!(
-        "--deploy: {told}; does `{}` give a shell where $TMPDIR or /tmp can be written and executed?",
+        "--deploy: {problem}; does `{}` give a shell where $TMPDIR or /tmp can be written and executed?",
         agent.command()
     ))
 }

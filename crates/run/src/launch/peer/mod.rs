@@ -45,7 +45,7 @@ struct Build {
     build: String,
 }
 
-/// Why there is no peer: a sentence that ends with the way out.
+/// Why there is no peer: a sentence that ends with the remedy.
 #[derive(Debug, PartialEq, Eq)]
 pub struct NoPeer(pub String);
 
@@ -61,7 +61,7 @@ impl Peer {
     /// Starts the agent, and learns where it is.
     ///
     /// # Errors
-    /// What the command came to instead, and the way out.
+    /// What the command did instead, and the remedy.
     pub fn start(asked: PeerRequest, interrupt: &Interrupt) -> Result<Peer, NoPeer> {
         let (link, far) = Link::start(&asked, interrupt)?;
         Ok(Peer { link: Rc::new(RefCell::new(link)), asked: Rc::new(asked), far: Rc::new(far) })
@@ -80,7 +80,7 @@ impl Peer {
     /// The one address there that a mechanism over IPv4 or IPv6 uses.
     ///
     /// # Errors
-    /// Why there is none, and the way out.
+    /// Why there is none, and the remedy.
     pub fn address(&self, ipv6: bool) -> Result<IpAddr, String> {
         let named = self.asked.addresses.iter().find(|it| it.is_ipv6() == ipv6);
         named.map_or_else(|| address::of_peer(&self.far, ipv6), |named| Ok(*named))

@@ -61,7 +61,7 @@ impl Process {
 
     fn kept(words: &[String], agent: &[String], own_group: bool) -> Result<Process, String> {
         let failed = |what: &str, error: io::Error| format!("{what}: {error}");
-        // What it complains of is kept, not shown: of a run that works nobody wants to know.
+        // Its standard error is kept, not shown: it matters only when something fails.
         let stderr = memfd_create("agent", MemfdFlags::CLOEXEC)
             .map_err(|error| failed("memfd_create", error.into()))?;
         let stderr = File::from(stderr);
@@ -163,7 +163,7 @@ impl Process {
         }
     }
 
-    /// Waits for its end until `until`; then the keeper is told to hurry. Only one that hangs is killed:
+    /// Waits for its end until `until`; then the keeper is asked to hurry. Only one that hangs is killed:
     /// what it keeps would outlive it.
     pub fn end(&mut self, until: Instant) {
         self.let_go();

@@ -1,4 +1,4 @@
-//! Frames go in, and what is said to whom comes out; no process is started.
+//! Frames go in, and frames to send come out; no process is started.
 
 use std::net::Ipv4Addr;
 
@@ -28,13 +28,14 @@ pub fn wanted(far: Option<FarEnd>) -> Wanted {
         samples: SampleCount::Exactly(2),
         batch: 1,
         load: None,
-        arrivals: Arrivals::Periodic,
+        arrivals: Arrivals::Constant,
         clock: clock::ClockKind::MonotonicRaw,
         ns_per_tick: 1.0,
         deadline_ms: 100,
         buffer_offset: 0,
         seed: 7,
         observe: None,
+        beside: None,
         plant: None,
         half: None,
     };
@@ -181,7 +182,7 @@ fn what_can_not_be_had_is_the_cause_and_failures_are_joined() {
 }
 
 #[test]
-fn who_was_told_to_end_is_no_cause() {
+fn a_node_that_was_asked_to_end_is_no_cause() {
     let (mut state, _) = between();
     hear(&mut state, NEAR, [(FrameKind::Record, &failed(OWNER_GONE))]);
     hear(&mut state, FAR, [(FrameKind::Record, &failed("it broke"))]);

@@ -1,0 +1,148 @@
+//! What launches in company came to, over the quiet launches of the same case in the same rounds.
+
+use serde::Serialize;
+
+use super::observed::{Overhead, is_beside, paired_ratio};
+use super::{ALPHA, CaseResult, EQUIVALENT_WITHIN, Status};
+use model::company::Company;
+use model::total::Total;
+use model::workload::Workload;
+use stats::Verdict;
+
+/// A case in company.
+#[derive(Clone, Debug, Serialize)]
+pub struct Accompanied {
+    /// What ran beside.
+    pub beside: Company,
+    /// The variant.
+    pub variant: String,
+    /// What was done.
+    pub workload: Workload,
+    /// Null where the mechanism carries none.
+    pub message_bytes: Option<u64>,
+    /// What one transfer carries; null where no bytes are transferred.
+    pub total: Option<Total>,
+    /// Where the workers ran.
+    pub placement: String,
+    /// `process`, `thread`.
+    pub workers: String,
+    /// What became of it.
+    pub status: Status,
+    /// Why it isn't ok, with the remedy.
+    pub reason: Option<String>,
+    /// Launches in company.
+    pub launches: u64,
+    /// Rounds that have both.
+    pub rounds: usize,
+    /// Median time per operation over the quiet one, paired by rounds; null where too few rounds have both.
+    pub median: Option<Overhead>,
+    /// The same of the time of all operations of a launch, which the median may not show: a quota stops
+    /// few of them, each for long.
+    pub whole: Option<Overhead>,
+    /// Signed-rank p of `median`, corrected by Holm over all cases in company of the run.
+    pub p: Option<f64>,
+    /// `faster`, `slower`, `equivalent`, `inconclusive`: than in quiet.
+    pub verdict: Option<&'static str>,
+    /// Its launches, judged as if they were results.
+    #[serde(skip)]
+    pub case: CaseResult,
+    /// Index of the result that it is compared with.
+    #[serde(skip)]
+    pub quiet: Option<usize>,
+}
+
+impl Accompanied {
+    /// Judges the launches of `case` with `company`; `plain` are the results of its group, whose first has the
+    /// index `first`.
+    pub(super) fn of(
+        company: Company,
+        case: CaseResult,
+        plain: &[CaseResult],
+        first: usize,
+    ) -> Accompanied {
+        let quiet = plain.iter().position(|it| is_beside(it, &case));
+        let (a, b) = quiet.map(|at| paired(&case, &plain[at])).unwrap_or_default();
+        let others = |it: &CaseResult| it.others_by_round.get("mean").cloned().unwrap_or_default();
+        Accompanied {
+            beside: company,
+            variant: case.variant.clone(),
+            workload: case.workload,
+            message_bytes: case.message_bytes,
+            total: case.total,
+            placement: case.placement.clone(),
+            workers: case.workers.clone(),
+            status: case.status,
+            reason: case.reason.clone(),
+            launches: case.launches,
+            rounds: a.len(),
+            median: quiet.and_then(|at| paired_ratio(&case.by_round, &plain[at].by_round)),
+            whole: quiet.and_then(|at| paired_ratio(&others(&case), &others(&plain[at]))),
+            p: stats::paired_p(&a, &b),
+            verdict: None,
+            quiet: quiet.map(|at| first + at),
+            case,
+        }
+    }
+}
+
+/// Times per operation of the rounds that have both.
+fn paired(a: &CaseResult, b: &CaseResult) -> (Vec<f64>, Vec<f64>) {
+    a.by_round.iter().zip(&b.by_round).filter_map(|(a, b)| (*a).zip(*b)).unzip()
+}
+
+/// Corrects all cases in company as one family, and says of each what it came to.
+pub(super) fn assign(accompanied: &mut [Accompanied], results: &[CaseResult]) {
+    let family: Vec<f64> = accompanied.iter().filter_map(|it| it.p).collect();
+    let mut corrected = stats::holm(&family).into_iter();
+    for it in accompanied {
+        it.p = it.p.and_then(|_| corrected.next());
+        let compared = it.p.zip(it.quiet).filter(|_| it.median.is_some());
+        it.verdict = compared.map(|(p, quiet)| {
+            let (a, b) = paired(&it.case, &results[quiet]);
+            match stats::verdict((&a, &b), p, EQUIVALENT_WITHIN, ALPHA) {
+                Verdict::Faster => "faster",
+                Verdict::Slower => "slower",
+                Verdict::Equivalent => "equivalent",
+                Verdict::Inconclusive { .. } => "inconclusive",
+            }
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Machine;
+
+    /// A quiet case of 4 µs, and the same in company, which takes so many times as long.
+    fn judged(seed: u64, times: f64) -> Accompanied {
+        let mut machine = Machine::seeded(seed);
+        let quiet = machine.plain("pipe", 64, 4_000.0);
+        let other = machine.plain("pipe", 64, times * 4_000.0);
+        let mut case = machine.results[other].clone();
+        case.beside = Some(Company::Hog);
+        for it in [&mut machine.results[quiet], &mut case] {
+            it.others_by_round.insert("mean", it.by_round.clone());
+        }
+        // All operations together take twice that.
+        let means = case.others_by_round.get_mut("mean").unwrap();
+        means.iter_mut().flatten().for_each(|ns| *ns *= 2.0);
+        let plain = &machine.results[..=quiet];
+        let mut all = vec![Accompanied::of(Company::Hog, case, plain, 0)];
+        assign(&mut all, &machine.results);
+        all.remove(0)
+    }
+
+    #[test]
+    fn a_case_in_company_is_held_against_the_quiet_one_of_its_rounds() {
+        let slow = judged(1, 3.0);
+        let median = slow.median.unwrap();
+        assert_eq!((slow.quiet, slow.verdict), (Some(0), Some("slower")));
+        assert!(median.low < 3.0 && 3.0 < median.high, "{median:?}");
+        let whole = slow.whole.unwrap();
+        assert!((whole.ratio / median.ratio / 2.0 - 1.0).abs() < 1e-9, "{whole:?}");
+        assert_eq!(slow.rounds, slow.case.by_round.len());
+        let same = judged(2, 1.0);
+        assert!(matches!(same.verdict, Some("equivalent" | "inconclusive")), "{same:?}");
+    }
+}

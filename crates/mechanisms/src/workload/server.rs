@@ -1,0 +1,212 @@
+//! The server of several connections: it finds out which of them has a request, and answers that.
+//!
+//! It reads one request of a connection that has some, and goes on to the next connection, so that none is
+//! served twice while others wait. An answer goes whole before the next request is read: a client that reads late
+//! holds all of them up, as it does in a server that writes blockingly.
+
+use std::io;
+use std::os::fd::OwnedFd;
+
+use rustix::buffer::spare_capacity;
+use rustix::event::{PollFd, PollFlags, Timespec, epoll, poll};
+use rustix::io::Errno;
+use rustix::thread::sched_yield;
+
+use super::service::Work;
+use super::{Payload, Side};
+use crate::nonblocking::only_waits;
+use crate::{Endpoint, Nonblocking, Received, Sent, WithNonblocking};
+use model::load::Server;
+
+/// Connections that one epoll_wait(2) tells of.
+const EVENTS: usize = 64;
+
+/// How a server waits, once it knows its connections. They stay as ends that are asked without waiting: a
+/// request may have come in part when a stretch ends.
+pub(super) enum Waiting {
+    /// All connections are in this epoll(7).
+    Epoll(OwnedFd),
+    /// A descriptor of each, which is the server's own, so that the ends may be asked meanwhile.
+    Poll(Vec<OwnedFd>),
+    /// It asks one after the other.
+    Scan,
+}
+
+impl Waiting {
+    fn of<E: Nonblocking>(server: Server, ends: &mut [&mut E]) -> io::Result<Waiting> {
+        ends.iter_mut().try_for_each(|end| end.set_nonblocking(true))?;
+        match server {
+            Server::Epoll => epoll_of(ends).map(Waiting::Epoll),
+            Server::Poll => {
+                let own = |end: &&mut E| end.ready().ok_or_else(only_waits)?.try_clone_to_owned();
+                ends.iter().map(own).collect::<io::Result<_>>().map(Waiting::Poll)
+            }
+            Server::Scan => Ok(Waiting::Scan),
+            other => Err(io::Error::new(io::ErrorKind::Unsupported, other.not_built())),
+        }
+    }
+}
+
+/// An epoll(7) of `ends`, each by its number.
+pub(super) fn epoll_of<E: Nonblocking>(ends: &[&mut E]) -> io::Result<OwnedFd> {
+    let all = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+    for (end, nth) in ends.iter().zip(0..) {
+        let ready = end.ready().ok_or_else(only_waits)?;
+        epoll::add(&all, ready, epoll::EventData::new_u64(nth), epoll::EventFlags::IN)?;
+    }
+    Ok(all)
+}
+
+/// Fills `into` with the numbers of ends that have something; gives up at once where it isn't to `wait`.
+pub(super) fn ready_of(all: &OwnedFd, into: &mut Vec<epoll::Event>, wait: bool) -> io::Result<()> {
+    let none = Timespec { tv_sec: 0, tv_nsec: 0 };
+    into.clear();
+    into.reserve(EVENTS);
+    match epoll::wait(all, spare_capacity(into), (!wait).then_some(&none)) {
+        Ok(_) | Err(Errno::INTR) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Answers `count` requests, over whichever of `sides` they come. `waiting` is kept from call to call.
+pub(super) fn serve<E: Endpoint, P: Payload>(
+    sides: &mut [Side<'_, E, P>],
+    (server, waiting): (Server, &mut Option<Waiting>),
+    work: &mut Option<Work>,
+    one_cpu: bool,
+    count: u64,
+) -> io::Result<()> {
+    let (mut ends, mut rest) = (Vec::new(), Vec::new());
+    for Side { end, payload, buffers, .. } in sides {
+        ends.push(&mut **end);
+        let (out, into) = buffers.split();
+        rest.push(Messages { payload, out, into });
+    }
+    let serving = Serving { server, waiting, rest, work, one_cpu, left: count };
+    E::nonblocking(&mut ends, serving).unwrap_or_else(|| Err(only_waits()))
+}
+
+/// What goes over one connection.
+pub(super) struct Messages<'a, P> {
+    /// What is done to each message.
+    pub payload: &'a mut P,
+    /// The message that is sent.
+    pub out: &'a mut [u8],
+    /// Where messages arrive.
+    pub into: &'a mut [u8],
+}
+
+/// A stretch of so many requests.
+struct Serving<'a, 'b, P> {
+    server: Server,
+    waiting: &'a mut Option<Waiting>,
+    rest: Vec<Messages<'b, P>>,
+    work: &'a mut Option<Work>,
+    one_cpu: bool,
+    left: u64,
+}
+
+impl<P: Payload> WithNonblocking for Serving<'_, '_, P> {
+    type Output = io::Result<()>;
+
+    fn run<E: Nonblocking>(mut self, ends: &mut [&mut E]) -> io::Result<()> {
+        if self.waiting.is_none() {
+            *self.waiting = Some(Waiting::of(self.server, ends)?);
+        }
+        match self.waiting.take() {
+            Some(waiting) => {
+                let served = match &waiting {
+                    Waiting::Epoll(all) => self.by_epoll(all, ends),
+                    Waiting::Poll(own) => self.by_poll(own, ends),
+                    Waiting::Scan => self.by_scan(ends),
+                };
+                *self.waiting = Some(waiting);
+                served
+            }
+            None => Err(only_waits()),
+        }
+    }
+}
+
+impl<P: Payload> Serving<'_, '_, P> {
+    #[inline(never)]
+    fn by_epoll<E: Nonblocking>(&mut self, all: &OwnedFd, ends: &mut [&mut E]) -> io::Result<()> {
+        let mut events = Vec::with_capacity(EVENTS);
+        while self.left > 0 {
+            ready_of(all, &mut events, true)?;
+            for event in &events {
+                self.answer(event.data.u64() as usize, ends)?;
+            }
+        }
+        Ok(())
+    }
+
+    #[inline(never)]
+    fn by_poll<E: Nonblocking>(&mut self, own: &[OwnedFd], ends: &mut [&mut E]) -> io::Result<()> {
+        let mut fds: Vec<PollFd<'_>> =
+            own.iter().map(|it| PollFd::new(it, PollFlags::IN)).collect();
+        while self.left > 0 {
+            match poll(&mut fds, None) {
+                Ok(_) => {}
+                Err(Errno::INTR) => continue,
+                Err(error) => return Err(error.into()),
+            }
+            for (nth, fd) in fds.iter().enumerate() {
+                if !fd.revents().is_empty() {
+                    self.answer(nth, ends)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    #[inline(never)]
+    fn by_scan<E: Nonblocking>(&mut self, ends: &mut [&mut E]) -> io::Result<()> {
+        while self.left > 0 {
+            let before = self.left;
+            for nth in 0..ends.len() {
+                self.answer(nth, ends)?;
+            }
+            if before == self.left {
+                if self.one_cpu {
+                    sched_yield();
+                } else {
+                    std::hint::spin_loop();
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Answers one request of connection `nth`, if all of it is there and it belongs to this stretch.
+    #[inline(always)]
+    fn answer<E: Nonblocking>(&mut self, nth: usize, ends: &mut [&mut E]) -> io::Result<()> {
+        let (end, messages) = (&mut *ends[nth], &mut self.rest[nth]);
+        if self.left == 0 || end.try_recv(messages.into)? == Received::WouldBlock {
+            return Ok(());
+        }
+        messages.payload.look(messages.into)?;
+        if let Some(work) = self.work {
+            work.spin();
+        }
+        messages.payload.fill(messages.out);
+        while end.try_send(messages.out)? == Sent::WouldBlock {
+            await_room(end)?;
+        }
+        self.left -= 1;
+        Ok(())
+    }
+}
+
+/// Waits until there may be room to send.
+#[cold]
+fn await_room<E: Nonblocking>(end: &E) -> io::Result<()> {
+    let Some(room) = end.room() else {
+        sched_yield();
+        return Ok(());
+    };
+    match poll(&mut [room], None) {
+        Ok(_) | Err(Errno::INTR) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}

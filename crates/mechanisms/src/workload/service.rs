@@ -1,0 +1,74 @@
+//! What a server works over each request of an open loop: it spins for so long before it answers.
+//!
+//! Timed by its own clock, from when the request was received; the draw is inside. A server that loses its CPU
+//! meanwhile works on by the clock, as one whose work takes so long in the end: what it took is kept beside.
+
+use clock::Now;
+use model::clock::ClockKind;
+use model::launch::Worked;
+use model::load::Service;
+
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+/// The stream of the launch's seed from which service times are drawn: arrivals are of the first.
+const STREAM: u64 = 1;
+
+/// The work of a server over the requests of a launch.
+#[derive(Clone, Debug)]
+pub struct Work {
+    clock: ClockKind,
+    service: Service,
+    ns_per_tick: f64,
+    rng: ChaCha8Rng,
+    requests: u64,
+    asked: u64,
+    took: u64,
+}
+
+impl Work {
+    /// That of a server whose `clock` ticks every `ns_per_tick`; None where it has none.
+    pub fn new(service: Service, clock: ClockKind, ns_per_tick: f64, seed: u64) -> Option<Work> {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        rng.set_stream(STREAM);
+        let work = Work { clock, service, ns_per_tick, rng, requests: 0, asked: 0, took: 0 };
+        (service != Service::None).then_some(work)
+    }
+
+    /// What it takes over the next request, in ticks.
+    pub fn draw(&mut self) -> u64 {
+        let ns = match self.service {
+            Service::None => 0.0,
+            Service::Fixed(ns) => ns as f64,
+            // 1 - u is in (0, 1], whose logarithm is a number.
+            Service::Exponential(mean) => -(1.0 - self.rng.random::<f64>()).ln() * mean as f64,
+        };
+        (ns / self.ns_per_tick).round() as u64
+    }
+
+    /// Works over the next request.
+    #[inline]
+    pub fn spin(&mut self) {
+        let began = self.clock.now();
+        let asked = self.draw();
+        let took = loop {
+            let took = self.clock.now().saturating_sub(began);
+            if took >= asked {
+                break took;
+            }
+            std::hint::spin_loop();
+        };
+        self.requests += 1;
+        self.asked += asked;
+        self.took += took;
+    }
+
+    /// What was asked of it and what it took, in the mean of all requests so far; None before the first.
+    pub fn worked(&self) -> Option<Worked> {
+        let mean = |ticks: u64| ticks as f64 * self.ns_per_tick / self.requests as f64;
+        (self.requests > 0).then(|| Worked { asked_ns: mean(self.asked), took_ns: mean(self.took) })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,135 @@
+//! The schedule and the service times that launches draw, held against queueing theory: a server on a simulated
+//! clock has the waiting times of M/D/1 and M/M/1. Times are in ns of a clock whose ticks are such.
+
+use super::*;
+use crate::workload::schedule::{Offered, Schedule, Wait};
+use model::workload::Arrivals;
+
+const CLOCK: ClockKind = ClockKind::MonotonicRaw;
+/// The mean service time: 100,000 requests a second are saturation.
+const MEAN: u64 = 10_000;
+/// Launches, each with a seed of its own, and their requests; the first of a launch find the queue emptier than
+/// it is later: a server at 0.9 forgets that over some 400.
+const LAUNCHES: u64 = 48;
+const UNTIL_STEADY: usize = 4_000;
+const REQUESTS: usize = 20_000;
+
+/// What each request of a launch waits, by Lindley's recursion: it waits for the one before it, whose own wait and
+/// service are over when that leaves.
+fn waits(service: Service, per_second: u64, seed: u64) -> Vec<f64> {
+    let messages = (UNTIL_STEADY + REQUESTS) as u64;
+    let offered = Offered { arrivals: Arrivals::Poisson, per_second, messages, seed };
+    let schedule = Schedule::new(CLOCK, offered, 1.0, Wait::Spinning);
+    let mut work = Work::new(service, CLOCK, 1.0, seed).expect("a server that works");
+    let (mut leaves, mut waits) = (0, Vec::new());
+    for nth in 0..messages as usize {
+        let due = schedule.due(nth) - schedule.first();
+        let begins = due.max(leaves);
+        leaves = begins + work.draw();
+        waits.push((begins - due) as f64 / MEAN as f64);
+    }
+    waits.split_off(UNTIL_STEADY)
+}
+
+/// The mean of `values` and the half-width of its interval (99.9 % where they are normal).
+fn interval(values: &[f64]) -> (f64, f64) {
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    let variance = values.iter().map(|it| (it - mean).powi(2)).sum::<f64>() / (n - 1.0);
+    (mean, 3.29 * (variance / n).sqrt())
+}
+
+/// Up to here the terms below, of alternating signs and as large as e^t, leave six digits.
+const FARTHEST: f64 = 25.0;
+
+/// The share of requests that wait for longer than `t` services of length 1 (Crommelin 1934).
+fn waits_longer_md1(load: f64, t: f64) -> f64 {
+    let term = |k: u32| {
+        let x = load * (f64::from(k) - t);
+        (1..=k).fold((-x).exp(), |product, j| product * x / f64::from(j))
+    };
+    1.0 - (1.0 - load) * (0..=t as u32).map(term).sum::<f64>()
+}
+
+fn waits_longer_mm1(load: f64, t: f64) -> f64 {
+    load * (-(1.0 - load) * t).exp()
+}
+
+/// Where `share` falls to 1 %.
+fn p99(share: impl Fn(f64) -> f64, farthest: f64) -> f64 {
+    let (mut low, mut high) = (0.0, farthest);
+    for _ in 0..60 {
+        let middle = (low + high) / 2.0;
+        if share(middle) > 0.01 { low = middle } else { high = middle }
+    }
+    low
+}
+
+fn assert_theory(
+    service: Service,
+    mean: fn(f64) -> f64,
+    (longer, farthest): (fn(f64, f64) -> f64, f64),
+) {
+    for (load, precision) in [(0.3, 0.02), (0.6, 0.03), (0.9, 0.15)] {
+        let per_second = (load * 1e9 / MEAN as f64).round() as u64;
+        let launches: Vec<Vec<f64>> =
+            (0..LAUNCHES).map(|seed| waits(service, per_second, seed)).collect();
+        let of = |value: &dyn Fn(&Vec<f64>) -> f64| {
+            interval(&launches.iter().map(value).collect::<Vec<_>>())
+        };
+        let (seen, within) = of(&|it| it.iter().sum::<f64>() / it.len() as f64);
+        let expected = mean(load);
+        assert!((seen - expected).abs() <= within, "{load}: {seen} ± {within}, not {expected}");
+        assert!(within <= precision * expected, "{load}: ± {within} of {expected} says little");
+        // The share beyond the p99 is unbiased, which that of correlated samples itself is not.
+        let p99 = p99(|t| longer(load, t), farthest);
+        let beyond = |it: &Vec<f64>| it.iter().filter(|it| **it > p99).count() as f64;
+        let (seen, within) = of(&|it| beyond(it) / it.len() as f64);
+        assert!((seen - 0.01).abs() <= within, "{load}: {seen} ± {within} beyond {p99}");
+        assert!(within <= 0.008, "{load}: ± {within} says little");
+    }
+}
+
+#[test]
+fn under_poisson_arrivals_a_fixed_service_waits_as_in_m_d_1() {
+    let mean = |load: f64| load / (2.0 * (1.0 - load));
+    assert_theory(Service::Fixed(MEAN), mean, (waits_longer_md1, FARTHEST));
+}
+
+#[test]
+fn under_poisson_arrivals_an_exponential_service_waits_as_in_m_m_1() {
+    let mean = |load: f64| load / (1.0 - load);
+    assert_theory(Service::Exponential(MEAN), mean, (waits_longer_mm1, 100.0));
+}
+
+#[test]
+fn the_theory_is_right_where_it_is_known_by_heart() {
+    // P(W > 0) is the load; the mean is the integral of what waits longer.
+    for (load, longer, mean) in [
+        (0.5, waits_longer_md1 as fn(f64, f64) -> f64, 0.5),
+        (0.5, waits_longer_mm1, 1.0),
+        (0.9, waits_longer_md1, 4.5),
+    ] {
+        assert!((longer(load, 0.0) - load).abs() < 1e-9);
+        let sum: f64 = (0..25_000).map(|nth| longer(load, (f64::from(nth) + 0.5) / 1e3)).sum();
+        assert!((sum / 1e3 / mean - 1.0).abs() < 0.01, "{load}: {} {mean}", sum / 1e3);
+    }
+}
+
+#[test]
+fn a_server_spins_for_as_long_as_was_drawn_and_says_what_it_took() {
+    for service in [Service::Fixed(20_000), Service::Exponential(20_000)] {
+        let mut work = Work::new(service, CLOCK, 1.0, 7).expect("a server that works");
+        let mut drawn = work.clone();
+        assert_eq!(work.worked(), None);
+        let began = CLOCK.now();
+        (0..50).for_each(|_| work.spin());
+        let took = CLOCK.now() - began;
+        let asked = (0..50).map(|_| drawn.draw()).sum::<u64>();
+        assert!(took >= asked, "{took} {asked}");
+        let worked = work.worked().expect("50 requests");
+        assert_eq!(worked.asked_ns, asked as f64 / 50.0);
+        assert!(worked.took_ns >= worked.asked_ns && worked.took_ns * 50.0 <= took as f64);
+    }
+    assert!(Work::new(Service::None, CLOCK, 1.0, 7).is_none());
+}

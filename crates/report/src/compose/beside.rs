@@ -1,0 +1,98 @@
+//! Launches in company over the quiet ones of the same rounds: a row for each case, a column for each neighbour.
+
+use super::labels;
+use super::observed::merged;
+use crate::{Block, Column, Row, Section, Table, Text, units};
+use analysis::beside::Accompanied;
+use analysis::{CaseResult, Judged, Overhead, Status};
+use model::company::Company;
+use model::distinct::distinct;
+
+const MEDIAN: &str = "Median time of an operation in company over the quiet one, paired by rounds, with its 95 % \
+                      interval; 1 is no difference.";
+const WHOLE: &str = "Time of all operations of a launch over that of as many quiet ones: what is stopped seldom \
+                     and for long shows here, and not in the median.";
+const NO_CPU_LEFT: &str =
+    "The workers had every CPU: the thread that streams also took their time.";
+
+/// The section of a run with company; None of any other.
+pub fn section(judged: &Judged) -> Option<Section> {
+    if judged.beside.is_empty() {
+        return None;
+    }
+    let mut section = Section::new("beside", "In company");
+    let measured: Vec<&Accompanied> =
+        judged.beside.iter().filter(|it| it.status == Status::Ok).collect();
+    for (caption, note, ratio) in [
+        ("Median over the quiet one", MEDIAN, (|it| it.median) as fn(&Accompanied) -> _),
+        ("All operations over the quiet ones", WHOLE, |it| it.whole),
+    ] {
+        section.blocks.extend(table(judged, &measured, caption, note, ratio).map(Block::from));
+    }
+    if measured.iter().any(|it| streams_among(judged, it)) {
+        section.blocks.push(Block::warning(NO_CPU_LEFT));
+    }
+    section.blocks.extend(absent(judged));
+    Some(section)
+}
+
+fn table(
+    judged: &Judged,
+    measured: &[&Accompanied],
+    caption: &str,
+    note: &str,
+    ratio: fn(&Accompanied) -> Option<Overhead>,
+) -> Option<Table> {
+    let known = || measured.iter().filter(|it| ratio(it).is_some());
+    let mut kinds = distinct(known().map(|it| it.beside));
+    kinds.sort_unstable();
+    let mut table = Table::new(caption).words([("mechanism", 0), ("what", 1)]).note(note);
+    table.columns.push(Column::number("quiet", 2));
+    for kind in &kinds {
+        table.columns.push(Column::number(kind.name(), 0));
+    }
+    for at in distinct(known().filter_map(|it| it.quiet)) {
+        let quiet = &judged.results[at];
+        let cell = |kind: &Company| {
+            let own = |it: &&&Accompanied| it.quiet == Some(at) && it.beside == *kind;
+            match known().find(own).and_then(|it| ratio(it)) {
+                Some(it) => Text::from(format!(
+                    "{} [{:.2}, {:.2}]",
+                    units::ratio(it.ratio),
+                    it.low,
+                    it.high
+                )),
+                None => Text::new().muted("–"),
+            }
+        };
+        let name = Text::new().code(&quiet.variant);
+        let first = [name, Text::from(what(quiet)), Text::from(labels::value(quiet))];
+        table.rows.push(Row::new(first.into_iter().chain(kinds.iter().map(cell))));
+    }
+    (!kinds.is_empty()).then_some(table)
+}
+
+/// `latency, 64 B, one CPU`.
+fn what(case: &CaseResult) -> String {
+    let size = labels::of_size(case.message_bytes);
+    let place = labels::place_of((&case.workers, &case.placement));
+    format!("{}{size}, {place}", case.workload.name())
+}
+
+/// Whether it is a stream of which the workers left no CPU.
+fn streams_among(judged: &Judged, it: &Accompanied) -> bool {
+    let online = judged.run.host.cpus_online.as_ref().map_or(0, Vec::len);
+    let taken = it.case.cpus.map_or(online, |[a, b]| if a == b { 1 } else { 2 });
+    it.beside == Company::Memory && taken >= online
+}
+
+/// What could not be tried: each reason once.
+fn absent(judged: &Judged) -> Vec<Block> {
+    let kept = judged.beside.iter().filter(|it| it.status != Status::Ok);
+    let told = |it: &Accompanied| (it.beside.to_string(), it.reason.clone().unwrap_or_default());
+    let lines = merged(distinct(kept.map(told))).into_iter().map(|(kinds, reason)| {
+        let text = Text::new().strong("Not testable here: ").code(kinds.join(", "));
+        Block::paragraph(text.plain(format!(". {}.", labels::capital(&reason))))
+    });
+    lines.collect()
+}

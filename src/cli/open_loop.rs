@@ -1,0 +1,86 @@
+//! The flags of an open loop, beside its rates and depths: how messages arrive, over how many connections, and
+//! what the server answers and works over each.
+
+use clap::Args;
+
+use super::value_parsers::{Suggesting, arrival_words, arrivals, service};
+use model::load::{self, Levels, Server, Service};
+use model::size;
+use model::workload::Arrivals;
+
+/// Flags of `run -w rate`.
+#[derive(Args, Clone, Default)]
+pub struct OpenLoopArgs {
+    /// How they arrive: poisson (independently of each other), constant (at equal distances),
+    /// bursts:100@10ms (100 at once every 10 ms, which is the rate) [default: poisson]
+    #[arg(long, value_name = "HOW", hide_possible_values = true,
+          value_parser = Suggesting { parser: arrivals, words: arrival_words })]
+    pub arrivals: Option<Arrivals>,
+    /// Clients of the server, each with a connection of its own, of -w rate: 16, 1,4,16 [default: 1]
+    #[arg(long, value_name = "N", value_parser = counts, allow_negative_numbers = true)]
+    pub connections: Option<Counts>,
+    /// How the server finds the next request, of -w rate: epoll, poll, scan [default: epoll where it has
+    /// several connections]
+    #[arg(long, value_name = "HOW", value_parser = server)]
+    pub server: Option<Server>,
+    /// Bytes of an answer, of -w rate [default: as many as of a request]
+    #[arg(long, value_name = "SIZE", value_parser = size::message, allow_negative_numbers = true)]
+    pub response: Option<u64>,
+    /// What the server works over each request before it answers, of -w rate: 5us, or exp:5us for times drawn
+    /// from an exponential distribution [default: nothing]
+    #[arg(long, value_name = "TIME", value_parser = service, allow_negative_numbers = true)]
+    pub service: Option<Service>,
+}
+
+#[derive(Clone)]
+pub struct Counts(pub Vec<u32>);
+
+fn counts(text: &str) -> Result<Counts, String> {
+    load::connection_counts(text).map(Counts)
+}
+
+fn server(text: &str) -> Result<Server, String> {
+    let server: Server = text.parse()?;
+    if server.is_built() { Ok(server) } else { Err(server.not_built()) }
+}
+
+impl OpenLoopArgs {
+    /// Refuses what no workload takes, being `paced` or not, and what contradicts a rate that was given.
+    pub fn check(&self, paced: bool, has_rate: bool) -> Result<(), String> {
+        let given = [
+            ("--arrivals", self.arrivals.is_some()),
+            ("--connections", self.connections.is_some()),
+            ("--server", self.server.is_some()),
+            ("--response", self.response.is_some()),
+            ("--service", self.service.is_some()),
+        ];
+        if let Some((flag, _)) = given.into_iter().find(|it| it.1 && !paced) {
+            return Err(format!("{flag}: only -w rate has such: add it, or leave {flag} out"));
+        }
+        let arrivals = self.arrivals();
+        match arrivals.per_second().filter(|_| has_rate) {
+            Some(per_second) => Err(format!(
+                "--rate: `--arrivals {arrivals}` comes to {per_second} messages a second: leave --rate out"
+            )),
+            None => Ok(()),
+        }
+    }
+
+    /// How messages arrive.
+    pub fn arrivals(&self) -> Arrivals {
+        self.arrivals.unwrap_or_default()
+    }
+
+    /// Puts into `levels` what these flags say of the load.
+    pub fn apply(&self, levels: &mut Levels) {
+        if let Some(per_second) = self.arrivals().per_second() {
+            levels.rates = vec![per_second];
+        }
+        if let Some(Counts(connections)) = &self.connections {
+            levels.connections.clone_from(connections);
+        }
+        levels.shared.server = self.server;
+        levels.shared.response = self.response;
+        levels.shared.service = self.service.unwrap_or(levels.shared.service);
+    }
+}

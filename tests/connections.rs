@@ -1,0 +1,245 @@
+//! Several connections to one server, in an open loop: by each way in which a server waits, processes and
+//! threads. Every message is checked, with a pattern of its own connection's. Then what is refused, and in which
+//! words; then the tool: flags, studies, exports, pages.
+
+mod cli_support;
+mod common;
+
+use cli_support::{Bench, flat, must_fit_the_schema, number};
+use common::launching::{conclude, quick, start};
+use model::clients::Clients;
+use model::launch::{Outcome, SampleCount, Workers};
+use model::load::{Load, Server};
+use model::workload::{Arrivals, Workload};
+use run::launch::Spec;
+use serde_json::Value;
+
+const CLIENTS: usize = 5;
+const SAMPLES: u64 = 300;
+
+/// An open loop of which all messages are due nearly at once, so that connections fill.
+fn many(mechanism: &str, server: Server, depth: u32) -> Spec {
+    let load = Load {
+        per_second: 1_000_000,
+        depth,
+        connections: CLIENTS as u32,
+        server: Some(server),
+        ..Load::USUAL
+    };
+    Spec {
+        workload: Workload::Rate,
+        load: Some(load),
+        samples: SampleCount::Exactly(SAMPLES),
+        verify: true,
+        ..quick(mechanism, 64)
+    }
+}
+
+/// What became of the clients of a launch that has to succeed.
+fn clients_of(spec: &Spec, what: &str) -> Clients {
+    let result = conclude(start(spec));
+    assert_eq!(result.record.outcome, Outcome::Ok, "{what}");
+    assert_eq!(result.samples.len() as u64, SAMPLES, "{what}");
+    assert!(result.samples.iter().all(|ticks| *ticks > 0), "{what}: {:?}", result.samples);
+    let report = result.record.initiator;
+    let depth = spec.load.expect("a load").depth;
+    let deepest = report.punctuality.expect("a schedule").deepest;
+    assert!((1..=depth).contains(&deepest), "{what}: {deepest} under way on one connection");
+    report.clients.unwrap_or_else(|| panic!("{what}: no clients"))
+}
+
+/// Why a launch came to nothing.
+fn refusal(spec: &Spec) -> String {
+    match conclude(start(spec)).record.outcome {
+        Outcome::Failed { reason } | Outcome::NotApplicable { reason } => reason,
+        outcome => panic!("{outcome:?}"),
+    }
+}
+
+#[test]
+fn every_client_gets_the_answers_to_its_own_messages_and_all_of_them() {
+    let waiting = [Server::Epoll, Server::Poll, Server::Scan];
+    let sockets = ["pipe", "fifo", "unix-stream", "unix-seqpacket", "unix-dgram", "tcp", "eventfd"];
+    let with = |server| sockets.iter().map(move |it| (*it, server));
+    let rings = [("shm-ring:wait=futex", Server::Scan)];
+    for (mechanism, server) in waiting.into_iter().flat_map(with).chain(rings) {
+        for (workers, depth) in [(Workers::Process, 1), (Workers::Thread, 4)] {
+            let what = format!("{mechanism}, {}, {}", server.name(), workers.name());
+            let spec = Spec { workers, ..many(mechanism, server, depth) };
+            let clients = clients_of(&spec, &what);
+            assert_eq!(clients.due.len(), CLIENTS, "{what}");
+            assert_eq!(clients.due.iter().sum::<u64>(), SAMPLES, "{what}");
+            for (due, served) in clients.due.iter().zip(&clients.served) {
+                assert!(*due > 0 && served <= due, "{what}: {clients:?}");
+            }
+            assert!(clients.p50_ns.iter().all(|it| it.is_some_and(|ns| ns > 0)), "{what}");
+            assert!(clients.p99_ns.iter().all(Option::is_none), "{what}: of 60 messages each");
+        }
+    }
+}
+
+#[test]
+fn messages_larger_than_a_connection_holds_come_whole() {
+    for server in [Server::Epoll, Server::Poll, Server::Scan] {
+        let spec = Spec { message_bytes: 300_000, ..many("pipe", server, 2) };
+        let spec = Spec { samples: SampleCount::Exactly(40), ..spec };
+        let result = conclude(start(&spec));
+        assert_eq!(result.record.outcome, Outcome::Ok, "{}", server.name());
+        assert_eq!(result.samples.len(), 40, "{}", server.name());
+    }
+}
+
+#[test]
+fn clients_are_drawn_by_the_seed_and_take_turns_where_arrivals_are_constant() {
+    let due = |seed, arrivals| {
+        let spec = Spec { seed, arrivals, ..many("pipe", Server::Epoll, 1) };
+        clients_of(&spec, "pipe").due
+    };
+    assert_eq!(due(7, Arrivals::Poisson), due(7, Arrivals::Poisson));
+    assert_ne!(due(7, Arrivals::Poisson), due(8, Arrivals::Poisson));
+    assert_eq!(due(7, Arrivals::Constant), [SAMPLES / CLIENTS as u64; CLIENTS]);
+}
+
+#[test]
+fn one_connection_may_be_served_by_the_same_server() {
+    let mut spec = many("unix-stream", Server::Epoll, 1);
+    spec.load = spec.load.map(|it| Load { connections: 1, ..it });
+    let result = conclude(start(&spec));
+    assert_eq!(result.record.outcome, Outcome::Ok);
+    assert_eq!((result.samples.len() as u64, result.record.initiator.clients), (SAMPLES, None));
+}
+
+#[test]
+fn the_summaries_of_many_clients_come_through() {
+    let mut spec = many("eventfd", Server::Epoll, 1);
+    spec.load = spec.load.map(|it| Load { connections: 200, ..it });
+    let clients = clients_of(&spec, "200 clients");
+    assert_eq!(clients.due.len(), 200);
+    assert_eq!(clients.due.iter().sum::<u64>(), SAMPLES);
+}
+
+#[test]
+fn what_cannot_serve_several_connections_refuses_them_in_words() {
+    let asked = refusal(&many("pipe", Server::Threads, 1));
+    assert!(
+        asked.contains("no server waits by threads yet: choose epoll, poll or scan"),
+        "{asked}"
+    );
+    let asked = refusal(&Spec { others: vec![None], ..many("pipe", Server::Epoll, 1) });
+    assert!(asked.contains("generator"), "{asked}");
+    let asked = refusal(&Spec { workload: Workload::Latency, ..many("pipe", Server::Epoll, 1) });
+    assert!(asked.contains("only an open loop"), "{asked}");
+    let asked = refusal(&many("posix-queue", Server::Epoll, 1));
+    assert!(asked.contains("posix-queue can only wait"), "{asked}");
+}
+
+/// The result of `variant` over so many connections.
+fn of<'a>(document: &'a Value, variant: &str, connections: u64) -> &'a Value {
+    let results = document["results"].as_array().expect("results");
+    let is = |it: &&Value| {
+        it["variant"] == variant && it["rate"]["connections"] == connections && it["twin"] == false
+    };
+    results.iter().find(is).unwrap_or_else(|| panic!("no {variant} at {connections}"))
+}
+
+#[test]
+fn clients_stand_in_the_export_and_on_the_page_and_what_cannot_have_them_says_why() {
+    let bench = Bench::new();
+    let said = bench.must(
+        "run pipe tcp shm-ring:wait=futex posix-queue -w rate --rate 5k --connections 1,4 -s 64 -p free \
+         --launches 6 --samples 80 --seed 5 --verify --format json",
+    );
+    let document: Value = serde_json::from_str(&said.out).expect("JSON");
+    must_fit_the_schema(&document);
+    for variant in ["pipe", "tcp"] {
+        let (one, four) = (of(&document, variant, 1), of(&document, variant, 4));
+        assert!(one["clients"].is_null() && one["rate"]["server"].is_null(), "{one:#}");
+        assert_eq!((&four["status"], &four["samples"]), (&"ok".into(), &480.into()), "{four:#}");
+        assert_eq!(four["rate"]["server"], "epoll");
+        let clients = &four["clients"];
+        assert_eq!(clients["clients"], 4, "{clients:#}");
+        let number = |it: &Value| it.as_f64().unwrap_or_else(|| panic!("a number: {clients:#}"));
+        let (worst, jain) = (number(&clients["worst_share"]["median"]), &clients["jain"]);
+        assert!((0.0..=1.0).contains(&worst), "{clients:#}");
+        assert!((0.25..=1.0).contains(&number(&jain["median"])), "{clients:#}");
+        assert!(number(&jain["low"]) <= number(&jain["high"]), "{clients:#}");
+        assert!(number(&clients["p50_ns"]["median"]) <= number(&clients["p50_ns"]["largest"]));
+    }
+    let ring = of(&document, "shm-ring:wait=futex", 4);
+    assert_eq!(ring["status"], "not_applicable");
+    assert!(ring["reason"].as_str().expect("a reason").contains("--server scan"), "{ring:#}");
+    let queue = of(&document, "posix-queue", 4);
+    assert!(queue["reason"].as_str().expect("a reason").contains("can only wait"), "{queue:#}");
+    let kept = "SELECT count(*) FROM launches
+         WHERE json_array_length(record, '$.initiator.clients.served') = 4";
+    assert!(number(&bench.open(), kept) >= 12);
+    let page = flat(&bench.must("report last -v").out);
+    for words in ["What each client got", "4 connections", "Jain"] {
+        assert!(page.contains(words), "no `{words}` in {page}");
+    }
+    let bmf = bench.must("export last --format bmf").out;
+    assert!(bmf.contains("connections-4/server-epoll"), "{bmf}");
+    let found: Value =
+        serde_json::from_str(&bench.run("compare 1 1 --format json").out).expect("JSON");
+    assert!(found["cases"].as_array().is_some_and(|it| !it.is_empty()), "{found:#}");
+}
+
+#[test]
+fn more_connections_than_descriptors_are_refused_before_anything_is_opened() {
+    let bench = Bench::new();
+    let program = bench.command(["run"]).get_program().to_string_lossy().into_owned();
+    let mut limited = std::process::Command::new("sh");
+    let line = format!(
+        "ulimit -n 64; exec {program} run pipe null -w rate --connections 40 -s 64 -p free --launches 1 \
+         --samples 20 --format json"
+    );
+    let envs = bench.command(["run"]);
+    limited.args(["-c", &line]).envs(envs.get_envs().filter_map(|(name, it)| Some((name, it?))));
+    let said = cli_support::output(&mut limited);
+    let document: Value =
+        serde_json::from_str(&said.out).unwrap_or_else(|_| panic!("{}", said.err));
+    let case = of(&document, "pipe", 40);
+    assert_eq!(case["status"], "unavailable", "{case:#}");
+    let reason = case["reason"].as_str().expect("a reason");
+    assert!(reason.contains("40 connections take 192 descriptors"), "{reason}");
+    assert!(reason.contains("the limit on open files is 64") && reason.contains("ulimit -n 192"));
+}
+
+#[test]
+fn a_study_fixes_connections_and_a_server() {
+    let bench = Bench::new();
+    let study = |server: &str| {
+        format!(
+            "version = 1\ntitle = \"t\"\nquestion = \"q\"\n[fixed]\nmechanism = \"pipe\"\n\
+             workload = \"rate\"\nsize = \"64\"\nplacement = \"same-cpu\"\nconnections = \"3\"\n\
+             server = \"{server}\"\nsamples = 10\nlaunches = 2\n[variables]\n\
+             cause = {{ mechanism = \"m\" }}\neffect = {{ response = \"r\" }}\n"
+        )
+    };
+    std::fs::write(bench.path("good.toml"), study("poll")).expect("a file");
+    std::fs::write(bench.path("bad.toml"), study("select")).expect("a file");
+    bench.must(&format!("study run {} -q", bench.path("good.toml").display()));
+    let loads = "SELECT count(*) FROM cases WHERE load = '1k:connections=3,server=poll'";
+    assert_eq!(number(&bench.open(), loads), 1);
+    let said = bench.run(&format!("study run {}", bench.path("bad.toml").display()));
+    assert_eq!(said.code, Some(2), "{}", said.err);
+    assert!(said.err.contains("`select` is no way for a server to wait"), "{}", said.err);
+}
+
+#[test]
+fn fails_with_one_line_on_what_are_no_connections() {
+    let bench = Bench::new();
+    for (line, words) in [
+        ("run pipe -w rate --connections 0", "`0`: write how many connections"),
+        ("run pipe -w rate --connections 5000", "from 1 to 4096"),
+        ("run pipe -w rate --server select", "`select` is no way for a server to wait"),
+        ("run pipe -w rate --server io-uring", "no server waits by io-uring yet"),
+        ("run pipe --connections 4", "--connections: only -w rate has such"),
+        ("run pipe -w latency --server poll", "--server: only -w rate has such"),
+    ] {
+        let said = bench.run(line);
+        assert_eq!((said.code, said.out.as_str()), (Some(2), ""), "{line}: {}", said.err);
+        assert!(said.err.contains(words), "{line}: {}", said.err);
+        assert_eq!(said.err.lines().count(), 1, "{line}: {}", said.err);
+    }
+}
