@@ -159,10 +159,7 @@ fn main() -> ExitCode {
     println!("Time over that of copying the block; medians of pairs with 95 % intervals.\n");
     println!("{:>6}  {:<34} {:>10}  {:>8}", "bytes", "", "ns", "ratio");
     let names = common::names();
-    let names = match names.is_empty() {
-        true => SCHEMES.map(str::to_string).to_vec(),
-        false => names,
-    };
+    let names = if names.is_empty() { SCHEMES.map(str::to_string).to_vec() } else { names };
     let mut draws = ChaCha8Rng::seed_from_u64(SEED);
     let mut right = true;
     for bytes in SIZES {

@@ -40,7 +40,7 @@ use stats::{Comparison, compare_paired, two_modes};
 
 use common::bare::Bare;
 use common::contest::{Blocks, Contest, Setting, Side, Task};
-use common::crew::Way;
+use common::workers::Loop;
 use common::{Machine, SEED, ratio};
 
 const MECHANISMS: [&str; 5] = ["pipe", "unix-stream", "eventfd", "tcp", "futex"];
@@ -53,7 +53,7 @@ const QUICK: (usize, usize) = (20, 24);
 const WHOLE: (usize, usize) = (60, 200);
 /// Fresh pairs of workers per configuration, half of them with the CPUs swapped: what a launch
 /// happens to be given (pages, lines) is drawn anew, and no one draw decides.
-const CREWS: usize = 4;
+const WORKER_PAIRS: usize = 4;
 /// Rounds of the whole path that are set up together.
 const TOGETHER: usize = 3;
 
@@ -90,9 +90,9 @@ impl<E: Bare> Side for Fidelity<E> {
         self.batch
     }
 
-    fn time(&mut self, way: Way, lead: u64, count: u64) -> io::Result<u64> {
+    fn time(&mut self, which: Loop, lead: u64, count: u64) -> io::Result<u64> {
         let Fidelity { end, buffers, samples, scratch, batch, clock, .. } = self;
-        if way == Way::Bare {
+        if which == Loop::Bare {
             end.initiate(*clock, buffers, lead)?;
             return end.initiate(*clock, buffers, count);
         }
@@ -103,23 +103,23 @@ impl<E: Bare> Side for Fidelity<E> {
         Ok(samples.iter().map(|ticks| ticks.load(Relaxed)).sum())
     }
 
-    fn respond(&mut self, way: Way, count: u64) -> io::Result<()> {
-        match way {
-            Way::Tool => latency::respond(&mut self.end, &mut Untouched, &mut self.buffers, count),
-            Way::Bare => self.end.answer(&mut self.buffers, count),
+    fn respond(&mut self, which: Loop, count: u64) -> io::Result<()> {
+        match which {
+            Loop::Tool => latency::respond(&mut self.end, &mut Untouched, &mut self.buffers, count),
+            Loop::Bare => self.end.answer(&mut self.buffers, count),
         }
     }
 }
 
 /// Forks the workers of a contest over whichever endpoints were opened.
-struct Muster {
+struct ContestSpec {
     clock: ClockKind,
     lasting_ns: f64,
     shortest_ns: f64,
     setting: Setting,
 }
 
-impl Muster {
+impl ContestSpec {
     fn over(&self, mechanism: &str) -> io::Result<Contest> {
         let spec = OpenSpec {
             options: Options::default(),
@@ -132,11 +132,11 @@ impl Muster {
 
     fn with<E: Bare>(&self, opened: Opened<E>) -> io::Result<Contest> {
         let side = |end| Fidelity::new(end, self.lasting_ns, self.shortest_ns, self.clock);
-        Contest::muster(side(opened.initiator)?, side(opened.responder)?, self.setting)
+        Contest::spawn(side(opened.initiator)?, side(opened.responder)?, self.setting)
     }
 }
 
-impl Visitor for &Muster {
+impl Visitor for &ContestSpec {
     type Output = io::Result<Contest>;
 
     /// The bare loops must know what they write to: back from "some endpoint" to its type.
@@ -201,7 +201,7 @@ impl Config {
     }
 
     /// Workers of a contest, or of a bare launch, that are ready.
-    fn muster(
+    fn start(
         &self,
         machine: &Machine,
         swapped: bool,
@@ -210,22 +210,22 @@ impl Config {
     ) -> io::Result<Contest> {
         let clock = &machine.clock;
         let (cpus, warmup) = (self.cpus(swapped), Warmup::default());
-        let muster = Muster {
+        let spec = ContestSpec {
             clock: clock.kind,
             lasting_ns: self.lasting_ns(),
             shortest_ns: clock.shortest_ns(),
             setting: Setting { task, cpus, warmup, ns_per_tick: clock.ns_per_tick, seed },
         };
-        muster.over(self.mechanism)
+        spec.over(self.mechanism)
     }
 
     /// The tool's loop against the bare one, within worker processes.
     fn loops(&self, machine: &Machine, quiet: Duration, pairs: usize) -> io::Result<Blocks> {
         let mut blocks = Blocks::default();
-        for crew in 0..CREWS {
-            let task = Task::Pairs { pairs: pairs / CREWS, lasting_ns: self.lasting_ns() };
-            let seed = self.seed + crew as u64;
-            let mut contest = self.muster(machine, crew % 2 == 1, seed, task)?;
+        for pair in 0..WORKER_PAIRS {
+            let task = Task::Pairs { pairs: pairs / WORKER_PAIRS, lasting_ns: self.lasting_ns() };
+            let seed = self.seed + pair as u64;
+            let mut contest = self.start(machine, pair % 2 == 1, seed, task)?;
             std::thread::sleep(self.quiet(quiet));
             contest.run()?;
             blocks.extend(contest.blocks());
@@ -305,11 +305,11 @@ impl WholePath<'_> {
             let mut entrants = Vec::new();
             for _ in first..rounds.min(first + TOGETHER) {
                 let cases = 0..paths.len();
-                let mut order: Vec<(usize, Way)> =
-                    cases.flat_map(|case| [(case, Way::Tool), (case, Way::Bare)]).collect();
+                let mut order: Vec<(usize, Loop)> =
+                    cases.flat_map(|case| [(case, Loop::Tool), (case, Loop::Bare)]).collect();
                 order.shuffle(&mut self.rng);
-                for (case, way) in order {
-                    entrants.push((case, self.set_up(&paths[case], way, swapped)?));
+                for (case, which) in order {
+                    entrants.push((case, self.set_up(&paths[case], which, swapped)?));
                 }
                 swapped = !swapped;
             }
@@ -319,11 +319,11 @@ impl WholePath<'_> {
     }
 
     /// Starts what is to be timed later, and waits until it is ready.
-    fn set_up(&mut self, path: &Path, way: Way, swapped: bool) -> io::Result<Entrant> {
+    fn set_up(&mut self, path: &Path, which: Loop, swapped: bool) -> io::Result<Entrant> {
         let config = path.config;
-        if way == Way::Bare {
+        if which == Loop::Bare {
             let task = Task::Bare(path.count);
-            return config.muster(self.machine, swapped, 0, task).map(Entrant::Bare);
+            return config.start(self.machine, swapped, 0, task).map(Entrant::Bare);
         }
         let (clock, cpus) = (&self.machine.clock, config.cpus(swapped));
         let warmup = Warmup::default();

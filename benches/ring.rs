@@ -29,7 +29,7 @@ use stats::{compare_paired, two_modes};
 use sys::shared::{LINE, Mapping};
 
 use common::contest::{Blocks, Contest, SETTLE, Setting, Side, Task};
-use common::crew::Way;
+use common::workers::Loop;
 use common::{Machine, SEED, ratio};
 
 const VARIANT: &str = "shm-ring:wait=spin";
@@ -39,11 +39,11 @@ const GATE: f64 = 0.9;
 /// What a half lasts, in ns: some thousand round trips, and shorter than a time slice, so that
 /// another process on one of the CPUs disturbs few halves instead of a part of every one.
 const LASTING_NS: f64 = 2e5;
-/// How long each way is warmed up.
+/// How long each loop is warmed up.
 const WARMUP: Warmup = Warmup { operations: u64::MAX, ns: 5_000_000 };
 /// Worker pairs, and halves in each: the mode is drawn once per worker pair, or nearly.
-const CREWS: usize = 12;
-const PAIRS_IN_CREW: usize = 20;
+const WORKER_PAIRS: usize = 12;
+const HALVES: usize = 20;
 const QUICK: (usize, usize) = (4, 10);
 /// Places of the ping-pong's lines: as many as the ring has slots.
 const PLACES: usize = 64;
@@ -164,8 +164,8 @@ impl<E: Endpoint> Side for Both<E> {
         mapping.populate(mapping.bytes())
     }
 
-    fn time(&mut self, way: Way, lead: u64, count: u64) -> io::Result<u64> {
-        if way == Way::Bare {
+    fn time(&mut self, which: Loop, lead: u64, count: u64) -> io::Result<u64> {
+        if which == Loop::Bare {
             self.ping_pong.move_on();
             self.ping_pong.initiate(self.clock, lead);
             return Ok(self.ping_pong.initiate(self.clock, count));
@@ -178,10 +178,10 @@ impl<E: Endpoint> Side for Both<E> {
         Ok(sample[0].load(Relaxed))
     }
 
-    fn respond(&mut self, way: Way, count: u64) -> io::Result<()> {
-        match way {
-            Way::Tool => latency::respond(&mut self.end, &mut Untouched, &mut self.buffers, count),
-            Way::Bare => {
+    fn respond(&mut self, which: Loop, count: u64) -> io::Result<()> {
+        match which {
+            Loop::Tool => latency::respond(&mut self.end, &mut Untouched, &mut self.buffers, count),
+            Loop::Bare => {
                 self.ping_pong.move_on();
                 self.ping_pong.respond(count);
                 Ok(())
@@ -190,13 +190,13 @@ impl<E: Endpoint> Side for Both<E> {
     }
 }
 
-struct Muster {
+struct ContestSpec {
     clock: ClockKind,
     bytes: usize,
     setting: Setting,
 }
 
-impl Muster {
+impl ContestSpec {
     fn by<E: Endpoint + 'static>(&self, opened: Opened<E>) -> io::Result<Contest> {
         let (left, right) = PingPong::pair(self.bytes)?;
         let side = |end, ping_pong| -> io::Result<Both<E>> {
@@ -205,11 +205,11 @@ impl Muster {
         };
         let (initiator, responder) =
             (side(opened.initiator, left)?, side(opened.responder, right)?);
-        Contest::muster(initiator, responder, self.setting)
+        Contest::spawn(initiator, responder, self.setting)
     }
 }
 
-impl Visitor for Muster {
+impl Visitor for ContestSpec {
     type Output = io::Result<Contest>;
     fn visit<E: Endpoint + 'static>(self, opened: Opened<E>) -> Self::Output {
         self.by(opened)
@@ -218,18 +218,18 @@ impl Visitor for Muster {
 
 fn contest(machine: &Machine, bytes: usize, cpus: (u32, u32)) -> io::Result<Blocks> {
     let variant = Variant::parse(VARIANT).expect("a variant of the table");
-    let (crews, pairs) = if common::quick() { QUICK } else { (CREWS, PAIRS_IN_CREW) };
+    let (worker_pairs, pairs) = if common::quick() { QUICK } else { (WORKER_PAIRS, HALVES) };
     let mut blocks = Blocks::default();
-    for crew in 0..crews {
+    for pair in 0..worker_pairs {
         let (clock, ns_per_tick) = (machine.clock.kind, machine.clock.ns_per_tick);
-        let seed = SEED + (bytes * CREWS + crew) as u64;
+        let seed = SEED + (bytes * WORKER_PAIRS + pair) as u64;
         let task = Task::Pairs { pairs, lasting_ns: LASTING_NS };
-        let cpus = if crew % 2 == 1 { (cpus.1, cpus.0) } else { cpus };
+        let cpus = if pair % 2 == 1 { (cpus.1, cpus.0) } else { cpus };
         let setting = Setting { task, cpus, warmup: WARMUP, ns_per_tick, seed };
-        let muster = Muster { clock, bytes, setting };
+        let contest = ContestSpec { clock, bytes, setting };
         let options = variant.options.clone();
         let spec = OpenSpec { options, message_bytes: bytes, same_process: false, seed: 0 };
-        let mut contest = open(variant.entry.name, &spec, muster)
+        let mut contest = open(variant.entry.name, &spec, contest)
             .map_err(|error| io::Error::other(error.to_string()))??;
         std::thread::sleep(SETTLE);
         contest.run()?;

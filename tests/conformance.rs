@@ -173,9 +173,10 @@ fn bursts_of_mixed_sizes_arrive_whole_and_in_order() {
                 move |end: &mut End| {
                     let (mut rng, mut into) = (Rng(most as u64), vec![0; most]);
                     for nth in 0..2 * BURSTS {
-                        match (nth % 2 == 0) == initiates {
-                            true => give(end, &mut rng, nth),
-                            false => take(end, &mut rng, nth, &mut into),
+                        if (nth % 2 == 0) == initiates {
+                            give(end, &mut rng, nth)
+                        } else {
+                            take(end, &mut rng, nth, &mut into)
                         }
                     }
                 }

@@ -53,10 +53,7 @@ fn connecting(mechanism: &str) -> Spec {
 /// What lies around now and didn't before. A stranger's things come and go: what stays is ours.
 fn left_since(before: &std::collections::BTreeSet<String>) -> Option<String> {
     let left = || lying_around().difference(before).next().cloned();
-    match soon(Duration::from_secs(30), || left().is_none()) {
-        true => None,
-        false => left(),
-    }
+    if soon(Duration::from_secs(30), || left().is_none()) { None } else { left() }
 }
 
 #[test]
@@ -156,11 +153,11 @@ fn killed_in_the_midst_of_set_ups_nothing_is_left_after_cleaning() {
                 let mut launch = start(&spec);
                 reach(&mut launch, Stage::Ready);
                 let group = launch.pid() as i32;
-                let crew = children(group);
+                let worker_ids = children(group);
                 launch.go();
                 thread::sleep(Duration::from_millis(10 + rng.below(20)));
                 let what = format!("{mechanism}, {}, whole launch: {whole_launch}", workers.name());
-                kill(if whole_launch { group } else { crew[0] });
+                kill(if whole_launch { group } else { worker_ids[0] });
                 let outcome = finish(launch).record.outcome;
                 assert!(matches!(outcome, Outcome::Failed { .. }), "{what}: {outcome:?}");
                 let gone = soon(Duration::from_secs(30), || Process::in_group(group).is_empty());

@@ -190,9 +190,10 @@ impl Limited {
         fs::create_dir(&folder).map_err(failed)?;
         let tasks = if second { "cgroup.procs" } else { "tasks" };
         let limited = Limited { folder: folder.clone(), tasks };
-        let settings: &[(&str, &str)] = match second {
-            true => &[("cpu.max", "10000 100000")],
-            false => &[("cpu.cfs_period_us", "100000"), ("cpu.cfs_quota_us", "10000")],
+        let settings: &[(&str, &str)] = if second {
+            &[("cpu.max", "10000 100000")]
+        } else {
+            &[("cpu.cfs_period_us", "100000"), ("cpu.cfs_quota_us", "10000")]
         };
         for (file, value) in settings {
             fs::write(folder.join(file), value).map_err(failed)?;

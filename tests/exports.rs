@@ -224,11 +224,12 @@ fn a_reader_that_hangs_does_not_delay_a_signal() {
     let bench = Bench::new();
     let mut child = begin(&bench, Stdio::null());
     // Nobody reads: the pipe fills, and no further round begins.
-    let rounds = || match bench.store().exists() {
-        true => {
+    let rounds = || {
+        if bench.store().exists() {
             number(&bench.open(), "SELECT count(*) FROM sqlite_schema WHERE name = 'rounds'").min(1)
+        } else {
+            0
         }
-        false => 0,
     };
     wait_for("the store", Duration::from_secs(60), || (rounds() > 0).then_some(()));
     let count = || number(&bench.open(), "SELECT count(*) FROM rounds");

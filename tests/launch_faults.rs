@@ -67,11 +67,11 @@ fn assert_nothing_remains(what: &str, group: i32) {
 fn timing(variant: &Variant, workers: Workers) -> (Launch, Vec<i32>) {
     let mut launch = start(&endless(&variant.to_string(), workers));
     reach(&mut launch, Stage::Ready);
-    let crew = children(launch.pid() as i32);
+    let worker_ids = children(launch.pid() as i32);
     let expected = if workers == Workers::Process { 2 } else { 1 };
-    assert_eq!(crew.len(), expected, "{variant}: workers of a launch that is ready");
+    assert_eq!(worker_ids.len(), expected, "{variant}: workers of a launch that is ready");
     launch.go();
-    (launch, crew)
+    (launch, worker_ids)
 }
 
 // ---- workers ------------------------------------------------------------------------------
@@ -81,17 +81,17 @@ fn a_worker_killed_while_timing_is_named_with_its_signal() {
     let mut rng = Rng(11);
     for nth in 0..MOMENTS {
         let variant = any(&mut rng, &moving()).clone();
-        let (launch, crew) = timing(&variant, Workers::Process);
+        let (launch, worker_ids) = timing(&variant, Workers::Process);
         let group = launch.pid() as i32;
         let victim = rng.below(2) as usize;
         let role = ["initiator", "responder"][victim];
         let what = format!("moment {nth}, {variant}, the {role} killed");
         sleep_below(&mut rng, Duration::from_millis(30));
         let killed = Instant::now();
-        signal(crew[victim], Signal::KILL);
+        signal(worker_ids[victim], Signal::KILL);
         let ending = finish(launch);
         assert!(killed.elapsed() < SOON, "{what}: the news took {:?}", killed.elapsed());
-        let expected = format!("{role} (process {}) was killed by signal 9", crew[victim]);
+        let expected = format!("{role} (process {}) was killed by signal 9", worker_ids[victim]);
         assert_eq!(reason(&what, &ending), expected, "{what}");
         assert_nothing_remains(&what, group);
     }
@@ -102,15 +102,15 @@ fn a_process_of_threads_killed_while_timing_is_named_with_its_signal() {
     let mut rng = Rng(12);
     for nth in 0..MOMENTS / 3 {
         let variant = any(&mut rng, &moving()).clone();
-        let (launch, crew) = timing(&variant, Workers::Thread);
+        let (launch, worker_ids) = timing(&variant, Workers::Thread);
         let group = launch.pid() as i32;
         let what = format!("moment {nth}, {variant}, threads killed");
         sleep_below(&mut rng, Duration::from_millis(30));
         let killed = Instant::now();
-        signal(crew[0], Signal::KILL);
+        signal(worker_ids[0], Signal::KILL);
         let ending = finish(launch);
         assert!(killed.elapsed() < SOON, "{what}: the news took {:?}", killed.elapsed());
-        let expected = format!("worker process {} was killed by signal 9", crew[0]);
+        let expected = format!("worker process {} was killed by signal 9", worker_ids[0]);
         assert_eq!(reason(&what, &ending), expected, "{what}");
         assert_nothing_remains(&what, group);
     }
@@ -165,12 +165,12 @@ fn a_stopped_worker_meets_the_deadline() {
             let mut launch = start(&spec);
             let group = launch.pid() as i32;
             reach(&mut launch, Stage::Ready);
-            let crew = children(group);
+            let worker_ids = children(group);
             launch.go();
             thread::sleep(Duration::from_millis(20));
-            let Some(victim) = crew.get(victim) else { continue };
+            let Some(victim) = worker_ids.get(victim) else { continue };
             signal(*victim, Signal::STOP);
-            let what = format!("{variant}, {workers:?}, {victim} of {crew:?} stopped");
+            let what = format!("{variant}, {workers:?}, {victim} of {worker_ids:?} stopped");
             let ending = finish(launch);
             let reason = reason(&what, &ending);
             assert!(reason.starts_with("deadline passed"), "{what}: {reason}");

@@ -1,5 +1,5 @@
 //! What `--observe` shows, through the whole command: counts are what the loops did; what can't be
-//! counted is a row with its remedy; results are the same with or without an onlooker. No speed
+//! counted is a row with its remedy; results are the same with or without an instrument. No speed
 //! is asserted.
 //!
 //! Needs tracefs and the right to count, or to load programs; says so aloud where it is missing.

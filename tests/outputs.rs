@@ -288,9 +288,10 @@ fn plant(bench: &Bench, folder: &str, names: &[&str]) {
     fs::create_dir_all(bench.path(folder)).unwrap();
     for name in names {
         let path = bench.path(folder).join(name);
-        let text = match name.ends_with(".py") {
-            true => format!("open({:?}, 'w')\n", mark.display().to_string()),
-            false => format!("#!/bin/sh\necho started > {}\n", mark.display()),
+        let text = if name.ends_with(".py") {
+            format!("open({:?}, 'w')\n", mark.display().to_string())
+        } else {
+            format!("#!/bin/sh\necho started > {}\n", mark.display())
         };
         fs::write(&path, text).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();

@@ -69,9 +69,10 @@ fn a_buffer_above_the_limits_is_refused_without_the_privilege() {
     for asked in [too_much(), limit + 4_096] {
         let bench = Bench::new();
         let line = format!("run pipe unix-stream:buffer={asked} {ONE}");
-        let said = match privileged() {
-            true => output(&mut bench.behind(&[dropper, drop_it[0]], &line)),
-            false => bench.run(&line),
+        let said = if privileged() {
+            output(&mut bench.behind(&[dropper, drop_it[0]], &line))
+        } else {
+            bench.run(&line)
         };
         assert_eq!(said.code, Some(0), "{}", said.err);
         let export = bench.export();

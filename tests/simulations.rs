@@ -86,9 +86,9 @@ fn normal_share(at: f64, middle: f64) -> f64 {
     1.0 / (1.0 + (-1.702 * (at - middle) / 2.0).exp())
 }
 
-/// A way in which a group ends.
+/// What ends a group.
 #[derive(Clone, Copy, Debug)]
-enum Way {
+enum StopRule {
     /// `--launches`.
     Asked(usize),
     /// Time for so many rounds.
@@ -110,20 +110,20 @@ struct Ended {
 
 /// A group of one case from its first round to its end, by the functions that decide it; `all` are the
 /// launches that it would have if it went on.
-fn group(all: &[f64], way: Way, asked: f64) -> Ended {
+fn group(all: &[f64], rule: StopRule, asked: f64) -> Ended {
     let mut group = Progressed { rounds: 0, spent: 0.0 };
     let closed = loop {
         let launches = &all[..group.rounds];
         let is_precise =
             |analysis: &Analysis| half_width(&analysis.interval(launches).unwrap()) <= asked;
-        match group.next(way.bound(launches), is_precise) {
+        match group.next(rule.bound(launches), is_precise) {
             Next::Close { closed, spent } => {
                 group.spent = spent;
                 break Some(closed);
             }
             Next::Round { spent } => group.spent = spent,
         }
-        if matches!(way, Way::Signal(rounds) if rounds == group.rounds) {
+        if matches!(rule, StopRule::Signal(rounds) if rounds == group.rounds) {
             break None;
         }
         group.rounds += 1;
@@ -132,36 +132,36 @@ fn group(all: &[f64], way: Way, asked: f64) -> Ended {
     Ended { closed, rounds: group.rounds, interval: found.interval }
 }
 
-impl Way {
+impl StopRule {
     fn bound(self, launches: &[f64]) -> Bound {
         let left = |rounds: usize| Some(rounds.saturating_sub(launches.len()));
         let (asked, rounds_left) = match self {
-            Way::Asked(rounds) => (Some(rounds), None),
-            Way::Time(rounds) => (None, left(rounds)),
-            Way::Spent(time) => {
+            StopRule::Asked(rounds) => (Some(rounds), None),
+            StopRule::Time(rounds) => (None, left(rounds)),
+            StopRule::Spent(time) => {
                 let spent: f64 = launches.iter().sum();
                 let each = if launches.is_empty() { 100.0 } else { spent / launches.len() as f64 };
                 (None, Some(((time - spent).max(0.0) / each) as usize))
             }
-            Way::Precision | Way::Signal(_) => (None, None),
+            StopRule::Precision | StopRule::Signal(_) => (None, None),
         };
         Bound { launches: asked, rounds_left, ..Bound::default() }
     }
 }
 
-fn ways() -> Vec<Way> {
-    let asked = [6, 12, 17, 22, 50, MOST].map(Way::Asked);
-    let time = [12, 13, 16, 20, 22, 25, 29, 30, 31, 35, 39, 60, 75, 90].map(Way::Time);
-    let spent = [1300.0, 2600.0, 4100.0, 8000.0].map(Way::Spent);
-    let signal = [6, 11, 21, 22, 23, 24, 31, 47].map(Way::Signal);
-    asked.into_iter().chain(time).chain(spent).chain(signal).chain([Way::Precision]).collect()
+fn stop_rules() -> Vec<StopRule> {
+    let asked = [6, 12, 17, 22, 50, MOST].map(StopRule::Asked);
+    let time = [12, 13, 16, 20, 22, 25, 29, 30, 31, 35, 39, 60, 75, 90].map(StopRule::Time);
+    let spent = [1300.0, 2600.0, 4100.0, 8000.0].map(StopRule::Spent);
+    let signal = [6, 11, 21, 22, 23, 24, 31, 47].map(StopRule::Signal);
+    asked.into_iter().chain(time).chain(spent).chain(signal).chain([StopRule::Precision]).collect()
 }
 
-/// More launches than any way needs.
+/// More launches than any rule needs.
 const MOST: usize = 120;
 
 /// However a group ends, its interval holds the true median in at least 95 % of the groups, less three
-/// standard errors of so many draws; over all ways it holds it in at most 97.5 %, drift excepted.
+/// standard errors of so many draws; over all rules it holds it in at most 97.5 %, drift excepted.
 #[test]
 fn intervals_cover_95_percent_however_a_group_ends() {
     let bound = 0.95 - 3.0 * standard_error(0.95, draws());
@@ -170,16 +170,16 @@ fn intervals_cover_95_percent_however_a_group_ends() {
         let mut launches = || (0..MOST).map(|round| shape(&mut draw, round)).collect::<Vec<f64>>();
         // Half of the groups are precise at their first analysis.
         let mut widths: Vec<f64> = (0..501)
-            .map(|_| half_width(&group(&launches(), Way::Asked(22), 0.0).interval))
+            .map(|_| half_width(&group(&launches(), StopRule::Asked(22), 0.0).interval))
             .collect();
         widths.sort_by(f64::total_cmp);
         let truths: Vec<f64> = (0..=MOST).map(|rounds| truth(name, rounds)).collect();
-        let ways = ways();
-        let (mut covered, mut endings, mut claimed) = (vec![0; ways.len()], [0; 4], 0.0);
+        let rules = stop_rules();
+        let (mut covered, mut endings, mut claimed) = (vec![0; rules.len()], [0; 4], 0.0);
         for _ in 0..draws() {
             let all = launches();
-            for (way, covered) in ways.iter().zip(&mut covered) {
-                let ended = group(&all, *way, widths[250]);
+            for (rule, covered) in rules.iter().zip(&mut covered) {
+                let ended = group(&all, *rule, widths[250]);
                 *covered += usize::from(holds(&ended.interval, truths[ended.rounds]));
                 claimed += ended.interval.coverage;
                 endings[ended.closed.map_or(3, |it| it as usize)] += 1;
@@ -187,11 +187,11 @@ fn intervals_cover_95_percent_however_a_group_ends() {
         }
         let shares: Vec<f64> =
             covered.iter().map(|covered| *covered as f64 / draws() as f64).collect();
-        for (way, share) in ways.iter().zip(&shares) {
-            assert!(*share >= bound, "{name}, {way:?}: {share} hold, below {bound}");
+        for (rule, share) in rules.iter().zip(&shares) {
+            assert!(*share >= bound, "{name}, {rule:?}: {share} hold, below {bound}");
         }
-        let mean = shares.iter().sum::<f64>() / ways.len() as f64;
-        let claimed = claimed / (draws() * ways.len()) as f64;
+        let mean = shares.iter().sum::<f64>() / rules.len() as f64;
+        let claimed = claimed / (draws() * rules.len()) as f64;
         let least = shares.iter().fold(1.0, |a: f64, b| a.min(*b));
         println!(
             "{name}: {mean:.4} hold on average ({claimed:.4} are claimed), at least {least:.4}; \

@@ -383,10 +383,7 @@ fn without_the_privilege_a_launch_says_what_is_missing_and_the_remedy() {
         return say("skipped a trace without privileges: setpriv can't give them up here");
     }
     let spec = observed("pipe", "trace");
-    let launch = match can_trace() {
-        true => start_without_privileges(&spec),
-        false => start(&spec),
-    };
+    let launch = if can_trace() { start_without_privileges(&spec) } else { start(&spec) };
     let Outcome::Failed { reason } = conclude(launch).record.outcome else { panic!("it can't") };
     for word in ["CAP_BPF and CAP_PERFMON", "root"] {
         assert!(reason.contains(word), "no `{word}` in: {reason}");

@@ -1,6 +1,6 @@
-//! A contest: two ways of doing the same round trips, alternating within one pair of worker
+//! A contest: two loops of doing the same round trips, alternating within one pair of worker
 //! processes on the same CPUs, in pairs whose order is drawn; and beside each pair another of
-//! the bare way against itself, which shows what such a comparison can resolve.
+//! the bare loop against itself, which shows what such a comparison can resolve.
 
 use std::io;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use rand_chacha::ChaCha8Rng;
 use model::launch::Warmup;
 use sys::shared::Mapping;
 
-use super::crew::{Crew, Orders, Signals, Way};
+use super::workers::{Loop, Orders, Signals, Workers};
 
 /// Untimed round trips right before the timed ones, as a launch has them: the responder's
 /// wake-up from its order falls here.
@@ -24,7 +24,7 @@ pub const SETTLE: Duration = Duration::from_millis(120);
 /// A contest that takes longer hangs.
 const DEADLINE: Duration = Duration::from_secs(120);
 
-/// One worker's side of both ways.
+/// One worker's side of both loops.
 pub trait Side {
     /// Called once in the worker, after pinning and before the quiet: whatever maps, faults in
     /// or frees memory belongs here. A launch does none of it once it is let go, but for faulting
@@ -36,15 +36,15 @@ pub trait Side {
         1
     }
     /// Does `lead` untimed and `count` timed round trips; gives the ticks of the timed ones.
-    fn time(&mut self, way: Way, lead: u64, count: u64) -> io::Result<u64>;
+    fn time(&mut self, which: Loop, lead: u64, count: u64) -> io::Result<u64>;
     /// Answers `count` round trips.
-    fn respond(&mut self, way: Way, count: u64) -> io::Result<()>;
+    fn respond(&mut self, which: Loop, count: u64) -> io::Result<()>;
 }
 
 /// What a pair of workers is to do.
 #[derive(Clone, Copy)]
 pub enum Task {
-    /// So many pairs of halves, and as many of the bare way against itself.
+    /// So many pairs of halves, and as many of the bare loop against itself.
     Pairs {
         /// How many.
         pairs: usize,
@@ -62,7 +62,7 @@ pub struct Setting {
     pub task: Task,
     /// CPUs of initiator and responder.
     pub cpus: (u32, u32),
-    /// How long each way is warmed up.
+    /// How long each loop is warmed up.
     pub warmup: Warmup,
     /// The scale of the clock.
     pub ns_per_tick: f64,
@@ -73,11 +73,11 @@ pub struct Setting {
 /// Mean round trips in ns, each number a half; all four are equally many and paired by index.
 #[derive(Default)]
 pub struct Blocks {
-    /// The tool's way.
+    /// The tool's loop.
     pub tool: Vec<f64>,
-    /// The bare way beside it.
+    /// The bare loop beside it.
     pub bare: Vec<f64>,
-    /// The bare way against itself: one name,
+    /// The bare loop against itself: one name,
     pub left: Vec<f64>,
     /// and the other.
     pub right: Vec<f64>,
@@ -95,14 +95,14 @@ impl Blocks {
 
 /// A pair of workers, asleep until [`Contest::run`].
 pub struct Contest {
-    crew: Crew,
+    workers: Workers,
     results: Arc<Mapping>,
     task: Task,
 }
 
 impl Contest {
     /// Forks the workers, and waits until both are ready.
-    pub fn muster<S: Side + 'static>(
+    pub fn spawn<S: Side + 'static>(
         initiator: S,
         responder: S,
         setting: Setting,
@@ -114,18 +114,18 @@ impl Contest {
         let results = Arc::new(Mapping::with_wide_words(pairs * 4 * 8, 0)?);
         let orders = Orders::new()?;
         let (theirs, taken) = (results.clone(), orders.clone());
-        let crew = Crew::muster(
+        let workers = Workers::spawn(
             setting.cpus,
             move |signals| Leader { side: initiator, orders, setting }.lead(signals, &theirs),
             move |signals| follow(responder, signals, &taken),
         )?;
-        Ok(Contest { crew, results, task: setting.task })
+        Ok(Contest { workers, results, task: setting.task })
     }
 
     /// Lets the workers run, who should have [settled](SETTLE), and waits for them.
     pub fn run(&mut self) -> io::Result<()> {
-        self.crew.go()?;
-        self.crew.wait(DEADLINE)
+        self.workers.go()?;
+        self.workers.wait(DEADLINE)
     }
 
     fn result(&self, at: usize) -> f64 {
@@ -149,8 +149,8 @@ fn follow<S: Side>(mut side: S, mut signals: Signals, orders: &Orders) -> io::Re
     side.start()?;
     signals.ready()?;
     for taken in 0.. {
-        let (way, count) = orders.take(taken);
-        side.respond(way, count)?;
+        let (which, count) = orders.take(taken);
+        side.respond(which, count)?;
     }
     Ok(())
 }
@@ -168,14 +168,14 @@ impl<S: Side> Leader<S> {
         results.populate(results.bytes())?;
         signals.ready()?;
         signals.await_go()?;
-        let operation_ns = self.warm_up(Way::Bare)?;
+        let operation_ns = self.warm_up(Loop::Bare)?;
         match self.setting.task {
             Task::Pairs { pairs, lasting_ns } => {
-                self.warm_up(Way::Tool)?;
+                self.warm_up(Loop::Tool)?;
                 self.alternate(pairs, lasting_ns, operation_ns, results)?;
             }
             Task::Bare(count) => {
-                let mean = self.half(Way::Bare, LEAD, count)?;
+                let mean = self.half(Loop::Bare, LEAD, count)?;
                 results.words(0)[0].store(mean.to_bits(), Ordering::Relaxed);
             }
         }
@@ -183,19 +183,19 @@ impl<S: Side> Leader<S> {
     }
 
     /// One half: mean round trip in ns.
-    fn half(&mut self, way: Way, lead: u64, count: u64) -> io::Result<f64> {
-        self.orders.issue(way, lead + count);
-        let ticks = self.side.time(way, lead, count)?;
+    fn half(&mut self, which: Loop, lead: u64, count: u64) -> io::Result<f64> {
+        self.orders.issue(which, lead + count);
+        let ticks = self.side.time(which, lead, count)?;
         Ok(ticks as f64 * self.setting.ns_per_tick / count as f64)
     }
 
     /// As a launch warms up: stretches double until operations or time are used up. Gives the
     /// round trip of the last, in ns.
-    fn warm_up(&mut self, way: Way) -> io::Result<f64> {
+    fn warm_up(&mut self, which: Loop) -> io::Result<f64> {
         let Warmup { operations, ns } = self.setting.warmup;
         let (mut stretch, mut done, mut left_ns) = (1, 0, ns as f64);
         loop {
-            let mean = self.half(way, 0, stretch)?;
+            let mean = self.half(which, 0, stretch)?;
             done += stretch;
             left_ns -= mean * stretch as f64;
             if done >= operations || left_ns <= 0.0 {
@@ -218,20 +218,20 @@ impl<S: Side> Leader<S> {
         let mut rng = ChaCha8Rng::seed_from_u64(self.setting.seed);
         let batch = self.side.batch(operation_ns);
         for pair in 0..pairs {
-            let mut contests = [(0, Way::Tool), (2, Way::Bare)];
+            let mut contests = [(0, Loop::Tool), (2, Loop::Bare)];
             if rng.random() {
                 contests.reverse();
             }
             // A mechanism may change its mode: the count follows, the same for a whole pair.
-            for (at, way) in contests {
+            for (at, which) in contests {
                 let count = (lasting_ns / operation_ns).ceil().max(1.0) as u64;
                 let count = count.next_multiple_of(batch);
-                let mut halves = [(at, way), (at + 1, Way::Bare)];
+                let mut halves = [(at, which), (at + 1, Loop::Bare)];
                 if rng.random() {
                     halves.reverse();
                 }
-                for (at, way) in halves {
-                    operation_ns = self.half(way, LEAD, count)?;
+                for (at, which) in halves {
+                    operation_ns = self.half(which, LEAD, count)?;
                     let result = &results.words(0)[4 * pair + at];
                     result.store(operation_ns.to_bits(), Ordering::Relaxed);
                 }

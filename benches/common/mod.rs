@@ -1,11 +1,11 @@
 //! What the benches share: their arguments, the machine in one line, where to run, and a
-//! contest between two ways of doing the same thing.
+//! contest between two loops of doing the same thing.
 #![allow(dead_code)] // each bench is a program of its own and uses its part
 
 pub mod bare;
 pub mod contest;
-pub mod crew;
 pub mod runs;
+pub mod workers;
 
 use std::io;
 use std::path::Path;

@@ -246,7 +246,7 @@ fn parse(path: &Path, text: &str, command: &Command) -> Result<Vec<Setting>, Str
     Ok(settings)
 }
 
-/// One default, held against its flag.
+/// One default, compared with its flag.
 fn setting(
     path: &Path,
     within: &Command,

@@ -48,7 +48,7 @@ pub struct ProbeEffectArgs {
     levels: Vec<Probes>,
     /// How many times each level of the kernel is attached [default: 1,2,4]
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_values_t = [1, 2, 4],
-          value_parser = dose, hide_default_value = true)]
+          value_parser = multiple, hide_default_value = true)]
     times: Vec<u8>,
     #[command(flatten)]
     own: OwnArgs,
@@ -82,7 +82,7 @@ pub fn probe_effect(common: &Common, args: &ProbeEffectArgs) -> Result<u8, Failu
 }
 
 /// How often over.
-fn dose(text: &str) -> Result<u8, String> {
+fn multiple(text: &str) -> Result<u8, String> {
     match text {
         "1" => Ok(1),
         "2" => Ok(2),
@@ -155,11 +155,11 @@ impl ProbeEffectArgs {
         };
         let mut levels = Vec::new();
         for probe in asked {
-            let dosed = probe.times == 1
+            let repeats = probe.times == 1
                 && !probe.empty
                 && !probe.family().is_some_and(Family::is_hardware);
             // Once is the overhead; more often only shows what once costs.
-            let more: &[u8] = if dosed { &self.times } else { &[] };
+            let more: &[u8] = if repeats { &self.times } else { &[] };
             for times in [probe.times].iter().chain(more) {
                 levels.push(Probe { times: *times, ..probe });
             }

@@ -18,9 +18,10 @@ struct Hosts {
 fn ip(line: &str) -> Result<(), String> {
     let output = Command::new("ip").args(line.split_whitespace()).output();
     let output = output.map_err(|error| format!("start ip: {error}"))?;
-    match output.status.success() {
-        true => Ok(()),
-        false => Err(format!("ip {line}: {}", String::from_utf8_lossy(&output.stderr).trim())),
+    if output.status.success() {
+        Ok(())
+    } else {
+        Err(format!("ip {line}: {}", String::from_utf8_lossy(&output.stderr).trim()))
     }
 }
 
@@ -297,12 +298,11 @@ impl Sshd {
         let mut sshd = Sshd { child: child.expect("start sshd"), port, made };
         let up = || std::net::TcpStream::connect(("127.0.0.1", port)).ok().map(|_| true);
         let ended = sshd.child.try_wait().expect("wait").map(|_| false);
-        match wait_for("sshd", PATIENCE, || up().or(ended)) {
-            true => Some(sshd),
-            false => {
-                say("skipped: sshd doesn't start here");
-                None
-            }
+        if wait_for("sshd", PATIENCE, || up().or(ended)) {
+            Some(sshd)
+        } else {
+            say("skipped: sshd doesn't start here");
+            None
         }
     }
 

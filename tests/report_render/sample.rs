@@ -44,9 +44,10 @@ fn latency_figure() -> Figure {
         let points = MECHANISMS.iter().enumerate().map(|(at, mechanism)| {
             let value = [mechanism.1, mechanism.2][column];
             let spread = 1.0 + 0.02 * (column + 1) as f64 * (1.0 + 2.0 * scatter(at + 31));
-            match value.is_finite() {
-                true => Point::new(at as f64, value).between(value / spread, value * spread),
-                false => Point::gap(at as f64, "not run: spinning on one CPU"),
+            if value.is_finite() {
+                Point::new(at as f64, value).between(value / spread, value * spread)
+            } else {
+                Point::gap(at as f64, "not run: spinning on one CPU")
             }
         });
         figure.series.push(Series::new(*placement, points));

@@ -8,7 +8,7 @@ use super::observed::Returned;
 use super::{CaseResult, Observed, OverRounds, Status, TraceSummary};
 use model::probe::Probe;
 use model::probe::Scope;
-use study::counted::{CALLS_AND_WAKE_UPS, Count, TRACED_EVENTS};
+use study::counted::{Count, TRACED_EVENTS};
 
 /// What is in the way of counting at a tracepoint, and its remedy.
 const TRACEFS: &str = "its tracepoint couldn't be read; mount -t tracefs tracefs /sys/kernel/tracing, as root, \
@@ -39,8 +39,8 @@ pub(super) fn assign(results: &mut [CaseResult], observed: &mut [Observed]) {
             results[beside].counted.take(it);
         }
     }
-    for (case, share) in explain::calls_and_wake_ups(results, observed) {
-        results[case].counted.add(BTreeMap::from([(CALLS_AND_WAKE_UPS.into(), share)]));
+    for (case, shares) in explain::shares_of_parts(results, observed) {
+        results[case].counted.add(shares);
     }
 }
 

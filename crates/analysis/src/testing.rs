@@ -186,10 +186,10 @@ pub fn machine(seed: u64) -> Machine {
             let at = machine.plain(mechanism, size, ns);
             let calls = [("calls", 4.0), ("read", 2.0), ("write", 2.0)];
             machine.under("calls", at, ns + 4.0 * COUNTER_NS, &calls);
-            for (probe, dose) in
+            for (probe, times) in
                 [("trace-calls", 1.0), ("trace-calls:times=2", 2.0), ("trace-calls:times=4", 4.0)]
             {
-                machine.under(probe, at, ns + 8.0 * FIRING_NS * dose, &[]);
+                machine.under(probe, at, ns + 8.0 * FIRING_NS * times, &[]);
             }
             machine.refuses("l1d", at, "this machine has no counter of l1d-reads:u");
         }

@@ -45,7 +45,7 @@ mod tree;
 mod stored;
 
 use model::placement::Relation;
-use model::probe::{Onlooker, Probe};
+use model::probe::{Instrument, Probe};
 use model::refusal::Refusal;
 
 pub use cpu_list::{CpuListError, format_cpu_list, parse_cpu_list};
@@ -60,8 +60,8 @@ pub use topology::{Cpu, Topology};
 /// # Errors
 /// What is in the way.
 pub fn available(probe: Probe) -> Result<(), Refusal> {
-    match probe.onlooker {
-        Onlooker::Counters(family) => counts::available(family),
-        Onlooker::Trace(_) => trace::available(),
+    match probe.instrument {
+        Instrument::Counters(family) => counts::available(family),
+        Instrument::Trace(_) => trace::available(),
     }
 }

@@ -159,7 +159,7 @@ impl Variant {
     }
 
     /// Whether a waiting worker busy-waits, with or without yielding its CPU.
-    pub fn burns(&self) -> bool {
+    pub fn busy_waits(&self) -> bool {
         self.waits() != Waits::Asleep
     }
 }

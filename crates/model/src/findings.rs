@@ -32,7 +32,7 @@ pub enum Level {
     Fine,
     /// It couldn't be read: hidden, not permitted, not shown to a guest.
     Unknown,
-    /// It minor: they hold, but for this setting, or in wider intervals.
+    /// Minor: figures hold, but for this setting, or in wider intervals.
     Note,
     /// Serious: what is measured is the disturbance too.
     Warning,
@@ -107,17 +107,15 @@ impl Fitness {
         let named = |level| {
             let names: Vec<&str> =
                 findings.iter().filter(|it| it.level == level).map(|it| &*it.check).collect();
-            (names.len(), list(&names))
+            list(&names)
         };
-        let (_, warnings) = named(Level::Warning);
-        let (count, notes) = named(Level::Note);
         match Fitness::of(findings) {
             Fitness::NotFit => {
-                format!("Not fit for measuring now: {warnings} would be measured too")
+                let serious = named(Level::Warning);
+                format!("Not fit for measuring now: {serious} would be measured too")
             }
             Fitness::FitWithReservations => {
-                let colour = if count == 1 { "colours" } else { "colour" };
-                format!("Fit to measure on, with reservations: {notes} {colour} the figures")
+                format!("Fit to measure on, with reservations: {}", named(Level::Note))
             }
             Fitness::Fit => {
                 "Fit to measure on: no check found what would show in the figures".into()

@@ -12,7 +12,7 @@ use crate::counts::{FAMILIES, Family};
 
 /// Instrumentation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Onlooker {
+pub enum Instrument {
     /// Counters of a family (perf_event_open(2)).
     Counters(Family),
     /// Programs on the kernel's tracepoints (bpf(2)).
@@ -36,7 +36,7 @@ pub enum Scope {
 #[serde(try_from = "String", into = "String")]
 pub struct Probe {
     /// Instrumentation.
-    pub onlooker: Onlooker,
+    pub instrument: Instrument,
     /// How many times over: 1, 2 or 4. More than once only shows what once costs.
     pub times: u8,
     /// Of a trace: its programs return at once, and nothing is learned but what firing costs.
@@ -46,27 +46,27 @@ pub struct Probe {
 impl Probe {
     /// Counters of `family`, once.
     pub const fn counters(family: Family) -> Probe {
-        Probe { onlooker: Onlooker::Counters(family), times: 1, empty: false }
+        Probe { instrument: Instrument::Counters(family), times: 1, empty: false }
     }
 
     /// A trace of `scope`, once, at work.
     pub const fn trace(scope: Scope) -> Probe {
-        Probe { onlooker: Onlooker::Trace(scope), times: 1, empty: false }
+        Probe { instrument: Instrument::Trace(scope), times: 1, empty: false }
     }
 
     /// The family that it counts, if it counts.
     pub fn family(self) -> Option<Family> {
-        match self.onlooker {
-            Onlooker::Counters(family) => Some(family),
-            Onlooker::Trace(_) => None,
+        match self.instrument {
+            Instrument::Counters(family) => Some(family),
+            Instrument::Trace(_) => None,
         }
     }
 
     /// What it traces, if it traces.
     pub fn scope(self) -> Option<Scope> {
-        match self.onlooker {
-            Onlooker::Counters(_) => None,
-            Onlooker::Trace(scope) => Some(scope),
+        match self.instrument {
+            Instrument::Counters(_) => None,
+            Instrument::Trace(scope) => Some(scope),
         }
     }
 
@@ -104,9 +104,9 @@ impl Scope {
 
 impl fmt::Display for Probe {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self.onlooker {
-            Onlooker::Counters(family) => family.name(),
-            Onlooker::Trace(scope) => scope.name(),
+        f.write_str(match self.instrument {
+            Instrument::Counters(family) => family.name(),
+            Instrument::Trace(scope) => scope.name(),
         })?;
         if self.empty {
             f.write_str(":empty")?;

@@ -12,7 +12,7 @@
 //! - [`mod@dip`]: whether values may be of one mode, however skewed
 //! - [`modes`]: where the launches of a case split into two modes
 //! - [`change_point`]: where the level changes within a launch, and its steady tail
-//! - [`dose`]: what looking on costs by how often it is done, and whether that is a straight line
+//! - [`mod@overhead_line`]: what tracing costs by how often it is done, and whether that is a straight line
 //! - [`mod@peak`]: where a curve has its peak, and whether it lies elsewhere in another
 //! - [`shape`]: whether one curve is another one rescaled
 //! - [`mod@slope`]: what a step along a number adds
@@ -28,11 +28,11 @@ pub mod apart;
 pub mod change_point;
 pub mod compare;
 pub mod dip;
-pub mod dose;
 pub mod inflection;
 pub mod interval;
 pub mod medians;
 pub mod modes;
+pub mod overhead_line;
 pub mod peak;
 pub mod quantile;
 pub mod sessions;
@@ -57,7 +57,6 @@ pub use compare::{
     smallest_holm_n, verdict,
 };
 pub use dip::{dip, dip_p};
-pub use dose::{DoseLine, dose_line};
 pub use inflection::{Inflection, LEAST_SIZES, Line, TooFew, inflections};
 pub use interval::{Interval, median_interval, median_ranks};
 pub use medians::{
@@ -65,6 +64,7 @@ pub use medians::{
     paired_p,
 };
 pub use modes::{Mode, Modes, two_modes};
+pub use overhead_line::{OverheadLine, overhead_line};
 pub use peak::{Moved, Peak, moved, peak};
 pub use quantile::{median, median_of, mid_quantile, quantile, samples_needed};
 pub use sessions::over_sessions;

@@ -238,9 +238,10 @@ pub fn against_best(columns: &[&[Option<f64>]], alpha: f64) -> Vec<AgainstBest> 
     let of = |at: usize| AgainstBest {
         may_be_best: best[at],
         slower_at_most: end(&bounds, &best, at, false),
-        slower_at_least: match perhaps_best[at] {
-            true => Some(0.0),
-            false => end(&wide, &perhaps_best, at, true),
+        slower_at_least: if perhaps_best[at] {
+            Some(0.0)
+        } else {
+            end(&wide, &perhaps_best, at, true)
         },
     };
     (0..columns.len()).map(of).collect()

@@ -267,14 +267,14 @@ fn sign_flips_are_those_of_scipy() {
 fn dose_lines_are_those_of_numpy() {
     #[derive(Deserialize)]
     struct Row {
-        doses: Vec<f64>,
+        levels: Vec<f64>,
         rounds: Vec<Vec<f64>>,
         none: Vec<f64>,
         slope: f64,
         at_none: f64,
     }
     for row in rows::<Row>("price.json", "lines") {
-        let found = stats::dose_line(&row.doses, &row.rounds, &row.none, 0.05).unwrap();
+        let found = stats::overhead_line(&row.levels, &row.rounds, &row.none, 0.05).unwrap();
         assert_close(found.slope.estimate, row.slope, 1e-9);
         assert_close(found.at_none.estimate, row.at_none, 1e-9);
     }

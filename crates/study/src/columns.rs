@@ -105,9 +105,10 @@ impl Reader<'_> {
         let names = derived.iter().map(|it| it.name.get_ref().as_str());
         let known: Vec<&str> =
             SHOWN.into_iter().chain(STEPS).chain(PERCENTILES).chain(names).collect();
-        match known.contains(&name) || Count::parse(name).is_some() {
-            true => Ok(()),
-            false => Err(self.at(word.span(), unknown_or_count("statistic", name, &known))),
+        if known.contains(&name) || Count::parse(name).is_some() {
+            Ok(())
+        } else {
+            Err(self.at(word.span(), unknown_or_count("statistic", name, &known)))
         }
     }
 }

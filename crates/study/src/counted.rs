@@ -6,7 +6,7 @@
 
 use model::counts::{FAMILIES, FIGURES, Family, MODES};
 use model::nearest::unknown;
-use model::probe::{Onlooker, Probe, Scope};
+use model::probe::{Instrument, Probe, Scope};
 use model::size;
 
 /// Waits that a trace records, in ns: from a wake-up to running, asleep, and without the CPU.
@@ -47,6 +47,9 @@ pub const FAILED_LAUNCHES: &str = "failed-launches";
 /// What entering and leaving system calls, waking and switching take of a round trip, as a share of it: parts of one that
 /// is decomposed, which needs a trace and the same trace twice over.
 pub const CALLS_AND_WAKE_UPS: &str = "calls-and-wake-ups";
+/// The same with all that the kernel does within these calls but to copy.
+pub const WHOLE_CALLS_AND_WAKE_UPS: &str = "whole-calls-and-wake-ups";
+const PARTS: [&str; 2] = [CALLS_AND_WAKE_UPS, WHOLE_CALLS_AND_WAKE_UPS];
 
 /// A count that a study asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,7 +60,7 @@ pub enum Count<'a> {
     Figure(&'a str),
     /// One of [`WAITS`].
     Wait(&'a str),
-    /// [`CALLS_AND_WAKE_UPS`].
+    /// One of [`PARTS`].
     Parts,
     /// One of [`DELIVERY`].
     Delivery(&'a str),
@@ -84,7 +87,7 @@ impl<'a> Count<'a> {
         if WAITS.contains(&word) {
             return Some(Count::Wait(word));
         }
-        if word == CALLS_AND_WAKE_UPS {
+        if PARTS.contains(&word) {
             return Some(Count::Parts);
         }
         if DELIVERY.contains(&word) {
@@ -106,29 +109,30 @@ impl<'a> Count<'a> {
         Count::parse(word).filter(|it| !matches!(it, Count::Values(_)))
     }
 
-    /// Whether `probe` tells it.
+    /// Whether `probe` measures it.
     pub fn comes_from(&self, probe: Probe) -> bool {
         if *self == Count::Parts {
-            return probe.onlooker == Onlooker::Trace(Scope::All) && probe.times == 2;
+            return probe.instrument == Instrument::Trace(Scope::All) && probe.times == 2;
         }
         if probe.empty || probe.times > 1 {
             return false;
         }
-        match (self, probe.onlooker) {
-            (Count::Event(name), Onlooker::Counters(family)) => {
+        match (self, probe.instrument) {
+            (Count::Event(name), Instrument::Counters(family)) => {
                 family.names().iter().any(|it| it == name)
             }
-            (Count::Figure(name), Onlooker::Counters(family)) => {
+            (Count::Figure(name), Instrument::Counters(family)) => {
                 figures().iter().any(|(figure, of)| figure == name && of.contains(&family))
             }
-            (Count::Wait(_), Onlooker::Trace(scope)) => scope != Scope::Calls,
-            (Count::Event(name), Onlooker::Trace(scope)) => {
+            (Count::Wait(_), Instrument::Trace(scope)) => scope != Scope::Calls,
+            (Count::Event(name), Instrument::Trace(scope)) => {
                 (scope != Scope::Scheduler && is_call(name))
                     || (scope != Scope::Calls && is_traced_event(name))
             }
-            (Count::Returned(..) | Count::Bytes(_) | Count::Values(_), Onlooker::Trace(scope)) => {
-                scope != Scope::Scheduler
-            }
+            (
+                Count::Returned(..) | Count::Bytes(_) | Count::Values(_),
+                Instrument::Trace(scope),
+            ) => scope != Scope::Scheduler,
             _ => false,
         }
     }
@@ -139,7 +143,7 @@ pub fn unknown_or_count(what: &str, word: &str, known: &[&str]) -> String {
     let events = FAMILIES.iter().flat_map(|it| it.names());
     let names: Vec<String> = events.chain(figures().into_iter().map(|it| it.0)).collect();
     let names = names.iter().map(String::as_str).chain(WAITS).chain(DELIVERY).chain(LOST);
-    let names = names.chain([CALLS_AND_WAKE_UPS]);
+    let names = names.chain(PARTS);
     let all: Vec<&str> = known.iter().copied().chain(names).collect();
     let error = unknown(what, word, &all);
     // Of so many only the nearest is worth a line.

@@ -74,7 +74,7 @@ impl Factor {
         matches!(self, Factor::Routers | Factor::Switches)
     }
 
-    /// Whether it tells where the two halves are.
+    /// Whether it tells where client and server run.
     pub fn is_of_reach(self) -> bool {
         self == Factor::Route || self.follows()
     }

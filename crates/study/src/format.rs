@@ -135,7 +135,7 @@ pub struct Levels {
     pub placement: Option<Words>,
     /// `process`, `thread`.
     pub workers: Option<Words>,
-    /// Where the two halves are: `local`, `peer`, `lab:routers=2`.
+    /// Where client and server run: `local`, `peer`, `lab:routers=2`.
     pub route: Option<Words>,
     /// Instrumentation: `none`, as ever, and probes in launches of their own.
     pub observe: Option<Words>,

@@ -14,14 +14,17 @@ mod slope;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 pub use parts::{Cost, CostPart};
 
 use super::{CaseResult, Judged, Observed, OverRounds, Status};
-use model::probe::{Onlooker, Probe, Scope};
+use model::probe::{Instrument, Probe, Scope};
 use model::trace::{Part, Trips};
 use parts::{Rounds, TraceOverhead};
+use study::counted::{CALLS_AND_WAKE_UPS, WHOLE_CALLS_AND_WAKE_UPS};
 
 /// A case, decomposed.
 #[derive(Clone, Debug, Serialize)]
@@ -113,34 +116,45 @@ impl Missing {
 const UNEXPLAINED: f64 = 0.05;
 
 const ONCE: Probe = Probe::trace(Scope::All);
-const TWICE: Probe = Probe { onlooker: Onlooker::Trace(Scope::All), times: 2, empty: false };
+const TWICE: Probe = Probe { instrument: Instrument::Trace(Scope::All), times: 2, empty: false };
 
 /// Decomposes the latencies of a run.
 pub fn explain(judged: &Judged) -> Explanation {
     decompose(&judged.results, &judged.observed)
 }
 
-/// What entering and leaving system calls, waking and switching take of each case that was traced once and
-/// twice over, as a share of its unobserved round trips: by the index of the case. None of one whose parts don't add
-/// up.
-pub(super) fn calls_and_wake_ups(
+/// The counts that are shares of parts, and the costs that each holds.
+type PartShare = (&'static str, fn(Cost) -> bool);
+const SHARES: [PartShare; 2] = [
+    (CALLS_AND_WAKE_UPS, |cost| cost == Cost::Calls || cost.wakes()),
+    (WHOLE_CALLS_AND_WAKE_UPS, |cost| {
+        matches!(cost, Cost::Calls | Cost::Transport) || cost.wakes()
+    }),
+];
+
+/// What system calls, waking and switching take of each case that was traced once and twice over, as shares of its
+/// unobserved round trips, by name: by the index of the case. None of one whose parts don't add up.
+pub(super) fn shares_of_parts(
     results: &[CaseResult],
     all: &[Observed],
-) -> Vec<(usize, OverRounds)> {
+) -> Vec<(usize, BTreeMap<String, OverRounds>)> {
     let traced = all.iter().filter(|it| it.probe == ONCE && it.case.metric.is_round_trip());
     let sources = traced.filter_map(|it| Source::of(results, all, it).ok());
     let sources: Vec<Source> = sources.filter(|it| it.twice.is_some()).collect();
-    let share = |source: &Source| {
+    let shares = |source: &Source| {
         let case = source.explained(&source.rounds(&sources)).filter(|it| it.adds_up)?;
-        let parts = || case.parts.iter().filter(|it| it.cost == Cost::Calls || it.cost.wakes());
-        let of_round = |(round, whole): (usize, &Option<f64>)| {
-            let ns: Option<f64> = parts().map(|it| *it.ns.by_round.get(round)?).sum();
-            Some(ns? / (*whole)?)
+        let share = |(name, holds): PartShare| {
+            let parts = || case.parts.iter().filter(|it| holds(it.cost));
+            let of_round = |(round, whole): (usize, &Option<f64>)| {
+                let ns: Option<f64> = parts().map(|it| *it.ns.by_round.get(round)?).sum();
+                Some(ns? / (*whole)?)
+            };
+            let rounds = case.whole_ns.by_round.iter().enumerate().map(of_round);
+            Some((name.to_string(), OverRounds::of(rounds.collect())?))
         };
-        let rounds = case.whole_ns.by_round.iter().enumerate().map(of_round);
-        Some((source.traced.beside?, OverRounds::of(rounds.collect())?))
+        Some((source.traced.beside?, SHARES.into_iter().filter_map(share).collect()))
     };
-    sources.iter().filter_map(share).collect()
+    sources.iter().filter_map(shares).collect()
 }
 
 fn decompose(results: &[CaseResult], all: &[Observed]) -> Explanation {

@@ -156,16 +156,20 @@ fn a_claim_about_calls_and_wake_ups_goes_by_the_parts_and_not_where_they_do_not_
         .map(|it| it.ns.median)
         .sum();
     let whole = machine.explained().cases[0].whole_ns.median;
-    let found = calls_and_wake_ups(&machine.results, &machine.observed);
+    let found = shares_of_parts(&machine.results, &machine.observed);
     assert_eq!(
         found.iter().map(|it| it.0).collect::<Vec<_>>(),
         [0],
         "what doesn't add up has none"
     );
-    assert!((found[0].1.median - expected / whole).abs() < 1e-9);
-    assert!((0.4..0.6).contains(&found[0].1.median), "{:?}", found[0].1);
+    let share = &found[0].1[CALLS_AND_WAKE_UPS];
+    assert!((share.median - expected / whole).abs() < 1e-9);
+    assert!((0.4..0.6).contains(&share.median), "{share:?}");
+    let work = parts.iter().find(|it| it.cost == Cost::Transport).map_or(0.0, |it| it.ns.median);
+    let with_work = found[0].1[WHOLE_CALLS_AND_WAKE_UPS].median;
+    assert!(work > 0.0 && (with_work - share.median - work / whole).abs() < 1e-9, "{with_work}");
     // Once alone says nothing of what tracing adds.
     let mut once = machine;
     once.observed.retain(|it| it.probe == ONCE);
-    assert!(calls_and_wake_ups(&once.results, &once.observed).is_empty());
+    assert!(shares_of_parts(&once.results, &once.observed).is_empty());
 }

@@ -32,10 +32,13 @@ pub fn curves(
     results: &[CaseResult],
     of: &str,
 ) -> Result<Vec<Curve>, TestResult> {
+    let others = || Factor::ALL.into_iter().filter(|it| *it != along && !it.is_of_reach());
+    // A curve is named after what other cases of the study differ in.
+    let names: Vec<bool> =
+        others().map(|it| it == Factor::Mechanism || varies(it, results)).collect();
     let mut series: BTreeMap<Vec<String>, Vec<&CaseResult>> = BTreeMap::new();
     for case in cases(chosen, results)? {
-        let others = Factor::ALL.iter().filter(|it| **it != along && !it.is_of_reach());
-        let key = others.map(|factor| level(case, *factor));
+        let key = others().map(|factor| level(case, factor));
         let route = (along != Factor::Route).then(|| apart_from(along, case));
         series.entry(key.chain(route).collect()).or_default().push(case);
     }
@@ -44,7 +47,9 @@ pub fn curves(
         let at = |wanted: &String| cases.iter().find(|case| level(case, along) == *wanted);
         let found: Vec<_> = order.iter().filter_map(|it| Some((it.clone(), *at(it)?))).collect();
         let columns: Vec<_> = found.iter().map(|(_, case)| quantity(case, of)).collect();
-        let mut name = key;
+        // Behind the factors stands the route.
+        let named = names.iter().chain([&true]).zip(key).filter(|(named, _)| **named);
+        let mut name: Vec<String> = named.map(|(_, word)| word).collect();
         name.retain(|word| !word.is_empty() && word != UNOBSERVED);
         let (nth, rounds) = shared_at(&columns).into_iter().unzip();
         let levels = found.into_iter().map(|(level, _)| level).collect();
@@ -62,6 +67,13 @@ pub fn curves(
         ));
     }
     Ok(curves)
+}
+
+/// Whether cases of the study differ in a factor.
+fn varies(factor: Factor, results: &[CaseResult]) -> bool {
+    let mut levels = results.iter().map(|case| level(case, factor)).filter(|it| !it.is_empty());
+    let first = levels.next();
+    levels.any(|it| Some(it) != first)
 }
 
 /// Where the halves of a case are, but for what a curve goes along; no word where both are here.

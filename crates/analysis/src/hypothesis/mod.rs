@@ -205,10 +205,10 @@ fn finding(
     let firm = matches!(result.decision, Decision::Supported | Decision::Refuted);
     if firm && p_holm.is_some_and(|p| p >= ALPHA) {
         result.decision = Decision::Inconclusive;
-        if result.least_p.is_some_and(|it| it * family as f64 >= ALPHA) {
+        if let Some(more) = result.least_p.and_then(|it| needed::more_rounds(it * family as f64)) {
             result.decision = Decision::TooFewRounds;
-            let rounds = needed::rounds_for(family);
-            let why = format!("; {family} claims together need {rounds} rounds");
+            let rounds = if more == 1 { "round" } else { "rounds" };
+            let why = format!("; {family} claims together need {more} {rounds} more");
             result.brief = Some(format!("{}{why}", result.brief()));
             result.effect.push_str(&why);
         }

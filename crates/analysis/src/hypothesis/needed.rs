@@ -71,8 +71,15 @@ fn rounds_at(alpha: f64) -> usize {
 }
 
 /// The least rounds in which all of `family` claims together can differ from chance (Holm).
-pub(super) fn rounds_for(family: usize) -> usize {
+fn rounds_for(family: usize) -> usize {
     (LEAST_ROUNDS..).find(|it| least_p(*it) * (family as f64) < ALPHA).unwrap_or(LEAST_ROUNDS)
+}
+
+/// How many rounds more could tell what in these can't differ from chance, being at the least `corrected`: the
+/// smallest p of its parts, corrected over them and over all claims. Each round halves it. None where these can.
+pub(super) fn more_rounds(corrected: f64) -> Option<u32> {
+    let more = (0..64).find(|more| corrected / 2f64.powi(*more) < ALPHA).unwrap_or(64);
+    (more > 0).then_some(more as u32)
 }
 
 #[cfg(test)]
@@ -93,6 +100,10 @@ mod tests {
         // docs/METHOD.md: with 12 pairs a family of more than 102 can find nothing.
         assert_eq!((rounds_for(102), rounds_for(103)), (12, 13));
         assert_eq!((rounds_for(0), rounds_for(1), rounds_for(2)), (6, 6, 7));
+        for (rounds, family, parts) in [(6, 3, 1), (12, 18, 19), (12, 102, 1)] {
+            let more = more_rounds(least_p(rounds) * (family * parts) as f64).unwrap_or(0) as usize;
+            assert_eq!(rounds + more, rounds_for(family * parts).max(rounds));
+        }
     }
 
     #[test]

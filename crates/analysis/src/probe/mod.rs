@@ -6,14 +6,14 @@
 //! whether anything that the run says of two mechanisms turns round.
 
 mod curve;
-mod dose;
+mod linearity;
 mod order;
 mod overhead;
 #[cfg(test)]
 mod tests;
 
 pub use curve::CurveUnder;
-pub use dose::{Dose, Linear};
+pub use linearity::{Linear, Linearity};
 pub use order::{Kept, Order};
 pub use overhead::ProbeOverhead;
 
@@ -51,8 +51,8 @@ pub struct Strand {
     pub of: Common,
     /// Overheads, size by size.
     pub overheads: Vec<ProbeOverhead>,
-    /// Where a probe looked on once, twice, four times over.
-    pub doses: Vec<Dose>,
+    /// Where a probe was attached once, twice, four times over.
+    pub linearity: Vec<Linearity>,
     /// Curves over size, probe by probe; empty with fewer than two sizes.
     pub curves: Vec<CurveUnder>,
 }
@@ -127,7 +127,7 @@ impl ProbeEffect {
             here.sort_by_key(|it| (it.bytes(), it.probe));
             Strand {
                 overheads: overhead::overheads(&here),
-                doses: dose::doses(&here),
+                linearity: linearity::linearities(&here),
                 curves: curve::curves(&here),
                 of,
             }

@@ -4,7 +4,7 @@ use super::Pair;
 use crate::{ALPHA, Status};
 use model::counts::Family;
 use model::probe::Probe;
-use model::probe::{Onlooker, Scope};
+use model::probe::{Instrument, Scope};
 use stats::Interval;
 
 /// The overhead of one probe at one size.
@@ -109,15 +109,15 @@ fn firings(pair: &Pair, pairs: &[Pair]) -> Option<f64> {
         let counted = pairs.iter().find(|it| it.probe == probe && it.bytes() == pair.bytes());
         Some(counted?.seen.firings.as_ref()?.median)
     };
-    match pair.probe.onlooker {
-        Onlooker::Counters(Family::Calls) => beside(Family::Calls, "calls"),
-        Onlooker::Counters(Family::Software) => {
+    match pair.probe.instrument {
+        Instrument::Counters(Family::Calls) => beside(Family::Calls, "calls"),
+        Instrument::Counters(Family::Software) => {
             let events = pair.seen.events.iter().filter(|it| !it.name.ends_with("-ns"));
             Some(events.map(|it| it.per_operation).sum())
         }
-        Onlooker::Counters(_) => None,
+        Instrument::Counters(_) => None,
         // Empty programs count nothing, but fire as often as those at work.
-        Onlooker::Trace(scope) => own(Probe::trace(scope)).or_else(|| match scope {
+        Instrument::Trace(scope) => own(Probe::trace(scope)).or_else(|| match scope {
             // Entering fires, and leaving.
             Scope::Calls => Some(2.0 * beside(Family::Calls, "calls")?),
             Scope::Scheduler | Scope::All => None,

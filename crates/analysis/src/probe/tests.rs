@@ -8,7 +8,11 @@ fn the_price_of_a_firing_is_what_was_planted() {
     let effect = machine(1).judged();
     assert_eq!(effect.strands.len(), 2);
     for strand in &effect.strands {
-        assert_eq!(strand.overheads.len(), 2 * SIZES.len(), "doses are no prices");
+        assert_eq!(
+            strand.overheads.len(),
+            2 * SIZES.len(),
+            "repetitions are no overheads of their own"
+        );
         for overhead in &strand.overheads {
             let planted = if overhead.probe.family().is_some() { COUNTER_NS } else { FIRING_NS };
             let each = overhead.per_firing().unwrap();
@@ -22,24 +26,24 @@ fn the_price_of_a_firing_is_what_was_planted() {
 #[test]
 fn a_linear_price_meets_the_unobserved_time() {
     let effect = machine(2).judged();
-    let doses: Vec<&Dose> = effect.strands.iter().flat_map(|it| &it.doses).collect();
-    assert_eq!(doses.len(), 2 * SIZES.len());
-    for dose in doses {
-        assert_eq!(dose.doses, [1, 2, 4]);
-        assert!((dose.slope.estimate / (8.0 * FIRING_NS) - 1.0).abs() < 0.25, "{dose:?}");
-        assert!(matches!(dose.linear, Linear::Yes | Linear::Open(_)), "{dose:?}");
+    let lines: Vec<&Linearity> = effect.strands.iter().flat_map(|it| &it.linearity).collect();
+    assert_eq!(lines.len(), 2 * SIZES.len());
+    for line in lines {
+        assert_eq!(line.times, [1, 2, 4]);
+        assert!((line.slope.estimate / (8.0 * FIRING_NS) - 1.0).abs() < 0.25, "{line:?}");
+        assert!(matches!(line.linear, Linear::Yes | Linear::Open(_)), "{line:?}");
     }
 }
 
 #[test]
-fn a_first_dose_that_costs_more_is_said_so() {
+fn a_first_time_that_costs_more_is_said_so() {
     let mut machine = Machine::seeded(3);
     let at = machine.plain("pipe", 64, 4000.0);
     for (probe, ns) in [("trace", 6000.0), ("trace:times=2", 6500.0), ("trace:times=4", 7500.0)] {
         machine.under(probe, at, ns, &[]);
     }
     let effect = machine.judged();
-    assert_eq!(effect.strands[0].doses[0].linear, Linear::FirstCostsMore);
+    assert_eq!(effect.strands[0].linearity[0].linear, Linear::FirstCostsMore);
 }
 
 #[test]

@@ -33,7 +33,7 @@ const STEAL: Check = Check {
 
 /// Steal from which on rounds are marked, as a share of the time of the CPUs used.
 const STEAL_NOTED: f64 = 0.01;
-const STEAL_SPOILS: f64 = 0.05;
+const STEAL_SERIOUS: f64 = 0.05;
 /// One tick may be a rounding.
 const STEAL_TICKS: u64 = 2;
 
@@ -109,7 +109,7 @@ pub(super) fn steal(stretch: &Interval) -> Finding {
     );
     let often = stretch.steal_since_boot > Some(STEAL_NOTED);
     match share {
-        share if share >= STEAL_SPOILS && ticks >= STEAL_TICKS => STEAL.warning(found),
+        share if share >= STEAL_SERIOUS && ticks >= STEAL_TICKS => STEAL.warning(found),
         share if share >= STEAL_NOTED && ticks >= STEAL_TICKS => STEAL.note(found),
         _ if often => STEAL.note(found),
         _ => STEAL.fine(found),

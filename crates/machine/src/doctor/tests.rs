@@ -151,8 +151,7 @@ fn a_laptop_is_fit_with_reservations() {
     assert_eq!(Fitness::of(&list), Fitness::FitWithReservations);
     assert_eq!(
         Fitness::sentence(&list),
-        "Fit to measure on, with reservations: boost, governor, idle, isolation and smt colour \
-         the figures"
+        "Fit to measure on, with reservations: boost, governor, idle, isolation and smt"
     );
 }
 

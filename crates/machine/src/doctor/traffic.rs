@@ -26,12 +26,12 @@ const INTERRUPTS: Check = Check {
 
 /// Shares of the machine's time taken by others, from which on they are minor, or serious.
 const LOAD_NOTED: f64 = 0.05;
-const LOAD_SPOILS: f64 = 0.25;
+const LOAD_SERIOUS: f64 = 0.25;
 /// Fewer ticks are within the error of sampling.
 const LOAD_TICKS: u64 = 5;
 /// Device interrupts a second on each CPU used.
 const INTERRUPTS_NOTED: f64 = 500.0;
-const INTERRUPTS_SPOIL: f64 = 5_000.0;
+const INTERRUPTS_SERIOUS: f64 = 5_000.0;
 /// A load average over a minute above what a run of our own leaves behind.
 const LOAD_AVERAGE: f64 = 1.5;
 
@@ -57,7 +57,7 @@ pub(super) fn load(stretch: &Interval) -> Finding {
     }
     let crowd = waiting as f64 > (LOAD_NOTED * cpus_of(stretch)).max(0.5);
     match share {
-        share if share >= LOAD_SPOILS && ticks >= LOAD_TICKS => LOAD.warning(found),
+        share if share >= LOAD_SERIOUS && ticks >= LOAD_TICKS => LOAD.warning(found),
         share if share >= LOAD_NOTED && ticks >= LOAD_TICKS => LOAD.note(found),
         _ if crowd => LOAD.note(found),
         _ if stretch.load.is_some_and(|load| load.one_minute >= LOAD_AVERAGE) => LOAD.note(found),
@@ -89,7 +89,7 @@ pub(super) fn interrupts(stretch: &Interval) -> Finding {
         found += &format!("; most from {} ({:.0} a second)", device.name, device.per_sec);
     }
     let finding = match rate {
-        rate if rate >= INTERRUPTS_SPOIL => INTERRUPTS.warning(found),
+        rate if rate >= INTERRUPTS_SERIOUS => INTERRUPTS.warning(found),
         rate if rate >= INTERRUPTS_NOTED => INTERRUPTS.note(found),
         _ => return INTERRUPTS.fine(found),
     };

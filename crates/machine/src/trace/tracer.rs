@@ -15,7 +15,7 @@ use super::mark::Marks;
 use super::object::{self, Object, RelocationTarget};
 use super::points::Point;
 use crate::tree;
-use model::probe::{Onlooker, Probe};
+use model::probe::{Instrument, Probe};
 use model::refusal::Refusal;
 use model::trace::Traced;
 use sys::bpf::{self, Bpf, Kernel, Map, Shape, Unverified};
@@ -121,7 +121,7 @@ impl Tracer {
         room: u32,
         root: &Path,
     ) -> Result<Tracer, Refusal> {
-        let Onlooker::Trace(scope) = probe.onlooker else { panic!("{probe} doesn't trace") };
+        let Instrument::Trace(scope) = probe.instrument else { panic!("{probe} doesn't trace") };
         let started = Instant::now();
         let object = Object::read(object::BUILT).expect("the object that was built");
         let room = if probe.empty { 0 } else { room };

@@ -14,7 +14,8 @@ pub(super) fn absent(judged: &Judged) -> Table {
     table
 }
 
-/// What wasn't measured and why; each reason once, with all that it keeps out.
+/// What wasn't measured and why; each reason once, with all that it keeps out. Of reasons that differ in their
+/// numbers alone, and keep out the same, the first stands for all.
 pub fn absences(judged: &Judged) -> Vec<(String, String)> {
     let mut reasons: Vec<(Vec<String>, String)> = Vec::new();
     let absent =
@@ -29,5 +30,43 @@ pub fn absences(judged: &Judged) -> Vec<(String, String)> {
             None => reasons.push((vec![what], why)),
         }
     }
-    reasons.into_iter().map(|(whats, why)| (labels::list(&whats), why)).collect()
+    folded(reasons.into_iter().map(|(whats, why)| (labels::list(&whats), why)).collect())
+}
+
+/// Fewer reasons of a kind are given in full.
+const MANY: usize = 3;
+
+fn folded(reasons: Vec<(String, String)>) -> Vec<(String, String)> {
+    let kind = |(what, why): &(String, String)| {
+        let words = why.split_whitespace().filter(|word| word.parse::<f64>().is_err());
+        (what.clone(), words.collect::<Vec<_>>().join(" "))
+    };
+    let kinds: Vec<_> = reasons.iter().map(kind).collect();
+    let mut kept = Vec::new();
+    for (at, (what, why)) in reasons.into_iter().enumerate() {
+        let alike = kinds.iter().filter(|it| **it == kinds[at]).count();
+        if alike < MANY {
+            kept.push((what, why));
+        } else if !kinds[..at].contains(&kinds[at]) {
+            kept.push((what, format!("{why}; {} more of other numbers", alike - 1)));
+        }
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::folded;
+
+    #[test]
+    fn of_reasons_that_differ_in_numbers_the_first_stands_for_all() {
+        let reason = |what: &str, why: &str| (what.to_string(), why.to_string());
+        let of = |total: u32| reason("pipe", &format!("a total of {total} is less than 64 bytes"));
+        let others = [reason("tcp", "a total of 1 is less than 64 bytes"), reason("pipe", "none")];
+        let all = || [of(1), of(2)].into_iter().chain(others.clone());
+        assert_eq!(folded(all().collect()), all().collect::<Vec<_>>(), "two are given in full");
+        let why = "a total of 1 is less than 64 bytes; 2 more of other numbers";
+        let expected: Vec<_> = [reason("pipe", why)].into_iter().chain(others.clone()).collect();
+        assert_eq!(folded(all().chain([of(3)]).collect()), expected);
+    }
 }

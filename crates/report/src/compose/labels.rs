@@ -55,7 +55,7 @@ pub fn of_size(bytes: Option<u64>) -> String {
     bytes.map_or(String::new(), |it| format!(", {}", units::size(it)))
 }
 
-/// Where the two halves are, in words: `this host`, `to the peer`, `lab: 2 routers, 1 switch`.
+/// Where client and server run, in words: `this host`, `to the peer`, `lab: 2 routers, 1 switch`.
 pub fn route(route: &str) -> String {
     match route.split_once(':') {
         None if route == "local" => "this host".into(),

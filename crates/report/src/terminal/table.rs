@@ -2,7 +2,8 @@
 //!
 //! Where the natural widths don't fit, the columns of the highest priority number go first,
 //! and a line under the table names them. Columns of priority 0 never go; if even they are
-//! too wide, the widest is narrowed and its cells are wrapped.
+//! too wide, the widest is narrowed and its cells are wrapped: at words, and only where gaps of one
+//! cell don't help either, within words.
 
 use super::wrap::{Ink, Line, width, wrap_text};
 use crate::document::{ASIDE, Align, Emphasis, Row, Table, Text};
@@ -11,12 +12,15 @@ use model::visible::visible;
 const GAP: usize = 2;
 /// No column is narrowed below this many cells.
 const NARROWEST: usize = 6;
+/// A cell of so many stays whole, as a number with its unit; of a wider one its longest word does, up to so many.
+const WHOLE: usize = 8;
+const WORD: usize = 12;
 
 pub(super) fn render(table: &Table, room: usize) -> Vec<Line> {
     let marked = table.rows.iter().any(|row| sign(row.emphasis).is_some());
     let lead = if marked { GAP } else { 0 };
     let (shown, dropped) = choose_columns(table, room - lead);
-    let widths = fit(natural_widths(table, &shown), room - lead);
+    let (widths, gap) = fit(table, &shown, room - lead);
 
     let mut lines = wrap_text(&Text::new().strong(&table.caption), room, Ink::Plain);
     if table.caption.is_empty() {
@@ -24,14 +28,15 @@ pub(super) fn render(table: &Table, room: usize) -> Vec<Line> {
     }
     let headings: Vec<Text> =
         shown.iter().map(|&at| Text::from(table.columns[at].heading())).collect();
-    let heading = layout(table, &headings, &shown, &widths, Ink::Strong);
+    let places = Places { shown: &shown, widths: &widths, gap };
+    let heading = layout(table, &headings, &places, Ink::Strong);
     lines.extend(heading.into_iter().map(|line| led(None, lead, line)));
-    let across = lead + widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1);
+    let across = lead + total(&widths, gap);
     let mut rule = Line::default();
     rule.push(&"─".repeat(across.min(room)), Ink::Muted);
     lines.push(rule);
     for row in &table.rows {
-        lines.extend(render_row(table, row, &shown, &widths, (lead, room)));
+        lines.extend(render_row(table, row, &places, (lead, room)));
     }
     lines.extend(remarks(table, &dropped, room));
     lines
@@ -40,8 +45,7 @@ pub(super) fn render(table: &Table, room: usize) -> Vec<Line> {
 fn render_row(
     table: &Table,
     row: &Row,
-    shown: &[usize],
-    widths: &[usize],
+    places: &Places,
     (lead, room): (usize, usize),
 ) -> Vec<Line> {
     let ink = match row.emphasis {
@@ -51,9 +55,9 @@ fn render_row(
         Emphasis::Normal | Emphasis::Worse | Emphasis::Warning => Ink::Plain,
     };
     let cells: Vec<Text> =
-        shown.iter().map(|&at| row.cells.get(at).cloned().unwrap_or_default()).collect();
+        places.shown.iter().map(|&at| row.cells.get(at).cloned().unwrap_or_default()).collect();
     let mut sign = sign(row.emphasis);
-    layout(table, &cells, shown, widths, ink)
+    layout(table, &cells, places, ink)
         .into_iter()
         .map(|line| led(sign.take(), lead, line))
         .collect()
@@ -83,7 +87,7 @@ fn led(sign: Option<(&str, Ink)>, lead: usize, line: Line) -> Line {
 fn choose_columns(table: &Table, room: usize) -> (Vec<usize>, Vec<usize>) {
     let mut shown: Vec<usize> = (0..table.columns.len()).collect();
     let mut dropped = Vec::new();
-    while total(&natural_widths(table, &shown)) > room {
+    while total(&natural_widths(table, &shown), GAP) > room {
         let least = shown
             .iter()
             .copied()
@@ -97,36 +101,68 @@ fn choose_columns(table: &Table, room: usize) -> (Vec<usize>, Vec<usize>) {
     (shown, dropped)
 }
 
-fn natural_widths(table: &Table, shown: &[usize]) -> Vec<usize> {
-    let cell = |row: &Row, at: usize| {
-        row.cells.get(at).map_or(0, |text| width(&visible(&text.to_plain())))
-    };
+/// The columns of a table that are shown, their widths, and the gap between them.
+struct Places<'a> {
+    shown: &'a [usize],
+    widths: &'a [usize],
+    gap: usize,
+}
+
+/// Of each shown column the largest of what `of` makes of its cells and heading.
+fn widest(table: &Table, shown: &[usize], of: impl Fn(&str) -> usize) -> Vec<usize> {
+    let cell =
+        |row: &Row, at: usize| row.cells.get(at).map_or(0, |text| of(&visible(&text.to_plain())));
     let cells = || table.rows.iter().filter(|row| row.emphasis != Emphasis::Heading);
     let column = |&at: &usize| {
-        let heading = width(&visible(&table.columns[at].heading()));
+        let heading = of(&visible(&table.columns[at].heading()));
         cells().map(|row| cell(row, at)).fold(heading, usize::max)
     };
     shown.iter().map(column).collect()
 }
 
-fn total(widths: &[usize]) -> usize {
-    widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1)
+fn natural_widths(table: &Table, shown: &[usize]) -> Vec<usize> {
+    widest(table, shown, width)
 }
 
-/// Narrows the widest columns until the table fits.
-fn fit(mut widths: Vec<usize>, room: usize) -> Vec<usize> {
-    while total(&widths) > room {
-        let floor = if widths.iter().any(|&w| w > NARROWEST) { NARROWEST } else { 1 };
-        match widths.iter_mut().rev().max() {
-            Some(widest) if *widest > floor => *widest -= 1,
-            _ => break,
+/// Widths below which a column breaks words.
+fn word_widths(table: &Table, shown: &[usize]) -> Vec<usize> {
+    widest(table, shown, |text| match width(text) {
+        all if all <= WHOLE => all,
+        _ => text.split(' ').map(width).max().unwrap_or(0).min(WORD),
+    })
+}
+
+fn total(widths: &[usize], gap: usize) -> usize {
+    widths.iter().sum::<usize>() + gap * widths.len().saturating_sub(1)
+}
+
+/// Narrows the widest columns until the table fits; the widths, and the gap between them.
+fn fit(table: &Table, shown: &[usize], room: usize) -> (Vec<usize>, usize) {
+    let mut widths = natural_widths(table, shown);
+    let words = word_widths(table, shown);
+    let gap = if total(&words, GAP) <= room { GAP } else { 1 };
+    narrow(&mut widths, &words, |widths| total(widths, gap) > room);
+    for floor in [NARROWEST, 1] {
+        let floors = vec![floor; widths.len()];
+        narrow(&mut widths, &floors, |widths| total(widths, gap) > room);
+    }
+    (widths, gap)
+}
+
+/// Takes from the widest columns, as far as `floors` let it, as long as they are `too_wide`.
+fn narrow(widths: &mut [usize], floors: &[usize], too_wide: impl Fn(&[usize]) -> bool) {
+    while too_wide(widths) {
+        let above = widths.iter_mut().zip(floors).rev().filter(|(width, floor)| *width > floor);
+        match above.max_by_key(|(width, _)| **width) {
+            Some((widest, _)) => *widest -= 1,
+            None => break,
         }
     }
-    widths
 }
 
 /// One row of cells, wrapped where narrowed, as lines.
-fn layout(table: &Table, cells: &[Text], shown: &[usize], widths: &[usize], ink: Ink) -> Vec<Line> {
+fn layout(table: &Table, cells: &[Text], places: &Places, ink: Ink) -> Vec<Line> {
+    let Places { shown, widths, gap } = *places;
     let wrapped: Vec<Vec<Line>> =
         cells.iter().zip(widths).map(|(cell, &cells)| wrap_text(cell, cells, ink)).collect();
     let height = wrapped.iter().map(Vec::len).max().unwrap_or(0);
@@ -143,7 +179,7 @@ fn layout(table: &Table, cells: &[Text], shown: &[usize], widths: &[usize], ink:
             line.pad(start + before);
             line.append(cell);
         }
-        start += cells + GAP;
+        start += cells + gap;
     }
     lines
 }

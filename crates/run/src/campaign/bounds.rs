@@ -82,7 +82,7 @@ impl LiveCase {
         if carries.is_control() || !case.route.is_local() {
             return None;
         }
-        let (spins, cpus) = (case.variant.burns(), case.place.cpus);
+        let (spins, cpus) = (case.variant.busy_waits(), case.place.cpus);
         Beside::of(metric(case.workload, carries), spins, cpus, case.message_bytes)
     }
 }

@@ -70,7 +70,7 @@ impl Turn {
 /// A launch as it is asked for.
 pub(crate) struct LaunchRequest {
     pub spec: Spec,
-    /// Where its two halves are.
+    /// Where client and server of it run.
     pub route: Route,
     /// The node of the initiator, and that of the responder where it is another one.
     pub nodes: (usize, Option<usize>),

@@ -11,7 +11,7 @@ use super::spec::Spec;
 use machine::counts::Counting;
 use machine::trace::{Marking, Marks, Who};
 use model::launch::{Role, WorkerReport};
-use model::probe::{Onlooker, Probe};
+use model::probe::{Instrument, Probe};
 use model::trace::{Instant, Marked};
 use sys::perf::Kernel;
 
@@ -30,7 +30,7 @@ impl Instrumentation {
     /// Why counters can't be opened, and the remedy.
     pub fn open(spec: &Spec, role: Role, marks: Option<&Marks>) -> io::Result<Instrumentation> {
         let counting = match spec.observe {
-            Some(Probe { onlooker: Onlooker::Counters(family), times, .. }) => {
+            Some(Probe { instrument: Instrument::Counters(family), times, .. }) => {
                 Counting::open(&Kernel, family, times, Path::new("/")).map(Some)
             }
             _ => Ok(None),

@@ -34,7 +34,7 @@ pub struct Case {
     pub payload: Policy,
     /// Second name of another case of the group: the pair shows the machine's own noise.
     pub twin: bool,
-    /// Where the two halves are.
+    /// Where client and server run.
     pub route: Route,
     /// The instrumentation; such a case is no result, but stands beside one.
     pub observe: Option<Probe>,

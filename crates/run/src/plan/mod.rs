@@ -349,10 +349,9 @@ fn served(case: &Case, load: Load) -> Result<(), OpenError> {
 fn add_twins(groups: &mut [Group]) {
     let mut placements = Vec::new();
     for group in groups {
-        let subject = group
-            .cases
-            .iter()
-            .find(|case| case.variant.traits().carries == Carries::Bytes && !case.variant.burns());
+        let subject = group.cases.iter().find(|case| {
+            case.variant.traits().carries == Carries::Bytes && !case.variant.busy_waits()
+        });
         let Some(subject) = subject else { continue };
         if group.cases.len() < 2 || placements.contains(&(subject.placement, subject.workers)) {
             continue;

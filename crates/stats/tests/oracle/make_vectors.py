@@ -332,11 +332,11 @@ def prices(rng):
                 "as_published": as_published(first, second),
             }
         )
-    for n, doses in [(6, [1, 2]), (12, [1, 2, 4]), (20, [1, 2, 4])]:
+    for n, levels in [(6, [1, 2]), (12, [1, 2, 4]), (20, [1, 2, 4])]:
         none = rounded(rng.normal(4000, 50, n))
-        rounds = [rounded(4000 + 500 * np.array(doses) + rng.normal(0, 50, len(doses))) for _ in none]
-        fits = [np.polyfit(doses, row, 1) for row in rounds]
-        row = {"doses": doses, "rounds": rounds, "none": none}
+        rounds = [rounded(4000 + 500 * np.array(levels) + rng.normal(0, 50, len(levels))) for _ in none]
+        fits = [np.polyfit(levels, row, 1) for row in rounds]
+        row = {"levels": levels, "rounds": rounds, "none": none}
         for name, values in [("slope", [it[0] for it in fits]), ("at_none", [it[1] for it in fits])]:
             averages = [(a + b) / 2 for a, b in itertools.combinations_with_replacement(values, 2)]
             row[name] = float(np.median(averages))

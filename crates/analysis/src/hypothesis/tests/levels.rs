@@ -183,7 +183,7 @@ fn too_few_rounds_are_another_verdict_than_a_machine_that_lacks_something() {
     // Six rounds tell one claim from chance, and never three together.
     let result = findings(&[claim.clone(), claim.clone(), claim.clone()], &in_rounds(6)).remove(0);
     assert_eq!(result.decision, Decision::TooFewRounds, "{}", result.effect);
-    assert!(result.effect.ends_with("3 claims together need 7 rounds"), "{}", result.effect);
+    assert!(result.effect.ends_with("3 claims together need 1 round more"), "{}", result.effect);
     let result = findings(&[claim.clone(), claim.clone(), claim.clone()], &in_rounds(7)).remove(0);
     assert_eq!(result.decision, Decision::Supported, "{}", result.effect);
     let lacking = in_rounds(12).into_iter().filter(|it| it.variant == "tcp").collect::<Vec<_>>();

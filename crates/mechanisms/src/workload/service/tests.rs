@@ -1,4 +1,4 @@
-//! The schedule and the service times that launches draw, held against queueing theory: a server on a simulated
+//! The schedule and the service times that launches draw, compared with queueing theory: a server on a simulated
 //! clock has the waiting times of M/D/1 and M/M/1. Times are in ns of a clock whose ticks are such.
 
 use super::*;

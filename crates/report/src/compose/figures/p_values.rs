@@ -12,7 +12,7 @@ const LEAST: f64 = 1e-4;
 
 const UNCORRECTED: &str = "Each curve divided by its mean over all levels, and a paired signed-rank \
      test at each level, uncorrected.";
-const CORRECTED: &str = "Log ratios less their round's mean; each level held against the largest \
+const CORRECTED: &str = "Log ratios less their round's mean; each level compared with the largest \
      deviation that flipping the signs of whole rounds makes.";
 
 /// The figure of p over `x`: each series with its places and its p, and a line at 5 %.

@@ -109,7 +109,7 @@ fn points(nth: usize, strand: &Strand, tested: &[&CurveUnder], corrected: bool) 
         (
             "corrected",
             "corrected",
-            "Log ratios less their round's mean; each size held against the largest deviation that \
+            "Log ratios less their round's mean; each size compared with the largest deviation that \
              flipped signs make.",
         )
     } else {

@@ -1,5 +1,5 @@
 //! Tracing overhead, as a document: verdicts in words, a table for each size, lines through
-//! doses, curves over size, and what could not be tried here.
+//! how often it is paid, curves over size, and what could not be tried here.
 
 mod curves;
 mod figures;
@@ -27,8 +27,8 @@ fn written(effect: &ProbeEffect, detail: Detail) -> Vec<Section> {
     answer.blocks.extend(verdicts::blocks(effect).into_iter().map(Block::from));
     let mut overheads = Section::new("prices", "Overheads");
     overheads.blocks.extend(effect.strands.iter().flat_map(tables::overheads));
-    let mut doses = Section::new("doses", "Once, twice, four times");
-    doses.blocks.extend(effect.strands.iter().filter_map(tables::doses));
+    let mut times = Section::new("times", "Once, twice, four times");
+    times.blocks.extend(effect.strands.iter().filter_map(tables::linearity));
     let mut shapes = Section::new("shapes", "Curves");
     for strand in &effect.strands {
         shapes.blocks.extend(curves::blocks(strand, detail));
@@ -39,7 +39,7 @@ fn written(effect: &ProbeEffect, detail: Detail) -> Vec<Section> {
     }
     let mut untested = Section::new("untested", "Not testable here");
     untested.blocks.extend(tables::untested(effect));
-    let all = [answer, overheads, doses, shapes, drawn, untested];
+    let all = [answer, overheads, times, shapes, drawn, untested];
     all.into_iter().filter(|section| !section.blocks.is_empty()).collect()
 }
 

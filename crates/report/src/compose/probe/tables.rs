@@ -5,7 +5,7 @@ use super::{operation, percent, percents, strand_name};
 use crate::compose::labels;
 use crate::document::ASIDE;
 use crate::{Block, Emphasis, Row, Table, Text, Unit, units};
-use analysis::probe::{Dose, Linear, ProbeEffect, ProbeOverhead, Strand, Untested};
+use analysis::probe::{Linear, Linearity, ProbeEffect, ProbeOverhead, Strand, Untested};
 use analysis::{ALPHA, EQUIVALENT_WITHIN};
 use model::distinct::grouped;
 use stats::{Interval, smallest_holm_n};
@@ -89,22 +89,22 @@ fn notes(strand: &Strand) -> Vec<Text> {
     notes
 }
 
-/// Lines through doses.
-pub(super) fn doses(strand: &Strand) -> Option<Block> {
-    let row = |dose: &Dose| {
+/// Lines through once, twice, four times over.
+pub(super) fn linearity(strand: &Strand) -> Option<Block> {
+    let row = |it: &Linearity| {
         let interval = |it: &Interval| Unit::Nanoseconds.interval(it.estimate, it.low, it.high);
-        let doses: Vec<String> = dose.doses.iter().map(ToString::to_string).collect();
+        let times: Vec<String> = it.times.iter().map(ToString::to_string).collect();
         Row::new([
-            Text::from(dose.message_bytes.map_or("–".into(), units::size)),
-            Text::new().code(dose.probe.to_string()),
-            doses.join(", ").into(),
-            interval(&dose.slope).into(),
-            interval(&dose.at_none).into(),
-            units::duration(dose.plain_ns).into(),
-            linear(dose),
+            Text::from(it.message_bytes.map_or("–".into(), units::size)),
+            Text::new().code(it.probe.to_string()),
+            times.join(", ").into(),
+            interval(&it.slope).into(),
+            interval(&it.at_none).into(),
+            units::duration(it.plain_ns).into(),
+            linear(it),
         ])
     };
-    if strand.doses.is_empty() {
+    if strand.linearity.is_empty() {
         return None;
     }
     let margin = 100.0 * EQUIVALENT_WITHIN;
@@ -122,14 +122,14 @@ pub(super) fn doses(strand: &Strand) -> Option<Block> {
         .words([("level", 0), ("levels", ASIDE)])
         .numbers([("a level [95 %]", 1), ("at none [95 %]", ASIDE), ("measured", ASIDE)])
         .words([("the line ends", 0)])
-        .rows(strand.doses.iter().map(row))
+        .rows(strand.linearity.iter().map(row))
         .note(note);
     Some(table.into())
 }
 
-fn linear(dose: &Dose) -> Text {
-    let by = format!(", {}", percent(1.0 + dose.miss.estimate));
-    match dose.linear {
+fn linear(it: &Linearity) -> Text {
+    let by = format!(", {}", percent(1.0 + it.miss.estimate));
+    match it.linear {
         Linear::Yes => "at it".into(),
         Linear::FirstCostsMore => Text::new().strong(format!("above{by}")),
         Linear::FirstCostsLess => Text::new().strong(format!("below{by}")),

@@ -12,7 +12,7 @@ const SHAPE_WITHIN: f64 = 0.1;
 pub(super) fn blocks(effect: &ProbeEffect) -> Vec<Verdict> {
     let mut verdicts = vec![overhead(effect)];
     verdicts.extend(shape(effect));
-    verdicts.extend(dose(effect));
+    verdicts.extend(linearity(effect));
     verdicts.extend(order(effect));
     verdicts
 }
@@ -166,18 +166,18 @@ fn peaks(curves: &[(&Common, &CurveUnder)]) -> String {
     }
 }
 
-/// Whether overheads are linear in their doses.
-fn dose(effect: &ProbeEffect) -> Option<Verdict> {
-    let doses: Vec<_> = effect.strands.iter().flat_map(|it| &it.doses).collect();
-    if doses.is_empty() {
+/// Whether overheads are linear in how often they are paid.
+fn linearity(effect: &ProbeEffect) -> Option<Verdict> {
+    let lines: Vec<_> = effect.strands.iter().flat_map(|it| &it.linearity).collect();
+    if lines.is_empty() {
         return None;
     }
-    let count = |of: fn(&Linear) -> bool| doses.iter().filter(|it| of(&it.linear)).count();
+    let count = |of: fn(&Linear) -> bool| lines.iter().filter(|it| of(&it.linear)).count();
     let meets = count(|it| *it == Linear::Yes);
     let more = count(|it| *it == Linear::FirstCostsMore);
     let less = count(|it| *it == Linear::FirstCostsLess);
-    let open = doses.len() - meets - more - less;
-    let all = doses.len();
+    let open = lines.len() - meets - more - less;
+    let all = lines.len();
     let (kind, head) = match (more + less, meets) {
         (0, 0) => (VerdictKind::Unknown, "Whether overheads are linear is unknown"),
         (0, _) if meets == all => (VerdictKind::Good, "Overheads are linear in their levels"),

@@ -125,7 +125,12 @@ impl Written<'_> {
         let Some(factor) = columns else {
             return shown
                 .iter()
-                .map(|show| Head { name: show.to_string(), level: None, show: show.to_string() })
+                .map(|show| Head {
+                    // A step's own name is short enough for many of them side by side.
+                    name: show.trim_start_matches("step-").to_string(),
+                    level: None,
+                    show: show.to_string(),
+                })
                 .collect();
         };
         let present = |level: &&String| {

@@ -1,19 +1,19 @@
-//! What looking on costs by how often it is done: a straight line through doses, round by round.
+//! What tracing costs by how often it is done: a straight line through levels (how often it is done), round by round.
 //!
-//! The line is fitted to the doses alone (once, twice, four times over), never to the measured
-//! "none": where it meets dose none is then a prediction that the measurement can refute. If it
-//! meets, the price is linear and may be subtracted; if not, the first dose costs more, or less,
+//! The line is fitted to the levels alone (once, twice, four times over), never to the measured
+//! "none": where it meets level none is then a prediction that the measurement can refute. If it
+//! meets, the price is linear and may be subtracted; if not, the first level costs more, or less,
 //! than those that follow.
 
 use super::interval::Interval;
 use super::signed_rank::{hodges_lehmann, signed_rank};
 
-/// A line through doses, with intervals over rounds; in the units of the values.
+/// A line through levels, with intervals over rounds; in the units of the values.
 #[derive(Clone, Debug, PartialEq)]
-pub struct DoseLine {
-    /// What one dose more costs.
+pub struct OverheadLine {
+    /// What one level more costs.
     pub slope: Interval,
-    /// Where the line meets dose none.
+    /// Where the line meets level none.
     pub at_none: Interval,
     /// By how much it misses there what was measured without any, as a share of that: 0.1 ends a
     /// tenth above it. A difference, because a steep line may end below zero.
@@ -24,31 +24,36 @@ pub struct DoseLine {
     pub p: f64,
 }
 
-/// The line through the doses, by least squares in each round, over all rounds by Hodges and
-/// Lehmann. `rounds[r]` holds a value for each of `doses`, `none[r]` the one without any.
+/// The line through the levels, by least squares in each round, over all rounds by Hodges and
+/// Lehmann. `rounds[r]` holds a value for each of `levels`, `none[r]` the one without any.
 ///
-/// `None` with fewer than two different doses, too few rounds for an interval at `1 - alpha`, or
+/// `None` with fewer than two different levels, too few rounds for an interval at `1 - alpha`, or
 /// where lengths differ, a value is not finite, or one of `none` is not above 0.
-pub fn dose_line(doses: &[f64], rounds: &[Vec<f64>], none: &[f64], alpha: f64) -> Option<DoseLine> {
-    let fits = |it: &Vec<f64>| it.len() == doses.len();
+pub fn overhead_line(
+    levels: &[f64],
+    rounds: &[Vec<f64>],
+    none: &[f64],
+    alpha: f64,
+) -> Option<OverheadLine> {
+    let fits = |it: &Vec<f64>| it.len() == levels.len();
     if rounds.len() != none.len() || !rounds.iter().all(fits) || none.iter().any(|it| *it <= 0.0) {
         return None;
     }
-    let middle = doses.iter().sum::<f64>() / doses.len() as f64;
-    let spread: f64 = doses.iter().map(|dose| (dose - middle).powi(2)).sum();
-    if doses.is_empty() || !spread.is_finite() || spread <= 0.0 {
+    let middle = levels.iter().sum::<f64>() / levels.len() as f64;
+    let spread: f64 = levels.iter().map(|level| (level - middle).powi(2)).sum();
+    if levels.is_empty() || !spread.is_finite() || spread <= 0.0 {
         return None;
     }
     let slope_of = |values: &Vec<f64>| {
-        let weighed = doses.iter().zip(values).map(|(dose, value)| (dose - middle) * value);
+        let weighed = levels.iter().zip(values).map(|(level, value)| (level - middle) * value);
         weighed.sum::<f64>() / spread
     };
     let slopes: Vec<f64> = rounds.iter().map(slope_of).collect();
-    let mean = |values: &Vec<f64>| values.iter().sum::<f64>() / doses.len() as f64;
+    let mean = |values: &Vec<f64>| values.iter().sum::<f64>() / levels.len() as f64;
     let at_none: Vec<f64> =
         rounds.iter().zip(&slopes).map(|(values, slope)| mean(values) - slope * middle).collect();
     let misses: Vec<f64> = at_none.iter().zip(none).map(|(end, none)| end / none - 1.0).collect();
-    Some(DoseLine {
+    Some(OverheadLine {
         slope: hodges_lehmann(&slopes, alpha)?,
         at_none: hodges_lehmann(&at_none, alpha)?,
         miss: hodges_lehmann(&misses, alpha)?,
@@ -62,17 +67,17 @@ mod tests {
     use super::super::draw::Draw;
     use super::*;
 
-    const DOSES: [f64; 3] = [1.0, 2.0, 4.0];
+    const LEVELS: [f64; 3] = [1.0, 2.0, 4.0];
 
-    /// Rounds whose price is `first` for the first dose and `more` for each further one.
+    /// Rounds whose price is `first` for the first level and `more` for each further one.
     fn measured(draw: &mut Draw, n: usize, first: f64, more: f64) -> (Vec<Vec<f64>>, Vec<f64>) {
-        let value = |draw: &mut Draw, dose: f64| {
-            let price = if dose > 0.0 { first + more * (dose - 1.0) } else { 0.0 };
+        let value = |draw: &mut Draw, level: f64| {
+            let price = if level > 0.0 { first + more * (level - 1.0) } else { 0.0 };
             (4000.0 + price) * (0.01 * draw.normal()).exp()
         };
         let mut one = || {
             let none = value(draw, 0.0);
-            (DOSES.iter().map(|dose| value(draw, *dose)).collect(), none)
+            (LEVELS.iter().map(|level| value(draw, *level)).collect(), none)
         };
         (0..n).map(|_| one()).unzip()
     }
@@ -80,7 +85,7 @@ mod tests {
     #[test]
     fn a_line_without_noise_is_read_off() {
         let rounds = vec![vec![110.0, 120.0, 140.0]; 12];
-        let line = dose_line(&DOSES, &rounds, &[100.0; 12], 0.05).unwrap();
+        let line = overhead_line(&LEVELS, &rounds, &[100.0; 12], 0.05).unwrap();
         assert!((line.slope.estimate - 10.0).abs() < 1e-12);
         assert!((line.at_none.estimate - 100.0).abs() < 1e-12);
         assert!(line.miss.estimate.abs() < 1e-12);
@@ -90,24 +95,25 @@ mod tests {
     fn what_is_no_line_has_none() {
         let rounds = vec![vec![110.0, 120.0, 140.0]; 12];
         let none = [100.0; 12];
-        assert_eq!(dose_line(&[], &[vec![]], &[1.0], 0.05), None);
-        assert_eq!(dose_line(&[2.0, 2.0, 2.0], &rounds, &none, 0.05), None);
-        assert_eq!(dose_line(&DOSES, &rounds[..5], &none[..5], 0.05), None);
-        assert_eq!(dose_line(&DOSES, &rounds, &none[..5], 0.05), None);
-        let below = dose_line(&DOSES, &vec![vec![1.0, 120.0, 340.0]; 12], &none, 0.05).unwrap();
+        assert_eq!(overhead_line(&[], &[vec![]], &[1.0], 0.05), None);
+        assert_eq!(overhead_line(&[2.0, 2.0, 2.0], &rounds, &none, 0.05), None);
+        assert_eq!(overhead_line(&LEVELS, &rounds[..5], &none[..5], 0.05), None);
+        assert_eq!(overhead_line(&LEVELS, &rounds, &none[..5], 0.05), None);
+        let below =
+            overhead_line(&LEVELS, &vec![vec![1.0, 120.0, 340.0]; 12], &none, 0.05).unwrap();
         assert!(below.at_none.estimate < 0.0 && below.miss.high < -1.0, "{below:?}");
-        assert_eq!(dose_line(&DOSES, &rounds, &[0.0; 12], 0.05), None);
+        assert_eq!(overhead_line(&LEVELS, &rounds, &[0.0; 12], 0.05), None);
     }
 
     /// Where the price is linear, the check refuses it in 5 % of the cases, but for three standard
-    /// errors; where the first dose costs 400 more than the others, it is found.
+    /// errors; where the first level costs 400 more than the others, it is found.
     #[test]
     fn the_check_holds_for_a_linear_price_and_finds_another() {
         let mut draw = Draw::seeded(61);
         let draws = 2000;
         let refused = |draw: &mut Draw, first: f64| {
             let (rounds, none) = measured(draw, 12, first, 500.0);
-            let line = dose_line(&DOSES, &rounds, &none, 0.05).unwrap();
+            let line = overhead_line(&LEVELS, &rounds, &none, 0.05).unwrap();
             line.miss.low > 0.0 || line.miss.high < 0.0
         };
         let alarms = (0..draws).filter(|_| refused(&mut draw, 500.0)).count();

@@ -22,7 +22,7 @@ use sys::shared::{LINE, Mapping, PAGE};
 
 /// Which of the two loops is meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum Loop {
     /// What this program does.
     Tool,
     /// What it is compared with.
@@ -52,21 +52,21 @@ impl Orders {
     }
 
     /// Orders `count` round trips. Those ordered before must have been done.
-    pub fn issue(&self, way: Way, count: u64) {
+    pub fn issue(&self, which: Loop, count: u64) {
         let words = self.0.words(WORDS);
-        words[0].store(u64::from(way == Way::Tool), Ordering::Relaxed);
+        words[0].store(u64::from(which == Loop::Tool), Ordering::Relaxed);
         words[1].store(count, Ordering::Relaxed);
         self.issued().fetch_add(1, Ordering::SeqCst);
         self.parking().wake();
     }
 
     /// Waits for the order after the first `taken`.
-    pub fn take(&self, taken: u32) -> (Way, u64) {
+    pub fn take(&self, taken: u32) -> (Loop, u64) {
         let ready = || (self.issued().load(Ordering::SeqCst) > taken).then_some(());
         self.parking().wait_for(ready);
         let words = self.0.words(WORDS);
-        let way = if words[0].load(Ordering::Relaxed) == 1 { Way::Tool } else { Way::Bare };
-        (way, words[1].load(Ordering::Relaxed))
+        let which = if words[0].load(Ordering::Relaxed) == 1 { Loop::Tool } else { Loop::Bare };
+        (which, words[1].load(Ordering::Relaxed))
     }
 }
 
@@ -74,30 +74,30 @@ impl Orders {
 const READY_WITHIN: Duration = Duration::from_secs(10);
 
 /// Two worker processes. Killed and reaped when dropped.
-pub struct Crew {
+pub struct Workers {
     workers: [Worker; 2],
     link: UnixStream,
 }
 
-impl Crew {
+impl Workers {
     /// Forks both workers and pins them, and waits until both have said that they are ready;
     /// neither child keeps what the other closure owns.
-    pub fn muster(
+    pub fn spawn(
         cpus: (u32, u32),
         lead: impl FnOnce(Signals) -> io::Result<()> + 'static,
         follow: impl FnOnce(Signals) -> io::Result<()> + 'static,
-    ) -> io::Result<Crew> {
+    ) -> io::Result<Workers> {
         let (link, theirs) = UnixStream::pair()?;
         let too = theirs.try_clone()?;
-        let mut lives: Vec<Life> =
+        let mut functions: Vec<WorkerFn> =
             vec![Box::new(|| lead(Signals(theirs))), Box::new(|| follow(Signals(too)))];
-        let initiator = Worker::spawn("initiator", cpus.0, &mut lives)?;
-        let responder = Worker::spawn("responder", cpus.1, &mut lives)?;
-        let mut crew = Crew { workers: [initiator, responder], link };
-        for _ in 0..crew.workers.len() {
-            crew.wait(READY_WITHIN)?;
+        let initiator = Worker::spawn("initiator", cpus.0, &mut functions)?;
+        let responder = Worker::spawn("responder", cpus.1, &mut functions)?;
+        let mut workers = Workers { workers: [initiator, responder], link };
+        for _ in 0..workers.workers.len() {
+            workers.wait(READY_WITHIN)?;
         }
-        Ok(crew)
+        Ok(workers)
     }
 
     /// Gives the word to start.
@@ -123,7 +123,7 @@ impl Crew {
 }
 
 /// What a worker does until it exits.
-type Life = Box<dyn FnOnce() -> io::Result<()>>;
+type WorkerFn = Box<dyn FnOnce() -> io::Result<()>>;
 
 /// A worker's side of the talk with its owner.
 pub struct Signals(UnixStream);
@@ -152,11 +152,11 @@ struct Worker {
 }
 
 impl Worker {
-    /// One that lives the first of `lives`.
-    fn spawn(name: &'static str, cpu: u32, lives: &mut Vec<Life>) -> io::Result<Worker> {
+    /// One that functions the first of `functions`.
+    fn spawn(name: &'static str, cpu: u32, functions: &mut Vec<WorkerFn>) -> io::Result<Worker> {
         let owner = getpid();
-        let pid = fork_with_first(lives, move |life| {
-            match settle_in(owner, cpu).and_then(|()| life()) {
+        let pid = fork_with_first(functions, move |function| {
+            match settle_in(owner, cpu).and_then(|()| function()) {
                 Ok(()) => 0,
                 Err(error) => {
                     eprintln!("{name} on CPU {cpu}: {error}");

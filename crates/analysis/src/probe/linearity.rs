@@ -1,23 +1,23 @@
-//! Once, twice, four times over: whether the overhead is a straight line through its doses, and
+//! Once, twice, four times over: whether the overhead is a straight line through its levels, and
 //! whether that line meets what was measured without any.
 
 use super::Pair;
 use crate::{ALPHA, EQUIVALENT_WITHIN};
 use model::probe::Probe;
-use stats::{DoseLine, Interval};
+use stats::{Interval, OverheadLine};
 
-/// The doses of one probe at one size.
+/// A probe at one size, once and several times over.
 #[derive(Clone, Debug)]
-pub struct Dose {
+pub struct Linearity {
     /// The probe, once.
     pub probe: Probe,
     /// Null where messages have no size.
     pub message_bytes: Option<u64>,
-    /// How many times over it looked on.
-    pub doses: Vec<u8>,
-    /// What one dose more costs, in ns.
+    /// How many times over it was attached.
+    pub times: Vec<u8>,
+    /// What each further time costs, in ns.
     pub slope: Interval,
-    /// Where the line meets dose none, in ns.
+    /// Where the line meets none at all, in ns.
     pub at_none: Interval,
     /// Median of what was measured without any, in ns.
     pub plain_ns: f64,
@@ -31,7 +31,7 @@ pub struct Dose {
     pub linear: Linear,
 }
 
-/// Whether an overhead is linear in its doses.
+/// Whether an overhead is linear in how often it is paid.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Linear {
     /// The line meets the measured time within 2 %: the overhead may be subtracted.
@@ -44,25 +44,25 @@ pub enum Linear {
     Open(f64),
 }
 
-/// A probe with its doses, their line, and the unobserved times of the same rounds.
-type Found<'a> = (Pair<'a>, Vec<u8>, DoseLine, Vec<f64>);
+/// A probe with its times, their line, and the unobserved times of the same rounds.
+type Found<'a> = (Pair<'a>, Vec<u8>, OverheadLine, Vec<f64>);
 
 /// The lines of a strand; one family.
-pub(super) fn doses(pairs: &[Pair]) -> Vec<Dose> {
+pub(super) fn linearities(pairs: &[Pair]) -> Vec<Linearity> {
     let once = pairs.iter().filter(|it| it.probe.times == 1);
     let found: Vec<Found> = once
         .filter_map(|pair| {
-            let (doses, line, plain) = line(pair, pairs)?;
-            Some((*pair, doses, line, plain))
+            let (times, line, plain) = line(pair, pairs)?;
+            Some((*pair, times, line, plain))
         })
         .collect();
     let corrected = stats::holm(&found.iter().map(|it| it.2.p).collect::<Vec<f64>>());
-    let dose = |((pair, doses, line, mut plain), p_holm): (Found, f64)| {
+    let linearity = |((pair, times, line, mut plain), p_holm): (Found, f64)| {
         plain.sort_by(f64::total_cmp);
-        Dose {
+        Linearity {
             probe: pair.probe,
             message_bytes: pair.bytes(),
-            doses,
+            times,
             slope: line.slope,
             at_none: line.at_none,
             plain_ns: stats::median(&plain),
@@ -72,11 +72,11 @@ pub(super) fn doses(pairs: &[Pair]) -> Vec<Dose> {
             linear: linear(&line, p_holm),
         }
     };
-    found.into_iter().zip(corrected).map(dose).collect()
+    found.into_iter().zip(corrected).map(linearity).collect()
 }
 
-/// The doses that were measured, their line, and the unobserved times of the same rounds.
-fn line(pair: &Pair, pairs: &[Pair]) -> Option<(Vec<u8>, DoseLine, Vec<f64>)> {
+/// How often, of those that were measured, their line, and the unobserved times of the same rounds.
+fn line(pair: &Pair, pairs: &[Pair]) -> Option<(Vec<u8>, OverheadLine, Vec<f64>)> {
     let same =
         |it: &&Pair| it.bytes() == pair.bytes() && Probe { times: 1, ..it.probe } == pair.probe;
     let columns: Vec<&Pair> = pairs.iter().filter(same).collect();
@@ -91,11 +91,11 @@ fn line(pair: &Pair, pairs: &[Pair]) -> Option<(Vec<u8>, DoseLine, Vec<f64>)> {
     let (rounds, plain): (Vec<_>, Vec<_>) =
         (0..pair.plain.by_round.len()).filter_map(of_round).unzip();
     let times: Vec<u8> = columns.iter().map(|it| it.probe.times).collect();
-    let doses: Vec<f64> = times.iter().map(|it| f64::from(*it)).collect();
-    Some((times, stats::dose_line(&doses, &rounds, &plain, ALPHA)?, plain))
+    let levels: Vec<f64> = times.iter().map(|it| f64::from(*it)).collect();
+    Some((times, stats::overhead_line(&levels, &rounds, &plain, ALPHA)?, plain))
 }
 
-fn linear(line: &DoseLine, p_holm: f64) -> Linear {
+fn linear(line: &OverheadLine, p_holm: f64) -> Linear {
     let within = |it: &Interval| it.low > -EQUIVALENT_WITHIN && it.high < EQUIVALENT_WITHIN;
     match line.miss.estimate {
         _ if within(&line.miss_narrow) => Linear::Yes,
