@@ -1,7 +1,7 @@
 //! Percentiles of a case, and the curve that is drawn of them.
 //!
-//! A percentile of a launch needs so many effectively independent samples; the percentile of
-//! a case is the median over launches of the launches' percentiles. The curve pools all
+//! The percentile of a case is the median over launches of the launches' percentiles; it needs so many
+//! effectively independent samples in the median launch. The curve pools all
 //! launches: it is drawn, not inferred from, and ends where even the pool has too few.
 
 use std::collections::BTreeMap;

@@ -31,7 +31,7 @@ CREATE TABLE cases (
     group_nth          INTEGER NOT NULL,        -- cases with one number are compared
     nth                INTEGER NOT NULL,        -- position inside the group
     mechanism          TEXT    NOT NULL,        -- with options: tcp:nodelay=off
-    workload           TEXT    NOT NULL,        -- latency, throughput, connect, rate
+    workload           TEXT    NOT NULL,        -- latency, throughput, duplex, connect, rate
     message_bytes      INTEGER,                 -- NULL where the mechanism carries none
     placement          TEXT    NOT NULL,
     workers            TEXT    NOT NULL,        -- process, thread

@@ -85,7 +85,20 @@ fn attempt(claim: &Hypothesis, on: &Ground) -> Result<TestResult, TestResult> {
             let of = Sides { left: &left, rights: &rights, results, value: &goodness, over };
             ranking(&order, &of)
         }
-        _ => along(claim, &left, &rights.first().cloned().unwrap_or_default(), margin, on),
+        Test::Rises
+        | Test::Falls
+        | Test::NearlyRises
+        | Test::NearlyFalls
+        | Test::RisesThenFalls
+        | Test::Peak
+        | Test::PeaksEarlier
+        | Test::SamePeak
+        | Test::SameShape
+        | Test::Adds
+        | Test::Straight
+        | Test::AddsLess => {
+            along(claim, &left, &rights.first().cloned().unwrap_or_default(), margin, on)
+        }
     }
 }
 
@@ -155,7 +168,17 @@ fn along(
             };
             Ok(together(lefts.iter().zip(&rights).map(pair).collect()))
         }
-        _ => against(&|a, b| a.has_shape_of(b, margin.unwrap_or(0.1))),
+        Test::SameShape => against(&|a, b| a.has_shape_of(b, margin.unwrap_or(0.1))),
+        Test::Faster
+        | Test::NotSlower
+        | Test::NotFaster
+        | Test::Differs
+        | Test::Equivalent
+        | Test::NearEither
+        | Test::Within
+        | Test::Difference
+        | Test::Ratio
+        | Test::Ranking => Err(TestResult::not_testable("a claim of its kind goes along no factor")),
     }
 }
 
