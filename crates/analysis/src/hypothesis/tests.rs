@@ -178,7 +178,9 @@ fn along(
         | Test::Within
         | Test::Difference
         | Test::Ratio
-        | Test::Ranking => Err(TestResult::not_testable("a claim of its kind goes along no factor")),
+        | Test::Ranking => {
+            Err(TestResult::not_testable("a claim of its kind goes along no factor"))
+        }
     }
 }
 

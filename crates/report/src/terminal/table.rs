@@ -152,7 +152,7 @@ fn fit(table: &Table, shown: &[usize], room: usize) -> (Vec<usize>, usize) {
 /// Takes from the widest columns, as far as `floors` let it, as long as they are `too_wide`.
 fn narrow(widths: &mut [usize], floors: &[usize], too_wide: impl Fn(&[usize]) -> bool) {
     while too_wide(widths) {
-        let above = widths.iter_mut().zip(floors).rev().filter(|(width, floor)| *width > floor);
+        let above = widths.iter_mut().zip(floors).rev().filter(|(width, floor)| **width > **floor);
         match above.max_by_key(|(width, _)| **width) {
             Some((widest, _)) => *widest -= 1,
             None => break,
