@@ -72,6 +72,8 @@ pub struct Candidate {
     pub launches: usize,
     /// Of these within the bound, having served what was due.
     pub passed: usize,
+    /// In which the sender itself was late.
+    pub void: usize,
     /// Messages of all of them.
     pub messages: u64,
     /// The largest rate that surely holds.
@@ -317,6 +319,7 @@ impl Candidate {
             p99_ns: p99.map(|it| it.value),
             launches: rate.launches,
             passed: rate.passed,
+            void: rate.void,
             messages: case.samples,
             at_least_per_sec: it.found.at_least_per_sec,
             below_per_sec: it.found.below_per_sec,

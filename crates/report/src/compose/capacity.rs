@@ -182,7 +182,7 @@ fn named(it: &Capacity) -> String {
 
 /// Why a capacity has no upper end, or no lower one; None of an interval.
 pub fn remark(judged: &Judged, it: &Capacity) -> Option<String> {
-    let (found, rounds) = (&it.found, it.rounds());
+    let found = &it.found;
     let lacking = it.rates.iter().map(|it| it.messages_lacking).max().filter(|it| *it > 0);
     if let Some(messages) = lacking {
         let all = units::count(it.bound.messages_needed());
@@ -208,14 +208,14 @@ pub fn remark(judged: &Judged, it: &Capacity) -> Option<String> {
                 "the generator ends at {}: more can't be offered from here",
                 per_second(ends)
             ),
-            None => match it.rates.iter().filter(|it| it.decides).next_back() {
+            None => match it.rates.iter().rfind(|it| it.decides) {
                 Some(last) if last.verdict == RateVerdict::Holds => {
                     format!("{} is the highest rate that was tried", per_second(last.per_sec))
                 }
-                _ => unsure(rounds, judged),
+                _ => unsure(it, judged),
             },
         }),
-        (None, _) => Some(unsure(rounds, judged)),
+        (None, _) => Some(unsure(it, judged)),
     }
 }
 
@@ -229,14 +229,18 @@ fn broke_below(it: &Capacity, low: u64) -> Option<String> {
     ))
 }
 
-fn unsure(rounds: usize, judged: &Judged) -> String {
-    let few = rounds < 6;
+fn unsure(it: &Capacity, judged: &Judged) -> String {
+    let (rounds, run) = (it.rounds(), judged.run.id);
     let many = units::counted(rounds as u64, "round");
-    if few {
-        format!("{many} of the deciding rates: to be sure takes 6 that agree, so a longer --budget")
-    } else {
-        let seed = judged.run.id;
-        format!("launches of {many} disagree: `ipcmark report {seed} -v` shows each rate")
+    let late = it.rates.iter().filter(|it| it.decides).any(|it| it.void > 0);
+    match rounds {
+        0..6 => format!(
+            "{many} of the deciding rates: to be sure takes 6 that agree, so a longer --budget"
+        ),
+        _ if late => format!(
+            "in some launches of {many} the sender itself was late: measure on a quieter machine"
+        ),
+        _ => format!("launches of {many} disagree: `ipcmark report {run} -v` shows each rate"),
     }
 }
 

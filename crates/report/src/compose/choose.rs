@@ -102,11 +102,11 @@ fn unsure(choice: &Choice) -> String {
             choice.bound.percentile()
         );
     }
-    let void =
-        choice.undecided.iter().all(|it| it.verdict == analysis::capacity::RateVerdict::Void);
-    if void {
+    let late = choice.undecided.iter().map(|it| it.void).max().filter(|it| *it > 0);
+    if let Some(late) = late.filter(|_| choice.evidence.rounds >= 6) {
         return format!(
-            "The sender itself was late at that rate, in {rounds}: measure on a quieter machine."
+            "In {rounds} the sender itself was late in up to {}: measure on a quieter machine, or with a lower --rate.",
+            units::counted(late as u64, "launch")
         );
     }
     match choice.evidence.rounds {
@@ -282,7 +282,10 @@ fn words(judged: &Judged, choice: &Choice, it: &Rejected) -> String {
         }
         Why::NotMeasured | Why::Failed => {
             let detail = it.detail.as_deref().unwrap_or("not measured");
-            first_clause(detail)
+            let own = it.variant.split(':').next().unwrap_or_default();
+            let told =
+                detail.strip_prefix(own).and_then(|it| it.strip_prefix(' ')).unwrap_or(detail);
+            first_clause(told)
         }
     }
 }
