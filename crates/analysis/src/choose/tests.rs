@@ -61,7 +61,7 @@ fn the_quickest_that_surely_holds_is_picked_and_the_next_says_why_not() {
 #[test]
 fn of_what_is_not_separated_the_one_that_uses_less_is_picked() {
     let choice =
-        judge(&[at("shm-ring:wait=spin", 50_000, 60.0, 1.0), at("pipe", 50_000, 60.2, 0.3)]);
+        judge(&[at("shm-ring:wait=spin", 50_000, 60.0, 1.0), at("pipe", 50_000, 60.5, 0.3)]);
     assert_eq!(
         (named(&choice.pick), named(&choice.runner_up)),
         (Some("pipe"), Some("shm-ring:wait=spin"))
