@@ -89,7 +89,7 @@ fn fails_with_one_line_and_the_nearest_word_on_bad_arguments() {
         ("run --warmup x", &["`x`", "100ms"]),
         ("run --seed 9007199254740992", &["9007199254740992", "from 0 to 9007199254740991"]),
         ("run --seed -1", &["`-1`", "from 0"]),
-        ("run --bogus", &["'--bogus' found (see"]),
+        ("run --zzzz", &["'--zzzz' found (see"]),
         ("study", &["a command is missing"]),
         ("pipe", &["`ipcmark run pipe`"]),
         ("compare", &["not provided: <A>; <B>"]),

@@ -6,21 +6,21 @@ use std::time::Duration;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
+use super::capacity;
 use super::export::ExportFiles;
-use super::open_loop::OpenLoopArgs;
+use super::open_loop::{self, OpenLoopArgs};
 use super::peer::PeerArgs;
 use super::value_parsers::{
-    Depths, Level, Placements, Probes, Rates, Sizes, Suggesting, company, company_names, cpu,
+    Depths, Level, Placements, Probes, Rates, Sizes, Suggesting, Task, company, company_names, cpu,
     depths, drawn_seed, every, every_shown_variant, launches, placement_names, placements,
-    precision, probe_names, probes, rates, samples, seed, sessions, sizes, variant, workload,
-    workload_names, workloads,
+    precision, probe_names, probes, rates, samples, seed, sessions, sizes, task, task_names, tasks,
+    variant,
 };
 use ::report::export::Format;
 use mechanisms::{Entry, MECHANISMS, Variant};
 use model::distinct::distinct;
 use model::duration::{self, budget, in_ns};
 use model::launch::{Warmup, Workers};
-use model::load::{self, Load};
 use model::placement::Placement;
 use model::probe::Probe;
 use model::request::{Request, Sessions, Stopping};
@@ -44,16 +44,16 @@ pub struct RunArgs {
           value_parser = Suggesting { parser: variant, words: every_shown_variant })]
     pub mechanisms: Vec<String>,
     #[arg(short, long, value_name = "LIST", value_delimiter = ',', hide_possible_values = true,
-          help = workloads(),
-          value_parser = Suggesting { parser: workload, words: workload_names })]
-    pub workload: Vec<Workload>,
+          help = tasks(),
+          value_parser = Suggesting { parser: task, words: task_names })]
+    pub workload: Vec<Task>,
     /// Message sizes: 64, 4K (or 4KB, 4KiB: 4096 bytes), 1..1M:x4 [default: 64 for latency and rate, 64K for throughput]
     #[arg(short, long, value_name = "LIST", value_parser = sizes, allow_hyphen_values = true)]
     pub size: Option<Sizes>,
     /// Where the workers run: free, same-cpu, smt-sibling, same-llc, cross-llc, cross-node, or
     /// a pair of CPUs as in 0,1 or 0,free (with --peer: here, there); every pair of some CPUs as in
     /// 0-3,8, or of all [default: every pinned placement that exists, latency also free; with
-    /// --peer: free]
+    /// --peer, and of -w capacity: free]
     #[arg(short, long, value_name = "PLACE", hide_possible_values = true,
           value_parser = Suggesting { parser: placements, words: placement_names })]
     pub placement: Vec<Placements>,
@@ -85,7 +85,8 @@ pub struct RunArgs {
     /// Bytes of one throughput transfer [default: what lasts 4 ms, or 200 acknowledgements]
     #[arg(long, value_name = "SIZE", value_parser = size::parse, allow_negative_numbers = true)]
     pub total: Option<u64>,
-    /// Messages due per second, of -w rate: 500, 10k, 1k..64k:x2 [default: 1k]
+    /// Messages due per second, of -w rate: 500, 10k, 1k..64k:x2 [default: 1k]; of -w capacity those that are
+    /// tried first [default: 1k to 1M, four times apart]
     #[arg(long, value_name = "N", value_parser = rates, allow_negative_numbers = true)]
     pub rate: Option<Rates>,
     /// Messages that may be under way at once, of -w rate: 8, 1,8,64 [default: 1]
@@ -165,7 +166,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "RUN", num_args = 0..=1, default_missing_value = "last",
           conflicts_with_all = ["mechanisms", "workload", "size", "placement", "launches", "command",
                                 "route", "rate", "depth", "connections", "server", "arrivals", "response", "service",
-                                "unbatched"])]
+                                "bound", "unbatched"])]
     pub resume: Option<String>,
     /// text, json, ndjson (events as they happen), csv, launches, samples, markdown, hgrm and hlog
     /// (HdrHistogram), bmf (Bencher)
@@ -281,7 +282,7 @@ impl RunArgs {
         let workloads = if self.workload.is_empty() {
             Workload::DEFAULT.to_vec()
         } else {
-            self.workload.clone()
+            self.workload.iter().map(|it| it.workload()).collect()
         };
         if self.size.is_some() && !workloads.iter().any(|it| it.has_size()) {
             return Err("--size: a set-up sends no message: leave it out".into());
@@ -294,6 +295,7 @@ impl RunArgs {
             return Err("--depth: only -w rate has one: add it, or leave --depth out".into());
         }
         self.open_loop.check(paced, self.rate.is_some())?;
+        let bound = capacity::asked(self)?;
         let sizes = |workload: Workload| match &self.size {
             Some(Sizes(sizes)) if workload.has_size() => sizes.clone(),
             _ if self.full => workload.traits().sizes.to_vec(),
@@ -317,9 +319,11 @@ impl RunArgs {
             verify: self.verify,
             spin_on_one_cpu: self.spin_on_one_cpu,
             total_bytes: self.total,
-            loads: self.loads(),
+            loads: open_loop::loads(self),
             arrivals: self.open_loop.arrivals(),
-            unbatched: self.unbatched,
+            bound,
+            // A bound is far beyond what the clock resolves.
+            unbatched: self.unbatched || bound.is_some(),
             warmup: match self.warmup {
                 None => Warmup::default(),
                 Some(duration::Warmup::Operations(operations)) => {
@@ -378,8 +382,8 @@ impl RunArgs {
         if !self.placement.is_empty() {
             return self.placement.iter().flat_map(|it| it.0.clone()).collect();
         }
-        // CPUs of two hosts have no relation to each other.
-        if self.routes().iter().any(|it| !it.is_local()) {
+        // CPUs of two hosts have no relation to each other, and services run where the scheduler puts them.
+        if self.seeks_capacity() || self.routes().iter().any(|it| !it.is_local()) {
             return vec![Placement::Free];
         }
         Placement::PINNED.to_vec()
@@ -423,17 +427,9 @@ impl RunArgs {
         }
     }
 
-    /// What open loops carry.
-    fn loads(&self) -> Vec<Load> {
-        let mut levels = load::Levels::default();
-        if let Some(Rates(rates)) = &self.rate {
-            levels.rates.clone_from(rates);
-        }
-        if let Some(Depths(depths)) = &self.depth {
-            levels.depths.clone_from(depths);
-        }
-        self.open_loop.apply(&mut levels);
-        levels.product()
+    /// Whether the rate is asked for at which a bound stops to hold.
+    pub fn seeks_capacity(&self) -> bool {
+        self.workload.contains(&Task::Capacity)
     }
 
     fn stopping(&self) -> Stopping {

@@ -5,7 +5,7 @@ use clap::Command;
 /// A command with its examples, each with its meaning.
 type Examples = (&'static str, &'static [(&'static str, &'static str)]);
 
-const EXAMPLES: [Examples; 24] = [
+const EXAMPLES: [Examples; 25] = [
     (
         "ipcmark",
         &[
@@ -21,6 +21,10 @@ const EXAMPLES: [Examples; 24] = [
             ("ipcmark run shm:wait=spin -p 0,1 --duration 30s", "on two CPUs, for half a minute"),
             ("ipcmark run pipe -p all", "between every two CPUs: a matrix"),
             ("ipcmark run tcp -w rate --rate 10k", "response times under load"),
+            (
+                "ipcmark run tcp pipe -w capacity --bound p99:200us",
+                "the largest load within a bound",
+            ),
             ("ipcmark run -w throughput --export-csv a.csv", "a table beside the text"),
             ("ipcmark run tcp --peer 'ssh host'", "to another host"),
         ],
@@ -32,6 +36,19 @@ const EXAMPLES: [Examples; 24] = [
         &[
             ("ipcmark doctor", "of the CPUs that a run would choose"),
             ("ipcmark doctor --cpus 0-3", "of these"),
+        ],
+    ),
+    (
+        "choose",
+        &[
+            (
+                "ipcmark choose --size 1K --response 4K --rate 50k --connections 16 --bound p99:200us",
+                "a request service with 16 clients",
+            ),
+            (
+                "ipcmark choose --size 64 --rate 10k --bound p99.9:50us --blocking",
+                "nothing that busy-waits",
+            ),
         ],
     ),
     ("explain", &[("ipcmark explain pipe uds --teach", "why one is slower than the other")]),

@@ -4,7 +4,7 @@ use clap::Args;
 
 use super::args::RunArgs;
 use super::own_args::OwnArgs;
-use super::value_parsers::{Placements, Probes, Sizes, placements, probes, sizes, variant};
+use super::value_parsers::{Placements, Probes, Sizes, Task, placements, probes, sizes, variant};
 use super::{Common, Failure, run};
 use ::run::plan::AvailableRoutes;
 use model::placement::Placement;
@@ -66,7 +66,7 @@ fn asked(args: &ExplainArgs) -> Result<RunArgs, String> {
         ["trace", "trace:times=2"].into_iter().map(probes).collect::<Result<_, _>>()?;
     let pinned = || Placements(Placement::PINNED.to_vec());
     Ok(RunArgs {
-        workload: vec![Workload::Latency],
+        workload: vec![Task::Workload(Workload::Latency)],
         size: Some(args.size.clone().map_or_else(default_sizes, Ok)?),
         placement: if args.placement.is_empty() { vec![pinned()] } else { args.placement.clone() },
         workers: args.workers.clone(),

@@ -1,6 +1,8 @@
 //! The command line: one file per subcommand. A flag is parsed once, here at the door.
 
 mod args;
+mod capacity;
+mod choose;
 mod clean;
 mod compare;
 mod completions;
@@ -99,6 +101,8 @@ enum Command {
     List(list::ListArgs),
     /// Is this machine fit to measure on? Advice, never a change
     Doctor(doctor::DoctorArgs),
+    /// What to use for a need: sizes, rate, connections, and a bound of the response time
+    Choose(Box<choose::ChooseArgs>),
     /// Where a message's time goes: calls, copying, waking, waiting, switching
     Explain(Box<explain::ExplainArgs>),
     /// Experiments declared before they are run: built in, or from a TOML file
@@ -185,6 +189,7 @@ pub fn main() -> ExitCode {
         Some(Command::Floor(args)) => floor::floor(common, args),
         Some(Command::List(args)) => list::list(common, args),
         Some(Command::Doctor(args)) => doctor::doctor(common, args),
+        Some(Command::Choose(args)) => choose::choose(common, args),
         Some(Command::Explain(args)) => explain::explain(common, args),
         Some(Command::Study(args)) => study::study(common, args),
         Some(Command::ProbeEffect(args)) => probe_effect::probe_effect(common, args),

@@ -3,8 +3,11 @@
 
 use clap::Args;
 
-use super::value_parsers::{Suggesting, arrival_words, arrivals, service};
-use model::load::{self, Levels, Server, Service};
+use super::args::RunArgs;
+use super::capacity;
+use super::value_parsers::{Depths, Rates, Suggesting, arrival_words, arrivals, bound, service};
+use model::capacity::TailBound;
+use model::load::{self, Levels, Load, Server, Service};
 use model::size;
 use model::workload::Arrivals;
 
@@ -30,6 +33,9 @@ pub struct OpenLoopArgs {
     /// from an exponential distribution [default: nothing]
     #[arg(long, value_name = "TIME", value_parser = service, allow_negative_numbers = true)]
     pub service: Option<Service>,
+    /// What a percentile of the response time may be at most, of -w capacity: p99:200us
+    #[arg(long, value_name = "PERCENTILE:TIME", value_parser = bound, allow_negative_numbers = true)]
+    pub bound: Option<TailBound>,
 }
 
 #[derive(Clone)]
@@ -39,9 +45,26 @@ fn counts(text: &str) -> Result<Counts, String> {
     load::connection_counts(text).map(Counts)
 }
 
-fn server(text: &str) -> Result<Server, String> {
+/// A way for a server to wait that is built.
+pub fn server(text: &str) -> Result<Server, String> {
     let server: Server = text.parse()?;
     if server.is_built() { Ok(server) } else { Err(server.not_built()) }
+}
+
+/// Every load that a run asks for.
+pub fn loads(args: &RunArgs) -> Vec<Load> {
+    let mut levels = Levels::default();
+    if let Some(Rates(rates)) = &args.rate {
+        levels.rates.clone_from(rates);
+    }
+    if let Some(Depths(depths)) = &args.depth {
+        levels.depths.clone_from(depths);
+    }
+    args.open_loop.apply(&mut levels);
+    if let Some(rates) = capacity::rates(args) {
+        levels.rates = rates;
+    }
+    levels.product()
 }
 
 impl OpenLoopArgs {

@@ -11,7 +11,7 @@ use super::args::{RunArgs, Shown};
 use super::events::{Events, Live};
 use super::progress::StderrProgress;
 use super::routes::{self, Routes};
-use super::{Common, Failure, complain, document_output, export, report, signals};
+use super::{Common, Failure, choose, complain, document_output, export, report, signals};
 use ::report::export::Format;
 use ::run::campaign::{Campaign, Conditions, Hosts, Turn};
 use ::run::launch::peer::Peer;
@@ -155,6 +155,9 @@ fn measure_with(
         ));
         return Ok(1);
     }
+    if let Some(code) = choose::exit_code(&judged) {
+        return Ok(code);
+    }
     let code = exit_code(args, &judged);
     if code == 1 {
         complain("nothing could be measured; the reasons are listed above");
@@ -250,6 +253,9 @@ fn show(common: &Common, args: &RunArgs, judged: &Judged, store: &Store) -> Resu
     let results = match (args.format, &args.output) {
         // Its events have been written while they happened; the last ones follow.
         (Shown::Exported(Format::Ndjson), _) => Ok(()),
+        (Shown::Exported(Format::Json), path) if judged.run.request.aim.need().is_some() => {
+            choose::show_json(path.as_deref(), judged)
+        }
         (Shown::Exported(format), path) => export::write(format, path.as_deref(), judged, store),
         (Shown::Written(script), path) => document_output::write(script, path.as_deref(), judged),
         (Shown::Text, Some(path)) => report::write_text(common, path, judged),

@@ -7,6 +7,7 @@ use clap::builder::{PossibleValue, TypedValueParser};
 use rustix::thread::CpuSet;
 
 use mechanisms::Variant;
+use model::capacity::{self, TailBound};
 use model::company::{Company, QUIET};
 use model::counts::FAMILIES;
 use model::launch::MOST_SAMPLES;
@@ -57,8 +58,39 @@ pub fn variant(text: &str) -> Result<String, String> {
     Variant::parse(text).map(|variant| variant.to_string())
 }
 
+/// What `run` is asked to do: a workload, or to find the rate of one at which a bound stops to hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Task {
+    Workload(Workload),
+    Capacity,
+}
+
+impl Task {
+    /// The workload whose launches are made.
+    pub fn workload(self) -> Workload {
+        match self {
+            Task::Workload(workload) => workload,
+            Task::Capacity => Workload::Rate,
+        }
+    }
+}
+
+pub fn task(text: &str) -> Result<Task, String> {
+    if text == capacity::NAME {
+        Ok(Task::Capacity)
+    } else {
+        among(text, &task_names()).map(Task::Workload)
+    }
+}
+
+/// A workload of those that launches are made of.
 pub fn workload(text: &str) -> Result<Workload, String> {
-    let names: Vec<&str> = Workload::ALL.iter().map(|it| it.name()).collect();
+    among(text, &Workload::ALL.map(|it| it.name().to_string()))
+}
+
+/// The workload called so; where there is none, `names` are what might have been meant.
+fn among(text: &str, names: &[String]) -> Result<Workload, String> {
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
     Workload::ALL
         .into_iter()
         .find(|it| it.name() == text)
@@ -66,17 +98,25 @@ pub fn workload(text: &str) -> Result<Workload, String> {
 }
 
 /// What can be done, each with what it is, and what is done where nothing is named.
-pub fn workloads() -> String {
-    let summaries = Workload::ALL.map(|it| match it.traits().summary {
-        "" => it.name().to_string(),
-        summary => format!("{} ({summary})", it.name()),
-    });
+pub fn tasks() -> String {
+    let named = |name: &str, summary: &str| match summary {
+        "" => name.to_string(),
+        summary => format!("{name} ({summary})"),
+    };
+    let workloads = Workload::ALL.into_iter().map(|it| named(it.name(), it.traits().summary));
+    let all: Vec<String> = workloads.chain([named(capacity::NAME, capacity::SUMMARY)]).collect();
     let default = Workload::DEFAULT.map(Workload::name).join(",");
-    format!("What is done: {} [default: {default}]", summaries.join(", "))
+    format!("What is done: {} [default: {default}]", all.join(", "))
 }
 
-pub fn workload_names() -> Vec<String> {
-    Workload::ALL.iter().map(|it| it.name().to_string()).collect()
+pub fn task_names() -> Vec<String> {
+    let workloads = Workload::ALL.iter().map(|it| it.name());
+    workloads.chain([capacity::NAME]).map(String::from).collect()
+}
+
+/// A percentile of the response time, and what it may be at most.
+pub fn bound(text: &str) -> Result<TailBound, String> {
+    text.parse()
 }
 
 pub fn placement_names() -> Vec<String> {
@@ -271,7 +311,12 @@ mod tests {
     fn words_are_checked_at_the_door() {
         assert_eq!(variant("uds").as_deref(), Ok("unix-stream"));
         assert!(variant("pip").unwrap_err().contains("did you mean `pipe`"));
-        assert!(workload("latencies").unwrap_err().contains("did you mean `latency`"));
+        assert!(task("latencies").unwrap_err().contains("did you mean `latency`"));
+        assert_eq!(
+            (task("rate"), task("capacity")),
+            (Ok(Task::Workload(Workload::Rate)), Ok(Task::Capacity))
+        );
+        assert!(workload("capacity").is_err());
         assert!(placements("same-cpus").err().unwrap().contains("did you mean `same-cpu`"));
         assert!(sizes("1TiB").is_err() && sizes("2G").is_err() && sizes("0").is_err());
         assert!(precision("2%") == Ok(0.02) && precision("0.02") == Ok(0.02));

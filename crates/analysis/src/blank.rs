@@ -74,6 +74,7 @@ impl CaseResult {
             mean: None,
             effective_settings: BTreeMap::new(),
             by_round: Vec::new(),
+            bounded: Vec::new(),
             others_by_round: BTreeMap::new(),
             counted: Counted::default(),
             analysis: None,

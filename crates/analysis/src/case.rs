@@ -25,6 +25,7 @@ use super::sessions::SessionsSeen;
 use super::time::OverTime;
 use super::time_series::TimeSeries;
 use super::{analysis_of, headline};
+use model::capacity::BoundedLaunch;
 use model::clock::Record;
 use model::company::Company;
 use model::mechanism::Carries;
@@ -171,6 +172,9 @@ pub struct CaseResult {
     /// ns per operation of each launch, by round (from 1); what comparisons are made of.
     #[serde(skip)]
     pub by_round: Vec<Option<f64>>,
+    /// What each launch says of the bound that was asked, by round; empty without one.
+    #[serde(skip)]
+    pub bounded: Vec<Option<BoundedLaunch>>,
     /// The same of other statistics of each launch: `mean`, `min` (its quickest sample), `middle`
     /// (the mean of the middle half of its samples), and `p75` and those
     /// of [`super::PERCENTILES`] where samples are single operations.
@@ -274,6 +278,12 @@ impl CaseResult {
             let ns_per_tick = run.clock_of(case, launch.swapped).ns_per_tick;
             let scale = ns_per_tick / launch.record.initiator.batch.max(1) as f64;
             result.time_series.push(TimeSeries::of(launch.round, &samples, scale, slices, steady));
+            if let Some(bound) = run.request.bound {
+                let kept = launch.record.initiator.punctuality;
+                let found = bound.judge(&mut samples.clone(), ns_per_tick, kept.as_ref());
+                result.bounded.resize(result.bounded.len().max(at + 1), None);
+                result.bounded[at] = Some(found);
+            }
             let value = pool.take(samples, launch, ns_per_tick, single);
             result.by_round[at] = Some(value.ns);
             result.keep_others(at, &value);

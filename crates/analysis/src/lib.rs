@@ -5,7 +5,9 @@
 
 pub mod beside;
 mod blank;
+pub mod capacity;
 mod case;
+pub mod choose;
 mod claims;
 mod clients;
 pub mod compare;
@@ -56,7 +58,9 @@ use stats::{Analysis, GroupEnd, Interval};
 use store::{Closed, RunStatus, Store, StoreError, StoredGroup, StoredRun};
 
 pub use beside::Accompanied;
+pub use capacity::Capacity;
 pub use case::CaseResult;
+pub use choose::Choice;
 pub use clients::{ClientsSeen, OverClients, OverLaunches};
 pub use conditions::{ModesSeen, NoiseSeen, ObservedPlacement, PeerNoise, SteadySeen};
 pub use counted::Counted;
@@ -104,6 +108,8 @@ pub struct Judged {
     pub observed: Vec<Observed>,
     /// The launches in company, by case; absent ones included.
     pub beside: Vec<Accompanied>,
+    /// One per mechanism and load without its rate, where a bound was asked; else none.
+    pub capacity: Vec<Capacity>,
     /// One per group that was measured.
     pub groups: Vec<GroupVerdict>,
     /// Every round, in the order in which they were measured.
@@ -144,6 +150,7 @@ pub struct Export<'a> {
     results: &'a [CaseResult],
     observed: &'a [Observed],
     beside: &'a [Accompanied],
+    capacity: &'a [Capacity],
     comparisons: &'a [GroupVerdict],
     rounds: &'a [JudgedRound],
     sweeps: &'a [Sweep],
@@ -191,6 +198,9 @@ impl Judged {
             beside.push(store.round_bounds(id, group.nth)?);
             let found = beside.last().map(|it| floor::assign(&mut results[first..], it));
             run.warnings.extend(found.into_iter().flatten());
+            if run.request.bound.is_some() {
+                continue; // rates of one mechanism are no rivals: `capacity` holds them against the bound
+            }
             groups.extend(GroupVerdict::of_each_site(
                 group,
                 first,
@@ -218,6 +228,7 @@ impl Judged {
             let asked = run.request.reference.as_deref();
             groups = GroupVerdict::of_each_node(&run, &results, asked);
         }
+        let capacity = capacity::capacities(&results, run.request.bound);
         let sweeps = sweeps(&results, &run.catalogue, |case| run.host_of(&case.nodes));
         let (study, fleet) = (None, fleet::FleetJudged::of(store, id)?);
         let mut judged = Judged {
@@ -225,6 +236,7 @@ impl Judged {
             results,
             observed,
             beside: accompanied,
+            capacity,
             groups,
             rounds,
             sweeps,
@@ -295,6 +307,7 @@ impl Judged {
             results: &self.results,
             observed: &self.observed,
             beside: &self.beside,
+            capacity: &self.capacity,
             comparisons: &self.groups,
             rounds: &self.rounds,
             sweeps: &self.sweeps,

@@ -2,15 +2,10 @@
 
 use serde::Serialize;
 
+use model::launch::Punctuality;
 use model::load::{Load, Server, Service};
 use model::workload::Arrivals;
 use store::{StoredCase, StoredLaunch};
-
-/// A mechanism that serves a smaller share of what is due falls behind for good: what is due waits in
-/// a queue that grows, and its response times tell how long the launch was.
-const SERVED: f64 = 0.99;
-/// A sender that begins a smaller share on time offers another load than the one that was asked.
-const ON_TIME: f64 = 0.99;
 
 /// The schedule of a case, and how it was kept: medians over launches, null where nothing was
 /// measured.
@@ -37,6 +32,8 @@ pub struct RateSeen {
     pub service: Service,
     /// What that took by the server's clock, in ns: the mean of a launch, and of these the median.
     pub service_took_ns: Option<f64>,
+    /// CPU time of the server over the time in which it served: 1 is a whole CPU.
+    pub server_cpus: Option<f64>,
     /// Messages answered per second, from when the first was due to when the last was begun: all others
     /// were answered by then.
     pub served_per_sec: Option<f64>,
@@ -59,6 +56,15 @@ pub struct RateSeen {
     pub void: bool,
 }
 
+/// CPU time of the responder over how long it served. Its account holds up to 16 untimed messages too.
+fn server_cpus(launch: &StoredLaunch) -> Option<f64> {
+    let (initiator, responder) = (&launch.record.initiator, &launch.record.responder);
+    let served = initiator.punctuality?.served_per_sec;
+    let lasted_ns = initiator.samples as f64 * 1e9 / served;
+    let used_ns = (responder.usage.user_ns + responder.usage.system_ns) as f64;
+    (lasted_ns > 0.0 && lasted_ns.is_finite()).then_some(used_ns / lasted_ns)
+}
+
 impl RateSeen {
     /// What is known before any launch; None of other workloads.
     pub(super) fn asked(case: &StoredCase) -> Option<RateSeen> {
@@ -78,6 +84,7 @@ impl RateSeen {
             response_bytes: load.response,
             service: load.service,
             service_took_ns: None,
+            server_cpus: None,
             served_per_sec: None,
             served_share: None,
             late_share: None,
@@ -95,17 +102,16 @@ impl RateSeen {
         let reports = || launches.iter().map(|it| &it.record.initiator);
         let kept = || reports().filter_map(|it| Some((it.samples, it.punctuality?)));
         let worked = launches.iter().filter_map(|it| it.record.responder.worked);
-        let served_share =
-            stats::median_of(kept().map(|it| it.1.served_per_sec / it.1.due_per_sec));
-        let short = served_share.is_some_and(|it| it < SERVED);
+        let served_share = stats::median_of(kept().map(|it| it.1.served_share()));
+        let short = served_share.is_some_and(|it| it < Punctuality::SERVED);
         let share = |all: u64, part: u64| part as f64 / all.max(1) as f64;
-        let on_time_share =
-            stats::median_of(kept().map(|(all, it)| 1.0 - share(all, it.sender_late)));
-        let void = on_time_share.is_some_and(|it| it < ON_TIME);
+        let on_time_share = stats::median_of(kept().map(|(all, it)| it.on_time_share(all)));
+        let void = on_time_share.is_some_and(|it| it < Punctuality::ON_TIME);
         RateSeen {
             served_per_sec: stats::median_of(kept().map(|it| it.1.served_per_sec)),
             served_share,
             service_took_ns: stats::median_of(worked.map(|it| it.took_ns)),
+            server_cpus: stats::median_of(launches.iter().filter_map(|it| server_cpus(it))),
             late_share: stats::median_of(kept().map(|(all, it)| share(all, it.late))),
             on_time_share,
             tolerance_ns: stats::median_of(kept().map(|it| it.1.tolerance_ns)),

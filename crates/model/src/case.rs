@@ -45,4 +45,9 @@ impl Case {
     pub fn is_result(&self) -> bool {
         self.observe.is_none() && self.beside.is_none()
     }
+
+    /// The same without its rate: what cases that seek a capacity have in common.
+    pub fn without_rate(&self) -> Case {
+        Case { load: self.load.map(|it| Load { per_second: 0, ..it }), ..self.clone() }
+    }
 }

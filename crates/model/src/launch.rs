@@ -317,6 +317,34 @@ pub struct Punctuality {
     pub tolerance_ns: f64,
 }
 
+impl Punctuality {
+    /// A mechanism that serves a smaller share of what is due falls behind for good: what is due waits in
+    /// a queue that grows, and its response times tell how long the launch was.
+    pub const SERVED: f64 = 0.99;
+    /// A sender that begins a smaller share on time offers another load than the one that was asked.
+    pub const ON_TIME: f64 = 0.99;
+
+    /// Messages answered over those due.
+    pub fn served_share(&self) -> f64 {
+        self.served_per_sec / self.due_per_sec
+    }
+
+    /// Share of so many messages that the sender began on time.
+    pub fn on_time_share(&self, messages: u64) -> f64 {
+        1.0 - self.sender_late as f64 / messages.max(1) as f64
+    }
+
+    /// Whether the launch could not serve what was due.
+    pub fn is_overloaded(&self) -> bool {
+        self.served_share() < Punctuality::SERVED
+    }
+
+    /// Whether it was not offered so many messages as asked: the sender itself was late.
+    pub fn is_void(&self, messages: u64) -> bool {
+        self.on_time_share(messages) < Punctuality::ON_TIME
+    }
+}
+
 /// What a server worked over a request, in the mean of all that it answered, those before the first sample
 /// included: how well its spinning is calibrated.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

@@ -3,8 +3,10 @@
 pub mod arrivals;
 pub mod bend;
 pub mod bound;
+pub mod capacity;
 pub mod case;
 pub mod catalogue;
+pub mod choice;
 pub mod clients;
 pub mod clock;
 pub mod company;

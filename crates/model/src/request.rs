@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::capacity::TailBound;
+use crate::choice::Need;
 use crate::company::Company;
 use crate::launch::{Warmup, Workers};
 use crate::load::{self, Load};
@@ -43,6 +45,10 @@ pub struct Request {
     /// What open loops carry, each level by itself.
     #[serde(default = "load::usual", skip_serializing_if = "load::is_usual")]
     pub loads: Vec<Load>,
+    /// What a percentile of their response times may be at most: then the largest load that keeps it is sought, and all
+    /// loads that differ in their rate alone are compared in one group.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bound: Option<TailBound>,
     /// Whether each round trip is timed by itself, however short.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unbatched: bool,
@@ -116,6 +122,7 @@ impl Default for Request {
             total_bytes: None,
             totals: Vec::new(),
             loads: load::usual(),
+            bound: None,
             unbatched: false,
             arrivals: Arrivals::default(),
             warmup: Warmup::default(),
@@ -162,11 +169,21 @@ pub enum Aim {
     },
     /// What observing costs: `ipcmark probe-effect`.
     ProbeEffect,
+    /// What to use for a need: `ipcmark choose`.
+    Choice(Need),
 }
 
 impl Aim {
     fn is_comparison(&self) -> bool {
         *self == Aim::Comparison
+    }
+
+    /// What is needed, where that is asked.
+    pub fn need(&self) -> Option<Need> {
+        match self {
+            Aim::Choice(need) => Some(*need),
+            _ => None,
+        }
     }
 }
 

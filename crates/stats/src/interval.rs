@@ -55,6 +55,13 @@ pub(super) fn fair_tail(n: usize, k: usize) -> f64 {
     (0..=k).fold(0.0, |_, _| tail.next())
 }
 
+/// Whether more than half of all launches do what `yes` of `n` did, with an error of `alpha` at most: the sign
+/// test of one side. Where the median of values is asked it is the same as whether the order statistic that bounds it with
+/// that error keeps to one side. Six of six are enough for 2.5 %, ten of twelve, sixteen of twenty-two.
+pub fn surely_most(yes: usize, n: usize, alpha: f64) -> bool {
+    n > 0 && yes <= n && fair_tail(n, n - yes) <= alpha
+}
+
 /// P(B ≤ 0), P(B ≤ 1), … for B binomial with `n` fair tosses.
 struct FairTail {
     n: usize,
@@ -143,6 +150,18 @@ mod tests {
         assert_eq!(median_ranks(6, 0.05), Some((1, 6, 0.96875)));
         assert_eq!(median_ranks(6, 0.03125), Some((1, 6, 0.96875)));
         assert_eq!(median_ranks(6, 0.03), None);
+    }
+
+    #[test]
+    fn most_are_sure_from_six_of_six_on() {
+        let sure = |yes, n| surely_most(yes, n, 0.025);
+        assert!(sure(6, 6) && !sure(5, 5) && !sure(5, 6) && !sure(0, 0));
+        assert!(sure(10, 12) && !sure(9, 12));
+        for n in 6..60 {
+            // The order statistic that bounds the median from above has the rank of the two-sided interval.
+            let (_, high, _) = median_ranks(n, 0.05).unwrap();
+            assert!(sure(high, n) && !sure(high - 1, n), "{n}");
+        }
     }
 
     #[test]

@@ -58,7 +58,7 @@ pub use compare::{
 };
 pub use dip::{dip, dip_p};
 pub use inflection::{Inflection, LEAST_SIZES, Line, TooFew, inflections};
-pub use interval::{Interval, median_interval, median_ranks};
+pub use interval::{Interval, median_interval, median_ranks, surely_most};
 pub use medians::{
     AgainstBest, AgainstReference, Medians, against_best, against_reference, paired_log_ratio,
     paired_p,

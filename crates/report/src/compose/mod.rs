@@ -5,6 +5,8 @@ mod absences;
 mod background;
 mod beside;
 mod brief;
+mod capacity;
+mod choose;
 mod clients;
 mod compare;
 mod cpu_pairs;
@@ -64,6 +66,16 @@ pub fn answer(judged: &Judged) -> Document {
         first.blocks.splice(..0, cautions(judged));
         document.sections = explained;
         document.sections.extend(background::remarks(judged));
+        return document;
+    }
+    if let Some(mut section) = choose::section(judged) {
+        section.blocks.splice(..0, cautions(judged));
+        document.sections.push(section);
+        return document;
+    }
+    if let Some(mut section) = capacity::answer(judged) {
+        section.blocks.splice(..0, cautions(judged));
+        document.sections.push(section);
         return document;
     }
     let compares =
@@ -127,7 +139,11 @@ pub fn compose(judged: &Judged, detail: Detail) -> Document {
         document.sections.extend(background::remarks(judged));
         return document;
     }
-    document.sections.push(verdicts);
+    document.sections.extend(choose::section(judged));
+    document.sections.extend(capacity::section(judged));
+    if judged.capacity.is_empty() || !verdicts.blocks.is_empty() {
+        document.sections.push(verdicts);
+    }
     let mut results = match own {
         0 => Section::new("results", "Results"),
         _ => Section::new("all-results", "All results"),
@@ -174,6 +190,7 @@ fn headline(run: &StoredRun) -> &'static str {
         Aim::Comparison => "How processes talk to each other on this machine",
         Aim::Explanation { .. } => "Where the time of a message goes",
         Aim::ProbeEffect => "Tracing overhead",
+        Aim::Choice(_) => "What to use for a need",
     }
 }
 

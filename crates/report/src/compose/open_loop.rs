@@ -45,6 +45,9 @@ pub fn tables(judged: &Judged) -> Vec<Block> {
 
 /// A sentence for each case that was not offered, or could not serve, what was due.
 pub fn remarks(judged: &Judged) -> Vec<Block> {
+    if !judged.capacity.is_empty() {
+        return Vec::new(); // rates beyond the capacity are tried on purpose
+    }
     let fell_short = cases(judged).filter(|(_, rate)| !rate.is_kept());
     let warnings = fell_short.map(|(case, rate)| {
         let why = if rate.void {

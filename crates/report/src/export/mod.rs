@@ -142,7 +142,22 @@ fn name(judged: &Judged, case: &CaseResult) -> String {
     if case.twin {
         parts.push("twin".into());
     }
+    if is_repeated(judged, case) {
+        parts.push("again".into());
+    }
     parts.join("/").replace(',', "+")
+}
+
+/// Whether an earlier group has the same case: a rate that chose others, and was measured again with them.
+fn is_repeated(judged: &Judged, case: &CaseResult) -> bool {
+    let same = |it: &CaseResult| {
+        let place = |it: &CaseResult| (it.workers.clone(), it.site.clone(), it.message_bytes);
+        it.variant == case.variant
+            && it.group < case.group
+            && it.rate.map(|it| it.load) == case.rate.map(|it| it.load)
+            && place(it) == place(case)
+    };
+    judged.run.request.bound.is_some() && judged.results.iter().any(same)
 }
 
 /// Whether each sample of a case is one round trip, so that it has percentiles of one.

@@ -30,7 +30,7 @@ impl Campaign<'_> {
         let request = &self.request;
         let group = &mut self.groups[nth];
         // Sessions are for what differs between them: none is left out because one was precise.
-        let may_end = request.sessions.is_none() && !bound.lacking;
+        let may_end = request.sessions.is_none() && request.bound.is_none() && !bound.lacking;
         let next = group
             .progressed()
             .next(bound, |analysis| group.judge_precision(analysis, request) && may_end);

@@ -13,6 +13,7 @@ mod live;
 mod look;
 mod pilot;
 mod progress;
+mod refine;
 mod room;
 mod round;
 mod sessions;
@@ -276,17 +277,20 @@ impl<'a> Campaign<'a> {
             self.settle = Duration::from_nanos(settle.quiet_ns);
             self.with.store.set_settle(self.run, &settle)?;
         }
-        self.with.progress.stage("pilots: how many operations fill a sample, and a launch");
-        for together in self.driver.together(self.in_order_of_pilots()) {
-            if !self.with.progress.wanted() || self.pilot(&together)?.is_err() {
-                return Ok(Err(Interrupted));
-            }
+        if self.pilot_all()?.is_err() {
+            return Ok(Err(Interrupted));
         }
         self.leave_time_for_rounds();
         loop {
             let open = self.open();
             if open.is_empty() {
-                return Ok(Ok(()));
+                if !self.refine()? {
+                    return Ok(Ok(()));
+                }
+                if self.pilot_all()?.is_err() {
+                    return Ok(Err(Interrupted));
+                }
+                continue;
             }
             if self.session_ends() && self.next_session().is_err() {
                 return Ok(Err(Interrupted));
@@ -309,6 +313,17 @@ impl<'a> Campaign<'a> {
                 }
             }
         }
+    }
+
+    /// Runs every case once that was not piloted before.
+    fn pilot_all(&mut self) -> Result<Result<(), Interrupted>, StoreError> {
+        self.with.progress.stage("pilots: how many operations fill a sample, and a launch");
+        for together in self.driver.together(self.in_order_of_pilots()) {
+            if !self.with.progress.wanted() || self.pilot(&together)?.is_err() {
+                return Ok(Err(Interrupted));
+            }
+        }
+        Ok(Ok(()))
     }
 
     /// Groups whose workers the scheduler places come last: what an operation may take there is known from
@@ -348,17 +363,18 @@ impl<'a> Campaign<'a> {
     fn bound(&self, nth: usize) -> Bound {
         let stopping = &self.request.stopping;
         let group = &self.groups[nth];
-        let left = stopping
-            .budget_ns
-            .map(|budget| Duration::from_nanos(budget).saturating_sub(self.began.elapsed()));
+        let whole = stopping.budget_ns.map(Duration::from_nanos);
+        let spent = self.began.elapsed();
+        let left = whole.map(|whole| self.budget_of(nth, whole).saturating_sub(spent));
         let each: Duration = self.open().into_iter().map(|nth| self.groups[nth].took).sum();
         let rounds_left = left.map(|left| {
             let fit = left.as_nanos().checked_div(each.as_nanos()).unwrap_or(u128::MAX);
             // Where time is left at all, something is measured.
-            let least = usize::from(group.rounds == 0 && !left.is_zero());
+            let any = whole.is_some_and(|whole| whole > spent);
+            let least = usize::from(group.rounds == 0 && any);
             usize::try_from(fit).map_or(MOST_LAUNCHES, |it| it.clamp(least, MOST_LAUNCHES))
         });
-        let launches = stopping.launches.map(|it| it as usize);
+        let launches = self.launches_of(nth);
         let lacking = self.lacks_unmarked(group);
         Bound { launches, rounds_left, hard: stopping.budget_is_hard, lacking }
     }

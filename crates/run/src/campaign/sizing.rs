@@ -131,6 +131,9 @@ impl LiveCase {
         let unbatched = request.unbatched;
         let Size { batch, samples } = (row(self.case.workload).size)(&Found { unbatched, ..found });
         (self.batch, self.samples) = (batch, samples);
+        if let Some(bound) = request.bound {
+            self.samples = bound.messages(self.operation_ns);
+        }
         if self.case.load.is_some() {
             self.samples = request.arrivals.whole(self.samples).min(MOST_SAMPLES);
         }

@@ -9,6 +9,7 @@ pub use case::Case;
 pub use remote_host::{AvailableRoutes, RemoteHost};
 
 use crate::launch::placement;
+use model::distinct::distinct;
 use model::load::Load;
 use model::request::Absence;
 use std::collections::BTreeMap;
@@ -150,7 +151,9 @@ pub fn plan(request: &Request, machine: &Machine) -> Result<Plan, String> {
     if groups.is_empty() {
         return Err("nothing to measure: name a mechanism, a workload and a size".into());
     }
-    add_twins(&mut groups);
+    if request.bound.is_none() {
+        add_twins(&mut groups);
+    }
     add_observed(&mut groups, request);
     beside::add(&mut groups, request);
     Ok(Plan { groups })
@@ -211,7 +214,19 @@ fn exchanges(request: &Request) -> Vec<Exchange> {
             }
         }
     }
+    if request.bound.is_some() {
+        join_rates(&mut found);
+    }
     found
+}
+
+/// Puts what differs in its rate alone into one group, so that a round tries all rates in a random order.
+fn join_rates(found: &mut [Exchange]) {
+    let question = |it: &Exchange| (it.workload, it.size, Load { per_second: 0, ..it.load });
+    let questions = distinct(found.iter().map(question));
+    for it in found {
+        it.nth = questions.iter().position(|known| *known == question(it)).unwrap_or(it.nth);
+    }
 }
 
 /// The placements of a workload over `route`.
@@ -276,6 +291,11 @@ fn absence(
 ) -> Option<(Absence, String)> {
     if let Err(reason) = place {
         return Some((Absence::NotApplicable, reason.clone()));
+    }
+    if let Some(need) = request.aim.need()
+        && let Some(reason) = need.objection(case.variant.traits(), case.variant.burns())
+    {
+        return Some((Absence::NotApplicable, reason));
     }
     let carries = case.variant.traits().carries;
     let WorkloadTraits { name, transfers, sets_up, nonblocking, .. } = case.workload.traits();

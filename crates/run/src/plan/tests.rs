@@ -115,3 +115,54 @@ fn planning_leaves_this_process_in_its_network() {
     assert_eq!(plan.groups[0].cases.iter().filter(|it| !it.twin).count(), 2);
     assert_eq!(network(), before, "what is launched later would be measured in another one");
 }
+
+#[test]
+fn rates_that_are_tried_for_a_capacity_are_one_group_for_each_number_of_connections() {
+    let mut request = request(&["pipe", "tcp", "eventfd"], &[(Workload::Rate, &[64, 1024])]);
+    request.placements = vec![Placement::Free];
+    let levels = model::load::Levels {
+        rates: vec![1_000, 4_000],
+        connections: vec![1, 4],
+        ..Default::default()
+    };
+    request.loads = levels.product();
+    let group = |group: &Group| {
+        let load = |it: &Case| it.load.map(|it| (it.per_second, it.connections));
+        group.cases.iter().map(|it| (it.message_bytes, load(it).unwrap())).collect::<Vec<_>>()
+    };
+    assert_eq!(planned(&request).groups.len(), 8, "each load by itself");
+    request.bound = Some("p99:1ms".parse().unwrap());
+    let plan = planned(&request);
+    let groups: Vec<_> = plan.groups.iter().map(group).collect();
+    assert_eq!(groups.len(), 4, "{groups:?}");
+    for (nth, group) in groups.iter().enumerate() {
+        let connections = if nth < 2 { 1 } else { 4 };
+        assert!(group.iter().all(|it| it.1.1 == connections), "{nth}: {group:?}");
+        for rate in [1_000, 4_000] {
+            let sized = group.iter().filter(|it| it.1.0 == rate && it.0.is_some()).count();
+            assert_eq!(sized, 2, "{nth}: {group:?}");
+        }
+    }
+    assert!(plan.groups.iter().flat_map(|it| &it.cases).all(|it| !it.twin));
+}
+
+#[test]
+fn what_does_not_fit_a_need_is_a_row_with_its_reason() {
+    let mut request = request(
+        &["pipe", "eventfd", "unix-seqpacket", "shm-ring:wait=spin"],
+        &[(Workload::Rate, &[64])],
+    );
+    request.placements = vec![Placement::Free];
+    request.bound = Some("p99:1ms".parse().unwrap());
+    let need = model::choice::Need {
+        per_second: 1_000,
+        blocking: true,
+        bytes: Some(model::mechanism::Framing::Stream),
+    };
+    request.aim = model::request::Aim::Choice(need);
+    let plan = planned(&request);
+    assert_eq!(names(&plan.groups[0].cases), ["pipe"]);
+    let reasons: Vec<&str> = plan.groups[0].absent.iter().map(|it| &*it.reason).collect();
+    let expected = ["carries a wake-up alone", "carries messages", "busy-waits"];
+    assert!(reasons.iter().zip(expected).all(|(it, words)| it.contains(words)), "{reasons:?}");
+}

@@ -76,6 +76,7 @@ fn what_was_overloaded_is_named_and_decides_nothing() {
             response_bytes: None,
             service: Default::default(),
             service_took_ns: None,
+            server_cpus: None,
             served_per_sec: Some(13_000.0),
             served_share: Some(0.26),
             late_share: None,

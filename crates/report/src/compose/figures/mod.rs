@@ -1,6 +1,7 @@
 //! Figures of a run, from the results alone: each says what it shows and, where it can, what
 //! this run lets one conclude.
 
+mod capacity;
 mod connections;
 mod cost;
 mod floors;
@@ -28,6 +29,10 @@ const FEW: usize = 3;
 
 /// What the data are there for: latency, throughput, placement, cost, tails, time.
 pub fn sections(judged: &Judged) -> Vec<Section> {
+    if !judged.capacity.is_empty() {
+        // Other figures hold one case of a mechanism against those of others, and here it has many rates.
+        return sought(judged);
+    }
     let of_workload = |workload: Workload| {
         let head = judged.results.iter().find(|it| it.workload == workload)?;
         Some((workload.name(), &*head.metric.section, 2, self::workload(judged, workload)))
@@ -46,6 +51,15 @@ pub fn sections(judged: &Judged) -> Vec<Section> {
     let parts = Workload::ALL.into_iter().filter_map(of_workload).chain(others);
     let drawn = parts.filter(|(.., figures)| !figures.is_empty());
     drawn.map(section).collect()
+}
+
+/// The figures of a run that seeks capacities.
+fn sought(judged: &Judged) -> Vec<Section> {
+    let figures = capacity::figures(judged);
+    if figures.is_empty() {
+        return Vec::new();
+    }
+    vec![section(("against-rate", "Response time and rate", 2, figures))]
 }
 
 /// Figures of which so many are open, each other folded under its title.

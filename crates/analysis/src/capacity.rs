@@ -1,0 +1,315 @@
+//! Capacity: between which rates a mechanism stops to keep a bound, from the launches at every rate that was tried.
+//!
+//! The unit is the launch. A rate holds where surely most of its launches pass, and fails where surely most of
+//! them break the bound, each with an error of 2.5 %; launches that disagree leave a rate undecided. Rates are tested
+//! in a fixed order, up from the lowest for `holds` and down from the highest for `fails`, and a test ends at the
+//! first rate that is not sure: so the error of all tests of one kind together is 2.5 %, without any correction.
+
+use serde::Serialize;
+
+use super::{CaseResult, Status};
+use model::capacity::{BoundedLaunch, Standing, TailBound, majority};
+use model::distinct::distinct;
+use model::load::{Load, Server, Service};
+use model::route::Route;
+
+/// The error of each end of a capacity.
+const ERROR: f64 = 0.025;
+/// The knee: up to this many times the percentile of the lowest rate.
+const KNEE: f64 = 2.0;
+
+/// A mechanism with everything but the rate, and the rates at which it keeps the bound.
+#[derive(Clone, Debug, Serialize)]
+pub struct Capacity {
+    /// With options: `tcp:nodelay=off`.
+    pub variant: String,
+    /// Null where the mechanism carries none.
+    pub message_bytes: Option<u64>,
+    /// `process`, `thread`.
+    pub workers: String,
+    /// Where its two halves were.
+    pub route: Route,
+    /// Where it was asked to run.
+    pub placement: String,
+    /// As of its results.
+    #[serde(skip)]
+    pub site: String,
+    /// Its load at any rate.
+    #[serde(skip)]
+    pub load: Load,
+    /// Clients of the one server.
+    pub connections: u32,
+    /// Messages that might be under way at once on one connection.
+    pub depth: u32,
+    /// How the server waited for one of several connections.
+    pub server: Option<Server>,
+    /// Bytes of an answer; None where it has as many as its request.
+    pub response_bytes: Option<u64>,
+    /// What the server worked over each request.
+    pub service: Service,
+    /// What was asked of the response time.
+    pub bound: TailBound,
+    /// What became of it.
+    pub status: Status,
+    /// Why it isn't ok.
+    pub reason: Option<String>,
+    /// Between which rates it is.
+    #[serde(flatten)]
+    pub found: Found,
+    /// The largest rate at which the percentile is within twice its value at the lowest rate: a median over
+    /// launches, without an interval.
+    pub knee_per_sec: Option<u64>,
+    /// Every rate that was tried, the lowest first.
+    pub rates: Vec<RateTried>,
+}
+
+/// What is known of a capacity, in messages a second.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Found {
+    /// The largest rate that surely holds.
+    pub at_least_per_sec: Option<u64>,
+    /// The smallest rate that surely fails.
+    pub below_per_sec: Option<u64>,
+    /// The largest rate at which most launches passed, sure or not.
+    pub likely_low_per_sec: Option<u64>,
+    /// The smallest rate above it at which most broke the bound.
+    pub likely_high_per_sec: Option<u64>,
+    /// The smallest rate at which the sender itself was late in most launches: it tells nothing beyond.
+    pub generator_ends_per_sec: Option<u64>,
+}
+
+/// A rate that was tried.
+#[derive(Clone, Debug, Serialize)]
+pub struct RateTried {
+    /// Messages due per second.
+    pub per_sec: u64,
+    /// Whether what is said of the capacity rests on it: rates that only chose others say nothing.
+    pub decides: bool,
+    /// What its launches come to.
+    pub verdict: RateVerdict,
+    /// Launches that were measured.
+    pub launches: usize,
+    /// Of these within the bound, having served what was due.
+    pub passed: usize,
+    /// Beyond the bound, or behind.
+    pub broke: usize,
+    /// In which the sender itself was late.
+    pub void: usize,
+    /// Messages that each launch lacks for the percentile; 0 where it has them.
+    pub messages_lacking: u64,
+    /// The percentile of the bound, in ns: the median over launches.
+    pub percentile_ns: Option<f64>,
+    /// Messages answered per second, the median over launches.
+    pub served_per_sec: Option<f64>,
+    /// Index into the results.
+    pub result: usize,
+}
+
+/// What the launches at a rate come to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RateVerdict {
+    /// Surely most pass.
+    Holds,
+    /// Surely most break the bound.
+    Fails,
+    /// They disagree, or are too few.
+    Undecided,
+    /// In most the sender was late.
+    Void,
+}
+
+/// The launches at one rate.
+pub struct AtRate {
+    /// Messages due per second.
+    pub per_sec: u64,
+    /// What each launch says.
+    pub launches: Vec<BoundedLaunch>,
+}
+
+impl AtRate {
+    fn count(&self, standing: Standing) -> usize {
+        self.launches.iter().filter(|it| it.standing == standing).count()
+    }
+
+    /// What they come to. A launch that says nothing counts neither for nor against.
+    fn verdict(&self) -> RateVerdict {
+        let all = self.launches.len();
+        let surely = |of| stats::surely_most(self.count(of), all, ERROR);
+        if surely(Standing::Passes) {
+            RateVerdict::Holds
+        } else if surely(Standing::Breaks) {
+            RateVerdict::Fails
+        } else if self.majority() == Some(Standing::Void) {
+            RateVerdict::Void
+        } else {
+            RateVerdict::Undecided
+        }
+    }
+
+    fn majority(&self) -> Option<Standing> {
+        majority(self.launches.iter().map(|it| it.standing))
+    }
+
+    fn percentile_ns(&self) -> Option<f64> {
+        stats::median_of(self.launches.iter().map(|it| it.ns))
+    }
+}
+
+/// Between which rates the bound stops to hold, by rates in ascending order whose launches were made for it.
+pub fn decide(rates: &[AtRate]) -> Found {
+    let verdicts: Vec<(u64, RateVerdict)> =
+        rates.iter().map(|it| (it.per_sec, it.verdict())).collect();
+    // What was not offered tests nothing, and is no reason to end.
+    let up = verdicts.iter().take_while(|it| it.1 == RateVerdict::Holds);
+    let offered = verdicts.iter().rev().filter(|it| it.1 != RateVerdict::Void);
+    let down = offered.take_while(|it| it.1 == RateVerdict::Fails);
+    let passed = rates.iter().rposition(|it| it.majority() == Some(Standing::Passes));
+    let above = passed.map_or(rates, |at| &rates[at + 1..]);
+    let first = |of: Standing, among: &[AtRate]| {
+        among.iter().find(|it| it.majority() == Some(of)).map(|it| it.per_sec)
+    };
+    Found {
+        at_least_per_sec: up.last().map(|it| it.0),
+        below_per_sec: down.last().map(|it| it.0),
+        likely_low_per_sec: passed.map(|at| rates[at].per_sec),
+        likely_high_per_sec: first(Standing::Breaks, above),
+        generator_ends_per_sec: first(Standing::Void, above),
+    }
+}
+
+/// The largest rate at which the percentile is within twice its value at the lowest.
+fn knee(rates: &[AtRate]) -> Option<u64> {
+    let kept = rates.iter().filter(|it| it.majority() != Some(Standing::Void));
+    let values: Vec<(u64, f64)> =
+        kept.filter_map(|it| Some((it.per_sec, it.percentile_ns()?))).collect();
+    let most = KNEE * values.first()?.1;
+    values.iter().rev().find(|it| it.1 <= most).map(|it| it.0)
+}
+
+/// The capacities of a run, in the order of its results; none where no bound was asked.
+pub(super) fn capacities(results: &[CaseResult], bound: Option<TailBound>) -> Vec<Capacity> {
+    let Some(bound) = bound else { return Vec::new() };
+    let subjects = distinct(results.iter().filter_map(subject));
+    let of = |key: &Subject| {
+        let own = (0..results.len()).filter(|at| subject(&results[*at]).as_ref() == Some(key));
+        Capacity::of(results, &own.collect::<Vec<_>>(), bound)
+    };
+    subjects.iter().filter_map(of).collect()
+}
+
+/// What the cases of one capacity share.
+type Subject<'a> = (&'a str, Option<u64>, &'a str, &'a str, Load);
+
+fn subject(case: &CaseResult) -> Option<Subject<'_>> {
+    let load = Load { per_second: 0, ..case.rate.filter(|_| !case.twin)?.load };
+    Some((&case.variant, case.message_bytes, &case.workers, &case.site, load))
+}
+
+/// The launches of a case, as far as they were measured.
+fn at_rate(case: &CaseResult) -> AtRate {
+    let launches = case.bounded.iter().flatten().copied().collect();
+    AtRate { per_sec: case.rate.map_or(0, |it| it.asked_per_sec), launches }
+}
+
+impl Capacity {
+    /// Of the results at `own`, which differ in their rate, and in whether it was tried first or chosen by those.
+    fn of(results: &[CaseResult], own: &[usize], bound: TailBound) -> Option<Capacity> {
+        let head = &results[*own.first()?];
+        let load = head.rate?.load;
+        let measured: Vec<usize> =
+            own.iter().copied().filter(|at| !results[*at].bounded.is_empty()).collect();
+        // What chose others decides nothing, and a rate that was measured again is as it was then.
+        let stage = measured.iter().map(|at| results[*at].group).max();
+        let decides = |at: &usize| Some(results[*at].group) == stage;
+        let rate = |at: &usize| results[*at].rate.map_or(0, |it| it.asked_per_sec);
+        let (mut last, earlier): (Vec<usize>, Vec<usize>) =
+            measured.iter().copied().partition(decides);
+        last.sort_by_key(rate);
+        let deciding: Vec<AtRate> = last.iter().map(|at| at_rate(&results[*at])).collect();
+        let known: Vec<u64> = last.iter().map(rate).collect();
+        let mut all: Vec<usize> = last
+            .iter()
+            .copied()
+            .chain(earlier.into_iter().filter(|at| !known.contains(&rate(at))))
+            .collect();
+        all.sort_by_key(rate);
+        let mut found = decide(&deciding);
+        let every: Vec<AtRate> = all.iter().map(|at| at_rate(&results[*at])).collect();
+        let ends = decide(&every).generator_ends_per_sec;
+        found.generator_ends_per_sec = found.generator_ends_per_sec.or(ends);
+        let failed = own.iter().map(|at| &results[*at]).find(|it| it.status != Status::Ok);
+        let (status, reason) = match failed.filter(|_| measured.is_empty()) {
+            Some(case) => (case.status, case.reason.clone()),
+            None if measured.is_empty() => (Status::Failed, head.reason.clone()),
+            None => (Status::Ok, None),
+        };
+        Some(Capacity {
+            variant: head.variant.clone(),
+            message_bytes: head.message_bytes,
+            workers: head.workers.clone(),
+            route: head.route.clone(),
+            placement: head.placement.clone(),
+            site: head.site.clone(),
+            load: Load { per_second: 0, ..load },
+            connections: load.connections,
+            depth: load.depth,
+            server: load.choice(),
+            response_bytes: load.response,
+            service: load.service,
+            bound,
+            status,
+            reason,
+            found,
+            knee_per_sec: knee(&every),
+            rates: all.iter().map(|at| RateTried::of(results, *at, decides(at), bound)).collect(),
+        })
+    }
+
+    /// The rate at `per_sec`.
+    pub fn at(&self, per_sec: u64) -> Option<&RateTried> {
+        self.rates.iter().find(|it| it.per_sec == per_sec)
+    }
+
+    /// The lowest rate that was tried.
+    pub fn lowest(&self) -> Option<&RateTried> {
+        self.rates.first()
+    }
+
+    /// Whether even the lowest rate breaks the bound.
+    pub fn breaks_at_lowest(&self) -> bool {
+        self.found.below_per_sec.is_some()
+            && self.found.below_per_sec == self.lowest().map(|it| it.per_sec)
+    }
+
+    /// Rounds of what decides, the fewest of a rate.
+    pub fn rounds(&self) -> usize {
+        let deciding = self.rates.iter().filter(|it| it.decides);
+        deciding.map(|it| it.launches).min().unwrap_or(0)
+    }
+}
+
+impl RateTried {
+    fn of(results: &[CaseResult], result: usize, decides: bool, bound: TailBound) -> RateTried {
+        let case = &results[result];
+        let launches = at_rate(case);
+        let lacks = launches.count(Standing::Short) > 0;
+        let each = case.samples / case.launches.max(1);
+        RateTried {
+            per_sec: launches.per_sec,
+            decides,
+            verdict: launches.verdict(),
+            launches: launches.launches.len(),
+            passed: launches.count(Standing::Passes),
+            broke: launches.count(Standing::Breaks),
+            void: launches.count(Standing::Void),
+            messages_lacking: if lacks { bound.messages_needed().saturating_sub(each) } else { 0 },
+            percentile_ns: launches.percentile_ns(),
+            served_per_sec: case.rate.and_then(|it| it.served_per_sec),
+            result,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

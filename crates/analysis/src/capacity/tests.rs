@@ -1,0 +1,217 @@
+//! Decisions on launches whose truth is known.
+
+use super::*;
+use crate::testing::case;
+use model::capacity::finer;
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+const BOUND_NS: f64 = 200_000.0;
+
+fn launch(ns: f64) -> BoundedLaunch {
+    let standing = if ns <= BOUND_NS { Standing::Passes } else { Standing::Breaks };
+    BoundedLaunch { ns, standing }
+}
+
+fn at(per_sec: u64, launches: &[(Standing, usize)]) -> AtRate {
+    let each = |(standing, many): &(Standing, usize)| {
+        vec![BoundedLaunch { ns: 1e5, standing: *standing }; *many]
+    };
+    AtRate { per_sec, launches: launches.iter().flat_map(each).collect() }
+}
+
+use Standing::{Breaks, Passes, Short, Void};
+
+#[test]
+fn a_capacity_is_between_the_last_that_surely_holds_and_the_first_that_surely_fails() {
+    let found = decide(&[
+        at(1_000, &[(Passes, 12)]),
+        at(2_000, &[(Passes, 10), (Breaks, 2)]),
+        at(3_000, &[(Passes, 7), (Breaks, 5)]),
+        at(4_000, &[(Passes, 1), (Breaks, 11)]),
+        at(5_000, &[(Breaks, 12)]),
+    ]);
+    assert_eq!(
+        found,
+        Found {
+            at_least_per_sec: Some(2_000),
+            below_per_sec: Some(4_000),
+            likely_low_per_sec: Some(3_000),
+            likely_high_per_sec: Some(4_000),
+            generator_ends_per_sec: None,
+        }
+    );
+}
+
+#[test]
+fn a_test_ends_at_the_first_rate_that_is_not_sure() {
+    let found = decide(&[
+        at(1_000, &[(Passes, 8), (Breaks, 4)]),
+        at(2_000, &[(Passes, 12)]),
+        at(3_000, &[(Breaks, 12)]),
+        at(4_000, &[(Passes, 4), (Breaks, 8)]),
+    ]);
+    assert_eq!((found.at_least_per_sec, found.below_per_sec), (None, None));
+    assert_eq!((found.likely_low_per_sec, found.likely_high_per_sec), (Some(2_000), Some(3_000)));
+}
+
+#[test]
+fn five_launches_are_sure_of_nothing_and_six_are() {
+    assert_eq!(decide(&[at(1_000, &[(Passes, 5)])]).at_least_per_sec, None);
+    assert_eq!(decide(&[at(1_000, &[(Passes, 6)])]).at_least_per_sec, Some(1_000));
+    assert_eq!(
+        decide(&[at(1_000, &[(Breaks, 6)])]).below_per_sec,
+        Some(1_000),
+        "not even the lowest"
+    );
+    assert_eq!(decide(&[]), Found::default());
+}
+
+#[test]
+fn where_the_generator_ends_nothing_fails() {
+    let found = decide(&[
+        at(1_000, &[(Passes, 6)]),
+        at(2_000, &[(Void, 6)]),
+        at(3_000, &[(Void, 4), (Breaks, 2)]),
+    ]);
+    assert_eq!((found.at_least_per_sec, found.below_per_sec), (Some(1_000), None));
+    assert_eq!(found.generator_ends_per_sec, Some(2_000));
+    // Beyond it nothing is tested, and what is below is all the same.
+    let found = decide(&[at(1_000, &[(Breaks, 6)]), at(2_000, &[(Void, 6)])]);
+    assert_eq!(found.below_per_sec, Some(1_000));
+    // A launch that says nothing never helps to hold.
+    assert_eq!(decide(&[at(1_000, &[(Passes, 6), (Void, 2)])]).at_least_per_sec, None);
+    assert_eq!(decide(&[at(1_000, &[(Short, 20)])]), Found::default());
+}
+
+#[test]
+fn the_knee_is_within_twice_the_percentile_of_the_lowest_rate() {
+    let rate = |per_sec, ns: f64| AtRate { per_sec, launches: vec![launch(ns); 6] };
+    let rates = [rate(1, 10_000.0), rate(2, 12_000.0), rate(4, 20_000.0), rate(8, 21_000.0)];
+    assert_eq!(knee(&rates), Some(4));
+    assert_eq!(knee(&[]), None);
+}
+
+/// What a machine does whose median launch takes the bound exactly at `capacity`: log-normal percentiles.
+fn drawn(rng: &mut ChaCha8Rng, capacity: f64, per_sec: u64, rounds: usize) -> AtRate {
+    let normal = |rng: &mut ChaCha8Rng| {
+        let (u, v): (f64, f64) = (1.0 - rng.random::<f64>(), rng.random());
+        (-2.0 * u.ln()).sqrt() * (std::f64::consts::TAU * v).cos()
+    };
+    let median = BOUND_NS * (per_sec as f64 / capacity).powf(1.5);
+    let launches = (0..rounds).map(|_| launch(median * (0.5 * normal(rng)).exp())).collect();
+    AtRate { per_sec, launches }
+}
+
+/// Both stages, as a run makes them: coarse rates choose finer ones, which are decided by launches of their own.
+fn two_stages(rng: &mut ChaCha8Rng, capacity: f64) -> Found {
+    let coarse = [1_000, 4_000, 16_000, 64_000, 250_000, 1_000_000];
+    let said = |it: AtRate| it.launches.iter().map(|it| it.standing).collect();
+    let tried: Vec<_> = coarse.iter().map(|it| (*it, said(drawn(rng, capacity, *it, 3)))).collect();
+    let rates: Vec<AtRate> =
+        finer(&tried).into_iter().map(|it| drawn(rng, capacity, it, 12)).collect();
+    decide(&rates)
+}
+
+#[test]
+fn the_interval_covers_the_true_capacity_and_each_end_errs_as_stated() {
+    let mut rng = ChaCha8Rng::seed_from_u64(20);
+    let draws = 4_000;
+    let (mut low, mut high, mut both) = (0, 0, 0);
+    for _ in 0..draws {
+        // Between a rate that is tried and the next: from 2k to 500k, in even ratios.
+        let capacity = 2_000.0 * 250f64.powf(rng.random::<f64>());
+        let found = two_stages(&mut rng, capacity);
+        let above = found.at_least_per_sec.is_some_and(|it| it as f64 > capacity);
+        let below = found.below_per_sec.is_some_and(|it| it as f64 <= capacity);
+        low += usize::from(above);
+        high += usize::from(below);
+        both += usize::from(found.at_least_per_sec.is_some() && found.below_per_sec.is_some());
+    }
+    let share = |it: usize| it as f64 / draws as f64;
+    assert!(share(low) <= 0.025 && share(high) <= 0.025, "{low} and {high} of {draws}");
+    assert!(share(draws - low - high) >= 0.95, "{low} and {high} of {draws}");
+    // It is no interval that covers because it says nothing.
+    assert!(share(both) > 0.75, "{both} of {draws} have both ends");
+}
+
+#[test]
+fn a_rate_at_the_capacity_itself_is_sure_in_one_of_forty_at_most() {
+    let mut rng = ChaCha8Rng::seed_from_u64(21);
+    for rounds in [6, 9, 12, 22] {
+        let draws = 4_000;
+        let verdicts: Vec<_> =
+            (0..draws).map(|_| drawn(&mut rng, 50_000.0, 50_000, rounds).verdict()).collect();
+        for sure in [RateVerdict::Holds, RateVerdict::Fails] {
+            let many = verdicts.iter().filter(|it| **it == sure).count();
+            // 2.5 %, and three deviations of the simulation.
+            assert!(
+                (many as f64) < 0.0325 * draws as f64,
+                "{sure:?} in {many} of {draws}, {rounds} rounds"
+            );
+        }
+    }
+}
+
+/// A case at so many a second in group `group`, of which each launch is as said.
+fn tried(group: usize, per_second: u64, launches: Vec<BoundedLaunch>) -> CaseResult {
+    let load = Load { per_second, ..Load::USUAL };
+    let bounded = launches.into_iter().map(Some).collect();
+    CaseResult {
+        group,
+        bounded,
+        rate: Some(crate::RateSeen::of(load)),
+        ..case("pipe", "free", None)
+    }
+}
+
+#[test]
+fn finer_rates_decide_and_coarse_ones_fill_the_curve() {
+    let bound = "p99:200us".parse().unwrap();
+    let pass = || vec![launch(1e5); 3];
+    let results = [
+        tried(0, 1_000, pass()),
+        tried(0, 4_000, pass()),
+        tried(0, 16_000, vec![launch(3e5); 3]),
+        tried(1, 4_000, vec![launch(1e5); 6]),
+        tried(1, 8_000, vec![launch(4e5); 6]),
+    ];
+    let all = capacities(&results, Some(bound));
+    assert_eq!(all.len(), 1);
+    let found = &all[0];
+    let rates: Vec<_> = found.rates.iter().map(|it| (it.per_sec, it.decides, it.result)).collect();
+    assert_eq!(rates, [(1_000, false, 0), (4_000, true, 3), (8_000, true, 4), (16_000, false, 2)]);
+    assert_eq!(
+        (found.found.at_least_per_sec, found.found.below_per_sec),
+        (Some(4_000), Some(8_000))
+    );
+    assert_eq!(
+        (found.knee_per_sec, found.rounds(), found.breaks_at_lowest()),
+        (Some(4_000), 6, false)
+    );
+    let alone = capacities(&results[..3], Some(bound));
+    assert_eq!(
+        (alone[0].found.at_least_per_sec, alone[0].rounds()),
+        (None, 3),
+        "too few to be sure"
+    );
+    assert!(capacities(&results, None).is_empty());
+}
+
+#[test]
+fn what_breaks_at_the_lowest_rate_and_what_was_not_measured_say_so() {
+    let bound = "p99:200us".parse().unwrap();
+    let lowest = capacities(&[tried(0, 1_000, vec![launch(9e5); 6])], Some(bound));
+    assert!(lowest[0].breaks_at_lowest());
+    let absent = CaseResult {
+        status: Status::NotApplicable,
+        reason: Some("why".into()),
+        ..tried(0, 1_000, Vec::new())
+    };
+    let absent = capacities(&[absent], Some(bound));
+    assert_eq!(
+        (absent[0].status, absent[0].reason.as_deref()),
+        (Status::NotApplicable, Some("why"))
+    );
+    assert!(absent[0].rates.is_empty());
+}

@@ -1,0 +1,337 @@
+//! What to use for a need: of the mechanisms that surely keep the bound at the load that is needed the quickest, or of
+//! those that are not separated from it the one whose server uses least CPU time.
+//!
+//! Only what surely holds is picked, never what is overloaded, void, failed or unverified. Each candidate is tested
+//! by itself with 2.5 %; which are the best, and by how much the others are slower, holds for all of them at once.
+
+use serde::Serialize;
+
+use super::capacity::{Capacity, RateTried, RateVerdict};
+use super::{ALPHA, CaseResult, Judged, Status};
+use model::capacity::{Standing, TailBound};
+use model::choice::Need;
+use stats::AgainstBest;
+
+/// What was found for a need.
+#[derive(Clone, Debug, Serialize)]
+pub struct Choice {
+    /// What was needed.
+    pub need: Need,
+    /// What was asked of the response time.
+    pub bound: TailBound,
+    /// Whether there is a pick, and if not, why.
+    pub answer: Answer,
+    /// What to use; null where nothing surely qualifies.
+    pub pick: Option<Candidate>,
+    /// The next best that qualifies, with the reason why it is not picked.
+    pub runner_up: Option<Candidate>,
+    /// Others that qualify, the best first.
+    pub others: Vec<Candidate>,
+    /// What might qualify: its launches disagree, or are too few.
+    pub undecided: Vec<Candidate>,
+    /// Where nothing qualifies, what comes closest.
+    pub closest: Option<Candidate>,
+    /// From which rate on another mechanism would be picked.
+    pub beyond: Option<Beyond>,
+    /// What does not qualify, each with the reason.
+    pub rejected: Vec<Rejected>,
+    /// What the answer rests on.
+    pub evidence: Evidence,
+}
+
+/// Whether there is a pick.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Answer {
+    /// There is one.
+    Pick,
+    /// Nothing qualifies.
+    Nothing,
+    /// The launches that there was time for don't tell.
+    Undecided,
+}
+
+/// A mechanism at the load that is needed.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Candidate {
+    /// With options.
+    pub variant: String,
+    /// What its launches at that load come to.
+    pub verdict: RateVerdict,
+    /// The percentile of the bound, in ns: the median over launches.
+    pub percentile_ns: Option<f64>,
+    /// Lower end of its interval, which covers it with at least 95 %; null of fewer than six launches.
+    pub low_ns: Option<f64>,
+    /// Upper end.
+    pub high_ns: Option<f64>,
+    /// The median response time, in ns.
+    pub p50_ns: Option<f64>,
+    /// The 99th percentile, in ns; null where launches have too few messages.
+    pub p99_ns: Option<f64>,
+    /// Launches at that load.
+    pub launches: usize,
+    /// Of these within the bound, having served what was due.
+    pub passed: usize,
+    /// In which the sender itself was late.
+    pub void: usize,
+    /// Messages of all of them.
+    pub messages: u64,
+    /// The largest rate that surely holds.
+    pub at_least_per_sec: Option<u64>,
+    /// The smallest rate that surely fails.
+    pub below_per_sec: Option<u64>,
+    /// Messages answered per second at the load that is needed.
+    pub served_per_sec: Option<f64>,
+    /// CPU time of the server over the time in which it served: 1 is a whole CPU.
+    pub server_cpus: Option<f64>,
+    /// Whether it busy-waits.
+    pub spins: bool,
+    /// By what share its percentile is longer than the best's at least, together with all others that qualify.
+    pub slower_at_least: Option<f64>,
+    /// The same, at most.
+    pub slower_at_most: Option<f64>,
+    /// Whether no other one that qualifies is shown to have a shorter percentile.
+    pub may_be_best: bool,
+}
+
+/// What is better at more load.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Beyond {
+    /// The smallest rate that was tried at which the pick doesn't surely hold.
+    pub from_per_sec: u64,
+    /// What surely holds there; null where nothing does.
+    pub variant: Option<String>,
+}
+
+/// A mechanism that does not qualify.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Rejected {
+    /// With options.
+    pub variant: String,
+    /// Why.
+    pub reason: Why,
+    /// The same in words, where the reason came from elsewhere.
+    pub detail: Option<String>,
+}
+
+/// Kinds of reasons.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Why {
+    /// It can't carry this, can't be had here, or was not wanted.
+    NotMeasured,
+    /// Some of its launches failed.
+    Failed,
+    /// It does not serve what is due.
+    Overloaded,
+    /// It serves it, and the percentile is beyond the bound.
+    TooSlow,
+}
+
+/// What an answer rests on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Evidence {
+    /// The run, whose results hold every launch.
+    pub run: i64,
+    /// Rounds, the fewest of a rate.
+    pub rounds: usize,
+    /// Mechanisms that were measured.
+    pub candidates: usize,
+    /// The rates that were tried, per second.
+    pub rates_per_sec: Vec<u64>,
+    /// Messages that each launch lacks for the percentile; 0 where they have them.
+    pub messages_lacking: u64,
+}
+
+impl Choice {
+    /// The answer of a run that was made for a need; None of any other.
+    pub fn of(judged: &Judged) -> Option<Choice> {
+        let request = &judged.run.request;
+        let (need, bound) = request.aim.need().zip(request.bound)?;
+        Some(Choice::judge((need, bound), &judged.capacity, &judged.results, judged.run.id))
+    }
+
+    /// By what each mechanism came to at every rate.
+    pub fn judge(
+        (need, bound): (Need, TailBound),
+        capacity: &[Capacity],
+        results: &[CaseResult],
+        run: i64,
+    ) -> Choice {
+        let (mut holding, mut undecided, mut failing, mut rejected) =
+            (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        for it in capacity {
+            let rate = it.at(need.per_second);
+            match (refusal(it, rate, results), rate) {
+                (Some(refused), rate) => {
+                    failing.extend(
+                        rate.filter(|it| it.verdict == RateVerdict::Fails).map(|rate| (it, rate)),
+                    );
+                    rejected.push(refused);
+                }
+                (None, Some(rate)) if rate.verdict == RateVerdict::Holds => {
+                    holding.push((it, rate))
+                }
+                (None, Some(rate)) => undecided.push(Candidate::of(it, rate, results, None)),
+                (None, None) => {}
+            }
+        }
+        let mut ranked = rank(&holding, results);
+        let answer = match (ranked.is_empty(), undecided.is_empty()) {
+            (false, _) => Answer::Pick,
+            (true, false) => Answer::Undecided,
+            (true, true) => Answer::Nothing,
+        };
+        let mut rest = ranked.split_off(ranked.len().min(1));
+        let others = rest.split_off(rest.len().min(1));
+        let pick = ranked.pop();
+        let beyond = pick.as_ref().and_then(|it| beyond(it, need, capacity, results));
+        let closest = failing.into_iter().map(|(it, rate)| Candidate::of(it, rate, results, None));
+        let mut rates: Vec<u64> =
+            capacity.iter().flat_map(|it| &it.rates).map(|it| it.per_sec).collect();
+        rates.sort_unstable();
+        rates.dedup();
+        let measured = || capacity.iter().filter(|it| !it.rates.is_empty());
+        let lacking = measured().flat_map(|it| &it.rates).map(|it| it.messages_lacking).max();
+        Choice {
+            need,
+            bound,
+            answer,
+            pick,
+            runner_up: rest.pop(),
+            others,
+            undecided,
+            closest: closest
+                .min_by(|a, b| distance(a).total_cmp(&distance(b)))
+                .filter(|_| answer == Answer::Nothing),
+            beyond,
+            rejected,
+            evidence: Evidence {
+                run,
+                rounds: measured().map(Capacity::rounds).min().unwrap_or(0),
+                candidates: measured().count(),
+                rates_per_sec: rates,
+                messages_lacking: lacking.unwrap_or(0),
+            },
+        }
+    }
+
+    /// Everything that was tested at the load that is needed and was not rejected, the best first.
+    pub fn qualified(&self) -> impl Iterator<Item = &Candidate> {
+        self.pick.iter().chain(&self.runner_up).chain(&self.others)
+    }
+}
+
+/// Why a mechanism does not qualify at `rate`; None where it does, or may.
+fn refusal(it: &Capacity, rate: Option<&RateTried>, results: &[CaseResult]) -> Option<Rejected> {
+    let rejected = |reason, detail: Option<String>| {
+        Some(Rejected { variant: it.variant.clone(), reason, detail })
+    };
+    let Some(rate) = rate.filter(|_| it.status == Status::Ok) else {
+        let why = if it.status == Status::Failed { Why::Failed } else { Why::NotMeasured };
+        return rejected(why, it.reason.clone());
+    };
+    let case = &results[rate.result];
+    if case.failed_launches > 0 {
+        let many = format!("{} of its launches failed", case.failed_launches);
+        let detail = case.reason.as_ref().map_or(many.clone(), |why| format!("{many}: {why}"));
+        return rejected(Why::Failed, Some(detail));
+    }
+    if rate.verdict != RateVerdict::Fails {
+        return None;
+    }
+    let overloaded = case.rate.is_some_and(|it| it.overloaded);
+    rejected(if overloaded { Why::Overloaded } else { Why::TooSlow }, None)
+}
+
+/// What holds, the pick first: of those that may be the best the one whose server uses least.
+fn rank(holding: &[(&Capacity, &RateTried)], results: &[CaseResult]) -> Vec<Candidate> {
+    let columns: Vec<Vec<Option<f64>>> =
+        holding.iter().map(|(_, rate)| by_round(&results[rate.result])).collect();
+    let columns: Vec<&[Option<f64>]> = columns.iter().map(Vec::as_slice).collect();
+    let against = stats::against_best(&columns, ALPHA);
+    let of = |((it, rate), against): (&(&Capacity, &RateTried), AgainstBest)| {
+        Candidate::of(it, rate, results, Some(against))
+    };
+    let mut all: Vec<Candidate> = holding.iter().zip(against).map(of).collect();
+    let used = |it: &Candidate| it.server_cpus.unwrap_or(f64::INFINITY);
+    let time = |it: &Candidate| it.percentile_ns.unwrap_or(f64::INFINITY);
+    all.sort_by(|a, b| {
+        let by_use = if a.may_be_best && b.may_be_best {
+            used(a).total_cmp(&used(b))
+        } else {
+            std::cmp::Ordering::Equal
+        };
+        b.may_be_best.cmp(&a.may_be_best).then(by_use).then(time(a).total_cmp(&time(b)))
+    });
+    all
+}
+
+/// The percentile of each launch that says something of the mechanism, by round.
+fn by_round(case: &CaseResult) -> Vec<Option<f64>> {
+    let said = |it: &Option<model::capacity::BoundedLaunch>| {
+        let it = (*it)?;
+        matches!(it.standing, Standing::Passes | Standing::Breaks).then_some(it.ns)
+    };
+    case.bounded.iter().map(said).collect()
+}
+
+/// What comes first where nothing qualifies: what serves the load, then the shortest percentile.
+fn distance(it: &Candidate) -> f64 {
+    it.percentile_ns.unwrap_or(f64::INFINITY)
+}
+
+/// The first rate that was tried at which the pick does not surely hold, and what does.
+fn beyond(
+    pick: &Candidate,
+    need: Need,
+    capacity: &[Capacity],
+    results: &[CaseResult],
+) -> Option<Beyond> {
+    let own = capacity.iter().find(|it| it.variant == pick.variant)?;
+    let holds = own.found.at_least_per_sec.unwrap_or(need.per_second);
+    let from = own.rates.iter().find(|it| it.per_sec > holds && it.verdict != RateVerdict::Void)?;
+    let there = capacity.iter().filter(|it| it.found.at_least_per_sec >= Some(from.per_sec));
+    let holding: Vec<(&Capacity, &RateTried)> =
+        there.filter_map(|it| Some((it, it.at(from.per_sec)?))).collect();
+    let best = rank(&holding, results).into_iter().next();
+    Some(Beyond { from_per_sec: from.per_sec, variant: best.map(|it| it.variant) })
+}
+
+impl Candidate {
+    fn of(
+        it: &Capacity,
+        rate: &RateTried,
+        results: &[CaseResult],
+        against: Option<AgainstBest>,
+    ) -> Candidate {
+        let case = &results[rate.result];
+        let values: Vec<f64> = by_round(case).into_iter().flatten().collect();
+        let interval = stats::median_interval(&values, ALPHA);
+        let p99 = case.value.as_ref().and_then(|it| *it.percentiles.get("p99")?);
+        Candidate {
+            variant: it.variant.clone(),
+            verdict: rate.verdict,
+            percentile_ns: rate.percentile_ns,
+            low_ns: interval.map(|it| it.low),
+            high_ns: interval.map(|it| it.high),
+            p50_ns: case.value.as_ref().map(|it| it.median),
+            p99_ns: p99.map(|it| it.value),
+            launches: rate.launches,
+            passed: rate.passed,
+            void: rate.void,
+            messages: case.samples,
+            at_least_per_sec: it.found.at_least_per_sec,
+            below_per_sec: it.found.below_per_sec,
+            served_per_sec: rate.served_per_sec,
+            server_cpus: case.rate.and_then(|it| it.server_cpus),
+            spins: case.spins,
+            slower_at_least: against.as_ref().and_then(|it| it.slower_at_least),
+            slower_at_most: against.as_ref().and_then(|it| it.slower_at_most),
+            may_be_best: against.is_some_and(|it| it.may_be_best),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,132 @@
+//! Answers on mechanisms whose truth is known.
+
+use super::*;
+use crate::capacity::capacities;
+use crate::testing::case;
+use model::capacity::BoundedLaunch;
+use model::load::Load;
+use std::f64::consts::PI;
+
+const NEED: Need = Need { per_second: 50_000, blocking: false, bytes: None };
+
+/// A mechanism at one rate: what its launches take in the median, in µs, and what its server uses.
+fn at(variant: &str, per_second: u64, us: f64, cpus: f64) -> CaseResult {
+    let launches = (0..12).map(|nth| {
+        // The same noise in each round for all, as the machine has it, and a little of its own.
+        let shared = 1.0 + 0.1 * (f64::from(nth) * PI / 5.0).sin();
+        let own = 1.0 + 0.02 * (f64::from(nth) * us).sin();
+        let ns = 1e3 * us * shared * own;
+        let standing = if ns <= 200_000.0 { Standing::Passes } else { Standing::Breaks };
+        Some(BoundedLaunch { ns, standing })
+    });
+    let load = Load { per_second, ..Load::USUAL };
+    let rate = crate::RateSeen { server_cpus: Some(cpus), ..crate::RateSeen::of(load) };
+    CaseResult { bounded: launches.collect(), rate: Some(rate), ..case(variant, "free", None) }
+}
+
+fn judge(results: &[CaseResult]) -> Choice {
+    let bound = "p99:200us".parse().unwrap();
+    Choice::judge((NEED, bound), &capacities(results, Some(bound)), results, 7)
+}
+
+fn named(candidate: &Option<Candidate>) -> Option<&str> {
+    candidate.as_ref().map(|it| it.variant.as_str())
+}
+
+#[test]
+fn the_quickest_that_surely_holds_is_picked_and_the_next_says_why_not() {
+    let choice = judge(&[
+        at("pipe", 50_000, 60.0, 0.4),
+        at("pipe", 100_000, 90.0, 0.8),
+        at("tcp", 50_000, 100.0, 0.6),
+        at("tcp", 100_000, 900.0, 0.9),
+        at("udp", 50_000, 400.0, 0.6),
+    ]);
+    assert_eq!(
+        (choice.answer, named(&choice.pick), named(&choice.runner_up)),
+        (Answer::Pick, Some("pipe"), Some("tcp"))
+    );
+    let (pick, next) = (choice.pick.unwrap(), choice.runner_up.unwrap());
+    assert_eq!((pick.at_least_per_sec, pick.below_per_sec), (Some(100_000), None));
+    assert!(pick.may_be_best && !next.may_be_best);
+    let (least, most) = (next.slower_at_least.unwrap(), next.slower_at_most.unwrap());
+    assert!(least < 0.667 && 0.667 < most, "{least} to {most}");
+    assert_eq!(pick.launches, 12);
+    assert!(pick.low_ns < pick.percentile_ns && pick.percentile_ns < pick.high_ns);
+    let udp = &choice.rejected[0];
+    assert_eq!((udp.variant.as_str(), udp.reason), ("udp", Why::TooSlow));
+    assert_eq!(choice.evidence.rates_per_sec, [50_000, 100_000]);
+}
+
+#[test]
+fn of_what_is_not_separated_the_one_that_uses_less_is_picked() {
+    let choice =
+        judge(&[at("shm-ring:wait=spin", 50_000, 60.0, 1.0), at("pipe", 50_000, 60.5, 0.3)]);
+    assert_eq!(
+        (named(&choice.pick), named(&choice.runner_up)),
+        (Some("pipe"), Some("shm-ring:wait=spin"))
+    );
+    assert!(choice.runner_up.unwrap().may_be_best);
+}
+
+#[test]
+fn beyond_the_pick_another_one_is_named() {
+    let choice = judge(&[
+        at("pipe", 50_000, 60.0, 0.4),
+        at("pipe", 100_000, 700.0, 0.4),
+        at("tcp", 50_000, 100.0, 0.4),
+        at("tcp", 100_000, 120.0, 0.4),
+    ]);
+    assert_eq!(named(&choice.pick), Some("pipe"));
+    let beyond = Beyond { from_per_sec: 100_000, variant: Some("tcp".into()) };
+    assert_eq!(choice.beyond, Some(beyond));
+    let alone = judge(&[at("pipe", 50_000, 60.0, 0.4), at("pipe", 100_000, 700.0, 0.4)]);
+    assert_eq!(alone.beyond, Some(Beyond { from_per_sec: 100_000, variant: None }));
+}
+
+#[test]
+fn where_nothing_qualifies_the_closest_is_named() {
+    let overloaded = |mut it: CaseResult| {
+        it.rate.as_mut().unwrap().overloaded = true;
+        it
+    };
+    let absent = CaseResult {
+        status: Status::NotApplicable,
+        reason: Some("carries a wake-up alone".into()),
+        bounded: Vec::new(),
+        ..at("eventfd", 50_000, 1.0, 0.1)
+    };
+    let choice = judge(&[
+        overloaded(at("tcp", 50_000, 9_000.0, 1.0)),
+        at("pipe", 50_000, 300.0, 0.4),
+        absent,
+    ]);
+    assert_eq!((choice.answer, named(&choice.closest)), (Answer::Nothing, Some("pipe")));
+    assert!(choice.pick.is_none() && choice.runner_up.is_none() && choice.beyond.is_none());
+    let reasons: Vec<_> =
+        choice.rejected.iter().map(|it| (it.variant.as_str(), it.reason)).collect();
+    let expected =
+        [("tcp", Why::Overloaded), ("pipe", Why::TooSlow), ("eventfd", Why::NotMeasured)];
+    assert_eq!(reasons, expected);
+    assert_eq!(choice.evidence.candidates, 2);
+}
+
+#[test]
+fn what_launches_do_not_tell_is_undecided_and_never_picked() {
+    let few = |mut it: CaseResult, many: usize| {
+        it.bounded.truncate(many);
+        it
+    };
+    let choice = judge(&[few(at("pipe", 50_000, 60.0, 0.4), 5), at("tcp", 50_000, 900.0, 0.4)]);
+    assert_eq!((choice.answer, choice.undecided.len()), (Answer::Undecided, 1));
+    assert!(choice.pick.is_none() && choice.closest.is_none());
+    let void = |mut it: CaseResult| {
+        it.bounded.iter_mut().flatten().for_each(|it| it.standing = Standing::Void);
+        it
+    };
+    let choice = judge(&[void(at("pipe", 50_000, 60.0, 0.4))]);
+    assert_eq!((choice.answer, choice.pick), (Answer::Undecided, None));
+    let failed = CaseResult { failed_launches: 1, ..at("pipe", 50_000, 60.0, 0.4) };
+    let choice = judge(&[failed]);
+    assert_eq!((choice.answer, choice.rejected[0].reason), (Answer::Nothing, Why::Failed));
+}

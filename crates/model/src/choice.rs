@@ -1,0 +1,81 @@
+//! A need that `ipcmark choose` finds a mechanism for: beside the load and its bound, what must hold of a mechanism
+//! whatever it measures to. Some of it may be left to the measurement.
+
+use serde::{Deserialize, Serialize};
+
+use crate::mechanism::{Carries, Framing, Traits};
+
+/// The need, without size, load and bound, which any request has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Need {
+    /// Messages a second, over all connections.
+    pub per_second: u64,
+    /// Whether a worker that waits must sleep.
+    pub blocking: bool,
+    /// What must arrive; None takes either.
+    pub bytes: Option<Framing>,
+}
+
+/// How often the rate that is needed is tried, to find how much more each mechanism can carry.
+pub const MULTIPLES: [u64; 4] = [1, 2, 4, 8];
+
+impl Need {
+    /// The rates that are tried: what is needed, and what is beyond as far as `most`.
+    pub fn rates(&self, most: u64) -> Vec<u64> {
+        MULTIPLES.map(|it| it * self.per_second).into_iter().filter(|it| *it <= most).collect()
+    }
+
+    /// Why a mechanism does not qualify, of which `burns` says whether it busy-waits; None where it may.
+    pub fn objection(&self, traits: Traits, burns: bool) -> Option<String> {
+        if traits.carries != Carries::Bytes {
+            let what = match traits.carries {
+                Carries::Signal => "a wake-up alone",
+                Carries::Own => "each worker's own message",
+                Carries::Nothing | Carries::Bytes => "nothing",
+            };
+            return Some(format!("carries {what}"));
+        }
+        if self.blocking && burns {
+            return Some("busy-waits, and --blocking was asked".into());
+        }
+        match self.bytes {
+            Some(Framing::Stream) if traits.framing == Framing::Message => {
+                Some("carries messages, and --bytes stream was asked".into())
+            }
+            Some(Framing::Message) if traits.framing == Framing::Stream => {
+                Some("carries a stream, and --bytes message was asked".into())
+            }
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NEED: Need = Need { per_second: 50_000, blocking: false, bytes: None };
+
+    #[test]
+    fn only_what_can_qualify_is_measured() {
+        let stream = Traits::host(Carries::Bytes, Framing::Stream);
+        let message = Traits::host(Carries::Bytes, Framing::Message);
+        let signal = Traits::host(Carries::Signal, Framing::Message);
+        assert_eq!(NEED.objection(stream, true), None);
+        assert!(NEED.objection(signal, false).unwrap().contains("a wake-up"));
+        let blocking = Need { blocking: true, ..NEED };
+        assert!(blocking.objection(stream, true).unwrap().contains("busy-waits"));
+        assert_eq!(blocking.objection(stream, false), None);
+        let messages = Need { bytes: Some(Framing::Message), ..NEED };
+        assert!(messages.objection(stream, false).unwrap().contains("carries a stream"));
+        assert_eq!(messages.objection(message, false), None);
+        let streams = Need { bytes: Some(Framing::Stream), ..NEED };
+        assert!(streams.objection(message, false).unwrap().contains("carries messages"));
+    }
+
+    #[test]
+    fn what_is_needed_is_tried_and_a_few_multiples_of_it() {
+        assert_eq!(NEED.rates(10_000_000), [50_000, 100_000, 200_000, 400_000]);
+        assert_eq!(NEED.rates(100_000), [50_000, 100_000]);
+    }
+}

@@ -1,0 +1,325 @@
+//! Capacities: between which rates each mechanism stops to keep the bound, and what it does at the largest that
+//! surely holds.
+
+use super::labels;
+use crate::{Block, Emphasis, Row, Section, Table, Text, Unit, units};
+use analysis::capacity::{Capacity, RateTried, RateVerdict};
+use analysis::{CaseResult, Judged, Status};
+use model::distinct::distinct;
+use model::load::Service;
+
+const MEANING: &str = "Capacity: from the largest rate at which surely most launches keep the bound to the smallest at \
+     which surely most do not; together 95 %. Knee: the largest rate at which the percentile is within twice its value \
+     at the lowest rate. Percentiles and what was served are those at the largest rate that holds, medians over launches.";
+
+/// What a person reads when such a run is over: the same, and what the run warned of.
+pub fn answer(judged: &Judged) -> Option<Section> {
+    let mut section = section(judged)?;
+    let warnings = judged.run.warnings.iter().map(|it| Block::warning(it.as_str()));
+    section.blocks.extend(warnings);
+    Some(section)
+}
+
+/// The section of a run that sought capacities; None of any other.
+pub fn section(judged: &Judged) -> Option<Section> {
+    let first = judged.capacity.first()?;
+    let (percentile, most) = (first.bound.percentile(), units::duration(first.bound.ns as f64));
+    let title = format!("The largest load with {percentile} ≤ {most}");
+    let mut section = Section::new("capacity", title);
+    let measured: Vec<&Capacity> =
+        judged.capacity.iter().filter(|it| it.status == Status::Ok).collect();
+    let questions = distinct(measured.iter().map(|it| question(it)));
+    let several = questions.len() > 1;
+    for asked in &questions {
+        let here: Vec<&Capacity> =
+            measured.iter().filter(|it| question(it) == *asked).copied().collect();
+        section.blocks.push(table(judged, &here, several).into());
+    }
+    if let Some(Block::Table(last)) = section.blocks.last_mut() {
+        last.notes.push(MEANING.into());
+    }
+    section.blocks.extend(remarks(judged, &measured));
+    section.blocks.extend(absent(judged));
+    Some(section)
+}
+
+/// What the rows of one table share: all but the mechanism and the connections.
+fn question(it: &Capacity) -> String {
+    let size = it
+        .message_bytes
+        .map_or("wake-ups".into(), |bytes| format!("requests of {}", units::size(bytes)));
+    let depth =
+        if it.depth > 1 { format!(", at most {} under way", it.depth) } else { String::new() };
+    let answers = it.response_bytes.map(|bytes| format!(", answers of {}", units::size(bytes)));
+    let service = match it.service {
+        Service::None => String::new(),
+        Service::Fixed(ns) => format!(", service of {}", units::duration(ns as f64)),
+        Service::Exponential(ns) => {
+            format!(", exponential service of {}", units::duration(ns as f64))
+        }
+    };
+    let place = labels::place_of((&it.workers, &it.site));
+    labels::capital(&format!("{size}{depth}{}{service}, {place}", answers.unwrap_or_default()))
+}
+
+fn table(judged: &Judged, here: &[&Capacity], several: bool) -> Table {
+    let asked = here[0].bound.percentile();
+    let mut percentiles = vec!["p50".to_string(), "p99".to_string()];
+    if !percentiles.contains(&asked) {
+        percentiles.push(asked);
+    }
+    let caption = if several || here[0].depth > 1 { question(here[0]) } else { String::new() };
+    let connected = here.iter().any(|it| it.connections > 1);
+    let mut table = Table::new(caption).words([("mechanism", 0)]);
+    if connected {
+        table = table.numbers([("clients", 0)]);
+    }
+    table = table.numbers([("capacity", 0), ("knee", 2)]);
+    for name in &percentiles {
+        table = table.numbers([(name.as_str(), 1)]);
+    }
+    table = table.numbers([("served", 3)]);
+    for it in ordered(here) {
+        let mut cells = vec![Text::new().code(&it.variant)];
+        cells.extend(connected.then(|| Text::from(units::count(it.connections.into()))));
+        cells.push(interval(it).into());
+        cells.push(it.knee_per_sec.map_or("–".into(), per_second).into());
+        let shown = shown_at(it);
+        cells.extend(percentiles.iter().map(|name| Text::from(time_at(judged, it, shown, name))));
+        let served = shown.and_then(|it| it.served_per_sec);
+        cells.push(served.map_or("–".into(), |it| Unit::PerSecond.format(it)).into());
+        let none = it.found.at_least_per_sec.is_none();
+        let emphasis = if none { Emphasis::Muted } else { Emphasis::Normal };
+        table.rows.push(Row::new(cells).emphasis(emphasis));
+    }
+    table
+}
+
+/// By connections, the largest capacity first.
+fn ordered<'a>(here: &[&'a Capacity]) -> Vec<&'a Capacity> {
+    let mut rows = here.to_vec();
+    rows.sort_by_key(|it| {
+        let low = it.found.at_least_per_sec.unwrap_or(0);
+        let high = it.found.below_per_sec.or(it.found.likely_high_per_sec).unwrap_or(u64::MAX);
+        (it.connections, std::cmp::Reverse((low, high)))
+    });
+    rows
+}
+
+/// `81.0–100 k/s`, `≥ 250 k/s`, `not even 1.00 k/s`; of what is not decided what is likely, with a question mark.
+pub fn interval(it: &Capacity) -> String {
+    let found = &it.found;
+    match (found.at_least_per_sec, found.below_per_sec) {
+        (Some(low), Some(high)) => Unit::PerSecond.range(low as f64, high as f64),
+        (Some(low), None) => format!("≥ {}", per_second(low)),
+        (None, Some(high)) if it.breaks_at_lowest() => format!("not even {}", per_second(high)),
+        (None, Some(high)) => format!("< {}", per_second(high)),
+        (None, None) => match (found.likely_low_per_sec, found.likely_high_per_sec) {
+            (Some(low), Some(high)) => {
+                format!("{}?", Unit::PerSecond.range(low as f64, high as f64))
+            }
+            (Some(low), None) => format!("≥ {}?", per_second(low)),
+            (None, Some(high)) => format!("< {}?", per_second(high)),
+            (None, None) => "undecided".into(),
+        },
+    }
+}
+
+fn per_second(rate: u64) -> String {
+    Unit::PerSecond.format(rate as f64)
+}
+
+/// The largest rate that holds; of what is not sure that most launches kept; else the lowest.
+fn shown_at(it: &Capacity) -> Option<&RateTried> {
+    let rate = it.found.at_least_per_sec.or(it.found.likely_low_per_sec);
+    rate.and_then(|rate| it.at(rate)).or_else(|| it.lowest())
+}
+
+/// A percentile at a rate: that of the bound by what decided it, others by what the samples support.
+fn time_at(judged: &Judged, of: &Capacity, rate: Option<&RateTried>, name: &str) -> String {
+    let Some(rate) = rate else { return "–".into() };
+    let found = if name == of.bound.percentile() {
+        rate.percentile_ns
+    } else {
+        percentile(&judged.results[rate.result], name)
+    };
+    found.map_or("–".into(), units::duration)
+}
+
+/// A percentile of a case, in ns: the median over launches.
+pub fn percentile(case: &CaseResult, name: &str) -> Option<f64> {
+    let value = case.value.as_ref()?;
+    match name {
+        "p50" => Some(value.median),
+        _ => value.percentiles.get(name)?.map(|it| it.value),
+    }
+}
+
+/// What a row can't say: why there is no upper end, or none at all.
+fn remarks(judged: &Judged, measured: &[&Capacity]) -> Vec<Block> {
+    let mut told: Vec<(Vec<String>, String)> = Vec::new();
+    for it in measured {
+        let Some(why) = remark(judged, it) else { continue };
+        let name = named(it);
+        match told.iter_mut().find(|known| known.1 == why) {
+            Some(known) => known.0.push(name),
+            None => told.push((vec![name], why)),
+        }
+    }
+    let line = |(names, why): &(Vec<String>, String)| {
+        labels::few_codes(Text::new(), names).plain(format!(": {why}"))
+    };
+    if told.is_empty() { Vec::new() } else { vec![Block::List(told.iter().map(line).collect())] }
+}
+
+/// `tcp with 4 clients`.
+fn named(it: &Capacity) -> String {
+    match it.connections {
+        1 => it.variant.clone(),
+        many => format!("{} with {many} clients", it.variant),
+    }
+}
+
+/// Why a capacity has no upper end, or no lower one; None of an interval.
+pub fn remark(judged: &Judged, it: &Capacity) -> Option<String> {
+    let found = &it.found;
+    let lacking = it.rates.iter().map(|it| it.messages_lacking).max().filter(|it| *it > 0);
+    if let Some(messages) = lacking {
+        let all = units::count(it.bound.messages_needed());
+        return Some(format!(
+            "launches lack {} of the {all} messages that a {} takes: leave --samples out, or ask for more",
+            units::count(messages),
+            it.bound.percentile()
+        ));
+    }
+    if it.breaks_at_lowest() {
+        let lowest = it.lowest()?;
+        let unloaded = lowest.percentile_ns.map_or("–".into(), units::duration);
+        return Some(format!(
+            "its {} is {unloaded} at {}, the lowest rate that was tried",
+            it.bound.percentile(),
+            per_second(lowest.per_sec)
+        ));
+    }
+    match (found.at_least_per_sec, found.below_per_sec) {
+        (Some(low), Some(_)) => broke_below(it, low),
+        (Some(_), None) => Some(match found.generator_ends_per_sec {
+            Some(ends) => format!(
+                "the generator ends at {}: more can't be offered from here",
+                per_second(ends)
+            ),
+            None => match it.rates.iter().rfind(|it| it.decides) {
+                Some(last) if last.verdict == RateVerdict::Holds => {
+                    format!("{} is the highest rate that was tried", per_second(last.per_sec))
+                }
+                _ => unsure(it, judged),
+            },
+        }),
+        (None, _) => Some(unsure(it, judged)),
+    }
+}
+
+/// That lower rates broke the bound, too: an idle CPU takes long to answer.
+fn broke_below(it: &Capacity, low: u64) -> Option<String> {
+    let broke = |it: &&RateTried| it.per_sec < low && 2 * it.broke > it.launches;
+    let rate = it.rates.iter().rev().find(broke)?;
+    Some(format!(
+        "at {} most launches broke the bound, too: CPUs that idle answer late",
+        per_second(rate.per_sec)
+    ))
+}
+
+fn unsure(it: &Capacity, judged: &Judged) -> String {
+    let (rounds, run) = (it.rounds(), judged.run.id);
+    let many = units::counted(rounds as u64, "round");
+    let late = it.rates.iter().filter(|it| it.decides).any(|it| it.void > 0);
+    match rounds {
+        0..6 => format!(
+            "{many} of the deciding rates: to be sure takes 6 that agree, so a longer --budget"
+        ),
+        _ if late => format!(
+            "in some launches of {many} the sender itself was late: measure on a quieter machine"
+        ),
+        _ => format!("launches of {many} disagree: `ipcmark report {run} -v` shows each rate"),
+    }
+}
+
+/// What could not be tried: each reason once.
+fn absent(judged: &Judged) -> Vec<Block> {
+    let mut reasons: Vec<(Vec<String>, String)> = Vec::new();
+    for it in judged.capacity.iter().filter(|it| it.status != Status::Ok) {
+        let why = it.reason.clone().unwrap_or_default();
+        match reasons.iter_mut().find(|known| known.1 == why) {
+            Some((names, _)) => names.push(named(it)),
+            None => reasons.push((vec![named(it)], why)),
+        }
+    }
+    let line = |(names, why): &(Vec<String>, String)| {
+        let text = labels::few_codes(Text::new().plain("Not measured: "), names);
+        Block::warning(text.plain(format!(": {why}")))
+    };
+    reasons.iter().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use analysis::capacity::Found;
+    use analysis::testing::case;
+    use model::load::Load;
+
+    fn found(found: Found, lowest: u64) -> Capacity {
+        let load = Load::USUAL;
+        let tried = RateTried {
+            per_sec: lowest,
+            decides: true,
+            verdict: RateVerdict::Holds,
+            launches: 6,
+            passed: 6,
+            broke: 0,
+            void: 0,
+            messages_lacking: 0,
+            percentile_ns: Some(1e5),
+            served_per_sec: Some(1e3),
+            result: 0,
+        };
+        let head = case("pipe", "free", None);
+        Capacity {
+            variant: head.variant,
+            message_bytes: Some(64),
+            workers: head.workers,
+            route: head.route,
+            placement: head.placement,
+            site: head.site,
+            load,
+            connections: 1,
+            depth: 1,
+            server: None,
+            response_bytes: None,
+            service: Service::None,
+            bound: "p99:200us".parse().unwrap(),
+            status: Status::Ok,
+            reason: None,
+            found,
+            knee_per_sec: None,
+            rates: vec![tried],
+        }
+    }
+
+    #[test]
+    fn an_interval_says_which_ends_are_sure() {
+        let all = [
+            (Some(81_000), Some(100_000), None, "81.0–100 k/s"),
+            (Some(250_000), None, None, "≥ 250 k/s"),
+            (None, Some(1_000), None, "not even 1.00 k/s"),
+            (None, Some(64_000), None, "< 64.0 k/s"),
+            (None, None, Some(16_000), "≥ 16.0 k/s?"),
+            (None, None, None, "undecided"),
+        ];
+        for (at_least_per_sec, below_per_sec, likely_low_per_sec, words) in all {
+            let known =
+                Found { at_least_per_sec, below_per_sec, likely_low_per_sec, ..Found::default() };
+            assert_eq!(interval(&found(known, 1_000)), words);
+        }
+    }
+}

@@ -1,0 +1,301 @@
+//! What to use for a need, on one screen: the pick and why, the next best and why not, how sure that is, what would
+//! change it, and what does not qualify.
+
+use super::labels;
+use crate::{Block, Emphasis, Row, Section, Table, Text, Unit, Verdict, VerdictKind, units};
+use analysis::choose::{Answer, Candidate, Choice, Rejected, Why};
+use analysis::{Capacity, Judged};
+use model::load::Service;
+use model::mechanism::Framing;
+
+/// Rows of the table, the pick's included.
+const ROWS: usize = 6;
+/// Reasons for which mechanisms are rejected, each with its names on a line of its own.
+const REASONS: usize = 7;
+/// Names on such a line.
+const NAMES: usize = 3;
+
+/// The answer of a run that was made for a need; None of any other.
+pub fn section(judged: &Judged) -> Option<Section> {
+    let choice = Choice::of(judged)?;
+    let mut section = Section::new("choice", title(judged, &choice));
+    section.blocks.push(verdict(&choice).into());
+    section.blocks.extend(table(&choice).map(Block::from));
+    section.blocks.push(Block::Facts(facts(judged, &choice)));
+    Some(section)
+}
+
+/// `For 50.0 k/s of 1 KiB, 16 clients, answers of 4 KiB, p99 ≤ 200 µs`.
+fn title(judged: &Judged, choice: &Choice) -> String {
+    let need = choice.need;
+    let mut parts = Vec::new();
+    let size = judged.capacity.iter().find_map(|it| it.message_bytes);
+    let of = size.map_or(String::new(), |it| format!(" of {}", units::size(it)));
+    parts.push(format!("For {}{of}", per_second(need.per_second)));
+    if let Some(it) = judged.capacity.first() {
+        let clients = units::counted(it.connections.into(), "client");
+        parts.extend((it.connections > 1).then_some(clients));
+        parts.extend(it.response_bytes.map(|it| format!("answers of {}", units::size(it))));
+        parts.extend((it.depth > 1).then(|| format!("{} under way", it.depth)));
+        parts.extend((it.service != Service::None).then(|| format!("service of {}", it.service)));
+    }
+    let most = units::duration(choice.bound.ns as f64);
+    parts.push(format!("{} ≤ {most}", choice.bound.percentile()));
+    parts.extend(need.blocking.then(|| "blocking".into()));
+    parts.extend(need.bytes.map(|it| match it {
+        Framing::Stream => "a stream".into(),
+        Framing::Message => "messages".into(),
+    }));
+    parts.join(", ")
+}
+
+fn verdict(choice: &Choice) -> Verdict {
+    let percentile = choice.bound.percentile();
+    match (choice.answer, &choice.pick, &choice.closest) {
+        (Answer::Pick, Some(pick), _) => {
+            let headline = Text::new().strong("Use ").code(&pick.variant);
+            let headline = headline.plain(format!(": {percentile} {}", time_of(pick)));
+            Verdict::new(VerdictKind::Good, headline, sure(choice, pick))
+        }
+        (Answer::Nothing, _, Some(closest)) => {
+            let headline = Text::new().strong("Nothing qualifies. ").plain("Closest: ");
+            let headline = headline.code(&closest.variant);
+            let time = closest.percentile_ns.map_or("–".into(), units::duration);
+            let served =
+                closest.served_per_sec.map_or("–".into(), |it| Unit::PerSecond.format(it));
+            let detail =
+                format!("Its {percentile} is {time} at that load, of which it serves {served}.");
+            Verdict::new(VerdictKind::Bad, headline, detail)
+        }
+        (Answer::Undecided, ..) => {
+            let names: Vec<String> = choice.undecided.iter().map(|it| it.variant.clone()).collect();
+            let headline = Text::new().strong("Undecided. ").plain("These might qualify: ");
+            Verdict::new(VerdictKind::Unknown, labels::few_codes(headline, &names), unsure(choice))
+        }
+        _ => Verdict::new(
+            VerdictKind::Bad,
+            Text::new().strong("Nothing qualifies."),
+            "Nothing could be measured.",
+        ),
+    }
+}
+
+/// `88.0 µs [80.0, 97.0]`.
+fn time_of(it: &Candidate) -> String {
+    let Some(ns) = it.percentile_ns else { return "–".into() };
+    Unit::Nanoseconds.with_ends(ns, it.low_ns.zip(it.high_ns))
+}
+
+fn sure(choice: &Choice, pick: &Candidate) -> String {
+    let held = format!("{} of {} launches kept the bound", pick.passed, pick.launches);
+    let messages = units::count(pick.messages);
+    let need = per_second(choice.need.per_second);
+    format!("At {need}: {held}, {messages} messages in all. Surely most do (97.5 %).")
+}
+
+fn unsure(choice: &Choice) -> String {
+    let rounds = units::counted(choice.evidence.rounds as u64, "round");
+    if choice.evidence.messages_lacking > 0 {
+        return format!(
+            "Launches lack {} messages for a {}: leave --samples out.",
+            units::count(choice.evidence.messages_lacking),
+            choice.bound.percentile()
+        );
+    }
+    let late = choice.undecided.iter().map(|it| it.void).max().filter(|it| *it > 0);
+    if let Some(late) = late.filter(|_| choice.evidence.rounds >= 6) {
+        return format!(
+            "In {rounds} the sender itself was late in up to {}: measure on a quieter machine, or with a lower --rate.",
+            units::counted(late as u64, "launch")
+        );
+    }
+    match choice.evidence.rounds {
+        0..6 => format!(
+            "There was time for {rounds}, and 6 that agree are needed: give a longer --budget."
+        ),
+        _ => {
+            format!("The launches of {rounds} disagree: give a longer --budget, or another bound.")
+        }
+    }
+}
+
+/// What qualifies, or might, the best first; None where nothing does.
+fn table(choice: &Choice) -> Option<Table> {
+    let shown: Vec<(&Candidate, Emphasis)> = match choice.answer {
+        Answer::Pick => {
+            let best = choice.pick.as_ref().map(|it| it.variant.as_str());
+            let emphasis = |it: &Candidate| {
+                if Some(it.variant.as_str()) == best { Emphasis::Best } else { Emphasis::Normal }
+            };
+            choice.qualified().map(|it| (it, emphasis(it))).collect()
+        }
+        Answer::Undecided => choice.undecided.iter().map(|it| (it, Emphasis::Normal)).collect(),
+        Answer::Nothing => choice.closest.iter().map(|it| (it, Emphasis::Normal)).collect(),
+    };
+    let percentile = choice.bound.percentile();
+    let mut table =
+        Table::new("").words([("mechanism", 0)]).numbers([("p50", 0), (percentile.as_str(), 0)]);
+    if percentile != "p99" {
+        table = table.numbers([("p99", 2)]);
+    }
+    table = table.numbers([("n", 2), ("capacity", 0), ("headroom", 0), ("server CPUs", 1)]);
+    for (it, emphasis) in shown.iter().take(ROWS) {
+        let time = |ns: Option<f64>| Text::from(ns.map_or("–".into(), units::duration));
+        let mut cells =
+            vec![Text::new().code(&it.variant), time(it.p50_ns), time(it.percentile_ns)];
+        cells.extend((percentile != "p99").then(|| time(it.p99_ns)));
+        cells.push(units::count(it.messages).into());
+        let (low, high) = (it.at_least_per_sec, it.below_per_sec);
+        cells.push(span(low, high, |rate| Unit::PerSecond.format(rate as f64)).into());
+        let times = |rate: u64| units::ratio(rate as f64 / choice.need.per_second as f64);
+        cells.push(span(low, high, times).into());
+        cells.push(it.server_cpus.map_or("–".into(), |it| format!("{it:.2}")).into());
+        table.rows.push(Row::new(cells).emphasis(*emphasis));
+    }
+    let more = shown.len().saturating_sub(ROWS);
+    if more > 0 {
+        let many = units::count(more as u64);
+        table = table.note(format!("{many} more: `ipcmark report {} -v`.", choice.evidence.run));
+    }
+    (!table.rows.is_empty()).then_some(table)
+}
+
+/// `≥ a, < b`, with what is known.
+fn span(low: Option<u64>, high: Option<u64>, write: impl Fn(u64) -> String) -> String {
+    match (low, high) {
+        (Some(low), Some(high)) => format!("{}–{}", write(low), write(high)),
+        (Some(low), None) => format!("≥ {}", write(low)),
+        (None, Some(high)) => format!("< {}", write(high)),
+        (None, None) => "–".into(),
+    }
+}
+
+fn facts(judged: &Judged, choice: &Choice) -> Vec<(String, String)> {
+    let mut facts = Vec::new();
+    let mut put = |name: &str, words: String| facts.push((name.to_string(), words));
+    if let (Some(pick), Some(next)) = (&choice.pick, &choice.runner_up) {
+        put("runner-up", format!("{}: {}", next.variant, why_not(choice, pick, next)));
+    }
+    if let Some(pick) = choice.pick.as_ref().filter(|it| it.spins) {
+        put(
+            "CPU",
+            format!("{} busy-waits: it uses whole CPUs also while nothing comes", pick.variant),
+        );
+    }
+    if let Some(beyond) = &choice.beyond {
+        let from = per_second(beyond.from_per_sec);
+        put(
+            "changes",
+            match &beyond.variant {
+                Some(variant) => format!("from {from} on: {variant}"),
+                None => format!("from {from} on nothing that was measured surely keeps the bound"),
+            },
+        );
+    }
+    put("evidence", evidence(judged, choice));
+    let reasons = rejected(judged, choice);
+    let more = reasons.len().saturating_sub(REASONS);
+    for (nth, line) in reasons.into_iter().take(REASONS).enumerate() {
+        put(if nth == 0 { "rejected" } else { "" }, line);
+    }
+    let run = choice.evidence.run;
+    let further = if more > 0 { format!("{more} more reasons, ") } else { String::new() };
+    put("next", format!("`ipcmark report {run} -v`: {further}every rate and mechanism"));
+    facts
+}
+
+fn evidence(judged: &Judged, choice: &Choice) -> String {
+    let evidence = &choice.evidence;
+    let rounds = units::counted(evidence.rounds as u64, "round");
+    let marked = judged.rounds.iter().filter(|it| it.marked.is_some()).count();
+    let disturbed =
+        if marked > 0 { format!(", {marked} of them disturbed by others") } else { String::new() };
+    let rates: Vec<String> = evidence.rates_per_sec.iter().map(|it| per_second(*it)).collect();
+    format!(
+        "run {}: {rounds}{disturbed} of {} at {}",
+        evidence.run,
+        units::counted(evidence.candidates as u64, "mechanism"),
+        rates.join(", ")
+    )
+}
+
+fn why_not(choice: &Choice, pick: &Candidate, next: &Candidate) -> String {
+    let percentile = choice.bound.percentile();
+    if !next.may_be_best {
+        return match (next.slower_at_least, next.slower_at_most) {
+            (Some(least), Some(most)) => {
+                format!("its {percentile} is {} as long", factor(least, most))
+            }
+            _ => format!("its {percentile} is longer"),
+        };
+    }
+    match (pick.server_cpus, next.server_cpus) {
+        (Some(own), Some(other)) if own < other => {
+            format!(
+                "its {percentile} is not separated, and its server uses {other:.2} CPUs, not {own:.2}"
+            )
+        }
+        _ => format!("its {percentile} is not separated from that of {}", pick.variant),
+    }
+}
+
+/// `1.2–1.5×`, rounded outwards.
+fn factor(least: f64, most: f64) -> String {
+    format!(
+        "{:.1}–{:.1} times",
+        (10.0 * (1.0 + least)).floor() / 10.0,
+        (10.0 * (1.0 + most)).ceil() / 10.0
+    )
+}
+
+/// What does not qualify: each reason once, with the first of its names.
+fn rejected(judged: &Judged, choice: &Choice) -> Vec<String> {
+    let mut lines: Vec<(String, Vec<String>)> = Vec::new();
+    for it in &choice.rejected {
+        let why = words(judged, choice, it);
+        match lines.iter_mut().find(|known| known.0 == why) {
+            Some(known) => known.1.push(it.variant.clone()),
+            None => lines.push((why, vec![it.variant.clone()])),
+        }
+    }
+    let line = |(why, names): (String, Vec<String>)| {
+        let more = names.len().saturating_sub(NAMES);
+        let named = names[..names.len() - more].join(", ");
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        format!("{named}{more}: {why}")
+    };
+    lines.into_iter().map(line).collect()
+}
+
+fn words(judged: &Judged, choice: &Choice, it: &Rejected) -> String {
+    let own = judged.capacity.iter().find(|known| known.variant == it.variant);
+    let rate = own.and_then(|known: &Capacity| known.at(choice.need.per_second));
+    let percentile = choice.bound.percentile();
+    match it.reason {
+        Why::TooSlow => {
+            let time = rate.and_then(|it| it.percentile_ns).map_or("–".into(), units::duration);
+            format!("{percentile} {time}")
+        }
+        Why::Overloaded => {
+            let served = rate.and_then(|it| it.served_per_sec);
+            format!("serves {}", served.map_or("–".into(), |it| Unit::PerSecond.format(it)))
+        }
+        Why::NotMeasured | Why::Failed => {
+            let detail = it.detail.as_deref().unwrap_or("not measured");
+            let own = it.variant.split(':').next().unwrap_or_default();
+            let told =
+                detail.strip_prefix(own).and_then(|it| it.strip_prefix(' ')).unwrap_or(detail);
+            first_clause(told)
+        }
+    }
+}
+
+/// A reason without its remedy, which `-v` shows.
+fn first_clause(reason: &str) -> String {
+    let cut = reason.find([';', ':']).unwrap_or(reason.len());
+    reason[..cut].to_string()
+}
+
+fn per_second(rate: u64) -> String {
+    Unit::PerSecond.format(rate as f64)
+}

@@ -1,0 +1,105 @@
+//! Percentiles of the response time against the rate, with the bound that was asked, and what was served.
+
+use model::distinct::distinct;
+
+use crate::compose::capacity::percentile;
+use crate::compose::{labels, open_loop};
+use crate::figure::Mark;
+use crate::{Axis, Figure, FigureKind, Point, Scale, Series, Unit, units};
+use analysis::capacity::{Capacity, RateTried, RateVerdict};
+use analysis::{Judged, Status};
+use model::load::Load;
+
+/// The question of a figure: a load without its rate, at one place.
+type Question<'a> = (Option<u64>, Load, &'a str, &'a str);
+
+fn question(it: &Capacity) -> Question<'_> {
+    (it.message_bytes, it.load, &it.workers, &it.site)
+}
+
+/// For each question the percentile of the bound first, then p50, p99 and p99.9, and what was served.
+pub(super) fn figures(judged: &Judged) -> Vec<Figure> {
+    let measured: Vec<&Capacity> =
+        judged.capacity.iter().filter(|it| it.status == Status::Ok).collect();
+    let Some(first) = measured.first() else { return Vec::new() };
+    let asked = first.bound.percentile();
+    let others = ["p50", "p99", "p99.9"].map(String::from).into_iter().filter(|it| *it != asked);
+    let names: Vec<String> = [asked.clone()].into_iter().chain(others).collect();
+    let questions = distinct(measured.iter().map(|it| question(it)));
+    let mut figures = Vec::new();
+    for name in &names {
+        figures.extend(questions.iter().enumerate().map(|it| times(judged, &measured, it, name)));
+    }
+    figures.extend(questions.iter().enumerate().map(|it| served(&measured, it)));
+    figures.retain(|it: &Figure| it.points() > 0);
+    figures
+}
+
+fn times(
+    judged: &Judged,
+    measured: &[&Capacity],
+    (nth, asked): (usize, &Question),
+    name: &str,
+) -> Figure {
+    let rule = "The median over launches of each launch's percentile, at every rate that was tried; a ring: surely \
+         most launches keep the bound there. A launch with too few messages has none.";
+    let y = Axis::new(format!("{name} of the response time"), Unit::Nanoseconds, Scale::Log);
+    let bound = measured[0].bound;
+    let mut figure = curves(
+        measured,
+        (nth, asked),
+        (name, &format!("{name} against rate"), rule),
+        y,
+        |it, rate| {
+            let ns = if name == bound.percentile() {
+                rate.percentile_ns
+            } else {
+                percentile(&judged.results[rate.result], name)
+            };
+            let point = Point::new(rate.per_sec as f64, ns?);
+            let holds =
+                it.found.at_least_per_sec == Some(rate.per_sec) && name == bound.percentile();
+            Some(if holds { point.marked("the largest rate that surely holds") } else { point })
+        },
+    );
+    if name == bound.percentile() {
+        figure.marks.push(Mark::new(format!("{name} asked"), bound.ns as f64));
+    }
+    figure
+}
+
+fn served(measured: &[&Capacity], asked: (usize, &Question)) -> Figure {
+    let rule = "Messages answered per second over all connections, the median over launches; where it leaves the rate \
+         that was due the mechanism is overloaded.";
+    let y = Axis::new("served per second", Unit::PerSecond, Scale::Log);
+    curves(measured, asked, ("served", "Served against rate", rule), y, |_, rate| {
+        Some(Point::new(rate.per_sec as f64, rate.served_per_sec?))
+    })
+}
+
+/// A curve for each mechanism, at the rates that it was offered.
+fn curves(
+    measured: &[&Capacity],
+    (nth, asked): (usize, &Question),
+    (name, what, rule): (&str, &str, &str),
+    y: Axis,
+    point: impl Fn(&Capacity, &RateTried) -> Option<Point>,
+) -> Figure {
+    let (bytes, load, workers, site) = *asked;
+    let size = labels::of_size(bytes);
+    let connected = open_loop::connected(load);
+    let depth =
+        if load.depth > 1 { format!(", at most {} under way", load.depth) } else { String::new() };
+    let answers = load.response.map(|it| format!(", answers of {}", units::size(it)));
+    let place = labels::place_of((workers, site));
+    let title = format!("{what}{size}{connected}{depth}{}, {place}", answers.unwrap_or_default());
+    let id = format!("capacity-{}-{}", name.replace('.', "-"), nth + 1);
+    let x = Axis::new("messages due per second", Unit::PerSecond, Scale::Log);
+    let mut figure = Figure::new(FigureKind::Curves, id, labels::capital(&title), rule, x, y);
+    for it in measured.iter().filter(|it| question(it) == *asked) {
+        let offered = it.rates.iter().filter(|rate| rate.verdict != RateVerdict::Void);
+        let points = offered.filter_map(|rate| point(it, rate));
+        figure.series.push(Series::new(&*it.variant, points));
+    }
+    figure
+}

@@ -1,0 +1,145 @@
+//! A capacity in two stages: few rounds of coarse rates, then the rest of the time for rates close to where each
+//! case stops to keep the bound. Which those are is chosen from the first stage alone, and what is said of a
+//! capacity rests on the launches of the second, which chose nothing.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::time::Duration;
+
+use super::{Campaign, LiveCase, LiveGroup};
+use crate::plan::Case;
+use model::capacity::{Standing, TailBound, Tried, finer};
+use stats::MOST_LAUNCHES;
+use store::{NewCase, StoreError};
+
+/// Rounds of coarse rates: most of three decide.
+const COARSE_ROUNDS: usize = 3;
+/// Of the budget what coarse rates may take, preparing them included.
+const COARSE_SHARE: f64 = 0.4;
+
+impl Campaign<'_> {
+    /// Whether rates are sought in two stages.
+    fn refines(&self) -> Option<TailBound> {
+        self.request.bound.filter(|_| self.request.aim.need().is_none())
+    }
+
+    /// Whether a group holds the rates that are tried first.
+    fn is_coarse(&self, nth: usize) -> bool {
+        self.refines().is_some()
+            && !self.groups[..nth].iter().any(|it| it.shares_subject(&self.groups[nth]))
+    }
+
+    /// The part of the `whole` budget by which a group is to end.
+    pub(super) fn budget_of(&self, nth: usize, whole: Duration) -> Duration {
+        if self.is_coarse(nth) { whole.mul_f64(COARSE_SHARE) } else { whole }
+    }
+
+    /// Exactly how many launches a case of a group has, unless time ends it. What seeks a rate has a number of
+    /// them that depends on no value.
+    pub(super) fn launches_of(&self, nth: usize) -> Option<usize> {
+        let asked = self.request.stopping.launches.map(|it| it as usize);
+        match self.request.bound {
+            None => asked,
+            Some(_) if self.is_coarse(nth) => {
+                Some(asked.unwrap_or(COARSE_ROUNDS).min(COARSE_ROUNDS))
+            }
+            Some(_) => Some(asked.unwrap_or(MOST_LAUNCHES)),
+        }
+    }
+
+    /// Once all coarse rates are measured: adds a group of finer ones for each of their groups that has none.
+    /// Whether there are any.
+    pub(super) fn refine(&mut self) -> Result<bool, StoreError> {
+        let Some(bound) = self.refines() else { return Ok(false) };
+        let coarse: Vec<usize> = (0..self.groups.len()).filter(|it| self.is_coarse(*it)).collect();
+        let refined = |nth: &usize| {
+            self.groups[nth + 1..].iter().any(|it| self.groups[*nth].shares_subject(it))
+        };
+        let lacking: Vec<usize> = coarse.into_iter().filter(|it| !refined(it)).collect();
+        let known = self.with.store.run(self.run)?.groups.iter().map(|it| it.nth).max();
+        let mut next = known.map_or(0, |it| it + 1);
+        let mut any = false;
+        for nth in lacking {
+            let cases = self.finer_cases(nth, &bound)?;
+            if !cases.is_empty() {
+                self.add_group(next, cases)?;
+                next += 1;
+                any = true;
+            }
+        }
+        if any {
+            self.with.progress.stage("finer rates, around where each case stops to keep the bound");
+        }
+        Ok(any)
+    }
+
+    /// The cases of a coarse group at finer rates.
+    fn finer_cases(&self, nth: usize, bound: &TailBound) -> Result<Vec<Case>, StoreError> {
+        let mut subjects: Vec<(model::case::Case, Vec<Tried>)> = Vec::new();
+        let mut plain: HashMap<usize, Rc<Case>> = HashMap::new();
+        for live in &self.groups[nth].cases {
+            let Some(load) = live.case.load else { continue };
+            let subject = live.case.kept().without_rate();
+            let tried = (load.per_second, self.standings(live, bound)?);
+            match subjects.iter().position(|it| it.0 == subject) {
+                Some(at) => subjects[at].1.push(tried),
+                None => {
+                    plain.insert(subjects.len(), Rc::clone(&live.case));
+                    subjects.push((subject, vec![tried]));
+                }
+            }
+        }
+        let mut cases = Vec::new();
+        for (at, (_, tried)) in subjects.iter_mut().enumerate() {
+            tried.sort_by_key(|it| it.0);
+            for per_second in finer(tried) {
+                let case = &*plain[&at];
+                let load = case.load.map(|it| model::load::Load { per_second, ..it });
+                cases.push(Case { load, ..case.clone() });
+            }
+        }
+        Ok(cases)
+    }
+
+    /// What the launches of a case say, by the store.
+    fn standings(&self, live: &LiveCase, bound: &TailBound) -> Result<Vec<Standing>, StoreError> {
+        let scale = self.clock(0).ns_per_tick;
+        let mut found = Vec::new();
+        for launch in self.with.store.launches(live.id)? {
+            if launch.round > 0 && launch.status == "ok" {
+                let mut ticks = self.with.store.samples(launch.id)?;
+                let kept = launch.record.initiator.punctuality;
+                found.push(bound.judge(&mut ticks, scale, kept.as_ref()).standing);
+            }
+        }
+        Ok(found)
+    }
+
+    /// Keeps a group of cases, and goes on with it.
+    fn add_group(&mut self, nth: usize, cases: Vec<Case>) -> Result<(), StoreError> {
+        let row = |(place, case): (usize, &Case)| NewCase {
+            group: nth,
+            nth: place,
+            case: case.kept(),
+            absence: None,
+            ends: None,
+            fixed: None,
+        };
+        let ids = self.with.store.add_cases(self.run, cases.iter().enumerate().map(row))?;
+        let wants_quiet = cases.iter().any(|case| !case.place.shares_one_cpu());
+        let live = |(id, case)| LiveCase::new(id, Rc::new(case), None, (None, None, None));
+        let cases = ids.into_iter().zip(cases).map(live).collect();
+        self.groups.push(LiveGroup::new(nth, cases, wants_quiet));
+        Ok(())
+    }
+}
+
+impl LiveGroup {
+    /// Whether a case of it and the first of another group differ in their rate alone.
+    fn shares_subject(&self, other: &LiveGroup) -> bool {
+        let Some(first) = other.cases.first().map(|it| it.case.kept().without_rate()) else {
+            return false;
+        };
+        self.cases.iter().any(|it| it.case.kept().without_rate() == first)
+    }
+}

@@ -1,0 +1,205 @@
+//! `ipcmark choose`: what to use for a described need, by measuring what can qualify.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Args;
+
+use super::args::{RunArgs, Shown};
+use super::open_loop::{Counts, server};
+use super::value_parsers::{
+    Depths, Placements, Rates, Sizes, Suggesting, Task, bound, every_shown_variant, launches,
+    placement_names, placements, seed, service, variant,
+};
+use super::{Common, Failure, print, report, run};
+use ::report::export::Format;
+use ::run::plan::AvailableRoutes;
+use analysis::choose::Answer;
+use analysis::{Choice, Judged};
+use clap::builder::PossibleValuesParser;
+use model::capacity::TailBound;
+use model::choice::Need;
+use model::duration::budget;
+use model::load::{self, Server, Service};
+use model::mechanism::Framing;
+use model::placement::Placement;
+use model::rate;
+use model::request::{Aim, Request};
+use model::size;
+use serde::Serialize;
+use store::Label;
+
+/// Time for measuring where none is given.
+const BUDGET: Duration = Duration::from_secs(30);
+
+/// The exit code where the launches that there was time for don't tell.
+const UNDECIDED: u8 = super::compare::INCONCLUSIVE;
+
+/// Flags of `choose`.
+#[derive(Args)]
+pub struct ChooseArgs {
+    /// Mechanisms to choose from, with options [default: all of this machine]
+    #[arg(value_name = "MECHANISM", hide_possible_values = true,
+          value_parser = Suggesting { parser: variant, words: every_shown_variant })]
+    mechanisms: Vec<String>,
+    /// Bytes of a request, as in 64 or 1K
+    #[arg(short, long, value_name = "SIZE", value_parser = size::message, allow_hyphen_values = true)]
+    size: u64,
+    /// Requests a second over all connections, as in 500 or 50k
+    #[arg(long, value_name = "N", value_parser = rate::parse, allow_negative_numbers = true)]
+    rate: u64,
+    /// What a percentile of the response time may be at most: p99:200us
+    #[arg(long, value_name = "PERCENTILE:TIME", value_parser = bound, allow_negative_numbers = true)]
+    bound: TailBound,
+    /// Bytes of an answer [default: as many as of a request]
+    #[arg(long, value_name = "SIZE", value_parser = size::message, allow_negative_numbers = true)]
+    response: Option<u64>,
+    /// Clients of the server, each with a connection of its own
+    #[arg(long, value_name = "N", default_value = "1", value_parser = load::connections,
+          allow_negative_numbers = true)]
+    connections: u32,
+    /// How the server finds the next request: epoll, poll, scan [default: epoll where it has several clients]
+    #[arg(long, value_name = "HOW", value_parser = server)]
+    server: Option<Server>,
+    /// Requests that may be under way at once on one connection
+    #[arg(long, value_name = "N", default_value = "1", value_parser = load::depth,
+          allow_negative_numbers = true)]
+    depth: u32,
+    /// What the server works over each request: 5us, or exp:5us [default: nothing]
+    #[arg(long, value_name = "TIME", value_parser = service, allow_negative_numbers = true)]
+    service: Option<Service>,
+    /// Only what sleeps while it waits
+    #[arg(long)]
+    blocking: bool,
+    /// Only what carries a stream, or only what keeps messages apart
+    #[arg(long, value_name = "KIND", value_parser = PossibleValuesParser::new(["stream", "message"]),
+          hide_possible_values = true)]
+    bytes: Option<String>,
+    /// Where the workers run: free, same-cpu, same-llc and others, or 0,1 [default: free]
+    #[arg(short, long, value_name = "PLACE", hide_possible_values = true,
+          value_parser = Suggesting { parser: placements, words: placement_names })]
+    placement: Option<Placements>,
+    /// Time for measuring [default: 30s]
+    #[arg(long, value_name = "TIME", value_parser = budget, allow_negative_numbers = true)]
+    budget: Option<Duration>,
+    /// Exactly so many launches of each mechanism at each rate [default: what the time allows]
+    #[arg(long, value_name = "N", value_parser = launches, allow_negative_numbers = true)]
+    launches: Option<u64>,
+    /// Measure at once, also while another run measures on this machine [default: wait for its end,
+    /// two minutes at most]
+    #[arg(long)]
+    no_wait: bool,
+    /// Seed of every random choice [default: drawn]
+    #[arg(long, value_name = "N", value_parser = seed, allow_negative_numbers = true)]
+    seed: Option<u64>,
+    /// A name for this run
+    #[arg(long, value_name = "NAME")]
+    label: Option<Label>,
+    /// text, or json
+    #[arg(long, value_name = "FORMAT", default_value = "text", hide_possible_values = true,
+          value_parser = PossibleValuesParser::new(["text", "json"]))]
+    format: String,
+    /// Write the page with the figures here
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// Write the answer to this file instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+/// `ipcmark choose …`.
+pub fn choose(common: &Common, args: &ChooseArgs) -> Result<u8, Failure> {
+    let shown = args.of_run().map_err(Failure::usage)?;
+    let request = args.request(&shown).map_err(Failure::usage)?;
+    let plan = run::planned(&request, &AvailableRoutes::default())?;
+    run::measure(common, &shown, Some((request, plan)))
+}
+
+impl ChooseArgs {
+    fn need(&self) -> Need {
+        let bytes = self.bytes.as_deref().map(|it| match it {
+            "stream" => Framing::Stream,
+            _ => Framing::Message,
+        });
+        Need { per_second: self.rate, blocking: self.blocking, bytes }
+    }
+
+    /// The same as flags of `run`.
+    fn of_run(&self) -> Result<RunArgs, String> {
+        let placement = match &self.placement {
+            Some(placements) if placements.0.len() > 1 => {
+                return Err(
+                    "--placement: what is best depends on it: choose for one at a time".into()
+                );
+            }
+            Some(placements) => placements.clone(),
+            None => Placements(vec![Placement::Free]),
+        };
+        let mut args = RunArgs {
+            mechanisms: self.mechanisms.clone(),
+            workload: vec![Task::Capacity],
+            size: Some(Sizes(vec![self.size])),
+            placement: vec![placement],
+            workers: "process".into(),
+            payload: "untouched".into(),
+            rate: Some(Rates(self.need().rates(rate::MOST))),
+            depth: Some(Depths(vec![self.depth])),
+            budget: Some(self.budget.unwrap_or(BUDGET)),
+            launches: self.launches,
+            no_wait: self.no_wait,
+            seed: self.seed,
+            label: self.label.clone(),
+            format: if self.format == "json" { Shown::Exported(Format::Json) } else { Shown::Text },
+            html: self.html.clone(),
+            output: self.output.clone(),
+            ..RunArgs::default()
+        };
+        args.open_loop.bound = Some(self.bound);
+        args.open_loop.response = self.response;
+        args.open_loop.service = self.service;
+        args.open_loop.server = self.server;
+        args.open_loop.connections = Some(Counts(vec![self.connections]));
+        Ok(args)
+    }
+
+    fn request(&self, shown: &RunArgs) -> Result<Request, String> {
+        Ok(Request { aim: Aim::Choice(self.need()), ..shown.request()? })
+    }
+}
+
+/// An answer for other programs.
+#[derive(Serialize)]
+struct Told<'a> {
+    schema_version: u32,
+    tool: &'a str,
+    seed: u64,
+    #[serde(flatten)]
+    choice: &'a Choice,
+    capacity: &'a [analysis::Capacity],
+}
+
+/// Writes the answer of a run that was made for a need as JSON, to a file or to standard output.
+pub fn show_json(path: Option<&Path>, judged: &Judged) -> Result<(), Failure> {
+    let Some(choice) = Choice::of(judged) else { return Ok(()) };
+    let told = Told {
+        schema_version: analysis::SCHEMA_VERSION,
+        tool: &judged.run.tool,
+        seed: judged.run.request.seed,
+        choice: &choice,
+        capacity: &judged.capacity,
+    };
+    let text = serde_json::to_string_pretty(&told).expect("an answer is always JSON") + "\n";
+    match path {
+        Some(path) => report::write(path, &text),
+        None => print(&text),
+    }
+}
+
+/// The exit code of a run that was made for a need; None of any other.
+pub fn exit_code(judged: &Judged) -> Option<u8> {
+    Some(match Choice::of(judged)?.answer {
+        Answer::Pick => 0,
+        Answer::Nothing => 1,
+        Answer::Undecided => UNDECIDED,
+    })
+}
