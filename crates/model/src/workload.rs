@@ -48,6 +48,8 @@ impl Workload {
             back_to_back: true,
             many_initiators: true,
             nonblocking: false,
+            crowd: 0,
+            receivers: 0,
         };
         match self {
             Workload::Latency => ROUND_TRIPS,
@@ -127,6 +129,24 @@ pub struct WorkloadTraits {
     pub many_initiators: bool,
     /// Whether it asks the ends without waiting, so that a mechanism which can only wait can't be measured.
     pub nonblocking: bool,
+    /// How many processes or threads each worker has of its own, and how many connections both share among them;
+    /// 0 where the workers are all there is.
+    pub crowd: usize,
+    /// How many receivers the responder has, each in a thread of its own; 0 where it is the one.
+    pub receivers: usize,
+}
+
+impl WorkloadTraits {
+    /// Connections of a launch, where no load says how many.
+    pub const fn connections(&self) -> usize {
+        if self.crowd > 0 {
+            self.crowd
+        } else if self.receivers > 0 {
+            self.receivers
+        } else {
+            1
+        }
+    }
 }
 
 /// Which policy a case uses. Printed beside every throughput.
