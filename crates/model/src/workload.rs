@@ -18,16 +18,19 @@ pub enum Workload {
     Connect,
     /// Round trips that are due at a fixed rate, timed from then on.
     Rate,
+    /// Many senders to many receivers at once, as in hackbench.
+    Messaging,
 }
 
 impl Workload {
     /// Every workload, by name.
-    pub const ALL: [Workload; 5] = [
+    pub const ALL: [Workload; 6] = [
         Workload::Latency,
         Workload::Throughput,
         Workload::Duplex,
         Workload::Connect,
         Workload::Rate,
+        Workload::Messaging,
     ];
 
     /// Those that are measured where none is named.
@@ -86,6 +89,15 @@ impl Workload {
                 back_to_back: false,
                 many_initiators: false,
                 ..ROUND_TRIPS
+            },
+            Workload::Messaging => WorkloadTraits {
+                name: "messaging",
+                summary: "20 senders to each of 20 receivers, as hackbench",
+                size: 100,
+                sizes: &[100],
+                nonblocking: true,
+                crowd: 20,
+                ..Workload::Throughput.traits()
             },
         }
     }

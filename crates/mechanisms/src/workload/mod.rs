@@ -9,8 +9,10 @@
 mod assignment;
 pub mod connect;
 mod connections;
+mod crowd;
 pub mod duplex;
 pub mod latency;
+pub mod messaging;
 pub mod payload;
 mod pipelined;
 pub mod rate;
@@ -321,7 +323,14 @@ macro_rules! workloads {
 }
 
 // The table. The compiler names the workload that is missing here, or here twice.
-workloads!(latency::Latency, throughput::Throughput, duplex::Duplex, connect::Connect, rate::Rate,);
+workloads!(
+    latency::Latency,
+    throughput::Throughput,
+    duplex::Duplex,
+    connect::Connect,
+    rate::Rate,
+    messaging::Messaging,
+);
 
 /// What a workload yields of a mechanism that carries this.
 pub fn metric(workload: Workload, carries: Carries) -> &'static Metric {
