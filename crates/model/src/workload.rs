@@ -20,17 +20,20 @@ pub enum Workload {
     Rate,
     /// Many senders to many receivers at once, as in hackbench.
     Messaging,
+    /// Each message to several receivers, until all have acknowledged it.
+    FanOut,
 }
 
 impl Workload {
     /// Every workload, by name.
-    pub const ALL: [Workload; 6] = [
+    pub const ALL: [Workload; 7] = [
         Workload::Latency,
         Workload::Throughput,
         Workload::Duplex,
         Workload::Connect,
         Workload::Rate,
         Workload::Messaging,
+        Workload::FanOut,
     ];
 
     /// Those that are measured where none is named.
@@ -98,6 +101,16 @@ impl Workload {
                 nonblocking: true,
                 crowd: 20,
                 ..Workload::Throughput.traits()
+            },
+            Workload::FanOut => WorkloadTraits {
+                name: "fan-out",
+                summary: "each message to eight receivers, until all have acknowledged it",
+                sizes: &[64],
+                back_to_back: false,
+                many_initiators: false,
+                nonblocking: true,
+                receivers: 8,
+                ..ROUND_TRIPS
             },
         }
     }

@@ -11,6 +11,7 @@ pub mod connect;
 mod connections;
 mod crowd;
 pub mod duplex;
+pub mod fan_out;
 pub mod latency;
 pub mod messaging;
 pub mod payload;
@@ -330,6 +331,7 @@ workloads!(
     connect::Connect,
     rate::Rate,
     messaging::Messaging,
+    fan_out::FanOut,
 );
 
 /// What a workload yields of a mechanism that carries this.

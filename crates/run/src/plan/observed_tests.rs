@@ -76,6 +76,7 @@ fn what_is_excepted_is_no_case() {
 fn nothing_looks_at_workers_that_have_many_threads_or_processes() {
     for (workload, effect, more) in [
         ("messaging", "messaging", ""),
+        ("fan-out", "fan_out", ""),
         ("rate", "response", "connections = \"3\"\nserver = \"threads\"\n"),
         ("rate", "response", "server = \"threads\"\n"),
     ] {
