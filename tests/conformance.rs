@@ -410,8 +410,12 @@ fn placements() -> Vec<Option<(u32, u32)>> {
 fn workloads(variant: &Variant) -> Vec<Workload> {
     match variant.traits().carries {
         Carries::Own => vec![Workload::Latency], // its set-up is the plain one's, twice
-        // An open loop makes a latency's calls: tests/rate.rs.
-        _ => Workload::ALL.into_iter().filter(|it| *it != Workload::Rate).collect(),
+        // An open loop makes a latency's calls: tests/rate.rs. What has many connections has less to it than all of
+        // them: tests/messaging.rs, tests/fan_out.rs.
+        _ => {
+            let all = Workload::ALL.into_iter();
+            all.filter(|it| !it.traits().paced && it.traits().connections() == 1).collect()
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use cli_support::{Bench, flat, must_fit_the_schema, number};
 use common::launching::{conclude, quick, start};
 use model::clients::Clients;
 use model::launch::{Outcome, SampleCount, Workers};
-use model::load::{Load, Server};
+use model::load::{Load, Server, Service};
 use model::workload::{Arrivals, Workload};
 use run::launch::Spec;
 use serde_json::Value;
@@ -58,11 +58,10 @@ fn refusal(spec: &Spec) -> String {
 
 #[test]
 fn every_client_gets_the_answers_to_its_own_messages_and_all_of_them() {
-    let waiting = [Server::Epoll, Server::Poll, Server::Scan];
     let sockets = ["pipe", "fifo", "unix-stream", "unix-seqpacket", "unix-dgram", "tcp", "eventfd"];
     let with = |server| sockets.iter().map(move |it| (*it, server));
-    let rings = [("shm-ring:wait=futex", Server::Scan)];
-    for (mechanism, server) in waiting.into_iter().flat_map(with).chain(rings) {
+    let rings = [Server::Scan, Server::Threads].map(|it| ("shm-ring:wait=futex", it));
+    for (mechanism, server) in Server::ALL.into_iter().flat_map(with).chain(rings) {
         for (workers, depth) in [(Workers::Process, 1), (Workers::Thread, 4)] {
             let what = format!("{mechanism}, {}, {}", server.name(), workers.name());
             let spec = Spec { workers, ..many(mechanism, server, depth) };
@@ -80,7 +79,7 @@ fn every_client_gets_the_answers_to_its_own_messages_and_all_of_them() {
 
 #[test]
 fn messages_larger_than_a_connection_holds_come_whole() {
-    for server in [Server::Epoll, Server::Poll, Server::Scan] {
+    for server in Server::ALL {
         let spec = Spec { message_bytes: 300_000, ..many("pipe", server, 2) };
         let spec = Spec { samples: SampleCount::Exactly(40), ..spec };
         let result = conclude(start(&spec));
@@ -102,11 +101,41 @@ fn clients_are_drawn_by_the_seed_and_take_turns_where_arrivals_are_constant() {
 
 #[test]
 fn one_connection_may_be_served_by_the_same_server() {
-    let mut spec = many("unix-stream", Server::Epoll, 1);
-    spec.load = spec.load.map(|it| Load { connections: 1, ..it });
-    let result = conclude(start(&spec));
-    assert_eq!(result.record.outcome, Outcome::Ok);
-    assert_eq!((result.samples.len() as u64, result.record.initiator.clients), (SAMPLES, None));
+    for server in Server::ALL {
+        let mut spec = many("unix-stream", server, 1);
+        spec.load = spec.load.map(|it| Load { connections: 1, ..it });
+        let result = conclude(start(&spec));
+        assert_eq!(result.record.outcome, Outcome::Ok, "{}", server.name());
+        assert_eq!((result.samples.len() as u64, result.record.initiator.clients), (SAMPLES, None));
+    }
+}
+
+/// A thread ends with the last request of its connection: it must know how many there are, wherever its worker runs
+/// and however requests are spread.
+#[test]
+fn every_thread_of_a_server_answers_what_comes_over_its_connection() {
+    for (cpu, arrivals, connections) in [
+        (None, Arrivals::Poisson, 3),
+        (Some(0), Arrivals::Poisson, 40),
+        (Some(0), Arrivals::Constant, 7),
+        (None, Arrivals::Bursts { messages: 10, every_ns: 10_000 }, 7),
+    ] {
+        let mut spec = many("unix-stream", Server::Threads, 2);
+        let service = Service::Fixed(20_000);
+        spec.load = spec.load.map(|it| Load { connections, service, ..it });
+        let spec = Spec { arrivals, initiator_cpu: cpu, responder_cpu: cpu, ..spec };
+        let result = conclude(start(&spec));
+        let what = format!("{connections} connections, {arrivals}, on {cpu:?}");
+        assert_eq!(result.record.outcome, Outcome::Ok, "{what}");
+        let due = result.record.initiator.clients.expect("clients").due;
+        assert_eq!((due.len() as u32, due.iter().sum::<u64>()), (connections, SAMPLES), "{what}");
+        let responder = result.record.responder;
+        let worked = responder.worked.expect("work over requests");
+        assert!((19_900.0..20_100.0).contains(&worked.asked_ns), "{what}: {worked:?}");
+        // What was spun is in the use of the threads: SAMPLES times 20 µs are 6 ms.
+        let used = responder.usage.user_ns + responder.usage.system_ns;
+        assert!(used >= 1_000_000, "{what}: {:?}", responder.usage);
+    }
 }
 
 #[test]
@@ -120,11 +149,6 @@ fn the_summaries_of_many_clients_come_through() {
 
 #[test]
 fn what_cannot_serve_several_connections_refuses_them_in_words() {
-    let asked = refusal(&many("pipe", Server::Threads, 1));
-    assert!(
-        asked.contains("no server waits by threads yet: choose epoll, poll or scan"),
-        "{asked}"
-    );
     let asked = refusal(&Spec { others: vec![None], ..many("pipe", Server::Epoll, 1) });
     assert!(asked.contains("generator"), "{asked}");
     let asked = refusal(&Spec { workload: Workload::Latency, ..many("pipe", Server::Epoll, 1) });
@@ -185,6 +209,21 @@ fn clients_stand_in_the_export_and_on_the_page_and_what_cannot_have_them_says_wh
 }
 
 #[test]
+fn threads_that_would_spin_on_one_cpu_are_refused_with_the_way_out() {
+    let bench = Bench::new();
+    let said = bench.must(
+        "run shm-ring:wait=spin pipe -w rate --rate 5k --connections 3 --server threads -s 64 -p free --launches 1 \
+         --samples 40 --format json",
+    );
+    let document: Value = serde_json::from_str(&said.out).expect("JSON");
+    must_fit_the_schema(&document);
+    assert_eq!(of(&document, "pipe", 3)["rate"]["server"], "threads");
+    let ring = of(&document, "shm-ring:wait=spin", 3);
+    assert_eq!(ring["status"], "not_applicable", "{ring:#}");
+    assert!(ring["reason"].as_str().expect("a reason").contains("share a CPU"), "{ring:#}");
+}
+
+#[test]
 fn more_connections_than_descriptors_are_refused_before_anything_is_opened() {
     let bench = Bench::new();
     let program = bench.command(["run"]).get_program().to_string_lossy().into_owned();
@@ -233,7 +272,6 @@ fn fails_with_one_line_on_what_are_no_connections() {
         ("run pipe -w rate --connections 0", "`0`: write how many connections"),
         ("run pipe -w rate --connections 5000", "from 1 to 4096"),
         ("run pipe -w rate --server select", "`select` is no way for a server to wait"),
-        ("run pipe -w rate --server io-uring", "no server waits by io-uring yet"),
         ("run pipe --connections 4", "--connections: only -w rate has such"),
         ("run pipe -w latency --server poll", "--server: only -w rate has such"),
     ] {

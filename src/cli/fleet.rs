@@ -168,6 +168,9 @@ impl FleetArgs {
                 paced.name()
             ));
         }
+        if let Some(crowd) = workloads.iter().find(|it| it.traits().connections() > 1) {
+            return Err(format!("-w {}: it is on one host: see `ipcmark run`", crowd.name()));
+        }
         let of = |it: Workload| match &self.size {
             Some(Sizes(sizes)) if it.has_size() => sizes.clone(),
             _ => vec![it.traits().size],

@@ -14,7 +14,8 @@ pub const FIRST_MESSAGE: &str = "first_message";
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Secondary {
     /// `first_message`; of a set-up its steps: `open` and `close`; of a connection the responder's `socket`, `bind`
-    /// and `listen`, then the initiator's `connect`, `accept` and `close`; `rest` before it between two hosts.
+    /// and `listen`, then the initiator's `connect`, `accept` and `close`; `rest` before it between two hosts; of a
+    /// crowd `time_ns`.
     pub name: String,
     /// Its unit.
     pub unit: Unit,
@@ -44,12 +45,13 @@ pub(super) fn secondary(
     let steps = launches.first().map_or_else(Vec::new, parts);
     let step = |(name, _): &(String, f64)| {
         let all = launches.iter().flat_map(parts);
-        secondary(
-            name,
-            all.filter(|it| it.0 == *name).map(|it| it.1).collect(),
-            metric.unit,
-            metric.better,
-        )
+        // A time beside a rate has its unit in its name.
+        let (unit, better) = if name.ends_with("_ns") {
+            (Unit::Nanoseconds, Better::Lower)
+        } else {
+            (metric.unit, metric.better)
+        };
+        secondary(name, all.filter(|it| it.0 == *name).map(|it| it.1).collect(), unit, better)
     };
     let first = secondary(FIRST_MESSAGE, first, Unit::Nanoseconds, Better::Lower);
     first.into_iter().chain(steps.iter().filter_map(step)).collect()

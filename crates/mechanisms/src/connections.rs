@@ -5,10 +5,12 @@ use std::fs::read_dir;
 use rustix::process::{Resource, getrlimit};
 
 use super::{
-    Cause, Nonblocking, NonblockingVisitor, OpenError, Opened, Unavailable, Variant,
-    open_nonblocking, probe_by,
+    Cause, Nonblocking, NonblockingVisitor, OpenError, Opened, Unavailable, Variant, Waits,
+    io_uring, open_nonblocking, probe_by,
 };
+use crate::nonblocking::SHARED_MOST;
 use model::load::Server;
+use sys::polls::Polls;
 
 /// Descriptors that a launch has beside those of its connections: its streams, its workers', an epoll.
 const BESIDE: u64 = 32;
@@ -17,15 +19,21 @@ const BESIDE: u64 = 32;
 /// whether a server that waits like this can serve them.
 ///
 /// # Errors
-/// The mechanism can only wait, or has no descriptors to wait for; the limit on open files is too low.
+/// The mechanism can only wait, or has no descriptors to wait for; no ring can be had; the limit on open files is too
+/// low.
 pub fn probe_connections(
     variant: &Variant,
     message_bytes: usize,
     connections: u32,
     server: Server,
 ) -> Result<(), OpenError> {
-    if !server.is_built() {
-        return Err(OpenError::NotApplicable(server.not_built()));
+    if server == Server::IoUring {
+        Polls::new(Vec::new()).map_err(io_uring::refused)?;
+    }
+    if server == Server::Threads && variant.waits() == Waits::Spinning {
+        return Err(OpenError::NotApplicable(format!(
+            "{variant} spins while it waits, and threads of one worker share a CPU: choose what sleeps"
+        )));
     }
     probe_by(variant, message_bytes, |name, spec| {
         let before = descriptors();
@@ -36,9 +44,47 @@ pub fn probe_connections(
                 server.name()
             )));
         }
-        let polled = u64::from(server == Server::Poll); // a poll's own descriptor of each
-        enough((each + polled) * u64::from(connections), connections)
+        let own = u64::from(server.keeps_descriptors());
+        enough((each + own) * u64::from(connections), connections)
     })
+}
+
+/// Tries whether a crowd of so many members a side can share as many connections of `variant` for messages of
+/// `message_bytes`.
+///
+/// # Errors
+/// An end has more to it than descriptors; messages of several senders may mix; the limit on open files is too low.
+pub fn probe_crowd(variant: &Variant, message_bytes: usize, crowd: usize) -> Result<(), OpenError> {
+    if message_bytes > SHARED_MOST {
+        return Err(OpenError::NotApplicable(format!(
+            "messages of several senders may mix from {} bytes on: -s {SHARED_MOST} is the largest",
+            SHARED_MOST + 1
+        )));
+    }
+    probe_by(variant, message_bytes, |name, spec| {
+        let before = descriptors();
+        let Some(each) = open_nonblocking(name, spec, SharedEnds { before })? else {
+            return Err(OpenError::NotApplicable(format!(
+                "{name}: several senders can't share an end of it"
+            )));
+        };
+        // Of each connection one for the crowd beside those of its ends; and two of a member, to its worker.
+        enough((each + 3) * crowd as u64, crowd as u32)
+    })
+}
+
+/// How many descriptors a connection takes; None where its ends can't be shared.
+struct SharedEnds {
+    before: u64,
+}
+
+impl NonblockingVisitor for SharedEnds {
+    type Output = Option<u64>;
+
+    fn visit<E: Nonblocking + 'static>(self, opened: Opened<E>) -> Option<u64> {
+        let both = opened.initiator.shared().and(opened.responder.shared());
+        both.map(|_| descriptors().saturating_sub(self.before))
+    }
 }
 
 /// How many descriptors a connection takes, both ends together, and whether one tells of a request.

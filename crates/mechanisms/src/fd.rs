@@ -8,6 +8,8 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::event::{PollFd, PollFlags};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::{Errno, read, write};
+use rustix::net::AddressFamily;
+use rustix::net::sockopt::socket_domain;
 
 use super::{Endpoint, Nonblocking, Received, Sent, WithNonblocking};
 
@@ -158,6 +160,10 @@ impl Nonblocking for TwoFds {
     fn room(&self) -> Option<PollFd<'_>> {
         Some(PollFd::new(&self.to, PollFlags::OUT))
     }
+
+    fn shared(&self) -> Option<(BorrowedFd<'_>, BorrowedFd<'_>)> {
+        Some((self.to.as_fd(), self.from.as_fd()))
+    }
 }
 
 /// An end of one descriptor that reads and writes.
@@ -216,5 +222,12 @@ impl Nonblocking for OneFd {
 
     fn room(&self) -> Option<PollFd<'_>> {
         Some(PollFd::new(&self.fd, PollFlags::OUT))
+    }
+
+    /// A sender over TCP may have to wait for memory in the middle of a message, and lets others in meanwhile
+    /// (tcp_sendmsg_locked); a Unix socket takes it in one piece (unix_stream_sendmsg).
+    fn shared(&self) -> Option<(BorrowedFd<'_>, BorrowedFd<'_>)> {
+        let unix = socket_domain(&self.fd) == Ok(AddressFamily::UNIX);
+        unix.then(|| (self.fd.as_fd(), self.fd.as_fd()))
     }
 }

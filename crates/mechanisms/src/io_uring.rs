@@ -53,7 +53,12 @@ impl Mechanism for IoUring {
 }
 
 fn ring() -> Result<Ring, OpenError> {
-    Ring::new().map_err(|error| match Errno::from_io_error(&error) {
+    Ring::new().map_err(refused)
+}
+
+/// Why there is no ring, and what would enable one.
+pub fn refused(error: io::Error) -> OpenError {
+    match Errno::from_io_error(&error) {
         // Rings are locked memory of the user (io_uring_setup(2)).
         Some(Errno::NOMEM) => {
             let limit = limit_in_force(Resource::Memlock);
@@ -67,7 +72,7 @@ fn ring() -> Result<Ring, OpenError> {
             "io_uring_setup",
             "allow it: sysctl kernel.io_uring_disabled=0, and a seccomp filter that lets it pass",
         )(error),
-    })
+    }
 }
 
 /// `op=send`.

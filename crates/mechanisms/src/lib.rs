@@ -63,7 +63,7 @@ use std::io;
 use std::net::IpAddr;
 
 pub use connection::Connection;
-pub use connections::probe_connections;
+pub use connections::{probe_connections, probe_crowd};
 pub use endpoint::{Deadline, Endpoint, Phase};
 use model::bend::Bend;
 use model::mechanism::{Carries, Cause, Framing, Scope, Traits, Unavailable, Waits};

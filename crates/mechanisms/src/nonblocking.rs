@@ -39,7 +39,17 @@ pub trait Nonblocking: Endpoint {
     /// What poll(2) waits for until there may be room to send: that a descriptor becomes writable, or readable
     /// where the partner's word makes the room. None where only asking again tells.
     fn room(&self) -> Option<PollFd<'_>>;
+
+    /// The descriptors to which write(2) gives, and from which read(2) takes, a whole message of up to
+    /// [`SHARED_MOST`] bytes, whichever of many processes calls it; None where the end has more to it.
+    fn shared(&self) -> Option<(BorrowedFd<'_>, BorrowedFd<'_>)> {
+        None
+    }
 }
+
+/// The largest message that several writers of a pipe may write without mixing (pipe(7), PIPE_BUF); Unix sockets take
+/// some more in one piece.
+pub const SHARED_MOST: usize = 4096;
 
 /// What became of a message to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

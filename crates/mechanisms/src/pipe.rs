@@ -192,4 +192,8 @@ impl Nonblocking for Packets {
     fn room(&self) -> Option<PollFd<'_>> {
         self.0.room()
     }
+
+    fn shared(&self) -> Option<(BorrowedFd<'_>, BorrowedFd<'_>)> {
+        self.0.shared()
+    }
 }

@@ -265,6 +265,12 @@ impl Nonblocking for ChannelEnd {
     fn room(&self) -> Option<PollFd<'_>> {
         None
     }
+
+    /// Optional, default: none. Where plain descriptors are all that an end has (`fd.rs`), so that many processes may
+    /// share it.
+    fn shared(&self) -> Option<(BorrowedFd<'_>, BorrowedFd<'_>)> {
+        None
+    }
 }
 
 struct RoundTrips(u8);

@@ -141,4 +141,8 @@ impl Nonblocking for PacketEnd {
     fn room(&self) -> Option<PollFd<'_>> {
         Some(PollFd::new(&self.0, PollFlags::OUT))
     }
+
+    fn shared(&self) -> Option<(BorrowedFd<'_>, BorrowedFd<'_>)> {
+        Some((self.0.as_fd(), self.0.as_fd()))
+    }
 }

@@ -1,7 +1,7 @@
 //! What every round measures beside its launches, to hold them against: which of it fits a case, and what
 //! was found. A floor can't be beaten; a yardstick can.
 
-use crate::metric::Metric;
+use crate::metric::{Metric, Unit};
 use serde::{Deserialize, Serialize};
 
 /// Something to hold results against.
@@ -36,7 +36,7 @@ pub struct RoundBound {
 
 impl Beside {
     /// What fits a case of this machine; None of one that nothing here is like: an open loop, a set-up,
-    /// spinning on one CPU, workers placed freely, wake-ups one way.
+    /// spinning on one CPU, workers placed freely, wake-ups one way, a crowd.
     pub fn of(
         metric: &Metric,
         spins: bool,
@@ -45,6 +45,7 @@ impl Beside {
     ) -> Option<Beside> {
         let pair = cpus.map(|(a, b)| [a.min(b), a.max(b)]);
         match (pair, message_bytes) {
+            (_, Some(_)) if metric.unit == Unit::PerSecond => None,
             (_, Some(bytes)) if metric.is_transfer() && metric.messages == 1 => {
                 Some(Beside::Copy { bytes })
             }

@@ -277,6 +277,18 @@ pub struct Usage {
 }
 
 impl Usage {
+    /// What two threads used together.
+    pub fn with(&self, other: &Usage) -> Usage {
+        Usage {
+            user_ns: self.user_ns + other.user_ns,
+            system_ns: self.system_ns + other.system_ns,
+            voluntary_switches: self.voluntary_switches + other.voluntary_switches,
+            involuntary_switches: self.involuntary_switches + other.involuntary_switches,
+            minor_faults: self.minor_faults + other.minor_faults,
+            major_faults: self.major_faults + other.major_faults,
+        }
+    }
+
     /// What was used between `earlier` and `self`.
     pub fn since(&self, earlier: &Usage) -> Usage {
         Usage {

@@ -68,19 +68,14 @@ impl Server {
         }
     }
 
-    /// Whether there is such a server.
-    pub fn is_built(self) -> bool {
-        matches!(self, Server::Epoll | Server::Poll | Server::Scan)
-    }
-
     /// Whether it waits for descriptors, so that a mechanism without any can't be served.
     pub fn needs_descriptors(self) -> bool {
-        self.is_built() && self != Server::Scan
+        matches!(self, Server::Epoll | Server::Poll | Server::IoUring)
     }
 
-    /// Why a server that isn't built can't be had, and the way out.
-    pub fn not_built(self) -> String {
-        format!("no server waits by {} yet: choose epoll, poll or scan", self.name())
+    /// Whether it keeps a descriptor of its own for each connection.
+    pub fn keeps_descriptors(self) -> bool {
+        matches!(self, Server::Poll | Server::IoUring)
     }
 }
 

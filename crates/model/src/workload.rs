@@ -18,16 +18,22 @@ pub enum Workload {
     Connect,
     /// Round trips that are due at a fixed rate, timed from then on.
     Rate,
+    /// Many senders to many receivers at once, as in hackbench.
+    Messaging,
+    /// Each message to several receivers, until all have acknowledged it.
+    FanOut,
 }
 
 impl Workload {
     /// Every workload, by name.
-    pub const ALL: [Workload; 5] = [
+    pub const ALL: [Workload; 7] = [
         Workload::Latency,
         Workload::Throughput,
         Workload::Duplex,
         Workload::Connect,
         Workload::Rate,
+        Workload::Messaging,
+        Workload::FanOut,
     ];
 
     /// Those that are measured where none is named.
@@ -48,6 +54,8 @@ impl Workload {
             back_to_back: true,
             many_initiators: true,
             nonblocking: false,
+            crowd: 0,
+            receivers: 0,
         };
         match self {
             Workload::Latency => ROUND_TRIPS,
@@ -83,6 +91,25 @@ impl Workload {
                 paced: true,
                 back_to_back: false,
                 many_initiators: false,
+                ..ROUND_TRIPS
+            },
+            Workload::Messaging => WorkloadTraits {
+                name: "messaging",
+                summary: "20 senders to each of 20 receivers, as hackbench",
+                size: 100,
+                sizes: &[100],
+                nonblocking: true,
+                crowd: 20,
+                ..Workload::Throughput.traits()
+            },
+            Workload::FanOut => WorkloadTraits {
+                name: "fan-out",
+                summary: "each message to eight receivers, until all have acknowledged it",
+                sizes: &[64],
+                back_to_back: false,
+                many_initiators: false,
+                nonblocking: true,
+                receivers: 8,
                 ..ROUND_TRIPS
             },
         }
@@ -127,6 +154,24 @@ pub struct WorkloadTraits {
     pub many_initiators: bool,
     /// Whether it asks the ends without waiting, so that a mechanism which can only wait can't be measured.
     pub nonblocking: bool,
+    /// How many processes or threads each worker has of its own, and how many connections both share among them;
+    /// 0 where the workers are all there is.
+    pub crowd: usize,
+    /// How many receivers the responder has, each in a thread of its own; 0 where it is the one.
+    pub receivers: usize,
+}
+
+impl WorkloadTraits {
+    /// Connections of a launch, where no load says how many.
+    pub const fn connections(&self) -> usize {
+        if self.crowd > 0 {
+            self.crowd
+        } else if self.receivers > 0 {
+            self.receivers
+        } else {
+            1
+        }
+    }
 }
 
 /// Which policy a case uses. Printed beside every throughput.

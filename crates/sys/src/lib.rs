@@ -18,6 +18,7 @@ pub mod namespace;
 pub mod network;
 pub mod parking;
 pub mod perf;
+pub mod polls;
 pub mod posix;
 pub mod process;
 pub mod ring;

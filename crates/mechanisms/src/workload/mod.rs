@@ -9,14 +9,18 @@
 mod assignment;
 pub mod connect;
 mod connections;
+mod crowd;
 pub mod duplex;
+pub mod fan_out;
 pub mod latency;
+pub mod messaging;
 pub mod payload;
 mod pipelined;
 pub mod rate;
 pub mod schedule;
 mod server;
 pub mod service;
+mod threads;
 pub mod throughput;
 
 use std::io;
@@ -29,7 +33,7 @@ use model::launch::WorkerReport;
 use model::load::Load;
 use model::mechanism::Carries;
 use model::metric::{Measured, Metric};
-use model::workload::{Arrivals, Workload};
+use model::workload::{Arrivals, Policy, Workload};
 pub use payload::{Check, Payload};
 
 /// One side of an open mechanism, and what its messages need.
@@ -65,6 +69,10 @@ pub struct WorkloadSpec {
     pub one_cpu: bool,
     /// Seed of what is drawn.
     pub seed: u64,
+    /// What happens to the bytes, for a workload that moves them itself.
+    pub payload: Policy,
+    /// Whether it is to compare all of them instead.
+    pub verify: bool,
 }
 
 /// What a pilot found, from which the launches of its case are sized.
@@ -172,8 +180,8 @@ pub trait Timed: Sized {
         Err(one_connection())
     }
 
-    /// [`Timed::time`] of an initiator that has several connections: single operations, over whichever it
-    /// chooses.
+    /// [`Timed::time`] of an initiator that has several connections: `batch` operations a sample, over whichever
+    /// it chooses.
     ///
     /// # Errors
     /// As [`Timed::lead_many`].
@@ -181,6 +189,7 @@ pub trait Timed: Sized {
         &mut self,
         _sides: &mut [Side<'_, E, P>],
         _samples: &[AtomicU64],
+        _batch: u64,
     ) -> io::Result<()> {
         Err(one_connection())
     }
@@ -197,6 +206,10 @@ pub trait Timed: Sized {
         samples: u64,
         batch: u64,
     ) -> io::Result<()>;
+
+    /// Called in the responder before each of its stretches, which has `lead` untimed operations and so many timed
+    /// ones: the place to find out what comes over which connection.
+    fn prepare_following(&mut self, _lead: u64, _operations: u64) {}
 
     /// Called in the initiator before `samples` are timed, while nobody waits: the place to draw and
     /// allocate.
@@ -246,7 +259,7 @@ pub trait Timed: Sized {
 }
 
 fn one_connection() -> io::Error {
-    io::Error::new(io::ErrorKind::Unsupported, "only an open loop has several connections")
+    io::Error::new(io::ErrorKind::Unsupported, "it has one connection")
 }
 
 /// Code that is generic over the workload.
@@ -311,7 +324,15 @@ macro_rules! workloads {
 }
 
 // The table. The compiler names the workload that is missing here, or here twice.
-workloads!(latency::Latency, throughput::Throughput, duplex::Duplex, connect::Connect, rate::Rate);
+workloads!(
+    latency::Latency,
+    throughput::Throughput,
+    duplex::Duplex,
+    connect::Connect,
+    rate::Rate,
+    messaging::Messaging,
+    fan_out::FanOut,
+);
 
 /// What a workload yields of a mechanism that carries this.
 pub fn metric(workload: Workload, carries: Carries) -> &'static Metric {

@@ -7,8 +7,9 @@
 
 use std::io;
 
-/// What is done to each message, by the side that sends it and the side that receives it.
-pub trait Payload {
+/// What is done to each message, by the side that sends it and the side that receives it; in a thread of the
+/// connection's where it has one.
+pub trait Payload: Send {
     /// Prepares the next message.
     fn fill(&mut self, message: &mut [u8]);
     /// Looks at a message that has arrived.
@@ -112,7 +113,7 @@ pub enum Touched {
     /// The control.
     Check(Check),
     /// Something else that is done around each message.
-    By(Box<dyn Payload + Send>),
+    By(Box<dyn Payload>),
 }
 
 impl Payload for Touched {

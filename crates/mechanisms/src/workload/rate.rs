@@ -6,7 +6,7 @@
 //! and sends at once. How late it began is kept beside, and how often that was the sender's own fault. Not timed: the
 //! wait for the next message. Never batched. The responder answers as in a latency, after the work over the request that
 //! the load says ([`service`](super::service)). Of several connections one generator drives all (`connections`),
-//! and the responder waits for whichever has a request (`server`).
+//! and the responder waits for whichever has a request (`server`), or has a thread for each (`threads`).
 
 use clock::Now;
 use model::metric::{Better, Metric, Operation, Unit};
@@ -24,11 +24,12 @@ use super::pipelined::Pipelined;
 use super::schedule::{Adherence, Offered, Schedule, Wait};
 use super::server::{self, Waiting};
 use super::service::Work;
+use super::threads::Threads;
 use super::{Buffers, Found, Payload, Side, Size, Timed, WorkloadSpec};
 use crate::{Endpoint, Phase};
 use model::clients::Clients;
 use model::launch::{Punctuality, WorkerReport};
-use model::load::Load;
+use model::load::{Load, Server};
 use model::workload::Workload;
 
 /// What a launch lasts, in ns.
@@ -112,6 +113,8 @@ pub struct Rate {
     led: u64,
     /// The responder's way to wait for one of several connections, once it has begun.
     waiting: Option<Waiting>,
+    /// The responder's threads, where each connection has one.
+    threads: Option<Threads>,
 }
 
 impl Timed for Rate {
@@ -122,7 +125,9 @@ impl Timed for Rate {
     fn new(asked: WorkloadSpec) -> Rate {
         let WorkloadSpec { load, clock, ns_per_tick, seed, .. } = asked;
         let work = Work::new(load.service, clock, ns_per_tick, seed);
-        Rate { asked, paced: None, work, led: 0, waiting: None }
+        let threads = load.choice() == Some(Server::Threads);
+        let threads = threads.then(|| Threads::new(asked.clone()));
+        Rate { asked, paced: None, work, led: 0, waiting: None, threads }
     }
 
     fn lead<E: Endpoint, P: Payload>(
@@ -180,6 +185,9 @@ impl Timed for Rate {
         samples: u64,
         batch: u64,
     ) -> io::Result<()> {
+        if let Some(threads) = &mut self.threads {
+            return threads.serve(sides, self.work.as_ref(), samples * batch);
+        }
         if let Some(server) = self.asked.load.choice() {
             let waiting = (server, &mut self.waiting);
             return server::serve(
@@ -198,8 +206,20 @@ impl Timed for Rate {
         }
     }
 
+    fn prepare_following(&mut self, lead: u64, operations: u64) {
+        if let Some(threads) = &mut self.threads {
+            threads.prepare(lead, operations);
+        }
+    }
+
     fn finish_following(&self, report: &mut WorkerReport) {
-        report.worked = self.work.as_ref().and_then(Work::worked);
+        match &self.threads {
+            Some(threads) => {
+                report.worked = threads.worked();
+                report.usage = report.usage.with(&threads.used());
+            }
+            None => report.worked = self.work.as_ref().and_then(Work::worked),
+        }
     }
 
     fn lead_many<E: Endpoint, P: Payload>(
@@ -216,6 +236,7 @@ impl Timed for Rate {
         &mut self,
         sides: &mut [Side<'_, E, P>],
         samples: &[AtomicU64],
+        _batch: u64,
     ) -> io::Result<()> {
         let Some(Paced {
             schedule,

@@ -17,6 +17,7 @@ use super::{Payload, Side};
 use crate::nonblocking::only_waits;
 use crate::{Endpoint, Nonblocking, Received, Sent, WithNonblocking};
 use model::load::Server;
+use sys::polls::Polls;
 
 /// Connections that one epoll_wait(2) tells of.
 const EVENTS: usize = 64;
@@ -28,6 +29,8 @@ pub(super) enum Waiting {
     Epoll(OwnedFd),
     /// A descriptor of each, which is the server's own, so that the ends may be asked meanwhile.
     Poll(Vec<OwnedFd>),
+    /// A poll of each is under way in this ring.
+    IoUring(Box<Polls>),
     /// It asks one after the other.
     Scan,
 }
@@ -37,14 +40,19 @@ impl Waiting {
         ends.iter_mut().try_for_each(|end| end.set_nonblocking(true))?;
         match server {
             Server::Epoll => epoll_of(ends).map(Waiting::Epoll),
-            Server::Poll => {
-                let own = |end: &&mut E| end.ready().ok_or_else(only_waits)?.try_clone_to_owned();
-                ends.iter().map(own).collect::<io::Result<_>>().map(Waiting::Poll)
-            }
+            Server::Poll => own_of(ends).map(Waiting::Poll),
+            Server::IoUring => Polls::new(own_of(ends)?).map(|it| Waiting::IoUring(Box::new(it))),
             Server::Scan => Ok(Waiting::Scan),
-            other => Err(io::Error::new(io::ErrorKind::Unsupported, other.not_built())),
+            // Nothing chooses there: `threads` serves.
+            Server::Threads => Err(io::ErrorKind::Unsupported.into()),
         }
     }
+}
+
+/// A descriptor of each of `ends`, which is the server's own.
+fn own_of<E: Nonblocking>(ends: &[&mut E]) -> io::Result<Vec<OwnedFd>> {
+    let own = |end: &&mut E| end.ready().ok_or_else(only_waits)?.try_clone_to_owned();
+    ends.iter().map(own).collect()
 }
 
 /// An epoll(7) of `ends`, each by its number.
@@ -114,10 +122,11 @@ impl<P: Payload> WithNonblocking for Serving<'_, '_, P> {
             *self.waiting = Some(Waiting::of(self.server, ends)?);
         }
         match self.waiting.take() {
-            Some(waiting) => {
-                let served = match &waiting {
+            Some(mut waiting) => {
+                let served = match &mut waiting {
                     Waiting::Epoll(all) => self.by_epoll(all, ends),
                     Waiting::Poll(own) => self.by_poll(own, ends),
+                    Waiting::IoUring(polls) => self.by_io_uring(polls, ends),
                     Waiting::Scan => self.by_scan(ends),
                 };
                 *self.waiting = Some(waiting);
@@ -155,6 +164,24 @@ impl<P: Payload> Serving<'_, '_, P> {
                 if !fd.revents().is_empty() {
                     self.answer(nth, ends)?;
                 }
+            }
+        }
+        Ok(())
+    }
+
+    #[inline(never)]
+    fn by_io_uring<E: Nonblocking>(
+        &mut self,
+        polls: &mut Polls,
+        ends: &mut [&mut E],
+    ) -> io::Result<()> {
+        let mut ready = Vec::with_capacity(ends.len());
+        while self.left > 0 {
+            polls.wait(&mut ready)?;
+            // Also what comes too late for this stretch is polled again: the next one must hear of it.
+            for nth in ready.drain(..) {
+                self.answer(nth, ends)?;
+                polls.again(nth)?;
             }
         }
         Ok(())
@@ -200,7 +227,7 @@ impl<P: Payload> Serving<'_, '_, P> {
 
 /// Waits until there may be room to send.
 #[cold]
-fn await_room<E: Nonblocking>(end: &E) -> io::Result<()> {
+pub(super) fn await_room<E: Nonblocking>(end: &E) -> io::Result<()> {
     let Some(room) = end.room() else {
         sched_yield();
         return Ok(());

@@ -13,6 +13,8 @@ use rand_chacha::ChaCha8Rng;
 
 /// The stream of the launch's seed from which service times are drawn: arrivals are of the first.
 const STREAM: u64 = 1;
+/// That of a server whose connections have a thread each: of the first of them; clients are drawn from the third.
+const STREAM_OF_CONNECTIONS: u64 = 3;
 
 /// The work of a server over the requests of a launch.
 #[derive(Clone, Debug)]
@@ -33,6 +35,23 @@ impl Work {
         rng.set_stream(STREAM);
         let work = Work { clock, service, ns_per_tick, rng, requests: 0, asked: 0, took: 0 };
         (service != Service::None).then_some(work)
+    }
+
+    /// The work of a server's thread over connection `nth`, with draws of its own.
+    pub fn of_connection(&self, nth: u64) -> Work {
+        let mut own = self.clone();
+        own.rng.set_stream(STREAM_OF_CONNECTIONS + nth);
+        own
+    }
+
+    /// That of two threads together.
+    pub fn with(self, other: &Work) -> Work {
+        Work {
+            requests: self.requests + other.requests,
+            asked: self.asked + other.asked,
+            took: self.took + other.took,
+            ..self
+        }
     }
 
     /// What it takes over the next request, in ticks.

@@ -53,6 +53,8 @@ pub trait Loops {
     fn time(&mut self, samples: &[AtomicU64], batch: u64) -> io::Result<Option<u64>>;
     /// See [`Timed::follow`].
     fn follow(&mut self, samples: u64, batch: u64) -> io::Result<()>;
+    /// See [`Timed::prepare_following`].
+    fn prepare_following(&mut self, lead: u64, operations: u64);
     /// See [`Timed::prepare`].
     fn prepare(&mut self, samples: u64);
     /// See [`Timed::works_alone`].
@@ -101,13 +103,17 @@ impl<E: Endpoint, P: Payload, W: Timed> Loops for Compiled<'_, E, P, W> {
         self.enter_timed()?;
         match &mut self.sides[..] {
             [side] => self.workload.time(side, samples, batch),
-            sides => self.workload.time_many(sides, samples).map(|()| None),
+            sides => self.workload.time_many(sides, samples, batch).map(|()| None),
         }
     }
 
     fn follow(&mut self, samples: u64, batch: u64) -> io::Result<()> {
         self.enter_timed()?;
         self.workload.follow(&mut self.sides, samples, batch)
+    }
+
+    fn prepare_following(&mut self, lead: u64, operations: u64) {
+        self.workload.prepare_following(lead, operations);
     }
 
     fn prepare(&mut self, samples: u64) {

@@ -359,6 +359,7 @@ impl<'a> WorkerProtocol<'a> {
     /// The responder's part in a stretch. What it reports is of the last stretch, which is the timed one;
     /// where nothing tells the lead from the samples, of both.
     fn exchange(&mut self, lead: u64, samples: u64, batch: u64) -> io::Result<()> {
+        self.loops.prepare_following(lead, samples * batch);
         let (count, each) = if self.row.lead_runs_on {
             (lead + samples * batch, 1)
         } else {
@@ -367,8 +368,8 @@ impl<'a> WorkerProtocol<'a> {
         };
         let stretches = if self.carries == Carries::Own {
             0 // its partner talks to itself
-        } else if self.spec.pinned() {
-            1
+        } else if self.spec.pinned() || self.spec.serves_in_threads() {
+            1 // threads that were begun again between parts would be timed
         } else {
             STRETCHES.min(count).max(1)
         };
@@ -381,8 +382,8 @@ impl<'a> WorkerProtocol<'a> {
             self.report.cpus.push(sched_getcpu() as u32);
         }
         self.instrumentation.stop(count * each, Vec::new(), &mut self.report)?;
-        self.loops.finish_following(&mut self.report);
         self.report.usage = sys::process::thread_usage().since(&before);
+        self.loops.finish_following(&mut self.report);
         Ok(())
     }
 

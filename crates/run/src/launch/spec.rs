@@ -1,7 +1,7 @@
 //! What a launch is to do, and what it reports: the two records that cross the process boundary.
 
 use model::launch::{MOST_SAMPLES, Outcome, Role, SampleCount, Warmup, Workers};
-use model::load::Load;
+use model::load::{Load, Server};
 use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
 
@@ -125,6 +125,12 @@ impl Spec {
             _ if self.beside.is_some() && self.half.is_some() => {
                 Err("company is of this host: a launch between two hosts has none".into())
             }
+            _ if self.workload.traits().connections() > 1 && self.load.is_some() => {
+                Err("only an open loop has a load".into())
+            }
+            _ if self.workload.traits().connections() > 1 && self.half.is_some() => {
+                Err("between two hosts a launch has one connection".into())
+            }
             _ if self.load.is_some_and(|it| it.choice().is_some()) => self.check_choice(),
             _ if self.others.is_empty() => Ok(()),
             _ => self.check_many(),
@@ -146,21 +152,28 @@ impl Spec {
 
     /// Whether a responder can choose which connection it serves.
     fn check_choice(&self) -> Result<(), String> {
-        let server = self.load.and_then(|it| it.choice());
-        match server.filter(|it| !it.is_built()) {
-            _ if !self.workload.traits().paced => Err("only an open loop has connections".into()),
-            _ if self.half.is_some() => Err("between two hosts a launch has one connection".into()),
-            _ if !self.others.is_empty() => {
-                Err("of several connections one is the generator".into())
-            }
-            Some(other) => Err(other.not_built()),
-            None => Ok(()),
+        if !self.workload.traits().paced {
+            return Err("only an open loop has connections".into());
         }
+        if self.half.is_some() {
+            return Err("between two hosts a launch has one connection".into());
+        }
+        if !self.others.is_empty() {
+            return Err("of several connections one is the generator".into());
+        }
+        Ok(())
+    }
+
+    /// Whether the responder serves each connection in a thread of its own.
+    pub fn serves_in_threads(&self) -> bool {
+        let threads = self.load.and_then(|it| it.choice()) == Some(Server::Threads);
+        threads || self.workload.traits().receivers > 0
     }
 
     /// Connections of each initiator.
     pub fn connections(&self) -> usize {
-        self.load.map_or(1, |it| it.connections as usize)
+        let usual = self.workload.traits().connections();
+        self.load.map_or(usual, |it| it.connections as usize)
     }
 
     /// Whether it asks its ends without waiting.
@@ -223,6 +236,8 @@ impl Spec {
             arrivals: self.arrivals,
             one_cpu: self.shares_one_cpu(),
             seed: self.seed,
+            payload: self.payload,
+            verify: self.verify,
         })
     }
 

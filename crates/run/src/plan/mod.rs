@@ -10,12 +10,12 @@ pub use remote_host::{AvailableRoutes, RemoteHost};
 
 use crate::launch::placement;
 use model::distinct::distinct;
-use model::load::Load;
+use model::load::{Load, Server};
 use model::request::Absence;
 use std::collections::BTreeMap;
 
 use machine::Topology;
-use mechanisms::{OpenError, Variant, probe, probe_connections, probe_nonblocking};
+use mechanisms::{OpenError, Variant, probe, probe_connections, probe_crowd, probe_nonblocking};
 use model::launch::Workers;
 use model::mechanism::Carries;
 use model::placement::{Placement, ResolvedPlacement};
@@ -293,12 +293,13 @@ fn absence(
         return Some((Absence::NotApplicable, reason.clone()));
     }
     if let Some(need) = request.aim.need()
-        && let Some(reason) = need.objection(case.variant.traits(), case.variant.burns())
+        && let Some(reason) = need.objection(case.variant.traits(), case.variant.busy_waits())
     {
         return Some((Absence::NotApplicable, reason));
     }
     let carries = case.variant.traits().carries;
-    let WorkloadTraits { name, transfers, sets_up, nonblocking, .. } = case.workload.traits();
+    let WorkloadTraits { name, transfers, sets_up, nonblocking, crowd, receivers, .. } =
+        case.workload.traits();
     if carries.is_control() && transfers {
         let what = if carries == Carries::Own { "each worker's own" } else { "nothing" };
         return Some((Absence::NotApplicable, format!("carries {what}: it has no {name}")));
@@ -339,6 +340,8 @@ fn absence(
         probe(&case.variant, case.opened_for())
     };
     let opened = match (opened, case.load) {
+        (Ok(()), _) if crowd > 0 => gathered(case, crowd),
+        (Ok(()), _) if receivers > 0 => reaching(case, receivers),
         (Ok(()), Some(load)) if load.choice().is_some() => served(case, load),
         (Ok(()), load) if nonblocking || load.is_some_and(|it| it.asks_without_waiting()) => {
             probe_nonblocking(&case.variant, case.opened_for())
@@ -350,6 +353,25 @@ fn absence(
         Err(OpenError::NotApplicable(reason)) => Some((Absence::NotApplicable, reason)),
         Err(error @ OpenError::Unavailable(_)) => Some((Absence::Unavailable, error.to_string())),
     }
+}
+
+/// Whether a crowd of so many members a side can be had.
+fn gathered(case: &Case, crowd: usize) -> Result<(), OpenError> {
+    let refuse = |reason: &str| Err(OpenError::NotApplicable(reason.into()));
+    match case.variant.traits().carries {
+        _ if !case.route.is_local() => refuse("a crowd shares its connections: on this host alone"),
+        Carries::Bytes => probe_crowd(&case.variant, case.opened_for(), crowd),
+        _ => refuse("carries a wake-up, and a crowd's messages say who sent them"),
+    }
+}
+
+/// Whether so many receivers can be had.
+fn reaching(case: &Case, receivers: usize) -> Result<(), OpenError> {
+    if !case.route.is_local() {
+        let reason = "receivers are threads of one worker: on this host alone";
+        return Err(OpenError::NotApplicable(reason.into()));
+    }
+    probe_connections(&case.variant, case.opened_for(), receivers as u32, Server::Threads)
 }
 
 /// Whether a server that chooses between connections can be had.
@@ -385,12 +407,22 @@ fn add_twins(groups: &mut [Group]) {
 /// Why nothing looks at two hosts.
 const ONE_HOST: &str = "instrumentation sees the workers of one network stack: observe route local";
 
+/// Why nothing looks at a server of many threads.
+const ONE_THREAD: &str = "instrumentation sees one thread of each worker: observe --server epoll";
+
+/// Why nothing looks at many members or receivers.
+const NO_CROWD: &str =
+    "instrumentation sees one thread of each worker: observe -w latency or throughput";
+
 /// Every case that moves something once more under each probe, or the reason why not.
 fn add_observed(groups: &mut [Group], request: &Request) {
     for probe in &request.observe {
         let refused = machine::available(*probe).err().map(|refusal| refusal.to_string());
-        let refused = |case: &Case| {
-            if case.route.is_local() { refused.clone() } else { Some(ONE_HOST.to_string()) }
+        let refused = |case: &Case| match case.load.and_then(|it| it.choice()) {
+            _ if !case.route.is_local() => Some(ONE_HOST.to_string()),
+            Some(Server::Threads) => Some(ONE_THREAD.to_string()),
+            _ if case.workload.traits().connections() > 1 => Some(NO_CROWD.to_string()),
+            _ => refused.clone(),
         };
         for group in &mut *groups {
             let subject = |it: &&Case| {

@@ -71,3 +71,30 @@ fn what_is_excepted_is_no_case() {
     assert!(stray.starts_with("s.toml:12:") && stray.contains("`8K`"), "{stray}");
     assert!(cases("[[vary.except]]\n").unwrap_err().contains("names no level"));
 }
+
+#[test]
+fn nothing_looks_at_workers_that_have_many_threads_or_processes() {
+    for (workload, effect, more) in [
+        ("messaging", "messaging", ""),
+        ("fan-out", "fan_out", ""),
+        ("rate", "response", "connections = \"3\"\nserver = \"threads\"\n"),
+        ("rate", "response", "server = \"threads\"\n"),
+    ] {
+        let text = format!(
+            "version = 1\ntitle = \"t\"\nquestion = \"q\"\n[fixed]\nmechanism = \"pipe\"\n\
+             workload = \"{workload}\"\nsize = \"64\"\n{more}[variables]\n\
+             cause = {{ observe = \"instrumentation\" }}\neffect = {{ {effect} = \"e\" }}\n\
+             [vary]\nobserve = [\"none\", \"software\"]\n"
+        );
+        let declared = validate(&text, "s.toml", &mechanisms::catalogue(&[])).unwrap();
+        let topology = Topology::read(Path::new("/")).unwrap();
+        let allowed = topology.online();
+        let routes = AvailableRoutes::default();
+        let machine = Machine { topology: &topology, allowed: &allowed, routes: &routes };
+        let plan = plan(&declared.request, &machine).unwrap();
+        let absent: Vec<_> = plan.groups.into_iter().flat_map(|group| group.absent).collect();
+        let observed: Vec<_> = absent.iter().filter(|it| it.case.observe.is_some()).collect();
+        assert_eq!(observed.len(), 1, "{workload}");
+        assert!(observed[0].reason.contains("one thread of each worker"), "{}", observed[0].reason);
+    }
+}

@@ -1,0 +1,335 @@
+//! Messaging: the crowd of hackbench(8). 20 senders each send messages to each of 20 receivers, over one connection
+//! per receiver, which all senders share.
+//!
+//! Timed: from before the order to the senders to the arrival of an acknowledgement, which the responder sends when
+//! every receiver has all of its messages. Senders are processes (or threads) of the initiator's, receivers of the
+//! responder's; they are begun before, and live as long as the launch. They write and read descriptors as hackbench
+//! does, so that what has more to an end than that has no crowd. Receivers count by sender; a check compares bytes.
+
+use clock::Now;
+use model::metric::{Better, Metric, Operation, Unit};
+use std::borrow::Cow;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::crowd::{Crowd, Task};
+use super::payload::{Read, Touched, Written};
+use super::{Check, Found, Payload, Side, Size, Timed, WorkloadSpec};
+use crate::fd::{read_full, write_all};
+use crate::nonblocking::only_waits;
+use crate::{Endpoint, Nonblocking, WithNonblocking};
+use model::launch::{Usage, WorkerReport};
+use model::workload::{Policy, Workload};
+
+/// Senders of a crowd, and receivers (hackbench's own number).
+const HALF: u64 = Workload::Messaging.traits().crowd as u64;
+/// Pairs of a sender and a receiver.
+const PAIRS: u64 = HALF * HALF;
+
+/// What a sample lasts at least, in ns: orders and replies of forty members are some hundred µs of it.
+const SAMPLE_NS: f64 = 20e6;
+/// What a launch lasts, in ns, and how many samples it has at least.
+const LASTING_NS: f64 = 60e6;
+const LEAST_SAMPLES: f64 = 3.0;
+
+/// What it yields.
+pub static METRIC: Metric = Metric {
+    name: Cow::Borrowed("messaging"),
+    unit: Unit::PerSecond,
+    better: Better::Higher,
+    operation: Operation::Message,
+    messages: 1,
+    paced: false,
+    section: Cow::Borrowed("A crowd"),
+    title: Cow::Borrowed("Messages in a crowd"),
+    plural: Cow::Borrowed("Transfers in a crowd"),
+    of: Cow::Borrowed(" of {} messages"),
+    axis: Cow::Borrowed("messages of a crowd"),
+    qualifier: Cow::Borrowed("messaging"),
+    definition: Cow::Borrowed(
+        "Messages in a crowd are those that 20 senders sent to each of 20 receivers, over the time from the word to \
+         begin until every receiver had all of its own.",
+    ),
+};
+
+/// The workload.
+pub struct Messaging {
+    asked: WorkloadSpec,
+    crowd: Option<Crowd>,
+    /// What the crowd had used before the timed part.
+    before: Usage,
+}
+
+impl Messaging {
+    /// Has the senders send so many messages, and waits until all of them have come.
+    fn send<E: Endpoint, P>(
+        &mut self,
+        sides: &mut [Side<'_, E, P>],
+        messages: u64,
+    ) -> io::Result<()> {
+        let Messaging { crowd, asked, .. } = self;
+        let crowd = match crowd {
+            Some(crowd) => crowd,
+            None => {
+                let to = Arc::new(descriptors(sides, true)?);
+                let of = |sender| asked.sender(sender, to.clone());
+                crowd.insert(Crowd::begin((0..HALF).map(of).collect(), asked.open.same_process)?)
+            }
+        };
+        crowd.order(1, messages)?;
+        crowd.await_all()?;
+        sides[0].end.recv(&mut [0])
+    }
+
+    /// Puts what the crowd used while it was timed into `report`.
+    fn account(&self, report: &mut WorkerReport) {
+        if let Some(crowd) = &self.crowd {
+            report.usage = report.usage.with(&crowd.used().since(&self.before));
+        }
+    }
+
+    fn note_usage(&mut self) {
+        self.before = self.crowd.as_ref().map(Crowd::used).unwrap_or_default();
+    }
+}
+
+impl Timed for Messaging {
+    const WORKLOAD: Workload = Workload::Messaging;
+    const METRIC: &'static Metric = &METRIC;
+    const LASTS_NS: Option<f64> = Some(LASTING_NS);
+    /// Every transfer ends with its acknowledgement.
+    const LEAD_RUNS_ON: bool = false;
+
+    fn new(asked: WorkloadSpec) -> Messaging {
+        Messaging { asked, crowd: None, before: Usage::default() }
+    }
+
+    fn lead<E: Endpoint, P: Payload>(
+        &mut self,
+        _side: &mut Side<'_, E, P>,
+        _samples: &[AtomicU64],
+        _batch: u64,
+    ) -> io::Result<Option<u64>> {
+        Err(io::Error::new(io::ErrorKind::Unsupported, "a crowd has several connections"))
+    }
+
+    fn lead_many<E: Endpoint, P: Payload>(
+        &mut self,
+        sides: &mut [Side<'_, E, P>],
+        operations: u64,
+    ) -> io::Result<()> {
+        self.send(sides, operations)
+    }
+
+    fn time_many<E: Endpoint, P: Payload>(
+        &mut self,
+        sides: &mut [Side<'_, E, P>],
+        samples: &[AtomicU64],
+        batch: u64,
+    ) -> io::Result<()> {
+        let clock = sides[0].clock;
+        for sample in samples {
+            let opened = clock.now();
+            self.send(sides, batch)?;
+            sample.store(clock.now() - opened, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    fn follow<E: Endpoint, P: Payload>(
+        &mut self,
+        sides: &mut [Side<'_, E, P>],
+        samples: u64,
+        batch: u64,
+    ) -> io::Result<()> {
+        let Messaging { crowd, asked, .. } = self;
+        let crowd = match crowd {
+            Some(crowd) => crowd,
+            None => {
+                let all = descriptors(sides, false)?.into_iter().zip(0..);
+                let tasks = all.map(|(from, receiver)| asked.receiver(receiver, from)).collect();
+                crowd.insert(Crowd::begin(tasks, asked.open.same_process)?)
+            }
+        };
+        crowd.order(samples, batch)?;
+        for _ in 0..samples {
+            crowd.await_all()?;
+            sides[0].end.send(&[0xAC])?;
+        }
+        Ok(())
+    }
+
+    fn prepare(&mut self, _samples: u64) {
+        self.note_usage();
+    }
+
+    fn prepare_following(&mut self, _lead: u64, _operations: u64) {
+        self.note_usage();
+    }
+
+    /// How long a sample took, by its median, beside the messages a second.
+    fn finish(&mut self, samples: &[AtomicU64], report: &mut WorkerReport) -> io::Result<()> {
+        self.account(report);
+        let mut ticks: Vec<u64> = samples.iter().map(|it| it.load(Ordering::Relaxed)).collect();
+        ticks.sort_unstable();
+        if let Some(middle) = ticks.get(ticks.len() / 2) {
+            report.parts = vec![("time_ns".into(), *middle as f64 * self.asked.ns_per_tick)];
+        }
+        Ok(())
+    }
+
+    fn finish_following(&self, report: &mut WorkerReport) {
+        self.account(report);
+    }
+
+    fn batch(asked: u64, estimate_ns: f64) -> u64 {
+        if asked == 0 { whole(SAMPLE_NS / estimate_ns) } else { asked }
+    }
+
+    /// As many messages that every pair has as many; few samples of them.
+    fn size(found: &Found) -> Size {
+        let batch = found.batch.unwrap_or_else(|| whole(SAMPLE_NS / found.operation_ns));
+        let samples = LASTING_NS / (found.operation_ns * batch as f64);
+        Size { batch, samples: samples.floor().max(LEAST_SAMPLES) as u64 }
+    }
+}
+
+/// So many messages or more, as many for each pair.
+fn whole(messages: f64) -> u64 {
+    (messages / PAIRS as f64).ceil().max(1.0) as u64 * PAIRS
+}
+
+/// Of so many `messages` those of one sender to one receiver: pairs take turns.
+fn share(messages: u64, sender: u64, receiver: u64) -> u64 {
+    (messages + PAIRS - 1 - (sender + HALF * receiver)) / PAIRS
+}
+
+impl WorkloadSpec {
+    /// What is done to each message of a pair behind its first byte; None if nothing is.
+    fn touch(&self, sender: u64, receiver: u64) -> Option<Touched> {
+        match self.payload {
+            _ if self.verify => {
+                let pair = sender + HALF * receiver;
+                Some(Touched::Check(Check::new(self.seed.wrapping_add(pair))))
+            }
+            Policy::Untouched => None,
+            Policy::Written => Some(Touched::Written(Written::default())),
+            Policy::Read => Some(Touched::Read(Read::default())),
+        }
+    }
+
+    /// Sends its share to each receiver in turn. The first byte says who it is.
+    fn sender(&self, sender: u64, to: Arc<Vec<OwnedFd>>) -> Task {
+        let mut message = vec![0xA5; self.open.message_bytes];
+        message[0] = sender as u8;
+        let mut touched: Vec<_> = (0..HALF).map(|receiver| self.touch(sender, receiver)).collect();
+        Box::new(move |messages: u64| {
+            for round in 0..messages.div_ceil(PAIRS) {
+                for ((to, touched), receiver) in to.iter().zip(&mut touched).zip(0..) {
+                    if round >= share(messages, sender, receiver) {
+                        continue;
+                    }
+                    if let Some(touched) = touched {
+                        touched.fill(&mut message[1..]);
+                    }
+                    write_all(to, &message)?;
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// Receives its share from all senders, in whichever order they come, and compares their numbers.
+    fn receiver(&self, receiver: u64, from: OwnedFd) -> Task {
+        let mut message = vec![0; self.open.message_bytes];
+        let mut touched: Vec<_> = (0..HALF).map(|sender| self.touch(sender, receiver)).collect();
+        Box::new(move |messages: u64| {
+            let due: Vec<u64> = (0..HALF).map(|sender| share(messages, sender, receiver)).collect();
+            let mut came = vec![0; HALF as usize];
+            for _ in 0..due.iter().sum::<u64>() {
+                read_full(&from, &mut message)?;
+                let sender = message[0] as usize;
+                *came.get_mut(sender).ok_or_else(|| stranger(sender))? += 1;
+                if let Some(touched) = &mut touched[sender] {
+                    touched.look(&message[1..])?;
+                }
+            }
+            if came != due {
+                let text = format!("{came:?} messages came of the senders, of {due:?}");
+                return Err(io::Error::new(io::ErrorKind::InvalidData, text));
+            }
+            Ok(())
+        })
+    }
+}
+
+#[cold]
+fn stranger(sender: usize) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, format!("a message of sender {sender}, who is none"))
+}
+
+/// A descriptor of each side's end for its crowd to share: to write to, or to read from.
+fn descriptors<E: Endpoint, P>(
+    sides: &mut [Side<'_, E, P>],
+    to_write: bool,
+) -> io::Result<Vec<OwnedFd>> {
+    let mut ends: Vec<&mut E> = sides.iter_mut().map(|side| &mut *side.end).collect();
+    E::nonblocking(&mut ends, Shared { to_write }).unwrap_or_else(|| Err(only_waits()))
+}
+
+struct Shared {
+    to_write: bool,
+}
+
+impl WithNonblocking for Shared {
+    type Output = io::Result<Vec<OwnedFd>>;
+
+    fn run<E: Nonblocking>(self, ends: &mut [&mut E]) -> Self::Output {
+        let own = |end: &&mut E| {
+            let (to, from) = end.shared().ok_or_else(not_shared)?;
+            if self.to_write { to.try_clone_to_owned() } else { from.try_clone_to_owned() }
+        };
+        ends.iter().map(own).collect()
+    }
+}
+
+#[cold]
+fn not_shared() -> io::Error {
+    io::Error::new(io::ErrorKind::Unsupported, "several senders can't share an end of it")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_message_has_a_pair_and_whole_rounds_have_one_of_each() {
+        for messages in [0, 1, 19, 20, 21, 399, 400, 401, 999] {
+            let shares: Vec<u64> =
+                (0..PAIRS).map(|nth| share(messages, nth % HALF, nth / HALF)).collect();
+            assert_eq!(shares.iter().sum::<u64>(), messages);
+            let (least, most) = (shares.iter().min(), shares.iter().max());
+            assert!(most.unwrap() - least.unwrap() <= 1, "{messages}: {shares:?}");
+        }
+        assert_eq!((whole(1.0), whole(400.0), whole(400.5)), (400, 400, 800));
+    }
+
+    #[test]
+    fn a_sample_lasts_and_a_launch_has_some() {
+        let found = Found {
+            operation_ns: 1_000.0,
+            ack_ns: 0.0,
+            lasting_ns: 1e9,
+            shortest_ns: 0.0,
+            batch: None,
+            unbatched: false,
+        };
+        assert_eq!(Messaging::size(&found), Size { batch: 20_000, samples: 3 });
+        let slow = Found { operation_ns: 1e6, ..found };
+        assert_eq!(Messaging::size(&slow), Size { batch: 400, samples: 3 });
+        let asked = Found { batch: Some(10), ..found };
+        assert_eq!(Messaging::size(&asked), Size { batch: 10, samples: 6_000 });
+    }
+}
