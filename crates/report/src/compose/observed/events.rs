@@ -32,7 +32,7 @@ pub fn table(group: &CaseGroup, detail: Detail) -> Option<Table> {
         .filter(|it| detail == Detail::Full || !it.1.ends_with("-ns"))
         .filter(|it| group.cases.iter().any(|case| case.event(it.1).is_some()))
         .collect();
-    let mut table = Table::new(format!("Counted in {}, both workers", group.caption()))
+    let mut table = Table::new(format!("Events in {}, both workers", group.caption()))
         .words([("mechanism", 0)]);
     table.columns.extend(present.iter().map(|it| Column::number(it.0, it.2)));
     if calls {
