@@ -292,7 +292,7 @@ fn a_choice_is_told_in_one_screen_and_its_exit_code_is_that_of_its_answer() {
         };
         assert!(text.contains(words) && text.contains("rejected"), "{text}");
         let tried = "SELECT count(DISTINCT load) FROM cases WHERE mechanism = 'pipe'";
-        assert_eq!(number(&bench.open(), tried), 4, "the rate and its multiples, in one group");
+        assert_eq!(number(&bench.open(), tried), 3, "the rate and its multiples, in one group");
         assert_eq!(number(&bench.open(), "SELECT count(*) FROM groups"), 1);
     }
 }

@@ -134,14 +134,14 @@ pub type Tried = (u64, Vec<Standing>);
 
 /// Of rates that were tried, in ascending order, the finer ones to try next: from the one below the last at which
 /// most launches passed (or any did, where most never do), which stands in where that passed by luck, up to the one
-/// that follows it. Where none passed it is the lowest alone, whose launches are then enough to be sure.
+/// that follows it. Where none passed it is the lowest alone that broke the bound, whose launches are then enough to be sure.
 pub fn finer(tried: &[Tried]) -> Vec<u64> {
     let stands = |at: usize| majority(tried[at].1.iter().copied());
     let most = |at: &usize| stands(*at) == Some(Standing::Passes);
     let any = |at: &usize| tried[*at].1.contains(&Standing::Passes);
     let all = || (0..tried.len()).rev();
     let Some(last) = all().find(most).or_else(|| all().find(any)) else {
-        let lowest = tried.first().filter(|it| it.1.contains(&Standing::Breaks));
+        let lowest = tried.iter().find(|it| it.1.contains(&Standing::Breaks));
         return lowest.map(|it| it.0).into_iter().collect();
     };
     let low = tried[last].0;
@@ -284,8 +284,9 @@ mod tests {
     fn a_launch_passes_by_its_percentile_where_it_kept_its_schedule() {
         let bound: TailBound = "p99:100us".parse().unwrap();
         let standing = |slow: usize, kept: Punctuality| {
-            let mut ticks = vec![10_000; 1_000 - slow];
-            ticks.extend(vec![200_000; slow]);
+            // No two take the same time: of ticks that tie the quantile lies between them.
+            let time = |nth| if nth < slow { 200_000 } else { 10_000 } + nth as u64;
+            let mut ticks: Vec<u64> = (0..1_000).map(time).collect();
             bound.judge(&mut ticks, 1.0, Some(&kept)).standing
         };
         assert_eq!(standing(5, kept(1.0, 0)), Standing::Passes);
@@ -339,7 +340,8 @@ mod tests {
             "all passed"
         );
         assert_eq!(finer(&tried(&[(1_000, Breaks), (4_000, Breaks)])), [1_000], "none did");
-        assert_eq!(finer(&tried(&[(1_000, Void), (4_000, Breaks)])), [0; 0]);
+        assert_eq!(finer(&tried(&[(1_000, Void), (4_000, Breaks)])), [4_000]);
+        assert_eq!(finer(&tried(&[(1_000, Void), (4_000, Void)])), [0; 0]);
         assert_eq!(finer(&tried(&[(1_000, Short)])), [0; 0]);
         assert_eq!(finer(&[(1_000, Vec::new())]), [0; 0]);
         assert_eq!(finer(&tried(&[(10, Passes), (11, Breaks)])), [10, 11]);

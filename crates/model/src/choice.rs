@@ -16,8 +16,9 @@ pub struct Need {
     pub bytes: Option<Framing>,
 }
 
-/// How often the rate that is needed is tried, to find how much more each mechanism can carry.
-pub const MULTIPLES: [u64; 4] = [1, 2, 4, 8];
+/// Times the rate that is needed that are tried, to find how much more each mechanism can carry. More of them would
+/// leave no time for six rounds of all mechanisms in half a minute.
+pub const MULTIPLES: [u64; 3] = [1, 2, 4];
 
 impl Need {
     /// The rates that are tried: what is needed, and what is beyond as far as `most`.
@@ -75,7 +76,7 @@ mod tests {
 
     #[test]
     fn what_is_needed_is_tried_and_a_few_multiples_of_it() {
-        assert_eq!(NEED.rates(10_000_000), [50_000, 100_000, 200_000, 400_000]);
+        assert_eq!(NEED.rates(10_000_000), [50_000, 100_000, 200_000]);
         assert_eq!(NEED.rates(100_000), [50_000, 100_000]);
     }
 }
