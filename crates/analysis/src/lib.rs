@@ -199,7 +199,7 @@ impl Judged {
             let found = beside.last().map(|it| floor::assign(&mut results[first..], it));
             run.warnings.extend(found.into_iter().flatten());
             if run.request.bound.is_some() {
-                continue; // rates of one mechanism are no rivals: `capacity` holds them against the bound
+                continue; // rates of one mechanism are no rivals: `capacity` compares them with the bound
             }
             groups.extend(GroupVerdict::of_each_site(
                 group,

@@ -2,6 +2,7 @@
 
 mod beside;
 mod case;
+mod observed;
 mod remote_host;
 pub mod waited;
 
@@ -154,7 +155,7 @@ pub fn plan(request: &Request, machine: &Machine) -> Result<Plan, String> {
     if request.bound.is_none() {
         add_twins(&mut groups);
     }
-    add_observed(&mut groups, request);
+    observed::add(&mut groups, request);
     beside::add(&mut groups, request);
     Ok(Plan { groups })
 }
@@ -401,47 +402,6 @@ fn add_twins(groups: &mut [Group]) {
         placements.push((subject.placement, subject.workers));
         let twin = Case { twin: true, ..subject.clone() };
         group.cases.push(twin);
-    }
-}
-
-/// Why nothing looks at two hosts.
-const ONE_HOST: &str = "instrumentation sees the workers of one network stack: observe route local";
-
-/// Why nothing looks at a server of many threads.
-const ONE_THREAD: &str = "instrumentation sees one thread of each worker: observe --server epoll";
-
-/// Why nothing looks at many members or receivers.
-const NO_CROWD: &str =
-    "instrumentation sees one thread of each worker: observe -w latency or throughput";
-
-/// Every case that moves something once more under each probe, or the reason why not.
-fn add_observed(groups: &mut [Group], request: &Request) {
-    for probe in &request.observe {
-        let refused = machine::available(*probe).err().map(|refusal| refusal.to_string());
-        let refused = |case: &Case| match case.load.and_then(|it| it.choice()) {
-            _ if !case.route.is_local() => Some(ONE_HOST.to_string()),
-            Some(Server::Threads) => Some(ONE_THREAD.to_string()),
-            _ if case.workload.traits().connections() > 1 => Some(NO_CROWD.to_string()),
-            _ => refused.clone(),
-        };
-        for group in &mut *groups {
-            let subject = |it: &&Case| {
-                let plain = !it.twin && it.observe.is_none();
-                plain && it.variant.traits().carries != Carries::Nothing
-            };
-            let observed = |it: &Case| Case { observe: Some(*probe), ..it.clone() };
-            let cases = group.cases.iter().filter(subject).map(observed);
-            let cases: Vec<Case> =
-                cases.filter(|it| study::observes(request, &it.kept())).collect();
-            for case in cases {
-                match refused(&case) {
-                    None => group.cases.push(case),
-                    Some(reason) => {
-                        group.absent.push(Absent { case, absence: Absence::Unavailable, reason });
-                    }
-                }
-            }
-        }
     }
 }
 
