@@ -1,5 +1,7 @@
 //! Sessions of a run: how much it varies from one to the next.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 
 use super::CaseResult;
@@ -24,14 +26,17 @@ pub struct SessionsSeen {
 
 /// Gives each case of a run of several sessions what they come to.
 pub(super) fn assign(results: &mut [CaseResult], rounds: &[JudgedRound]) {
-    let last = rounds.iter().map(|it| it.session).max().unwrap_or(1);
-    if last < 2 {
+    // Those that there are: the number of the last may be anything in a damaged store.
+    let sessions: BTreeSet<_> = rounds.iter().map(|it| it.session).collect();
+    if sessions.len() < 2 {
         return;
     }
     for case in results {
-        let medians = (1..=last).filter_map(|session| {
-            let here = rounds.iter().filter(|it| it.group == case.group && it.session == session);
-            let at = here.filter_map(|it| *case.launch_medians.get(it.round as usize - 1)?);
+        let medians = sessions.iter().filter_map(|session| {
+            let here = rounds.iter().filter(|it| it.group == case.group && it.session == *session);
+            let at = here.filter_map(|it| {
+                *case.launch_medians.get(usize::try_from(it.round).ok()?.checked_sub(1)?)?
+            });
             stats::median_of(at)
         });
         let medians: Vec<f64> = medians.collect();

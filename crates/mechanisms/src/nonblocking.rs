@@ -41,7 +41,7 @@ pub trait Nonblocking: Endpoint {
     fn room(&self) -> Option<PollFd<'_>>;
 
     /// The descriptors to which write(2) gives, and from which read(2) takes, a whole message of up to
-    /// [`SHARED_MOST`] bytes, whichever of many processes calls it; None where the end has more to it.
+    /// `SHARED_MOST` bytes, whichever of many processes calls it; None where the end has more to it.
     fn shared(&self) -> Option<(BorrowedFd<'_>, BorrowedFd<'_>)> {
         None
     }

@@ -60,7 +60,7 @@ pub enum Count<'a> {
     Figure(&'a str),
     /// One of [`WAITS`].
     Wait(&'a str),
-    /// One of [`PARTS`].
+    /// A share of the parts of a round trip.
     Parts,
     /// One of [`DELIVERY`].
     Delivery(&'a str),
