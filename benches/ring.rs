@@ -5,11 +5,13 @@
 //! each side spinning with the pause instruction on the partner's flag. That is how it is
 //! commonly written, and costs two line transfers where the ring's first line takes one. Both
 //! alternate within the same worker processes; modes are separated, and compared like with
-//! like.
+//! like. And the same ring one way, in `one_way`.
 //!
 //! `cargo bench --bench ring [-- --quick]`. Exit code 1 when the gate is missed.
 
 mod common;
+#[path = "ring/one_way.rs"]
+mod one_way;
 
 use clock::Now;
 use std::hint::{black_box, spin_loop};
@@ -330,6 +332,13 @@ fn main() -> ExitCode {
                 println!("{bytes:>4} B  failed: {error}");
                 met = false;
             }
+        }
+    }
+    match one_way::report(cpus) {
+        Ok(held) => met &= held,
+        Err(error) => {
+            println!("one way: failed: {error}");
+            met = false;
         }
     }
     ExitCode::from(u8::from(!met))

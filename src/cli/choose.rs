@@ -7,13 +7,13 @@ use clap::Args;
 
 use super::args::{RunArgs, Shown};
 use super::open_loop::{Counts, server};
+use super::peer::PeerArgs;
 use super::value_parsers::{
     Depths, Placements, Rates, Sizes, Suggesting, Task, bound, every_shown_variant, launches,
     placement_names, placements, seed, service, variant,
 };
 use super::{Common, Failure, print, report, run};
 use ::report::export::Format;
-use ::run::plan::AvailableRoutes;
 use analysis::choose::Answer;
 use analysis::{Choice, Judged};
 use clap::builder::PossibleValuesParser;
@@ -58,7 +58,8 @@ pub struct ChooseArgs {
     #[arg(long, value_name = "N", default_value = "1", value_parser = load::connections,
           allow_negative_numbers = true)]
     connections: u32,
-    /// How the server finds the next request: epoll, poll, scan [default: epoll where it has several clients]
+    /// How the server finds the next request: epoll, poll, io-uring, threads, scan [default: epoll where it has several
+    /// clients]
     #[arg(long, value_name = "HOW", value_parser = server)]
     server: Option<Server>,
     /// Requests that may be under way at once on one connection
@@ -79,6 +80,8 @@ pub struct ChooseArgs {
     #[arg(short, long, value_name = "PLACE", hide_possible_values = true,
           value_parser = Suggesting { parser: placements, words: placement_names })]
     placement: Option<Placements>,
+    #[command(flatten)]
+    peer: PeerArgs,
     /// Time for measuring [default: 30s]
     #[arg(long, value_name = "TIME", value_parser = budget, allow_negative_numbers = true)]
     budget: Option<Duration>,
@@ -111,8 +114,7 @@ pub struct ChooseArgs {
 pub fn choose(common: &Common, args: &ChooseArgs) -> Result<u8, Failure> {
     let shown = args.of_run().map_err(Failure::usage)?;
     let request = args.request(&shown).map_err(Failure::usage)?;
-    let plan = run::planned(&request, &AvailableRoutes::default())?;
-    run::measure(common, &shown, Some((request, plan)))
+    run::ask(common, &shown, request)
 }
 
 impl ChooseArgs {
@@ -145,6 +147,7 @@ impl ChooseArgs {
             rate: Some(Rates(self.need().rates(rate::MOST))),
             depth: Some(Depths(vec![self.depth])),
             budget: Some(self.budget.unwrap_or(BUDGET)),
+            peer: self.peer.clone(),
             launches: self.launches,
             no_wait: self.no_wait,
             seed: self.seed,

@@ -1,8 +1,8 @@
 //! `shm-ring`: two single-producer single-consumer rings in shared memory, one each way.
 //!
 //! A slot starts with a word that holds the message's number and length, in the same cache
-//! line as its first 56 bytes: a small message crosses between CPUs as one line. The protocol is
-//! in `sys::ring`; how a worker waits is in `wait`.
+//! line as its first 56 bytes: a small message crosses between CPUs as one line, and where the reader lags several
+//! of up to 24 bytes do. The protocol is in `sys::ring`; how a worker waits is in `wait`.
 
 mod wait;
 

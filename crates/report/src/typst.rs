@@ -105,6 +105,11 @@ impl Page {
     }
 
     fn section(&mut self, section: &Section, numbered: bool) {
+        // What floats stands before the next section begins, so that figures come before the tables of what is
+        // concluded from them.
+        if self.numbered {
+            self.out.push_str("\n#place.flush()\n");
+        }
         if numbered || !self.numbered {
             self.out.push_str(&format!("\n= {}\n\n", words(&section.title)))
         } else {
@@ -192,19 +197,22 @@ impl Page {
         self.out.push_str(&format!("#{call}\n\n"));
     }
 
-    /// The figures of one curve each with which `blocks` begin: those need a part of the width. In
-    /// pairs, and three of them where pages are few.
+    /// The figures with which `blocks` begin that need a part of the width, all of one kind: those of one curve each
+    /// in pairs, and three of them where pages are few; diagrams in pairs there.
     fn narrow<'b>(&self, blocks: &'b [Block]) -> Vec<&'b Figure> {
-        let most = match (self.numbered, self.form.pages) {
-            (false, _) => 1,
-            (true, None) => 2,
-            (true, Some(_)) => 3,
-        };
-        let narrow = blocks.iter().map_while(|block| match block {
-            Block::Figure(it) if it.kind == FigureKind::Boxes => Some(it),
+        let figures = blocks.iter().map_while(|block| match block {
+            Block::Figure(it) => Some(it),
             _ => None,
         });
-        narrow.take(most).collect()
+        let few = self.form.pages.is_some();
+        let most = match figures.clone().next().map(|it| it.kind) {
+            Some(FigureKind::Boxes) if self.numbered => 2 + usize::from(few),
+            Some(FigureKind::Protocol) if self.numbered && few => 2,
+            _ => return Vec::new(),
+        };
+        let kind = blocks.first();
+        let alike = |it: &&Figure| matches!(kind, Some(Block::Figure(first)) if first.kind == it.kind);
+        figures.take_while(alike).take(most).collect()
     }
 
     fn side_by_side(&mut self, figures: &[&Figure]) {

@@ -39,11 +39,13 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// Rings for messages of at most `room` bytes whose slots take about `bytes`: at least two
-    /// slots, at most `most` (a power of two, as the number of slots is). None where no number
+    /// Rings for messages of at most `room` bytes whose slots take about `bytes`: at least two slots, at most `most`
+    /// (a power of two, as the number of slots is), or what packs into as many lines. None where no number
     /// holds what they take, or 32 bits not the length of a message or the number of slots.
     pub fn new(room: usize, bytes: usize, most: usize) -> Option<Shape> {
-        let count = (bytes / Slots::stride(room)?).clamp(2, most).next_power_of_two();
+        let stride = Slots::stride(room)?;
+        let most = most * (LINE / stride).max(1);
+        let count = (bytes / stride).clamp(2, most).next_power_of_two();
         let bytes = Slots::bytes(count, room)?.checked_add(HEAD)?;
         let _in_32_bits = (u32::try_from(room).ok()?, u32::try_from(count).ok()?);
         Some(Shape { count, room, bytes })

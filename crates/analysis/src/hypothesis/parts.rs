@@ -54,7 +54,20 @@ pub fn at_every_level(parts: Vec<(String, TestResult)>, without: &str) -> TestRe
         other => format!("holds {holds}; {}", of(other).1),
     };
     let result = whole(&parts, format!("{text}{without}"));
-    result.in_brief(text)
+    let (many, all) = (of(decision).0, parts.len());
+    let brief = match (deciding(&parts, decision), decision) {
+        (Some(at), Decision::Supported) => {
+            format!("at each of {all} levels, the least sure: {}, {}", names[at], parts[at].brief())
+        }
+        (Some(at), Decision::Refuted) => {
+            format!("fails at {many} of {all}, the surest: {}, {}", names[at], parts[at].brief())
+        }
+        (Some(at), Decision::Inconclusive) => {
+            format!("open at {many} of {all}, as at {}: {}", names[at], parts[at].brief())
+        }
+        _ => text,
+    };
+    result.in_brief(brief)
 }
 
 /// What becomes of the whole, with the p that decides.
@@ -80,17 +93,22 @@ fn whole(parts: &[TestResult], text: String) -> TestResult {
             parts.iter().filter_map(|it| it.least_p).reduce(f64::max),
         ),
     };
-    // Of a refutation the surest part decides, else the least sure.
-    let deciding = parts.iter().filter(|it| it.decision == decision && it.measured.is_some());
-    let sureness = |it: &&TestResult| it.p.unwrap_or(0.0);
-    let one = match decision {
-        Decision::Refuted => deciding.min_by(|a, b| sureness(a).total_cmp(&sureness(b))),
-        _ => deciding.max_by(|a, b| sureness(a).total_cmp(&sureness(b))),
-    };
     TestResult {
         least_p,
-        measured: one.and_then(|it| it.measured.clone()),
+        measured: deciding(parts, decision).and_then(|at| parts[at].measured.clone()),
         ..TestResult::new(decision, text, p)
+    }
+}
+
+/// The part of a decided whole that decides it, among those with a number: of a refutation the surest, else the least
+/// sure.
+fn deciding(parts: &[TestResult], decision: Decision) -> Option<usize> {
+    let sureness = |at: &usize| parts[*at].p.unwrap_or(0.0);
+    let measured =
+        (0..parts.len()).filter(|at| parts[*at].decision == decision && parts[*at].measured.is_some());
+    match decision {
+        Decision::Refuted => measured.min_by(|a, b| sureness(a).total_cmp(&sureness(b))),
+        _ => measured.max_by(|a, b| sureness(a).total_cmp(&sureness(b))),
     }
 }
 

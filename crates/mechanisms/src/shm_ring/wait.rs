@@ -16,7 +16,7 @@ use sys::shared::Word;
 
 /// One side's waiting place, and what it wants of a ring.
 pub trait RingWait: Wait + Clone + Send + 'static {
-    /// How far a producer may be ahead, in messages.
+    /// How far a producer may be ahead, in messages of a line or more; of smaller ones in lines.
     const MOST_SLOTS: usize;
     /// A waiting place that may use `word`, which is zero.
     fn new(word: Word, spec: &OpenSpec) -> Result<Self, OpenError>;

@@ -3,17 +3,16 @@
 //! order of the messages of their connection, and in any order between connections.
 
 use std::io;
-use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use clock::Now;
-use rustix::event::{PollFd, PollFlags, Timespec, epoll, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::thread::sched_yield;
 
 use super::assignment::Assignment;
 use super::schedule::{Adherence, Schedule, Wait};
-use super::server::{Messages, epoll_of, ready_of};
+use super::many::{Messages, Ready, ready_of, split};
 use super::{Payload, Side, latency};
 use crate::nonblocking::only_waits;
 use crate::{Endpoint, Nonblocking, Received, Sent, WithNonblocking};
@@ -40,12 +39,6 @@ struct Client {
     unsent: bool,
     /// When one more might be under way again, after none might.
     free_since: u64,
-}
-
-enum Ready {
-    Epoll(OwnedFd, Vec<epoll::Event>),
-    /// Only asking tells.
-    Scan,
 }
 
 /// Untimed round trips, one after the other, over each of `sides` in turn from `first` on.
@@ -83,12 +76,7 @@ impl Generator {
         (samples, lateness): (&[AtomicU64], &mut [u64]),
     ) -> io::Result<()> {
         let clock = sides[0].clock;
-        let (mut ends, mut rest) = (Vec::new(), Vec::new());
-        for Side { end, payload, buffers, .. } in sides {
-            ends.push(&mut **end);
-            let (out, into) = buffers.split();
-            rest.push(Messages { payload, out, into });
-        }
+        let (mut ends, rest) = split(sides);
         let first = self.next;
         let stretch = Stretch {
             generator: self,
@@ -162,12 +150,7 @@ impl<P: Payload> WithNonblocking for Stretch<'_, '_, P> {
         let mut ready = match self.generator.ready.take() {
             Some(ready) => ready,
             None => {
-                ends.iter_mut().try_for_each(|end| end.set_nonblocking(true))?;
-                let ready = if ends.iter().all(|end| end.ready().is_some()) {
-                    Ready::Epoll(epoll_of(ends)?, Vec::new())
-                } else {
-                    Ready::Scan
-                };
+                let ready = Ready::of(ends)?;
                 self.schedule.begin();
                 ready
             }

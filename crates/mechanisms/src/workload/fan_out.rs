@@ -9,13 +9,12 @@ use clock::Now;
 use model::metric::{Better, Metric, Operation, Unit};
 use std::borrow::Cow;
 use std::io;
-use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rustix::event::epoll;
 use rustix::thread::sched_yield;
 
-use super::server::{Messages, await_room, epoll_of, ready_of};
+use super::many::{Messages, Ready, ready_of, split};
+use super::server::await_room;
 use super::threads::in_threads;
 use super::{Found, Payload, Side, Size, Timed, WorkloadSpec, latency};
 use crate::nonblocking::only_waits;
@@ -49,17 +48,10 @@ pub static METRIC: Metric = Metric {
 /// The workload.
 pub struct FanOut {
     one_cpu: bool,
-    /// How the sender waits for acknowledgements; None before it first did.
-    waits: Option<Waits>,
+    /// How the sender learns of acknowledgements; None before it first did.
+    ready: Option<Ready>,
     /// What the receivers of the last stretch used.
     used: Usage,
-}
-
-/// How the sender waits for acknowledgements.
-enum Waits {
-    Epoll(OwnedFd, Vec<epoll::Event>),
-    /// Only asking tells.
-    Scan,
 }
 
 impl FanOut {
@@ -70,12 +62,7 @@ impl FanOut {
         batch: u64,
     ) -> io::Result<()> {
         let clock = sides[0].clock;
-        let (mut ends, mut rest) = (Vec::new(), Vec::new());
-        for Side { end, payload, buffers, .. } in sides {
-            ends.push(&mut **end);
-            let (out, into) = buffers.split();
-            rest.push(Messages { payload, out, into });
-        }
+        let (mut ends, rest) = split(sides);
         let (unsent, due) = (Vec::with_capacity(rest.len()), vec![false; rest.len()]);
         let sending = Sending { fan_out: self, rest, clock, samples, batch, unsent, due };
         E::nonblocking(&mut ends, sending).unwrap_or_else(|| Err(only_waits()))
@@ -87,7 +74,7 @@ impl Timed for FanOut {
     const METRIC: &'static Metric = &METRIC;
 
     fn new(asked: WorkloadSpec) -> FanOut {
-        FanOut { one_cpu: asked.one_cpu, waits: None, used: Usage::default() }
+        FanOut { one_cpu: asked.one_cpu, ready: None, used: Usage::default() }
     }
 
     fn lead<E: Endpoint, P: Payload>(
@@ -156,19 +143,12 @@ impl<P: Payload> WithNonblocking for Sending<'_, '_, P> {
 
     /// The ends stay as ends that are asked without waiting.
     fn run<E: Nonblocking>(mut self, ends: &mut [&mut E]) -> io::Result<()> {
-        let mut waits = match self.fan_out.waits.take() {
-            Some(waits) => waits,
-            None => {
-                ends.iter_mut().try_for_each(|end| end.set_nonblocking(true))?;
-                if ends.iter().all(|end| end.ready().is_some()) {
-                    Waits::Epoll(epoll_of(ends)?, Vec::new())
-                } else {
-                    Waits::Scan
-                }
-            }
+        let mut ready = match self.fan_out.ready.take() {
+            Some(ready) => ready,
+            None => Ready::of(ends)?,
         };
-        self.exchange(&mut waits, ends)?;
-        self.fan_out.waits = Some(waits);
+        self.exchange(&mut ready, ends)?;
+        self.fan_out.ready = Some(ready);
         Ok(())
     }
 }
@@ -177,14 +157,14 @@ impl<P: Payload> Sending<'_, '_, P> {
     #[inline(never)]
     fn exchange<E: Nonblocking>(
         &mut self,
-        waits: &mut Waits,
+        ready: &mut Ready,
         ends: &mut [&mut E],
     ) -> io::Result<()> {
         let mut opened = self.clock.now();
         for sample in self.samples {
             for _ in 0..self.batch {
                 self.hand_over(ends)?;
-                self.take_in(waits, ends)?;
+                self.take_in(ready, ends)?;
             }
             let closed = self.clock.now();
             sample.store(closed - opened, Ordering::Relaxed);
@@ -220,20 +200,20 @@ impl<P: Payload> Sending<'_, '_, P> {
     #[inline(always)]
     fn take_in<E: Nonblocking>(
         &mut self,
-        waits: &mut Waits,
+        ready: &mut Ready,
         ends: &mut [&mut E],
     ) -> io::Result<()> {
         self.due.fill(true);
         let mut left = ends.len();
         while left > 0 {
-            match waits {
-                Waits::Epoll(all, events) => {
+            match ready {
+                Ready::Epoll(all, events) => {
                     ready_of(all, events, true)?;
                     for event in &*events {
                         left -= self.take(event.data.u64() as usize, ends)?;
                     }
                 }
-                Waits::Scan => {
+                Ready::Scan => {
                     let before = left;
                     for nth in 0..ends.len() {
                         left -= self.take(nth, ends)?;

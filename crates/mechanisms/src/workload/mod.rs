@@ -13,6 +13,7 @@ mod crowd;
 pub mod duplex;
 pub mod fan_out;
 pub mod latency;
+mod many;
 pub mod messaging;
 pub mod payload;
 mod pipelined;

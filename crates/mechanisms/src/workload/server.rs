@@ -7,20 +7,17 @@
 use std::io;
 use std::os::fd::OwnedFd;
 
-use rustix::buffer::spare_capacity;
-use rustix::event::{PollFd, PollFlags, Timespec, epoll, poll};
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::thread::sched_yield;
 
+use super::many::{EVENTS, Messages, epoll_of, ready_of, split};
 use super::service::Work;
 use super::{Payload, Side};
 use crate::nonblocking::only_waits;
 use crate::{Endpoint, Nonblocking, Received, Sent, WithNonblocking};
 use model::load::Server;
 use sys::polls::Polls;
-
-/// Connections that one epoll_wait(2) tells of.
-const EVENTS: usize = 64;
 
 /// How a server waits, once it knows its connections. They stay as ends that are asked without waiting: a
 /// request may have come in part when a stretch ends.
@@ -55,27 +52,6 @@ fn own_of<E: Nonblocking>(ends: &[&mut E]) -> io::Result<Vec<OwnedFd>> {
     ends.iter().map(own).collect()
 }
 
-/// An epoll(7) of `ends`, each by its number.
-pub(super) fn epoll_of<E: Nonblocking>(ends: &[&mut E]) -> io::Result<OwnedFd> {
-    let all = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-    for (end, nth) in ends.iter().zip(0..) {
-        let ready = end.ready().ok_or_else(only_waits)?;
-        epoll::add(&all, ready, epoll::EventData::new_u64(nth), epoll::EventFlags::IN)?;
-    }
-    Ok(all)
-}
-
-/// Fills `into` with the numbers of ends that have something; gives up at once where it isn't to `wait`.
-pub(super) fn ready_of(all: &OwnedFd, into: &mut Vec<epoll::Event>, wait: bool) -> io::Result<()> {
-    let none = Timespec { tv_sec: 0, tv_nsec: 0 };
-    into.clear();
-    into.reserve(EVENTS);
-    match epoll::wait(all, spare_capacity(into), (!wait).then_some(&none)) {
-        Ok(_) | Err(Errno::INTR) => Ok(()),
-        Err(error) => Err(error.into()),
-    }
-}
-
 /// Answers `count` requests, over whichever of `sides` they come. `waiting` is kept from call to call.
 pub(super) fn serve<E: Endpoint, P: Payload>(
     sides: &mut [Side<'_, E, P>],
@@ -84,24 +60,9 @@ pub(super) fn serve<E: Endpoint, P: Payload>(
     one_cpu: bool,
     count: u64,
 ) -> io::Result<()> {
-    let (mut ends, mut rest) = (Vec::new(), Vec::new());
-    for Side { end, payload, buffers, .. } in sides {
-        ends.push(&mut **end);
-        let (out, into) = buffers.split();
-        rest.push(Messages { payload, out, into });
-    }
+    let (mut ends, rest) = split(sides);
     let serving = Serving { server, waiting, rest, work, one_cpu, left: count };
     E::nonblocking(&mut ends, serving).unwrap_or_else(|| Err(only_waits()))
-}
-
-/// What goes over one connection.
-pub(super) struct Messages<'a, P> {
-    /// What is done to each message.
-    pub payload: &'a mut P,
-    /// The message that is sent.
-    pub out: &'a mut [u8],
-    /// Where messages arrive.
-    pub into: &'a mut [u8],
 }
 
 /// A stretch of so many requests.

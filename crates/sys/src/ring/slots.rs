@@ -29,10 +29,12 @@ impl Slots {
     /// Bytes of the header word before each message.
     const HEADER: usize = 8;
 
-    /// Bytes from one slot to the next, for messages of at most `room` bytes: whole lines. None where
-    /// no number holds them.
+    /// Bytes from one slot to the next, for messages of at most `room` bytes: whole lines, or a part of a line into
+    /// which it divides, so that a reader that lags gets several small messages with one line. None where no number
+    /// holds them.
     pub(super) fn stride(room: usize) -> Option<usize> {
-        Self::HEADER.checked_add(room)?.checked_next_multiple_of(LINE)
+        let bytes = Self::HEADER.checked_add(room)?;
+        if bytes <= LINE { Some(bytes.next_power_of_two()) } else { bytes.checked_next_multiple_of(LINE) }
     }
 
     /// Bytes that `count` slots take; None where no number holds them.
@@ -73,7 +75,8 @@ impl Slots {
     /// The header of slot `index` (modulo the number of slots).
     #[inline(always)]
     pub(super) fn header(&self, index: usize) -> &AtomicU64 {
-        // SAFETY: a slot starts on a line, so the word is aligned and inside the mapping.
+        // SAFETY: a slot starts on a line, or a power of two from 8 bytes on behind its start, so the word is aligned;
+        // it is inside the mapping.
         unsafe { AtomicU64::from_ptr(self.at(index).as_ptr().cast()) }
     }
 
@@ -81,8 +84,8 @@ impl Slots {
     /// polls the first line then has both on their way at once, instead of one after the other.
     #[inline(always)]
     pub(super) fn prefetch(&self, index: usize) {
-        if self.stride == LINE {
-            return; // What lies there is the next slot, which is the producer's to write.
+        if self.stride <= LINE {
+            return; // What lies there is another slot, which is the producer's to write.
         }
         #[cfg(target_arch = "x86_64")]
         // SAFETY: a prefetch touches nothing but caches, and faults nowhere.
@@ -186,7 +189,8 @@ mod tests {
 
     #[test]
     fn sizes_that_no_number_holds_are_none_and_never_small_ones() {
-        assert_eq!((Slots::stride(0), Slots::stride(56)), (Some(LINE), Some(LINE)));
+        let packed = [0, 1, 8, 9, 24, 25, 56].map(|room| Slots::stride(room).unwrap());
+        assert_eq!(packed, [8, 16, 16, 32, 32, LINE, LINE]);
         assert_eq!(Slots::stride(57), Some(2 * LINE));
         for room in [usize::MAX, usize::MAX - Slots::HEADER, usize::MAX - Slots::HEADER - LINE + 2]
         {
@@ -204,7 +208,7 @@ mod tests {
             |ask: &dyn Fn()| std::panic::catch_unwind(std::panic::AssertUnwindSafe(ask)).is_err();
         for (offset, count, room) in [
             (0, 1, PAGE),
-            (LINE, PAGE / LINE, 0),
+            (LINE, PAGE / Slots::HEADER, 0),
             (0, 1 << 58, 56),
             (usize::MAX - LINE + 1, 1, 0),
             (0, 2, usize::MAX / 2),

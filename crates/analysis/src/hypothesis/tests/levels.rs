@@ -65,12 +65,15 @@ fn faster_at_every_level_is_not_faster_on_average() {
     let result = one(&every, &clear);
     assert_eq!(result.decision, Decision::Supported, "{}", result.effect);
     assert!(result.effect.starts_with("at each of 3 levels: free: 1.99"), "{}", result.effect);
+    assert!(result.brief.starts_with("at each of 3 levels, the least sure: "), "{}", result.brief);
     // Slower at one of three, and faster in the mean.
     let mixed = against([2.0, 3.0, 0.5]);
     let result = one(&every, &mixed);
     assert_eq!(result.decision, Decision::Refuted, "{}", result.effect);
     assert!(result.effect.starts_with("fails at same-llc: 0.499"), "{}", result.effect);
     assert!(result.effect.contains("holds at 2 of 3 levels"), "{}", result.effect);
+    let brief = "fails at 1 of 3, the surest: same-llc, 0.499";
+    assert!(result.brief.starts_with(brief), "{}", result.brief);
     assert_eq!(one(&average, &mixed).decision, Decision::Supported);
     let unsaid = one(&pipe_against_tcp("faster", ""), &mixed);
     assert_eq!(unsaid.decision, Decision::Refuted, "what says nothing means each");

@@ -11,6 +11,8 @@ use store::{Closed, RunStatus};
 use study::factor::Factor;
 
 const VARIABLES: &str = "variables";
+/// Changes over the rounds that a paper of few pages tells one by one; those of whole groups come first.
+const DRIFTS: usize = 4;
 
 impl Written<'_> {
     /// Apparatus, variables, what is timed, order, stopping.
@@ -167,7 +169,14 @@ impl Written<'_> {
             Text::from("No result: ").code(labels::few(cases)).plain(format!(" ({why})."))
         });
         deviations.extend(none);
-        deviations.extend(over_time::lines(judged).into_iter().map(|line| line.plain(".")));
+        let drifts = over_time::lines(judged);
+        let told = self.declared.form.pages.map_or(drifts.len(), |_| DRIFTS.min(drifts.len()));
+        let more = (drifts.len() - told) as u64;
+        deviations.extend(drifts.into_iter().take(told).map(|line| line.plain(".")));
+        if more > 0 {
+            let more = units::counted(more, "further change");
+            deviations.push(Text::from(format!("{more} over the rounds, of single cases.")));
+        }
         deviations.extend(run.warnings.iter().map(|it| Text::of_prose(&sentence(it))));
         deviations
     }

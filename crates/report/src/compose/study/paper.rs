@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use super::{Written, claims};
 use crate::compose::{labels, subtitle};
-use crate::{Block, Document, Figure, Section, Target, Text, units};
+use crate::{Block, Document, Figure, FigureKind, Section, Target, Text, units};
 use analysis::Judged;
 use analysis::hypothesis::{Decision, Finding};
 use store::command_line;
@@ -30,15 +30,17 @@ pub(super) enum Part {
     Untestable,
 }
 
-/// Parts of a kind: of which number they are made, and how many there are.
-type PartKind = (fn(usize) -> Part, usize);
+/// Parts of a kind: of which number they are made, and the room of each.
+type PartKind = (fn(usize) -> Part, Vec<usize>);
 
 /// Pages that the words of a paper take, and its references.
 const WORDS_PAGES: u64 = 3;
-/// Figures and tables for which each further page has room.
+/// The room of a figure or a table as wide as the text; so many boxes stand side by side in it.
+const FULL: usize = 3;
+/// Figures and tables of that width for which each further page has room.
 const SHOWN_A_PAGE: u64 = 2;
 /// Claims that take the room of a figure or a table.
-const CLAIMS_AS_SHOWN: u64 = 8;
+const CLAIMS_AS_SHOWN: usize = 8;
 
 impl Written<'_> {
     /// All of it.
@@ -74,29 +76,42 @@ impl Written<'_> {
         self.declared.study.paper.as_ref()?.author.clone()
     }
 
-    /// What a form of few pages leaves out, by counts: claims beyond those that stay, the critique but
+    /// What a form of few pages leaves out, by the room that it has: claims beyond those that stay, the critique but
     /// for its first point, and what is beyond the room of figures, tables, searches and bounds, of
     /// which the first of each stay longest. A diagram of what is measured stays.
     fn left_out(&self) -> Vec<Part> {
         let study = &self.declared.study;
         let Some(pages) = self.declared.form.pages else { return Vec::new() };
         let claims = self.declared.form.claims_kept.min(self.findings.len());
-        let room = SHOWN_A_PAGE * pages.saturating_sub(WORDS_PAGES);
-        let room = room.saturating_sub(claims as u64 / CLAIMS_AS_SHOWN).max(1);
+        let room = (SHOWN_A_PAGE * pages.saturating_sub(WORDS_PAGES)) as usize;
+        let mut room = FULL * room.saturating_sub(claims / CLAIMS_AS_SHOWN).max(1);
+        let width = |it: &Figure| if it.kind == FigureKind::Boxes { 1 } else { FULL };
         let kinds: [PartKind; 4] = [
-            (Part::Figure, self.drawn().count()),
-            (Part::Table, study.table.len()),
-            (Part::Search, study.search.len()),
-            (Part::Floor, study.floor.len()),
+            (Part::Figure, self.drawn().map(width).collect()),
+            (Part::Table, vec![FULL; study.table.len()]),
+            (Part::Search, vec![FULL; study.search.len()]),
+            (Part::Floor, vec![FULL; study.floor.len()]),
         ];
-        let of_kind = |(part, many): PartKind| (0..many).map(move |at| (at, part(at)));
-        let mut shown: Vec<(usize, Part)> = kinds.into_iter().flat_map(of_kind).collect();
-        // A stable order: at the same place in its list, kinds go as they stand above.
-        shown.sort_by_key(|(at, _)| *at);
-        let shown = shown.into_iter().map(|(_, part)| part);
+        let mut shown: Vec<(usize, Part, usize)> = Vec::new();
+        for (part, rooms) in kinds {
+            let mut before = 0;
+            for (at, own) in rooms.into_iter().enumerate() {
+                shown.push((before / FULL, part(at), own));
+                before += own;
+            }
+        }
+        // A stable order: where as much of their kind goes before them, kinds go as they stand above.
+        shown.sort_by_key(|it| it.0);
+        let mut fits = |own: usize| {
+            let fits = own <= room;
+            room = if fits { room - own } else { 0 };
+            fits
+        };
+        let shown = shown.into_iter().filter(|it| !fits(it.2)).map(|it| it.1);
+        let shown: Vec<Part> = shown.collect();
         let claims = (claims..self.findings.len()).map(Part::Claim);
         let critique = (1..study.critique.len()).map(Part::Critique);
-        shown.skip(room as usize).chain(claims).chain(critique).collect()
+        shown.into_iter().chain(claims).chain(critique).collect()
     }
 
     pub(super) fn drawn(&self) -> impl Iterator<Item = &Figure> {

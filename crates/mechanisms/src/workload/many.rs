@@ -1,0 +1,81 @@
+//! What a side with several connections has in common, whichever workload: its messages by connection, and how it
+//! learns which of them something came over.
+
+use std::io;
+use std::os::fd::OwnedFd;
+
+use rustix::buffer::spare_capacity;
+use rustix::event::{Timespec, epoll};
+use rustix::io::Errno;
+
+use super::{Payload, Side};
+use crate::nonblocking::only_waits;
+use crate::{Endpoint, Nonblocking};
+
+/// Connections that one epoll_wait(2) tells of.
+pub(super) const EVENTS: usize = 64;
+
+/// What goes over one connection.
+pub(super) struct Messages<'a, P> {
+    /// What is done to each message.
+    pub payload: &'a mut P,
+    /// The message that is sent.
+    pub out: &'a mut [u8],
+    /// Where messages arrive.
+    pub into: &'a mut [u8],
+}
+
+/// The ends of `sides`, and what goes over each of them.
+pub(super) fn split<'a, E: Endpoint, P: Payload>(
+    sides: &'a mut [Side<'_, E, P>],
+) -> (Vec<&'a mut E>, Vec<Messages<'a, P>>) {
+    let one = |Side { end, payload, buffers, .. }: &'a mut Side<'_, E, P>| {
+        let (out, into) = buffers.split();
+        (&mut **end, Messages { payload, out, into })
+    };
+    sides.iter_mut().map(one).unzip()
+}
+
+/// How an initiator learns of answers. Its ends stay as ends that are asked without waiting.
+pub(super) enum Ready {
+    /// All connections are in this epoll(7).
+    Epoll(OwnedFd, Vec<epoll::Event>),
+    /// Only asking tells.
+    Scan,
+}
+
+impl Ready {
+    /// By the kernel, where all of `ends` have a descriptor that tells.
+    ///
+    /// # Errors
+    /// As fcntl(2) and epoll_ctl(2).
+    pub fn of<E: Nonblocking>(ends: &mut [&mut E]) -> io::Result<Ready> {
+        ends.iter_mut().try_for_each(|end| end.set_nonblocking(true))?;
+        if ends.iter().all(|end| end.ready().is_some()) {
+            Ok(Ready::Epoll(epoll_of(ends)?, Vec::new()))
+        } else {
+            Ok(Ready::Scan)
+        }
+    }
+}
+
+/// An epoll(7) of `ends`, each by its number.
+pub(super) fn epoll_of<E: Nonblocking>(ends: &[&mut E]) -> io::Result<OwnedFd> {
+    let all = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+    for (end, nth) in ends.iter().zip(0..) {
+        let ready = end.ready().ok_or_else(only_waits)?;
+        epoll::add(&all, ready, epoll::EventData::new_u64(nth), epoll::EventFlags::IN)?;
+    }
+    Ok(all)
+}
+
+/// Fills `into` with the numbers of ends that have something; gives up at once where it isn't to `wait`.
+pub(super) fn ready_of(all: &OwnedFd, into: &mut Vec<epoll::Event>, wait: bool) -> io::Result<()> {
+    let none = Timespec { tv_sec: 0, tv_nsec: 0 };
+    into.clear();
+    into.reserve(EVENTS);
+    match epoll::wait(all, spare_capacity(into), (!wait).then_some(&none)) {
+        Ok(_) | Err(Errno::INTR) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
