@@ -68,7 +68,7 @@ fn a_capacity_is_sought_in_two_stages_and_told_everywhere() {
     let bench = Bench::new();
     let (page, markdown) = (bench.path("page.html"), bench.path("page.md"));
     let said = bench.must(&format!(
-        "run pipe tcp -w capacity --bound {WIDE} --rate 2k,1k --connections 1,4 -s 64 -p same-cpu --samples 200 \
+        "run pipe tcp -w capacity --bound {WIDE} --rate 2k,1k --connections 1,4 -s 64 -p same-cpu --samples 60 \
          --launches 6 --seed 5 --html {}",
         page.display()
     ));
@@ -117,7 +117,7 @@ fn a_bound_that_not_even_the_lowest_rate_keeps_is_told_in_a_row() {
     let _turn = alone();
     let bench = Bench::new();
     let said = bench.must(&format!(
-        "run pipe -w capacity --bound {NARROW} --rate 1k,2k -s 64 -p same-cpu --samples 200 --launches 6"
+        "run pipe -w capacity --bound {NARROW} --rate 1k,2k -s 64 -p same-cpu --samples 60 --launches 6"
     ));
     let document = bench.export();
     let it = &capacities(&document)[0];
@@ -164,7 +164,7 @@ fn launches_with_too_few_messages_say_how_many_they_lack() {
 fn an_interrupted_search_is_taken_up_again_in_either_stage() {
     let _turn = alone();
     let asked = format!(
-        "run pipe -w capacity --bound {WIDE} --rate 1k,2k -s 64 -p same-cpu --samples 200 --launches 6 --seed 3"
+        "run pipe -w capacity --bound {WIDE} --rate 1k,2k -s 64 -p same-cpu --samples 60 --launches 6 --seed 3"
     );
     // In the first stage, and once there is a second one.
     for (stage, until) in [

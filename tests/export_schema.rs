@@ -186,7 +186,7 @@ fn a_mixed_run_is_described_and_agrees_with_itself() {
 fn throughput_and_wakeups_are_described_and_agree_with_themselves() {
     let (bench, schema) = (Bench::new(), Schema::read());
     bench.must(
-        "run pipe eventfd null tcp:nodelay=off -w throughput -s 4K --total 64K -p same-cpu \
+        "run pipe eventfd null pipe:capacity=128K -w throughput -s 4K --total 64K -p same-cpu \
          --launches 6 --workers thread --payload read",
     );
     let document = bench.export();
@@ -197,7 +197,7 @@ fn throughput_and_wakeups_are_described_and_agree_with_themselves() {
     assert_eq!(of("pipe")["batch"], 16);
     assert!(of("eventfd")["metric"]["name"] == "wakeups");
     assert_eq!(of("null")["status"], "not_applicable");
-    assert_eq!(of("tcp:nodelay=off")["options"], json!({"nodelay": "off"}));
+    assert_eq!(of("pipe:capacity=128K")["options"], json!({"capacity": "128K"}));
 }
 
 /// Which inflections are found is the machine's affair: that one is described is not.

@@ -13,13 +13,13 @@ use std::sync::{Arc, Barrier};
 use std::time::Instant;
 
 use mechanisms::{Endpoint, OpenSpec, Opened, Variant, Visitor, open};
-use rand::seq::SliceRandom;
 use rand::SeedableRng;
+use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 use rustix::thread::{CpuSet, sched_setaffinity};
 use stats::compare_paired;
 
-use crate::common::{SEED, quick, quartiles, ratio};
+use crate::common::{SEED, quartiles, quick, ratio};
 
 /// Messages of a half.
 const MESSAGES: u64 = 1 << 20;

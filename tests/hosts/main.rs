@@ -3,6 +3,8 @@
 
 #[path = "../cli_support/mod.rs"]
 mod cli_support;
+#[path = "../long_form/mod.rs"]
+mod long_form;
 
 mod fleet;
 mod fleet_slurm;

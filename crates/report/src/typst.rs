@@ -211,7 +211,8 @@ impl Page {
             _ => return Vec::new(),
         };
         let kind = blocks.first();
-        let alike = |it: &&Figure| matches!(kind, Some(Block::Figure(first)) if first.kind == it.kind);
+        let alike =
+            |it: &&Figure| matches!(kind, Some(Block::Figure(first)) if first.kind == it.kind);
         figures.take_while(alike).take(most).collect()
     }
 

@@ -104,8 +104,8 @@ fn whole(parts: &[TestResult], text: String) -> TestResult {
 /// sure.
 fn deciding(parts: &[TestResult], decision: Decision) -> Option<usize> {
     let sureness = |at: &usize| parts[*at].p.unwrap_or(0.0);
-    let measured =
-        (0..parts.len()).filter(|at| parts[*at].decision == decision && parts[*at].measured.is_some());
+    let measured = (0..parts.len())
+        .filter(|at| parts[*at].decision == decision && parts[*at].measured.is_some());
     match decision {
         Decision::Refuted => measured.min_by(|a, b| sureness(a).total_cmp(&sureness(b))),
         _ => measured.max_by(|a, b| sureness(a).total_cmp(&sureness(b))),

@@ -11,8 +11,8 @@ use rustix::io::Errno;
 use rustix::thread::sched_yield;
 
 use super::assignment::Assignment;
-use super::schedule::{Adherence, Schedule, Wait};
 use super::many::{Messages, Ready, ready_of, split};
+use super::schedule::{Adherence, Schedule, Wait};
 use super::{Payload, Side, latency};
 use crate::nonblocking::only_waits;
 use crate::{Endpoint, Nonblocking, Received, Sent, WithNonblocking};

@@ -34,7 +34,11 @@ impl Slots {
     /// holds them.
     pub(super) fn stride(room: usize) -> Option<usize> {
         let bytes = Self::HEADER.checked_add(room)?;
-        if bytes <= LINE { Some(bytes.next_power_of_two()) } else { bytes.checked_next_multiple_of(LINE) }
+        if bytes <= LINE {
+            Some(bytes.next_power_of_two())
+        } else {
+            bytes.checked_next_multiple_of(LINE)
+        }
     }
 
     /// Bytes that `count` slots take; None where no number holds them.

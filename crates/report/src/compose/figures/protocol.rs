@@ -75,7 +75,7 @@ fn transfer(size: String) -> Protocol {
             message(0, 1, "message 2"),
             Step::More { label: "as many as the transfer holds".into() },
             message(0, 1, "message n"),
-            message(1, 0, "acknowledgement, 1 byte"),
+            message(1, 0, "acknowledgement"),
         ],
         timed: Some([0, 4]),
         timed_label: "one transfer".into(),
