@@ -391,7 +391,7 @@ fn the_schema_refuses_documents_that_are_wrong() {
     let right = bench.export();
     schema.must_accept(&right);
     type Damage = (&'static str, fn(&mut Value));
-    let damages: [Damage; 20] = [
+    let damages: [Damage; 21] = [
         ("another version", |it| it["schema_version"] = json!(1)),
         ("no seed", |it| drop(it.as_object_mut().unwrap().remove("seed"))),
         ("a seed beyond exact integers", |it| it["seed"] = json!(1_u64 << 53)),
@@ -417,6 +417,7 @@ fn the_schema_refuses_documents_that_are_wrong() {
         ("an unknown percentile", |it| {
             it["results"][0]["value"]["percentiles"]["p50"] = Value::Null;
         }),
+        ("a time below zero", |it| it["results"][0]["secondary"][0]["low"] = json!(-1)),
         ("bytes without a size", |it| it["results"][0]["message_bytes"] = Value::Null),
         ("a verdict that is none", |it| {
             it["comparisons"][0]["standings"][0]["verdict"] = json!("best");

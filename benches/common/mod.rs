@@ -151,6 +151,7 @@ pub fn launch_spec(
         buffer_offset: 0,
         observe: None,
         beside: None,
+        energy: false,
         seed: SEED,
     }
 }

@@ -78,6 +78,7 @@ pub fn spec() -> Spec {
         seed: 1,
         observe: None,
         beside: None,
+        energy: false,
         plant: None,
         half: None,
     }

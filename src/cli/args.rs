@@ -152,6 +152,9 @@ pub struct RunArgs {
           conflicts_with_all = ["command", "resume"],
           value_parser = Suggesting { parser: company, words: company_names })]
     pub beside: Vec<Level>,
+    /// Also the energy per round trip or message, where package counters can be read (mostly as root)
+    #[arg(long, conflicts_with_all = ["command", "resume"])]
+    pub energy: bool,
     /// A name for this run, by which report, export and compare find it
     #[arg(long, value_name = "NAME")]
     pub label: Option<Label>,
@@ -337,6 +340,7 @@ impl RunArgs {
             sessions: self.sessions()?,
             observe: self.probes(),
             beside: distinct(self.beside.iter().filter_map(|it| it.0)),
+            energy: self.energy,
             routes: self.checked_reaches()?,
             // A run that goes on has one already, or none.
             peer: match &self.resume {

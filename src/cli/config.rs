@@ -18,13 +18,14 @@ use toml::Value;
 use model::nearest::unknown;
 
 /// The flags that a file may give a default for.
-const FLAGS: [&str; 41] = [
+const FLAGS: [&str; 42] = [
     "arrivals",
     "beside",
     "budget",
     "color",
     "concurrent",
     "cpus",
+    "energy",
     "every",
     "format",
     "full",

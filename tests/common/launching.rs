@@ -57,6 +57,7 @@ pub fn quick(mechanism: &str, message_bytes: usize) -> Spec {
         buffer_offset: 0,
         observe: None,
         beside: None,
+        energy: false,
         plant: None,
         half: None,
         seed: 7,

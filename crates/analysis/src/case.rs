@@ -113,7 +113,7 @@ pub struct CaseResult {
     /// The metric over launches, in its unit; null where nothing was measured.
     pub value: Option<Estimate>,
     /// Other quantities of the same launches, each with its own unit: the first message after set-up, the
-    /// steps of a set-up.
+    /// steps of a set-up, the energy.
     pub secondary: Vec<Secondary>,
     /// Its schedule, and how it was kept; null of other workloads than a rate.
     pub rate: Option<RateSeen>,
@@ -403,7 +403,7 @@ impl CaseResult {
         self.counted.add(delivery::by_round(self, &ok));
         self.effective_settings =
             ok.last().map(|it| it.record.effective_settings.clone()).unwrap_or_default();
-        self.secondary = per_launch::secondary(&self.metric, &ok, group);
+        self.secondary = per_launch::secondary(&self.metric, &ok, group, &run.rounds);
         let leaves_free = Placement::parse(&self.placement).is_ok_and(Placement::leaves_free);
         if leaves_free && !self.metric.is_set_up() && !self.two_machines {
             self.observed_placement = Some(ObservedPlacement::of(&ok));

@@ -17,6 +17,7 @@
 //! | `trace/` | nothing of its own: programs on the kernel's tracepoints tell it |
 //! | `ledger.rs` | the files of the noise ledger, as they are at one moment |
 //! | `noise.rs` | what they say: interrupts, forks, switches, steal |
+//! | `energy.rs` | what the processor packages have used of energy |
 //! | `datagrams.rs` | what a network namespace counts of UDP |
 //! | `tree.rs` | small reads, absent as `None` |
 //! | `lab/` | hosts to measure between, made of network namespaces |
@@ -28,6 +29,7 @@ pub mod counts;
 pub mod cpu_list;
 pub mod datagrams;
 pub mod doctor;
+pub mod energy;
 pub mod gaps;
 pub mod host;
 pub mod interrupt;

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::clients::Clients;
 use crate::counts::Counts;
+use crate::energy::Energy;
 use crate::mechanism::{Datagrams, Unavailable};
 use crate::noise::{Noise, Traffic};
 use crate::trace::{Marked, Traced};
@@ -128,6 +129,10 @@ pub struct WorkerReport {
     /// responder's usage holds them too. 0 in what was stored before it was kept.
     #[serde(default)]
     pub lead_operations: u64,
+    /// Initiator: all operations since it was told to go: the first message, the round trips of the check, the
+    /// warm-up, the lead and the samples. 0 in what was stored before it was kept.
+    #[serde(default)]
+    pub operations: u64,
     /// Initiator: samples taken.
     pub samples: u64,
     /// Initiator: round trips or set-ups per sample, or messages per transfer.
@@ -193,6 +198,10 @@ pub struct Record {
     /// CPU time of what ran beside the workers meanwhile, in ns; None where nothing did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub company_ns: Option<u64>,
+    /// What the packages of this machine used from right before its workers were told to go until they had
+    /// reported; None where that wasn't asked, or can't be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub energy: Option<Energy>,
     /// The far side of a launch between two hosts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub far: Option<Box<FarSide>>,
@@ -226,6 +235,7 @@ impl Record {
             setup_ns: 0,
             trace: None,
             company_ns: None,
+            energy: None,
             far: None,
         }
     }

@@ -13,6 +13,7 @@ pub mod company;
 pub mod counts;
 pub mod distinct;
 pub mod duration;
+pub mod energy;
 pub mod findings;
 pub mod floors;
 pub mod host;

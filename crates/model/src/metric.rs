@@ -11,7 +11,7 @@ use crate::workload::{Workload, WorkloadTraits};
 /// A text that a build declares, and a stored run brings back.
 pub type Word = Cow<'static, str>;
 
-/// The unit of a metric.
+/// The unit of a metric, or of what each launch has beside it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Unit {
     /// Nanoseconds per operation.
@@ -23,6 +23,9 @@ pub enum Unit {
     /// Operations per second.
     #[serde(rename = "per_sec")]
     PerSecond,
+    /// Joules per operation: of an energy, which is no workload's metric.
+    #[serde(rename = "joules", skip_deserializing)]
+    Joules,
 }
 
 impl Unit {
@@ -32,6 +35,7 @@ impl Unit {
             Unit::Nanoseconds => "ns",
             Unit::BytesPerSecond => "bytes_per_sec",
             Unit::PerSecond => "per_sec",
+            Unit::Joules => "joules",
         }
     }
 }
@@ -162,6 +166,8 @@ impl Metric {
                 self.messages as f64 * message_bytes.unwrap_or(1) as f64 * 1e9 / ns
             }
             Unit::PerSecond => self.messages as f64 * 1e9 / ns,
+            // A time says nothing of it.
+            Unit::Joules => f64::NAN,
         }
     }
 

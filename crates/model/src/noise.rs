@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::bound::RoundBound;
+use crate::energy::Energy;
 use crate::findings::{CpuFrequency, Mark};
 
 /// What happened between two snapshots. A counter is `None` where it couldn't be read at either
@@ -56,6 +57,10 @@ pub struct RoundNoise {
     /// What it measured right before its first launch, to hold them against.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bounds: Vec<RoundBound>,
+    /// What the packages used while nothing was asked of them, right before its first launch; None where that
+    /// wasn't asked, or can't be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle: Option<Energy>,
     /// The session of the run in which the round was measured, from 1.
     #[serde(default)]
     pub session: u64,

@@ -74,6 +74,9 @@ pub struct Request {
     /// What runs beside launches of every case, each in launches of its own; the quiet ones are results.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub beside: Vec<Company>,
+    /// Whether the energy of launches is read, where it can be.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub energy: bool,
     /// Cases that are not measured, by levels of the same form.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub except: Vec<BTreeMap<String, Vec<String>>>,
@@ -132,6 +135,7 @@ impl Default for Request {
             observe_only: BTreeMap::new(),
             observe_also: Vec::new(),
             beside: Vec::new(),
+            energy: false,
             except: Vec::new(),
             aim: Aim::Comparison,
             routes: here(),

@@ -19,6 +19,8 @@ pub enum Unit {
     BytesPerSecond,
     /// Events per second.
     PerSecond,
+    /// Joules.
+    Joules,
     /// Whole things.
     Count,
     /// How many times as much.
@@ -49,6 +51,7 @@ const BYTE_RATES: Prefixes = &[
     (KIB * KIB * KIB * KIB, " TiB/s"),
 ];
 const RATES: Prefixes = &[(1.0, " /s"), (1e3, " k/s"), (1e6, " M/s"), (1e9, " G/s")];
+const JOULES: Prefixes = &[(1e-9, " nJ"), (1e-6, " µJ"), (1e-3, " mJ"), (1.0, " J")];
 const TIMES: Prefixes = &[(1.0, "×")];
 const PERCENT: Prefixes = &[(0.01, " %")];
 const NONE: Prefixes = &[(1.0, "")];
@@ -59,6 +62,7 @@ impl From<model::metric::Unit> for Unit {
             model::metric::Unit::Nanoseconds => Unit::Nanoseconds,
             model::metric::Unit::BytesPerSecond => Unit::BytesPerSecond,
             model::metric::Unit::PerSecond => Unit::PerSecond,
+            model::metric::Unit::Joules => Unit::Joules,
         }
     }
 }
@@ -70,6 +74,7 @@ impl Unit {
             Self::Bytes => BYTES,
             Self::BytesPerSecond => BYTE_RATES,
             Self::PerSecond => RATES,
+            Self::Joules => JOULES,
             Self::Ratio => TIMES,
             Self::Share => PERCENT,
             Self::Count | Self::Number => NONE,
@@ -152,9 +157,9 @@ pub fn p_value(p: f64) -> String {
 
 /// A text whose numbers stay on one line with their units, by spaces that don't break.
 pub(crate) fn kept_together(text: &str) -> String {
-    const UNITS: [&str; 14] = [
+    const UNITS: [&str; 18] = [
         "%", "ns", "µs", "ms", "s", "B", "KiB", "MiB", "GiB", "KiB/s", "MiB/s", "GiB/s", "k/s",
-        "M/s",
+        "M/s", "nJ", "µJ", "mJ", "J",
     ];
     let mut out = String::with_capacity(text.len());
     let mut number = false;
@@ -324,6 +329,8 @@ mod tests {
         assert_eq!(Unit::Nanoseconds.range(36_000.0, 52_000.0), "36.0–52.0 µs");
         assert_eq!(Unit::Nanoseconds.range(412.1, 412.2), "412 ns");
         assert_eq!(Unit::Nanoseconds.from_to(950.0, 1_200.0), "0.950 → 1.20 µs");
+        assert_eq!(Unit::Joules.interval(21.3e-6, 20.9e-6, 21.8e-6), "21.3 µJ [20.9, 21.8]");
+        assert_eq!(Unit::Joules.interval(-4e-8, -9.1e-8, 2e-8), "−40.0 nJ [−91.0, 20.0]");
     }
 
     #[test]

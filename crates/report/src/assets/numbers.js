@@ -9,6 +9,7 @@ const prefixes = {
   bytes: binary(""),
   bytes_per_second: binary("/s"),
   per_second: [[1, " /s"], [1e3, " k/s"], [1e6, " M/s"], [1e9, " G/s"]],
+  joules: [[1e-9, " nJ"], [1e-6, " µJ"], [1e-3, " mJ"], [1, " J"]],
   ratio: [[1, "×"]],
   share: [[0.01, " %"]],
 };

@@ -87,7 +87,7 @@ const csvCell = (value) => {
 
 const csvOf = ({ x, y, series }) => {
   const named = (axis) => {
-    const unit = { number: "", count: "", ns: "ns", bytes: "B", bytes_per_second: "B/s", per_second: "1/s" };
+    const unit = { number: "", count: "", ns: "ns", bytes: "B", bytes_per_second: "B/s", per_second: "1/s", joules: "J" };
     const words = axis.scale === "category" ? "" : unit[axis.unit] ?? axis.unit;
     return words ? `${axis.label} (${words})` : axis.label;
   };

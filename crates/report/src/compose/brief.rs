@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{labels, open_loop};
+use super::{energy, labels, open_loop};
 use crate::{Block, Emphasis, Row, Section, Table, Text, units};
 use analysis::{CaseResult, GroupVerdict, Judged, Standing, Status};
 use store::Closed;
@@ -335,13 +335,14 @@ fn first_clause(warning: &str) -> String {
     warning[..cut].to_string()
 }
 
-/// Precision, machine, warnings, what next: a line each.
+/// Precision, energy, machine, warnings, what next: a line each.
 fn closing(judged: &Judged) -> Vec<(String, String)> {
     let mut lines = Vec::new();
     let reached = precision(judged);
     if !reached.is_empty() {
         lines.push(("precision".into(), reached.join(", ")));
     }
+    lines.extend(energy::in_short(judged).map(|it| ("energy".into(), it)));
     lines.push(("machine".into(), machine(judged)));
     lines.extend(warnings(judged).into_iter().map(|it| ("warning".into(), it)));
     lines.push(("next".into(), next(judged)));

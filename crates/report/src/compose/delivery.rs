@@ -38,13 +38,6 @@ pub fn tables(judged: &Judged) -> Vec<Block> {
 /// Cases with what their ends counted.
 type Cases<'a> = [(&'a CaseResult, &'a DeliveryCounters)];
 
-fn named(case: &CaseResult) -> [Text; 2] {
-    let size = labels::of_size(case.message_bytes);
-    let place = labels::place(&case.placement);
-    let what = format!("{}{size}, {place}", case.workload.name());
-    [Text::new().code(&case.variant), Text::from(what)]
-}
-
 fn lost(cases: &Cases) -> Table {
     let columns = [
         ("messages due", 1),
@@ -66,7 +59,7 @@ fn lost(cases: &Cases) -> Table {
             counters.wire_bytes_per_payload_byte.map_or("–".into(), |it| format!("{it:.2}")),
             units::count(of("lost_datagrams")),
         ];
-        table.rows.push(Row::new(named(case).into_iter().chain(figures.map(Text::from))));
+        table.rows.push(Row::new(labels::named(case).into_iter().chain(figures.map(Text::from))));
     }
     table.notes.push(Text::from(
         "Both ends together, warm-up included, first messages and checks left out. lost for good: with \
@@ -98,7 +91,7 @@ fn flipped_bits(cases: &Cases) -> Table {
             .into_iter()
             .chain(WHAT.map(|(_, name)| of(name)))
             .chain([overhead.map_or("–".into(), |it| format!("{it:.2}"))]);
-        table.rows.push(Row::new(named(case).into_iter().chain(figures.map(Text::from))));
+        table.rows.push(Row::new(labels::named(case).into_iter().chain(figures.map(Text::from))));
     }
     table.notes.push(Text::from(
         "by CRC-32C only: the code found no error, or there is none; without the checksum these would be \

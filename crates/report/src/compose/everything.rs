@@ -1,7 +1,7 @@
 //! Every result of a run in one list: what a reader sorts and filters.
 
 use super::absences::absent;
-use super::{labels, percentiles, ratios, signs};
+use super::{energy, labels, percentiles, ratios, signs};
 use crate::document::{Listing, Value};
 use crate::{Block, Text, Unit};
 use analysis::{Carries, CaseResult, FIRST_MESSAGE, Judged};
@@ -17,7 +17,7 @@ const MEANING: &str = "interval ±: half the width of the 95 % interval of the m
 /// A column: its head, and what a case has in it.
 type ColumnOf = (&'static str, fn(&Judged, &CaseResult) -> Value);
 
-const COLUMNS: [ColumnOf; 16] = [
+const COLUMNS: [ColumnOf; 17] = [
     ("mechanism", |_, case| Value::Words(case.variant.clone())),
     ("workload", |_, case| Value::Words(workload(case))),
     ("placement", |_, case| Value::Words(labels::place_of((&case.workers, &case.site)))),
@@ -28,6 +28,7 @@ const COLUMNS: [ColumnOf; 16] = [
     ("max", |_, case| ns(case.largest_ns.filter(|_| case.is_kept()))),
     ("first", |_, case| ns(case.secondary(FIRST_MESSAGE).map(|it| it.value.median))),
     ("CPU", |_, case| ns(case.cpu_ns_per_operation.map(|it| it.total))),
+    (energy::COLUMN, |_, case| energy::value(case)),
     ("× reference", ratio),
     ("× bound", |_, case| bound(case)),
     ("copies", |_, case| Value::number(Unit::Count, case.copies.map(f64::from))),
@@ -65,13 +66,14 @@ fn listing(judged: &Judged) -> Listing {
         .into_iter()
         .filter(|(_, of)| measured().any(|case| !empty(&of(judged, case))))
         .collect();
+    let notes = [Some(MEANING.into()), energy::in_words(judged)];
     Listing {
         caption: format!("All results{}", ratios::AT_ONCE),
         columns: columns.iter().map(|(name, _)| name.to_string()).collect(),
         rows: measured()
             .map(|case| columns.iter().map(|(_, of)| of(judged, case)).collect())
             .collect(),
-        notes: vec![Text::from(MEANING)],
+        notes: notes.into_iter().flatten().collect(),
     }
 }
 

@@ -87,6 +87,13 @@ pub fn group(group: &GroupVerdict) -> String {
     format!("{what}, {}{workers}", place(&group.site))
 }
 
+/// The first cells of a row of any case: its variant, and `latency, 64 B, one CPU`.
+pub fn named(case: &CaseResult) -> [Text; 2] {
+    let (size, place) = (of_size(case.message_bytes), place_of((&case.workers, &case.site)));
+    let what = format!("{}{size}, {place}", case.workload.name());
+    [Text::new().code(&case.variant), Text::from(what)]
+}
+
 /// The headline value: `4.12 µs [4.10, 4.15]`, or a dash.
 pub fn value(case: &CaseResult) -> String {
     let unit = unit(case);

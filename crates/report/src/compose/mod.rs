@@ -12,6 +12,7 @@ mod compare;
 mod cpu_pairs;
 mod datagrams;
 mod delivery;
+mod energy;
 mod everything;
 mod explain;
 mod figures;
@@ -155,6 +156,9 @@ pub fn compose(judged: &Judged, detail: Detail) -> Document {
     let percentiles = run.request.unbatched || judged.results.iter().any(|it| it.metric.paced);
     if detail == Detail::Summary || percentiles {
         results.blocks.extend(tables::summaries(judged));
+    }
+    if detail == Detail::Summary {
+        results.blocks.extend(energy::table(judged).map(Block::from));
     }
     results.blocks.extend(delivery::tables(judged));
     results.blocks.extend(open_loop::tables(judged));

@@ -3,7 +3,7 @@
 use super::labels;
 use super::signs::{best_in_words, cell};
 use crate::{Block, Column, Row, Table, Text, units};
-use analysis::{CaseResult, FIRST_MESSAGE, Judged, Secondary, Status};
+use analysis::{CaseResult, ENERGY, FIRST_MESSAGE, Judged, Secondary, Status};
 
 /// What a set-up holds, for those who read its figures.
 const WHAT_IT_HOLDS: &str = "A set-up of tcp and of Unix sockets with a name (bind=…) is a connection between the two \
@@ -104,7 +104,7 @@ fn of(case: &CaseResult, step: &str) -> Option<f64> {
 
 /// The steps of a set-up, in their order.
 pub(super) fn steps_of(case: &CaseResult) -> impl Iterator<Item = &Secondary> {
-    case.secondary.iter().filter(|it| it.name != FIRST_MESSAGE)
+    case.secondary.iter().filter(|it| ![FIRST_MESSAGE, ENERGY].contains(&&*it.name))
 }
 
 fn duration(ns: Option<f64>) -> Text {

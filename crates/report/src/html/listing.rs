@@ -51,7 +51,7 @@ fn cell(out: &mut String, at: usize, value: &Value, of_column: Option<Unit>) {
     let attributes = match (value, of_column) {
         (Value::Number { unit, value, .. }, Some(column)) => {
             let scaled = matches!(column, Unit::Nanoseconds | Unit::Bytes)
-                || matches!(column, Unit::BytesPerSecond | Unit::PerSecond);
+                || matches!(column, Unit::BytesPerSecond | Unit::PerSecond | Unit::Joules);
             let key = match number(Some(*value), digits(*unit)) {
                 key if scaled => format!(" data-v={key}"),
                 _ => " data-v".into(),

@@ -13,6 +13,7 @@ use rand::seq::SliceRandom;
 
 use super::bounds::Bounds;
 use super::driver::{Driver, LaunchRequest, RoundOf, Sets, Turn, rng, swapped};
+use super::idle::Idle;
 use super::room::Room;
 use super::unmarked::Forks;
 use super::{LiveCase, LiveGroup, exclusive};
@@ -70,6 +71,7 @@ pub(super) struct HostDriver<'a> {
     interrupt: &'a Interrupt,
     room: Room,
     bounds: Bounds,
+    idle: Idle,
     under_way: Option<UnderWay>,
 }
 
@@ -101,6 +103,7 @@ impl<'a> HostDriver<'a> {
             interrupt,
             room: Room::of_this_machine(),
             bounds: Bounds::default(),
+            idle: Idle::default(),
             under_way: None,
         }
     }
@@ -190,8 +193,11 @@ impl Driver for HostDriver<'_> {
         quiet: Duration,
     ) -> Result<Vec<LaunchResult>, Interrupted> {
         let set = set.into_iter().map(|it| self.wanted(it)).collect();
-        let (bounds, interrupt) = (&mut self.bounds, self.interrupt);
-        self.launches.run(set, quiet, interrupt, || bounds.measure(interrupt))
+        let (idle, bounds, interrupt) = (&mut self.idle, &mut self.bounds, self.interrupt);
+        self.launches.run(set, quiet, interrupt, || {
+            idle.measure(interrupt);
+            bounds.measure(interrupt);
+        })
     }
 
     fn begin_round(&mut self, round: &RoundOf, measured: Duration) {
@@ -200,6 +206,7 @@ impl Driver for HostDriver<'_> {
         for nth in round.of {
             self.bounds.ask(&round.groups[*nth], measured);
         }
+        self.idle.ask(round.request.energy);
         let watch = Watch::new(Path::new("/"), &cpus);
         let (earlier, before) = (watch.look(), machine::spin_gaps(SPIN));
         self.under_way = Some(UnderWay { watch, earlier, before, forks: Forks::default() });
@@ -217,8 +224,18 @@ impl Driver for HostDriver<'_> {
         let stretch = watch.look().since(&earlier);
         let marks = stretch.marks();
         let (counters, frequencies) = (stretch.noise, stretch.frequencies);
-        let (bounds, forks) = (self.bounds.take(), forks.disturb());
-        Some(RoundNoise { counters, before, after, marks, frequencies, bounds, session: 0, forks })
+        let (bounds, idle, forks) = (self.bounds.take(), self.idle.take(), forks.disturb());
+        Some(RoundNoise {
+            counters,
+            before,
+            after,
+            marks,
+            frequencies,
+            bounds,
+            idle,
+            session: 0,
+            forks,
+        })
     }
 
     fn warning(&mut self) -> Option<String> {

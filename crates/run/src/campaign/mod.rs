@@ -9,6 +9,7 @@ mod bounds;
 pub(crate) mod driver;
 mod exclusive;
 mod hosts;
+mod idle;
 mod live;
 mod look;
 mod pilot;
@@ -130,6 +131,7 @@ impl<'a> Campaign<'a> {
         look::add_groups(with.store, run, plan)?;
         let stored = with.store.run(run)?;
         let mut campaign = Campaign::on_hosts(with, hosts, stored, clock)?;
+        campaign.warn_if_energy_is_unreadable()?;
         campaign.warn_if_loaded()?;
         campaign.find_floors()?;
         Ok(campaign)
@@ -426,6 +428,7 @@ impl<'a> Campaign<'a> {
             buffer_offset: 0,
             observe: live.case.observe,
             beside: live.case.beside,
+            energy: self.request.energy,
             plant: None,
             half: None,
             seed: self.request.seed,

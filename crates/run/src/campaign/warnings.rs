@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::{Campaign, LiveCase};
+use machine::energy::PackageCounters;
 use machine::noise::load;
 use store::StoreError;
 
@@ -24,6 +25,17 @@ impl Campaign<'_> {
                 load.one_minute
             )),
             _ => Ok(()),
+        }
+    }
+
+    /// Says once why there is no energy, where it was asked for.
+    pub(super) fn warn_if_energy_is_unreadable(&mut self) -> Result<(), StoreError> {
+        if !self.request.energy {
+            return Ok(());
+        }
+        match PackageCounters::open(Path::new("/")) {
+            Ok(_) => Ok(()),
+            Err(why) => self.warn(&format!("energy: not readable here: {why}")),
         }
     }
 

@@ -131,6 +131,7 @@ impl<'a> WorkerProtocol<'a> {
                 Command::Verify(_) => self.verify(nth)?,
                 Command::Exchange { lead, samples: 0, .. } => {
                     self.loops.lead(&[AtomicU64::new(0)], lead)?;
+                    self.report.operations += lead;
                 }
                 Command::Exchange { lead, samples, batch } => {
                     self.prepare(page, samples)?;
@@ -148,6 +149,7 @@ impl<'a> WorkerProtocol<'a> {
     fn verify(&mut self, nth: usize) -> io::Result<()> {
         let untimed = [const { AtomicU64::new(0) }; VERIFIED];
         let pattern = With::Pattern((!self.spec.seed).wrapping_add(nth as u64));
+        self.report.operations += VERIFIED as u64;
         self.loops.channel().round_trips(pattern, &untimed)
     }
 
@@ -222,6 +224,7 @@ impl<'a> WorkerProtocol<'a> {
         }
         let sample = [AtomicU64::new(0)];
         self.loops.channel().round_trips(With::Nothing, &sample)?;
+        self.report.operations += 1;
         let ticks = sample[0].load(Ordering::Relaxed);
         self.report.first_ns = Some(ticks as f64 * self.spec.ns_per_tick);
         Ok(())
@@ -258,6 +261,7 @@ impl<'a> WorkerProtocol<'a> {
             }
         }
         (self.report.warmup_operations, self.report.ack_ns) = (done, ack_ns);
+        self.report.operations += done;
         self.report.untimed_ns = (clock.now() - started) as f64 * ns_per_tick;
         Ok(())
     }
@@ -296,6 +300,7 @@ impl<'a> WorkerProtocol<'a> {
         self.loops.lead(&[AtomicU64::new(0)], lead)?;
         self.report.untimed_ns += led.elapsed().as_nanos() as f64;
         self.report.lead_operations = lead;
+        self.report.operations += lead + samples * batch;
         self.loops.announce(ConnectionKind::TimingStarts)?;
         let before = sys::process::thread_usage();
         let mut closed = Vec::new();

@@ -74,6 +74,9 @@ pub struct Spec {
     /// What runs beside the workers while they warm up and are timed; such a launch isn't a result either.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub beside: Option<Company>,
+    /// Whether the counters of the packages are read around it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub energy: bool,
     /// Work in every message that a proof looks for; see [`Plant`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plant: Option<Plant>,

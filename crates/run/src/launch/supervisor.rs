@@ -22,6 +22,7 @@ use super::wire::{self, FrameKind, Reader, write_frame};
 use super::worker::{WorkerContext, WorkerFn, worker_fn};
 use super::workers::{OWNER_GONE, Reports, WorkerGroup};
 use machine::Ledger;
+use machine::energy::PackageCounters;
 use mechanisms::network::{
     Call, ConnectVisitor, ConnectionKind, EffectiveSettings, ListenVisitor, Listener, MEETING, Wait,
 };
@@ -250,6 +251,8 @@ impl Conversation<'_> {
     fn run(mut self, started: Instant, effective_settings: BTreeMap<String, u64>) -> Finished {
         self.workers.gather(self.owner, Instant::now() + READY_WITHIN)?;
         let ledger = Ledger::open(Path::new("/"));
+        let packages = self.spec.energy.then(|| PackageCounters::open(Path::new("/")).ok());
+        let packages = packages.flatten();
         // The workers are there already: descriptors of programs are this process's alone.
         self.tracing.as_mut().map_or(Ok(()), |it| it.load(self.spec))?;
         let setup_ns = started.elapsed().as_nanos() as u64;
@@ -263,12 +266,14 @@ impl Conversation<'_> {
         let counted = || self.family.map(|ipv6| machine::udp_counters(Path::new("/"), ipv6));
         let sent = counted();
         let before = ledger.take();
+        let used_before = packages.as_ref().and_then(PackageCounters::take);
         self.workers.say_all();
         if let Some(Half::Far { .. }) = self.spec.half {
             self.tell_owner(FrameKind::Going);
         }
         let deadline = Instant::now() + Duration::from_millis(self.spec.deadline_ms);
         let gathered = self.workers.gather(self.owner, deadline);
+        let energy = packages.and_then(|it| it.between(&used_before?, &it.take()?));
         let after = ledger.take();
         let traffic = counted().zip(sent).map(|(after, before)| after.since(&before));
         let cpus = self.watched_cpus();
@@ -315,6 +320,7 @@ impl Conversation<'_> {
             setup_ns,
             trace,
             company_ns,
+            energy,
             ..Record::without_samples(Outcome::Ok)
         };
         self.tell(&record).map_err(|_| owner_gone().into())

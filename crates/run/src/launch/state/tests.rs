@@ -36,6 +36,7 @@ pub fn wanted(far: Option<FarEnd>) -> Wanted {
         seed: 7,
         observe: None,
         beside: None,
+        energy: false,
         plant: None,
         half: None,
     };

@@ -1,0 +1,67 @@
+//! The energy of an operation, where the counters of the packages were read.
+
+use super::labels;
+use crate::document::Value;
+use crate::{Row, Table, Text, Unit};
+use analysis::{CaseResult, ENERGY, Estimate, Judged};
+
+/// The head of its column.
+pub const COLUMN: &str = "energy";
+
+const MEANING: &str = "energy: of all packages of the machine, beyond what they use while idle, per round trip, \
+     message of a transfer, or set-up: the median over launches with its interval.";
+
+/// As a cell of a listing.
+pub fn value(case: &CaseResult) -> Value {
+    of(case).map_or(Value::None, |it| Value::Number {
+        unit: Unit::Joules,
+        value: it.median,
+        low: it.interval.low,
+        high: it.interval.high,
+    })
+}
+
+/// A row for each case; None where no case has one.
+pub fn table(judged: &Judged) -> Option<Table> {
+    let mut table = Table::new("Energy of an operation: median over launches [95 %]")
+        .words([("mechanism", 0), ("of", 0)])
+        .numbers([(COLUMN, 0)]);
+    let row = |(case, energy)| {
+        Row::new(labels::named(case).into_iter().chain([Text::from(written(energy))]))
+    };
+    table.rows.extend(found(judged).map(row));
+    table.notes.extend(in_words(judged));
+    (!table.rows.is_empty()).then_some(table)
+}
+
+/// What it is; None where no case has one.
+pub fn in_words(judged: &Judged) -> Option<Text> {
+    found(judged).next().map(|_| MEANING.into())
+}
+
+/// All of a run in a line: one with its interval, several from the least to the most; None where there is none.
+pub fn in_short(judged: &Judged) -> Option<String> {
+    let found: Vec<&Estimate> = found(judged).map(|it| it.1).collect();
+    let medians = || found.iter().map(|it| it.median);
+    let words = match found.as_slice() {
+        [only] => written(only),
+        all => {
+            let (least, most) = (medians().reduce(f64::min)?, medians().reduce(f64::max)?);
+            format!("{}, medians of {} results", Unit::Joules.range(least, most), all.len())
+        }
+    };
+    Some(format!("{words}, per operation beyond idle"))
+}
+
+fn found(judged: &Judged) -> impl Iterator<Item = (&CaseResult, &Estimate)> {
+    let results = judged.results.iter().filter(|it| !it.twin);
+    results.filter_map(|it| Some((it, of(it)?)))
+}
+
+fn of(case: &CaseResult) -> Option<&Estimate> {
+    case.secondary(ENERGY).map(|it| &it.value)
+}
+
+fn written(energy: &Estimate) -> String {
+    Unit::Joules.with_ends(energy.median, energy.interval.ends())
+}
