@@ -116,13 +116,13 @@ fn a_connection_wakes_a_responder_that_sleeps_and_nothing_else_does() {
         let samples = SampleCount::Exactly(200);
         let record = conclude(start(&Spec { samples, batch: 4, ..pinned })).record;
         assert_eq!(record.outcome, Outcome::Ok, "{text}");
-        [record.initiator, record.responder].map(|it| it.usage.voluntary_switches)
+        record.responder.usage.voluntary_switches
     };
     for text in ["tcp", "unix-stream:bind=path"] {
-        let [initiator, responder] = slept(text);
-        assert!(initiator > 0 && responder > 0, "{text}: {initiator} and {responder} sleeps");
+        // The initiator needs no sleep: what it wakes may take the CPU from it, and be done when it goes on.
+        assert!(slept(text) > 0, "{text}: its responder never slept");
     }
-    assert_eq!(slept("unix-stream")[1], 0, "it has no part in it");
+    assert_eq!(slept("unix-stream"), 0, "it has no part in it");
 }
 
 #[test]
