@@ -287,6 +287,7 @@ fn a_choice_is_told_in_one_screen_and_its_exit_code_is_that_of_its_answer() {
         let text = bench.must("report last").out;
         assert!(text.lines().count() <= 40, "{text}");
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        assert!(!text.contains("Not shown at this width"), "{text}");
         let words = match answer {
             "pick" => "Use ",
             "nothing" => "Nothing qualifies.",

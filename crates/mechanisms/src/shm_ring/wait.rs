@@ -37,8 +37,9 @@ pub struct Spin {
     pauses: Cell<u32>,
 }
 
-/// Looks in vain that a wait should take: fewer, and it pauses less; more, and it pauses longer.
-const LOOKS: RangeInclusive<u32> = 2..=3;
+/// Looks in vain that a wait should take: fewer, and it pauses less; more, and it pauses longer. Two would do where
+/// both sides pause too long, too, and each waits for the other's pauses: nothing would lead out of that.
+const LOOKS: RangeInclusive<u32> = 3..=4;
 /// Between two looks at most this many pauses: a message is seen at once after a long wait, too.
 const MOST_PAUSES: u32 = 8;
 

@@ -12,6 +12,9 @@ const MEANING: &str = "Capacity: from the largest rate at which surely most laun
      which surely most do not; together 95 %. Knee: the largest rate at which the percentile is within twice its value \
      at the lowest rate. Percentiles and what was served are those at the largest rate that holds, medians over launches.";
 
+const UNSURE: &str = "Where no rate surely holds, they are those at the largest that is likely to, else at the lowest \
+     that was tried. A capacity with a question mark is what most launches did, and not sure.";
+
 /// What a person reads when such a run is over: the same, and what the run warned of.
 pub fn answer(judged: &Judged) -> Option<Section> {
     let mut section = section(judged)?;
@@ -37,6 +40,9 @@ pub fn section(judged: &Judged) -> Option<Section> {
     }
     if let Some(Block::Table(last)) = section.blocks.last_mut() {
         last.notes.push(MEANING.into());
+        if measured.iter().any(|it| it.found.at_least_per_sec.is_none()) {
+            last.notes.push(UNSURE.into());
+        }
     }
     section.blocks.extend(remarks(judged, &measured));
     section.blocks.extend(absent(judged));

@@ -105,7 +105,8 @@ fn unsure(choice: &Choice) -> String {
     let late = choice.undecided.iter().map(|it| it.void).max().filter(|it| *it > 0);
     if let Some(late) = late.filter(|_| choice.evidence.rounds >= 6) {
         return format!(
-            "In {rounds} the sender itself was late in up to {}: measure on a quieter machine, or with a lower --rate.",
+            "In {rounds} the sender itself was late in up to {}: measure on a quieter machine, with a lower --rate, or, \
+             where the server may be placed on the sender's CPU, with one each (-p same-llc).",
             units::counted(late as u64, "launch")
         );
     }
@@ -146,9 +147,8 @@ fn table(choice: &Choice) -> Option<Table> {
         cells.extend((percentile != "p99").then(|| time(it.p99_ns)));
         cells.push(units::count(it.messages).into());
         let (low, high) = (it.at_least_per_sec, it.below_per_sec);
-        cells.push(span(low, high, |rate| Unit::PerSecond.format(rate as f64)).into());
-        let times = |rate: u64| units::ratio(rate as f64 / choice.need.per_second as f64);
-        cells.push(span(low, high, times).into());
+        cells.push(span(low, high, Unit::PerSecond).into());
+        cells.push(headroom(choice, low, high).into());
         cells.push(it.server_cpus.map_or("–".into(), |it| format!("{it:.2}")).into());
         table.rows.push(Row::new(cells).emphasis(*emphasis));
     }
@@ -160,12 +160,23 @@ fn table(choice: &Choice) -> Option<Table> {
     (!table.rows.is_empty()).then_some(table)
 }
 
-/// `≥ a, < b`, with what is known.
-fn span(low: Option<u64>, high: Option<u64>, write: impl Fn(u64) -> String) -> String {
+/// `10.0–20.0 k/s`, `≥ 10.0 k/s`, `< 20.0 k/s`, with what is known.
+fn span(low: Option<u64>, high: Option<u64>, unit: Unit) -> String {
     match (low, high) {
-        (Some(low), Some(high)) => format!("{}–{}", write(low), write(high)),
-        (Some(low), None) => format!("≥ {}", write(low)),
-        (None, Some(high)) => format!("< {}", write(high)),
+        (Some(low), Some(high)) => unit.range(low as f64, high as f64),
+        (Some(low), None) => format!("≥ {}", unit.format(low as f64)),
+        (None, Some(high)) => format!("< {}", unit.format(high as f64)),
+        (None, None) => "–".into(),
+    }
+}
+
+/// The same over the rate that is needed: `2.0–4.0×`.
+fn headroom(choice: &Choice, low: Option<u64>, high: Option<u64>) -> String {
+    let over = |rate: u64| format!("{:.1}", rate as f64 / choice.need.per_second as f64);
+    match (low.map(over), high.map(over)) {
+        (Some(low), Some(high)) => format!("{low}–{high}×"),
+        (Some(low), None) => format!("≥ {low}×"),
+        (None, Some(high)) => format!("< {high}×"),
         (None, None) => "–".into(),
     }
 }
@@ -209,10 +220,10 @@ fn evidence(judged: &Judged, choice: &Choice) -> String {
     let rounds = units::counted(evidence.rounds as u64, "round");
     let marked = judged.rounds.iter().filter(|it| it.marked.is_some()).count();
     let disturbed =
-        if marked > 0 { format!(", {marked} of them disturbed by others") } else { String::new() };
+        if marked > 0 { format!("; others disturbed {marked} of them") } else { String::new() };
     let rates: Vec<String> = evidence.rates_per_sec.iter().map(|it| per_second(*it)).collect();
     format!(
-        "run {}: {rounds}{disturbed} of {} at {}",
+        "run {}: {rounds} of {} at {}{disturbed}",
         evidence.run,
         units::counted(evidence.candidates as u64, "mechanism"),
         rates.join(", ")
@@ -229,10 +240,11 @@ fn why_not(choice: &Choice, pick: &Candidate, next: &Candidate) -> String {
             _ => format!("its {percentile} is longer"),
         };
     }
-    match (pick.server_cpus, next.server_cpus) {
-        (Some(own), Some(other)) if own < other => {
+    let used = |it: &Candidate| it.server_cpus.map(|it| format!("{it:.2}"));
+    match (used(pick), used(next)) {
+        (Some(own), Some(other)) if own != other => {
             format!(
-                "its {percentile} is not separated, and its server uses {other:.2} CPUs, not {own:.2}"
+                "its {percentile} is not separated, and its server uses {other} CPUs, not {own}"
             )
         }
         _ => format!("its {percentile} is not separated from that of {}", pick.variant),
