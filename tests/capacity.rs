@@ -247,11 +247,13 @@ fn must_fit_the_choice(document: &Value) {
 #[test]
 fn a_choice_is_told_in_one_screen_and_its_exit_code_is_that_of_its_answer() {
     let _turn = alone();
-    for (bound, launches, expected) in
-        [(WIDE, 6, "pick"), (NARROW, 6, "nothing"), (WIDE, 2, "undecided")]
-    {
+    for (bound, launches, expected, of) in [
+        (WIDE, 6, "pick", "pipe tcp"),
+        (NARROW, 6, "nothing", "pipe"),
+        (WIDE, 2, "undecided", "pipe"),
+    ] {
         let line = format!(
-            "choose pipe tcp eventfd shm-ring:wait=spin --size 64 -p same-cpu --rate 1k --bound {bound} --blocking \
+            "choose {of} eventfd shm-ring:wait=spin --size 64 -p same-cpu --rate 1k --bound {bound} --blocking \
              --launches {launches} --budget 60s --seed 4"
         );
         let bench = Bench::new();

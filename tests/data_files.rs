@@ -44,10 +44,15 @@ fn every_launch_and_every_sample_is_a_row() {
             .filter(|(launch, _)| *launch == id)
             .map(|(_, ns)| ns.parse().unwrap())
             .collect();
+        // Ticks tie: it lies between two samples whose mid-ranks have a half between them, or is one.
         let median_ns: f64 = median.parse().unwrap();
-        let below = of.iter().filter(|ns| **ns <= median_ns * 1.001).count();
-        let above = of.iter().filter(|ns| **ns >= median_ns * 0.999).count();
-        assert!(below * 2 >= of.len() && above * 2 >= of.len(), "{median_ns} of {of:?}");
+        let many = |what: &dyn Fn(f64) -> bool| of.iter().filter(|ns| what(**ns)).count() as f64;
+        let mid_rank = |at: f64| many(&|ns| ns < at) + many(&|ns| ns == at) / 2.0;
+        let below = of.iter().copied().filter(|ns| *ns <= median_ns + 0.01).fold(0.0, f64::max);
+        let above =
+            of.iter().copied().filter(|ns| *ns >= median_ns - 0.01).fold(f64::MAX, f64::min);
+        let half = of.len() as f64 / 2.0;
+        assert!(mid_rank(below) <= half && half <= mid_rank(above), "{median_ns} of {of:?}");
     }
     let bytes = column(&launches, "message_bytes");
     assert!(bytes.contains(&"64") && bytes.contains(&""), "{bytes:?}");

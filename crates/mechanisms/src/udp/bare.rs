@@ -143,9 +143,9 @@ impl UdpEnd {
         if !(ASK_BYTES[0]..ASK.len()).contains(&length) || !ASK.starts_with(visible) {
             return Err(socket::wrong_length(call, length, expected));
         }
-        if !std::mem::take(&mut self.takes_turns) {
-            return Ok(()); // It gives credits already.
-        }
+        // Whoever asks has not been given credits for all that it sent: this end took turns then, and may have been
+        // switched since. Of one that gave them the sum is the same.
+        self.takes_turns = false;
         let coming = self.given.wrapping_sub(length as u32) % CREDIT_MODULUS;
         self.owed = self.window.saturating_sub(coming * self.credit());
         while self.owed >= self.credit() {

@@ -1,7 +1,7 @@
 //! A bare datagram a message: its window, and what is lost.
 
 use super::*;
-use crate::Endpoint;
+use crate::{Endpoint, Nonblocking, Received, Sent};
 
 struct Keep;
 
@@ -60,6 +60,45 @@ fn a_window_keeps_a_fast_sender_from_losing_any() {
     far.send(&[1]).unwrap();
     sender.join().unwrap();
     assert_eq!(lost(&far), 0);
+}
+
+/// A server of many never waits, a client does until its schedule begins: what the server had under way by then is
+/// acknowledged all the same, however much it was.
+#[test]
+fn an_end_that_is_switched_later_than_its_partner_owes_what_came_before() {
+    const WINDOW: u32 = 8;
+    const TRIES: usize = 1_000;
+    for early in 0..WINDOW {
+        let (client, server) = pair();
+        let (mut client, mut server) = (client.narrowed(WINDOW), server.narrowed(WINDOW));
+        server.set_nonblocking(true).unwrap();
+        let mut into = [0; 1000];
+        for _ in 0..early {
+            client.send(&[1; 1000]).unwrap();
+            while server.try_recv(&mut into).unwrap() == Received::WouldBlock {}
+            assert_eq!(server.try_send(&into).unwrap(), Sent::Whole);
+            client.recv(&mut into).unwrap();
+        }
+        client.set_nonblocking(true).unwrap();
+        for nth in 0..4 * WINDOW {
+            let mut at = 0;
+            for _ in 0..TRIES {
+                let done = match at {
+                    0 => client.try_send(&[1; 1000]).unwrap() == Sent::Whole,
+                    1 => server.try_recv(&mut into).unwrap() == Received::Whole,
+                    2 => {
+                        let sent = server.try_send(&into).unwrap() == Sent::Whole;
+                        at += usize::from(sent);
+                        client.try_recv(&mut into).unwrap() == Received::Whole
+                    }
+                    3 => client.try_recv(&mut into).unwrap() == Received::Whole,
+                    _ => break,
+                };
+                at += usize::from(done);
+            }
+            assert_eq!(at, 4, "{early} before, answer {nth}");
+        }
+    }
 }
 
 #[test]

@@ -139,7 +139,7 @@ fn table(choice: &Choice) -> Option<Table> {
     if percentile != "p99" {
         table = table.numbers([("p99", 2)]);
     }
-    table = table.numbers([("n", 2), ("capacity", 0), ("headroom", 0), ("server CPUs", 1)]);
+    table = table.numbers([("n", 2), ("capacity", 0), ("headroom", 0), ("CPUs", 1)]);
     for (it, emphasis) in shown.iter().take(ROWS) {
         let time = |ns: Option<f64>| Text::from(ns.map_or("–".into(), units::duration));
         let mut cells =
@@ -153,10 +153,15 @@ fn table(choice: &Choice) -> Option<Table> {
         table.rows.push(Row::new(cells).emphasis(*emphasis));
     }
     let more = shown.len().saturating_sub(ROWS);
-    if more > 0 {
-        let many = units::count(more as u64);
-        table = table.note(format!("{many} more: `ipcmark report {} -v`.", choice.evidence.run));
-    }
+    let more = match more {
+        0 => String::new(),
+        more => format!(
+            "{} more: `ipcmark report {} -v`. ",
+            units::count(more as u64),
+            choice.evidence.run
+        ),
+    };
+    table = table.note(format!("{more}n: messages; CPUs: what the server uses."));
     (!table.rows.is_empty()).then_some(table)
 }
 
