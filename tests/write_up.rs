@@ -185,6 +185,22 @@ fn the_assignments_form_holds_in_the_pdf() {
     assert!(kept_first, "what is declared last goes first");
 }
 
+/// The claims rest on the figures: these are placed before the section that holds the table of claims begins.
+#[test]
+fn what_floats_in_a_paper_is_placed_before_the_next_section() {
+    let bench = measured("[paper]\nform = \"assignment\"\n", "");
+    let source = bench.must("report last --format typst").out;
+    let before: Vec<&str> = source.split("\n= ").collect();
+    let (_last, before) = before.split_last().expect("sections");
+    assert!(before.len() >= 5, "introduction to conclusions: {source}");
+    for part in before {
+        assert!(part.trim_end().ends_with("#place.flush()"), "{part}");
+    }
+    let claims = source.find("<table-claims>").expect("a table of claims");
+    let figure = source.rfind("kind: image").expect("a figure");
+    assert!(figure < claims, "{source}");
+}
+
 /// From the top of each line to the next one's, where the text runs on.
 fn line_steps(words: &[([f64; 4], String)]) -> Vec<f64> {
     let mut tops: Vec<f64> = words.iter().map(|it| it.0[1]).collect();
