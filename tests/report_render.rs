@@ -193,6 +193,17 @@ fn hostile_names_stay_text() {
 }
 
 #[test]
+fn a_command_between_backticks_is_code_in_the_page_and_a_lone_backtick_stays() {
+    let table =
+        Table::new("").words([("word", 0)]).note("More: `ipcmark report 1 -v`.").note("a ` b <i>");
+    let mut document = Document::new("Notes");
+    document.sections.push(Section::new("notes", "Notes").with(table));
+    let page = html::render(&document);
+    assert!(page.contains("More: <code class=\"name\">ipcmark report 1 -v</code>."), "{page}");
+    assert!(page.contains("a ` b &lt;i&gt;"), "{page}");
+}
+
+#[test]
 fn a_value_that_is_not_finite_is_null() {
     let data = figure_data(&html::render(&hostile()));
     let points = &data[0]["series"][0]["points"];
