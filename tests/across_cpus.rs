@@ -200,6 +200,28 @@ fn one_worker_is_pinned_and_the_other_left_to_the_scheduler() {
     }
 }
 
+/// It spins to keep its schedule: on the server's CPU it would take a time slice from it.
+#[test]
+fn the_generator_of_an_open_loop_has_a_cpu_that_the_free_server_does_not_use() {
+    let all = sched_getaffinity(None).expect("the CPUs of this process");
+    if all.count() < 2 {
+        return say("skipped: with one CPU both share it");
+    }
+    let bench = Bench::new();
+    let line = "run pipe -w rate --rate 1k -s 8 -p free --launches 1 --samples 1000000";
+    let run = bench.begin(line);
+    wait_for("both workers where they belong", Duration::from_secs(60), || {
+        let [generator, server] = affinities(&bench)?;
+        let apart = (0..CpuSet::MAX_CPU).all(|cpu| {
+            (generator.is_set(cpu) || server.is_set(cpu)) == all.is_set(cpu)
+                && !(generator.is_set(cpu) && server.is_set(cpu))
+        });
+        (apart && generator.count() == 1).then_some(())
+    });
+    run.signal(Signal::INT);
+    run.finish(Duration::from_secs(60));
+}
+
 #[test]
 fn the_answer_names_in_few_lines_what_the_run_warned_of() {
     let bench = stored(Placement::Free, &APART, 1);

@@ -133,7 +133,7 @@ pub enum Why {
 pub struct Evidence {
     /// The run, whose results hold every launch.
     pub run: i64,
-    /// Rounds, the fewest of a rate.
+    /// Rounds; what was shown to be hopeless before took part in the first alone.
     pub rounds: usize,
     /// Mechanisms that were measured.
     pub candidates: usize,
@@ -192,6 +192,7 @@ impl Choice {
         rates.sort_unstable();
         rates.dedup();
         let measured = || capacity.iter().filter(|it| !it.rates.is_empty());
+        let rounds = measured().filter_map(|it| it.at(need.per_second)).map(|it| it.launches);
         let lacking = measured().flat_map(|it| &it.rates).map(|it| it.messages_lacking).max();
         Choice {
             need,
@@ -208,7 +209,7 @@ impl Choice {
             rejected,
             evidence: Evidence {
                 run,
-                rounds: measured().map(Capacity::rounds).min().unwrap_or(0),
+                rounds: rounds.max().unwrap_or(0),
                 candidates: measured().count(),
                 rates_per_sec: rates,
                 messages_lacking: lacking.unwrap_or(0),

@@ -105,8 +105,7 @@ fn unsure(choice: &Choice) -> String {
     let late = choice.undecided.iter().map(|it| it.void).max().filter(|it| *it > 0);
     if let Some(late) = late.filter(|_| choice.evidence.rounds >= 6) {
         return format!(
-            "In {rounds} the sender itself was late in up to {}: measure on a quieter machine, with a lower --rate, or, \
-             where the server may be placed on the sender's CPU, with one each (-p same-llc).",
+            "In {rounds} the sender itself was late in up to {}: measure on a quieter machine, or with a lower --rate.",
             units::counted(late as u64, "launch")
         );
     }

@@ -35,6 +35,8 @@ impl Campaign<'_> {
             .progressed()
             .next(bound, |analysis| group.judge_precision(analysis, request) && may_end);
         let (spent, closed) = match next {
+            // Nothing is left to launch.
+            _ if group.cases.iter().all(|it| it.given_up) => (group.spent, Some(Closed::Launches)),
             Next::Round { spent } if spent == group.spent => return Ok(true),
             Next::Round { spent } => (spent, None),
             Next::Close { closed, spent } => (spent, Some(closed)),

@@ -283,6 +283,7 @@ impl<'a> Campaign<'a> {
             return Ok(Err(Interrupted));
         }
         self.leave_time_for_rounds();
+        (0..self.groups.len()).try_for_each(|nth| self.end_hopeless(nth))?;
         loop {
             let open = self.open();
             if open.is_empty() {

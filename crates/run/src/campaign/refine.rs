@@ -1,14 +1,16 @@
 //! A capacity in two stages: few rounds of coarse rates, then the rest of the time for rates close to where each
 //! case stops to keep the bound. Which those are is chosen from the first stage alone, and what is said of a
 //! capacity rests on the launches of the second, which chose nothing.
+//!
+//! And a choice, which has one stage: where a mechanism can't carry what is needed, its launches are the longest of
+//! all, and their time goes to what can.
 
-use std::collections::HashMap;
 use std::rc::Rc;
 use std::time::Duration;
 
 use super::{Campaign, LiveCase, LiveGroup};
 use crate::plan::Case;
-use model::capacity::{Standing, TailBound, Tried, finer};
+use model::capacity::{Standing, TailBound, Tried, finer, hopeless};
 use stats::MOST_LAUNCHES;
 use store::{NewCase, StoreError};
 
@@ -75,30 +77,59 @@ impl Campaign<'_> {
 
     /// The cases of a coarse group at finer rates.
     fn finer_cases(&self, nth: usize, bound: &TailBound) -> Result<Vec<Case>, StoreError> {
-        let mut subjects: Vec<(model::case::Case, Vec<Tried>)> = Vec::new();
-        let mut plain: HashMap<usize, Rc<Case>> = HashMap::new();
-        for live in &self.groups[nth].cases {
-            let Some(load) = live.case.load else { continue };
-            let subject = live.case.kept().without_rate();
-            let tried = (load.per_second, self.standings(live, bound)?);
-            match subjects.iter().position(|it| it.0 == subject) {
-                Some(at) => subjects[at].1.push(tried),
-                None => {
-                    plain.insert(subjects.len(), Rc::clone(&live.case));
-                    subjects.push((subject, vec![tried]));
-                }
-            }
-        }
         let mut cases = Vec::new();
-        for (at, (_, tried)) in subjects.iter_mut().enumerate() {
-            tried.sort_by_key(|it| it.0);
-            for per_second in finer(tried) {
-                let case = &*plain[&at];
+        for (places, tried) in self.tried(nth, bound)? {
+            let case = &*self.groups[nth].cases[places[0]].case;
+            for per_second in finer(&tried) {
                 let load = case.load.map(|it| model::load::Load { per_second, ..it });
                 cases.push(Case { load, ..case.clone() });
             }
         }
         Ok(cases)
+    }
+
+    /// Ends what a choice needs to know no more of. It goes by the first launches alone, so that a run which is taken
+    /// up again ends the same.
+    pub(super) fn end_hopeless(&mut self, nth: usize) -> Result<(), StoreError> {
+        let chooses = self.request.aim.need().is_some();
+        let Some(bound) = self.request.bound.filter(|_| chooses) else { return Ok(()) };
+        let mut any = false;
+        for (places, tried) in self.tried(nth, &bound)? {
+            for (at, _) in places.into_iter().zip(hopeless(&tried)).filter(|it| it.1) {
+                let live = &mut self.groups[nth].cases[at];
+                any |= !live.given_up;
+                live.given_up = true;
+            }
+        }
+        if any {
+            self.groups[nth].took = Duration::ZERO; // rounds are shorter from now on
+        }
+        Ok(())
+    }
+
+    /// Of a group the places of what differs in its rate alone, in the order of rates, and what each was tried at
+    /// comes to.
+    fn tried(
+        &self,
+        nth: usize,
+        bound: &TailBound,
+    ) -> Result<Vec<(Vec<usize>, Vec<Tried>)>, StoreError> {
+        let mut subjects: Vec<(model::case::Case, Vec<(Tried, usize)>)> = Vec::new();
+        for (place, live) in self.groups[nth].cases.iter().enumerate() {
+            let Some(load) = live.case.load else { continue };
+            let subject = live.case.kept().without_rate();
+            let tried = ((load.per_second, self.standings(live, bound)?), place);
+            match subjects.iter_mut().find(|it| it.0 == subject) {
+                Some(known) => known.1.push(tried),
+                None => subjects.push((subject, vec![tried])),
+            }
+        }
+        let in_order = |(_, mut all): (_, Vec<(Tried, usize)>)| {
+            all.sort_by_key(|it| it.0.0);
+            let (tried, places) = all.into_iter().unzip();
+            (places, tried)
+        };
+        Ok(subjects.into_iter().map(in_order).collect())
     }
 
     /// What the launches of a case say, by the store.

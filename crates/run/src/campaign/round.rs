@@ -6,6 +6,7 @@ use super::driver::{LaunchRequest, RoundOf, Turn};
 use super::{Campaign, Launched, LiveCase, value_ns};
 use crate::launch::{LaunchResult, Spec};
 use machine::interrupt::Interrupted;
+use model::capacity::LOOKS;
 use model::findings::count_marks;
 use model::launch::SampleCount;
 use store::{NewLaunch, StoreError};
@@ -46,6 +47,9 @@ impl Campaign<'_> {
             }
         }
         self.with.store.set_measuring(self.run, measured)?;
+        if LOOKS.contains(&nth) {
+            of.iter().try_for_each(|nth| self.end_hopeless(*nth))?;
+        }
         self.tell_launches();
         if let Some(why) = self.driver.warning() {
             self.warn(&why)?;

@@ -254,6 +254,13 @@ impl Spec {
         }
     }
 
+    /// Whether the generator of an open loop takes a CPU for itself. Placed freely it would share one with the server
+    /// at times, and spin there for a time slice, which no client does.
+    pub fn generator_has_a_cpu(&self) -> bool {
+        let free = self.initiator_cpu.is_none() && self.responder_cpu.is_none();
+        self.workload.traits().paced && self.half.is_none() && free
+    }
+
     /// Whether all workers are pinned.
     pub fn pinned(&self) -> bool {
         let all = [self.initiator_cpu, self.responder_cpu];

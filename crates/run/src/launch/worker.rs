@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::net::{RecvFlags, SendFlags, recv, send};
-use rustix::thread::{CpuSet, sched_setaffinity};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde::{Deserialize, Serialize};
 
 use super::instrumentation::Instrumentation;
@@ -67,19 +67,47 @@ pub fn worker_fn<E: Endpoint + 'static>(mut ends: Vec<E>) -> WorkerFn {
     })
 }
 
+fn only(cpu: usize) -> CpuSet {
+    let mut set = CpuSet::new();
+    set.set(cpu);
+    set
+}
+
+/// Of the `allowed` CPUs those of a worker of an open loop: one, drawn by the seed, for the generator, which spins to
+/// keep its schedule, and all others for the server. None where there is only one.
+fn beside_generator(allowed: &CpuSet, seed: u64, role: Role) -> Option<CpuSet> {
+    let count = u64::from(allowed.count());
+    let nth = seed.checked_rem(count).filter(|_| count > 1)? as usize;
+    let own = (0..CpuSet::MAX_CPU).filter(|cpu| allowed.is_set(*cpu)).nth(nth)?;
+    if role != Role::Responder {
+        return Some(only(own));
+    }
+    let mut others = *allowed;
+    others.unset(own);
+    Some(others)
+}
+
 impl WorkerContext {
     fn pin(&self) -> io::Result<()> {
-        let Some(cpu) = self.spec.cpu_of(self.role) else { return Ok(()) };
-        if cpu as usize >= CpuSet::MAX_CPU {
-            return Err(io::Error::other(format!(
-                "pin to CPU {cpu}: only the first {} can be named here",
-                CpuSet::MAX_CPU
-            )));
-        }
-        let mut set = CpuSet::new();
-        set.set(cpu as usize);
+        let (set, cpus) = match self.spec.cpu_of(self.role) {
+            Some(cpu) if cpu as usize >= CpuSet::MAX_CPU => {
+                return Err(io::Error::other(format!(
+                    "pin to CPU {cpu}: only the first {} can be named here",
+                    CpuSet::MAX_CPU
+                )));
+            }
+            Some(cpu) => (only(cpu as usize), format!("CPU {cpu}")),
+            None if self.spec.generator_has_a_cpu() => {
+                let allowed = sched_getaffinity(None)?;
+                match beside_generator(&allowed, self.spec.seed, self.role) {
+                    Some(set) => (set, "CPUs beside the generator's".into()),
+                    None => return Ok(()),
+                }
+            }
+            None => return Ok(()),
+        };
         sched_setaffinity(None, &set)
-            .map_err(|error| io::Error::other(format!("pin to CPU {cpu}: {error}")))
+            .map_err(|error| io::Error::other(format!("pin to {cpus}: {error}")))
     }
 
     /// Faults pages in, opens the instrumentation and waits for go; None if go doesn't come.
