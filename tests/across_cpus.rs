@@ -220,6 +220,17 @@ fn the_generator_of_an_open_loop_has_a_cpu_that_the_free_server_does_not_use() {
     });
     run.signal(Signal::INT);
     run.finish(Duration::from_secs(60));
+    // One that is pinned alone knows that it has company enough: who must sleep is on time within 200 µs.
+    let cpu = (0..CpuSet::MAX_CPU).find(|cpu| all.is_set(*cpu)).expect("a CPU");
+    let line = "run pipe -w rate --rate 10k -s 8 --launches 1 --samples 50";
+    bench.must(&format!("{line} -p free -p {cpu},free -p free,{cpu}"));
+    let export = bench.export();
+    let results = export["results"].as_array().expect("results");
+    assert_eq!(results.len(), 3);
+    for result in results {
+        let tolerance = result["rate"]["tolerance_ns"].as_f64().expect("a tolerance");
+        assert!((9_000.0..=10_000.0).contains(&tolerance), "{result:#}");
+    }
 }
 
 #[test]

@@ -70,11 +70,12 @@ pub fn initiate<E: Endpoint, P: Payload>(
     let (out, into) = buffers.split();
     for (sample, late) in samples.iter().zip(lateness) {
         let due = schedule.next_due();
-        if clock.now() < due {
+        let mut begun = clock.now();
+        if begun < due {
             end.enter(Phase::Paused)?;
             schedule.wait_until(due);
+            begun = clock.now();
         }
-        let begun = clock.now();
         *late = begun.saturating_sub(due);
         adherence.begun(due, begun);
         end.send_with(out, |message| payload.fill(message))?;

@@ -207,6 +207,10 @@ fn facts(judged: &Judged, choice: &Choice) -> Vec<(String, String)> {
             },
         );
     }
+    if choice.pick.is_some() && !choice.undecided.is_empty() {
+        let names: Vec<&str> = choice.undecided.iter().map(|it| it.variant.as_str()).collect();
+        put("undecided", format!("{}: launches disagree, or are too few", few(&names)));
+    }
     put("evidence", evidence(judged, choice));
     let reasons = rejected(judged, choice);
     let more = reasons.len().saturating_sub(REASONS);
@@ -266,21 +270,22 @@ fn factor(least: f64, most: f64) -> String {
 
 /// What does not qualify: each reason once, with the first of its names.
 fn rejected(judged: &Judged, choice: &Choice) -> Vec<String> {
-    let mut lines: Vec<(String, Vec<String>)> = Vec::new();
+    let mut lines: Vec<(String, Vec<&str>)> = Vec::new();
     for it in &choice.rejected {
         let why = words(judged, choice, it);
         match lines.iter_mut().find(|known| known.0 == why) {
-            Some(known) => known.1.push(it.variant.clone()),
-            None => lines.push((why, vec![it.variant.clone()])),
+            Some(known) => known.1.push(&it.variant),
+            None => lines.push((why, vec![&it.variant])),
         }
     }
-    let line = |(why, names): (String, Vec<String>)| {
-        let more = names.len().saturating_sub(NAMES);
-        let named = names[..names.len() - more].join(", ");
-        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        format!("{named}{more}: {why}")
-    };
-    lines.into_iter().map(line).collect()
+    lines.iter().map(|(why, names)| format!("{}: {why}", few(names))).collect()
+}
+
+/// The first of some names, and how many more there are.
+fn few(names: &[&str]) -> String {
+    let more = names.len().saturating_sub(NAMES);
+    let named = names[..names.len() - more].join(", ");
+    if more > 0 { format!("{named} and {more} more") } else { named }
 }
 
 fn words(judged: &Judged, choice: &Choice, it: &Rejected) -> String {

@@ -56,12 +56,14 @@ pub type WorkerFn = Box<dyn FnOnce(WorkerContext) + Send>;
 pub fn worker_fn<E: Endpoint + 'static>(mut ends: Vec<E>) -> WorkerFn {
     Box::new(move |context| {
         let deadline = Deadline::default();
+        // Before it is pinned: whether it has only one CPU is part of it.
+        let asked = context.spec.asked();
         let start = |end: &mut E| end.start(&deadline);
         let started = context.pin().and_then(|()| ends.iter_mut().try_for_each(start));
         if let Some(instrumentation) = context.stand_ready(started) {
             // After its deadline the supervisor kills it, and its report would be lost.
             deadline.set(Instant::now() + Duration::from_millis(context.spec.deadline_ms));
-            let report = context.measure(&mut ends, instrumentation);
+            let report = context.measure(&mut ends, asked, instrumentation);
             context.report(report);
         }
     })
@@ -147,9 +149,10 @@ impl WorkerContext {
     fn measure<E: Endpoint>(
         &self,
         ends: &mut [E],
+        asked: Result<WorkloadSpec, String>,
         instrumentation: Instrumentation,
     ) -> WorkerReport {
-        match self.spec.asked() {
+        match asked {
             Ok(asked) => {
                 let measuring = Measuring { context: self, ends, asked, instrumentation };
                 dispatch(self.spec.workload, measuring)
