@@ -32,7 +32,7 @@ use sys::shared::{LINE, Mapping};
 
 use common::contest::{Blocks, Contest, SETTLE, Setting, Side, Task};
 use common::workers::Loop;
-use common::{Machine, SEED, ratio};
+use common::{Machine, SEED, median, ratio};
 
 const VARIANT: &str = "shm-ring:wait=spin";
 const SIZES: [usize; 2] = [8, 64];
@@ -301,10 +301,6 @@ fn report(bytes: usize, blocks: &Blocks) -> bool {
         println!("        no mode has {FEWEST} pairs: the gate is not shown to hold");
     }
     met && judged
-}
-
-fn median(values: &[f64]) -> f64 {
-    if values.is_empty() { f64::NAN } else { common::quartiles(&mut values.to_vec())[1] }
 }
 
 fn main() -> ExitCode {

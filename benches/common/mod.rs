@@ -11,7 +11,10 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-use rustix::thread::sched_getaffinity;
+use rand::SeedableRng;
+use rand::seq::SliceRandom;
+use rand_chacha::ChaCha8Rng;
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use machine::{Topology, noise};
 use model::host::Host;
@@ -34,6 +37,38 @@ pub fn quick() -> bool {
 /// The names given on the command line, to which a bench confines itself; all when empty.
 pub fn names() -> Vec<String> {
     std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect()
+}
+
+/// The median; not a number of no values.
+pub fn median(values: &[f64]) -> f64 {
+    if values.is_empty() { f64::NAN } else { quartiles(&mut values.to_vec())[1] }
+}
+
+/// Confines this thread to one CPU.
+pub fn pin(cpu: u32) -> io::Result<()> {
+    let mut set = CpuSet::new();
+    set.set(cpu as usize);
+    Ok(sched_setaffinity(None, &set)?)
+}
+
+/// Has each of `all` measure so many times, every time in a new random order, the CPUs in turn the other way round;
+/// what each found.
+pub fn in_turn<const N: usize>(
+    turns: usize,
+    cpus: (u32, u32),
+    all: [&dyn Fn((u32, u32)) -> io::Result<f64>; N],
+) -> io::Result<[Vec<f64>; N]> {
+    let mut rng = ChaCha8Rng::seed_from_u64(SEED);
+    let mut found = std::array::from_fn(|_| Vec::new());
+    for nth in 0..turns {
+        let mut order: [usize; N] = std::array::from_fn(|at| at);
+        order.shuffle(&mut rng);
+        let cpus = if nth % 2 == 1 { (cpus.1, cpus.0) } else { cpus };
+        for at in order {
+            found[at].push(all[at](cpus)?);
+        }
+    }
+    Ok(found)
 }
 
 /// Where and by what clock to measure.

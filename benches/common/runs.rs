@@ -7,10 +7,9 @@ use std::time::{Duration, Instant};
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use rustix::thread::{CpuSet, sched_setaffinity};
 use serde_json::Value;
 
-use super::{Machine, PROGRAM, SEED};
+use super::{Machine, PROGRAM, SEED, pin};
 
 /// How long the stranger is still, and how long it spins, in ms.
 const STILL: std::ops::Range<u64> = 200..2000;
@@ -32,9 +31,7 @@ fn stranger(machine: &Machine, over: &AtomicBool) {
     let mut rng = ChaCha8Rng::seed_from_u64(SEED);
     while !over.load(Relaxed) {
         std::thread::sleep(Duration::from_millis(rng.random_range(STILL)));
-        let mut cpu = CpuSet::new();
-        cpu.set(if rng.random() { a } else { b } as usize);
-        let _ = sched_setaffinity(None, &cpu);
+        let _ = pin(if rng.random() { a } else { b });
         let until = Instant::now() + Duration::from_millis(rng.random_range(SPINS));
         while Instant::now() < until {
             std::hint::spin_loop();

@@ -14,7 +14,6 @@ use rustix::process::{
     Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, getpid, getppid, pidfd_open, pidfd_send_signal,
     set_parent_process_death_signal, waitid,
 };
-use rustix::thread::{CpuSet, sched_setaffinity};
 
 use sys::parking::{self, Parking};
 use sys::process::{exit_now, fork_with_first};
@@ -174,9 +173,7 @@ fn settle_in(owner: Pid, cpu: u32) -> io::Result<()> {
     if getppid() != Some(owner) {
         exit_now(0);
     }
-    let mut set = CpuSet::new();
-    set.set(cpu as usize);
-    Ok(sched_setaffinity(None, &set)?)
+    super::pin(cpu)
 }
 
 impl Drop for Worker {

@@ -13,13 +13,9 @@ use std::sync::{Arc, Barrier};
 use std::time::Instant;
 
 use mechanisms::{Endpoint, OpenSpec, Opened, Variant, Visitor, open};
-use rand::SeedableRng;
-use rand::seq::SliceRandom;
-use rand_chacha::ChaCha8Rng;
-use rustix::thread::{CpuSet, sched_setaffinity};
 use stats::compare_paired;
 
-use crate::common::{SEED, quartiles, quick, ratio};
+use crate::common::{in_turn, median, pin, quick, ratio};
 
 /// Messages of a half.
 const MESSAGES: u64 = 1 << 20;
@@ -29,26 +25,15 @@ const QUICK: usize = 16;
 /// The least part of its peer's messages a second that the ring may carry.
 const GATE: f64 = 0.9;
 
-/// Moves all messages through a queue; ns per message, as its reader sees them.
-type Half = fn((u32, u32)) -> io::Result<f64>;
-
 /// Prints how many messages a second each queue carries; whether the gate is held.
 pub fn report(cpus: (u32, u32)) -> io::Result<bool> {
-    let mut rng = ChaCha8Rng::seed_from_u64(SEED);
-    let all: [(&str, Half); 3] = [("ring", ring), ("SPSCQueue", spsc_queue), ("rtrb", rtrb)];
-    let mut taken: [Vec<f64>; 3] = Default::default();
-    for nth in 0..if quick() { QUICK } else { HALVES } {
-        let mut order = [0, 1, 2];
-        order.shuffle(&mut rng);
-        let cpus = if nth % 2 == 1 { (cpus.1, cpus.0) } else { cpus };
-        for at in order {
-            taken[at].push(all[at].1(cpus)?);
-        }
-    }
+    const NAMES: [&str; 3] = ["ring", "SPSCQueue", "rtrb"];
+    let halves = if quick() { QUICK } else { HALVES };
+    let taken = in_turn(halves, cpus, [&ring, &spsc_queue, &rtrb])?;
     println!("\n   8 B one way, millions of messages a second, and the rate of the ring over it");
     let mut met = true;
-    for (at, (name, _)) in all.into_iter().enumerate() {
-        let median = 1e3 / quartiles(&mut taken[at].clone())[1];
+    for (at, name) in NAMES.into_iter().enumerate() {
+        let rate = 1e3 / median(&taken[at]);
         // Times of the other over those of the ring are rates of the ring over those of the other.
         let found = compare_paired(&taken[at], &taken[0], 0.05);
         let holds = found.as_ref().is_some_and(|it| it.ratio.estimate >= GATE);
@@ -60,7 +45,7 @@ pub fn report(cpus: (u32, u32)) -> io::Result<bool> {
             _ => String::new(),
         };
         let shown = if at == 0 { String::new() } else { ratio(&found) };
-        println!("        {name:<10} {median:>8.1}  {shown:<19}  {word}");
+        println!("        {name:<10} {rate:>8.1}  {shown:<19}  {word}");
     }
     Ok(met)
 }
@@ -91,12 +76,6 @@ fn carry(
         writer.join().expect("no panic")?;
         reader.join().expect("no panic")
     })
-}
-
-fn pin(cpu: u32) -> io::Result<()> {
-    let mut set = CpuSet::new();
-    set.set(cpu as usize);
-    Ok(sched_setaffinity(None, &set)?)
 }
 
 fn spec() -> OpenSpec {

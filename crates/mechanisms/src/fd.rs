@@ -72,7 +72,7 @@ fn try_write(fd: impl AsFd, message: &[u8], sent: &mut usize) -> io::Result<Sent
 }
 
 /// Reads what is there of `message`, behind the `received` bytes that came before.
-fn try_read(fd: impl AsFd, message: &mut [u8], received: &mut usize) -> io::Result<Received> {
+pub fn try_read(fd: impl AsFd, message: &mut [u8], received: &mut usize) -> io::Result<Received> {
     loop {
         let length = message.len();
         let rest = message.get_mut(*received..);

@@ -2,9 +2,10 @@
 //! copy, by the reader, instead of two. `gift=on` gives the pages away (SPLICE_F_GIFT).
 
 use super::pipe::{CAPACITY, FULL, SLOT};
-use super::zero_copy_pipe::{PAGES, opened};
+use super::zero_copy_pipe::{self, PAGES, WAIT, opened};
 use super::{
-    Carries, Choice, Framing, Mechanism, OpenError, OpenSpec, OptionSpec, Traits, Visitor,
+    Carries, Choice, Framing, Mechanism, OpenError, OpenSpec, OptionSpec, Options, Traits, Visitor,
+    Waits,
 };
 use model::bend::Bend;
 use sys::zero_copy_pipe::PageTransfer;
@@ -25,8 +26,13 @@ impl Mechanism for Vmsplice {
             takes_size: false,
         },
         PAGES,
+        WAIT,
         CAPACITY,
     ];
+
+    fn waits(options: &Options) -> Waits {
+        zero_copy_pipe::waits(options, Self::OPTIONS)
+    }
 
     fn open<V: Visitor>(spec: &OpenSpec, visitor: V) -> Result<V::Output, OpenError> {
         let gift = spec.options.get(Self::OPTIONS, "gift") == Choice::Word("on");

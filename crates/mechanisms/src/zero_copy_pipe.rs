@@ -6,9 +6,11 @@ use std::os::fd::OwnedFd;
 
 use rustix::pipe::PipeFlags;
 
-use super::fd::read_full;
+use super::fd::try_read;
 use super::pipe::two_pipes;
-use super::{Choice, Deadline, Endpoint, OpenError, OpenSpec, Opened, OptionSpec};
+use super::{
+    Choice, Deadline, Endpoint, OpenError, OpenSpec, Opened, OptionSpec, Options, Received, Waits,
+};
 use sys::zero_copy_pipe::{PageTransfer, Pool};
 
 /// The option `pages=normal|huge`: which pages are passed.
@@ -18,6 +20,22 @@ pub const PAGES: OptionSpec = OptionSpec {
     words: &["normal", "huge"],
     takes_size: false,
 };
+
+/// The option `wait=sleep|spin`: whether who finds the pipe full or empty sleeps, or asks again at once.
+pub const WAIT: OptionSpec = OptionSpec {
+    name: "wait",
+    summary: "asleep in the call, or asking again without waiting (O_NONBLOCK, SPLICE_F_NONBLOCK)",
+    words: &["sleep", "spin"],
+    takes_size: false,
+};
+
+/// Whether a worker sleeps by these options.
+pub fn waits(options: &Options, specs: &'static [OptionSpec]) -> Waits {
+    match options.get(specs, WAIT.name) {
+        Choice::Word("spin") => Waits::Spinning,
+        _ => Waits::Asleep,
+    }
+}
 
 /// One side: a pool of pages for the pipe that it writes, and the pipe that it reads.
 pub struct ZeroCopyEnd {
@@ -31,11 +49,14 @@ pub fn opened(
     specs: &'static [OptionSpec],
     transfer: PageTransfer,
 ) -> Result<Opened<ZeroCopyEnd>, OpenError> {
-    let [there, back] = two_pipes(spec, specs, PipeFlags::empty())?;
+    let spins = waits(&spec.options, specs) == Waits::Spinning;
+    let flags = if spins { PipeFlags::NONBLOCK } else { PipeFlags::empty() };
+    let [there, back] = two_pipes(spec, specs, flags)?;
     let huge = spec.options.get(specs, "pages") == Choice::Word("huge");
     let remedy = if huge { "reserve huge pages: sysctl vm.nr_hugepages=16" } else { "free memory" };
     let pool = |pipe| {
-        Pool::new(pipe, spec.message_bytes, transfer, huge).map_err(OpenError::call("mmap", remedy))
+        let pool = Pool::new(pipe, spec.message_bytes, transfer, (huge, spins));
+        pool.map_err(OpenError::call("mmap", remedy))
     };
     let effective_settings = vec![("pipe_capacity_bytes".into(), there.capacity)];
     let initiator = ZeroCopyEnd { pool: pool(there.to)?, from: back.from };
@@ -62,6 +83,10 @@ impl Endpoint for ZeroCopyEnd {
 
     #[inline(always)]
     fn recv(&mut self, message: &mut [u8]) -> io::Result<()> {
-        read_full(&self.from, message)
+        let mut received = 0;
+        while try_read(&self.from, message, &mut received)? == Received::WouldBlock {
+            std::hint::spin_loop();
+        }
+        Ok(())
     }
 }

@@ -34,6 +34,8 @@ pub struct Pool {
     file: Option<OwnedFd>,
     pipe: OwnedFd,
     transfer: PageTransfer,
+    /// SPLICE_F_NONBLOCK of who asks again instead of sleeping.
+    flags: SpliceFlags,
     /// Where the next message starts, unless it no longer fits before the end: then at zero.
     next: usize,
     room: usize,
@@ -42,8 +44,14 @@ pub struct Pool {
 
 impl Pool {
     /// A pool of messages of at most `room` bytes, each on pages of its own, for `pipe`, whose
-    /// capacity must not grow afterwards. `huge` takes huge pages.
-    pub fn new(pipe: OwnedFd, room: usize, transfer: PageTransfer, huge: bool) -> io::Result<Pool> {
+    /// capacity must not grow afterwards. `huge` takes huge pages; who `spins` asks again while the pipe is full.
+    pub fn new(
+        pipe: OwnedFd,
+        room: usize,
+        transfer: PageTransfer,
+        (huge, spins): (bool, bool),
+    ) -> io::Result<Pool> {
+        let flags = if spins { SpliceFlags::NONBLOCK } else { SpliceFlags::empty() };
         let page = if huge { huge_page_bytes()? } else { PAGE };
         let capacity = fcntl_getpipe_size(&pipe)?;
         let room = room.max(1).checked_next_multiple_of(PAGE).ok_or(Errno::NOMEM)?;
@@ -63,7 +71,7 @@ impl Pool {
             None if huge => Mapping::of_huge_pages(bytes)?,
             None => Mapping::new(bytes)?,
         };
-        Ok(Pool { mapping, file, pipe, transfer, next: 0, room, claim: Claim::alone()? })
+        Ok(Pool { mapping, file, pipe, transfer, flags, next: 0, room, claim: Claim::alone()? })
     }
 
     /// Faults in all pages, in the caller's address space.
@@ -91,7 +99,7 @@ impl Pool {
         unsafe { std::slice::from_raw_parts_mut(place.as_ptr(), length) }
     }
 
-    /// Hands the message written at [`Pool::place`] to the pipe; sleeps while that is full.
+    /// Hands the message written at [`Pool::place`] to the pipe; waits while that is full.
     ///
     /// When this returns, the pipe holds at most its capacity in pages, counted back from this
     /// message's last. The pool has two messages' room beyond that: one so that the next
@@ -112,6 +120,7 @@ impl Pool {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
                 Ok(taken) => done += taken,
                 Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => std::hint::spin_loop(),
                 Err(error) => return Err(error.into()),
             }
         }
@@ -124,10 +133,12 @@ impl Pool {
         match (self.transfer, &self.file) {
             (PageTransfer::Splice, Some(file)) => {
                 let mut from = at as u64;
-                splice(file, Some(&mut from), &self.pipe, None, length, SpliceFlags::empty())
+                splice(file, Some(&mut from), &self.pipe, None, length, self.flags)
             }
-            (PageTransfer::Lend { gift: true }, _) => self.lend(at, length, SpliceFlags::GIFT),
-            _ => self.lend(at, length, SpliceFlags::empty()),
+            (PageTransfer::Lend { gift: true }, _) => {
+                self.lend(at, length, self.flags | SpliceFlags::GIFT)
+            }
+            _ => self.lend(at, length, self.flags),
         }
     }
 

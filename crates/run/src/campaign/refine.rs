@@ -19,6 +19,13 @@ const COARSE_ROUNDS: usize = 3;
 /// Of the budget what coarse rates may take, preparing them included.
 const COARSE_SHARE: f64 = 0.4;
 
+/// Of a group what differs in its rate alone, in the order of rates.
+struct Subject {
+    /// The case of each rate.
+    places: Vec<usize>,
+    tried: Vec<Tried>,
+}
+
 impl Campaign<'_> {
     /// Whether rates are sought in two stages.
     fn refines(&self) -> Option<TailBound> {
@@ -78,7 +85,7 @@ impl Campaign<'_> {
     /// The cases of a coarse group at finer rates.
     fn finer_cases(&self, nth: usize, bound: &TailBound) -> Result<Vec<Case>, StoreError> {
         let mut cases = Vec::new();
-        for (places, tried) in self.tried(nth, bound)? {
+        for Subject { places, tried } in self.subjects(nth, bound)? {
             let case = &*self.groups[nth].cases[places[0]].case;
             for per_second in finer(&tried) {
                 let load = case.load.map(|it| model::load::Load { per_second, ..it });
@@ -94,7 +101,7 @@ impl Campaign<'_> {
         let chooses = self.request.aim.need().is_some();
         let Some(bound) = self.request.bound.filter(|_| chooses) else { return Ok(()) };
         let mut any = false;
-        for (places, tried) in self.tried(nth, &bound)? {
+        for Subject { places, tried } in self.subjects(nth, &bound)? {
             for (at, _) in places.into_iter().zip(hopeless(&tried)).filter(|it| it.1) {
                 let live = &mut self.groups[nth].cases[at];
                 any |= !live.given_up;
@@ -107,27 +114,21 @@ impl Campaign<'_> {
         Ok(())
     }
 
-    /// Of a group the places of what differs in its rate alone, in the order of rates, and what each was tried at
-    /// comes to.
-    fn tried(
-        &self,
-        nth: usize,
-        bound: &TailBound,
-    ) -> Result<Vec<(Vec<usize>, Vec<Tried>)>, StoreError> {
-        let mut subjects: Vec<(model::case::Case, Vec<(Tried, usize)>)> = Vec::new();
+    fn subjects(&self, nth: usize, bound: &TailBound) -> Result<Vec<Subject>, StoreError> {
+        let mut subjects: Vec<(model::case::Case, Vec<(usize, Tried)>)> = Vec::new();
         for (place, live) in self.groups[nth].cases.iter().enumerate() {
             let Some(load) = live.case.load else { continue };
             let subject = live.case.kept().without_rate();
-            let tried = ((load.per_second, self.standings(live, bound)?), place);
+            let tried = (place, (load.per_second, self.standings(live, bound)?));
             match subjects.iter_mut().find(|it| it.0 == subject) {
                 Some(known) => known.1.push(tried),
                 None => subjects.push((subject, vec![tried])),
             }
         }
-        let in_order = |(_, mut all): (_, Vec<(Tried, usize)>)| {
-            all.sort_by_key(|it| it.0.0);
-            let (tried, places) = all.into_iter().unzip();
-            (places, tried)
+        let in_order = |(_, mut all): (_, Vec<(usize, Tried)>)| {
+            all.sort_by_key(|(_, tried)| tried.0);
+            let (places, tried) = all.into_iter().unzip();
+            Subject { places, tried }
         };
         Ok(subjects.into_iter().map(in_order).collect())
     }
