@@ -414,7 +414,7 @@ fn workloads(variant: &Variant) -> Vec<Workload> {
         // them: tests/messaging.rs, tests/fan_out.rs.
         _ => {
             let all = Workload::ALL.into_iter();
-            all.filter(|it| !it.traits().paced && it.traits().connections() == 1).collect()
+            all.filter(|it| !it.traits().paced && !it.traits().many_connections()).collect()
         }
     }
 }

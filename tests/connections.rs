@@ -272,7 +272,8 @@ fn fails_with_one_line_on_what_are_no_connections() {
         ("run pipe -w rate --connections 0", "`0`: write how many connections"),
         ("run pipe -w rate --connections 5000", "from 1 to 4096"),
         ("run pipe -w rate --server select", "`select` is no way for a server to wait"),
-        ("run pipe --connections 4", "--connections: only -w rate has such"),
+        ("run pipe --connections 4", "--connections: only -w rate, messaging, fan-out have such"),
+        ("run pipe -w connect,duplex --connections 4", "have such: add one"),
         ("run pipe -w latency --server poll", "--server: only -w rate has such"),
     ] {
         let said = bench.run(line);

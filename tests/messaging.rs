@@ -1,4 +1,4 @@
-//! A crowd of 20 senders and 20 receivers: every message of every sender arrives at every receiver, in its order;
+//! A crowd of 20 senders and 20 receivers, or of as many as are asked for: every message of every sender arrives at every receiver, in its order;
 //! who fails is named; nobody outlives the launch; what a crowd can't share says so.
 
 mod cli_support;
@@ -10,6 +10,7 @@ use cli_support::{Bench, must_fit_the_schema, results};
 use common::launching::{conclude, finish, quick, reach, start};
 use common::proc::{Process, children, soon};
 use model::launch::{Outcome, SampleCount, Workers};
+use model::load::Load;
 use model::workload::{Policy, Workload};
 use run::launch::{Launch, Spec, Stage};
 use rustix::process::{Pid, Signal, kill_process};
@@ -60,6 +61,56 @@ fn every_message_of_every_sender_arrives_at_every_receiver() {
     }
     let left: Vec<_> = Process::all().into_iter().filter(|it| groups.contains(&it.group)).collect();
     assert!(left.is_empty(), "members outlived their launch: {left:?}");
+}
+
+#[test]
+fn a_crowd_has_as_many_senders_and_receivers_as_are_asked_for() {
+    for half in [1, 3, 40] {
+        for workers in [Workers::Process, Workers::Thread] {
+            let what = format!("{half} senders, {}", workers.name());
+            let batch = u64::from(2 * half * half + 1);
+            let load = Some(Load::closed(half));
+            let spec = Spec { load, batch, ..crowd("unix-stream", 100, workers) };
+            let result = conclude(start(&spec));
+            assert_eq!(result.record.outcome, Outcome::Ok, "{what}");
+            assert_eq!((result.samples.len(), result.record.initiator.batch), (3, batch), "{what}");
+        }
+    }
+    let mut launch = start(&Spec {
+        load: Some(Load::closed(3)),
+        batch: 400_000_000,
+        ..crowd("pipe", 100, Workers::Process)
+    });
+    reach(&mut launch, Stage::Ready);
+    launch.go();
+    let supervisor = launch.pid() as i32;
+    let grown = || children(supervisor).iter().map(|it| children(*it).len()).collect::<Vec<_>>();
+    assert!(soon(Duration::from_secs(10), || grown() == [3, 3]), "{:?} members", grown());
+}
+
+#[test]
+fn more_members_than_a_byte_tells_apart_are_refused() {
+    let load = Some(Load::closed(256));
+    match conclude(start(&Spec { load, ..crowd("pipe", 100, Workers::Thread) })).record.outcome {
+        Outcome::Failed { reason } => assert!(reason.contains("at most 255"), "{reason}"),
+        outcome => panic!("{outcome:?}"),
+    }
+}
+
+#[test]
+fn a_pilot_gives_every_pair_of_a_crowd_of_any_size_as_many_messages() {
+    let bench = Bench::new();
+    bench.must("run pipe -w messaging --connections 3,7,20 -p free --launches 1 --verify");
+    let document = bench.export();
+    must_fit_the_schema(&document);
+    for half in [3, 7, 20] {
+        let is = |it: &&serde_json::Value| it["connections"] == half;
+        let case = results(&document).iter().find(is).expect("a case");
+        let batch = case["batch"].as_u64().expect("a number");
+        assert!(batch > 0 && batch % (half * half) == 0, "{half}: {batch}");
+    }
+    let report = bench.must("report last").out;
+    assert!(report.contains("messages of 100 B, 3 connections"), "{report}");
 }
 
 #[test]
@@ -156,7 +207,10 @@ fn messages_a_second_and_the_time_stand_in_the_export_and_what_has_no_crowd_says
 fn fails_with_one_line_where_a_crowd_is_asked_for_what_it_has_not() {
     let bench = Bench::new();
     for (line, words) in [
-        ("run pipe -w messaging --connections 4", "only -w rate has such"),
+        ("run pipe -w messaging --connections 256", "messaging has at most 255 connections"),
+        ("run pipe -w messaging,fan-out --connections 3,300", "at most 255"),
+        ("run pipe -w messaging --connections 4 --server scan", "--server: only -w rate has such"),
+        ("run pipe -w messaging --rate 1k", "--rate: only -w rate has one"),
         ("fleet --simulate 2 -w messaging", "it is on one host"),
     ] {
         let said = bench.run(line);

@@ -306,6 +306,7 @@ fn sweep(variant: &str) -> Sweep {
         nodes: Vec::new(),
         concurrent: None,
         total: None,
+        load: None,
         payload: "untouched".into(),
         sizes_bytes: vec![64, 256, 1024, 4096, 16_384, 65_536],
         rounds: 12,

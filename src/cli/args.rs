@@ -297,7 +297,7 @@ impl RunArgs {
         if self.depth.is_some() && !paced {
             return Err("--depth: only -w rate has one: add it, or leave --depth out".into());
         }
-        self.open_loop.check(paced, self.rate.is_some())?;
+        let loads = open_loop::loads(self, &workloads)?;
         let bound = capacity::asked(self)?;
         let sizes = |workload: Workload| match &self.size {
             Some(Sizes(sizes)) if workload.has_size() => sizes.clone(),
@@ -322,7 +322,7 @@ impl RunArgs {
             verify: self.verify,
             spin_on_one_cpu: self.spin_on_one_cpu,
             total_bytes: self.total,
-            loads: open_loop::loads(self),
+            loads,
             arrivals: self.open_loop.arrivals(),
             bound,
             // A bound is far beyond what the clock resolves.

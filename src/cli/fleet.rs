@@ -168,7 +168,7 @@ impl FleetArgs {
                 paced.name()
             ));
         }
-        if let Some(crowd) = workloads.iter().find(|it| it.traits().connections() > 1) {
+        if let Some(crowd) = workloads.iter().find(|it| it.traits().many_connections()) {
             return Err(format!("-w {}: it is on one host: see `ipcmark run`", crowd.name()));
         }
         let of = |it: Workload| match &self.size {

@@ -1,5 +1,5 @@
 //! The flags of an open loop, beside its rates and depths: how messages arrive, over how many connections, and
-//! what the server answers and works over each.
+//! what the server answers and works over each. Closed loops of several connections take the number of these.
 
 use clap::Args;
 
@@ -9,7 +9,7 @@ use super::value_parsers::{Depths, Rates, Suggesting, arrival_words, arrivals, b
 use model::capacity::TailBound;
 use model::load::{self, Levels, Load, Server, Service};
 use model::size;
-use model::workload::Arrivals;
+use model::workload::{Arrivals, Workload};
 
 /// Flags of `run -w rate`.
 #[derive(Args, Clone, Default)]
@@ -19,7 +19,8 @@ pub struct OpenLoopArgs {
     #[arg(long, value_name = "HOW", hide_possible_values = true,
           value_parser = Suggesting { parser: arrivals, words: arrival_words })]
     pub arrivals: Option<Arrivals>,
-    /// Clients of the server, each with a connection of its own, of -w rate: 16, 1,4,16 [default: 1]
+    /// Connections: 16, 1,4,16, 1..64:x2; of -w rate the server's, each of a client of its own [default: 1], of
+    /// fan-out to a receiver each [default: 8], of messaging to as many receivers as there are senders [default: 20]
     #[arg(long, value_name = "N", value_parser = counts, allow_negative_numbers = true)]
     pub connections: Option<Counts>,
     /// How the server finds the next request, of -w rate: epoll, poll, io-uring, threads (one per
@@ -50,8 +51,12 @@ pub fn server(text: &str) -> Result<Server, String> {
     text.parse()
 }
 
-/// Every load that a run asks for.
-pub fn loads(args: &RunArgs) -> Vec<Load> {
+/// Every load that a run of `workloads` asks for.
+///
+/// # Errors
+/// A flag that none of them takes, or more connections than one of them can have.
+pub fn loads(args: &RunArgs, workloads: &[Workload]) -> Result<Vec<Load>, String> {
+    args.open_loop.check(workloads, args.rate.is_some())?;
     let mut levels = Levels::default();
     if let Some(Rates(rates)) = &args.rate {
         levels.rates.clone_from(rates);
@@ -63,15 +68,23 @@ pub fn loads(args: &RunArgs) -> Vec<Load> {
     if let Some(rates) = capacity::rates(args) {
         levels.rates = rates;
     }
-    levels.product()
+    levels.of(workloads).map_err(|error| format!("--connections: {error}"))
 }
 
 impl OpenLoopArgs {
-    /// Refuses what no workload takes, being `paced` or not, and what contradicts a rate that was given.
-    pub fn check(&self, paced: bool, has_rate: bool) -> Result<(), String> {
+    /// Refuses what none of `workloads` takes, and what contradicts a rate that was given.
+    fn check(&self, workloads: &[Workload], has_rate: bool) -> Result<(), String> {
+        let connected = |it: &Workload| it.traits().paced || it.traits().many_connections();
+        if self.connections.is_some() && !workloads.iter().any(connected) {
+            let all = Workload::ALL.into_iter().filter(connected).map(Workload::name);
+            let all = all.collect::<Vec<_>>().join(", ");
+            return Err(format!(
+                "--connections: only -w {all} have such: add one, or leave --connections out"
+            ));
+        }
+        let paced = workloads.iter().any(|it| it.traits().paced);
         let given = [
             ("--arrivals", self.arrivals.is_some()),
-            ("--connections", self.connections.is_some()),
             ("--server", self.server.is_some()),
             ("--response", self.response.is_some()),
             ("--service", self.service.is_some()),

@@ -8,6 +8,7 @@ use super::estimate::Status;
 use super::percentile::Curve;
 use super::rate::RateSeen;
 use model::catalogue::{Catalogue, Described};
+use model::load::Load;
 use store::StoredCase;
 
 impl CaseResult {
@@ -40,6 +41,7 @@ impl CaseResult {
             observed_placement: None,
             message_bytes: case.message_bytes,
             total: case.total,
+            load: Load::of(case.workload, case.load),
             payload: case.payload.name().to_string(),
             batch: stored.batch,
             launches: 0,

@@ -202,7 +202,8 @@ pub(super) fn capacities(results: &[CaseResult], bound: Option<TailBound>) -> Ve
 type Subject<'a> = (&'a str, Option<u64>, &'a str, &'a str, Load);
 
 fn subject(case: &CaseResult) -> Option<Subject<'_>> {
-    let load = Load { per_second: 0, ..case.rate.filter(|_| !case.twin)?.load };
+    let load = case.load.filter(|it| it.has_rate() && !case.twin)?;
+    let load = Load { per_second: 0, ..load };
     Some((&case.variant, case.message_bytes, &case.workers, &case.site, load))
 }
 
@@ -216,7 +217,7 @@ impl Capacity {
     /// Of the results at `own`, which differ in their rate, and in whether it was tried first or chosen by those.
     fn of(results: &[CaseResult], own: &[usize], bound: TailBound) -> Option<Capacity> {
         let head = &results[*own.first()?];
-        let load = head.rate?.load;
+        let load = head.load?;
         let measured: Vec<usize> =
             own.iter().copied().filter(|at| !results[*at].bounded.is_empty()).collect();
         // What chose others decides nothing, and a rate that was measured again is as it was then.

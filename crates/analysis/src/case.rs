@@ -24,10 +24,11 @@ use super::rounds::Stratified;
 use super::sessions::SessionsSeen;
 use super::time::OverTime;
 use super::time_series::TimeSeries;
-use super::{analysis_of, headline};
+use super::{analysis_of, connections, headline};
 use model::capacity::BoundedLaunch;
 use model::clock::Record;
 use model::company::Company;
+use model::load::Load;
 use model::mechanism::Carries;
 use model::metric::Metric;
 use model::placement::Placement;
@@ -94,6 +95,10 @@ pub struct CaseResult {
     pub message_bytes: Option<u64>,
     /// What one transfer carries before it is acknowledged; null where no bytes are transferred.
     pub total: Option<Total>,
+    /// What an open loop was asked to carry, or how many connections a closed one had; in exports those of the closed
+    /// one alone.
+    #[serde(rename = "connections", serialize_with = "connections::of_closed")]
+    pub load: Option<Load>,
     /// `untouched`, `written`, `read`.
     pub payload: String,
     /// Round trips or set-ups per sample, or messages per transfer.

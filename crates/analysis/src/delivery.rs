@@ -135,7 +135,7 @@ pub(super) fn by_round(
         add("goodput", &carried);
     }
     // A round trip is a message each way, and its responder's time is that of the lead too.
-    let messages = case.metric.messages as f64;
+    let messages = case.messages() as f64;
     add("cpu-per-byte", &|counters, _| {
         let [near, far] = [&counters.launch.record.initiator, &counters.launch.record.responder];
         let operations = (near.samples * near.batch) as f64;

@@ -83,7 +83,7 @@ pub struct GroupVerdict {
     pub message_bytes: Option<u64>,
     /// What one transfer carries; null where no bytes are transferred.
     pub total: Option<Total>,
-    /// What an open loop carried; None of other workloads.
+    /// What an open loop carried, or how many connections a closed one had.
     #[serde(skip)]
     pub load: Option<Load>,
     /// Where the two halves of its launches were.
@@ -190,7 +190,7 @@ impl GroupVerdict {
                 metric: head.metric.clone(),
                 message_bytes: measured.iter().find_map(|at| results[*at].message_bytes),
                 total: measured.iter().find_map(|at| results[*at].total),
-                load: head.rate.map(|it| it.load),
+                load: head.load,
                 route: head.route.clone(),
                 placement: head.placement.clone(),
                 by_ratio,

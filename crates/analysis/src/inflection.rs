@@ -8,11 +8,13 @@ mod known;
 
 use serde::Serialize;
 
+use super::connections::of_closed;
 use super::group::alike;
 use super::{ALPHA, Carries};
 use super::{CaseResult, Status};
 use model::catalogue::Catalogue;
 use model::host::Host;
+use model::load::Load;
 use model::metric::Metric;
 use model::route::Route;
 use model::total::Total;
@@ -45,6 +47,9 @@ pub struct Sweep {
     pub concurrent: Option<Concurrent>,
     /// What one transfer carries; null of round trips.
     pub total: Option<Total>,
+    /// Its connections; null of what has one.
+    #[serde(rename = "connections", serialize_with = "of_closed")]
+    pub load: Option<Load>,
     /// `untouched`, `written`, `read`.
     pub payload: String,
     /// The sizes that were measured, in bytes, ascending.
@@ -104,7 +109,7 @@ pub fn sweeps<'a>(
     let sweepable = (0..results.len()).filter(|at| sweepable(&results[*at]));
     let curves = alike(sweepable, |at| {
         let it = &results[at];
-        let what = (&it.variant, it.workload, it.total, &it.payload, &it.workers);
+        let what = (&it.variant, it.workload, it.total, it.load, &it.payload, &it.workers);
         (what, &it.site, &it.nodes, it.concurrent)
     });
     let mut found = Vec::new();
@@ -162,6 +167,7 @@ fn sweep(curve: &[&CaseResult], catalogue: &Catalogue, host: &Host) -> Sweep {
         nodes: of.nodes.clone(),
         concurrent: of.concurrent,
         total: of.total,
+        load: of.load,
         payload: of.payload.clone(),
         rounds: rounds.len(),
         sizes_bytes,

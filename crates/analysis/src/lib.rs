@@ -12,6 +12,7 @@ mod claims;
 mod clients;
 pub mod compare;
 mod conditions;
+mod connections;
 mod counted;
 mod cpu;
 mod datagrams;

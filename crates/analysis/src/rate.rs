@@ -11,9 +11,6 @@ use store::{StoredCase, StoredLaunch};
 /// measured.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct RateSeen {
-    /// What was asked of it.
-    #[serde(skip)]
-    pub load: Load,
     /// Messages due per second, in the mean.
     pub asked_per_sec: u64,
     /// Messages that might be under way at once on one connection.
@@ -68,13 +65,12 @@ fn server_cpus(launch: &StoredLaunch) -> Option<f64> {
 impl RateSeen {
     /// What is known before any launch; None of other workloads.
     pub(super) fn asked(case: &StoredCase) -> Option<RateSeen> {
-        case.case.load.map(RateSeen::of)
+        case.case.load.filter(Load::has_rate).map(RateSeen::of)
     }
 
     /// What is known of `load` before any launch.
     pub fn of(load: Load) -> RateSeen {
         RateSeen {
-            load,
             asked_per_sec: load.per_second,
             depth: load.depth,
             connections: load.connections,

@@ -54,7 +54,7 @@ pub fn probe_connections(
 ///
 /// # Errors
 /// An end has more to it than descriptors; messages of several senders may mix; the limit on open files is too low.
-pub fn probe_crowd(variant: &Variant, message_bytes: usize, crowd: usize) -> Result<(), OpenError> {
+pub fn probe_crowd(variant: &Variant, message_bytes: usize, crowd: u32) -> Result<(), OpenError> {
     if message_bytes > SHARED_MOST {
         return Err(OpenError::NotApplicable(format!(
             "messages of several senders may mix from {} bytes on: -s {SHARED_MOST} is the largest",
@@ -69,7 +69,7 @@ pub fn probe_crowd(variant: &Variant, message_bytes: usize, crowd: usize) -> Res
             )));
         };
         // Of each connection one for the crowd beside those of its ends; and two of a member, to its worker.
-        enough((each + 3) * crowd as u64, crowd as u32)
+        enough((each + 3) * u64::from(crowd), crowd)
     })
 }
 

@@ -20,7 +20,7 @@ pub struct Case {
     pub message_bytes: Option<u64>,
     /// What one transfer carries; None where no bytes are transferred.
     pub total: Option<Total>,
-    /// What an open loop carries; None of other workloads.
+    /// What an open loop carries, or how many connections a closed one was asked for; None of other workloads.
     pub load: Option<Load>,
     /// Where the workers run.
     pub placement: Placement,

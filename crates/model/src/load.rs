@@ -1,5 +1,5 @@
 //! The load of an open loop: how many messages are due per second, how many may be under way, over how many
-//! connections they come, and what each asks of the server.
+//! connections they come, and what each asks of the server. Of a closed loop: how many connections it has.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,24 +9,29 @@ use serde::{Deserialize, Serialize};
 use crate::duration;
 use crate::rate;
 use crate::size::{self, parse_list};
+use crate::workload::Workload;
 
 /// More messages under way than any queue here holds are a slip.
 const DEEPEST: u32 = 4096;
 /// More clients than a machine's descriptors are meant for are a slip.
 const MOST_CONNECTIONS: u32 = 4096;
+/// What stands in place of the rate of a closed loop.
+const CLOSED: &str = "closed";
 /// A server that works longer over one request is a batch job.
 const LONGEST_SERVICE_NS: u64 = 1_000_000_000;
 
-/// What an open loop is asked to carry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+/// What an open loop is asked to carry, or over how many connections a closed one goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct Load {
-    /// Messages due per second, in the mean, over all connections.
+    /// Messages due per second, in the mean, over all connections; 0 of a closed loop, where each operation waits
+    /// for the one before it.
     pub per_second: u64,
     /// Messages that may be under way at once on one connection; 1 sends none before the answer to the one
     /// before it.
     pub depth: u32,
-    /// Connections, each of a client of its own, to the one server.
+    /// Connections: of an open loop each of a client of its own, to the one server; of a closed one each to a
+    /// receiver of its own.
     pub connections: u32,
     /// How the server finds out which connection has a request; None where one connection needs no choice.
     pub server: Option<Server>,
@@ -37,7 +42,7 @@ pub struct Load {
 }
 
 /// How a server of many connections waits for the next request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Server {
     /// epoll(7) over all connections.
@@ -91,7 +96,9 @@ impl FromStr for Server {
 }
 
 /// What a server does with a request before it answers: it spins for so long.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 #[serde(into = "String", try_from = "String")]
 pub enum Service {
     /// Nothing.
@@ -162,9 +169,28 @@ impl Load {
         service: Service::None,
     };
 
-    /// How the server finds the next request; None where it has one connection and nobody asked for a choice.
+    /// A closed loop over so many connections.
+    pub const fn closed(connections: u32) -> Load {
+        Load { per_second: 0, connections, ..Load::USUAL }
+    }
+
+    /// That of a case of `workload`: what was `said`, else the connections that the workload has by itself; None where
+    /// it has one.
+    pub fn of(workload: Workload, said: Option<Load>) -> Option<Load> {
+        let traits = workload.traits();
+        let own = traits.many_connections().then(|| Load::closed(traits.connections()));
+        said.or(own)
+    }
+
+    /// Whether it is that of an open loop.
+    pub fn has_rate(&self) -> bool {
+        self.per_second > 0
+    }
+
+    /// How the server finds the next request; None where it has one connection and nobody asked for a choice, and of
+    /// a closed loop.
     pub fn choice(&self) -> Option<Server> {
-        self.server.or((self.connections > 1).then_some(Server::Epoll))
+        self.server.or((self.has_rate() && self.connections > 1).then_some(Server::Epoll))
     }
 
     /// Whether it takes ends that can be asked without waiting.
@@ -187,10 +213,12 @@ impl Load {
     }
 }
 
-/// As it is written: `10k`, `10k:depth=8,connections=16,server=epoll,response=4096,service=exp:5us`.
+/// As it is written: `10k`, `10k:depth=8,connections=16,server=epoll,response=4096,service=exp:5us`,
+/// `closed:connections=16`.
 impl fmt::Display for Load {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&rate::format(self.per_second))?;
+        let rate = if self.has_rate() { rate::format(self.per_second) } else { CLOSED.into() };
+        f.write_str(&rate)?;
         let options = self.options();
         if options.is_empty() { Ok(()) } else { write!(f, ":{}", options.join(",")) }
     }
@@ -204,7 +232,8 @@ impl FromStr for Load {
             Some((rate, options)) => (rate, Some(options)),
             None => (text, None),
         };
-        let mut load = Load { per_second: rate::parse(rate)?, ..Load::USUAL };
+        let per_second = if rate == CLOSED { 0 } else { rate::parse(rate)? };
+        let mut load = Load { per_second, ..Load::USUAL };
         for option in options.into_iter().flat_map(|it| it.split(',')) {
             match option.split_once('=') {
                 Some(("depth", value)) => load.depth = depth(value)?,
@@ -218,6 +247,9 @@ impl FromStr for Load {
                     ));
                 }
             }
+        }
+        if !load.has_rate() && load != Load::closed(load.connections) {
+            return Err(format!("`{text}`: a closed loop has connections, and no other option"));
         }
         Ok(load)
     }
@@ -245,12 +277,12 @@ pub fn depth(text: &str) -> Result<u32, String> {
     count(text, DEEPEST, "how many messages may be under way")
 }
 
-/// Connections to one server.
+/// Connections of a launch.
 ///
 /// # Errors
 /// A sentence with the way out.
 pub fn connections(text: &str) -> Result<u32, String> {
-    count(text, MOST_CONNECTIONS, "how many connections the server has")
+    count(text, MOST_CONNECTIONS, "how many connections there are")
 }
 
 fn count(text: &str, most: u32, what: &str) -> Result<u32, String> {
@@ -296,7 +328,7 @@ pub struct Levels {
     pub rates: Vec<u64>,
     /// Messages under way.
     pub depths: Vec<u32>,
-    /// Connections.
+    /// Connections; empty where nothing is said of them.
     pub connections: Vec<u32>,
     /// What all of them share: how the server waits, what it answers, what it works.
     pub shared: Load,
@@ -306,15 +338,35 @@ impl Default for Levels {
     fn default() -> Levels {
         let shared = Load::USUAL;
         let (rates, depths) = (vec![shared.per_second], vec![shared.depth]);
-        Levels { rates, depths, connections: vec![shared.connections], shared }
+        Levels { rates, depths, connections: Vec::new(), shared }
     }
 }
 
 impl Levels {
+    /// What `workloads` take of it: an open loop all of it, a closed one the connections.
+    ///
+    /// # Errors
+    /// More connections than one of them can have, in a sentence with the way out.
+    pub fn of(&self, workloads: &[Workload]) -> Result<Vec<Load>, String> {
+        let mut closed = Vec::new();
+        for traits in workloads.iter().map(|it| it.traits()).filter(|it| it.many_connections()) {
+            let (name, most) = (traits.name, traits.most_connections().unwrap_or(MOST_CONNECTIONS));
+            if let Some(many) = self.connections.iter().find(|it| **it > most) {
+                return Err(format!("`{many}`: {name} has at most {most} connections"));
+            }
+            closed = self.connections.iter().map(|it| Load::closed(*it)).collect();
+        }
+        let open = closed.is_empty() || workloads.iter().any(|it| it.traits().paced);
+        let open = if open { self.product() } else { Vec::new() };
+        Ok([open, closed].concat())
+    }
+
     /// Every rate at every depth over every number of connections, rates first.
     pub fn product(&self) -> Vec<Load> {
         let mut loads = Vec::new();
-        for connections in &self.connections {
+        let one = [self.shared.connections];
+        let connections = if self.connections.is_empty() { &one[..] } else { &self.connections };
+        for connections in connections {
             for depth in &self.depths {
                 let of = |rate: &u64| {
                     let (per_second, depth, connections) = (*rate, *depth, *connections);
@@ -339,69 +391,4 @@ pub(super) fn is_usual(loads: &[Load]) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn loads_are_read_as_they_are_written() {
-        let full = Load {
-            per_second: 50_000,
-            depth: 8,
-            connections: 16,
-            server: Some(Server::IoUring),
-            response: Some(4096),
-            service: Service::Exponential(5_000),
-        };
-        let written = "50k:depth=8,connections=16,server=io-uring,response=4096,service=exp:5us";
-        let deep = Load { per_second: 1_500, depth: 64, ..Load::USUAL };
-        let plain = Load { per_second: 10_000, ..Load::USUAL };
-        for (text, load) in [("10k", plain), ("1500:depth=64", deep), (written, full)] {
-            assert_eq!(text.parse(), Ok(load));
-            assert_eq!(load.to_string(), text);
-            assert_eq!(serde_json::to_value(load).unwrap(), text);
-        }
-        assert_eq!("1k:response=4K".parse::<Load>().unwrap().to_string(), "1k:response=4096");
-        let bad = [
-            "10k:depth=0",
-            "10k:depth=4097",
-            "10k:depth=+1",
-            "10k:deep=2",
-            "10k:depth=",
-            "10k:",
-            "10k:server=fork",
-            "10k:connections=0",
-            "10k:response=0",
-            "10k:service=2s",
-            "10k:service=exp:",
-            "10k:service=-1us",
-        ];
-        for text in bad {
-            assert!(text.parse::<Load>().is_err(), "{text}");
-        }
-    }
-
-    #[test]
-    fn services_are_read_as_they_are_written() {
-        for text in ["0", "250ns", "5us", "1500ns", "exp:20us", "2ms", "1s"] {
-            assert_eq!(text.parse::<Service>().unwrap().to_string(), text);
-        }
-    }
-
-    #[test]
-    fn lists_and_ranges_are_rates_depths_and_connections() {
-        assert_eq!(rates("1k..8k:x2,5k"), Ok(vec![1_000, 2_000, 4_000, 8_000, 5_000]));
-        assert_eq!(depths("1..16:x4"), Ok(vec![1, 4, 16]));
-        assert_eq!(connection_counts("1,16"), Ok(vec![1, 16]));
-        assert!(depths("1..5000").is_err());
-        let levels = Levels { rates: vec![10, 20], depths: vec![1, 2], ..Levels::default() };
-        let all = levels.product().iter().map(Load::to_string).collect::<Vec<_>>();
-        assert_eq!(all, ["10", "20", "10:depth=2", "20:depth=2"]);
-        assert_eq!(Levels::default().product(), usual());
-        let levels = Levels { connections: vec![1, 4], ..Levels::default() };
-        let all = levels.product().iter().map(Load::to_string).collect::<Vec<_>>();
-        assert_eq!(all, ["1k", "1k:connections=4,server=epoll"], "several need a choice");
-        let shared = Load { server: Some(Server::Scan), ..Load::USUAL };
-        let all = Levels { shared, ..levels }.product();
-        assert!(all.iter().all(|it| it.server == Some(Server::Scan)), "{all:?}");
-    }
-}
+mod tests;

@@ -1,5 +1,7 @@
 //! The properties of a mechanism, what became of its datagrams, and why it can't be had.
 
+use std::ops::Add;
+
 use serde::{Deserialize, Serialize};
 
 /// What a mechanism carries, and how.
@@ -103,7 +105,7 @@ impl Stats {
     /// Takes in what another end has counted; of datagrams the first tells.
     pub fn add(&mut self, other: Stats) {
         self.lost += other.lost;
-        self.datagrams = self.datagrams.or(other.datagrams);
+        self.datagrams = both(self.datagrams, other.datagrams, Datagrams::with);
         for (name, count) in other.counts {
             match self.counts.iter_mut().find(|it| it.0 == name) {
                 Some(known) => known.1 += count,
@@ -123,6 +125,24 @@ pub struct Datagrams {
     pub fragments: Option<FragmentCounts>,
 }
 
+impl Datagrams {
+    /// Those of two ends together.
+    fn with(self, other: Datagrams) -> Datagrams {
+        Datagrams {
+            queue_overflows: both(self.queue_overflows, other.queue_overflows, u64::add),
+            fragments: both(self.fragments, other.fragments, FragmentCounts::with),
+        }
+    }
+}
+
+/// The sum of what is known.
+fn both<T>(a: Option<T>, b: Option<T>, sum: fn(T, T) -> T) -> Option<T> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(sum(a, b)),
+        (a, b) => a.or(b),
+    }
+}
+
 /// What became of the fragments of messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FragmentCounts {
@@ -134,6 +154,18 @@ pub struct FragmentCounts {
     pub reordered: u64,
     /// Came again.
     pub duplicated: u64,
+}
+
+impl FragmentCounts {
+    /// Those of two ends together.
+    fn with(self, other: FragmentCounts) -> FragmentCounts {
+        FragmentCounts {
+            received: self.received + other.received,
+            lost: self.lost + other.lost,
+            reordered: self.reordered + other.reordered,
+            duplicated: self.duplicated + other.duplicated,
+        }
+    }
 }
 
 /// Why a mechanism can't be had here, and what would change that.

@@ -42,7 +42,7 @@ pub struct Request {
     /// What one throughput transfer carries, where that is varied; else empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub totals: Vec<Total>,
-    /// What open loops carry, each level by itself.
+    /// What open loops carry, and over how many connections closed ones go, each level by itself.
     #[serde(default = "load::usual", skip_serializing_if = "load::is_usual")]
     pub loads: Vec<Load>,
     /// What a percentile of their response times may be at most: then the largest load that keeps it is sought, and all
@@ -263,6 +263,18 @@ impl Request {
     /// Samples of a launch of `workload`; None lets a pilot choose.
     pub fn samples_of(&self, workload: Workload) -> Option<u64> {
         self.samples_by_workload.get(&workload).copied().or(self.samples)
+    }
+
+    /// Every load that `workload` is measured at; None where it has none, or the connections that it has by itself:
+    /// a case is the same whether these were asked for or not.
+    pub fn loads_of(&self, workload: Workload) -> Vec<Option<Load>> {
+        let (traits, usual) = (workload.traits(), Load::of(workload, None));
+        let own = |it: &&Load| it.has_rate() == traits.paced;
+        let loads =
+            self.loads.iter().filter(own).map(|it| Some(*it).filter(|_| usual != Some(*it)));
+        let takes = traits.paced || traits.many_connections();
+        let loads: Vec<_> = loads.filter(|_| takes).collect();
+        if loads.is_empty() { vec![None] } else { loads }
     }
 
     /// Every level of what one transfer carries.

@@ -95,7 +95,7 @@ impl Workload {
             },
             Workload::Messaging => WorkloadTraits {
                 name: "messaging",
-                summary: "20 senders to each of 20 receivers, as hackbench",
+                summary: "20 senders, or --connections, to each of as many receivers, as hackbench",
                 size: 100,
                 sizes: &[100],
                 nonblocking: true,
@@ -104,7 +104,7 @@ impl Workload {
             },
             Workload::FanOut => WorkloadTraits {
                 name: "fan-out",
-                summary: "each message to eight receivers, until all have acknowledged it",
+                summary: "each message to 8 receivers, or --connections, until all have acknowledged it",
                 sizes: &[64],
                 back_to_back: false,
                 many_initiators: false,
@@ -154,16 +154,28 @@ pub struct WorkloadTraits {
     pub many_initiators: bool,
     /// Whether it asks the ends without waiting, so that a mechanism which can only wait can't be measured.
     pub nonblocking: bool,
-    /// How many processes or threads each worker has of its own, and how many connections both share among them;
-    /// 0 where the workers are all there is.
-    pub crowd: usize,
-    /// How many receivers the responder has, each in a thread of its own; 0 where it is the one.
-    pub receivers: usize,
+    /// How many processes or threads each worker has of its own, and how many connections both share among them,
+    /// where no load says how many; 0 where the workers are all there is.
+    pub crowd: u32,
+    /// How many receivers the responder has, each in a thread of its own, where no load says how many; 0 where it is
+    /// the one.
+    pub receivers: u32,
 }
 
 impl WorkloadTraits {
+    /// Whether it has as many connections as it is asked for, without a schedule.
+    pub const fn many_connections(&self) -> bool {
+        self.crowd > 0 || self.receivers > 0
+    }
+
+    /// The most connections that it can have; None where nothing of its own limits them. One byte of a message says
+    /// which member of a crowd sent it.
+    pub const fn most_connections(&self) -> Option<u32> {
+        if self.crowd > 0 { Some(u8::MAX as u32) } else { None }
+    }
+
     /// Connections of a launch, where no load says how many.
-    pub const fn connections(&self) -> usize {
+    pub const fn connections(&self) -> u32 {
         if self.crowd > 0 {
             self.crowd
         } else if self.receivers > 0 {

@@ -40,6 +40,7 @@ pub fn matrices(judged: &Judged) -> Vec<Matrix<'_>> {
             let first = it.first();
             (&first.variant, first.workload, first.message_bytes, first.total, &first.workers)
                 == (&case.variant, case.workload, case.message_bytes, case.total, &case.workers)
+                && first.load == case.load
         };
         match found.iter_mut().find(same) {
             Some(matrix) => matrix.cases.push(case),

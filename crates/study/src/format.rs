@@ -200,7 +200,8 @@ pub struct Fixed {
     pub response: Option<Spanned<String>>,
     /// What the server of an open loop works over each request: `"5us"`, `"exp:5us"`.
     pub service: Option<Spanned<String>>,
-    /// Clients of the server of an open loop, each with a connection of its own: `"16"`; 1 if nothing is said.
+    /// Connections: of the workload `rate` each of a client of its own, of `fan-out` each to a receiver of its own, of
+    /// `messaging` as many as it has senders, and receivers: `"16"`; 1, 8 and 20 if nothing is said.
     pub connections: Option<Spanned<String>>,
     /// How that server finds the next request: `epoll`, `poll`, `scan`.
     pub server: Option<Spanned<String>>,

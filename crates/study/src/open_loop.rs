@@ -1,4 +1,5 @@
-//! What a study says of open loops: rates, depths and connections, and what all of them share.
+//! What a study says of open loops: rates, depths and connections, and what all of them share; and of the connections
+//! of closed ones.
 
 use std::fmt::Display;
 
@@ -8,11 +9,15 @@ use super::format::Fixed;
 use super::validated::Reader;
 use model::load::{self, Levels, Load};
 use model::size;
-use model::workload::Arrivals;
+use model::workload::{Arrivals, Workload};
 
 impl Reader<'_> {
-    /// What open loops carry, and how messages arrive.
-    pub(super) fn loads(&self, fixed: &Fixed) -> Result<(Vec<Load>, Arrivals), String> {
+    /// What loops of `workloads` carry, and how messages arrive in open ones.
+    pub(super) fn loads(
+        &self,
+        fixed: &Fixed,
+        workloads: &[Workload],
+    ) -> Result<(Vec<Load>, Arrivals), String> {
         let mut levels = Levels::default();
         let arrivals = self.said(&fixed.arrivals, |it| it.parse::<Arrivals>())?.unwrap_or_default();
         if let Some(per_second) = arrivals.per_second() {
@@ -36,7 +41,9 @@ impl Reader<'_> {
         levels.shared.server = self.said(&fixed.server, str::parse)?;
         levels.shared.response = self.said(&fixed.response, size::message)?;
         levels.shared.service = self.said(&fixed.service, |it| it.parse())?.unwrap_or_default();
-        Ok((levels.product(), arrivals))
+        let span = fixed.connections.as_ref().map_or(0..0, Spanned::span);
+        let loads = levels.of(workloads).map_err(|error| self.at(span, error))?;
+        Ok((loads, arrivals))
     }
 
     /// What `word` says, if it is there.

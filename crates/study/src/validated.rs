@@ -287,7 +287,9 @@ impl Reader<'_> {
             [Total::Bytes(bytes)] => (Some(*bytes), Vec::new()),
             _ => (None, totals),
         };
-        let (loads, arrivals) = self.loads(fixed)?;
+        let workloads: Vec<Workload> =
+            of(Factor::Workload).filter_map(|word| workload(word).ok()).collect();
+        let (loads, arrivals) = self.loads(fixed, &workloads)?;
         let budget_ns = match &fixed.budget {
             None => None,
             Some(word) => {
@@ -307,9 +309,7 @@ impl Reader<'_> {
                 &levels[&Factor::Loss],
                 &levels[&Factor::Burst],
             ),
-            workloads: of(Factor::Workload)
-                .filter_map(|word| Some((workload(word).ok()?, sizes.clone())))
-                .collect(),
+            workloads: workloads.into_iter().map(|it| (it, sizes.clone())).collect(),
             placements: of(Factor::Placement).filter_map(|it| Placement::parse(it).ok()).collect(),
             observe: of(Factor::Observe).filter_map(|it| it.parse().ok()).collect(),
             beside: of(Factor::Beside).filter_map(|it| Company::level(it).ok()?).collect(),

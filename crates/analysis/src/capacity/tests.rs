@@ -160,6 +160,7 @@ fn tried(group: usize, per_second: u64, launches: Vec<BoundedLaunch>) -> CaseRes
     CaseResult {
         group,
         bounded,
+        load: Some(load),
         rate: Some(crate::RateSeen::of(load)),
         ..case("pipe", "free", None)
     }

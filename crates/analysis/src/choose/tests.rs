@@ -21,7 +21,8 @@ fn at(variant: &str, per_second: u64, us: f64, cpus: f64) -> CaseResult {
     });
     let load = Load { per_second, ..Load::USUAL };
     let rate = crate::RateSeen { server_cpus: Some(cpus), ..crate::RateSeen::of(load) };
-    CaseResult { bounded: launches.collect(), rate: Some(rate), ..case(variant, "free", None) }
+    let (load, rate) = (Some(load), Some(rate));
+    CaseResult { bounded: launches.collect(), load, rate, ..case(variant, "free", None) }
 }
 
 fn judge(results: &[CaseResult]) -> Choice {

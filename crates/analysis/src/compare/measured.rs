@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::super::{Judged, ModesSeen, SCHEMA_VERSION};
-use model::load::{Server, Service};
+use model::load::{Load, Server, Service};
 use model::metric::{Better, Metric, Unit};
 use model::route::Route;
 use model::total::Total;
@@ -97,6 +97,9 @@ pub struct MeasuredCase {
     pub total: Option<Total>,
     /// `untouched`, `written`, `read`.
     pub payload: String,
+    /// Of a closed loop over several connections, how many; None of files that didn't say.
+    #[serde(default)]
+    pub connections: Option<u32>,
     /// Of an open loop, its schedule.
     #[serde(default)]
     pub rate: Option<MeasuredRate>,
@@ -350,7 +353,8 @@ impl MeasuredCase {
                 |it: &MeasuredRate| (it.connections, it.server, it.response_bytes, it.service);
             it.rate.map(|it| (it.asked_per_sec, it.depth, served(&it), it.arrivals))
         };
-        let key = |it: &MeasuredCase| (it.message_bytes, asked(it), it.twin);
+        let closed = |it: &MeasuredCase| Load::of(it.workload, it.connections.map(Load::closed));
+        let key = |it: &MeasuredCase| (it.message_bytes, asked(it), closed(it), it.twin);
         self.variant == other.variant
             && self.workload == other.workload
             && self.route == other.route

@@ -192,7 +192,9 @@ fn planned<'a>(
     let route = |it: &CaseResult| it.route.without(!free(Factor::Routers), !free(Factor::Switches));
     let alike = |a: &CaseResult, b: &CaseResult| {
         let there = !free(Factor::Route) || route(a) == route(b);
+        let load = a.load == b.load || a.workload != b.workload;
         there
+            && load
             && Factor::ALL.iter().filter(compared).all(|factor| {
                 any_level(a, *factor)
                     || any_level(b, *factor)

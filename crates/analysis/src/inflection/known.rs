@@ -129,15 +129,19 @@ fn caches(case: &CaseResult, host: &Host) -> Vec<Candidate> {
 }
 
 /// How many buffers of a message's size one cache must hold: a worker has one of a transfer, and
-/// two of a round trip.
+/// two of a round trip, of a fan-out for each receiver.
 fn buffers(case: &CaseResult, shared_by: &[Vec<u32>]) -> u64 {
-    let of_worker = case.metric.messages;
+    let of_worker = case.messages();
     let both =
         |[a, b]: [u32; 2]| shared_by.iter().any(|cpus| cpus.contains(&a) && cpus.contains(&b));
     let workers = if case.cpus.is_some_and(both) { 2 } else { 1 };
     of_worker * workers
 }
 
-fn share(of: u64) -> &'static str {
-    if of == 4 { "a quarter of" } else { "half" }
+fn share(of: u64) -> String {
+    match of {
+        2 => "half".into(),
+        4 => "a quarter of".into(),
+        of => format!("1/{of} of"),
+    }
 }

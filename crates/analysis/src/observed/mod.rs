@@ -255,7 +255,7 @@ fn events(case: &CaseResult, launches: &[StoredLaunch]) -> Vec<EventCount> {
 
 impl Load {
     fn of(case: &CaseResult) -> Load {
-        let messages = match case.metric.messages {
+        let messages = match case.messages() {
             0 => return Load::default(),
             messages => messages as f64,
         };

@@ -162,8 +162,8 @@ impl Timed for Duplex {
         Ok(())
     }
 
-    fn batch(asked: u64, estimate_ns: f64) -> u64 {
-        Throughput::batch(asked, estimate_ns)
+    fn batch(asked: u64, estimate_ns: f64, connections: u64) -> u64 {
+        Throughput::batch(asked, estimate_ns, connections)
     }
 
     fn size(found: &Found) -> Size {

@@ -16,14 +16,14 @@ use rustix::thread::sched_yield;
 use super::many::{Messages, Ready, ready_of, split};
 use super::server::await_room;
 use super::threads::in_threads;
-use super::{Found, Payload, Side, Size, Timed, WorkloadSpec, latency};
+use super::{Found, Payload, Side, Size, Timed, WorkloadSpec, many_connections};
 use crate::nonblocking::only_waits;
 use crate::{Endpoint, Nonblocking, Received, Sent, WithNonblocking};
 use model::launch::{Usage, WorkerReport};
 use model::workload::Workload;
 
-/// Receivers.
-const RECEIVERS: usize = Workload::FanOut.traits().receivers;
+/// Receivers where no load says how many.
+const RECEIVERS: u64 = Workload::FanOut.traits().receivers as u64;
 
 /// What it yields.
 pub static METRIC: Metric = Metric {
@@ -31,17 +31,17 @@ pub static METRIC: Metric = Metric {
     unit: Unit::Nanoseconds,
     better: Better::Lower,
     operation: Operation::RoundTrip,
-    messages: 2 * RECEIVERS as u64,
+    messages: 2 * RECEIVERS,
     paced: false,
     section: Cow::Borrowed("One to many"),
     title: Cow::Borrowed("Fan-out"),
-    plural: Cow::Borrowed("Messages to eight receivers"),
+    plural: Cow::Borrowed("Messages to several receivers"),
     of: Cow::Borrowed(" of {}"),
     axis: Cow::Borrowed("fan-out"),
     qualifier: Cow::Borrowed("fan-out"),
     definition: Cow::Borrowed(
-        "A fan-out is from before a message is sent to the first of eight receivers until the last of them has \
-         acknowledged it.",
+        "A fan-out is from before a message is sent to the first of its receivers, each at a connection of its own, \
+         until the last of them has acknowledged it.",
     ),
 };
 
@@ -79,12 +79,11 @@ impl Timed for FanOut {
 
     fn lead<E: Endpoint, P: Payload>(
         &mut self,
-        side: &mut Side<'_, E, P>,
-        samples: &[AtomicU64],
-        batch: u64,
+        _side: &mut Side<'_, E, P>,
+        _samples: &[AtomicU64],
+        _batch: u64,
     ) -> io::Result<Option<u64>> {
-        let Side { end, payload, buffers, clock } = side;
-        latency::initiate(*end, payload, buffers, *clock, samples, batch).map(Some)
+        Err(many_connections())
     }
 
     fn lead_many<E: Endpoint, P: Payload>(

@@ -1,5 +1,5 @@
-//! Messaging: the crowd of hackbench(8). 20 senders each send messages to each of 20 receivers, over one connection
-//! per receiver, which all senders share.
+//! Messaging: the crowd of hackbench(8). Senders, 20 where nothing else is asked, each send messages to each of as many
+//! receivers, over one connection per receiver, which all senders share.
 //!
 //! Timed: from before the order to the senders to the arrival of an acknowledgement, which the responder sends when
 //! every receiver has all of its messages. Senders are processes (or threads) of the initiator's, receivers of the
@@ -16,17 +16,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::crowd::{Crowd, Task};
 use super::payload::{Read, Touched, Written};
-use super::{Check, Found, Payload, Side, Size, Timed, WorkloadSpec};
+use super::{Check, Found, Payload, Side, Size, Timed, WorkloadSpec, many_connections};
 use crate::fd::{read_full, write_all};
 use crate::nonblocking::only_waits;
 use crate::{Endpoint, Nonblocking, WithNonblocking};
 use model::launch::{Usage, WorkerReport};
 use model::workload::{Policy, Workload};
-
-/// Senders of a crowd, and receivers (hackbench's own number).
-const HALF: u64 = Workload::Messaging.traits().crowd as u64;
-/// Pairs of a sender and a receiver.
-const PAIRS: u64 = HALF * HALF;
 
 /// What a sample lasts at least, in ns: orders and replies of forty members are some hundred µs of it.
 const SAMPLE_NS: f64 = 20e6;
@@ -49,8 +44,8 @@ pub static METRIC: Metric = Metric {
     axis: Cow::Borrowed("messages of a crowd"),
     qualifier: Cow::Borrowed("messaging"),
     definition: Cow::Borrowed(
-        "Messages in a crowd are those that 20 senders sent to each of 20 receivers, over the time from the word to \
-         begin until every receiver had all of its own.",
+        "Messages in a crowd are those that its senders sent to each of as many receivers, over the time from the \
+         word to begin until every receiver had all of its own.",
     ),
 };
 
@@ -75,7 +70,8 @@ impl Messaging {
             None => {
                 let to = Arc::new(descriptors(sides, true)?);
                 let of = |sender| asked.sender(sender, to.clone());
-                crowd.insert(Crowd::begin((0..HALF).map(of).collect(), asked.open.same_process)?)
+                let senders = (0..asked.half()).map(of).collect();
+                crowd.insert(Crowd::begin(senders, asked.open.same_process)?)
             }
         };
         crowd.order(1, messages)?;
@@ -112,7 +108,7 @@ impl Timed for Messaging {
         _samples: &[AtomicU64],
         _batch: u64,
     ) -> io::Result<Option<u64>> {
-        Err(io::Error::new(io::ErrorKind::Unsupported, "a crowd has several connections"))
+        Err(many_connections())
     }
 
     fn lead_many<E: Endpoint, P: Payload>(
@@ -184,34 +180,42 @@ impl Timed for Messaging {
         self.account(report);
     }
 
-    fn batch(asked: u64, estimate_ns: f64) -> u64 {
-        if asked == 0 { whole(SAMPLE_NS / estimate_ns) } else { asked }
+    fn batch(asked: u64, estimate_ns: f64, connections: u64) -> u64 {
+        if asked == 0 { whole(SAMPLE_NS / estimate_ns, connections) } else { asked }
     }
 
     /// As many messages that every pair has as many; few samples of them.
     fn size(found: &Found) -> Size {
-        let batch = found.batch.unwrap_or_else(|| whole(SAMPLE_NS / found.operation_ns));
+        let long = || whole(SAMPLE_NS / found.operation_ns, found.connections);
+        let batch = found.batch.unwrap_or_else(long);
         let samples = LASTING_NS / (found.operation_ns * batch as f64);
         Size { batch, samples: samples.floor().max(LEAST_SAMPLES) as u64 }
     }
 }
 
-/// So many messages or more, as many for each pair.
-fn whole(messages: f64) -> u64 {
-    (messages / PAIRS as f64).ceil().max(1.0) as u64 * PAIRS
+/// So many messages or more, as many for each pair of `half` senders and as many receivers.
+fn whole(messages: f64, half: u64) -> u64 {
+    let pairs = half * half;
+    (messages / pairs as f64).ceil().max(1.0) as u64 * pairs
 }
 
-/// Of so many `messages` those of one sender to one receiver: pairs take turns.
-fn share(messages: u64, sender: u64, receiver: u64) -> u64 {
-    (messages + PAIRS - 1 - (sender + HALF * receiver)) / PAIRS
+/// Of so many `messages` those of one sender to one receiver, of `half` each: pairs take turns.
+fn share(messages: u64, half: u64, (sender, receiver): (u64, u64)) -> u64 {
+    let pairs = half * half;
+    (messages + pairs - 1 - (sender + half * receiver)) / pairs
 }
 
 impl WorkloadSpec {
+    /// Senders of a crowd, and receivers.
+    fn half(&self) -> u64 {
+        u64::from(self.load.connections)
+    }
+
     /// What is done to each message of a pair behind its first byte; None if nothing is.
     fn touch(&self, sender: u64, receiver: u64) -> Option<Touched> {
         match self.payload {
             _ if self.verify => {
-                let pair = sender + HALF * receiver;
+                let pair = sender + self.half() * receiver;
                 Some(Touched::Check(Check::new(self.seed.wrapping_add(pair))))
             }
             Policy::Untouched => None,
@@ -224,11 +228,12 @@ impl WorkloadSpec {
     fn sender(&self, sender: u64, to: Arc<Vec<OwnedFd>>) -> Task {
         let mut message = vec![0xA5; self.open.message_bytes];
         message[0] = sender as u8;
-        let mut touched: Vec<_> = (0..HALF).map(|receiver| self.touch(sender, receiver)).collect();
+        let half = self.half();
+        let mut touched: Vec<_> = (0..half).map(|receiver| self.touch(sender, receiver)).collect();
         Box::new(move |messages: u64| {
-            for round in 0..messages.div_ceil(PAIRS) {
+            for round in 0..messages.div_ceil(half * half) {
                 for ((to, touched), receiver) in to.iter().zip(&mut touched).zip(0..) {
-                    if round >= share(messages, sender, receiver) {
+                    if round >= share(messages, half, (sender, receiver)) {
                         continue;
                     }
                     if let Some(touched) = touched {
@@ -244,10 +249,12 @@ impl WorkloadSpec {
     /// Receives its share from all senders, in whichever order they come, and compares their numbers.
     fn receiver(&self, receiver: u64, from: OwnedFd) -> Task {
         let mut message = vec![0; self.open.message_bytes];
-        let mut touched: Vec<_> = (0..HALF).map(|sender| self.touch(sender, receiver)).collect();
+        let half = self.half();
+        let mut touched: Vec<_> = (0..half).map(|sender| self.touch(sender, receiver)).collect();
         Box::new(move |messages: u64| {
-            let due: Vec<u64> = (0..HALF).map(|sender| share(messages, sender, receiver)).collect();
-            let mut came = vec![0; HALF as usize];
+            let of = |sender| share(messages, half, (sender, receiver));
+            let due: Vec<u64> = (0..half).map(of).collect();
+            let mut came = vec![0; half as usize];
             for _ in 0..due.iter().sum::<u64>() {
                 read_full(&from, &mut message)?;
                 let sender = message[0] as usize;
@@ -306,14 +313,16 @@ mod tests {
 
     #[test]
     fn every_message_has_a_pair_and_whole_rounds_have_one_of_each() {
-        for messages in [0, 1, 19, 20, 21, 399, 400, 401, 999] {
-            let shares: Vec<u64> =
-                (0..PAIRS).map(|nth| share(messages, nth % HALF, nth / HALF)).collect();
+        let numbers = [0, 1, 19, 20, 21, 399, 400, 401, 999];
+        for (half, messages) in [1, 3, 20].into_iter().flat_map(|it| numbers.map(|all| (it, all))) {
+            let of = |nth| share(messages, half, (nth % half, nth / half));
+            let shares: Vec<u64> = (0..half * half).map(of).collect();
             assert_eq!(shares.iter().sum::<u64>(), messages);
             let (least, most) = (shares.iter().min(), shares.iter().max());
             assert!(most.unwrap() - least.unwrap() <= 1, "{messages}: {shares:?}");
         }
-        assert_eq!((whole(1.0), whole(400.0), whole(400.5)), (400, 400, 800));
+        let whole = [(1.0, 20), (400.0, 20), (400.5, 20), (10.0, 3)].map(|it| whole(it.0, it.1));
+        assert_eq!(whole, [400, 400, 800, 18]);
     }
 
     #[test]
@@ -324,6 +333,7 @@ mod tests {
             lasting_ns: 1e9,
             shortest_ns: 0.0,
             batch: None,
+            connections: 20,
             unbatched: false,
         };
         assert_eq!(Messaging::size(&found), Size { batch: 20_000, samples: 3 });

@@ -62,7 +62,7 @@ pub struct WorkloadSpec {
     pub clock: model::clock::ClockKind,
     /// Its scale.
     pub ns_per_tick: f64,
-    /// What an open loop carries.
+    /// What an open loop carries; the connections of any.
     pub load: Load,
     /// How these messages arrive.
     pub arrivals: Arrivals,
@@ -89,6 +89,8 @@ pub struct Found {
     pub shortest_ns: f64,
     /// Operations of a sample, where the request says how many.
     pub batch: Option<u64>,
+    /// Connections of a launch.
+    pub connections: u64,
     /// Whether round trips are timed one by one however short they are.
     pub unbatched: bool,
 }
@@ -250,8 +252,9 @@ pub trait Timed: Sized {
         Ok(())
     }
 
-    /// Operations of a sample, of which `asked` were asked for; 0 lets the warm-up's estimate choose.
-    fn batch(asked: u64, _estimate_ns: f64) -> u64 {
+    /// Operations of a sample over so many connections, of which `asked` were asked for; 0 lets the warm-up's estimate
+    /// choose.
+    fn batch(asked: u64, _estimate_ns: f64, _connections: u64) -> u64 {
         asked.max(1)
     }
 
@@ -261,6 +264,10 @@ pub trait Timed: Sized {
 
 fn one_connection() -> io::Error {
     io::Error::new(io::ErrorKind::Unsupported, "it has one connection")
+}
+
+fn many_connections() -> io::Error {
+    io::Error::new(io::ErrorKind::Unsupported, "its loop is over all connections")
 }
 
 /// Code that is generic over the workload.
@@ -284,7 +291,7 @@ pub struct Row {
     /// See [`Timed::PILOT_SINGLES`].
     pub pilot_singles: u64,
     /// See [`Timed::batch`].
-    pub batch: fn(u64, f64) -> u64,
+    pub batch: fn(u64, f64, u64) -> u64,
     /// See [`Timed::size`].
     pub size: fn(&Found) -> Size,
 }

@@ -269,7 +269,7 @@ impl Timed for Rate {
         Ok(())
     }
 
-    fn batch(_asked: u64, _estimate_ns: f64) -> u64 {
+    fn batch(_asked: u64, _estimate_ns: f64, _connections: u64) -> u64 {
         1
     }
 

@@ -141,7 +141,7 @@ impl Timed for Throughput {
         })
     }
 
-    fn batch(asked: u64, estimate_ns: f64) -> u64 {
+    fn batch(asked: u64, estimate_ns: f64, _connections: u64) -> u64 {
         let chosen = || (PILOT_TRANSFER_NS / estimate_ns).ceil().max(1.0) as u64;
         if asked == 0 { chosen() } else { asked }
     }

@@ -74,7 +74,7 @@ fn table(
 
 /// `latency, 64 B, one CPU`.
 fn what(case: &CaseResult) -> String {
-    let size = labels::of_size(case.message_bytes);
+    let size = labels::of_size(case.message_bytes) + &labels::connected(case);
     let place = labels::place_of((&case.workers, &case.placement));
     format!("{}{size}, {place}", case.workload.name())
 }

@@ -80,9 +80,9 @@ fn head(group: &GroupVerdict) -> String {
         None if group.metric.is_set_up() || group.metric.is_transfer() => title.to_string(),
         None => format!("{title} of a wake-up, no bytes"),
     };
-    let rate = group.load.map(open_loop::loaded);
+    let load = group.load.map(open_loop::loaded);
     let threads = if group.workers == "thread" { ", threads" } else { "" };
-    format!("{what}{}{threads}", rate.unwrap_or_default())
+    format!("{what}{}{threads}", load.unwrap_or_default())
 }
 
 fn drawn(judged: &Judged, questions: &[Question], rows: usize) -> Table {

@@ -94,7 +94,7 @@ fn percentile(case: &CaseResult, name: &str) -> Value {
 /// `rate, 1,000 a second, at most 8 under way`: a load's schedule tells one from another.
 fn workload(case: &CaseResult) -> String {
     let name = case.workload.name();
-    case.rate.map_or(name.into(), |it| format!("{name}{}", super::open_loop::loaded(it.load)))
+    case.load.map_or(name.into(), |it| format!("{name}{}", super::open_loop::loaded(it)))
 }
 
 fn median(case: &CaseResult) -> Value {

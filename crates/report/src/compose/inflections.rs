@@ -1,7 +1,7 @@
 //! Along a sweep over sizes: a table of where the cost of a byte changes, and for each place a
 //! sentence with what is known to lie there.
 
-use super::labels;
+use super::{labels, open_loop};
 use crate::{Block, Column, Row, Section, Table, Text, units};
 use analysis::{Candidate, Inflection, Judged, Sweep, Total};
 use stats::LEAST_SIZES;
@@ -79,7 +79,8 @@ fn place(sweep: &Sweep) -> String {
         None | Some(Total::Long) => String::new(),
         Some(total) => format!(" of {total}"),
     };
-    format!("{what}{total}, {}", labels::place_of((&sweep.workers, &sweep.site)))
+    let load = sweep.load.map(open_loop::loaded).unwrap_or_default();
+    format!("{what}{total}{load}, {}", labels::place_of((&sweep.workers, &sweep.site)))
 }
 
 /// `32 KiB–64 KiB`.

@@ -6,7 +6,6 @@ use analysis::time::Shift;
 use analysis::{CaseResult, GroupVerdict, Judged, Standing};
 use model::distinct::distinct;
 use model::metric::Metric;
-use model::workload::Workload;
 
 pub fn unit(case: &CaseResult) -> Unit {
     case.metric.unit.into()
@@ -82,14 +81,15 @@ pub fn group(group: &GroupVerdict) -> String {
         return format!("{}, {}{workers}", group.metric.title, place(&group.site));
     }
     let of = group.message_bytes.map_or("a wake-up".into(), units::size);
-    let rate = group.load.map(super::open_loop::loaded);
-    let what = group.metric.many(&of) + &rate.unwrap_or_default();
+    let load = group.load.map(super::open_loop::loaded);
+    let what = group.metric.many(&of) + &load.unwrap_or_default();
     format!("{what}, {}{workers}", place(&group.site))
 }
 
 /// The first cells of a row of any case: its variant, and `latency, 64 B, one CPU`.
 pub fn named(case: &CaseResult) -> [Text; 2] {
-    let (size, place) = (of_size(case.message_bytes), place_of((&case.workers, &case.site)));
+    let size = of_size(case.message_bytes) + &connected(case);
+    let place = place_of((&case.workers, &case.site));
     let what = format!("{}{size}, {place}", case.workload.name());
     [Text::new().code(&case.variant), Text::from(what)]
 }
@@ -249,8 +249,13 @@ pub fn remark(case: &CaseResult) -> Option<String> {
 /// connections these.
 pub fn case(case: &CaseResult) -> String {
     let (what, size) = (qualifier(&case.metric), of_size(case.message_bytes));
-    let connected = case.rate.map(|it| super::open_loop::connected(it.load)).unwrap_or_default();
-    format!("{}{what}{size}{connected}, {}", case.variant, place_of((&case.workers, &case.site)))
+    let size = size + &connected(case);
+    format!("{}{what}{size}, {}", case.variant, place_of((&case.workers, &case.site)))
+}
+
+/// `, 16 connections by epoll`; nothing of a case that needs no word on them.
+pub fn connected(case: &CaseResult) -> String {
+    case.load.map(super::open_loop::connected).unwrap_or_default()
 }
 
 /// `, open loop`; nothing of a round trip.
@@ -281,23 +286,24 @@ pub fn together(group: &GroupVerdict, belong: fn(&Standing) -> bool) -> String {
     }
 }
 
-/// `Best: pipe (one CPU); tcp ≈ udp (two CPUs, one cache).`, or nothing.
-pub fn best_by_place(judged: &Judged, workload: Workload, size: Option<u64>) -> String {
-    let here = judged
-        .groups
-        .iter()
-        .filter(|it| it.workload == workload && it.message_bytes == size && it.standings.len() > 1);
+/// Of what the case `of` is, `Best: pipe (one CPU); tcp ≈ udp (two CPUs, one cache).`, or nothing.
+pub fn best_by_place(judged: &Judged, of: &CaseResult, size: Option<u64>) -> String {
+    let here = judged.groups.iter().filter(|it| {
+        (it.workload, it.load, it.message_bytes) == (of.workload, of.load, size)
+            && it.standings.len() > 1
+    });
     let named =
         |it: &GroupVerdict| format!("{} ({})", best_of(it), place_of((&it.workers, &it.site)));
     best(&here.map(named).collect::<Vec<_>>())
 }
 
-/// `Best: pipe (64 B to 1 KiB); tcp (4 KiB).`, or nothing.
-pub fn best_by_size(judged: &Judged, workload: Workload, at: (&str, &str)) -> String {
+/// The same over sizes, `Best: pipe (64 B to 1 KiB); tcp (4 KiB).`, or nothing.
+pub fn best_by_size(judged: &Judged, of: &CaseResult, at: (&str, &str)) -> String {
     let mut stretches: Vec<(String, u64, u64)> = Vec::new();
     for group in &judged.groups {
         let here = (group.workers.as_str(), group.site.as_str()) == at;
-        let Some(size) = group.message_bytes.filter(|_| here && group.workload == workload) else {
+        let same = (group.workload, group.load) == (of.workload, of.load);
+        let Some(size) = group.message_bytes.filter(|_| here && same) else {
             continue;
         };
         let names = best_of(group);

@@ -80,15 +80,19 @@ pub fn unranked<'a>(judged: &'a Judged, group: &GroupVerdict) -> Vec<&'a CaseRes
         case.workload == group.workload
             && case.site == group.site
             && case.workers == group.workers
-            && case.rate.map(|it| it.load) == group.load
+            && case.load == group.load
             && (case.message_bytes == group.message_bytes || case.message_bytes.is_none())
     };
     let of_group = cases(judged).filter(|(case, rate)| !rate.is_kept() && here(case));
     of_group.map(|(case, _)| case).collect()
 }
 
-/// `, 10,000 a second, at most 8 under way, 16 connections by epoll, answers of 4 KiB, exponential service of 5 µs`.
+/// `, 10,000 a second, at most 8 under way, 16 connections by epoll, answers of 4 KiB, exponential service of 5 µs`;
+/// of a closed loop `, 16 connections`.
 pub fn loaded(load: Load) -> String {
+    if !load.has_rate() {
+        return connected(load);
+    }
     let depth = match load.depth {
         1 => String::new(),
         depth => format!(", at most {depth} under way"),
@@ -106,12 +110,15 @@ pub fn loaded(load: Load) -> String {
     format!(", {} a second{depth}{connected}{answers}{service}", units::count(load.per_second))
 }
 
-/// `, 16 connections by epoll`; nothing of one connection whose server needs no choice.
+/// `, 16 connections by epoll`; nothing of one connection whose server needs no choice. Of a closed loop
+/// `, 16 connections`.
 pub fn connected(load: Load) -> String {
-    load.choice().map_or(String::new(), |server| {
-        let connections = units::counted(u64::from(load.connections), "connection");
-        format!(", {connections} by {}", server.name())
-    })
+    let connections = units::counted(u64::from(load.connections), "connection");
+    match load.choice() {
+        Some(server) => format!(", {connections} by {}", server.name()),
+        None if load.has_rate() => String::new(),
+        None => format!(", {connections}"),
+    }
 }
 
 pub fn per_second(rate: f64) -> String {

@@ -135,7 +135,7 @@ fn table(judged: &Judged, head: &Head, cases: &[&CaseResult]) -> Table {
 
 /// What is asked of a case, as the heading of its rows: `64 B`, `a wake-up, no bytes`.
 fn question(case: &CaseResult) -> String {
-    let rate = case.rate.map(|it| open_loop::loaded(it.load));
+    let load = case.load.map(open_loop::loaded);
     let total = match case.total {
         None | Some(Total::Long) => String::new(),
         Some(total) => format!(", {total} a transfer"),
@@ -146,7 +146,7 @@ fn question(case: &CaseResult) -> String {
         (_, Some(size)) => units::size(size),
         (_, None) => "no bytes".to_string(),
     };
-    format!("{what}{total}{}", rate.unwrap_or_default())
+    format!("{what}{total}{}", load.unwrap_or_default())
 }
 
 /// Sizes first, then wake-ups, then what shows the harness.
@@ -156,8 +156,7 @@ fn question_order(case: &CaseResult) -> (u8, Option<u64>, Option<Load>, String) 
         Carries::Signal => 1,
         _ => 0,
     };
-    let load = case.rate.map(|it| it.load);
-    (kind, case.message_bytes.filter(|_| kind == 0), load, question(case))
+    (kind, case.message_bytes.filter(|_| kind == 0), case.load, question(case))
 }
 
 /// The variant, and a sign where it is not one that carries bytes.

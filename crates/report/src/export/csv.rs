@@ -127,6 +127,7 @@ fn identity(cells: &mut Cells, case: &CaseResult) {
     cells.put("workload", case.workload.name());
     cells.maybe("message_bytes", case.message_bytes);
     cells.maybe("total", case.total.map(Total::stored));
+    cells.maybe("connections", case.load.map(|it| it.connections));
     cells.maybe("asked_per_sec", case.rate.map(|it| it.asked_per_sec));
     cells.maybe("arrivals", case.rate.map(|it| word(&it.arrivals)));
     cells.maybe("response_bytes", case.rate.and_then(|it| it.response_bytes));

@@ -14,7 +14,7 @@ mod npy;
 
 use crate::compose::{self, Detail};
 use analysis::{CaseResult, Judged};
-use model::load::Service;
+use model::load::{Load, Service};
 use model::metric::Operation;
 use model::size;
 use model::workload::Arrivals;
@@ -123,6 +123,10 @@ fn name(judged: &Judged, case: &CaseResult) -> String {
     parts.extend(served.into_iter().flat_map(|(connections, server)| {
         [format!("connections-{connections}"), format!("server-{}", server.name())]
     }));
+    // Those that a workload has by itself are in no name.
+    let closed =
+        case.load.filter(|it| !it.has_rate() && Load::of(case.workload, None) != Some(*it));
+    parts.extend(closed.map(|it| format!("connections-{}", it.connections)));
     // Names of runs without a total of their own stay as they were before there were any.
     let total = case.total.filter(|_| !judged.run.request.totals.is_empty());
     parts.extend(total.map(|it| format!("of-{it}")));
@@ -154,7 +158,7 @@ fn is_repeated(judged: &Judged, case: &CaseResult) -> bool {
         let place = |it: &CaseResult| (it.workers.clone(), it.site.clone(), it.message_bytes);
         it.variant == case.variant
             && it.group < case.group
-            && it.rate.map(|it| it.load) == case.rate.map(|it| it.load)
+            && it.load == case.load
             && place(it) == place(case)
     };
     judged.run.request.bound.is_some() && judged.results.iter().any(same)

@@ -8,6 +8,7 @@ use crate::launch::{LaunchResult, Spec};
 use crate::plan::Case;
 use mechanisms::workload::{Found, Size, row};
 use model::launch::{MOST_SAMPLES, Outcome, SampleCount, Warmup};
+use model::load::Load;
 use model::mechanism::Carries;
 use stats::LEAST_LAUNCHES;
 
@@ -117,7 +118,7 @@ impl LiveCase {
             return;
         };
         self.operation_ns = operation;
-        if let Some(load) = self.case.load {
+        if let Some(load) = self.case.load.filter(Load::has_rate) {
             // It lasts as long as its schedule, or as it takes to serve it one by one.
             self.operation_ns = report.estimate_ns.max(1e9 / load.per_second as f64);
         }
@@ -134,7 +135,7 @@ impl LiveCase {
         if let Some(bound) = request.bound {
             self.samples = bound.messages(self.operation_ns);
         }
-        if self.case.load.is_some() {
+        if self.case.workload.traits().paced {
             self.samples = request.arrivals.whole(self.samples).min(MOST_SAMPLES);
         }
         self.samples = request.samples_of(self.case.workload).unwrap_or(self.samples).max(1);
@@ -233,6 +234,7 @@ fn found_of(
         lasting_ns,
         shortest_ns: clock.shortest_ns(),
         batch: asked_messages(case),
+        connections: u64::from(case.connections()),
         unbatched: false,
     }
 }

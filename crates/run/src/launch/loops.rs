@@ -91,7 +91,9 @@ impl<E: Endpoint, P: Payload, W: Timed> Loops for Compiled<'_, E, P, W> {
     fn lead(&mut self, samples: &[AtomicU64], batch: u64) -> io::Result<Option<u64>> {
         self.enter_timed()?;
         match &mut self.sides[..] {
-            [side] => self.workload.lead(side, samples, batch),
+            [side] if !W::WORKLOAD.traits().many_connections() => {
+                self.workload.lead(side, samples, batch)
+            }
             sides => {
                 let operations = samples.len() as u64 * batch;
                 self.workload.lead_many(sides, operations).map(|()| None)
@@ -102,7 +104,9 @@ impl<E: Endpoint, P: Payload, W: Timed> Loops for Compiled<'_, E, P, W> {
     fn time(&mut self, samples: &[AtomicU64], batch: u64) -> io::Result<Option<u64>> {
         self.enter_timed()?;
         match &mut self.sides[..] {
-            [side] => self.workload.time(side, samples, batch),
+            [side] if !W::WORKLOAD.traits().many_connections() => {
+                self.workload.time(side, samples, batch)
+            }
             sides => self.workload.time_many(sides, samples, batch).map(|()| None),
         }
     }

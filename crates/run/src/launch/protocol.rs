@@ -22,6 +22,7 @@ use mechanisms::OpenError;
 use mechanisms::network::ConnectionKind;
 use mechanisms::workload::{Row, row};
 use model::launch::{Role, SampleCount, WorkerReport};
+use model::load::Load;
 use model::mechanism::Carries;
 use model::workload::WorkloadTraits;
 
@@ -328,9 +329,9 @@ impl<'a> WorkerProtocol<'a> {
     /// Samples to take, and operations in each.
     fn how_many(&self) -> (u64, u64) {
         let Spec { samples, batch, load, .. } = *self.spec;
-        let period = load.map_or(0.0, |load| 1e9 / load.per_second as f64);
+        let period = load.filter(Load::has_rate).map_or(0.0, |load| 1e9 / load.per_second as f64);
         let estimate = self.report.estimate_ns.max(period).max(1.0);
-        let batch = (self.row.batch)(batch, estimate);
+        let batch = (self.row.batch)(batch, estimate, self.spec.connections() as u64);
         let samples = match samples {
             SampleCount::Exactly(samples) => samples,
             SampleCount::Lasting(ns) => (ns as f64 / (estimate * batch as f64)).ceil() as u64,

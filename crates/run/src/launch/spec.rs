@@ -52,7 +52,7 @@ pub struct Spec {
     /// Operations per sample: round trips, set-ups, or messages of a transfer; 0 lets the workload choose by
     /// the warm-up's estimate (pilots).
     pub batch: u64,
-    /// What an open loop carries; None of other workloads.
+    /// What an open loop carries, or how many connections a closed one was asked for; None of other workloads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load: Option<Load>,
     /// How these messages arrive.
@@ -128,11 +128,9 @@ impl Spec {
             _ if self.beside.is_some() && self.half.is_some() => {
                 Err("company is of this host: a launch between two hosts has none".into())
             }
-            _ if self.workload.traits().connections() > 1 && self.load.is_some() => {
+            _ if self.workload.traits().many_connections() => self.check_closed(),
+            _ if !self.workload.traits().paced && self.load.is_some() => {
                 Err("only an open loop has a load".into())
-            }
-            _ if self.workload.traits().connections() > 1 && self.half.is_some() => {
-                Err("between two hosts a launch has one connection".into())
             }
             _ if self.load.is_some_and(|it| it.choice().is_some()) => self.check_choice(),
             _ if self.others.is_empty() => Ok(()),
@@ -153,11 +151,23 @@ impl Spec {
         }
     }
 
+    /// Whether a closed loop of several connections can have those that it asks for.
+    fn check_closed(&self) -> Result<(), String> {
+        let (traits, connections) = (self.workload.traits(), self.connections());
+        if self.load.is_some_and(|it| it.has_rate()) {
+            return Err("only an open loop has a rate".into());
+        }
+        if let Some(most) = traits.most_connections().filter(|most| connections > *most as usize) {
+            return Err(format!("{}: {connections} connections, and at most {most}", traits.name));
+        }
+        if self.half.is_some() {
+            return Err("between two hosts a launch has one connection".into());
+        }
+        if self.others.is_empty() { Ok(()) } else { self.check_many() }
+    }
+
     /// Whether a responder can choose which connection it serves.
     fn check_choice(&self) -> Result<(), String> {
-        if !self.workload.traits().paced {
-            return Err("only an open loop has connections".into());
-        }
         if self.half.is_some() {
             return Err("between two hosts a launch has one connection".into());
         }
@@ -175,8 +185,7 @@ impl Spec {
 
     /// Connections of each initiator.
     pub fn connections(&self) -> usize {
-        let usual = self.workload.traits().connections();
-        self.load.map_or(usual, |it| it.connections as usize)
+        Load::of(self.workload, self.load).map_or(1, |it| it.connections as usize)
     }
 
     /// Whether it asks its ends without waiting.
@@ -235,7 +244,7 @@ impl Spec {
             },
             clock: self.clock,
             ns_per_tick: self.ns_per_tick,
-            load: self.load.unwrap_or(Load::USUAL),
+            load: Load::of(self.workload, self.load).unwrap_or(Load::USUAL),
             arrivals: self.arrivals,
             one_cpu: self.shares_one_cpu(),
             seed: self.seed,

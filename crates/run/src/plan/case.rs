@@ -22,7 +22,7 @@ pub struct Case {
     pub message_bytes: Option<u64>,
     /// What one transfer carries; None where no bytes are transferred.
     pub total: Option<Total>,
-    /// What an open loop carries; None of other workloads.
+    /// What an open loop carries, or how many connections a closed one was asked for; None of other workloads.
     pub load: Option<Load>,
     /// Where the workers run.
     pub placement: Placement,
@@ -87,6 +87,11 @@ impl Case {
             observe: kept.observe,
             beside: kept.beside,
         })
+    }
+
+    /// Connections of each launch.
+    pub fn connections(&self) -> u32 {
+        Load::of(self.workload, self.load).map_or(1, |it| it.connections)
     }
 
     /// Bytes of the largest message that the mechanism is opened for: a request, or its answer.

@@ -110,13 +110,13 @@ pub fn plan(request: &Request, machine: &Machine) -> Result<Plan, String> {
                     if !goes(variant, route, request) {
                         continue; // nor does a distance: measured here
                     }
-                    let WorkloadTraits { transfers, paced, .. } = what.workload.traits();
+                    let transfers = what.workload.traits().transfers;
                     let case = Case {
                         variant: variant.clone(),
                         workload: what.workload,
                         message_bytes: sized.then_some(what.size),
                         total: (sized && transfers).then_some(what.total),
-                        load: paced.then_some(what.load),
+                        load: what.load,
                         placement: *placement,
                         place: place.clone().unwrap_or(ResolvedPlacement::FREE),
                         workers: *workers,
@@ -162,15 +162,17 @@ pub fn plan(request: &Request, machine: &Machine) -> Result<Plan, String> {
 
 /// Refuses more cases than anybody waits for, before any is made.
 fn check_many(request: &Request) -> Result<(), String> {
-    let sizes = request.workloads.iter().map(|it| it.1.len()).sum::<usize>();
+    let loaded = |(workload, sizes): &(Workload, Vec<u64>)| {
+        sizes.len().saturating_mul(request.loads_of(*workload).len())
+    };
+    let exchanges = request.workloads.iter().map(loaded).fold(0, usize::saturating_add);
     let placements = request.placements_by_workload.values().map(Vec::len).max().unwrap_or(0);
     let levels = [
         request.mechanisms.len(),
-        sizes,
+        exchanges,
         request.placements.len().max(placements),
         request.workers.len(),
         request.totals().len(),
-        request.loads.len(),
         request.routes.len(),
         request.observe.len() + request.beside.len() + 1,
     ];
@@ -190,28 +192,26 @@ struct Exchange {
     workload: Workload,
     size: u64,
     total: Total,
-    /// What it carries, where messages are due.
-    load: Load,
+    /// What it carries, where messages are due, or its connections, where these were asked for.
+    load: Option<Load>,
     /// Whether it is the first of its workload and load.
     first: bool,
 }
 
-/// Every workload with every size and, of transfers, every total, or, of open loops, every load, in the order of
-/// the request.
+/// Every workload with every load that it takes, every size and, of transfers, every total, in the order of the
+/// request.
 fn exchanges(request: &Request) -> Vec<Exchange> {
     let totals = request.totals();
     let mut found = Vec::new();
     for (workload, sizes) in &request.workloads {
         let transfers = workload.traits().transfers;
         let totals = if transfers { &*totals } else { &[Total::Long] };
-        let loads = if workload.traits().paced { &*request.loads } else { &[Load::USUAL] };
-        for load in loads {
+        for load in request.loads_of(*workload) {
             let start = found.len();
             let each = sizes.iter().flat_map(|size| totals.iter().map(|total| (*size, *total)));
             for (size, total) in each {
                 let (nth, first) = (found.len(), found.len() == start);
-                let (workload, load) = (*workload, *load);
-                found.push(Exchange { nth, workload, size, total, load, first });
+                found.push(Exchange { nth, workload: *workload, size, total, load, first });
             }
         }
     }
@@ -223,7 +223,8 @@ fn exchanges(request: &Request) -> Vec<Exchange> {
 
 /// Puts what differs in its rate alone into one group, so that a round tries all rates in a random order.
 fn join_rates(found: &mut [Exchange]) {
-    let question = |it: &Exchange| (it.workload, it.size, Load { per_second: 0, ..it.load });
+    let rateless = |it: &Exchange| it.load.map(|load| Load { per_second: 0, ..load });
+    let question = |it: &Exchange| (it.workload, it.size, rateless(it));
     let questions = distinct(found.iter().map(question));
     for it in found {
         it.nth = questions.iter().position(|known| *known == question(it)).unwrap_or(it.nth);
@@ -341,8 +342,8 @@ fn absence(
         probe(&case.variant, case.opened_for())
     };
     let opened = match (opened, case.load) {
-        (Ok(()), _) if crowd > 0 => gathered(case, crowd),
-        (Ok(()), _) if receivers > 0 => reaching(case, receivers),
+        (Ok(()), _) if crowd > 0 => gathered(case),
+        (Ok(()), _) if receivers > 0 => reaching(case),
         (Ok(()), Some(load)) if load.choice().is_some() => served(case, load),
         (Ok(()), load) if nonblocking || load.is_some_and(|it| it.asks_without_waiting()) => {
             probe_nonblocking(&case.variant, case.opened_for())
@@ -356,23 +357,23 @@ fn absence(
     }
 }
 
-/// Whether a crowd of so many members a side can be had.
-fn gathered(case: &Case, crowd: usize) -> Result<(), OpenError> {
+/// Whether a crowd of as many members a side can be had.
+fn gathered(case: &Case) -> Result<(), OpenError> {
     let refuse = |reason: &str| Err(OpenError::NotApplicable(reason.into()));
     match case.variant.traits().carries {
         _ if !case.route.is_local() => refuse("a crowd shares its connections: on this host alone"),
-        Carries::Bytes => probe_crowd(&case.variant, case.opened_for(), crowd),
+        Carries::Bytes => probe_crowd(&case.variant, case.opened_for(), case.connections()),
         _ => refuse("carries a wake-up, and a crowd's messages say who sent them"),
     }
 }
 
-/// Whether so many receivers can be had.
-fn reaching(case: &Case, receivers: usize) -> Result<(), OpenError> {
+/// Whether as many receivers can be had.
+fn reaching(case: &Case) -> Result<(), OpenError> {
     if !case.route.is_local() {
         let reason = "receivers are threads of one worker: on this host alone";
         return Err(OpenError::NotApplicable(reason.into()));
     }
-    probe_connections(&case.variant, case.opened_for(), receivers as u32, Server::Threads)
+    probe_connections(&case.variant, case.opened_for(), case.connections(), Server::Threads)
 }
 
 /// Whether a server that chooses between connections can be had.

@@ -22,7 +22,7 @@ pub(super) fn add(groups: &mut [Group], request: &Request) {
         let refused = |case: &Case| match case.load.and_then(|it| it.choice()) {
             _ if !case.route.is_local() => Some(ONE_HOST.to_string()),
             Some(Server::Threads) => Some(ONE_THREAD.to_string()),
-            _ if case.workload.traits().connections() > 1 => Some(NO_CROWD.to_string()),
+            _ if case.workload.traits().many_connections() => Some(NO_CROWD.to_string()),
             _ => refused.clone(),
         };
         for group in &mut *groups {

@@ -66,7 +66,6 @@ fn near_either_is_not_refuted_by_a_level_that_the_machine_lacks() {
 fn what_was_overloaded_is_named_and_decides_nothing() {
     let overloaded = |mut case: CaseResult| {
         case.rate = Some(RateSeen {
-            load: model::load::Load { per_second: 50_000, ..model::load::Load::USUAL },
             depth: 1,
             connections: 1,
             server: None,

@@ -80,6 +80,19 @@ fn faster_at_every_level_is_not_faster_on_average() {
 }
 
 #[test]
+fn cases_of_one_load_are_compared_with_each_other_alone() {
+    let at = |mechanism, connections, ns| {
+        let load = Some(model::load::Load::closed(connections));
+        CaseResult { load, ..case(mechanism, "free", ns, 0.002) }
+    };
+    let (pipe, tcp) = ([(2, 1000.0), (8, 4000.0)], [(2, 2000.0), (8, 8000.0)]);
+    let of = |mechanism, all: [(u32, f64); 2]| all.map(|(many, ns)| at(mechanism, many, ns));
+    let results = [of("pipe", pipe), of("tcp", tcp)].concat();
+    let found = one(&pipe_against_tcp("faster", ""), &results);
+    assert_eq!(found.decision, Decision::Supported, "a pipe to 8 is slower than TCP to 2");
+}
+
+#[test]
 fn a_level_refutes_at_its_part_of_the_error() {
     let every = pipe_against_tcp("faster", "");
     // At one placement ten of twelve rounds are against it: p is above 0.05 / 3 and below 0.05.

@@ -1,27 +1,47 @@
-//! Curves over the connections of one server: what it served of the same load, and the 99th percentile of what
-//! that took.
+//! Curves over connections. Of those of one server: what it served of the same load, and the 99th percentile of what
+//! that took; of a closed loop's: what it yields.
 
 use model::distinct::distinct;
 use std::collections::BTreeSet;
 
-use super::{at, place_id};
+use super::{at, intervals, place_id};
 use crate::compose::{labels, open_loop};
 use crate::{Axis, Figure, FigureKind, Point, Scale, Series, Unit};
 use analysis::{CaseResult, Judged, Status};
 use model::load::Load;
+use model::workload::Workload;
 
 pub(super) fn figures(judged: &Judged) -> Vec<Figure> {
     let measured = |it: &&CaseResult| {
         // What was overloaded was served, too: where that begins is what the curve shows.
-        it.status == Status::Ok && !it.twin && it.rate.is_some_and(|rate| !rate.void)
+        let kept = it.rate.is_none_or(|rate| !rate.void);
+        it.status == Status::Ok && !it.twin && it.load.is_some() && kept
     };
     let cases: Vec<&CaseResult> = judged.results.iter().filter(measured).collect();
-    let places = labels::places(&cases);
-    let of = |draw: fn(&[&CaseResult], (&str, &str)) -> Figure| {
-        let drawn = places.iter().map(|place| draw(&at(&cases, *place), *place));
+    let of = |workload: Workload, draw: fn(&[&CaseResult], (&str, &str)) -> Figure| {
+        let own = cases.iter().filter(|it| it.workload == workload).copied().collect::<Vec<_>>();
+        let drawn = labels::places(&own).into_iter().map(|place| draw(&at(&own, place), place));
         drawn.filter(|it| it.points() > 0).collect::<Vec<_>>()
     };
-    [of(served), of(slow)].concat()
+    let of = |workload: Workload| {
+        if workload.traits().paced {
+            [of(workload, served), of(workload, slow)].concat()
+        } else {
+            of(workload, yielded)
+        }
+    };
+    Workload::ALL.into_iter().flat_map(of).collect()
+}
+
+/// Of one closed workload, what it yields.
+fn yielded(here: &[&CaseResult], place: (&str, &str)) -> Figure {
+    let (metric, workload) = (&here[0].metric, here[0].workload);
+    let what = format!("{} against connections", metric.title);
+    let rule = "The median over launches; band: covers it with at least 95 %.";
+    let y = super::axis_of(metric, Scale::Log);
+    curves(here, place, (workload.name(), &what, rule), y, |case, connections| {
+        intervals::point_of(case, connections)
+    })
 }
 
 fn served(here: &[&CaseResult], place: (&str, &str)) -> Figure {
@@ -56,15 +76,16 @@ fn curves(
     let title = format!("{what}, {}", labels::place_of(place));
     let x = Axis::new("connections", Unit::Count, Scale::Log);
     let mut figure = Figure::new(FigureKind::Curves, id, title, rule, x, y);
-    for key in distinct(here.iter().filter_map(|it| key(it))) {
+    for key in distinct(here.iter().map(|it| key(it))) {
         let mut curve: Vec<&CaseResult> =
-            here.iter().filter(|it| self::key(it) == Some(key)).copied().collect();
-        let connections = |it: &CaseResult| it.rate.map_or(1, |rate| rate.connections);
+            here.iter().filter(|it| self::key(it) == key).copied().collect();
+        let connections = |it: &CaseResult| it.load.map_or(1, |load| load.connections);
         curve.sort_by_key(|it| connections(it));
         if curve.iter().map(|it| connections(it)).collect::<BTreeSet<_>>().len() > 1 {
             let points = curve.iter().filter_map(|it| point(it, f64::from(connections(it))));
             let (variant, bytes, load) = key;
-            let of = labels::of_size(bytes) + &open_loop::loaded(load);
+            let load = load.filter(Load::has_rate).map(open_loop::loaded).unwrap_or_default();
+            let of = labels::of_size(bytes) + &load;
             figure.series.push(Series::new(format!("{variant}{of}"), points));
         }
     }
@@ -72,9 +93,9 @@ fn curves(
 }
 
 /// What the points of a curve share: all but the connections, and the server that comes with several.
-fn key(case: &CaseResult) -> Option<(&str, Option<u64>, Load)> {
-    let load = Load { connections: 1, server: None, ..case.rate?.load };
-    Some((&case.variant, case.message_bytes, load))
+fn key(case: &CaseResult) -> (&str, Option<u64>, Option<Load>) {
+    let load = case.load.map(|load| Load { connections: 1, server: None, ..load });
+    (&case.variant, case.message_bytes, load)
 }
 
 #[cfg(test)]
@@ -85,12 +106,13 @@ mod tests {
 
     fn over(connections: u32, per_sec: f64) -> CaseResult {
         let load = Load { connections, ..Load::USUAL };
+        let load = Load { server: load.choice(), ..load };
         let rate = RateSeen {
             served_per_sec: Some(per_sec),
             overloaded: per_sec < 900.0,
-            ..RateSeen::of(Load { server: load.choice(), ..load })
+            ..RateSeen::of(load)
         };
-        CaseResult { rate: Some(rate), ..case("pipe", "free", None) }
+        CaseResult { load: Some(load), rate: Some(rate), ..case("pipe", "free", None) }
     }
 
     #[test]

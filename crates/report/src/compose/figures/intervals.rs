@@ -33,7 +33,7 @@ pub(super) fn figure(judged: &Judged, cases: &[&CaseResult], size: Option<u64>) 
     }
     figure.marks = bounds(cases);
     figure.caption = caption(metric, !figure.marks.is_empty());
-    figure.finding = labels::best_by_place(judged, workload, size);
+    figure.finding = labels::best_by_place(judged, head, size);
     figure
 }
 

@@ -19,8 +19,11 @@ use std::collections::BTreeSet;
 pub use p_values::drawn as of_p;
 pub use study::study_figures;
 
+use crate::compose::open_loop;
 use crate::{Axis, Block, Drawn, Figure, FigureKind, Scale, Section, Series, Unit};
 use analysis::{Carries, CaseResult, Judged, Status};
+use model::distinct::distinct;
+use model::load::Load;
 use model::metric::{Metric, Operation};
 use model::workload::Workload;
 
@@ -98,8 +101,26 @@ fn foremost(mut figure: Figure) -> Figure {
     figure
 }
 
+/// The figures of a workload, of each load by itself.
 fn workload(judged: &Judged, workload: Workload) -> Vec<Figure> {
     let cases = measured(judged, |it| it.workload == workload);
+    let loads = distinct(cases.iter().map(|it| it.load));
+    let several = loads.len() > 1;
+    let of = |load: Option<Load>| {
+        let here: Vec<&CaseResult> = cases.iter().filter(|it| it.load == load).copied().collect();
+        let mut figures = at_load(judged, &here);
+        for (figure, load) in
+            figures.iter_mut().filter_map(|it| Some((it, load.filter(|_| several)?)))
+        {
+            figure.title += &open_loop::loaded(load);
+            figure.id += &format!("-{load}").replace([':', '=', ','], "-");
+        }
+        figures
+    };
+    loads.into_iter().flat_map(of).collect()
+}
+
+fn at_load(judged: &Judged, cases: &[&CaseResult]) -> Vec<Figure> {
     let answered = cases.iter().any(|it| it.metric.operation == Operation::RoundTrip);
     let counts = |it: &&&CaseResult| {
         if answered { it.carries == Carries::Bytes } else { !it.carries.is_control() }
@@ -107,7 +128,7 @@ fn workload(judged: &Judged, workload: Workload) -> Vec<Figure> {
     let sizes: BTreeSet<Option<u64>> =
         cases.iter().filter(counts).map(|it| it.message_bytes).collect();
     if sizes.iter().flatten().count() > FEW {
-        return sizes::figures(judged, &cases);
+        return sizes::figures(judged, cases);
     }
     let only_signals = cases.iter().any(|it| it.carries == Carries::Signal);
     let smallest = sizes.iter().flatten().next().copied();
@@ -135,12 +156,16 @@ fn measured(judged: &Judged, is: impl Fn(&CaseResult) -> bool) -> Vec<&CaseResul
         .collect()
 }
 
-/// The round trips of the smallest size, wake-ups with them; without the harness's own cost.
+/// The round trips of the smallest size, wake-ups with them; without the harness's own cost. Of several workloads or
+/// loads the first.
 fn smallest_latency(judged: &Judged) -> Vec<&CaseResult> {
     let mut cases = measured(judged, |it| it.metric.is_round_trip());
     let smallest = cases.iter().filter_map(|it| it.message_bytes).min();
     cases.retain(|it| it.message_bytes.is_none() || it.message_bytes == smallest);
     cases.retain(|it| !it.carries.is_control());
+    let what = |it: &CaseResult| (it.workload, it.load);
+    let first = cases.first().map(|it| what(it));
+    cases.retain(|it| first == Some(what(it)));
     cases
 }
 

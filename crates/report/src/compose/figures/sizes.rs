@@ -72,12 +72,12 @@ fn figure(judged: &Judged, here: &[&CaseResult], place: (&str, &str)) -> Figure 
     }
     figure.series.extend(bounds(here));
     figure.marks = signals(here);
-    figure.finding = finding(judged, workload, place, &places);
+    figure.finding = finding(judged, sized, place, &places);
     figure
 }
 
-fn finding(judged: &Judged, workload: Workload, place: (&str, &str), places: &[String]) -> String {
-    let best = labels::best_by_size(judged, workload, place);
+fn finding(judged: &Judged, of: &CaseResult, place: (&str, &str), places: &[String]) -> String {
+    let best = labels::best_by_size(judged, of, place);
     let found = match places {
         [] => "No inflection is shown.".to_string(),
         _ => format!("Inflections: {}.", places.join("; ")),
@@ -95,7 +95,7 @@ fn inflections_of<'a>(
     let here = |it: &&Sweep| {
         (it.variant.as_str(), it.workload) == (name, workload)
             && (&it.workers, &it.site) == (&case.workers, &case.site)
-            && (&it.payload, it.total) == (&case.payload, case.total)
+            && (&it.payload, it.total, it.load) == (&case.payload, case.total, case.load)
     };
     judged.sweeps.iter().find(here).map_or(&[], |it| &it.inflections)
 }

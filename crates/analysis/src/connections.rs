@@ -1,0 +1,45 @@
+//! Closed loops over several connections: how many they had, and what an operation carries over them.
+
+use serde::Serializer;
+
+use super::CaseResult;
+use model::load::Load;
+
+/// The connections of a closed loop; null of others.
+pub(super) fn of_closed<S: Serializer>(load: &Option<Load>, to: S) -> Result<S::Ok, S::Error> {
+    match load.filter(|it| !it.has_rate()) {
+        Some(load) => to.serialize_some(&load.connections),
+        None => to.serialize_none(),
+    }
+}
+
+impl CaseResult {
+    /// Messages that one operation carries, both ways together: its metric's, which of a fan-out are those of the
+    /// receivers that it has by itself.
+    pub fn messages(&self) -> u64 {
+        match (u64::from(self.workload.traits().receivers), self.load) {
+            (own @ 1.., Some(load)) => self.metric.messages / own * u64::from(load.connections),
+            _ => self.metric.messages,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::case;
+    use model::workload::Workload;
+
+    #[test]
+    fn a_fan_out_carries_a_message_to_and_from_each_receiver_and_a_crowd_counts_messages() {
+        let of = |workload: Workload, load: Option<Load>, messages: u64| {
+            let mut case = CaseResult { workload, load, ..case("pipe", "free", None) };
+            case.metric.messages = messages;
+            case.messages()
+        };
+        assert_eq!(of(Workload::FanOut, Some(Load::closed(8)), 16), 16);
+        assert_eq!(of(Workload::FanOut, Some(Load::closed(3)), 16), 6);
+        assert_eq!(of(Workload::Messaging, Some(Load::closed(3)), 1), 1);
+        assert_eq!(of(Workload::Latency, None, 2), 2);
+    }
+}
