@@ -311,12 +311,16 @@ pub struct Point {
     /// Drawn with a ring: something happens here, and the label says what.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub marked: bool,
+    /// Drawn with a square around it, for something else that happens here.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub framed: bool,
 }
 
 impl Point {
     /// A value; one that is not finite becomes a gap.
     pub fn new(x: f64, y: f64) -> Self {
-        Self { x, y: finite(y), low: None, high: None, label: None, ends: None, marked: false }
+        let (low, high, label, ends) = (None, None, None, None);
+        Self { x, y: finite(y), low, high, label, ends, marked: false, framed: false }
     }
 
     /// A place where there is no value, and why.
@@ -354,6 +358,13 @@ impl Point {
     pub fn marked(mut self, why: impl Into<String>) -> Self {
         self.marked = true;
         self.labelled(why)
+    }
+
+    /// The same point with a square and the reason for it, beside that of a ring.
+    pub fn framed(mut self, why: &str) -> Self {
+        self.framed = true;
+        let label = self.label.take().map_or(why.into(), |it| format!("{it}; {why}"));
+        self.labelled(label)
     }
 
     /// The value in words with its interval: `4.12 µs [4.10, 4.15]`; a dash for a gap.

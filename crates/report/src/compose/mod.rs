@@ -142,6 +142,11 @@ pub fn compose(judged: &Judged, detail: Detail) -> Document {
     }
     document.sections.extend(choose::section(judged));
     document.sections.extend(capacity::section(judged));
+    let mut figures = if detail == Detail::Full { figures::sections(judged) } else { Vec::new() };
+    if !judged.capacity.is_empty() {
+        // Its curves are part of the answer.
+        document.sections.append(&mut figures);
+    }
     if judged.capacity.is_empty() || !verdicts.blocks.is_empty() {
         document.sections.push(verdicts);
     }
@@ -173,7 +178,7 @@ pub fn compose(judged: &Judged, detail: Detail) -> Document {
     document.sections.extend(inflections::section(judged));
     if detail == Detail::Full {
         document.meta = background::meta(judged);
-        document.sections.extend(figures::sections(judged));
+        document.sections.extend(figures);
         document.sections.extend(background::sections(judged));
     } else {
         document.sections.extend(background::remarks(judged));

@@ -90,9 +90,12 @@ fn line(sheet: &mut Sheet, figure: &Figure, frame: &frame::Frame, series: &Serie
         let Some(spot) = point.y.and_then(finite).and_then(|y| frame.spot(point.x, y, 0.0)) else {
             continue;
         };
+        let label = point.label.as_deref().unwrap_or_default();
         if point.marked {
-            let label = point.label.as_deref().unwrap_or_default();
             sheet.named(label, |sheet| sheet.ring(spot, 5.5));
+        }
+        if point.framed {
+            sheet.named(label, |sheet| sheet.frame(spot, 5.5));
         }
         if signed {
             let said = said(figure, series, point);

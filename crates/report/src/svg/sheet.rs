@@ -275,6 +275,12 @@ impl Sheet {
         self.circle(spot, radius, &stroke(self.theme.ink, 1.0));
     }
 
+    /// A square around a place.
+    pub fn frame(&mut self, [x, y]: Spot, half: f64) {
+        let style = stroke(self.theme.ink, 1.0) + self.rigid();
+        self.rect(Area::between([x - half, y - half], [x + half, y + half]), 0.0, &style);
+    }
+
     /// A sign of a series: four shapes, filled and then hollow.
     pub fn sign(&mut self, nth: usize, [x, y]: Spot, size: f64) {
         let color = self.theme.color(nth);

@@ -41,8 +41,8 @@ fn times(
     (nth, asked): (usize, &Question),
     name: &str,
 ) -> Figure {
-    let rule = "The median over launches of each launch's percentile, at every rate that was tried; a ring: surely \
-         most launches keep the bound there. A launch with too few messages has none.";
+    let rule = "The median over launches of each launch's percentile, at every rate that was tried. A ring: the largest rate \
+         at which surely most launches keep the bound; a square: the knee. A launch with too few messages has none.";
     let y = Axis::new(format!("{name} of the response time"), Unit::Nanoseconds, Scale::Log);
     let bound = measured[0].bound;
     let mut figure = curves(
@@ -57,9 +57,11 @@ fn times(
                 percentile(&judged.results[rate.result], name)
             };
             let point = Point::new(rate.per_sec as f64, ns?);
-            let holds =
-                it.found.at_least_per_sec == Some(rate.per_sec) && name == bound.percentile();
-            Some(if holds { point.marked("the largest rate that surely holds") } else { point })
+            let is = |found: Option<u64>| found == Some(rate.per_sec) && name == bound.percentile();
+            let holds = is(it.found.at_least_per_sec);
+            let point =
+                if holds { point.marked("the largest rate that surely holds") } else { point };
+            Some(if is(it.knee_per_sec) { point.framed("the knee") } else { point })
         },
     );
     if name == bound.percentile() {
