@@ -138,6 +138,19 @@ fn every_thread_of_a_server_answers_what_comes_over_its_connection() {
     }
 }
 
+/// What takes silence for a loss knows how far apart requests are.
+#[test]
+fn a_rate_at_which_a_connection_idles_for_long_loses_no_datagram() {
+    let constant = (8, Arrivals::Constant, 9);
+    let bursts = (1, Arrivals::Bursts { messages: 7, every_ns: 700_000_000 }, 8);
+    for (connections, arrivals, samples) in [constant, bursts] {
+        let mut spec = many("udp", Server::Threads, 1);
+        spec.load = spec.load.map(|it| Load { connections, per_second: 10, ..it });
+        let spec = Spec { arrivals, samples: SampleCount::Exactly(samples), ..spec };
+        assert_eq!(conclude(start(&spec)).record.outcome, Outcome::Ok, "{arrivals}");
+    }
+}
+
 #[test]
 fn the_summaries_of_many_clients_come_through() {
     let mut spec = many("eventfd", Server::Epoll, 1);
