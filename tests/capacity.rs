@@ -1,66 +1,18 @@
-//! Capacities and choices by the program: flags and their refusals, both stages in the store, what is exported and
+//! Capacities by the program: flags and their refusals, both stages in the store, what is exported and
 //! shown, what an interrupted run goes on with, exit codes. Nothing here asserts a speed: where tests side by side
 //! made a sender late or left a server no time, only the contract is held.
 
 mod cli_support;
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use boon::{Compiler, Schemas};
-use cli_support::{Bench, flat, must_fit_the_schema, number, parse, say, wait_for};
+use cli_support::searches::{
+    NARROW, WIDE, alone, capacities, line_of, must_be_consistent, was_disturbed,
+};
+use cli_support::strike::{Half, failed_of, kill_in_one_launch, must_have_left_nothing};
+use cli_support::{Bench, flat, must_fit_the_schema, number, say, wait_for};
 use rustix::process::Signal;
 use serde_json::Value;
-
-/// A bound that any launch keeps which served what was due, and one that none does.
-const WIDE: &str = "p50:10s";
-const NARROW: &str = "p50:1ns";
-
-fn capacities(document: &Value) -> &Vec<Value> {
-    document["capacity"].as_array().expect("capacity")
-}
-
-/// Tests of this program take turns: a sender that shares its CPU with another test's is late.
-fn alone() -> MutexGuard<'static, ()> {
-    static TURN: Mutex<()> = Mutex::new(());
-    TURN.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// What holds of any capacity, whatever was measured.
-fn must_be_consistent(it: &Value) {
-    let rates = it["rates"].as_array().expect("rates");
-    let number = |of: &Value| of.as_u64().unwrap_or_else(|| panic!("a number: {it:#}"));
-    let each: Vec<u64> = rates.iter().map(|rate| number(&rate["per_sec"])).collect();
-    assert!(each.is_sorted_by(|a, b| a < b), "{it:#}");
-    for rate in rates {
-        let parts = ["passed", "broke", "void"].map(|part| number(&rate[part]));
-        assert!(parts.iter().sum::<u64>() <= number(&rate["launches"]), "{rate:#}");
-    }
-    let [low, high] = ["at_least_per_sec", "below_per_sec"].map(|end| it[end].as_u64());
-    assert!(low.zip(high).is_none_or(|(low, high)| low < high), "{it:#}");
-    for (end, verdict) in [(low, "holds"), (high, "fails")] {
-        let Some(end) = end else { continue };
-        let rate = rates.iter().find(|rate| rate["per_sec"] == end).expect("a rate that was tried");
-        assert_eq!(
-            (&rate["verdict"], &rate["decides"]),
-            (&verdict.into(), &true.into()),
-            "{rate:#}"
-        );
-        assert!(number(&rate["launches"]) >= 6, "{rate:#}");
-    }
-}
-
-/// Whether other tests took the time of these: the sender was late, or a launch broke a bound that only what wasn't
-/// served breaks. It says nothing of the program, and is said aloud.
-fn was_disturbed(it: &Value) -> bool {
-    let mut rates = it["rates"].as_array().expect("rates").iter();
-    let late = rates.clone().any(|rate| rate["void"].as_u64() > Some(0));
-    let held_up = it["bound"] == WIDE && rates.any(|rate| rate["broke"].as_u64() > Some(0));
-    if late || held_up {
-        say("skipped a verdict: other tests took the time of the sender or of the server");
-    }
-    late || held_up
-}
 
 #[test]
 fn a_capacity_is_sought_in_two_stages_and_told_everywhere() {
@@ -72,6 +24,8 @@ fn a_capacity_is_sought_in_two_stages_and_told_everywhere() {
          --launches 6 --seed 5 --html {}",
         page.display()
     ));
+    let told = said.err.contains("round 1 of 3 at 2 rates");
+    assert!(told && !said.err.contains("precise"), "{}", said.err);
     let document = bench.export();
     must_fit_the_schema(&document);
     assert_eq!(document["request"]["bound"], WIDE);
@@ -222,6 +176,9 @@ fn fails_with_one_line_on_what_contradicts_a_capacity() {
         ("choose --size 1K --rate 50k", "--bound"),
         ("choose --size 1K --rate 50k --bound 1ms", "write a percentile"),
         ("choose --size 1K --rate 1 --bound p99:1ms", "write messages a second, from 10"),
+        ("choose --size 1K --rate 0 --bound p99:1ms", "write messages a second, from 10"),
+        ("choose --size 1K --rate 10G --bound p99:1ms", "from 10 to 10M"),
+        ("choose --size 1K --rate 1k --connections 100000 --bound p99:1ms", "from 1 to 4096"),
         ("choose --size 1K --rate 1k --bound p99:1ms -p free,same-cpu", "choose for one at a time"),
     ] {
         let said = bench.run(line);
@@ -231,93 +188,36 @@ fn fails_with_one_line_on_what_contradicts_a_capacity() {
     }
 }
 
-/// An answer is what its published schema says.
-fn must_fit_the_choice(document: &Value) {
-    let (mut schemas, mut compiler) = (Schemas::new(), Compiler::new());
-    let results = parse(include_str!("../docs/results.schema.json"));
-    let choice = parse(include_str!("../docs/choice.schema.json"));
-    compiler.add_resource("urn:ipcmark:results:2", results).expect("a resource");
-    compiler.add_resource("urn:ipcmark:choice:1", choice).expect("a resource");
-    let index = compiler.compile("urn:ipcmark:choice:1", &mut schemas).expect("a valid schema");
-    if let Err(error) = schemas.validate(document, index) {
-        panic!("{error:#}\n{document:#}");
-    }
-}
-
 #[test]
-fn a_choice_is_told_in_one_screen_and_its_exit_code_is_that_of_its_answer() {
+fn a_worker_that_dies_during_a_search_is_named_and_the_rest_is_reported() {
     let _turn = alone();
-    for (bound, launches, expected, of) in [
-        (WIDE, 6, "pick", "pipe tcp"),
-        (NARROW, 6, "nothing", "pipe"),
-        (WIDE, 2, "undecided", "pipe"),
-    ] {
-        let line = format!(
-            "choose {of} eventfd shm-ring:wait=spin --size 64 -p same-cpu --rate 1k --bound {bound} --blocking \
-             --launches {launches} --budget 60s --seed 4"
-        );
+    for half in [Half::Initiator, Half::Responder] {
         let bench = Bench::new();
-        let said = bench.run(&format!("{line} --format json"));
-        let document = parse(&said.out);
-        must_fit_the_choice(&document);
-        let answer = document["answer"].as_str().expect("an answer");
-        let code = match answer {
-            "pick" => 0,
-            "nothing" => 1,
-            _ => 4,
-        };
-        assert_eq!(said.code, Some(code), "{line}: {}", said.err);
-        let capacity = document["capacity"].as_array().expect("capacity");
-        capacity.iter().for_each(must_be_consistent);
-        let measured = capacity.iter().filter(|it| it["status"] == "ok").collect::<Vec<_>>();
-        if !measured.iter().any(|it| was_disturbed(it)) {
-            assert_eq!(answer, expected, "{line}: {document:#}");
+        let mut running = bench.begin(&format!(
+            "run unix-stream pipe -w capacity --bound {WIDE} --connections 4 --rate 1k,2k -s 64 -p same-cpu \
+             --samples 100 --launches 9"
+        ));
+        kill_in_one_launch(&bench, &mut running, half);
+        let said = running.finish(Duration::from_secs(60));
+        assert_eq!(said.code, Some(0), "{half:?}: {}", said.err);
+        must_have_left_nothing(&bench);
+        let document = bench.export();
+        must_fit_the_schema(&document);
+        let text = flat(&said.out);
+        for it in capacities(&document) {
+            must_be_consistent(it);
+            let variant = it["variant"].as_str().expect("a name");
+            let (failed, all) = failed_of(&bench, variant, "1");
+            assert_eq!((&it["status"], &it["launches"]), (&"ok".into(), &all.into()), "{it:#}");
+            assert_eq!(it["failures"].as_array().map(Vec::len), Some(usize::from(failed > 0)));
+            match line_of(&bench, variant, half) {
+                Some(line) => {
+                    let line = format!("! {variant} with 4 clients: {line}");
+                    assert!(text.contains(&line), "{line}: {}", said.out);
+                    assert_eq!(it["failures"][0]["launches"], failed, "{it:#}");
+                }
+                None => assert!(!text.contains(&format!("! {variant} with")), "{}", said.out),
+            }
         }
-        let rejected = |variant: &str| {
-            let all = document["rejected"].as_array().expect("rejected");
-            let found = all.iter().find(|it| it["variant"] == variant);
-            found.unwrap_or_else(|| panic!("{variant}: {all:#?}"))["detail"].clone()
-        };
-        assert_eq!(rejected("eventfd"), "carries a wake-up alone");
-        assert_eq!(rejected("shm-ring:wait=spin"), "busy-waits, and --blocking was asked");
-        assert_eq!(document["pick"].is_null(), answer != "pick", "{document:#}");
-        for name in ["pick", "runner_up"] {
-            let it = &document[name];
-            assert!(it.is_null() || it["verdict"] == "holds", "{it:#}");
-        }
-        must_fit_the_schema(&bench.export());
-        let text = bench.must("report last").out;
-        assert!(text.lines().count() <= 40, "{text}");
-        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
-        assert!(!text.contains("Not shown at this width"), "{text}");
-        let words = match answer {
-            "pick" => "Use ",
-            "nothing" => "Nothing qualifies.",
-            _ => "Undecided.",
-        };
-        assert!(text.contains(words) && text.contains("rejected"), "{text}");
-        let tried = "SELECT count(DISTINCT load) FROM cases WHERE mechanism = 'pipe'";
-        assert_eq!(number(&bench.open(), tried), 3, "the rate and its multiples, in one group");
-        assert_eq!(number(&bench.open(), "SELECT count(*) FROM groups"), 1);
-    }
-}
-
-#[test]
-fn a_choice_to_another_host_is_among_what_reaches_it() {
-    let _turn = alone();
-    let bench = Bench::new();
-    let said = bench.run(&format!(
-        "choose pipe tcp udp --size 64 --rate 500 --bound {WIDE} --peer env --launches 6 --format json"
-    ));
-    let document = parse(&said.out);
-    must_fit_the_choice(&document);
-    let rejected = document["rejected"].as_array().expect("rejected");
-    let pipe = rejected.iter().find(|it| it["variant"] == "pipe").expect("no pipe reaches it");
-    assert_eq!(pipe["reason"], "not_measured", "{pipe:#}");
-    let capacity = capacities(&document);
-    capacity.iter().for_each(must_be_consistent);
-    assert!(capacity.iter().all(|it| it["route"] == "peer"), "{capacity:#?}");
-    if !capacity.iter().filter(|it| it["status"] == "ok").any(was_disturbed) {
-        assert_eq!(document["answer"], "pick", "{document:#}");
     }
 }

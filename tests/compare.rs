@@ -226,7 +226,11 @@ fn with_settings(before: &[Made], after: &[Made], change: impl Fn(&mut Setting))
 }
 
 fn compared(bench: &Bench, more: &str) -> Value {
-    let said = bench.run(&format!("compare before after --format json {more}"));
+    compared_as(bench, &format!("before after {more}"))
+}
+
+fn compared_as(bench: &Bench, runs: &str) -> Value {
+    let said = bench.run(&format!("compare {runs} --format json"));
     let found: Value = serde_json::from_str(&said.out).unwrap_or_else(|_| panic!("{}", said.err));
     let (mut schemas, mut compiler) = (Schemas::new(), Compiler::new());
     let schema = serde_json::from_str(include_str!("../docs/comparison.schema.json")).unwrap();
@@ -641,4 +645,46 @@ fn a_label_is_stored_with_a_run() {
         serde_json::from_str::<Value>(&text).unwrap()["label"].clone()
     };
     assert_eq!((label("first"), label("last")), ("first".into(), Value::Null));
+}
+
+#[test]
+fn two_searches_are_compared_by_their_capacities() {
+    let bench = Bench::new();
+    bench.must(
+        "run pipe tcp unix-stream -w capacity --bound p50:10s --rate 1k --connections 4 -s 64 -p same-cpu --samples 60 \
+         --launches 2",
+    );
+    let write = |name: &str, ends: [(Option<u64>, Option<u64>); 3]| {
+        let mut document = bench.export();
+        for (it, (low, high)) in
+            document["capacity"].as_array_mut().expect("all").iter_mut().zip(ends)
+        {
+            (it["at_least_per_sec"], it["below_per_sec"]) = (low.into(), high.into());
+        }
+        std::fs::write(bench.path(name), document.to_string()).expect("a file");
+    };
+    let mid = (Some(4_000), Some(16_000));
+    write("a.json", [mid; 3]);
+    write(
+        "b.json",
+        [(Some(16_000), None), (Some(1_000), Some(4_000)), (Some(8_000), Some(64_000))],
+    );
+    let said = bench.must("compare a.json b.json");
+    assert!(said.out.lines().all(|line| line.chars().count() <= 80), "{}", said.out);
+    let text = flat(&said.out);
+    for words in [
+        "Of 3 capacities: 1 lower, 1 higher and 1 not separated.",
+        "pipe 4 4.00–16.0 k/s ≥ 16.0 k/s higher",
+        "tcp 4 4.00–16.0 k/s 1.00–4.00 k/s lower",
+        "unix-stream 4 4.00–16.0 k/s 8.00–64.0 k/s not separated",
+    ] {
+        assert!(text.contains(words), "no `{words}` in {}", said.out);
+    }
+    let document = compared_as(&bench, "a.json b.json");
+    assert_eq!(
+        (&document["cases"], &document["capacities"][0]["verdict"]),
+        (&Value::Array(vec![]), &"higher".into())
+    );
+    let said = bench.run("compare a.json b.json --gate 5%");
+    assert_eq!((said.code, said.err.lines().count()), (Some(2), 1), "{}", said.err);
 }

@@ -5,6 +5,9 @@
 mod cli_support;
 mod common;
 
+use std::time::Duration;
+
+use cli_support::strike::{Half, failed_of, kill_in_one_launch, must_have_left_nothing};
 use cli_support::{Bench, flat, must_fit_the_schema, number};
 use common::launching::{conclude, quick, start};
 use model::clients::Clients;
@@ -135,6 +138,19 @@ fn every_thread_of_a_server_answers_what_comes_over_its_connection() {
         // What was spun is in the use of the threads: SAMPLES times 20 µs are 6 ms.
         let used = responder.usage.user_ns + responder.usage.system_ns;
         assert!(used >= 1_000_000, "{what}: {:?}", responder.usage);
+    }
+}
+
+/// What takes silence for a loss knows how far apart requests are.
+#[test]
+fn a_rate_at_which_a_connection_idles_for_long_loses_no_datagram() {
+    let constant = (8, Arrivals::Constant, 9);
+    let bursts = (1, Arrivals::Bursts { messages: 7, every_ns: 700_000_000 }, 8);
+    for (connections, arrivals, samples) in [constant, bursts] {
+        let mut spec = many("udp", Server::Threads, 1);
+        spec.load = spec.load.map(|it| Load { connections, per_second: 10, ..it });
+        let spec = Spec { arrivals, samples: SampleCount::Exactly(samples), ..spec };
+        assert_eq!(conclude(start(&spec)).record.outcome, Outcome::Ok, "{arrivals}");
     }
 }
 
@@ -280,5 +296,37 @@ fn fails_with_one_line_on_what_are_no_connections() {
         assert_eq!((said.code, said.out.as_str()), (Some(2), ""), "{line}: {}", said.err);
         assert!(said.err.contains(words), "{line}: {}", said.err);
         assert_eq!(said.err.lines().count(), 1, "{line}: {}", said.err);
+    }
+}
+
+#[test]
+fn a_worker_that_dies_in_the_middle_of_a_run_is_named_and_the_rest_is_reported() {
+    for half in [Half::Initiator, Half::Responder] {
+        let bench = Bench::new();
+        let mut running = bench.begin(
+            "run unix-stream pipe -w rate --connections 4 --rate 2k -s 64 -p same-cpu --launches 12 --samples 200",
+        );
+        kill_in_one_launch(&bench, &mut running, half);
+        let said = running.finish(Duration::from_secs(60));
+        assert_eq!(said.code, Some(0), "{half:?}: {}", said.err);
+        must_have_left_nothing(&bench);
+        let document = bench.export();
+        must_fit_the_schema(&document);
+        let text = flat(&said.out);
+        for (mechanism, twin) in [("unix-stream", 0), ("unix-stream", 1), ("pipe", 0)] {
+            let (failed, all) = failed_of(&bench, mechanism, &format!("twin = {twin}"));
+            assert_eq!(all, 12, "{mechanism}: every launch has its row");
+            let cases = document["results"].as_array().expect("results");
+            let is = |it: &&Value| it["variant"] == mechanism && it["twin"] == (twin == 1);
+            let case = cases.iter().find(is).expect("a result");
+            assert_eq!((&case["status"], &case["failed_launches"]), (&"ok".into(), &failed.into()));
+            let again = if twin == 1 { " (A/A)" } else { "" };
+            let line = format!(
+                "! {mechanism}, open loop, 64 B, 4 connections by epoll, one CPU, 2.00 k/s{again}: {failed} of 12 \
+                 launches failed: {} was killed by signal 9",
+                half.named()
+            );
+            assert_eq!(text.contains(&line), failed > 0, "{line}: {}", said.out);
+        }
     }
 }

@@ -73,6 +73,11 @@ fn share(text: &str) -> Result<f64, String> {
 /// Compares two runs, and shows what came of it.
 pub fn compare(common: &Common, args: &CompareArgs) -> Result<u8, Failure> {
     let (a, b) = (measured(common, &args.a)?, measured(common, &args.b)?);
+    if args.gate.is_some() && [&a, &b].into_iter().all(|it| !it.capacity.is_empty()) {
+        return Err(Failure::usage(
+            "--gate: it holds cases, and these runs sought capacities: leave it out",
+        ));
+    }
     let margin = args.margin.unwrap_or(EQUIVALENT_WITHIN);
     let terms = Terms { margin, gate: args.gate, gate_on: args.gate_on, force: args.force };
     let found = judge((&args.a, &a), (&args.b, &b), terms);

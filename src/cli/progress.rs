@@ -4,7 +4,7 @@
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
-use ::run::campaign::{Progress, Status};
+use ::run::campaign::{Progress, Reached, Status};
 use model::visible::one_line;
 
 /// How often a line is written where lines can't be rewritten.
@@ -64,10 +64,13 @@ impl Progress for StderrProgress {
         if self.due() {
             let left =
                 status.left.map_or(String::new(), |left| format!(", {} s left", left.as_secs()));
-            self.write(&format!(
-                "{}: round {} of {}; {} of {} cases precise enough{left}",
-                status.now, status.round, status.planned, status.precise, status.cases
-            ));
+            let Status { now, round, planned, .. } = status;
+            let reached = match status.reached {
+                Reached::Precise(few, all) => format!("; {few} of {all} cases precise enough"),
+                Reached::Rates(1) => " at 1 rate".into(),
+                Reached::Rates(many) => format!(" at {many} rates"),
+            };
+            self.write(&format!("{now}: round {round} of {planned}{reached}{left}"));
         }
     }
 

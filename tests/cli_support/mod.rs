@@ -9,7 +9,9 @@
 #[allow(clippy::duplicate_mod)] // a program that has tests/common too has it twice
 mod aloud;
 mod edit;
+pub mod searches;
 pub mod stored;
+pub mod strike;
 
 pub use aloud::say;
 pub use edit::*;

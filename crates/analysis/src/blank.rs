@@ -46,6 +46,7 @@ impl CaseResult {
             batch: stored.batch,
             launches: 0,
             failed_launches: 0,
+            failures: Vec::new(),
             samples: 0,
             effective_samples: 0.0,
             status: Status::Ok,

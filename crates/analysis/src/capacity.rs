@@ -5,8 +5,9 @@
 //! in a fixed order, up from the lowest for `holds` and down from the highest for `fails`, and a test ends at the
 //! first rate that is not sure: so the error of all tests of one kind together is 2.5 %, without any correction.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
+use super::failures::{self, Failure};
 use super::{CaseResult, Status};
 use model::capacity::{BoundedLaunch, Standing, TailBound, majority};
 use model::distinct::distinct;
@@ -53,6 +54,10 @@ pub struct Capacity {
     pub status: Status,
     /// Why it isn't ok.
     pub reason: Option<String>,
+    /// Launches at all of its rates, those that failed included, and the pilot of a rate that was given up after it.
+    pub launches: u64,
+    /// Of what they failed.
+    pub failures: Vec<Failure>,
     /// Between which rates it is.
     #[serde(flatten)]
     pub found: Found,
@@ -64,7 +69,7 @@ pub struct Capacity {
 }
 
 /// What is known of a capacity, in messages a second.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Found {
     /// The largest rate that surely holds.
     pub at_least_per_sec: Option<u64>,
@@ -89,6 +94,8 @@ pub struct RateTried {
     pub verdict: RateVerdict,
     /// Launches that were measured.
     pub launches: usize,
+    /// Launches that failed.
+    pub failed: usize,
     /// Of these within the bound, having served what was due.
     pub passed: usize,
     /// Beyond the bound, or behind.
@@ -123,8 +130,10 @@ pub enum RateVerdict {
 pub struct AtRate {
     /// Messages due per second.
     pub per_sec: u64,
-    /// What each launch says.
+    /// What each launch says that was measured.
     pub launches: Vec<BoundedLaunch>,
+    /// Launches that failed.
+    pub failed: usize,
 }
 
 impl AtRate {
@@ -132,9 +141,9 @@ impl AtRate {
         self.launches.iter().filter(|it| it.standing == standing).count()
     }
 
-    /// What they come to. A launch that says nothing counts neither for nor against.
+    /// What they come to. A launch that says nothing, or failed, counts neither for nor against.
     fn verdict(&self) -> RateVerdict {
-        let all = self.launches.len();
+        let all = self.launches.len() + self.failed;
         let surely = |of| stats::surely_most(self.count(of), all, ERROR);
         if surely(Standing::Passes) {
             RateVerdict::Holds
@@ -149,6 +158,7 @@ impl AtRate {
 
     fn majority(&self) -> Option<Standing> {
         majority(self.launches.iter().map(|it| it.standing))
+            .filter(|most| 2 * self.count(*most) > self.launches.len() + self.failed)
     }
 
     fn percentile_ns(&self) -> Option<f64> {
@@ -210,7 +220,8 @@ fn subject(case: &CaseResult) -> Option<Subject<'_>> {
 /// The launches of a case, as far as they were measured.
 fn at_rate(case: &CaseResult) -> AtRate {
     let launches = case.bounded.iter().flatten().copied().collect();
-    AtRate { per_sec: case.rate.map_or(0, |it| it.asked_per_sec), launches }
+    let failed = failures::count(&case.failures) as usize;
+    AtRate { per_sec: case.rate.map_or(0, |it| it.asked_per_sec), launches, failed }
 }
 
 impl Capacity {
@@ -218,14 +229,18 @@ impl Capacity {
     fn of(results: &[CaseResult], own: &[usize], bound: TailBound) -> Option<Capacity> {
         let head = &results[*own.first()?];
         let load = head.load?;
-        let measured: Vec<usize> =
-            own.iter().copied().filter(|at| !results[*at].bounded.is_empty()).collect();
+        let launched = |at: &usize| {
+            let case = &results[*at];
+            !case.bounded.is_empty() || !case.failures.is_empty()
+        };
+        let tried: Vec<usize> = own.iter().copied().filter(launched).collect();
+        let none = own.iter().all(|at| results[*at].bounded.is_empty());
         // What chose others decides nothing, and a rate that was measured again is as it was then.
-        let stage = measured.iter().map(|at| results[*at].group).max();
+        let stage = tried.iter().map(|at| results[*at].group).max();
         let decides = |at: &usize| Some(results[*at].group) == stage;
         let rate = |at: &usize| results[*at].rate.map_or(0, |it| it.asked_per_sec);
         let (mut last, earlier): (Vec<usize>, Vec<usize>) =
-            measured.iter().copied().partition(decides);
+            tried.iter().copied().partition(decides);
         last.sort_by_key(rate);
         let deciding: Vec<AtRate> = last.iter().map(|at| at_rate(&results[*at])).collect();
         let known: Vec<u64> = last.iter().map(rate).collect();
@@ -240,11 +255,15 @@ impl Capacity {
         let ends = decide(&every).generator_ends_per_sec;
         found.generator_ends_per_sec = found.generator_ends_per_sec.or(ends);
         let failed = own.iter().map(|at| &results[*at]).find(|it| it.status != Status::Ok);
-        let (status, reason) = match failed.filter(|_| measured.is_empty()) {
+        let (status, reason) = match failed.filter(|_| none) {
             Some(case) => (case.status, case.reason.clone()),
-            None if measured.is_empty() => (Status::Failed, head.reason.clone()),
+            None if none => (Status::Failed, head.reason.clone()),
             None => (Status::Ok, None),
         };
+        let cases = || own.iter().map(|at| &results[*at]);
+        let reasons = cases().flat_map(|it| &it.failures);
+        let all_launches = cases()
+            .map(|it| it.bounded.iter().flatten().count() as u64 + failures::count(&it.failures));
         Some(Capacity {
             variant: head.variant.clone(),
             message_bytes: head.message_bytes,
@@ -261,6 +280,8 @@ impl Capacity {
             bound,
             status,
             reason,
+            launches: all_launches.sum(),
+            failures: failures::of(reasons.map(|it| (it.reason.as_str(), it.launches))),
             found,
             knee_per_sec: knee(&every),
             rates: all.iter().map(|at| RateTried::of(results, *at, decides(at), bound)).collect(),
@@ -283,10 +304,15 @@ impl Capacity {
             && self.found.below_per_sec == self.lowest().map(|it| it.per_sec)
     }
 
-    /// Rounds of what decides, the fewest of a rate.
+    /// Whether the run ended before any launch of it, a pilot included.
+    pub fn awaits_launches(&self) -> bool {
+        self.status == Status::Failed && self.launches == 0 && self.failures.is_empty()
+    }
+
+    /// Rounds of what decides, the fewest of a rate, those of launches that failed included.
     pub fn rounds(&self) -> usize {
         let deciding = self.rates.iter().filter(|it| it.decides);
-        deciding.map(|it| it.launches).min().unwrap_or(0)
+        deciding.map(|it| it.launches + it.failed).min().unwrap_or(0)
     }
 }
 
@@ -301,6 +327,7 @@ impl RateTried {
             decides,
             verdict: launches.verdict(),
             launches: launches.launches.len(),
+            failed: launches.failed,
             passed: launches.count(Standing::Passes),
             broke: launches.count(Standing::Breaks),
             void: launches.count(Standing::Void),

@@ -15,6 +15,7 @@ use super::delivery::{self, DeliveryCounters};
 use super::derived::Derived;
 use super::earlier::Earlier;
 use super::estimate::{Estimate, Precision, Status};
+use super::failures::{self, Failure};
 use super::floor::Bound;
 use super::per_launch::{self, Secondary};
 use super::percentile::{self, Curve, OfLaunch};
@@ -107,6 +108,9 @@ pub struct CaseResult {
     pub launches: u64,
     /// Launches that failed.
     pub failed_launches: u64,
+    /// Of what they failed; of a case that was given up after its pilot, of what that did.
+    #[serde(skip)]
+    pub failures: Vec<Failure>,
     /// Samples over all launches.
     pub samples: u64,
     /// Effectively independent ones, by the autocorrelation of exceedances of the p90.
@@ -353,6 +357,15 @@ impl CaseResult {
             },
             None => Status::Ok,
         };
+        let failed = |rounds: bool| {
+            let of =
+                launches.iter().filter(move |it| (it.round > 0) == rounds && it.status != "ok");
+            failures::of(of.map(|it| (it.reason.as_deref().unwrap_or("no reason was given"), 1)))
+        };
+        self.failures = failed(true);
+        if self.status == Status::Failed && self.failures.is_empty() {
+            self.failures = failed(false);
+        }
         if self.reason.is_none() {
             self.reason = launches.iter().rev().find_map(|launch| launch.reason.clone());
         }

@@ -7,7 +7,7 @@
 use serde::Serialize;
 
 use super::capacity::{Capacity, RateTried, RateVerdict};
-use super::{ALPHA, CaseResult, Judged, Status};
+use super::{ALPHA, CaseResult, Judged, Status, failures};
 use model::capacity::{Standing, TailBound};
 use model::choice::Need;
 use stats::AgainstBest;
@@ -177,10 +177,12 @@ impl Choice {
             }
         }
         let mut ranked = rank(&holding, results);
-        let answer = match (ranked.is_empty(), undecided.is_empty()) {
+        // The run may end before a mechanism has its turn: nothing is known of that.
+        let unknown = !undecided.is_empty() || capacity.iter().any(Capacity::awaits_launches);
+        let answer = match (ranked.is_empty(), unknown) {
             (false, _) => Answer::Pick,
-            (true, false) => Answer::Undecided,
-            (true, true) => Answer::Nothing,
+            (true, true) => Answer::Undecided,
+            (true, false) => Answer::Nothing,
         };
         let mut rest = ranked.split_off(ranked.len().min(1));
         let others = rest.split_off(rest.len().min(1));
@@ -191,7 +193,7 @@ impl Choice {
             capacity.iter().flat_map(|it| &it.rates).map(|it| it.per_sec).collect();
         rates.sort_unstable();
         rates.dedup();
-        let measured = || capacity.iter().filter(|it| !it.rates.is_empty());
+        let measured = || capacity.iter().filter(|it| it.status == Status::Ok);
         let rounds = measured().filter_map(|it| it.at(need.per_second)).map(|it| it.launches);
         let lacking = measured().flat_map(|it| &it.rates).map(|it| it.messages_lacking).max();
         Choice {
@@ -233,8 +235,8 @@ fn refusal(it: &Capacity, rate: Option<&RateTried>, results: &[CaseResult]) -> O
         return rejected(why, it.reason.clone());
     };
     let case = &results[rate.result];
-    if case.failed_launches > 0 {
-        let many = format!("{} of its launches failed", case.failed_launches);
+    if !case.failures.is_empty() {
+        let many = format!("{} of its launches failed", failures::count(&case.failures));
         let detail = case.reason.as_ref().map_or(many.clone(), |why| format!("{many}: {why}"));
         return rejected(Why::Failed, Some(detail));
     }

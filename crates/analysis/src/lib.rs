@@ -22,6 +22,7 @@ mod earlier;
 mod energy;
 mod estimate;
 pub mod explain;
+pub mod failures;
 pub mod fleet;
 pub(crate) mod floor;
 pub mod floor_rows;

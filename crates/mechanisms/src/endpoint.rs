@@ -3,7 +3,7 @@
 
 use std::io;
 use std::sync::{Arc, OnceLock};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::nonblocking::WithNonblocking;
 use model::mechanism::Stats;
@@ -84,6 +84,15 @@ pub trait Endpoint: Send {
     /// As `send`.
     #[inline(always)]
     fn enter(&mut self, _phase: Phase) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// Requests may be so far apart, as in an open loop of a low rate. Only what takes silence for a loss has to
+    /// know: it bears so much more of it.
+    ///
+    /// # Errors
+    /// As those of the calls that it makes.
+    fn bear_pauses(&mut self, _pause: Duration) -> io::Result<()> {
         Ok(())
     }
 

@@ -10,6 +10,7 @@ use std::io;
 use std::net::IpAddr;
 use std::os::fd::BorrowedFd;
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, TrySendError, sync_channel};
+use std::time::Duration;
 
 use rustix::event::PollFd;
 
@@ -213,6 +214,11 @@ impl Endpoint for ChannelEnd {
     /// Optional, default: none. As here, where the end is also [`Nonblocking`].
     fn nonblocking<C: WithNonblocking>(ends: &mut [&mut Self], code: C) -> Option<C::Output> {
         Some(code.run(ends))
+    }
+
+    /// Optional, default: nothing. Only for what takes silence for a loss (`udp/`).
+    fn bear_pauses(&mut self, _pause: Duration) -> io::Result<()> {
+        Ok(())
     }
 
     /// Optional, default: nothing. Only for what loses messages on purpose (`reliable/`).

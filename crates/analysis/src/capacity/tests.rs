@@ -17,7 +17,7 @@ fn at(per_sec: u64, launches: &[(Standing, usize)]) -> AtRate {
     let each = |(standing, many): &(Standing, usize)| {
         vec![BoundedLaunch { ns: 1e5, standing: *standing }; *many]
     };
-    AtRate { per_sec, launches: launches.iter().flat_map(each).collect() }
+    AtRate { per_sec, launches: launches.iter().flat_map(each).collect(), failed: 0 }
 }
 
 use Standing::{Breaks, Passes, Short, Void};
@@ -86,10 +86,39 @@ fn where_the_generator_ends_nothing_fails() {
 
 #[test]
 fn the_knee_is_within_twice_the_percentile_of_the_lowest_rate() {
-    let rate = |per_sec, ns: f64| AtRate { per_sec, launches: vec![launch(ns); 6] };
+    let rate = |per_sec, ns: f64| AtRate { per_sec, launches: vec![launch(ns); 6], failed: 0 };
     let rates = [rate(1, 10_000.0), rate(2, 12_000.0), rate(4, 20_000.0), rate(8, 21_000.0)];
     assert_eq!(knee(&rates), Some(4));
     assert_eq!(knee(&[]), None);
+}
+
+#[test]
+fn launches_that_failed_help_no_verdict() {
+    let rate = |launches: &[(Standing, usize)], failed| AtRate { failed, ..at(1_000, launches) };
+    assert_eq!(rate(&[(Passes, 9)], 1).verdict(), RateVerdict::Holds);
+    assert_eq!(rate(&[(Passes, 6)], 6).verdict(), RateVerdict::Undecided);
+    assert_eq!(rate(&[(Breaks, 6)], 6).verdict(), RateVerdict::Undecided);
+    assert_eq!(rate(&[(Void, 2)], 9).verdict(), RateVerdict::Undecided);
+    assert_eq!(decide(&[rate(&[(Passes, 2)], 9)]), Found::default());
+}
+
+#[test]
+fn a_rate_at_which_all_launches_failed_was_tried_and_ends_the_search() {
+    let bound = "p99:200us".parse().unwrap();
+    let dead = |per_second, reason: &str| CaseResult {
+        status: Status::Failed,
+        failures: vec![Failure { reason: reason.into(), launches: 6 }],
+        ..tried(0, per_second, Vec::new())
+    };
+    let pass = |per_second| tried(0, per_second, vec![launch(1e5); 6]);
+    let found = &capacities(&[pass(1_000), dead(2_000, "why"), pass(4_000)], Some(bound))[0];
+    assert_eq!((found.status, found.found.at_least_per_sec), (Status::Ok, Some(1_000)));
+    assert_eq!((found.launches, found.failures[0].launches, found.rounds()), (18, 6, 6));
+    let rates: Vec<_> = found.rates.iter().map(|it| (it.per_sec, it.launches, it.failed)).collect();
+    assert_eq!(rates, [(1_000, 6, 0), (2_000, 0, 6), (4_000, 6, 0)]);
+    let none = &capacities(&[dead(1_000, "why"), dead(2_000, "why")], Some(bound))[0];
+    assert_eq!((none.status, none.launches), (Status::Failed, 12));
+    assert_eq!(none.failures, [Failure { reason: "why".into(), launches: 12 }]);
 }
 
 /// What a machine does whose median launch takes the bound exactly at `capacity`: log-normal percentiles.
@@ -100,7 +129,7 @@ fn drawn(rng: &mut ChaCha8Rng, capacity: f64, per_sec: u64, rounds: usize) -> At
     };
     let median = BOUND_NS * (per_sec as f64 / capacity).powf(1.5);
     let launches = (0..rounds).map(|_| launch(median * (0.5 * normal(rng)).exp())).collect();
-    AtRate { per_sec, launches }
+    AtRate { per_sec, launches, failed: 0 }
 }
 
 /// Both stages, as a run makes them: coarse rates choose finer ones, which are decided by launches of their own.

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::capacity::capacities;
+use crate::failures::Failure;
 use crate::testing::case;
 use model::capacity::BoundedLaunch;
 use model::load::Load;
@@ -127,7 +128,12 @@ fn what_launches_do_not_tell_is_undecided_and_never_picked() {
     };
     let choice = judge(&[void(at("pipe", 50_000, 60.0, 0.4))]);
     assert_eq!((choice.answer, choice.pick), (Answer::Undecided, None));
-    let failed = CaseResult { failed_launches: 1, ..at("pipe", 50_000, 60.0, 0.4) };
+    let failures = vec![Failure { reason: "why".into(), launches: 1 }];
+    let failed = CaseResult { failures, ..at("pipe", 50_000, 60.0, 0.4) };
     let choice = judge(&[failed]);
     assert_eq!((choice.answer, choice.rejected[0].reason), (Answer::Nothing, Why::Failed));
+    let never =
+        CaseResult { status: Status::Failed, bounded: Vec::new(), ..at("udp", 50_000, 60.0, 0.4) };
+    let choice = judge(&[at("pipe", 50_000, 300.0, 0.4), never]);
+    assert_eq!((choice.answer, choice.evidence.candidates), (Answer::Undecided, 1));
 }

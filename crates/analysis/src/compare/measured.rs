@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::super::{Judged, ModesSeen, SCHEMA_VERSION};
+use super::capacities::MeasuredCapacity;
 use model::load::{Load, Server, Service};
 use model::metric::{Better, Metric, Unit};
 use model::route::Route;
@@ -35,6 +36,9 @@ pub struct Measured {
     pub metrics: Vec<Metric>,
     /// One entry per case.
     pub results: Vec<MeasuredCase>,
+    /// Of a run that sought capacities one entry per capacity.
+    #[serde(default)]
+    pub capacity: Vec<MeasuredCapacity>,
     /// One entry per group.
     pub comparisons: Vec<MeasuredGroup>,
     /// Every round; exports of before they were judged hold none.

@@ -3,8 +3,10 @@
 //! Launches of two runs share no rounds, so they are compared unpaired: the exact
 //! Mann–Whitney test of the launch medians, corrected by Holm over the cases, and the
 //! Hodges–Lehmann shift of their logarithms. Two runs are two moments of a machine: what
-//! drifted between them looks like a difference and is in no interval.
+//! drifted between them looks like a difference and is in no interval. Of two runs that sought
+//! capacities these are compared instead.
 
+mod capacities;
 mod fields;
 mod gate;
 mod measured;
@@ -20,6 +22,7 @@ use model::workload::Workload;
 use stats::{Shift, Verdict};
 use store::Concurrent;
 
+pub use capacities::{CapacityChange, CapacityVerdict, MeasuredCapacity, Side, Subject};
 pub use fields::Difference;
 pub use gate::{Gate, GateGroup, GateOn, LEAST_UNMARKED, Moved, Unsettled};
 pub use measured::{Measured, MeasuredCase, MeasuredGroup, MeasuredTwin};
@@ -189,6 +192,8 @@ pub struct RunComparison {
     pub outcome: Option<Gate>,
     /// One per case that either run measured, in the order of the runs.
     pub cases: Vec<CaseChange>,
+    /// Of two runs that sought capacities one per capacity, and no case.
+    pub capacities: Vec<CapacityChange>,
     /// A/A pairs of both runs.
     pub noise: Vec<Noise>,
 }
@@ -197,7 +202,11 @@ pub struct RunComparison {
 pub fn compare(a: (&str, &Measured), b: (&str, &Measured), terms: Terms) -> RunComparison {
     let differences = fields::of_the_machine(a.1, b.1);
     let comparable = differences.is_empty() || terms.force;
-    let mut pairs: Vec<Pair> = pairs(a.1, b.1);
+    let capacities = match capacities::sought(a.1, b.1) {
+        true => capacities::compare(a.1, b.1, comparable, terms.force),
+        false => Vec::new(),
+    };
+    let mut pairs: Vec<Pair> = if capacities.is_empty() { pairs(a.1, b.1) } else { Vec::new() };
     for pair in &mut pairs {
         pair.measure((a.1, b.1), comparable, terms.force);
     }
@@ -222,10 +231,14 @@ pub fn compare(a: (&str, &Measured), b: (&str, &Measured), terms: Terms) -> RunC
         gate_on: terms.gate.map(|_| terms.gate_on),
         gate_groups,
         alpha: ALPHA,
-        forced: terms.force && !(differences.is_empty() && alike(&cases)),
+        forced: terms.force
+            && !(differences.is_empty()
+                && alike(&cases)
+                && capacities.iter().all(|it| it.differences.is_empty())),
         differences,
         outcome: terms.gate.map(|_| gate::outcome(&cases)),
         cases,
+        capacities,
         noise: noise("a", a.1).chain(noise("b", b.1)).collect(),
     }
 }

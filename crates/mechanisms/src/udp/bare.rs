@@ -3,6 +3,7 @@
 
 use std::io;
 use std::net::UdpSocket;
+use std::time::Duration;
 
 use super::{EffectiveSettings, PATIENCE, path, window};
 use crate::{Endpoint, WithNonblocking, socket};
@@ -31,6 +32,8 @@ pub struct UdpEnd {
     /// Credits sent and received since it was opened.
     pub(super) given: u32,
     taken: u32,
+    /// How long nothing may come before a datagram counts as lost.
+    patience: Duration,
 }
 
 impl UdpEnd {
@@ -47,6 +50,7 @@ impl UdpEnd {
             asked,
             given,
             taken,
+            patience: PATIENCE,
         })
     }
 
@@ -81,7 +85,7 @@ impl UdpEnd {
     fn gave_up(&self) -> io::Error {
         let text = format!(
             "udp: a datagram was lost: nothing for {} ms, {} dropped by a full buffer here",
-            PATIENCE.as_millis(),
+            self.patience.as_millis(),
             sys::socket::drops(&self.socket).unwrap_or(0)
         );
         io::Error::new(io::ErrorKind::TimedOut, text)
@@ -196,6 +200,11 @@ impl Endpoint for UdpEnd {
 
     fn nonblocking<C: WithNonblocking>(ends: &mut [&mut Self], code: C) -> Option<C::Output> {
         Some(code.run(ends))
+    }
+
+    fn bear_pauses(&mut self, pause: Duration) -> io::Result<()> {
+        self.patience = PATIENCE + pause;
+        self.socket.set_read_timeout(Some(self.patience))
     }
 
     fn stats(&self) -> Option<Stats> {

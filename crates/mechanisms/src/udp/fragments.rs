@@ -19,12 +19,13 @@ mod wire;
 use std::array;
 use std::io::{self, IoSlice, IoSliceMut};
 use std::net::UdpSocket;
+use std::time::Duration;
 
 use self::early::{Early, Part};
 use self::silence::SILENCE;
 pub(super) use self::wire::HEADER;
 use self::wire::header;
-use super::{Connected, path, set_failed, window};
+use super::{Connected, PATIENCE, path, set_failed, window};
 use crate::{
     Deadline, Endpoint, NonblockingVisitor, OpenError, OpenSpec, Opened, WithNonblocking, socket,
 };
@@ -420,6 +421,11 @@ impl<const SEND: usize, const TAKE: usize> Endpoint for FragmentsEnd<SEND, TAKE>
 
     fn nonblocking<C: WithNonblocking>(ends: &mut [&mut Self], code: C) -> Option<C::Output> {
         Some(code.run(ends))
+    }
+
+    fn bear_pauses(&mut self, pause: Duration) -> io::Result<()> {
+        self.silence += pause.div_duration_f64(PATIENCE).ceil() as u64;
+        Ok(())
     }
 
     fn stats(&self) -> Option<Stats> {

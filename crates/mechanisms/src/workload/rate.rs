@@ -14,6 +14,7 @@ use std::borrow::Cow;
 use std::io;
 use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use rustix::thread::set_current_timer_slack;
 
@@ -30,12 +31,14 @@ use crate::{Endpoint, Phase};
 use model::clients::Clients;
 use model::launch::{Punctuality, WorkerReport};
 use model::load::{Load, Server};
-use model::workload::Workload;
+use model::workload::{Arrivals, Workload};
 
 /// What a launch lasts, in ns.
 const LASTING_NS: f64 = 200e6;
 /// What is late, in ns, whoever's fault: more than the clock's steps, and a wait that ends between two of them.
 const LATE_NS: f64 = 1_000.0;
+/// Requests of a connection come at most so many times as far apart as in the mean: a longer pause is drawn once in 5e8.
+const LONGEST_PAUSE: f64 = 20.0;
 
 /// What it yields.
 pub static METRIC: Metric = Metric {
@@ -116,6 +119,8 @@ pub struct Rate {
     waiting: Option<Waiting>,
     /// The responder's threads, where each connection has one.
     threads: Option<Threads>,
+    /// How far apart requests may come, until the responder's ends know.
+    pause: Option<Duration>,
 }
 
 impl Timed for Rate {
@@ -128,7 +133,8 @@ impl Timed for Rate {
         let work = Work::new(load.service, clock, ns_per_tick, seed);
         let threads = load.choice() == Some(Server::Threads);
         let threads = threads.then(|| Threads::new(asked.clone()));
-        Rate { asked, paced: None, work, led: 0, waiting: None, threads }
+        let pause = Some(longest_pause(&asked));
+        Rate { asked, paced: None, work, led: 0, waiting: None, threads, pause }
     }
 
     fn lead<E: Endpoint, P: Payload>(
@@ -186,6 +192,9 @@ impl Timed for Rate {
         samples: u64,
         batch: u64,
     ) -> io::Result<()> {
+        if let Some(pause) = self.pause.take() {
+            sides.iter_mut().try_for_each(|side| side.end.bear_pauses(pause))?;
+        }
         if let Some(threads) = &mut self.threads {
             return threads.serve(sides, self.work.as_ref(), samples * batch);
         }
@@ -276,6 +285,17 @@ impl Timed for Rate {
     fn size(found: &Found) -> Size {
         Size::filling(LASTING_NS, found.operation_ns, 1.0)
     }
+}
+
+/// How far apart the requests of one connection may come.
+fn longest_pause(asked: &WorkloadSpec) -> Duration {
+    let Load { per_second, connections, .. } = asked.load;
+    let burst_ns = match asked.arrivals {
+        Arrivals::Bursts { every_ns, .. } => every_ns,
+        Arrivals::Poisson | Arrivals::Constant => 0,
+    };
+    let mean = f64::from(connections) / per_second.max(1) as f64;
+    Duration::from_secs_f64(LONGEST_PAUSE * mean) + Duration::from_nanos(burst_ns)
 }
 
 /// A schedule under way, carried on from stretch to stretch, and how late each message was begun.

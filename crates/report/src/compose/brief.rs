@@ -296,7 +296,7 @@ fn absent(judged: &Judged) -> Vec<Block> {
 }
 
 fn failures(judged: &Judged) -> Vec<Block> {
-    let mut blocks = super::verdicts::failures(judged);
+    let mut blocks = super::failures::of_cases(judged);
     let more = blocks.len().saturating_sub(2);
     blocks.truncate(2);
     if more > 0 {

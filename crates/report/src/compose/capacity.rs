@@ -1,9 +1,9 @@
 //! Capacities: between which rates each mechanism stops to keep the bound, and what it does at the largest that
 //! surely holds.
 
-use super::labels;
+use super::{failures, labels};
 use crate::{Block, Emphasis, Row, Section, Table, Text, Unit, units};
-use analysis::capacity::{Capacity, RateTried, RateVerdict};
+use analysis::capacity::{Capacity, Found, RateTried, RateVerdict};
 use analysis::{CaseResult, Judged, Status};
 use model::distinct::distinct;
 use model::load::Service;
@@ -45,26 +45,37 @@ pub fn section(judged: &Judged) -> Option<Section> {
         }
     }
     section.blocks.extend(remarks(judged, &measured));
+    let failed = |it: &&Capacity| {
+        Some(Block::warning(format!("{}: {}", named(it), failures::of_capacity(it)?)))
+    };
+    section.blocks.extend(measured.iter().filter_map(failed));
     section.blocks.extend(absent(judged));
     Some(section)
 }
 
 /// What the rows of one table share: all but the mechanism and the connections.
 fn question(it: &Capacity) -> String {
-    let size = it
-        .message_bytes
+    let load = (it.message_bytes, it.depth, it.response_bytes, it.service);
+    question_of(load, (&it.workers, &it.site))
+}
+
+/// The same by its parts: bytes of a request, how many may be under way, bytes of an answer, and service; then where.
+pub fn question_of(
+    (message_bytes, depth, response_bytes, service): (Option<u64>, u32, Option<u64>, Service),
+    place: (&str, &str),
+) -> String {
+    let size = message_bytes
         .map_or("wake-ups".into(), |bytes| format!("requests of {}", units::size(bytes)));
-    let depth =
-        if it.depth > 1 { format!(", at most {} under way", it.depth) } else { String::new() };
-    let answers = it.response_bytes.map(|bytes| format!(", answers of {}", units::size(bytes)));
-    let service = match it.service {
+    let depth = if depth > 1 { format!(", at most {depth} under way") } else { String::new() };
+    let answers = response_bytes.map(|bytes| format!(", answers of {}", units::size(bytes)));
+    let service = match service {
         Service::None => String::new(),
         Service::Fixed(ns) => format!(", service of {}", units::duration(ns as f64)),
         Service::Exponential(ns) => {
             format!(", exponential service of {}", units::duration(ns as f64))
         }
     };
-    let place = labels::place_of((&it.workers, &it.site));
+    let place = labels::place_of(place);
     labels::capital(&format!("{size}{depth}{}{service}, {place}", answers.unwrap_or_default()))
 }
 
@@ -114,11 +125,15 @@ fn ordered<'a>(here: &[&'a Capacity]) -> Vec<&'a Capacity> {
 
 /// `81.0–100 k/s`, `≥ 250 k/s`, `not even 1.00 k/s`; of what is not decided what is likely, with a question mark.
 pub fn interval(it: &Capacity) -> String {
-    let found = &it.found;
+    interval_of(&it.found, it.lowest().map(|it| it.per_sec))
+}
+
+/// The same, `lowest` being the lowest rate that was tried.
+pub fn interval_of(found: &Found, lowest: Option<u64>) -> String {
     match (found.at_least_per_sec, found.below_per_sec) {
         (Some(low), Some(high)) => Unit::PerSecond.range(low as f64, high as f64),
         (Some(low), None) => format!("≥ {}", per_second(low)),
-        (None, Some(high)) if it.breaks_at_lowest() => format!("not even {}", per_second(high)),
+        (None, Some(high)) if Some(high) == lowest => format!("not even {}", per_second(high)),
         (None, Some(high)) => format!("< {}", per_second(high)),
         (None, None) => match (found.likely_low_per_sec, found.likely_high_per_sec) {
             (Some(low), Some(high)) => {
@@ -238,11 +253,14 @@ fn broke_below(it: &Capacity, low: u64) -> Option<String> {
 fn unsure(it: &Capacity, judged: &Judged) -> String {
     let (rounds, run) = (it.rounds(), judged.run.id);
     let many = units::counted(rounds as u64, "round");
-    let late = it.rates.iter().filter(|it| it.decides).any(|it| it.void > 0);
+    let deciding = || it.rates.iter().filter(|it| it.decides);
+    let late = deciding().any(|it| it.void > 0);
+    let failed = deciding().any(|it| it.failed > 0);
     match rounds {
         0..6 => format!(
             "{many} of the deciding rates: to be sure takes 6 that agree, so a longer --budget"
         ),
+        _ if failed => "launches that failed decide nothing: measure again".into(),
         _ if late => format!(
             "in some launches of {many} the sender itself was late: measure on a quieter machine"
         ),
@@ -254,7 +272,7 @@ fn unsure(it: &Capacity, judged: &Judged) -> String {
 fn absent(judged: &Judged) -> Vec<Block> {
     let mut reasons: Vec<(Vec<String>, String)> = Vec::new();
     for it in judged.capacity.iter().filter(|it| it.status != Status::Ok) {
-        let why = it.reason.clone().unwrap_or_default();
+        let why = failures::of_capacity(it).or_else(|| it.reason.clone()).unwrap_or_default();
         match reasons.iter_mut().find(|known| known.1 == why) {
             Some((names, _)) => names.push(named(it)),
             None => reasons.push((vec![named(it)], why)),
@@ -270,7 +288,6 @@ fn absent(judged: &Judged) -> Vec<Block> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use analysis::capacity::Found;
     use analysis::testing::case;
     use model::load::Load;
 
@@ -282,6 +299,7 @@ mod tests {
             verdict: RateVerdict::Holds,
             launches: 6,
             passed: 6,
+            failed: 0,
             broke: 0,
             void: 0,
             messages_lacking: 0,
@@ -306,6 +324,8 @@ mod tests {
             bound: "p99:200us".parse().unwrap(),
             status: Status::Ok,
             reason: None,
+            launches: 6,
+            failures: Vec::new(),
             found,
             knee_per_sec: None,
             rates: vec![tried],

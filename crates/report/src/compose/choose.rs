@@ -1,7 +1,7 @@
 //! What to use for a need, on one screen: the pick and why, the next best and why not, how sure that is, what would
 //! change it, and what does not qualify.
 
-use super::labels;
+use super::{failures, labels};
 use crate::{Block, Emphasis, Row, Section, Table, Text, Unit, Verdict, VerdictKind, units};
 use analysis::choose::{Answer, Candidate, Choice, Rejected, Why};
 use analysis::{Capacity, Judged};
@@ -67,6 +67,11 @@ fn verdict(choice: &Choice) -> Verdict {
                 format!("Its {percentile} is {time} at that load, of which it serves {served}.");
             Verdict::new(VerdictKind::Bad, headline, detail)
         }
+        (Answer::Undecided, ..) if choice.undecided.is_empty() => Verdict::new(
+            VerdictKind::Unknown,
+            Text::new().strong("Undecided."),
+            "The run ended before all that might qualify was measured.",
+        ),
         (Answer::Undecided, ..) => {
             let names: Vec<String> = choice.undecided.iter().map(|it| it.variant.clone()).collect();
             let headline = Text::new().strong("Undecided. ").plain("These might qualify: ");
@@ -75,7 +80,10 @@ fn verdict(choice: &Choice) -> Verdict {
         _ => Verdict::new(
             VerdictKind::Bad,
             Text::new().strong("Nothing qualifies."),
-            "Nothing could be measured.",
+            match choice.evidence.candidates {
+                0 => "Nothing could be measured.",
+                _ => "Launches of all that was measured failed.",
+            },
         ),
     }
 }
@@ -133,16 +141,19 @@ fn table(choice: &Choice) -> Option<Table> {
         Answer::Nothing => choice.closest.iter().map(|it| (it, Emphasis::Normal)).collect(),
     };
     let percentile = choice.bound.percentile();
-    let mut table =
-        Table::new("").words([("mechanism", 0)]).numbers([("p50", 0), (percentile.as_str(), 0)]);
+    let median = percentile == "p50";
+    let mut table = Table::new("").words([("mechanism", 0)]).numbers([("p50", 0)]);
+    if !median {
+        table = table.numbers([(percentile.as_str(), 0)]);
+    }
     if percentile != "p99" {
         table = table.numbers([("p99", 2)]);
     }
     table = table.numbers([("n", 2), ("capacity", 0), ("headroom", 0), ("CPUs", 1)]);
     for (it, emphasis) in shown.iter().take(ROWS) {
         let time = |ns: Option<f64>| Text::from(ns.map_or("–".into(), units::duration));
-        let mut cells =
-            vec![Text::new().code(&it.variant), time(it.p50_ns), time(it.percentile_ns)];
+        let mut cells = vec![Text::new().code(&it.variant), time(it.p50_ns)];
+        cells.extend((!median).then(|| time(it.percentile_ns)));
         cells.extend((percentile != "p99").then(|| time(it.p99_ns)));
         cells.push(units::count(it.messages).into());
         let (low, high) = (it.at_least_per_sec, it.below_per_sec);
@@ -212,6 +223,12 @@ fn facts(judged: &Judged, choice: &Choice) -> Vec<(String, String)> {
         put("undecided", format!("{}: launches disagree, or are too few", few(&names)));
     }
     put("evidence", evidence(judged, choice));
+    let others = |it: &&Capacity| choice.rejected.iter().all(|no| no.variant != it.variant);
+    for it in judged.capacity.iter().filter(others) {
+        if let Some(words) = failures::of_capacity(it) {
+            put("failed", format!("{}: {words}", it.variant));
+        }
+    }
     let reasons = rejected(judged, choice);
     let more = reasons.len().saturating_sub(REASONS);
     for (nth, line) in reasons.into_iter().take(REASONS).enumerate() {
@@ -225,6 +242,9 @@ fn facts(judged: &Judged, choice: &Choice) -> Vec<(String, String)> {
 
 fn evidence(judged: &Judged, choice: &Choice) -> String {
     let evidence = &choice.evidence;
+    if evidence.candidates == 0 {
+        return format!("run {}: nothing was measured", evidence.run);
+    }
     let rounds = units::counted(evidence.rounds as u64, "round");
     let marked = judged.rounds.iter().filter(|it| it.marked.is_some()).count();
     let disturbed =
@@ -302,6 +322,9 @@ fn words(judged: &Judged, choice: &Choice, it: &Rejected) -> String {
             format!("serves {}", served.map_or("–".into(), |it| Unit::PerSecond.format(it)))
         }
         Why::NotMeasured | Why::Failed => {
+            if let Some(words) = own.and_then(failures::of_capacity) {
+                return words;
+            }
             let detail = it.detail.as_deref().unwrap_or("not measured");
             let own = it.variant.split(':').next().unwrap_or_default();
             let told =

@@ -1,6 +1,7 @@
 //! Two runs compared, as a document: the answer, then a table per workload and place, then a
 //! forest of ratios, then how far the answer may be trusted.
 
+mod capacities;
 mod forest;
 mod gate;
 mod tables;
@@ -18,8 +19,9 @@ const LISTED: usize = 12;
 /// Writes up a comparison.
 pub fn comparison(found: &RunComparison, detail: Detail) -> Document {
     let mut document = Document::new(format!("{} against {}", name(found, 'B'), name(found, 'A')));
-    document.subtitle =
-        "A is the baseline: time per operation of B over that of A. Launches of two runs are not paired.".into();
+    let what =
+        if found.capacities.is_empty() { ": time per operation of B over that of A" } else { "" };
+    document.subtitle = format!("A is the baseline{what}. Launches of two runs are not paired.");
     document.meta = ['A', 'B'].map(|side| (side.to_string(), described(found, side))).to_vec();
     let mut answer = Section::new("answer", "Answer").with(verdict(found));
     answer.blocks.extend(gate::blocks(found));
@@ -28,8 +30,10 @@ pub fn comparison(found: &RunComparison, detail: Detail) -> Document {
     if !(found.differences.is_empty() || found.forced) {
         return document; // no case can be compared
     }
-    let mut cases = Section::new("cases", "Cases");
+    let title = if found.capacities.is_empty() { "Cases" } else { "Capacities" };
+    let mut cases = Section::new("cases", title);
     cases.blocks.extend(tables::blocks(found));
+    cases.blocks.extend(capacities::blocks(found));
     if !cases.blocks.is_empty() {
         document.sections.push(cases);
     }
@@ -72,6 +76,10 @@ fn with(found: &RunComparison, verdict: Change) -> Vec<&CaseChange> {
 }
 
 fn verdict(found: &RunComparison) -> Verdict {
+    let comparable = found.differences.is_empty() || found.forced;
+    if comparable && !found.capacities.is_empty() {
+        return capacities::verdict(found);
+    }
     let all = counted(found).count();
     let compared = all - with(found, Change::Incomparable).len();
     if compared == 0 {

@@ -15,6 +15,7 @@ mod delivery;
 mod energy;
 mod everything;
 mod explain;
+mod failures;
 mod figures;
 pub mod findings;
 pub mod fleet;

@@ -70,6 +70,7 @@ fn cell(case: &CaseResult, name: &str) -> Text {
         _ if !case.is_kept() => Text::new().muted("–"),
         (Some(it), _) => Text::from(units::duration(it.value)),
         (None, Some(share)) => Text::new().muted(share),
+        (None, None) if case.batch == Some(1) => Text::new().muted("–"),
         (None, None) => Text::new().muted("batched"),
     }
 }

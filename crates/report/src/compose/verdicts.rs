@@ -1,6 +1,6 @@
 //! What is best, by how much, how sure: one verdict per group, then what stayed open.
 
-use super::{Detail, labels, open_loop, over_time, ratios};
+use super::{Detail, failures, labels, open_loop, over_time, ratios};
 use crate::{Block, Text, Verdict, VerdictKind};
 use analysis::{CaseResult, GroupVerdict, Judged, Standing};
 use store::Closed;
@@ -19,7 +19,7 @@ pub fn blocks(judged: &Judged, detail: Detail) -> Vec<Block> {
         .collect();
     blocks.extend(over_time::remarks(judged, detail));
     blocks.extend(open_cases(judged, detail));
-    blocks.extend(failures(judged));
+    blocks.extend(failures::of_cases(judged));
     blocks
 }
 
@@ -250,26 +250,4 @@ fn name_with_reason(judged: &Judged, case: &CaseResult) -> String {
         Some(half) => format!("{} {}", case.variant, width(judged, case, half, 1)),
         None => format!("{} (too few launches)", case.variant),
     }
-}
-
-pub fn failures(judged: &Judged) -> Vec<Block> {
-    judged
-        .results
-        .iter()
-        .filter(|case| case.failed_launches > 0 || case.status == analysis::Status::Failed)
-        .map(|case| {
-            let of = case.failed_launches + case.launches;
-            let failed = match of {
-                0 => "its pilot failed, or none was made".into(),
-                of => format!("{} of {of} launches failed", case.failed_launches),
-            };
-            Block::warning(format!(
-                "{} {} {}: {failed}: {}",
-                case.variant,
-                case.workload.name(),
-                case.site,
-                case.reason.as_deref().unwrap_or("no reason was given")
-            ))
-        })
-        .collect()
 }

@@ -1,5 +1,6 @@
 //! The groups and cases of a run while they are measured.
 
+use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -120,6 +121,12 @@ impl LiveGroup {
     /// The cases at which nothing looks.
     pub(super) fn results(&self) -> impl Iterator<Item = &LiveCase> {
         self.cases.iter().filter(|live| !live.is_observed())
+    }
+
+    /// How many rates its cases have.
+    pub(super) fn rates(&self) -> usize {
+        let rates = self.results().filter_map(|live| live.case.load);
+        rates.map(|it| it.per_second).collect::<BTreeSet<_>>().len()
     }
 
     /// Takes into account how long its last round took: what its pilot let expect counts as one.

@@ -49,7 +49,7 @@ pub use exclusive::{Other, Turn};
 pub use hosts::{Hosts, OpenRoutes};
 pub(crate) use live::{LiveCase, LiveGroup};
 pub use look::value_ns;
-pub use progress::{Launched, Progress, Status};
+pub use progress::{Launched, Progress, Reached, Status};
 use sessions::Session;
 pub use settle::find_quiet;
 pub use sizing::lasting_ns;
@@ -386,13 +386,18 @@ impl<'a> Campaign<'a> {
         let group = &self.groups[nth];
         let planned = group.progressed().plan(self.bound(nth)).launches as u64;
         let budget = self.request.stopping.budget_ns.map(Duration::from_nanos);
-        let cases = || self.groups.iter().flat_map(LiveGroup::results);
+        let reached = match self.request.bound {
+            Some(_) => Reached::Rates(group.rates()),
+            None => {
+                let cases = || self.groups.iter().flat_map(LiveGroup::results);
+                Reached::Precise(cases().filter(|case| case.precise).count(), cases().count())
+            }
+        };
         let status = Status {
             now: group.title(),
             round: group.rounds + 1,
             planned,
-            precise: cases().filter(|case| case.precise).count(),
-            cases: cases().count(),
+            reached,
             left: budget.map(|budget| budget.saturating_sub(self.began.elapsed())),
         };
         self.with.progress.round(&status);

@@ -43,6 +43,15 @@ pub struct Launched {
     pub samples: u64,
 }
 
+/// How far a run is, by what it asks.
+#[derive(Clone, Copy, Debug)]
+pub enum Reached {
+    /// Of all cases that are measured, those that had the asked precision when their group was analysed.
+    Precise(usize, usize),
+    /// The rates that are tried now: rounds alone end a search for a capacity.
+    Rates(usize),
+}
+
 /// Where a campaign stands.
 #[derive(Clone, Debug)]
 pub struct Status {
@@ -52,10 +61,8 @@ pub struct Status {
     pub round: u64,
     /// Rounds that the group is planned to have, in the time that is left.
     pub planned: u64,
-    /// Cases that had the asked precision when their group was analysed.
-    pub precise: usize,
-    /// All cases that are measured.
-    pub cases: usize,
+    /// How far the run is.
+    pub reached: Reached,
     /// Time left in the budget.
     pub left: Option<Duration>,
 }

@@ -41,7 +41,11 @@ fn noise(found: &RunComparison) -> Option<Text> {
         })
         .collect();
     if parts.is_empty() {
-        return Some("Neither run has an A/A pair, which would show the noise inside it.".into());
+        // A search for a capacity has none.
+        return found
+            .capacities
+            .is_empty()
+            .then(|| "Neither run has an A/A pair, which would show the noise inside it.".into());
     }
     Some(Text::from(format!(
         "Noise inside a run, by one case measured under two names (the widest): {}.",

@@ -1,0 +1,219 @@
+//! Capacities of two runs: higher or lower where the two intervals don't overlap.
+//!
+//! An end of an interval errs in 2.5 % (`crate::capacity`), and a verdict rests on one end of each run.
+
+use serde::{Deserialize, Serialize};
+
+use super::fields::{self, Difference};
+use super::measured::Measured;
+use crate::capacity::Found;
+use model::capacity::TailBound;
+use model::load::{Server, Service};
+use model::route::Route;
+use model::workload::Arrivals;
+
+/// What a capacity is of: a mechanism with everything but the rate.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Subject {
+    /// With options.
+    pub variant: String,
+    /// None where no bytes are carried.
+    pub message_bytes: Option<u64>,
+    /// `process`, `thread`.
+    pub workers: String,
+    /// Where its two halves were.
+    pub route: Route,
+    /// Where it was asked to run.
+    pub placement: String,
+    /// Clients of the one server.
+    pub connections: u32,
+    /// Messages that might be under way at once on one connection.
+    pub depth: u32,
+    /// How the server waited for one of several connections.
+    pub server: Option<Server>,
+    /// Bytes of an answer; None where it has as many as its request.
+    pub response_bytes: Option<u64>,
+    /// What the server worked over each request.
+    pub service: Service,
+    /// What was asked of the response time.
+    pub bound: TailBound,
+}
+
+/// A capacity of an exported run.
+#[derive(Clone, Debug, Deserialize)]
+pub struct MeasuredCapacity {
+    #[serde(flatten)]
+    subject: Subject,
+    /// `ok`, or why there is nothing.
+    status: String,
+    reason: Option<String>,
+    #[serde(flatten)]
+    found: Found,
+    rates: Vec<MeasuredRate>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+struct MeasuredRate {
+    per_sec: u64,
+    result: usize,
+}
+
+/// Between which rates a capacity is in one of the runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Side {
+    /// Its ends.
+    #[serde(flatten)]
+    pub found: Found,
+    /// The lowest rate that was tried.
+    pub lowest_per_sec: Option<u64>,
+}
+
+/// The verdict on one capacity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CapacityVerdict {
+    /// The whole interval of the second run is above that of the first.
+    Higher,
+    /// It is below.
+    Lower,
+    /// They overlap, or an end is missing.
+    NotSeparated,
+    /// It was not measured in both runs in the same way.
+    Incomparable,
+}
+
+/// One capacity of both runs.
+#[derive(Clone, Debug, Serialize)]
+pub struct CapacityChange {
+    /// What it is of.
+    #[serde(flatten)]
+    pub subject: Subject,
+    /// The verdict on it.
+    pub verdict: CapacityVerdict,
+    /// In the first run; null where it was not measured.
+    pub a: Option<Side>,
+    /// In the second.
+    pub b: Option<Side>,
+    /// Fields in which it was measured otherwise.
+    pub differences: Vec<Difference>,
+    /// Why there is nothing to compare.
+    pub reason: Option<String>,
+}
+
+/// Whether both runs sought capacities: then these are compared, and not what became of each rate that was tried.
+pub(super) fn sought(a: &Measured, b: &Measured) -> bool {
+    !a.capacity.is_empty() && !b.capacity.is_empty()
+}
+
+/// Every capacity of either run, the first run's first.
+pub(super) fn compare(
+    a: &Measured,
+    b: &Measured,
+    comparable: bool,
+    force: bool,
+) -> Vec<CapacityChange> {
+    let of = |run: &Measured, subject: &Subject| {
+        run.capacity.iter().find(|it| it.subject == *subject).cloned()
+    };
+    let added = b.capacity.iter().filter(|it| of(a, &it.subject).is_none());
+    let all = a.capacity.iter().chain(added).map(|it| &it.subject);
+    let change = |subject: &Subject| {
+        let (in_a, in_b) = (of(a, subject), of(b, subject));
+        let reason = absence("A", &in_a).or_else(|| absence("B", &in_b));
+        let mut change = CapacityChange {
+            subject: subject.clone(),
+            verdict: CapacityVerdict::Incomparable,
+            a: in_a.as_ref().and_then(MeasuredCapacity::side),
+            b: in_b.as_ref().and_then(MeasuredCapacity::side),
+            differences: Vec::new(),
+            reason,
+        };
+        if let (Some(side_a), Some(side_b)) = (change.a, change.b) {
+            change.differences = differences((a, in_a.as_ref()), (b, in_b.as_ref()));
+            if comparable && (change.differences.is_empty() || force) {
+                change.verdict = verdict(&side_a.found, &side_b.found);
+            }
+        }
+        change
+    };
+    all.map(change).filter(|it| it.a.is_some() || it.b.is_some()).collect()
+}
+
+impl MeasuredCapacity {
+    fn side(&self) -> Option<Side> {
+        let lowest_per_sec = self.rates.first().map(|it| it.per_sec);
+        (self.status == "ok").then_some(Side { found: self.found, lowest_per_sec })
+    }
+}
+
+fn absence(name: &str, it: &Option<MeasuredCapacity>) -> Option<String> {
+    match it {
+        None => Some(format!("no capacity of {name}")),
+        Some(it) if it.status == "ok" => None,
+        Some(it) => {
+            let why = it.reason.as_deref().unwrap_or("no reason was given");
+            Some(format!("not measured in {name}: {why}"))
+        }
+    }
+}
+
+/// How a rate of each was measured, the lowest: all of a run were alike.
+fn differences(
+    (a, in_a): (&Measured, Option<&MeasuredCapacity>),
+    (b, in_b): (&Measured, Option<&MeasuredCapacity>),
+) -> Vec<Difference> {
+    let first = |run: &'_ Measured, it: Option<&MeasuredCapacity>| {
+        Some(run.results.get(it?.rates.first()?.result)?.clone())
+    };
+    let (Some(of_a), Some(of_b)) = (first(a, in_a), first(b, in_b)) else { return Vec::new() };
+    let mut found = fields::of_the_case((a, &of_a), (b, &of_b));
+    let arrivals = |it: &super::MeasuredCase| {
+        it.rate.map_or(Arrivals::default(), |it| it.arrivals).to_string()
+    };
+    let (a, b) = (arrivals(&of_a), arrivals(&of_b));
+    if a != b {
+        found.push(Difference { field: "--arrivals".into(), a, b });
+    }
+    found
+}
+
+fn verdict(a: &Found, b: &Found) -> CapacityVerdict {
+    let above = |low: &Found, high: &Found| {
+        low.below_per_sec
+            .zip(high.at_least_per_sec)
+            .is_some_and(|(below, at_least)| below <= at_least)
+    };
+    if above(a, b) {
+        CapacityVerdict::Higher
+    } else if above(b, a) {
+        CapacityVerdict::Lower
+    } else {
+        CapacityVerdict::NotSeparated
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn intervals_are_separated_where_they_do_not_overlap() {
+        use CapacityVerdict::{Higher, Lower, NotSeparated};
+        let of = |at_least_per_sec, below_per_sec| Found {
+            at_least_per_sec,
+            below_per_sec,
+            ..Found::default()
+        };
+        for (a, b, expected) in [
+            ((Some(1_000), Some(4_000)), (Some(4_000), Some(16_000)), Higher),
+            ((Some(1_000), Some(4_000)), (Some(8_000), None), Higher),
+            ((None, Some(1_000)), (Some(1_000), None), Higher),
+            ((Some(8_000), None), (Some(1_000), Some(4_000)), Lower),
+            ((Some(1_000), Some(4_000)), (Some(2_000), Some(8_000)), NotSeparated),
+            ((Some(1_000), None), (Some(4_000), None), NotSeparated),
+            ((None, None), (Some(4_000), Some(8_000)), NotSeparated),
+        ] {
+            assert_eq!(verdict(&of(a.0, a.1), &of(b.0, b.1)), expected, "{a:?} {b:?}");
+        }
+    }
+}

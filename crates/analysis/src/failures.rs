@@ -1,0 +1,58 @@
+//! Launches that failed: of what, and how many of each reason.
+
+use serde::{Deserialize, Serialize};
+
+/// A reason for which launches failed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failure {
+    /// Who died or gave up, without the process's id, which differs from launch to launch.
+    pub reason: String,
+    /// Launches that failed of it.
+    pub launches: u64,
+}
+
+/// The reasons of some failed launches, the most frequent first.
+pub(super) fn of<'a>(reasons: impl Iterator<Item = (&'a str, u64)>) -> Vec<Failure> {
+    let mut all: Vec<Failure> = Vec::new();
+    for (reason, launches) in reasons {
+        let reason = without_process(reason);
+        match all.iter_mut().find(|it| it.reason == reason) {
+            Some(known) => known.launches += launches,
+            None => all.push(Failure { reason, launches }),
+        }
+    }
+    all.sort_by_key(|it| std::cmp::Reverse(it.launches));
+    all
+}
+
+/// How many launches failed, for whatever reason.
+pub fn count(failures: &[Failure]) -> u64 {
+    failures.iter().map(|it| it.launches).sum()
+}
+
+/// `responder was killed by signal 9` of `responder (process 4711) was killed by signal 9`.
+fn without_process(reason: &str) -> String {
+    let Some((before, rest)) = reason.split_once(" (process ") else { return reason.into() };
+    match rest.split_once(')') {
+        Some((id, after)) if id.bytes().all(|it| it.is_ascii_digit()) => format!("{before}{after}"),
+        _ => reason.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reasons_that_differ_in_the_process_alone_are_one() {
+        let reasons = [
+            ("deadline passed: initiator (process x)", 1),
+            ("responder (process 12) was killed by signal 9", 1),
+            ("responder (process 7) was killed by signal 9", 2),
+        ];
+        let found: Vec<_> =
+            of(reasons.into_iter()).into_iter().map(|it| (it.reason, it.launches)).collect();
+        assert_eq!(found[0], ("responder was killed by signal 9".to_string(), 3));
+        assert_eq!(found[1], ("deadline passed: initiator (process x)".to_string(), 1));
+    }
+}

@@ -1,0 +1,105 @@
+//! Capacities of two runs side by side, with a verdict where their intervals don't overlap.
+
+use crate::compose::{capacity, labels};
+use crate::{Block, Emphasis, Row, Table, Text, Verdict, VerdictKind, units};
+use analysis::compare::{CapacityChange, CapacityVerdict, RunComparison, Side};
+use model::distinct::distinct;
+
+const MEANING: &str = "A and B: from the largest rate at which surely most launches keep the bound to the smallest at \
+     which surely most do not. Higher, lower: the two intervals do not overlap; each such verdict by itself errs in 5 % \
+     of comparisons at most.";
+
+/// What came of all of them.
+pub(super) fn verdict(found: &RunComparison) -> Verdict {
+    let many = |of| found.capacities.iter().filter(|it| it.verdict == of).count();
+    let parts: Vec<String> = [
+        (CapacityVerdict::Lower, "lower"),
+        (CapacityVerdict::Higher, "higher"),
+        (CapacityVerdict::NotSeparated, "not separated"),
+        (CapacityVerdict::Incomparable, "incomparable"),
+    ]
+    .into_iter()
+    .filter(|it| many(it.0) > 0)
+    .map(|(of, word)| format!("{} {word}", many(of)))
+    .collect();
+    let all = match found.capacities.len() {
+        1 => "1 capacity".into(),
+        all => format!("{all} capacities"),
+    };
+    let kind = if many(CapacityVerdict::Lower) > 0 {
+        VerdictKind::Bad
+    } else if many(CapacityVerdict::Higher) > 0 {
+        VerdictKind::Good
+    } else {
+        VerdictKind::Unknown
+    };
+    let headline = Text::new().strong(format!("Of {all}: {}.", labels::list(&parts)));
+    Verdict::new(
+        kind,
+        headline,
+        "Of each the largest rate at which the bound holds, in B beside A.",
+    )
+}
+
+/// A table for each question.
+pub(super) fn blocks(found: &RunComparison) -> Vec<Block> {
+    let questions = distinct(found.capacities.iter().map(question));
+    let table = |asked: &String| {
+        let here: Vec<&CapacityChange> =
+            found.capacities.iter().filter(|it| question(it) == *asked).collect();
+        Block::from(table(asked, &here))
+    };
+    questions.iter().map(table).collect()
+}
+
+fn question(it: &CapacityChange) -> String {
+    let of = &it.subject;
+    let load = (of.message_bytes, of.depth, of.response_bytes, of.service);
+    let (percentile, most) = (of.bound.percentile(), units::duration(of.bound.ns as f64));
+    let asked = capacity::question_of(load, (&of.workers, &of.placement));
+    format!("{asked}: the largest rate with {percentile} ≤ {most}")
+}
+
+fn table(title: &str, here: &[&CapacityChange]) -> Table {
+    let mut table = Table::new(title)
+        .words([("mechanism", 0)])
+        .numbers([("clients", 0), ("A", 0), ("B", 0)])
+        .words([("verdict", 0)]);
+    for it in here {
+        let side = |it: Option<Side>| match it {
+            Some(it) => capacity::interval_of(&it.found, it.lowest_per_sec),
+            None => "–".into(),
+        };
+        let (word, emphasis) = match it.verdict {
+            CapacityVerdict::Higher => (Text::new().strong("higher"), Emphasis::Best),
+            CapacityVerdict::Lower => (Text::new().strong("lower"), Emphasis::Worse),
+            CapacityVerdict::NotSeparated => ("not separated".into(), Emphasis::Normal),
+            CapacityVerdict::Incomparable => (Text::new().muted("incomparable"), Emphasis::Muted),
+        };
+        let cells = [
+            Text::new().code(&it.subject.variant),
+            units::count(it.subject.connections.into()).into(),
+            side(it.a).into(),
+            side(it.b).into(),
+            word,
+        ];
+        table.rows.push(Row::new(cells).emphasis(emphasis));
+        if let Some(why) = why_not(it) {
+            let many = it.subject.connections;
+            table.notes.push(
+                Text::new()
+                    .code(&it.subject.variant)
+                    .plain(format!(" with {}: {why}.", units::counted(many.into(), "client"))),
+            );
+        }
+    }
+    table.note(MEANING)
+}
+
+fn why_not(it: &CapacityChange) -> Option<String> {
+    let differs =
+        it.differences.iter().map(|it| format!("{} is {} in A, {} in B", it.field, it.a, it.b));
+    let differs: Vec<String> = differs.collect();
+    let incomparable = it.verdict == CapacityVerdict::Incomparable;
+    it.reason.clone().or_else(|| (incomparable && !differs.is_empty()).then(|| differs.join("; ")))
+}

@@ -1,0 +1,95 @@
+//! Launches that failed, in words: how many, and who died or gave up.
+
+use super::{labels, open_loop};
+use crate::Block;
+use analysis::failures::{self, Failure};
+use analysis::{Capacity, CaseResult, Judged, Status};
+
+/// A line for each case of which launches failed. Those of a search for a capacity are told with it.
+pub fn of_cases(judged: &Judged) -> Vec<Block> {
+    let failed = |it: &&CaseResult| it.failed_launches > 0 || it.status == Status::Failed;
+    let cases = judged.results.iter().filter(|_| judged.capacity.is_empty());
+    let line = |case: &CaseResult| {
+        let at = case.rate.map(|it| open_loop::per_second(it.asked_per_sec as f64));
+        let at = at.map_or(String::new(), |it| format!(", {it}"));
+        let again = if case.twin { " (A/A)" } else { "" };
+        Block::warning(format!("{}{at}{again}: {}", labels::case(case), of_case(case)))
+    };
+    cases.filter(failed).map(line).collect()
+}
+
+fn of_case(case: &CaseResult) -> String {
+    let clients = case.rate.map(|it| it.connections);
+    match words(&case.failures, case.failed_launches + case.launches, clients) {
+        Some(words) => words,
+        None => case.reason.clone().unwrap_or_else(|| "no reason was given".into()),
+    }
+}
+
+/// Of a mechanism at all rates of a search; None where no launch failed.
+pub fn of_capacity(it: &Capacity) -> Option<String> {
+    words(&it.failures, it.launches, Some(it.connections))
+}
+
+/// `2 of 9 launches failed: the responder (the server) was killed by signal 9`. `clients` are those of an open loop.
+fn words(failures: &[Failure], launches: u64, clients: Option<u32>) -> Option<String> {
+    let failed = failures::count(failures);
+    let reason = |it: &Failure| match failures {
+        [_] => by_role(&it.reason, clients),
+        _ => format!("{} ({})", by_role(&it.reason, clients), it.launches),
+    };
+    let reasons: Vec<String> = failures.iter().map(reason).collect();
+    let head = match launches {
+        0 => "its pilot failed".into(),
+        all => format!("{failed} of {all} launches failed"),
+    };
+    (failed > 0).then(|| format!("{head}: {}", reasons.join("; ")))
+}
+
+/// In an open loop a worker is a server, or holds the clients.
+fn by_role(reason: &str, clients: Option<u32>) -> String {
+    let Some(clients) = clients else { return reason.into() };
+    let holds = if clients > 1 { "the clients" } else { "the client" };
+    for (role, is) in [("initiator", holds), ("responder", "the server")] {
+        match reason.strip_prefix(role) {
+            Some(rest) if rest.starts_with([' ', ':']) => {
+                return format!("the {role} ({is}){rest}");
+            }
+            _ => {}
+        }
+    }
+    reason.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_says_who_died_and_in_how_many_launches() {
+        let of = |reason: &str, launches| Failure { reason: reason.into(), launches };
+        let server = of("responder was killed by signal 9", 2);
+        let client = of("initiator: recv: Broken pipe", 1);
+        for (failures, launches, clients, expected) in [
+            (vec![], 9, Some(4), None),
+            (
+                vec![server.clone()],
+                9,
+                Some(4),
+                Some("2 of 9 launches failed: the responder (the server) was killed by signal 9"),
+            ),
+            (
+                vec![server.clone(), client],
+                9,
+                Some(4),
+                Some(
+                    "3 of 9 launches failed: the responder (the server) was killed by signal 9 (2); the initiator \
+                     (the clients): recv: Broken pipe (1)",
+                ),
+            ),
+            (vec![server], 0, None, Some("its pilot failed: responder was killed by signal 9")),
+        ] {
+            assert_eq!(words(&failures, launches, clients).as_deref(), expected);
+        }
+    }
+}

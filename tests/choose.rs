@@ -1,0 +1,200 @@
+//! Choices by the program: the answer on one screen and as JSON, its exit code, where nothing is measured, and
+//! workers that die. As in tests/capacity.rs no speed is asserted.
+
+mod cli_support;
+
+use std::time::Duration;
+
+use boon::{Compiler, Schemas};
+use cli_support::searches::{
+    NARROW, WIDE, alone, capacities, line_of, must_be_consistent, was_disturbed,
+};
+use cli_support::strike::{
+    Half, await_store, failed_of, kill_in_every_launch, kill_in_one_launch, must_have_left_nothing,
+};
+use cli_support::{Bench, flat, must_fit_the_schema, number, output, parse, say};
+use rustix::process::Signal;
+use serde_json::Value;
+
+/// An answer is what its published schema says.
+fn must_fit_the_choice(document: &Value) {
+    let (mut schemas, mut compiler) = (Schemas::new(), Compiler::new());
+    let results = parse(include_str!("../docs/results.schema.json"));
+    let choice = parse(include_str!("../docs/choice.schema.json"));
+    compiler.add_resource("urn:ipcmark:results:2", results).expect("a resource");
+    compiler.add_resource("urn:ipcmark:choice:1", choice).expect("a resource");
+    let index = compiler.compile("urn:ipcmark:choice:1", &mut schemas).expect("a valid schema");
+    if let Err(error) = schemas.validate(document, index) {
+        panic!("{error:#}\n{document:#}");
+    }
+}
+
+#[test]
+fn a_choice_is_told_in_one_screen_and_its_exit_code_is_that_of_its_answer() {
+    let _turn = alone();
+    for (bound, launches, expected, of) in [
+        (WIDE, 6, "pick", "pipe tcp"),
+        (NARROW, 6, "nothing", "pipe"),
+        (WIDE, 2, "undecided", "pipe"),
+    ] {
+        let line = format!(
+            "choose {of} eventfd shm-ring:wait=spin --size 64 -p same-cpu --rate 1k --bound {bound} --blocking \
+             --launches {launches} --budget 60s --seed 4"
+        );
+        let bench = Bench::new();
+        let said = bench.run(&format!("{line} --format json"));
+        let document = parse(&said.out);
+        must_fit_the_choice(&document);
+        let answer = document["answer"].as_str().expect("an answer");
+        let code = match answer {
+            "pick" => 0,
+            "nothing" => 1,
+            _ => 4,
+        };
+        assert_eq!(said.code, Some(code), "{line}: {}", said.err);
+        let capacity = document["capacity"].as_array().expect("capacity");
+        capacity.iter().for_each(must_be_consistent);
+        let measured = capacity.iter().filter(|it| it["status"] == "ok").collect::<Vec<_>>();
+        if !measured.iter().any(|it| was_disturbed(it)) {
+            assert_eq!(answer, expected, "{line}: {document:#}");
+        }
+        let rejected = |variant: &str| {
+            let all = document["rejected"].as_array().expect("rejected");
+            let found = all.iter().find(|it| it["variant"] == variant);
+            found.unwrap_or_else(|| panic!("{variant}: {all:#?}"))["detail"].clone()
+        };
+        assert_eq!(rejected("eventfd"), "carries a wake-up alone");
+        assert_eq!(rejected("shm-ring:wait=spin"), "busy-waits, and --blocking was asked");
+        assert_eq!(document["pick"].is_null(), answer != "pick", "{document:#}");
+        for name in ["pick", "runner_up"] {
+            let it = &document[name];
+            assert!(it.is_null() || it["verdict"] == "holds", "{it:#}");
+        }
+        must_fit_the_schema(&bench.export());
+        let text = bench.must("report last").out;
+        assert!(text.lines().count() <= 40, "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        assert!(!text.contains("Not shown at this width"), "{text}");
+        let words = match answer {
+            "pick" => "Use ",
+            "nothing" => "Nothing qualifies.",
+            _ => "Undecided.",
+        };
+        assert!(text.contains(words) && text.contains("rejected"), "{text}");
+        let tried = "SELECT count(DISTINCT load) FROM cases WHERE mechanism = 'pipe'";
+        assert_eq!(number(&bench.open(), tried), 3, "the rate and its multiples, in one group");
+        assert_eq!(number(&bench.open(), "SELECT count(*) FROM groups"), 1);
+    }
+}
+
+#[test]
+fn a_choice_to_another_host_is_among_what_reaches_it() {
+    let _turn = alone();
+    let bench = Bench::new();
+    let said = bench.run(&format!(
+        "choose pipe tcp udp --size 64 --rate 500 --bound {WIDE} --peer env --launches 6 --format json"
+    ));
+    let document = parse(&said.out);
+    must_fit_the_choice(&document);
+    let rejected = document["rejected"].as_array().expect("rejected");
+    let pipe = rejected.iter().find(|it| it["variant"] == "pipe").expect("no pipe reaches it");
+    assert_eq!(pipe["reason"], "not_measured", "{pipe:#}");
+    let capacity = capacities(&document);
+    capacity.iter().for_each(must_be_consistent);
+    assert!(capacity.iter().all(|it| it["route"] == "peer"), "{capacity:#?}");
+    if !capacity.iter().filter(|it| it["status"] == "ok").any(was_disturbed) {
+        assert_eq!(document["answer"], "pick", "{document:#}");
+    }
+}
+
+#[test]
+fn where_nothing_is_measured_the_evidence_says_so() {
+    let _turn = alone();
+    let need = format!("--size 64 --rate 1k --bound {WIDE} -p same-cpu");
+    let (refused, crowded) = (Bench::new(), Bench::new());
+    let line = format!("choose eventfd null {need}");
+    let said = [
+        (&refused, refused.run(&line), "Nothing could be measured."),
+        (
+            &crowded,
+            output(
+                &mut crowded
+                    .after("ulimit -n 256", &format!("choose pipe --connections 3000 {need}")),
+            ),
+            "3000 connections take 12032 descriptors, the limit on open files is 256",
+        ),
+    ];
+    for (bench, said, words) in said {
+        assert_eq!(said.code, Some(1), "{}", said.err);
+        let text = flat(&said.out);
+        assert!(text.contains("evidence run 1: nothing was measured"), "{text}");
+        assert!(text.contains("Nothing qualifies.") && text.contains(words), "{text}");
+        must_have_left_nothing(bench);
+    }
+    let bench = Bench::new();
+    let mut running = bench.begin(&format!("choose pipe tcp {need}"));
+    await_store(&bench, &mut running, "SELECT count(*) FROM cases");
+    running.signal(Signal::INT);
+    let said = running.finish(Duration::from_secs(30));
+    assert_eq!(said.code, Some(130), "{}", said.err);
+    must_have_left_nothing(&bench);
+    if number(&bench.open(), "SELECT count(*) FROM launches WHERE round > 0") > 0 {
+        return say("skipped an interrupted choice: a launch came before the signal");
+    }
+    let text = flat(&said.out);
+    assert!(text.contains("evidence run 1: nothing was measured"), "{text}");
+    assert!(text.contains("Undecided. The run ended before"), "{text}");
+}
+
+#[test]
+fn a_choice_names_who_died_and_picks_nothing_that_did() {
+    let _turn = alone();
+    let need =
+        format!("--size 64 --rate 1k --connections 4 --bound {WIDE} -p same-cpu --launches 9");
+    for half in [Half::Initiator, Half::Responder] {
+        let bench = Bench::new();
+        let mut running =
+            bench.begin(&format!("choose unix-stream pipe {need} --budget 60s --format json"));
+        kill_in_one_launch(&bench, &mut running, half);
+        let said = running.finish(Duration::from_secs(60));
+        must_have_left_nothing(&bench);
+        let document = parse(&said.out);
+        must_fit_the_choice(&document);
+        let text = flat(&bench.must("report last").out);
+        let rejected = document["rejected"].as_array().expect("rejected");
+        for variant in ["unix-stream", "pipe"] {
+            let Some(line) = line_of(&bench, variant, half) else { continue };
+            assert!(text.contains(&line), "{line}: {text}");
+            let (at_need, _) = failed_of(&bench, variant, "load LIKE '1k%'");
+            let is_rejected =
+                rejected.iter().any(|it| it["variant"] == variant && it["reason"] == "failed");
+            assert_eq!(is_rejected, at_need > 0, "{document:#}");
+            assert!(at_need == 0 || document["pick"]["variant"] != variant, "{document:#}");
+        }
+    }
+}
+
+#[test]
+fn a_mechanism_whose_launches_all_fail_is_rejected_with_the_reason() {
+    let _turn = alone();
+    let bench = Bench::new();
+    let mut running = bench.begin(&format!(
+        "choose unix-stream --size 64 --rate 1k --connections 4 --bound {WIDE} -p same-cpu --launches 9 --format json"
+    ));
+    kill_in_every_launch(&bench, &mut running, Half::Responder);
+    let said = running.finish(Duration::from_secs(60));
+    assert_eq!(said.code, Some(1), "{} {}", said.out, said.err);
+    must_have_left_nothing(&bench);
+    let document = parse(&said.out);
+    must_fit_the_choice(&document);
+    assert_eq!((&document["answer"], &document["pick"]), (&"nothing".into(), &Value::Null));
+    let rejected = &document["rejected"][0];
+    assert_eq!(
+        (&rejected["variant"], &rejected["reason"]),
+        (&"unix-stream".into(), &"failed".into())
+    );
+    assert!(rejected["detail"].as_str().is_some_and(|it| it.contains("killed by signal 9")));
+    let text = flat(&bench.must("report last").out);
+    let line = line_of(&bench, "unix-stream", Half::Responder).expect("launches failed");
+    assert!(text.contains(&format!("rejected unix-stream: {line}")), "{text}");
+}
