@@ -3,6 +3,7 @@
 
 mod cli_support;
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use boon::{Compiler, Schemas};
@@ -687,4 +688,29 @@ fn two_searches_are_compared_by_their_capacities() {
     );
     let said = bench.run("compare a.json b.json --gate 5%");
     assert_eq!((said.code, said.err.lines().count()), (Some(2), 1), "{}", said.err);
+}
+
+#[test]
+fn cases_of_one_name_say_which_load_they_had() {
+    for (flags, words, loads) in [
+        ("rate --rate 1k,4k", ["pipe at 1.00 k/s", "pipe at 4.00 k/s"], [Some("1k"), Some("4k")]),
+        (
+            "fan-out --connections 2,8",
+            ["pipe, 2 connections", "pipe"],
+            [Some("closed:connections=2"), None],
+        ),
+    ] {
+        let bench = Bench::new();
+        let line = "-s 64 -p same-cpu --samples 60 --launches 2";
+        for label in ["a", "b"] {
+            bench.must(&format!("run pipe -w {flags} {line} --label {label}"));
+        }
+        let text = flat(&bench.must("compare a b").out);
+        assert!(words.iter().all(|it| text.contains(it)), "{text}");
+        let found = compared_as(&bench, "a b");
+        // An A/A pair is there twice.
+        let cases = found["cases"].as_array().expect("cases");
+        let found: HashSet<Option<&str>> = cases.iter().map(|it| it["load"].as_str()).collect();
+        assert_eq!(found, HashSet::from(loads));
+    }
 }

@@ -357,15 +357,7 @@ impl CaseResult {
             },
             None => Status::Ok,
         };
-        let failed = |rounds: bool| {
-            let of =
-                launches.iter().filter(move |it| (it.round > 0) == rounds && it.status != "ok");
-            failures::of(of.map(|it| (it.reason.as_deref().unwrap_or("no reason was given"), 1)))
-        };
-        self.failures = failed(true);
-        if self.status == Status::Failed && self.failures.is_empty() {
-            self.failures = failed(false);
-        }
+        self.failures = failures::of_launches(launches, self.status == Status::Failed);
         if self.reason.is_none() {
             self.reason = launches.iter().rev().find_map(|launch| launch.reason.clone());
         }

@@ -1,6 +1,7 @@
 //! Launches that failed: of what, and how many of each reason.
 
 use serde::{Deserialize, Serialize};
+use store::StoredLaunch;
 
 /// A reason for which launches failed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,6 +24,16 @@ pub(super) fn of<'a>(reasons: impl Iterator<Item = (&'a str, u64)>) -> Vec<Failu
     }
     all.sort_by_key(|it| std::cmp::Reverse(it.launches));
     all
+}
+
+/// The reasons of a case's launches; of a case that `failed` as a whole, before any round, those of its pilots.
+pub(super) fn of_launches(launches: &[StoredLaunch], failed: bool) -> Vec<Failure> {
+    let reasons = |rounds: bool| {
+        let all = launches.iter().filter(move |it| (it.round > 0) == rounds && it.status != "ok");
+        of(all.map(|it| (it.reason.as_deref().unwrap_or("no reason was given"), 1)))
+    };
+    let found = reasons(true);
+    if failed && found.is_empty() { reasons(false) } else { found }
 }
 
 /// How many launches failed, for whatever reason.

@@ -310,6 +310,20 @@ impl Measured {
 const AGAIN: &str = "write it with `ipcmark export RUN -o FILE`";
 
 impl MeasuredCase {
+    /// What it was asked to carry: the schedule of an open loop, the connections of a closed one that had other than
+    /// its own.
+    pub fn load(&self) -> Option<Load> {
+        let of = |it: MeasuredRate| Load {
+            per_second: it.asked_per_sec,
+            depth: it.depth,
+            connections: it.connections,
+            server: it.server,
+            response: it.response_bytes,
+            service: it.service,
+        };
+        self.rate.map(of).or_else(|| Load::of(self.workload, self.connections.map(Load::closed)))
+    }
+
     /// Whether it shows the harness and not a mechanism.
     pub fn is_control(&self) -> bool {
         !matches!(self.carries.as_str(), "bytes" | "signal")
@@ -352,13 +366,9 @@ impl MeasuredCase {
 
     /// Whether it is the same case of another run; how it was measured may differ.
     pub(super) fn is(&self, other: &MeasuredCase) -> bool {
-        let asked = |it: &MeasuredCase| {
-            let served =
-                |it: &MeasuredRate| (it.connections, it.server, it.response_bytes, it.service);
-            it.rate.map(|it| (it.asked_per_sec, it.depth, served(&it), it.arrivals))
+        let key = |it: &MeasuredCase| {
+            (it.message_bytes, it.load(), it.rate.map(|it| it.arrivals), it.twin)
         };
-        let closed = |it: &MeasuredCase| Load::of(it.workload, it.connections.map(Load::closed));
-        let key = |it: &MeasuredCase| (it.message_bytes, asked(it), closed(it), it.twin);
         self.variant == other.variant
             && self.workload == other.workload
             && self.route == other.route

@@ -15,6 +15,7 @@ use crate::case::brief;
 use serde::Serialize;
 
 use super::ALPHA;
+use model::load::Load;
 use model::metric::Metric;
 use model::route::Route;
 use model::total::Total;
@@ -87,6 +88,8 @@ pub struct CaseChange {
     pub message_bytes: Option<u64>,
     /// What one transfer carries; null where no bytes are transferred.
     pub total: Option<Total>,
+    /// The schedule of an open loop, or the connections of a closed one that were asked for; else null.
+    pub load: Option<Load>,
     /// Where its two halves were.
     pub route: Route,
     /// The node that it was measured on, or the two between which it was; empty unless the runs are fleets'.
@@ -313,6 +316,7 @@ fn blank(a: Option<&MeasuredCase>, b: Option<&MeasuredCase>) -> CaseChange {
         metric: any.metric().clone(),
         message_bytes: any.message_bytes,
         total: any.total,
+        load: any.load(),
         route: any.route.clone().unwrap_or_default(),
         nodes: any.nodes.clone(),
         concurrent: any.concurrent,

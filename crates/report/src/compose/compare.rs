@@ -185,7 +185,18 @@ fn short_name(case: &CaseChange) -> String {
     // Who the two are says more than that there are two.
     let is_plain = case.route.is_local() || !case.nodes.is_empty();
     let route = if is_plain { String::new() } else { format!(" ({})", case.route) };
-    format!("{}{route}{}{size}", case.variant, between(case))
+    format!("{}{route}{}{size}{}", case.variant, between(case), loaded(case))
+}
+
+/// ` at 10.0 k/s, 4 connections`.
+fn loaded(case: &CaseChange) -> String {
+    let Some(load) = case.load else { return String::new() };
+    let rate =
+        load.has_rate().then(|| format!(" at {}", Unit::PerSecond.format(load.per_second as f64)));
+    let many = (load.connections > 1 || !load.has_rate())
+        .then(|| format!(", {}", units::counted(load.connections.into(), "connection")));
+    let deep = (load.depth > 1).then(|| format!(", {} under way", load.depth));
+    [rate, many, deep].into_iter().flatten().collect()
 }
 
 /// Of a fleet, the nodes: ` n1`, ` n1–n2`, ` n1–n2 (all pairs)`.

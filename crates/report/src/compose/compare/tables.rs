@@ -1,6 +1,6 @@
 //! A table of cases per workload and place, the baseline first: the change with its interval, p, verdict.
 
-use super::{between, counted, distance, effect, percent, short_name, unit};
+use super::{between, counted, distance, effect, loaded, percent, short_name, unit};
 use crate::compose::labels;
 use crate::{ASIDE, Block, Column, Emphasis, Row, Table, Text, units};
 use analysis::compare::{CaseChange, Change, Difference, RunComparison};
@@ -33,9 +33,9 @@ pub(super) fn blocks(found: &RunComparison) -> Vec<Block> {
     blocks
 }
 
-/// By size; of each what asks for a look first.
+/// By size and load; of each what asks for a look first.
 fn sorted(mut cases: Vec<&CaseChange>) -> Vec<&CaseChange> {
-    let size = |it: &CaseChange| (it.message_bytes.is_none(), it.message_bytes);
+    let size = |it: &CaseChange| (it.message_bytes.is_none(), it.message_bytes, it.load);
     cases.sort_by(|a, b| {
         let farthest = distance(b).total_cmp(&distance(a));
         size(a).cmp(&size(b)).then(rank(a).cmp(&rank(b))).then(farthest)
@@ -108,7 +108,7 @@ fn rank(case: &CaseChange) -> u8 {
 
 fn name(case: &CaseChange) -> Text {
     let modes = if case.two_modes { " +" } else { "" };
-    Text::new().code(format!("{}{}{modes}", case.variant, between(case)))
+    Text::new().code(format!("{}{}{modes}", case.variant, between(case))).plain(loaded(case))
 }
 
 /// The baseline first: `4.12 → 4.31 µs`.
