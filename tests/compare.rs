@@ -696,8 +696,8 @@ fn cases_of_one_name_say_which_load_they_had() {
         ("rate --rate 1k,4k", ["pipe at 1.00 k/s", "pipe at 4.00 k/s"], [Some("1k"), Some("4k")]),
         (
             "fan-out --connections 2,8",
-            ["pipe, 2 connections", "pipe"],
-            [Some("closed:connections=2"), None],
+            ["pipe, 2 connections", "pipe, 8 connections"],
+            [Some("closed:connections=2"), Some("closed:connections=8")],
         ),
     ] {
         let bench = Bench::new();

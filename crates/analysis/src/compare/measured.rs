@@ -310,8 +310,7 @@ impl Measured {
 const AGAIN: &str = "write it with `ipcmark export RUN -o FILE`";
 
 impl MeasuredCase {
-    /// What it was asked to carry: the schedule of an open loop, the connections of a closed one that had other than
-    /// its own.
+    /// What it was asked to carry: the schedule of an open loop, the connections of a closed one that has several.
     pub fn load(&self) -> Option<Load> {
         let of = |it: MeasuredRate| Load {
             per_second: it.asked_per_sec,

@@ -88,7 +88,7 @@ pub struct CaseChange {
     pub message_bytes: Option<u64>,
     /// What one transfer carries; null where no bytes are transferred.
     pub total: Option<Total>,
-    /// The schedule of an open loop, or the connections of a closed one that were asked for; else null.
+    /// The schedule of an open loop, or the connections of a closed one that has several; else null.
     pub load: Option<Load>,
     /// Where its two halves were.
     pub route: Route,
