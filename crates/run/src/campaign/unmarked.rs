@@ -15,13 +15,13 @@ pub(super) struct Forks {
 }
 
 impl Forks {
-    /// Takes a launch into account. A set-up may fork itself, and so may instrumentation; company is no noise
-    /// to a round that it is a part of.
+    /// Takes a launch into account, unless its workers fork, or its instrumentation may; company is no noise to a
+    /// round that it is a part of.
     pub(super) fn count(&mut self, live: &LiveCase, record: &Record) {
         let Some(noise) = record.noise.as_ref().filter(|_| record.outcome == Outcome::Ok) else {
             return;
         };
-        if !live.is_observed() && !live.is_accompanied() && !live.case.workload.traits().sets_up {
+        if !live.is_observed() && !live.is_accompanied() && !live.case.forks() {
             self.launches += 1;
             self.with += usize::from(noise.forks > Some(0));
         }
@@ -57,5 +57,27 @@ impl Campaign<'_> {
                 some.join(", ")
             )),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sizing::tests::case;
+    use crate::plan::Case;
+    use model::load::{Load, Server};
+    use model::workload::Workload;
+
+    #[test]
+    fn who_has_threads_or_a_crowd_of_its_own_forks_and_round_trips_do_not() {
+        let forks = |workload| case("pipe", workload).forks();
+        let all = [Workload::Connect, Workload::Messaging, Workload::FanOut];
+        assert!(all.into_iter().all(forks));
+        let none = [Workload::Latency, Workload::Throughput, Workload::Duplex, Workload::Rate];
+        assert!(!none.into_iter().any(forks));
+        let served = |server| {
+            let load = Some(Load { connections: 4, server, ..Load::USUAL });
+            Case { load, ..case("pipe", Workload::Rate) }.forks()
+        };
+        assert!(served(Some(Server::Threads)) && !served(None));
     }
 }

@@ -4,7 +4,7 @@ use mechanisms::Variant;
 use mechanisms::workload::connect;
 use model::company::Company;
 use model::launch::Workers;
-use model::load::Load;
+use model::load::{Load, Server};
 use model::placement::{Placement, ResolvedPlacement};
 use model::probe::Probe;
 use model::route::Route;
@@ -49,6 +49,13 @@ impl Case {
             Some((initiator, responder)) => [Some(initiator), Some(responder)],
             None => self.placement.named_cpus(),
         }
+    }
+
+    /// Whether its workers fork, or begin threads, while they are timed: such forks are nobody else's.
+    pub fn forks(&self) -> bool {
+        let traits = self.workload.traits();
+        let serves = self.load.and_then(|it| it.choice());
+        traits.sets_up || traits.many_connections() || serves == Some(Server::Threads)
     }
 
     /// The same, as it is kept.
