@@ -7,9 +7,8 @@
 //! alternate within the same worker processes; modes are separated, and compared like with
 //! like. And the same ring one way, in `one_way`.
 //!
-//! The gate can be met only where the ping-pong's two lines cross one after the other. Where a CPU fetches both at once
-//! (two cores beside each other of an EPYC of 2022) a bare program that moves one line each way took 62 ns, and the
-//! ping-pong 66: no ring is a tenth quicker there. Pauses come in steps of 24 ns there, which either side may win or lose.
+//! The gate needs the ping-pong's two lines to cross one after the other. Where a CPU fetches both at once, as two cores
+//! beside each other of an EPYC of 2022 do, the ring's one line saves next to nothing, and the gate is missed.
 //!
 //! `cargo bench --bench ring [-- --quick]`. Exit code 1 when the gate is missed.
 
