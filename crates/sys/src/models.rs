@@ -117,22 +117,30 @@ impl Slots {
         Ok(())
     }
 
-    fn prefetch(&self, _index: usize) {}
+    fn slot(&self, index: usize) -> Slot<'_> {
+        Slot(&self.0[index % self.count()])
+    }
+}
 
-    fn header(&self, index: usize) -> &AtomicU64 {
-        &self.0[index % self.count()].0
+/// One of them.
+#[derive(Clone, Copy)]
+struct Slot<'a>(&'a (AtomicU64, UnsafeCell<u8>));
+
+impl<'a> Slot<'a> {
+    fn prefetch(self) {}
+
+    fn header(self) -> &'a AtomicU64 {
+        &self.0.0
     }
 
-    unsafe fn write(&self, index: usize, message: &[u8]) {
-        let place = &self.0[index % self.count()].1;
+    unsafe fn write(self, message: &[u8]) {
         // SAFETY: loom fails where another access isn't ordered with this one.
-        place.with_mut(|byte| unsafe { *byte = message[0] });
+        self.0.1.with_mut(|byte| unsafe { *byte = message[0] });
     }
 
-    unsafe fn read(&self, index: usize, message: &mut [u8]) {
-        let place = &self.0[index % self.count()].1;
+    unsafe fn read(self, message: &mut [u8]) {
         // SAFETY: as in `write`.
-        place.with(|byte| message[0] = unsafe { *byte });
+        self.0.1.with(|byte| message[0] = unsafe { *byte });
     }
 }
 

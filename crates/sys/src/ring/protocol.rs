@@ -142,15 +142,15 @@ impl<W: Wait> Writer<W> {
     /// is 0; fewer messages than slots are beyond it. The claim was asserted.
     #[inline(always)]
     unsafe fn put(&mut self, message: &[u8]) {
-        let slot = self.next as usize;
+        let slot = self.slots.slot(self.next as usize);
         // SAFETY: the slot is this side's, as the caller promises: the message before in it, number
         // `next - count`, is released or never was. The consumer's release store of the count comes
         // after its copy, and the acquire load on this side before the write: the two copies are ordered.
         // It looks at the slot's bytes again only after the store of the header below. No other producer
         // exists: `halves` made one writer of these slots, which is not cloned, `self` is borrowed
         // mutably, and of its copies in other processes only the one whose claim this is gets here.
-        unsafe { self.slots.write(slot, message) };
-        self.slots.header(slot).store(header_of(self.next, message.len()), Release);
+        unsafe { slot.write(message) };
+        slot.header().store(header_of(self.next, message.len()), Release);
         self.next = self.next.wrapping_add(1);
         self.consumer.wake();
     }
@@ -167,12 +167,10 @@ impl<W: Wait> Reader<W> {
     #[inline(always)]
     pub fn recv(&mut self, message: &mut [u8]) -> Result<(), usize> {
         self.claim.assert();
-        let slot = self.next as usize;
-        let (slots, next) = (&self.slots, self.next);
-        let header = slots.header(slot);
+        let (slot, next) = (self.slots.slot(self.next as usize), self.next);
         let length = self.consumer.wait(|| {
-            slots.prefetch(slot);
-            published(header, next)
+            slot.prefetch();
+            published(slot.header(), next)
         });
         // SAFETY: `length` comes from the closure above, for `wait` has no other value to return: the
         // acquire load of the header saw message `next` published.
@@ -189,7 +187,7 @@ impl<W: Wait> Reader<W> {
     #[inline(always)]
     pub fn try_recv(&mut self, message: &mut [u8]) -> Result<bool, usize> {
         self.claim.assert();
-        match published(self.slots.header(self.next as usize), self.next) {
+        match published(self.slots.slot(self.next as usize).header(), self.next) {
             None => Ok(false),
             // SAFETY: the acquire load of the header saw message `next` published, of that length.
             Some(length) => unsafe { self.take(message, length) }.map(|()| true),
@@ -210,7 +208,7 @@ impl<W: Wait> Reader<W> {
         // producer's release store of that header comes after its copy, so the two copies are ordered. It
         // fills the slot again only once it has seen a released count beyond `next`, stored below. No other
         // consumer exists, as in `Writer::put`.
-        unsafe { self.slots.read(self.next as usize, message) };
+        unsafe { self.slots.slot(self.next as usize).read(message) };
         self.next = self.next.wrapping_add(1);
         self.count_released.store(self.next, Release);
         self.producer.wake();

@@ -4,6 +4,7 @@
 //! bounds arithmetic beyond a mask. Who may touch a slot when is `protocol`'s to say.
 
 use std::io;
+use std::marker::PhantomData;
 use std::ptr::{NonNull, copy_nonoverlapping};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -75,39 +76,49 @@ impl Slots {
         self.mapping.populate(self.mapping.bytes())
     }
 
+    /// Slot `index` (modulo the number of slots).
     #[inline(always)]
-    fn at(&self, index: usize) -> NonNull<u8> {
+    pub(super) fn slot(&self, index: usize) -> Slot<'_> {
         // SAFETY: the masked index is below the number of slots, all of which lie inside the
         // mapping (asserted in `new`).
-        unsafe { self.first.add((index & self.mask) * self.stride) }
+        let first = unsafe { self.first.add((index & self.mask) * self.stride) };
+        Slot { first: first.as_ptr(), room: self.room, _mapping: PhantomData }
     }
+}
 
-    /// The header of slot `index` (modulo the number of slots).
+/// One slot: found once, then used without arithmetic, since whoever polls it does so between two looks.
+#[derive(Clone, Copy)]
+pub(super) struct Slot<'a> {
+    first: *mut u8,
+    room: usize,
+    _mapping: PhantomData<&'a Mapping>,
+}
+
+impl<'a> Slot<'a> {
+    /// The header.
     #[inline(always)]
-    pub(super) fn header(&self, index: usize) -> &AtomicU64 {
+    pub(super) fn header(self) -> &'a AtomicU64 {
         // SAFETY: a slot starts on a line, or a power of two from 8 bytes on behind its start, so the word is aligned;
-        // it is inside the mapping.
-        unsafe { AtomicU64::from_ptr(self.at(index).as_ptr().cast()) }
+        // it is inside the mapping, which outlives `'a`.
+        unsafe { AtomicU64::from_ptr(self.first.cast()) }
     }
 
-    /// Asks for the line after the first of slot `index`, if the slot has one: a consumer that
+    /// Asks for the line after the first, if the slot has one: a consumer that
     /// polls the first line then has both on their way at once, instead of one after the other.
     #[inline(always)]
-    pub(super) fn prefetch(&self, index: usize) {
-        if Self::HEADER + self.room <= LINE {
+    pub(super) fn prefetch(self) {
+        if Slots::HEADER + self.room <= LINE {
             return; // What lies there may be another slot, which is the producer's to write.
         }
         #[cfg(target_arch = "x86_64")]
         // SAFETY: a prefetch touches nothing but caches, and faults nowhere.
         unsafe {
             use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-            _mm_prefetch::<_MM_HINT_T0>(self.at(index).as_ptr().wrapping_add(LINE).cast());
+            _mm_prefetch::<_MM_HINT_T0>(self.first.wrapping_add(LINE).cast());
         }
-        #[cfg(not(target_arch = "x86_64"))]
-        let _ = index;
     }
 
-    /// Copies `message` into slot `index`.
+    /// Copies `message` into the slot.
     ///
     /// What lies beyond the first line is written first. The reader polls that line, so it must
     /// not be taken until everything else is in place: else a poll steals it between the
@@ -120,35 +131,33 @@ impl Slots {
     /// # Panics
     /// If the message is longer than a slot's room.
     #[inline(always)]
-    pub(super) unsafe fn write(&self, index: usize, message: &[u8]) {
+    pub(super) unsafe fn write(self, message: &[u8]) {
         assert!(message.len() <= self.room, "message larger than its slot");
-        let (first, rest) = message.split_at(message.len().min(LINE - Self::HEADER));
+        let (first, rest) = message.split_at(message.len().min(LINE - Slots::HEADER));
         // SAFETY: the length was checked against the slot, and `first` fits the line behind the
         // header. The source is an ordinary slice; it can't overlap the slot, to which no
         // reference is ever made. The bytes are the caller's, as it promised.
         unsafe {
-            let to = self.at(index).as_ptr();
-            copy(rest.as_ptr(), to.add(LINE), rest.len());
-            copy_words(first.as_ptr(), to.add(Self::HEADER), first.len());
+            copy(rest.as_ptr(), self.first.add(LINE), rest.len());
+            copy_words(first.as_ptr(), self.first.add(Slots::HEADER), first.len());
         }
     }
 
-    /// Copies slot `index` out into `message`.
+    /// Copies the slot out into `message`.
     ///
     /// # Safety
-    /// As for [`Slots::write`]; others may read the slot meanwhile. Its bytes were zero or written.
+    /// As for [`Slot::write`]; others may read the slot meanwhile. Its bytes were zero or written.
     ///
     /// # Panics
     /// If the message is longer than a slot's room.
     #[inline(always)]
-    pub(super) unsafe fn read(&self, index: usize, message: &mut [u8]) {
+    pub(super) unsafe fn read(self, message: &mut [u8]) {
         assert!(message.len() <= self.room, "message larger than its slot");
-        let (first, rest) = message.split_at_mut(message.len().min(LINE - Self::HEADER));
+        let (first, rest) = message.split_at_mut(message.len().min(LINE - Slots::HEADER));
         // SAFETY: as in `write`.
         unsafe {
-            let from = self.at(index).as_ptr();
-            copy_words(from.add(Self::HEADER), first.as_mut_ptr(), first.len());
-            copy(from.add(LINE), rest.as_mut_ptr(), rest.len());
+            copy_words(self.first.add(Slots::HEADER), first.as_mut_ptr(), first.len());
+            copy(self.first.add(LINE), rest.as_mut_ptr(), rest.len());
         }
     }
 }
