@@ -80,6 +80,44 @@ fn every_client_gets_the_answers_to_its_own_messages_and_all_of_them() {
     }
 }
 
+/// They may even share a CPU: only who sends what and when depends on their number.
+#[test]
+fn several_generators_divide_the_connections_and_keep_one_schedule() {
+    for (mechanism, server) in
+        [("tcp", Server::Epoll), ("unix-stream", Server::Threads), ("shm-ring", Server::Scan)]
+    {
+        for (cpus, workers, depth) in [
+            (&[0, 0][..], Workers::Process, 1),
+            (&[0, 1, 0], Workers::Thread, 4),
+            (&[1, 0, 1, 0, 1, 0, 1], Workers::Process, 4),
+        ] {
+            let what = format!("{mechanism}, generators on {cpus:?}");
+            let alone = Spec {
+                initiator_cpu: Some(0),
+                responder_cpu: Some(0),
+                workers,
+                ..many(mechanism, server, depth)
+            };
+            let several = Spec { generators: cpus.to_vec(), ..alone.clone() };
+            let result = conclude(start(&several));
+            assert_eq!(result.record.outcome, Outcome::Ok, "{what}");
+            assert_eq!(result.samples.len() as u64, SAMPLES, "{what}");
+            assert!(result.samples.iter().all(|ticks| *ticks > 0), "{what}: {:?}", result.samples);
+            let report = result.record.initiator;
+            let kept = report.punctuality.expect("a schedule");
+            assert_eq!(kept.generators as usize, cpus.len().min(CLIENTS), "{what}");
+            assert!((1..=depth).contains(&kept.deepest), "{what}: {kept:?}");
+            // The draw is the same, whoever sends.
+            let clients = report.clients.expect("clients");
+            assert_eq!(clients.due, clients_of(&alone, &what).due, "{what}");
+            assert!(clients.p50_ns.iter().all(|it| it.is_some_and(|ns| ns > 0)), "{what}");
+            // The initiator itself waits for them: what they use is its use.
+            let used = report.usage.user_ns + report.usage.system_ns;
+            assert!(used > 0, "{what}: {:?}", report.usage);
+        }
+    }
+}
+
 #[test]
 fn messages_larger_than_a_connection_holds_come_whole() {
     for server in Server::ALL {

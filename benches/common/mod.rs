@@ -171,6 +171,7 @@ pub fn launch_spec(
         message_bytes: 64,
         workers: Workers::Process,
         initiator_cpu: Some(cpus.0),
+        generators: Vec::new(),
         others: Vec::new(),
         responder_cpu: Some(cpus.1),
         payload: Policy::Untouched,

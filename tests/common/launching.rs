@@ -44,6 +44,7 @@ pub fn quick(mechanism: &str, message_bytes: usize) -> Spec {
         initiator_cpu: None,
         others: Vec::new(),
         responder_cpu: None,
+        generators: Vec::new(),
         payload: Policy::Untouched,
         verify: true,
         warmup: Warmup { operations: 2, ns: 1_000_000 },

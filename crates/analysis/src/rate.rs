@@ -21,6 +21,8 @@ pub struct RateSeen {
     pub server: Option<Server>,
     /// The most that were under way at once on one connection.
     pub deepest: Option<f64>,
+    /// How many generators sent them, each on a CPU of its own.
+    pub generators: Option<u32>,
     /// How they were spread over time.
     pub arrivals: Arrivals,
     /// Bytes of an answer; None where it has as many as its request, or none.
@@ -76,6 +78,7 @@ impl RateSeen {
             connections: load.connections,
             server: load.choice(),
             deepest: None,
+            generators: None,
             arrivals: Arrivals::default(),
             response_bytes: load.response,
             service: load.service,
@@ -112,6 +115,7 @@ impl RateSeen {
             on_time_share,
             tolerance_ns: stats::median_of(kept().map(|it| it.1.tolerance_ns)),
             deepest: stats::median_of(kept().map(|it| f64::from(it.1.deepest))),
+            generators: kept().map(|it| it.1.generators).max(),
             lateness_median_ns: stats::median_of(kept().map(|it| it.1.median_ns)),
             lateness_max_ns: kept().map(|it| it.1.max_ns).reduce(f64::max),
             overloaded: short && !void,

@@ -48,6 +48,23 @@ impl Topology {
         })
     }
 
+    /// `first`, and of the `allowed` CPUs others that stand to `server` as it does, each on a core of its own: at most
+    /// `most` in all. `first` alone where it is `server`.
+    pub fn alike(&self, first: u32, server: u32, most: usize, allowed: &[u32]) -> Vec<u32> {
+        let mut found = vec![first];
+        let Some(relation) = self.relation(first, server) else { return found };
+        let mut cores: BTreeSet<u32> = self.cpu(first).map(|cpu| cpu.core).into_iter().collect();
+        for cpu in self.usable(allowed) {
+            if found.len() < most
+                && self.relation(cpu.id, server) == Some(relation)
+                && cores.insert(cpu.core)
+            {
+                found.push(cpu.id);
+            }
+        }
+        found
+    }
+
     /// Why [`Topology::pair`] has no pair, in words, with the remedy where there is one.
     pub fn why_not(&self, relation: Relation, allowed: &[u32]) -> String {
         let usable = self.usable(allowed);
@@ -156,6 +173,20 @@ mod tests {
     thread_local! {
         /// Pairs that were looked at.
         pub static COMPARED: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+    }
+
+    #[test]
+    fn those_alike_stand_to_the_server_as_the_first_does_each_on_a_core_of_its_own() {
+        // Four cores of two threads each: 0 and 4 are one.
+        let desktop = read("desktop-smt");
+        let all = desktop.online();
+        assert_eq!(desktop.alike(1, 0, 9, &all), [1, 2, 3]);
+        assert_eq!(desktop.alike(5, 0, 9, &all), [5, 2, 3], "1 is a thread of the core of 5");
+        assert_eq!(desktop.alike(1, 0, 2, &all), [1, 2]);
+        assert_eq!(desktop.alike(1, 0, 9, &[0, 1, 3]), [1, 3]);
+        assert_eq!(desktop.alike(4, 0, 9, &all), [4], "its core has no third thread");
+        assert_eq!(desktop.alike(0, 0, 9, &all), [0]);
+        assert_eq!(desktop.alike(99, 0, 9, &all), [99]);
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
+use rustix::thread::sched_getaffinity;
 use serde::{Deserialize, Serialize};
 
 use super::tree;
@@ -75,6 +76,15 @@ impl Topology {
     pub fn cpu(&self, id: u32) -> Option<&Cpu> {
         let at = self.cpus.binary_search_by_key(&id, |cpu| cpu.id).ok()?;
         Some(&self.cpus[at])
+    }
+
+    /// Those of them that this thread may run on (sched_getaffinity(2)); all, where the kernel doesn't say.
+    pub fn allowed(&self) -> Vec<u32> {
+        let online = self.online();
+        match sched_getaffinity(None) {
+            Ok(set) => online.into_iter().filter(|cpu| set.is_set(*cpu as usize)).collect(),
+            Err(_) => online,
+        }
     }
 
     /// The numbers of the online CPUs, ascending.

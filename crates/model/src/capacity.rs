@@ -296,6 +296,7 @@ mod tests {
             due_per_sec: 1_000.0,
             served_per_sec: 1_000.0 * share,
             deepest: 1,
+            generators: 1,
             sender_late,
             tolerance_ns: 0.0,
         }

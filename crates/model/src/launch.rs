@@ -337,6 +337,9 @@ pub struct Punctuality {
     /// What counts as on time, in ns.
     #[serde(default)]
     pub tolerance_ns: f64,
+    /// How many generators sent them, each on a CPU of its own.
+    #[serde(default = "one")]
+    pub generators: u32,
 }
 
 impl Punctuality {

@@ -1,29 +1,50 @@
-//! An open loop over several connections, each of a client of its own, by one generator: the initiator sends
-//! what is due over whichever connection it belongs to, and takes in answers from all of them. Answers come in the
-//! order of the messages of their connection, and in any order between connections.
+//! An open loop over several connections, each of a client of its own. A generator sends what is due over whichever of
+//! its connections it belongs to, and takes in answers from all of them. Answers come in the order of the messages of
+//! their connection, and in any order between connections. With one generator the initiator is it; several are threads
+//! of the initiator, each with a part of the connections, a CPU of its own, and the one schedule.
 
 use std::io;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Barrier, OnceLock};
 
 use clock::Now;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::thread::sched_yield;
+use rustix::thread::{CpuSet, sched_setaffinity, sched_yield};
 
 use super::assignment::Assignment;
-use super::many::{Messages, Ready, ready_of, split};
+use super::many::{EVENTS, Messages, Ready, ready_of, split};
 use super::schedule::{Adherence, Schedule, Wait};
-use super::{Payload, Side, latency};
+use super::threads::together;
+use super::{Payload, Side};
 use crate::nonblocking::only_waits;
 use crate::{Endpoint, Nonblocking, Received, Sent, WithNonblocking};
 use model::clients::Clients;
+use model::launch::Usage;
 
-/// The clients of a launch, and how far each has come; kept from stretch to stretch.
-pub(super) struct Generator {
+/// The generators of a launch, and how far each has come; kept from stretch to stretch.
+pub(super) struct Generators {
     assignment: Assignment,
+    each: Vec<Generator>,
+    /// What their threads used; nothing where the initiator is the one generator.
+    used: Usage,
+}
+
+/// One of them, with its clients.
+struct Generator {
+    /// Which clients of the assignment they are.
+    of: Range<usize>,
+    /// Their messages, in the order in which they are due.
+    own: Vec<u32>,
     clients: Vec<Client>,
-    /// The first message that isn't known to be due.
+    /// How many of its messages are known to be due.
     next: usize,
+    /// The last of these is before this message of the schedule.
+    due_before: usize,
+    /// Of each message that was begun by how much it was late, in ticks.
+    begun: Vec<(u32, u64)>,
+    adherence: Adherence,
     /// Messages begun and not answered.
     under_way: usize,
     /// Clients whose last message has not gone whole.
@@ -41,55 +62,97 @@ struct Client {
     free_since: u64,
 }
 
-/// Untimed round trips, one after the other, over each of `sides` in turn from `first` on.
-pub(super) fn lead<E: Endpoint, P: Payload>(
-    sides: &mut [Side<'_, E, P>],
-    first: u64,
-    count: u64,
-) -> io::Result<()> {
-    let untimed = [AtomicU64::new(0)];
-    for nth in first..first + count {
-        let of = (nth % sides.len() as u64) as usize;
-        let Side { end, payload, buffers, clock } = &mut sides[of];
-        latency::initiate(*end, payload, buffers, *clock, &untimed, 1)?;
+impl Generators {
+    /// So many generators, at most one to a client, with the clients of `assignment` before the first message; each
+    /// keeps the schedule as `adherence` does.
+    pub fn new(assignment: Assignment, count: usize, adherence: Adherence) -> Generators {
+        let clients = assignment.clients();
+        let count = count.clamp(1, clients);
+        let part = |nth| clients * nth / count..clients * (nth + 1) / count;
+        let one = |nth| Generator::new(&assignment, part(nth), adherence);
+        let each = (0..count).map(one).collect();
+        Generators { assignment, each, used: Usage::default() }
     }
-    Ok(())
-}
 
-impl Generator {
-    /// The clients of `assignment`, before the first message.
-    pub fn new(assignment: Assignment) -> Generator {
-        let clients = vec![Client::default(); assignment.clients()];
-        let unsent = Vec::with_capacity(clients.len());
-        Generator { assignment, clients, next: 0, under_way: 0, unsent, ready: None }
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.each.len()
     }
 
     /// Sends the next messages of `schedule`, one for each of `samples`, and takes in their answers. Fills
-    /// `samples` with the ticks from when each was due to when its answer was in, and `lateness` with those to when
-    /// it was begun. The schedule begins with the first of them.
+    /// `samples` with the ticks from when each was due to when its answer was in. The schedule begins with the first of
+    /// them. Each of several generators takes its place among `cpus`, and all of the schedule is one stretch.
+    ///
+    /// # Errors
+    /// As those of the endpoints, of pthread_create(3) and of sched_setaffinity(2).
     pub fn exchange<E: Endpoint, P: Payload>(
         &mut self,
         sides: &mut [Side<'_, E, P>],
+        cpus: &[u32],
         schedule: &mut Schedule,
-        adherence: &mut Adherence,
         depth: usize,
-        (samples, lateness): (&[AtomicU64], &mut [u64]),
+        (first, samples): (usize, &[AtomicU64]),
     ) -> io::Result<()> {
-        let clock = sides[0].clock;
-        let (mut ends, rest) = split(sides);
-        let first = self.next;
-        let stretch = Stretch {
-            generator: self,
-            rest,
-            clock,
-            schedule,
-            adherence,
-            depth,
-            first,
-            samples,
-            lateness,
-        };
-        E::nonblocking(&mut ends, stretch).unwrap_or_else(|| Err(only_waits()))
+        let (assignment, start) = (&self.assignment, &Start::of(self.each.len()));
+        if let [generator] = &mut self.each[..] {
+            let stretch = Stretch {
+                assignment,
+                cpu: None,
+                start,
+                rest: Vec::new(),
+                clock: sides[0].clock,
+                generator,
+                schedule,
+                depth,
+                first,
+                samples,
+            };
+            return stretch.over(sides);
+        }
+        let mut left = sides;
+        let mut jobs = Vec::with_capacity(self.each.len());
+        for (nth, generator) in self.each.iter_mut().enumerate() {
+            let (own, others) = left.split_at_mut(generator.of.len());
+            left = others;
+            let (cpu, mut schedule) = (cpus.get(nth).copied(), schedule.clone());
+            jobs.push(move || {
+                let stretch = Stretch {
+                    assignment,
+                    cpu,
+                    start,
+                    rest: Vec::new(),
+                    clock: own[0].clock,
+                    generator,
+                    schedule: &mut schedule,
+                    depth,
+                    first,
+                    samples,
+                };
+                stretch.over(own).map(|()| sys::process::thread_usage())
+            });
+        }
+        self.used = together(jobs)?.iter().fold(self.used, |sum, it| sum.with(it));
+        if let Some(began) = start.began.get() {
+            schedule.begin_at(*began);
+        }
+        Ok(())
+    }
+
+    /// What their threads used.
+    pub fn used(&self) -> Usage {
+        self.used
+    }
+
+    /// Puts into `lateness`, by message, by how much each that was begun was late, in ticks.
+    pub fn tell_lateness(&self, lateness: &mut [u64]) {
+        for (nth, late) in self.each.iter().flat_map(|it| &it.begun) {
+            lateness[*nth as usize] = *late;
+        }
+    }
+
+    /// Messages that were late by a generator's own fault.
+    pub fn late(&self) -> u64 {
+        self.each.iter().map(|it| it.adherence.late()).sum()
     }
 
     /// What became of each client. `due` and `answered` give the ticks of a message since the schedule's first;
@@ -101,7 +164,7 @@ impl Generator {
         ns_per_tick: f64,
     ) -> Clients {
         let mut clients = Clients::default();
-        for client in 0..self.clients.len() {
+        for client in 0..self.assignment.clients() {
             let own = || self.assignment.messages(client).iter().map(|nth| *nth as usize);
             let served = own().filter(|nth| answered(*nth) <= end).count();
             let responses = own().map(|nth| (answered(nth) - due(nth)) as f64 * ns_per_tick);
@@ -124,22 +187,87 @@ impl Generator {
             }
             deepest as u32
         };
-        (0..self.clients.len()).map(deepest).max().unwrap_or(0)
+        (0..self.assignment.clients()).map(deepest).max().unwrap_or(0)
     }
 }
 
-/// Messages that are due one after the other.
+impl Generator {
+    fn new(assignment: &Assignment, of: Range<usize>, adherence: Adherence) -> Generator {
+        let clients = vec![Client::default(); of.len()];
+        let mut own: Vec<u32> =
+            of.clone().flat_map(|client| assignment.messages(client)).copied().collect();
+        own.sort_unstable();
+        Generator {
+            unsent: Vec::with_capacity(clients.len()),
+            begun: Vec::with_capacity(own.len()),
+            of,
+            own,
+            clients,
+            next: 0,
+            due_before: 0,
+            adherence,
+            under_way: 0,
+            ready: None,
+        }
+    }
+
+    /// The next message that isn't known to be due, if it is before `end`.
+    #[inline(always)]
+    fn next(&self, end: usize) -> Option<usize> {
+        self.own.get(self.next).map(|it| *it as usize).filter(|it| *it < end)
+    }
+
+    /// How many of its messages are before `end`.
+    fn before(&self, end: usize) -> usize {
+        self.own.partition_point(|it| (*it as usize) < end)
+    }
+}
+
+/// The common beginning of all generators of a stretch.
+struct Start {
+    /// All of them know how they learn of answers, or failed.
+    ready: Barrier,
+    /// When the first message is due, if this is where the schedule begins.
+    began: OnceLock<u64>,
+}
+
+impl Start {
+    fn of(generators: usize) -> Start {
+        Start { ready: Barrier::new(generators), began: OnceLock::new() }
+    }
+}
+
+/// Only on this CPU from now on.
+fn pin(cpu: u32) -> io::Result<()> {
+    let mut only = CpuSet::new();
+    only.set(cpu as usize);
+    Ok(sched_setaffinity(None, &only)?)
+}
+
+/// Messages of one generator that are due one after the other.
 struct Stretch<'a, 'b, P> {
-    generator: &'a mut Generator,
+    assignment: &'a Assignment,
+    /// Where it runs, if it is not there already.
+    cpu: Option<u32>,
+    start: &'a Start,
+    /// What goes over each of its connections.
     rest: Vec<Messages<'b, P>>,
     clock: model::clock::ClockKind,
+    generator: &'a mut Generator,
     schedule: &'a mut Schedule,
-    adherence: &'a mut Adherence,
     depth: usize,
-    /// Which message of the schedule is the first of these.
+    /// Which message of the schedule is the first of all generators' stretches.
     first: usize,
     samples: &'a [AtomicU64],
-    lateness: &'a mut [u64],
+}
+
+impl<'b, P: Payload> Stretch<'_, 'b, P> {
+    /// Goes through it over the connections of its clients.
+    fn over<E: Endpoint>(mut self, sides: &'b mut [Side<'_, E, P>]) -> io::Result<()> {
+        let (mut ends, rest) = split(sides);
+        self.rest = rest;
+        E::nonblocking(&mut ends, self).unwrap_or_else(|| Err(only_waits()))
+    }
 }
 
 impl<P: Payload> WithNonblocking for Stretch<'_, '_, P> {
@@ -147,14 +275,20 @@ impl<P: Payload> WithNonblocking for Stretch<'_, '_, P> {
 
     /// The ends stay as ends that are asked without waiting: nothing is sent over them otherwise any more.
     fn run<E: Nonblocking>(mut self, ends: &mut [&mut E]) -> io::Result<()> {
-        let mut ready = match self.generator.ready.take() {
-            Some(ready) => ready,
-            None => {
-                let ready = Ready::of(ends)?;
-                self.schedule.begin();
-                ready
-            }
+        let kept = self.generator.ready.take();
+        let begins = kept.is_none();
+        let ready = match (kept, self.cpu) {
+            (Some(ready), _) => Ok(ready),
+            (None, None) => Ready::of(ends),
+            (None, Some(cpu)) => pin(cpu).and_then(|()| Ready::of(ends)),
         };
+        // Whoever failed is waited for as well: else nobody would begin.
+        self.start.ready.wait();
+        let mut ready = ready?;
+        if begins {
+            let began = self.start.began.get_or_init(|| self.schedule.soon());
+            self.schedule.begin_at(*began);
+        }
         self.exchange(&mut ready, ends)?;
         self.generator.ready = Some(ready);
         Ok(())
@@ -168,14 +302,16 @@ impl<P: Payload> Stretch<'_, '_, P> {
         ready: &mut Ready,
         ends: &mut [&mut E],
     ) -> io::Result<()> {
-        let mut left = self.samples.len();
+        let mut events = Vec::with_capacity(EVENTS);
+        let end = self.first + self.samples.len();
+        let mut left = self.generator.before(end) - self.generator.before(self.first);
         while left > 0 {
             self.send_due(ends)?;
             let before = left;
             match ready {
-                Ready::Epoll(all, events) => {
-                    ready_of(all, events, false)?;
-                    for event in &*events {
+                Ready::Epoll(all) => {
+                    ready_of(all, &mut events, false)?;
+                    for event in &events {
                         left -= self.take(event.data.u64() as usize, ends)?;
                     }
                 }
@@ -199,17 +335,17 @@ impl<P: Payload> Stretch<'_, '_, P> {
     #[inline(always)]
     fn send_due<E: Nonblocking>(&mut self, ends: &mut [&mut E]) -> io::Result<()> {
         let end = self.first + self.samples.len();
-        while self.generator.next < end
-            && self.schedule.due(self.generator.next) <= self.clock.now()
+        while let Some(nth) = self.generator.next(end)
+            && self.schedule.due(nth) <= self.clock.now()
         {
-            let client = self.generator.assignment.client(self.generator.next);
-            self.generator.next += 1;
+            let client = self.assignment.client(nth) - self.generator.of.start;
+            (self.generator.next, self.generator.due_before) = (self.generator.next + 1, nth + 1);
             self.send(client, ends)?;
         }
         for at in (0..self.generator.unsent.len()).rev() {
             let client = self.generator.unsent[at];
             let moved = ends[client].try_send(self.rest[client].out)?;
-            self.adherence.free(self.clock.now());
+            self.generator.adherence.free(self.clock.now());
             if moved == Sent::Whole {
                 self.generator.unsent.swap_remove(at);
                 let state = &mut self.generator.clients[client];
@@ -223,22 +359,24 @@ impl<P: Payload> Stretch<'_, '_, P> {
     /// Sends what a client has due, as far as its connection may have more under way.
     #[inline(always)]
     fn send<E: Nonblocking>(&mut self, client: usize, ends: &mut [&mut E]) -> io::Result<()> {
-        let Generator { assignment, clients, next, under_way, unsent, .. } = &mut *self.generator;
-        let (own, state) = (assignment.messages(client), &mut clients[client]);
+        let Generator { of, clients, due_before, under_way, unsent, begun, adherence, .. } =
+            &mut *self.generator;
+        let (own, state) = (self.assignment.messages(of.start + client), &mut clients[client]);
         let Messages { payload, out, .. } = &mut self.rest[client];
         while !state.unsent && state.begun - state.answered < self.depth {
-            let Some(nth) = own.get(state.begun).map(|it| *it as usize).filter(|it| it < next)
+            let Some(nth) =
+                own.get(state.begun).map(|it| *it as usize).filter(|it| it < due_before)
             else {
                 break;
             };
             let (due, now) = (self.schedule.due(nth), self.clock.now());
-            self.lateness[nth - self.first] = now.saturating_sub(due);
-            self.adherence.begun_after(state.free_since, due, now);
+            begun.push((nth as u32, now.saturating_sub(due)));
+            adherence.begun_after(state.free_since, due, now);
             payload.fill(out);
             state.begun += 1;
             *under_way += 1;
             let moved = ends[client].try_send(out)?;
-            self.adherence.free(self.clock.now());
+            adherence.free(self.clock.now());
             if moved == Sent::WouldBlock {
                 state.unsent = true;
                 unsent.push(client);
@@ -260,11 +398,12 @@ impl<P: Payload> Stretch<'_, '_, P> {
         if state.answered == state.begun {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "an answer to no message"));
         }
-        let nth = self.generator.assignment.messages(client)[state.answered] as usize;
+        let of_client = self.assignment.messages(self.generator.of.start + client);
+        let nth = of_client[state.answered] as usize;
         let now = self.clock.now();
         let took = now.saturating_sub(self.schedule.due(nth));
         self.samples[nth - self.first].store(took, Ordering::Relaxed);
-        self.adherence.free(now);
+        self.generator.adherence.free(now);
         if state.begun - state.answered == self.depth {
             state.free_since = now;
         }
@@ -278,8 +417,8 @@ impl<P: Payload> Stretch<'_, '_, P> {
     /// Waits for an answer, or until shortly before the next message is due.
     fn wait(&self, ready: &Ready) -> io::Result<()> {
         let end = self.first + self.samples.len();
-        let next = self.generator.next;
-        let asleep = (next < end).then(|| self.schedule.asleep(self.schedule.due(next)));
+        let next = self.generator.next(end);
+        let asleep = next.map(|nth| self.schedule.asleep(self.schedule.due(nth)));
         let blind = matches!(ready, Ready::Scan) && self.generator.under_way > 0;
         if blind || !self.generator.unsent.is_empty() {
             if self.schedule.waits() == Wait::Asleep {
@@ -293,7 +432,7 @@ impl<P: Payload> Stretch<'_, '_, P> {
         }
         let time = asleep.and_then(|it| Timespec::try_from(it).ok());
         let waited = match ready {
-            Ready::Epoll(all, _) => poll(&mut [PollFd::new(all, PollFlags::IN)], time.as_ref()),
+            Ready::Epoll(all) => poll(&mut [PollFd::new(all, PollFlags::IN)], time.as_ref()),
             Ready::Scan => poll(&mut [], time.as_ref()),
         };
         match waited {

@@ -11,9 +11,10 @@ use std::borrow::Cow;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use rustix::event::epoll;
 use rustix::thread::sched_yield;
 
-use super::many::{Messages, Ready, ready_of, split};
+use super::many::{EVENTS, Messages, Ready, ready_of, split};
 use super::server::await_room;
 use super::threads::in_threads;
 use super::{Found, Payload, Side, Size, Timed, WorkloadSpec, many_connections};
@@ -159,11 +160,12 @@ impl<P: Payload> Sending<'_, '_, P> {
         ready: &mut Ready,
         ends: &mut [&mut E],
     ) -> io::Result<()> {
+        let mut events = Vec::with_capacity(EVENTS);
         let mut opened = self.clock.now();
         for sample in self.samples {
             for _ in 0..self.batch {
                 self.hand_over(ends)?;
-                self.take_in(ready, ends)?;
+                self.take_in((ready, &mut events), ends)?;
             }
             let closed = self.clock.now();
             sample.store(closed - opened, Ordering::Relaxed);
@@ -199,14 +201,14 @@ impl<P: Payload> Sending<'_, '_, P> {
     #[inline(always)]
     fn take_in<E: Nonblocking>(
         &mut self,
-        ready: &mut Ready,
+        (ready, events): (&Ready, &mut Vec<epoll::Event>),
         ends: &mut [&mut E],
     ) -> io::Result<()> {
         self.due.fill(true);
         let mut left = ends.len();
         while left > 0 {
             match ready {
-                Ready::Epoll(all, events) => {
+                Ready::Epoll(all) => {
                     ready_of(all, events, true)?;
                     for event in &*events {
                         left -= self.take(event.data.u64() as usize, ends)?;

@@ -3,12 +3,13 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
+use std::sync::atomic::AtomicU64;
 
 use rustix::buffer::spare_capacity;
 use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
 
-use super::{Payload, Side};
+use super::{Payload, Side, latency};
 use crate::nonblocking::only_waits;
 use crate::{Endpoint, Nonblocking};
 
@@ -25,6 +26,21 @@ pub(super) struct Messages<'a, P> {
     pub into: &'a mut [u8],
 }
 
+/// Untimed round trips, one after the other, over each of `sides` in turn from `first` on.
+pub(super) fn lead<E: Endpoint, P: Payload>(
+    sides: &mut [Side<'_, E, P>],
+    first: u64,
+    count: u64,
+) -> io::Result<()> {
+    let untimed = [AtomicU64::new(0)];
+    for nth in first..first + count {
+        let of = (nth % sides.len() as u64) as usize;
+        let Side { end, payload, buffers, clock } = &mut sides[of];
+        latency::initiate(*end, payload, buffers, *clock, &untimed, 1)?;
+    }
+    Ok(())
+}
+
 /// The ends of `sides`, and what goes over each of them.
 pub(super) fn split<'a, E: Endpoint, P: Payload>(
     sides: &'a mut [Side<'_, E, P>],
@@ -39,7 +55,7 @@ pub(super) fn split<'a, E: Endpoint, P: Payload>(
 /// How an initiator learns of answers. Its ends stay as ends that are asked without waiting.
 pub(super) enum Ready {
     /// All connections are in this epoll(7).
-    Epoll(OwnedFd, Vec<epoll::Event>),
+    Epoll(OwnedFd),
     /// Only asking tells.
     Scan,
 }
@@ -52,7 +68,7 @@ impl Ready {
     pub fn of<E: Nonblocking>(ends: &mut [&mut E]) -> io::Result<Ready> {
         ends.iter_mut().try_for_each(|end| end.set_nonblocking(true))?;
         if ends.iter().all(|end| end.ready().is_some()) {
-            Ok(Ready::Epoll(epoll_of(ends)?, Vec::new()))
+            Ok(Ready::Epoll(epoll_of(ends)?))
         } else {
             Ok(Ready::Scan)
         }

@@ -66,6 +66,9 @@ pub struct WorkloadSpec {
     pub load: Load,
     /// How these messages arrive.
     pub arrivals: Arrivals,
+    /// The CPUs of the generators of an open loop over several connections; the initiator is the only one where there
+    /// is at most one.
+    pub generators: Vec<u32>,
     /// Whether both workers share one CPU.
     pub one_cpu: bool,
     /// Seed of what is drawn.

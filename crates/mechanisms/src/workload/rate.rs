@@ -5,7 +5,7 @@
 //! that many are, queueing happens at the sender: one that is late keeps the time at which the message was due
 //! and sends at once. How late it began is kept beside, and how often that was the sender's own fault. Not timed: the
 //! wait for the next message. Never batched. The responder answers as in a latency, after the work over the request that
-//! the load says ([`service`](super::service)). Of several connections one generator drives all (`connections`),
+//! the load says ([`service`](super::service)). Of several connections generators drive all (`connections`),
 //! and the responder waits for whichever has a request (`server`), or has a thread for each (`threads`).
 
 use clock::Now;
@@ -19,8 +19,9 @@ use std::time::Duration;
 use rustix::thread::set_current_timer_slack;
 
 use super::assignment::Assignment;
-use super::connections::{Generator, lead};
+use super::connections::Generators;
 use super::latency::Latency;
+use super::many::lead;
 use super::pipelined::Pipelined;
 use super::schedule::{Adherence, Offered, Schedule, Wait};
 use super::server::{self, Waiting};
@@ -248,21 +249,13 @@ impl Timed for Rate {
         samples: &[AtomicU64],
         _batch: u64,
     ) -> io::Result<()> {
-        let Some(Paced {
-            schedule,
-            adherence,
-            lateness,
-            taken,
-            load,
-            generator: Some(generator),
-            ..
-        }) = &mut self.paced
+        let Some(Paced { schedule, taken, load, generators: Some(generators), .. }) =
+            &mut self.paced
         else {
             return Ok(());
         };
-        let lateness = &mut lateness[*taken..*taken + samples.len()];
-        let depth = load.depth as usize;
-        generator.exchange(sides, schedule, adherence, depth, (samples, lateness))?;
+        let (cpus, depth) = (&self.asked.generators, load.depth as usize);
+        generators.exchange(sides, cpus, schedule, depth, (*taken, samples))?;
         *taken += samples.len();
         Ok(())
     }
@@ -272,9 +265,13 @@ impl Timed for Rate {
     }
 
     fn finish(&mut self, samples: &[AtomicU64], report: &mut WorkerReport) -> io::Result<()> {
-        let paced = self.paced.take();
-        report.clients = paced.as_ref().and_then(|it| it.clients(samples));
-        report.punctuality = paced.and_then(|it| it.punctuality(samples));
+        let Some(mut paced) = self.paced.take() else { return Ok(()) };
+        if let Some(generators) = &paced.generators {
+            generators.tell_lateness(&mut paced.lateness);
+            report.usage = report.usage.with(&generators.used());
+        }
+        report.clients = paced.clients(samples);
+        report.punctuality = paced.punctuality(samples);
         Ok(())
     }
 
@@ -307,7 +304,7 @@ struct Paced {
     load: Load,
     ns_per_tick: f64,
     /// What drives several connections.
-    generator: Option<Generator>,
+    generators: Option<Generators>,
 }
 
 impl Paced {
@@ -324,14 +321,19 @@ impl Paced {
         let clients = asked.load.connections as usize;
         // Who shares a CPU with its partner sleeps: the partner needs it.
         let wait = if asked.one_cpu { Wait::Asleep } else { Wait::Spinning };
+        let adherence = Adherence::new(offered, asked.ns_per_tick, wait);
+        let generators = || {
+            let assignment = Assignment::of(clients, &offered);
+            Generators::new(assignment, asked.generators.len(), adherence)
+        };
         Paced {
             schedule: Schedule::new(asked.clock, offered, asked.ns_per_tick, wait),
-            adherence: Adherence::new(offered, asked.ns_per_tick, wait),
+            adherence,
             lateness: vec![u64::MAX; samples as usize],
             taken: 0,
             load: asked.load,
             ns_per_tick: asked.ns_per_tick,
-            generator: (clients > 1).then(|| Generator::new(Assignment::of(clients, &offered))),
+            generators: (clients > 1).then(generators),
         }
     }
 
@@ -342,9 +344,9 @@ impl Paced {
 
     /// What became of each of several clients.
     fn clients(&self, samples: &[AtomicU64]) -> Option<Clients> {
-        let (generator, last) = (self.generator.as_ref()?, self.taken.checked_sub(1)?);
+        let (generators, last) = (self.generators.as_ref()?, self.taken.checked_sub(1)?);
         let times = (|nth| self.schedule.due(nth), |nth| self.answered(samples, nth));
-        Some(generator.clients(times, self.schedule.due(last), self.ns_per_tick))
+        Some(generators.clients(times, self.schedule.due(last), self.ns_per_tick))
     }
 
     /// When a message was begun.
@@ -355,8 +357,8 @@ impl Paced {
     /// The most messages that were under way at once on one connection: `answered` says when the answer to each
     /// was in.
     fn deepest(&self, answered: impl Fn(usize) -> u64) -> u32 {
-        if let Some(generator) = &self.generator {
-            return generator.deepest(|nth| self.begun(nth), answered);
+        if let Some(generators) = &self.generators {
+            return generators.deepest(|nth| self.begun(nth), answered);
         }
         let (mut deepest, mut done) = (0, 0);
         for nth in 0..self.taken {
@@ -395,7 +397,9 @@ impl Paced {
             due_per_sec,
             served_per_sec,
             deepest,
-            sender_late: self.adherence.late(),
+            sender_late: self.adherence.late()
+                + self.generators.as_ref().map_or(0, Generators::late),
+            generators: self.generators.as_ref().map_or(1, Generators::count) as u32,
             tolerance_ns: self.adherence.tolerance() as f64 * scale,
         })
     }

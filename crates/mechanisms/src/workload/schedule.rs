@@ -3,6 +3,7 @@
 
 use clock::Now;
 use model::workload::Arrivals;
+use std::sync::Arc;
 use std::time::Duration;
 
 use rand::{RngExt, SeedableRng};
@@ -41,7 +42,7 @@ pub struct Offered {
     pub seed: u64,
 }
 
-/// The messages of a launch, and when each is due.
+/// The messages of a launch, and when each is due. A clone is of the same messages.
 #[derive(Clone, Debug)]
 pub struct Schedule {
     clock: model::clock::ClockKind,
@@ -49,7 +50,7 @@ pub struct Schedule {
     wait: Wait,
     arrivals: Arrivals,
     /// Ticks from the first message to each.
-    offsets: Vec<u64>,
+    offsets: Arc<[u64]>,
     /// Ticks before the first.
     lead: u64,
     first: u64,
@@ -66,7 +67,7 @@ impl Schedule {
         wait: Wait,
     ) -> Schedule {
         let lead = (1e9 / offered.per_second as f64 / ns_per_tick) as u64;
-        let offsets = offsets(offered, ns_per_tick);
+        let offsets = offsets(offered, ns_per_tick).into();
         let mut schedule = Schedule {
             clock,
             ns_per_tick,
@@ -83,8 +84,17 @@ impl Schedule {
 
     /// Begins again: the next message is the first, and due one mean period from now.
     pub fn begin(&mut self) {
-        self.first = self.clock.now() + self.lead;
-        self.taken = 0;
+        self.begin_at(self.soon());
+    }
+
+    /// When a schedule that begins now has its first message due, in ticks.
+    pub fn soon(&self) -> u64 {
+        self.clock.now() + self.lead
+    }
+
+    /// Begins again: the next message is the first, and due at `first`.
+    pub fn begin_at(&mut self, first: u64) {
+        (self.first, self.taken) = (first, 0);
     }
 
     /// How long its messages take to become due, in ticks, where so many were `sent`. That of bursts ends with

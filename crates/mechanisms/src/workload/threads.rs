@@ -101,30 +101,42 @@ pub(super) fn in_threads<E: Endpoint, P: Payload>(
     works: &mut [Option<Work>],
     shares: &[u64],
 ) -> io::Result<Usage> {
-    let all_up = Barrier::new(sides.len());
-    // Whether there is a thread for each connection: else those that there are end at once.
+    let jobs = sides.iter_mut().zip(works).zip(shares).map(|((side, work), share)| {
+        move || answer(side, work, *share).map(|()| sys::process::thread_usage())
+    });
+    let used = together(jobs.collect())?;
+    Ok(used.iter().fold(Usage::default(), |sum, it| sum.with(it)))
+}
+
+/// Does each of `jobs` in a thread of its own, from when all of them are up; gives what each gave. Where there is no
+/// thread for one of them none is done.
+pub(super) fn together<T: Send>(
+    jobs: Vec<impl FnOnce() -> io::Result<T> + Send>,
+) -> io::Result<Vec<T>> {
+    let all_up = Barrier::new(jobs.len());
+    // Whether there is a thread for each: else those that there are end at once.
     let complete = RwLock::new(false);
     scope(|scope| {
         let mut locked = complete.write().map_err(|_| io::ErrorKind::Other)?;
-        let mut threads = Vec::with_capacity(sides.len());
-        for ((side, work), share) in sides.iter_mut().zip(works).zip(shares) {
+        let mut threads = Vec::with_capacity(jobs.len());
+        for job in jobs {
             let (all_up, complete) = (&all_up, &complete);
-            let serve = move || {
+            let run = move || {
                 if !complete.read().is_ok_and(|it| *it) {
-                    return Ok(Usage::default());
+                    return Err(io::ErrorKind::Interrupted.into());
                 }
                 all_up.wait();
-                answer(side, work, *share).map(|()| sys::process::thread_usage())
+                job()
             };
             let named = Builder::new().name("connection".into()).stack_size(STACK);
-            threads.push(named.spawn_scoped(scope, serve)?);
+            threads.push(named.spawn_scoped(scope, run)?);
         }
         *locked = true;
         drop(locked);
         let ended = threads.into_iter().map(|it| it.join().unwrap_or_else(|it| resume_unwind(it)));
         // All are waited for, whichever of them failed.
-        let ended: Vec<io::Result<Usage>> = ended.collect();
-        ended.into_iter().try_fold(Usage::default(), |sum, it| Ok(sum.with(&it?)))
+        let ended: Vec<io::Result<T>> = ended.collect();
+        ended.into_iter().collect()
     })
 }
 

@@ -120,6 +120,11 @@ pub(crate) trait Driver {
         case.pinned_cpus()
     }
 
+    /// The CPUs of the generators of an open loop; see [`crate::launch::placement::generators`].
+    fn generators(&self, _spec: &Spec) -> Vec<u32> {
+        Vec::new()
+    }
+
     /// Whether the nodes of a case take part.
     fn reaches(&self, _live: &LiveCase) -> bool {
         true

@@ -21,7 +21,9 @@ use crate::launch::launches::{Launches, Node};
 use crate::launch::peer::Peer;
 use crate::launch::state::Wanted;
 use crate::launch::{Interrupt, LaunchResult, Launcher, PeerRoute, unstarted};
+use crate::launch::{Spec, placement};
 use crate::plan::Case;
+use machine::Topology;
 use machine::doctor::{Snapshot, Watch};
 use machine::interrupt::Interrupted;
 use model::launch::{Outcome, Record};
@@ -72,6 +74,8 @@ pub(super) struct HostDriver<'a> {
     room: Room,
     bounds: Bounds,
     idle: Idle,
+    /// The CPUs of this machine, and those of them that launches may use.
+    cpus: Option<(Topology, Vec<u32>)>,
     under_way: Option<UnderWay>,
 }
 
@@ -96,6 +100,10 @@ impl<'a> HostDriver<'a> {
             nodes.push(peer.node());
             ends.insert(route, (near, nodes.len() - 1, peer));
         }
+        let cpus = Topology::read(Path::new("/")).ok().map(|it| {
+            let allowed = it.allowed();
+            (it, allowed)
+        });
         HostDriver {
             launches: Launches::of(nodes),
             ends,
@@ -104,6 +112,7 @@ impl<'a> HostDriver<'a> {
             room: Room::of_this_machine(),
             bounds: Bounds::default(),
             idle: Idle::default(),
+            cpus,
             under_way: None,
         }
     }
@@ -198,6 +207,14 @@ impl Driver for HostDriver<'_> {
             idle.measure(interrupt);
             bounds.measure(interrupt);
         })
+    }
+
+    /// What is observed has one: nothing observes more than one thread of a worker.
+    fn generators(&self, spec: &Spec) -> Vec<u32> {
+        let Some((topology, allowed)) = &self.cpus else { return Vec::new() };
+        let clients = if spec.observe.is_some() { 1 } else { spec.connections() };
+        let workers = [spec.initiator_cpu, spec.responder_cpu];
+        placement::generators(workers, clients, spec.seed, topology, allowed)
     }
 
     fn begin_round(&mut self, round: &RoundOf, measured: Duration) {

@@ -421,6 +421,7 @@ impl<'a> Campaign<'a> {
             initiator_cpu,
             others: Vec::new(),
             responder_cpu,
+            generators: Vec::new(),
             payload: live.case.payload,
             verify: self.request.verify,
             warmup: self.request.warmup,

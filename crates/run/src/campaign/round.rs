@@ -110,6 +110,9 @@ impl Campaign<'_> {
             spec.samples = SampleCount::Exactly(1);
         }
         let route = live.case.route.clone();
+        if route.is_local() && spec.workload.traits().paced {
+            spec.generators = self.driver.generators(&spec);
+        }
         LaunchRequest { spec, route, nodes, padding: turn.padding, slot: turn.slot }
     }
 

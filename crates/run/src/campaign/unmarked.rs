@@ -21,7 +21,9 @@ impl Forks {
         let Some(noise) = record.noise.as_ref().filter(|_| record.outcome == Outcome::Ok) else {
             return;
         };
-        if !live.is_observed() && !live.is_accompanied() && !live.case.forks() {
+        let generators = record.initiator.punctuality.map_or(1, |it| it.generators);
+        let own = live.case.forks() || generators > 1;
+        if !live.is_observed() && !live.is_accompanied() && !own {
             self.launches += 1;
             self.with += usize::from(noise.forks > Some(0));
         }

@@ -8,7 +8,7 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use rustix::thread::{CpuSet, sched_setaffinity};
 use serde::{Deserialize, Serialize};
 
 use super::{FloorDetail, NOT_YET, Order, calls, clocks, copy, line, wake_up};
@@ -119,12 +119,7 @@ impl Setting {
         let root = Path::new("/");
         let topology =
             Topology::read(root).map_err(|error| format!("read the topology: {error}"))?;
-        let allowed: Vec<u32> = match sched_getaffinity(None) {
-            Ok(set) => {
-                topology.online().into_iter().filter(|it| set.is_set(*it as usize)).collect()
-            }
-            Err(_) => topology.online(),
-        };
+        let allowed = topology.allowed();
         let (home, _) = topology
             .pair(Relation::SameCpu, &allowed)
             .ok_or_else(|| topology.why_not(Relation::SameCpu, &allowed))?;

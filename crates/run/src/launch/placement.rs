@@ -71,6 +71,28 @@ pub fn resolve_apart(
     })
 }
 
+/// The CPUs of the generators of an open loop, at most one to a client, the initiator's first: each has one for itself,
+/// since it spins to keep the schedule. Pinned they stand to the server's CPU as the initiator does, on cores of their
+/// own; where the initiator is on that CPU, it is the only one. Placed freely they take at most half of the `allowed` CPUs,
+/// drawn by `seed`, and leave the others to the server. Empty where one worker alone is pinned, or there is one CPU.
+pub fn generators(
+    [initiator, responder]: [Option<u32>; 2],
+    clients: usize,
+    seed: u64,
+    topology: &Topology,
+    allowed: &[u32],
+) -> Vec<u32> {
+    match (initiator, responder) {
+        (Some(first), Some(server)) => topology.alike(first, server, clients, allowed),
+        (None, None) if allowed.len() > 1 => {
+            let drawn = (seed % allowed.len() as u64) as usize;
+            let from_there = allowed.iter().cycle().skip(drawn);
+            from_there.take(clients.clamp(1, allowed.len() / 2)).copied().collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
 /// Why `variant` isn't measured at `place` unless that is asked for explicitly.
 pub fn objection(place: ResolvedPlacement, variant: &Variant) -> Option<String> {
     (place.shares_one_cpu() && variant.waits() == Waits::Spinning).then(|| {
@@ -94,4 +116,45 @@ pub fn check_cpu(cpu: u32, topology: &Topology, allowed: &[u32]) -> Result<(), S
         ));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use machine::Cpu;
+
+    fn of(cores: u32) -> Topology {
+        let one = |id| Cpu {
+            id,
+            package: None,
+            core: id,
+            node: 0,
+            llc: 0,
+            llc_known: true,
+            siblings: vec![id],
+        };
+        Topology { cpus: (0..cores).map(one).collect(), offline: Vec::new() }
+    }
+
+    #[test]
+    fn a_generator_for_each_free_cpu_and_at_most_one_to_a_client() {
+        let drawn = |workers, clients, seed, cores| {
+            let topology = of(cores);
+            generators(workers, clients, seed, &topology, &topology.online())
+        };
+        let pinned = [Some(3), Some(1)];
+        assert_eq!(drawn(pinned, 16, 7, 4), [3, 0, 2]);
+        assert_eq!(drawn(pinned, 2, 7, 4), [3, 0]);
+        assert_eq!(drawn(pinned, 1, 7, 4), [3]);
+        assert_eq!(drawn([Some(0), Some(1)], 16, 7, 2), [0], "the other is the server's");
+        assert_eq!(drawn([Some(1), Some(1)], 16, 7, 4), [1]);
+        // Placed freely: at most half, drawn.
+        let free = [None, None];
+        assert_eq!(drawn(free, 16, 6, 8), [6, 7, 0, 1]);
+        assert_eq!(drawn(free, 3, 6, 8), [6, 7, 0]);
+        assert_eq!(drawn(free, 16, 3, 2), [1]);
+        assert_eq!(drawn(free, 1, 4, 3), [1]);
+        assert!(drawn(free, 16, 6, 1).is_empty());
+        assert!(drawn([Some(0), None], 16, 6, 8).is_empty());
+    }
 }

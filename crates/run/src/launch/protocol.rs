@@ -293,8 +293,10 @@ impl<'a> WorkerProtocol<'a> {
 
     /// Does `lead` untimed operations, then fills so many samples of `page`.
     fn time_with(&mut self, page: &Page, lead: u64, samples: u64, batch: u64) -> io::Result<()> {
-        // Between stretches nothing is under way: a schedule with several messages under way would be interrupted.
-        let overlap = self.spec.load.is_some_and(|it| it.depth > 1);
+        // Between stretches nothing is under way: a schedule with several messages under way would be interrupted, and
+        // the threads of several generators begun again.
+        let overlap =
+            self.spec.load.is_some_and(|it| it.depth > 1) || self.spec.generators.len() > 1;
         let stretches = if self.spec.pinned() || overlap { 1 } else { STRETCHES };
         let chunk = (samples.div_ceil(stretches)).max(1) as usize;
         let led = Instant::now();

@@ -16,7 +16,7 @@ use model::probe::Probe;
 use model::workload::{Arrivals, Policy, Workload};
 
 /// What both sides of the wire must agree on; another build is refused, with both named.
-pub const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), "/wire-7");
+pub const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), "/wire-8");
 /// Longest launch of an open number of samples, in ns.
 const LONGEST_NS: u64 = 10_000_000_000;
 
@@ -41,6 +41,10 @@ pub struct Spec {
     pub others: Vec<Option<u32>>,
     /// CPU of the responder; None leaves the worker free.
     pub responder_cpu: Option<u32>,
+    /// The CPUs of the generators of an open loop, the initiator's first; see [`super::placement::generators`]. Empty
+    /// where they have none for themselves.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub generators: Vec<u32>,
     /// What happens to the bytes.
     pub payload: Policy,
     /// Check every message instead of following the payload policy.
@@ -202,7 +206,7 @@ impl Spec {
     /// The CPU that a worker is pinned to; None leaves it free.
     pub fn cpu_of(&self, role: Role) -> Option<u32> {
         match role {
-            Role::Initiator(0) => self.initiator_cpu,
+            Role::Initiator(0) => self.initiator_cpu.or(self.generators.first().copied()),
             Role::Initiator(nth) => self.others[nth - 1],
             Role::Responder => self.responder_cpu,
         }
@@ -246,6 +250,7 @@ impl Spec {
             ns_per_tick: self.ns_per_tick,
             load: Load::of(self.workload, self.load).unwrap_or(Load::USUAL),
             arrivals: self.arrivals,
+            generators: self.generators.clone(),
             one_cpu: self.shares_one_cpu(),
             seed: self.seed,
             payload: self.payload,
@@ -263,11 +268,13 @@ impl Spec {
         }
     }
 
-    /// Whether the generator of an open loop takes a CPU for itself. Placed freely it would share one with the server
-    /// at times, and spin there for a time slice, which no client does.
-    pub fn generator_has_a_cpu(&self) -> bool {
-        let free = self.initiator_cpu.is_none() && self.responder_cpu.is_none();
-        self.workload.traits().paced && self.half.is_none() && free
+    /// The CPUs that a free responder leaves to the generators. Placed freely these would share one with the server at
+    /// times, and spin there for a time slice, which no client does.
+    pub fn left_to_generators(&self) -> &[u32] {
+        match self.responder_cpu {
+            None if self.initiator_cpu.is_none() => &self.generators,
+            _ => &[],
+        }
     }
 
     /// Whether all workers are pinned.
@@ -285,7 +292,10 @@ impl Spec {
         };
         let initiator = self.initiator_cpu.filter(|_| near);
         let responder = self.responder_cpu.filter(|_| far);
-        [initiator, responder].iter().chain(&self.others).flatten().copied().collect()
+        // Where the server is free, they may be any of all that are looked at.
+        let generators = self.generators.iter().filter(|_| responder.is_some());
+        let pinned = [initiator, responder].into_iter().chain(self.others.clone()).flatten();
+        pinned.chain(generators.copied()).collect()
     }
 }
 

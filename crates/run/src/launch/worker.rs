@@ -75,20 +75,6 @@ fn only(cpu: usize) -> CpuSet {
     set
 }
 
-/// Of the `allowed` CPUs those of a worker of an open loop: one, drawn by the seed, for the generator, which spins to
-/// keep its schedule, and all others for the server. None where there is only one.
-fn beside_generator(allowed: &CpuSet, seed: u64, role: Role) -> Option<CpuSet> {
-    let count = u64::from(allowed.count());
-    let nth = seed.checked_rem(count).filter(|_| count > 1)? as usize;
-    let own = (0..CpuSet::MAX_CPU).filter(|cpu| allowed.is_set(*cpu)).nth(nth)?;
-    if role != Role::Responder {
-        return Some(only(own));
-    }
-    let mut others = *allowed;
-    others.unset(own);
-    Some(others)
-}
-
 impl WorkerContext {
     fn pin(&self) -> io::Result<()> {
         let (set, cpus) = match self.spec.cpu_of(self.role) {
@@ -99,12 +85,10 @@ impl WorkerContext {
                 )));
             }
             Some(cpu) => (only(cpu as usize), format!("CPU {cpu}")),
-            None if self.spec.generator_has_a_cpu() => {
-                let allowed = sched_getaffinity(None)?;
-                match beside_generator(&allowed, self.spec.seed, self.role) {
-                    Some(set) => (set, "CPUs beside the generator's".into()),
-                    None => return Ok(()),
-                }
+            None if self.role == Role::Responder && !self.spec.left_to_generators().is_empty() => {
+                let mut set = sched_getaffinity(None)?;
+                self.spec.left_to_generators().iter().for_each(|cpu| set.unset(*cpu as usize));
+                (set, "CPUs beside the generators'".into())
             }
             None => return Ok(()),
         };

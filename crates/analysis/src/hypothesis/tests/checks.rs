@@ -70,6 +70,7 @@ fn what_was_overloaded_is_named_and_decides_nothing() {
             connections: 1,
             server: None,
             deepest: None,
+            generators: None,
             asked_per_sec: 50_000,
             arrivals: Default::default(),
             response_bytes: None,

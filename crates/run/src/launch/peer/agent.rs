@@ -9,7 +9,6 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::thread::sched_getaffinity;
 
 use super::deploy::remove_own;
 use super::{Build, FarHost, network};
@@ -68,13 +67,7 @@ pub fn serve() -> i32 {
 
 fn describe() -> FarHost {
     let root = Path::new("/");
-    let allowed_cpus = Topology::read(root).map_or(Vec::new(), |topology| {
-        let online = topology.online();
-        match sched_getaffinity(None) {
-            Ok(set) => online.into_iter().filter(|cpu| set.is_set(*cpu as usize)).collect(),
-            Err(_) => online,
-        }
-    });
+    let allowed_cpus = Topology::read(root).map_or(Vec::new(), |it| it.allowed());
     let (kind, why_not) = clock::choose(root);
     FarHost {
         host: machine::doctor::examined(root, &allowed_cpus, EXAMINED),

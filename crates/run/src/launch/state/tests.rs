@@ -22,6 +22,7 @@ pub fn wanted(far: Option<FarEnd>) -> Wanted {
         others: Vec::new(),
         initiator_cpu: None,
         responder_cpu: None,
+        generators: Vec::new(),
         payload: Policy::Untouched,
         verify: false,
         warmup: Warmup::default(),
