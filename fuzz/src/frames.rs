@@ -64,6 +64,7 @@ pub fn spec() -> Spec {
         others: Vec::new(),
         initiator_cpu: None,
         responder_cpu: None,
+        generators: Vec::new(),
         payload: Policy::Untouched,
         verify: false,
         warmup: Warmup { operations: 10, ns: 1_000 },

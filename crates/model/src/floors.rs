@@ -173,6 +173,10 @@ impl ClockFloor {
 pub struct Calls {
     /// Each of them.
     pub calls: Vec<Call>,
+    /// A message from a process to itself, inline and by the C library; empty in what was stored before it was
+    /// measured.
+    #[serde(default)]
+    pub messages: Vec<Call>,
 }
 
 /// One call.
@@ -180,7 +184,7 @@ pub struct Calls {
 pub struct Call {
     /// `getpid`, `read of 0 bytes`, …
     pub call: String,
-    /// `syscall(2)`, or `C library`.
+    /// `syscall(2)`, `C library`, or `inline`: by an instruction in the loop that makes the call.
     pub by: String,
     /// What it costs, in ns.
     pub cost_ns: Repeats,

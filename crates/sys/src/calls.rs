@@ -41,6 +41,20 @@ pub fn library_getpid() -> i64 {
     i64::from(unsafe { libc::getpid() })
 }
 
+/// write(2), by the C library's function: what it gives.
+#[inline(always)]
+pub fn library_write(fd: BorrowedFd<'_>, bytes: &[u8]) -> i64 {
+    // SAFETY: the descriptor is borrowed and open; the kernel reads at most as many bytes as there are.
+    unsafe { libc::write(fd.as_raw_fd(), bytes.as_ptr().cast(), bytes.len()) as i64 }
+}
+
+/// read(2), by the C library's function: what it gives.
+#[inline(always)]
+pub fn library_read(fd: BorrowedFd<'_>, bytes: &mut [u8]) -> i64 {
+    // SAFETY: the descriptor is borrowed and open; the kernel writes at most as many bytes as there are.
+    unsafe { libc::read(fd.as_raw_fd(), bytes.as_mut_ptr().cast(), bytes.len()) as i64 }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -53,6 +67,17 @@ mod tests {
         assert_eq!(library_getpid(), getpid());
         assert_eq!(getppid(), i64::from(std::os::unix::process::parent_id()));
         assert_eq!(getuid(), i64::from(rustix::process::getuid().as_raw()));
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "it makes system calls")]
+    fn what_the_library_writes_it_reads() {
+        let (from, to) = std::io::pipe().unwrap();
+        let mut bytes = [0; 8];
+        assert_eq!(library_write(to.as_fd(), b"message"), 7);
+        assert_eq!(library_read(from.as_fd(), &mut bytes), 7);
+        assert_eq!(&bytes, b"message\0");
+        assert_eq!(library_write(from.as_fd(), b"message"), -1);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use ::report::{Block, Column, Document, Row, Section, Table, Text, Unit, units};
 use model::floors::{
-    Calls, ClockFloor, Clocks, Copy, Floors, LinePair, Lines, Part, Repeats, WakeUps,
+    Call, Calls, ClockFloor, Clocks, Copy, Floors, LinePair, Lines, Part, Repeats, WakeUps,
 };
 use model::placement::Relation;
 
@@ -157,18 +157,27 @@ fn agreement(found: &Clocks) -> Option<Text> {
     (!spans.is_empty()).then(|| format!("Over {over}, span by span of 100 ms: {spans}.").into())
 }
 
-fn calls(found: &Calls) -> Vec<Block> {
-    let row = |call: &model::floors::Call| {
+const MESSAGES: &str = "Timed loops make system calls inline: the instruction stands in the loop. Most programs call the \
+     C library, and return from its function after each call. Where that costs far more than a return does, the \
+     processor foresees less well where functions in the kernel return to, and the deeper these go the longer it takes: a \
+     program that calls the library then needs more time for each message than results say.";
+
+/// What the calls of a table cost.
+fn costs(title: &str, calls: &[Call]) -> Table {
+    let row = |call: &Call| {
         Row::new([
             Text::new().code(&call.call),
             Text::from(call.by.as_str()),
             Text::from(cell(Unit::Nanoseconds, &call.cost_ns)),
         ])
     };
-    let table = Table::new("What a trivial call costs")
+    Table::new(title)
         .words([("call", 0), ("made by", 0)])
         .numbers([("cost", 0)])
-        .rows(found.calls.iter().map(row));
+        .rows(calls.iter().map(row))
+}
+
+fn calls(found: &Calls) -> Vec<Block> {
     let cost = |by: &str| {
         let call = found.calls.iter().find(|it| it.call == "getpid" && it.by == by)?;
         call.cost_ns.lower()
@@ -180,13 +189,21 @@ fn calls(found: &Calls) -> Vec<Block> {
         Some(_) => " The C library's getpid enters the kernel, like the bare call.",
         None => "",
     };
-    vec![
-        table.into(),
+    let mut blocks = vec![
+        costs("What a trivial call costs", &found.calls).into(),
         Block::paragraph(format!(
             "Entering the kernel and leaving it: whatever makes system calls pays this for each, \
              before any work is done.{library}"
         )),
-    ]
+    ];
+    if !found.messages.is_empty() {
+        blocks.push(
+            costs("A message from a process to itself, by write(2) and read(2)", &found.messages)
+                .into(),
+        );
+        blocks.push(Block::paragraph(MESSAGES));
+    }
+    blocks
 }
 
 fn copy(found: &Copy) -> Vec<Block> {

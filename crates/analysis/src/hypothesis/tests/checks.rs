@@ -269,7 +269,7 @@ fn a_claim_about_the_machine_is_compared_with_its_bounds() {
         modes: None,
     };
     let call = Call { call: "getuid".into(), by: "syscall(2)".into(), cost_ns };
-    floors.calls = Part::Measured(Calls { calls: vec![call] });
+    floors.calls = Part::Measured(Calls { calls: vec![call], messages: Vec::new() });
     let decided = |floor: &str, within: &str| {
         let claim = format!("test = \"within\"\nfloor = \"{floor}\"\nwithin = [{within}]\n");
         let declared = study(&claim);
