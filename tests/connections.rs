@@ -257,6 +257,13 @@ fn clients_stand_in_the_export_and_on_the_page_and_what_cannot_have_them_says_wh
     }
     let bmf = bench.must("export last --format bmf").out;
     assert!(bmf.contains("connections-4/server-epoll"), "{bmf}");
+    let groups = document["comparisons"].as_array().expect("groups");
+    let loads: Vec<&str> = groups.iter().filter_map(|it| it["load"].as_str()).collect();
+    assert!(loads.iter().any(|it| it.contains(":connections=4,")), "{loads:?}");
+    let launches = bench.must("export last --format launches").out;
+    assert!(launches.lines().next().is_some_and(|it| it.contains(",load,")), "{launches}");
+    let four = launches.lines().filter(|it| it.contains(":connections=4,"));
+    assert!(four.count() >= 12, "{launches}");
     let found: Value =
         serde_json::from_str(&bench.run("compare 1 1 --format json").out).expect("JSON");
     assert!(found["cases"].as_array().is_some_and(|it| !it.is_empty()), "{found:#}");

@@ -133,9 +133,10 @@ fn assert_percentiles(estimate: &Value, is_rate: bool, of: &str) {
         rising(&["low", "value", "high"].map(|end| &percentile[end]), of);
     }
     if let (Some(median), Some(p90)) = (estimate["median"].as_f64(), all[0]["value"].as_f64()) {
-        assert!(is_rate || p90 >= median, "{of}: p90 {p90} below the median {median}");
+        // Of round trips that spin any may hold a time slice.
         let apart = p90 / median;
-        assert!((0.001..1000.0).contains(&apart), "{of}: median {median}, p90 {p90}");
+        let right = if is_rate { (0.001..1000.0).contains(&apart) } else { apart >= 1.0 };
+        assert!(right, "{of}: median {median}, p90 {p90}");
     }
 }
 

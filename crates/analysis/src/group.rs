@@ -83,8 +83,7 @@ pub struct GroupVerdict {
     pub message_bytes: Option<u64>,
     /// What one transfer carries; null where no bytes are transferred.
     pub total: Option<Total>,
-    /// What an open loop carried, or how many connections a closed one had.
-    #[serde(skip)]
+    /// What an open loop carried, or how many connections a closed one had; null of other workloads.
     pub load: Option<Load>,
     /// Where the two halves of its launches were.
     pub route: Route,

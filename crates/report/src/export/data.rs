@@ -146,7 +146,9 @@ fn of_sample(
 /// The cases of a run, and how wide their words are.
 struct Cases<'a> {
     all: Vec<(&'a StoredCase, &'a CaseResult)>,
-    widths: [usize; 5],
+    /// Of each what an open loop was to carry; empty where there is nothing to say.
+    loads: Vec<String>,
+    widths: [usize; 6],
 }
 
 impl<'a> Cases<'a> {
@@ -155,6 +157,8 @@ impl<'a> Cases<'a> {
         let widest = |word: fn(&CaseResult) -> &str| {
             all.iter().map(|(_, it)| word(it).chars().count()).max().unwrap_or(0).max(1)
         };
+        let load = |case: &CaseResult| case.load.map_or(String::new(), |it| it.to_string());
+        let loads: Vec<String> = all.iter().map(|(_, it)| load(it)).collect();
         let widths = [
             widest(|it| &it.variant),
             widest(|it| it.workload.name()),
@@ -162,15 +166,16 @@ impl<'a> Cases<'a> {
             widest(|it| &it.workers),
             widest(|it| it.nodes.first().map_or("", String::as_str))
                 .max(widest(|it| it.nodes.get(1).map_or("", String::as_str))),
+            loads.iter().map(String::len).max().unwrap_or(0).max(1),
         ];
-        Cases { all, widths }
+        Cases { all, loads, widths }
     }
 
     /// The columns of a case and of a launch of it; those that no case of the run has are left out.
-    fn columns(&self, of: Option<(usize, &StoredLaunch)>) -> Row<'a> {
+    fn columns<'b>(&'b self, of: Option<(usize, &StoredLaunch)>) -> Row<'b> {
         let case = of.map(|(nth, _)| self.all[nth].1);
         let word =
-            |text: Option<&'a str>, at: usize| Cell::Word(text.unwrap_or(""), self.widths[at]);
+            |text: Option<&'b str>, at: usize| Cell::Word(text.unwrap_or(""), self.widths[at]);
         let any = |has: fn(&CaseResult) -> bool| self.all.iter().any(|(_, it)| has(it));
         let mut row = vec![
             ("launch", Cell::Count(of.map(|(_, it)| it.id as u64))),
@@ -181,6 +186,10 @@ impl<'a> Cases<'a> {
         ];
         if any(|it| it.message_bytes.is_some()) {
             row.push(("message_bytes", Cell::Count(case.and_then(|it| it.message_bytes))));
+        }
+        if any(|it| it.load.is_some()) {
+            let load = of.map(|(nth, _)| self.loads[nth].as_str());
+            row.push(("load", word(load, 5)));
         }
         row.push(("placement", word(case.map(|it| it.placement.as_str()), 2)));
         if any(|it| it.cpus.is_some()) {

@@ -146,8 +146,15 @@ impl LiveGroup {
             Some(total) if total != Total::Long => format!(" of {total}"),
             _ => String::new(),
         };
+        // Of a capacity the rates differ.
+        let one = self.cases.iter().all(|it| it.case.load == case.load);
+        let load = match case.load.filter(|_| one) {
+            None => String::new(),
+            Some(load) if load.has_rate() => format!(" at {load}"),
+            Some(load) => format!(", {} connections", load.connections),
+        };
         format!(
-            "{}{size}{total}, {}, {}",
+            "{}{size}{total}{load}, {}, {}",
             case.workload.name(),
             case.placement,
             case.workers.name()
