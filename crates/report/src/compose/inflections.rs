@@ -114,7 +114,11 @@ pub fn change(it: &Inflection) -> String {
 }
 
 fn sentences(sweep: &Sweep) -> Vec<Text> {
-    let head = || Text::new().code(&sweep.variant).plain(format!(", {}: ", lower(&place(sweep))));
+    let head = || {
+        Text::new()
+            .code(&sweep.variant)
+            .plain(format!(", {}: ", labels::within_sentence(&place(sweep))))
+    };
     if let Some(reason) = &sweep.reason {
         return vec![head().plain(format!("not analysed: {reason}."))];
     }
@@ -142,9 +146,4 @@ fn sentences(sweep: &Sweep) -> Vec<Text> {
 
 fn named(it: &Candidate) -> String {
     format!("{} ({})", it.name, units::size(it.bytes))
-}
-
-fn lower(words: &str) -> String {
-    let mut letters = words.chars();
-    letters.next().map_or(String::new(), |it| it.to_lowercase().chain(letters).collect())
 }

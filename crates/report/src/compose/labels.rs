@@ -416,6 +416,12 @@ pub fn kind(decision: Decision) -> VerdictKind {
     }
 }
 
+/// Words that began a sentence, within one.
+pub fn within_sentence(words: &str) -> String {
+    let mut letters = words.chars();
+    letters.next().map_or(String::new(), |it| it.to_lowercase().chain(letters).collect())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

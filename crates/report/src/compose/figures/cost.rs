@@ -1,6 +1,6 @@
 //! What a round trip costs in CPU time, beside how long it takes.
 
-use super::{at, place_id, size_in_words, sizes, typical};
+use super::{at, many_within, one_of, place_id, sizes, typical};
 use crate::compose::labels;
 use crate::{Axis, Drawn, Figure, FigureKind, Point, Scale, Series, Unit};
 use analysis::{Carries, CaseResult, CpuCost, Judged};
@@ -24,8 +24,8 @@ pub(super) fn figures(judged: &Judged) -> Vec<Figure> {
 }
 
 const BARS: &str = "Bars: CPU time of both workers, whose division into user and system is sampled by the \
-     kernel's timer tick, and rough. Diamond: the median round trip. The CPU time is a mean, \
-     slow round trips included; a bar well beyond its diamond means that both CPUs work at once.";
+     kernel's timer tick, and rough. Diamond: the median (wall time). The CPU time is a mean, \
+     slow ones included; a bar well beyond its diamond means that both CPUs work at once.";
 
 const FRONTIER: &str = "Left is faster, down is cheaper; whatever lies above and right of the dashed line \
      is beaten in both. Upright bars: intervals of the CPU time.";
@@ -50,18 +50,19 @@ impl<'a> Priced<'a> {
     }
 }
 
-fn size(here: &[Priced]) -> String {
-    size_in_words(&here.iter().map(|it| it.case).collect::<Vec<_>>())
+fn cases<'a>(here: &[Priced<'a>]) -> Vec<&'a CaseResult> {
+    here.iter().map(|it| it.case).collect()
 }
 
 fn bars(here: &[Priced], place: (&str, &str)) -> Figure {
+    let one = one_of(&cases(here));
     let mut figure = Figure::new(
         FigureKind::Bars,
         format!("cpu-{}", place_id(place)),
-        format!("CPU time of a round trip of {}, {}", size(here), labels::place_of(place)),
+        format!("CPU time of {}, {}", many_within(&cases(here)), labels::place_of(place)),
         caption(BARS, here),
         Axis::categories("mechanism", here.iter().map(|it| it.case.variant.as_str())),
-        Axis::new("time per round trip", Unit::Nanoseconds, Scale::Linear),
+        Axis::new(format!("time per {one}"), Unit::Nanoseconds, Scale::Linear),
     )
     .found(bars_finding(here));
     let points = |of: &dyn Fn(&Priced) -> f64| {
@@ -72,7 +73,7 @@ fn bars(here: &[Priced], place: (&str, &str)) -> Figure {
     figure.series = vec![
         Series::new("CPU, user", points(&|it| it.cpu.user)),
         Series::new("CPU, system", system),
-        Series::new("round trip (wall time)", points(&|it| it.latency)).drawn(Drawn::Signs),
+        Series::new(format!("{one} (wall time)"), points(&|it| it.latency)).drawn(Drawn::Signs),
     ];
     figure
 }
@@ -113,13 +114,13 @@ fn frontier(here: &[Priced], place: (&str, &str)) -> Figure {
         FigureKind::Scatter,
         format!("frontier-{}", place_id(place)),
         format!(
-            "Latency against CPU time, round trips of {}, {}",
-            size(here),
+            "Latency against CPU time, {}, {}",
+            many_within(&cases(here)),
             labels::place_of(place)
         ),
         caption(FRONTIER, here),
-        super::round_trip(),
-        Axis::new("CPU time per round trip", Unit::Nanoseconds, Scale::Log),
+        super::time_of(&cases(here)),
+        Axis::new(format!("CPU time per {}", one_of(&cases(here))), Unit::Nanoseconds, Scale::Log),
     )
     .found(frontier_finding(here, &frontier, &asleep));
     for (name, spins, bytes) in KINDS {

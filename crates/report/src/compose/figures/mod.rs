@@ -163,15 +163,36 @@ fn smallest_latency(judged: &Judged) -> Vec<&CaseResult> {
     let smallest = cases.iter().filter_map(|it| it.message_bytes).min();
     cases.retain(|it| it.message_bytes.is_none() || it.message_bytes == smallest);
     cases.retain(|it| !it.carries.is_control());
-    let what = |it: &CaseResult| (it.workload, it.load);
-    let first = cases.first().map(|it| what(it));
-    cases.retain(|it| first == Some(what(it)));
+    let first = cases.first().copied();
+    cases.retain(|it| first.is_some_and(|first| are_alike(it, first)));
     cases
 }
 
-/// `64 B`, or `a wake-up` where none of them has a size.
-fn size_in_words(cases: &[&CaseResult]) -> String {
-    cases.iter().find_map(|it| it.message_bytes).map_or("a wake-up".into(), crate::units::size)
+/// Whether both did the same under the same load.
+fn are_alike(one: &CaseResult, other: &CaseResult) -> bool {
+    (one.workload, one.load) == (other.workload, other.load)
+}
+
+/// What cases that are alike did: `Round trips of 64 B`, `Responses to 64 B, 1,000 a second`.
+fn many_of(cases: &[&CaseResult]) -> String {
+    let Some(head) = cases.iter().find(|it| it.message_bytes.is_some()).or(cases.first()) else {
+        return String::new();
+    };
+    let size = head.message_bytes.map_or("a wake-up".into(), crate::units::size);
+    head.metric.many(&size) + &head.load.map_or(String::new(), open_loop::loaded)
+}
+
+/// The same within a sentence.
+fn many_within(cases: &[&CaseResult]) -> String {
+    crate::compose::labels::within_sentence(&many_of(cases))
+}
+
+/// What one operation of such cases is called: `round trip`, `fan-out`.
+fn one_of(cases: &[&CaseResult]) -> String {
+    match cases.first() {
+        Some(case) if !case.metric.paced => case.metric.axis.to_string(),
+        _ => Operation::RoundTrip.noun().into(),
+    }
 }
 
 /// Those of `cases` at one place, with a short name of it for an id.
@@ -185,8 +206,10 @@ fn place_id((workers, placement): (&str, &str)) -> String {
     format!("{workers}-{}", placement.replace([',', '/', ':', '=', '%', '.'], "-"))
 }
 
-fn round_trip() -> Axis {
-    Axis::new("round trip", Unit::Nanoseconds, Scale::Log)
+/// What cases that are alike took.
+fn time_of(cases: &[&CaseResult]) -> Axis {
+    let words = cases.first().map_or("time", |it| &*it.metric.axis);
+    Axis::new(words, Unit::Nanoseconds, Scale::Log)
 }
 
 fn axis_of(metric: &Metric, scale: Scale) -> Axis {

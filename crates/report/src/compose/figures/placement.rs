@@ -1,12 +1,12 @@
 //! The heat map of placements: what it costs a mechanism to be moved.
 
-use super::{size_in_words, typical};
+use super::{are_alike, many_of, typical};
 use crate::compose::labels;
 use crate::{Axis, Figure, FigureKind, Point, Scale, Series, Unit, units};
 use analysis::{CaseResult, Judged, Status};
 use model::distinct::distinct;
 
-const CAPTION: &str = "Each cell holds the median round trip; its colour is that over the best of its \
+const CAPTION: &str = "Each cell holds the median; its colour is that over the best of its \
      row. Hatched: not measured; pointing at it, or the table, gives the reason.";
 
 /// One figure, where something was measured in two places at least.
@@ -20,7 +20,7 @@ pub(super) fn figures(judged: &Judged) -> Vec<Figure> {
     let all: Vec<&CaseResult> = judged
         .results
         .iter()
-        .filter(|it| it.metric.is_round_trip() && !it.twin && !it.carries.is_control())
+        .filter(|it| are_alike(it, measured[0]) && !it.twin && !it.carries.is_control())
         .filter(|it| it.message_bytes.is_none() || it.message_bytes == smallest)
         .collect();
     let places = labels::places(&all);
@@ -29,7 +29,7 @@ pub(super) fn figures(judged: &Judged) -> Vec<Figure> {
     let mut figure = Figure::new(
         FigureKind::Heatmap,
         "placement",
-        format!("Round trips of {}, by placement", size_in_words(&measured)),
+        format!("{}, by placement", many_of(&measured)),
         CAPTION,
         Axis::categories("placement", places.iter().map(|it| labels::place_of(*it))),
         Axis::new("× the row's fastest", Unit::Ratio, Scale::Log),

@@ -1,6 +1,6 @@
 //! Percentile curves of the smallest latency, one figure per placement.
 
-use super::{at, place_id, size_in_words};
+use super::{at, many_within, place_id};
 use crate::compose::labels;
 use crate::{Axis, Figure, FigureKind, Point, Scale, Series, Unit, units};
 use analysis::{CaseResult, Judged};
@@ -19,14 +19,10 @@ pub(super) fn figures(judged: &Judged) -> Vec<Figure> {
         let mut figure = Figure::new(
             FigureKind::Percentiles,
             format!("tail-{}", place_id(place)),
-            format!(
-                "Percentiles of round trips of {}, {}",
-                size_in_words(&here),
-                labels::place_of(place)
-            ),
+            format!("Percentiles of {}, {}", many_within(&here), labels::place_of(place)),
             CAPTION,
             Axis::new("percentile", Unit::Share, Scale::Tail),
-            super::round_trip(),
+            super::time_of(&here),
         )
         .found(finding(&here));
         for case in here {

@@ -1,6 +1,6 @@
 //! What happened while the run went on: launch by launch, and inside each launch.
 
-use super::{at, place_id, size_in_words};
+use super::{at, many_within, place_id};
 use crate::compose::labels;
 use crate::{Axis, Figure, FigureKind, Point, Scale, Series, Span, Unit, units};
 use analysis::{CaseResult, Judged, Status, TimeSeries};
@@ -29,10 +29,10 @@ fn drift(here: &[&CaseResult], place: (&str, &str)) -> Figure {
     let mut figure = Figure::new(
         FigureKind::Curves,
         format!("drift-{}", place_id(place)),
-        format!("Launch medians by round, {}, {}", size_in_words(here), labels::place_of(place)),
+        format!("Launch medians by round, {}, {}", many_within(here), labels::place_of(place)),
         DRIFT,
         Axis::new("round", Unit::Count, Scale::Linear),
-        super::round_trip(),
+        super::time_of(here),
     )
     .found(drift_finding(here));
     for case in here {

@@ -130,7 +130,7 @@ fn what(
         Some(Concurrent::One) => "one pair at a time".into(),
         Some(Concurrent::All) => "all pairs of a turn at a time".into(),
     };
-    format!("{}{}, {place}", many[..1].to_lowercase(), &many[1..])
+    format!("{}, {place}", super::labels::within_sentence(&many))
 }
 
 /// A time per operation as it is shown, in the unit of what it yields.
