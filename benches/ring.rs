@@ -327,7 +327,8 @@ fn halves(
 /// ping-pong's time.
 fn reachable(bytes: usize, least: &Blocks) -> bool {
     let found = compare_paired(&least.tool, &least.bare, 0.05);
-    let reachable = found.as_ref().is_none_or(|found| found.ratio.estimate <= GATE);
+    let above = |found: &stats::Comparison| found.ratio.low > GATE;
+    let reachable = !found.as_ref().is_some_and(above);
     println!(
         "{bytes:>4} B  {:<8} {:>6}  {:>8.1}  {:>9.1}  {}  {}",
         "bare",

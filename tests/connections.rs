@@ -5,11 +5,13 @@
 mod cli_support;
 mod common;
 
+use std::path::Path;
 use std::time::Duration;
 
 use cli_support::strike::{Half, failed_of, kill_in_one_launch, must_have_left_nothing};
 use cli_support::{Bench, flat, must_fit_the_schema, number};
 use common::launching::{conclude, quick, start};
+use machine::Topology;
 use model::clients::Clients;
 use model::launch::{Outcome, SampleCount, Workers};
 use model::load::{Load, Server, Service};
@@ -83,18 +85,21 @@ fn every_client_gets_the_answers_to_its_own_messages_and_all_of_them() {
 /// They may even share a CPU: only who sends what and when depends on their number.
 #[test]
 fn several_generators_divide_the_connections_and_keep_one_schedule() {
+    let topology = Topology::read(Path::new("/")).expect("a topology");
+    let allowed = topology.allowed();
+    let (a, b) = (allowed[0], allowed[allowed.len() - 1]);
     for (mechanism, server) in
         [("tcp", Server::Epoll), ("unix-stream", Server::Threads), ("shm-ring", Server::Scan)]
     {
         for (cpus, workers, depth) in [
-            (&[0, 0][..], Workers::Process, 1),
-            (&[0, 1, 0], Workers::Thread, 4),
-            (&[1, 0, 1, 0, 1, 0, 1], Workers::Process, 4),
+            (&[a, a][..], Workers::Process, 1),
+            (&[a, b, a], Workers::Thread, 4),
+            (&[b, a, b, a, b, a, b], Workers::Process, 4),
         ] {
             let what = format!("{mechanism}, generators on {cpus:?}");
             let alone = Spec {
-                initiator_cpu: Some(0),
-                responder_cpu: Some(0),
+                initiator_cpu: Some(a),
+                responder_cpu: Some(a),
                 workers,
                 ..many(mechanism, server, depth)
             };
@@ -327,15 +332,46 @@ fn a_study_fixes_connections_and_a_server() {
 }
 
 #[test]
+fn a_study_varies_rates_connections_and_answers() {
+    let bench = Bench::new();
+    let study = "version = 1\ntitle = \"t\"\nquestion = \"q\"\n[fixed]\nworkload = \"rate\"\n\
+         mechanism = \"pipe\"\nplacement = \"same-cpu\"\nsamples = 10\nlaunches = 6\n[vary]\n\
+         rate = [\"1k\", \"4k\"]\nconnections = \"1,3\"\nresponse = [\"64\", \"1K\"]\n[variables]\n\
+         cause = { connections = \"c\" }\neffect = { response = \"r\" }\n[[hypothesis]]\n\
+         statement = \"one client waits less\"\ntest = \"differs\"\n\
+         left = { connections = \"1\", rate = \"1k\" }\nright = { connections = \"3\", rate = \"1k\" }\n\
+         [[table]]\ntitle = \"Responses\"\nrows = \"rate\"\ncolumns = \"connections\"\n[[figure]]\n\
+         title = \"Clients\"\nkind = \"curves\"\nx = \"connections\"\nseries = \"rate\"\n";
+    std::fs::write(bench.path("s.toml"), study).expect("a file");
+    let page = flat(&bench.must(&format!("study run {}", bench.path("s.toml").display())).out);
+    let loads = "SELECT count(DISTINCT load) FROM cases";
+    assert_eq!(number(&bench.open(), loads), 8);
+    for words in ["Responses, answers of 64 B rate 1 3", "Responses, answers of 1 KiB rate 1 3"] {
+        assert!(page.contains(words), "no `{words}` in {page}");
+    }
+    assert!(page.contains("Clients, answers of 1 KiB"), "{page}");
+    // One client and three at 1,000 a second, with either answer: two pairs, and not the same case four times.
+    assert!(page.contains("one client waits less") && !page.contains("no case in common"));
+    let both = study.replace("samples = 10\n", "samples = 10\nrate = \"1k\"\n");
+    std::fs::write(bench.path("s.toml"), both).expect("a file");
+    let said = bench.run(&format!("study run {}", bench.path("s.toml").display()));
+    assert_eq!(said.code, Some(2), "{}", said.err);
+    assert!(said.err.contains("rate is fixed and varied: choose"), "{}", said.err);
+}
+
+#[test]
 fn fails_with_one_line_on_what_are_no_connections() {
     let bench = Bench::new();
     for (line, words) in [
         ("run pipe -w rate --connections 0", "`0`: write how many connections"),
         ("run pipe -w rate --connections 5000", "from 1 to 4096"),
         ("run pipe -w rate --server select", "`select` is no way for a server to wait"),
-        ("run pipe --connections 4", "--connections: only -w rate, messaging, fan-out have such"),
+        (
+            "run pipe --connections 4",
+            "--connections: only -w rate, messaging, fan-out, capacity have such",
+        ),
         ("run pipe -w connect,duplex --connections 4", "have such: add one"),
-        ("run pipe -w latency --server poll", "--server: only -w rate has such"),
+        ("run pipe -w latency --server poll", "--server: only -w rate and capacity have such"),
     ] {
         let said = bench.run(line);
         assert_eq!((said.code, said.out.as_str()), (Some(2), ""), "{line}: {}", said.err);

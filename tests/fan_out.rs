@@ -191,12 +191,12 @@ fn fails_with_one_line_where_a_fan_out_is_asked_for_what_an_open_loop_has() {
     for (flags, words) in [
         ("--connections 0", "`0`: write how many connections"),
         ("--connections 4097", "from 1 to 4096"),
-        ("--connections 4 --depth 2", "--depth: only -w rate has one"),
-        ("--connections 4 --rate 1k", "--rate: only -w rate has one"),
-        ("--connections 4 --server epoll", "--server: only -w rate has such"),
-        ("--connections 4 --response 4K", "--response: only -w rate has such"),
-        ("--connections 4 --service 5us", "--service: only -w rate has such"),
-        ("--connections 4 --arrivals constant", "--arrivals: only -w rate has such"),
+        ("--connections 4 --depth 2", "--depth: only -w rate and capacity have one"),
+        ("--connections 4 --rate 1k", "--rate: only -w rate and capacity have one"),
+        ("--connections 4 --server epoll", "--server: only -w rate and capacity have such"),
+        ("--connections 4 --response 4K", "--response: only -w rate and capacity have such"),
+        ("--connections 4 --service 5us", "--service: only -w rate and capacity have such"),
+        ("--connections 4 --arrivals constant", "--arrivals: only -w rate and capacity have such"),
     ] {
         let said = bench.run(&format!("run pipe -w fan-out {flags}"));
         assert_eq!((said.code, said.out.as_str()), (Some(2), ""), "{flags}: {}", said.err);

@@ -209,8 +209,11 @@ fn fails_with_one_line_where_a_crowd_is_asked_for_what_it_has_not() {
     for (line, words) in [
         ("run pipe -w messaging --connections 256", "messaging has at most 255 connections"),
         ("run pipe -w messaging,fan-out --connections 3,300", "at most 255"),
-        ("run pipe -w messaging --connections 4 --server scan", "--server: only -w rate has such"),
-        ("run pipe -w messaging --rate 1k", "--rate: only -w rate has one"),
+        (
+            "run pipe -w messaging --connections 4 --server scan",
+            "--server: only -w rate and capacity have such",
+        ),
+        ("run pipe -w messaging --rate 1k", "--rate: only -w rate and capacity have one"),
         ("fleet --simulate 2 -w messaging", "it is on one host"),
     ] {
         let said = bench.run(line);

@@ -292,10 +292,14 @@ impl RunArgs {
         }
         let paced = workloads.iter().any(|it| it.traits().paced);
         if self.rate.is_some() && !paced {
-            return Err("--rate: only -w rate has one: add it, or leave --rate out".into());
+            return Err(
+                "--rate: only -w rate and capacity have one: add one, or leave --rate out".into()
+            );
         }
         if self.depth.is_some() && !paced {
-            return Err("--depth: only -w rate has one: add it, or leave --depth out".into());
+            return Err(
+                "--depth: only -w rate and capacity have one: add one, or leave --depth out".into(),
+            );
         }
         let loads = open_loop::loads(self, &workloads)?;
         let bound = capacity::asked(self)?;

@@ -79,7 +79,7 @@ impl OpenLoopArgs {
             let all = Workload::ALL.into_iter().filter(connected).map(Workload::name);
             let all = all.collect::<Vec<_>>().join(", ");
             return Err(format!(
-                "--connections: only -w {all} have such: add one, or leave --connections out"
+                "--connections: only -w {all}, capacity have such: add one, or leave --connections out"
             ));
         }
         let paced = workloads.iter().any(|it| it.traits().paced);
@@ -90,7 +90,9 @@ impl OpenLoopArgs {
             ("--service", self.service.is_some()),
         ];
         if let Some((flag, _)) = given.into_iter().find(|it| it.1 && !paced) {
-            return Err(format!("{flag}: only -w rate has such: add it, or leave {flag} out"));
+            return Err(format!(
+                "{flag}: only -w rate and capacity have such: add one, or leave {flag} out"
+            ));
         }
         let arrivals = self.arrivals();
         match arrivals.per_second().filter(|_| has_rate) {

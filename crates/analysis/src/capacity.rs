@@ -62,7 +62,7 @@ pub struct Capacity {
     #[serde(flatten)]
     pub found: Found,
     /// The largest rate at which the percentile is within twice its value at the lowest rate: a median over
-    /// launches, without an interval.
+    /// launches, without an interval. None where most launches at the lowest broke the bound already.
     pub knee_per_sec: Option<u64>,
     /// Every rate that was tried, the lowest first.
     pub rates: Vec<RateTried>,
@@ -161,8 +161,13 @@ impl AtRate {
             .filter(|most| 2 * self.count(*most) > self.launches.len() + self.failed)
     }
 
+    /// Of launches that say something, if there are any.
     fn percentile_ns(&self) -> Option<f64> {
-        stats::median_of(self.launches.iter().map(|it| it.ns))
+        let says = |it: &&BoundedLaunch| it.standing != Standing::Void;
+        let of = |launches: &mut dyn Iterator<Item = &BoundedLaunch>| {
+            stats::median_of(launches.map(|it| it.ns))
+        };
+        of(&mut self.launches.iter().filter(says)).or_else(|| of(&mut self.launches.iter()))
     }
 }
 
@@ -191,6 +196,9 @@ pub fn decide(rates: &[AtRate]) -> Found {
 /// The largest rate at which the percentile is within twice its value at the lowest.
 fn knee(rates: &[AtRate]) -> Option<u64> {
     let kept = rates.iter().filter(|it| it.majority() != Some(Standing::Void));
+    if rates.first()?.majority() == Some(Standing::Breaks) {
+        return None;
+    }
     let values: Vec<(u64, f64)> =
         kept.filter_map(|it| Some((it.per_sec, it.percentile_ns()?))).collect();
     let most = KNEE * values.first()?.1;

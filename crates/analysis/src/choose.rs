@@ -7,9 +7,10 @@
 use serde::Serialize;
 
 use super::capacity::{Capacity, RateTried, RateVerdict};
-use super::{ALPHA, CaseResult, Judged, Status, failures};
+use super::{ALPHA, CaseResult, GroupVerdict, Judged, Status, failures};
 use model::capacity::{Standing, TailBound};
 use model::choice::Need;
+use model::load::Load;
 use stats::AgainstBest;
 
 /// What was found for a need.
@@ -17,6 +18,10 @@ use stats::AgainstBest;
 pub struct Choice {
     /// What was needed.
     pub need: Need,
+    /// Bytes of a request; null where nothing was planned.
+    pub message_bytes: Option<u64>,
+    /// The load that was needed, as it is written: `50k:connections=16,response=4096`; null as above.
+    pub load: Option<Load>,
     /// What was asked of the response time.
     pub bound: TailBound,
     /// Whether there is a pick, and if not, why.
@@ -135,6 +140,8 @@ pub struct Evidence {
     pub run: i64,
     /// Rounds; what was shown to be hopeless before took part in the first alone.
     pub rounds: usize,
+    /// Rounds that others disturbed. Where that is all of them nothing is rejected for good.
+    pub disturbed_rounds: u64,
     /// Mechanisms that were measured.
     pub candidates: usize,
     /// The rates that were tried, per second.
@@ -148,7 +155,15 @@ impl Choice {
     pub fn of(judged: &Judged) -> Option<Choice> {
         let request = &judged.run.request;
         let (need, bound) = request.aim.need().zip(request.bound)?;
-        Some(Choice::judge((need, bound), &judged.capacity, &judged.results, judged.run.id))
+        let mut choice =
+            Choice::judge((need, bound), &judged.capacity, &judged.results, judged.run.id);
+        choice.evidence.disturbed_rounds = judged.groups.iter().map(|it| it.marked_rounds).sum();
+        let disturbed = judged.groups.iter().all(GroupVerdict::is_disturbed);
+        if choice.answer == Answer::Nothing && disturbed && !judged.groups.is_empty() {
+            // Others may be why.
+            (choice.answer, choice.closest) = (Answer::Undecided, None);
+        }
+        Some(choice)
     }
 
     /// By what each mechanism came to at every rate.
@@ -196,8 +211,12 @@ impl Choice {
         let measured = || capacity.iter().filter(|it| it.status == Status::Ok);
         let rounds = measured().filter_map(|it| it.at(need.per_second)).map(|it| it.launches);
         let lacking = measured().flat_map(|it| &it.rates).map(|it| it.messages_lacking).max();
+        let asked =
+            results.iter().find(|it| it.load.is_some_and(|it| it.per_second == need.per_second));
         Choice {
             need,
+            message_bytes: asked.and_then(|it| it.message_bytes),
+            load: asked.and_then(|it| it.load),
             bound,
             answer,
             pick,
@@ -212,6 +231,7 @@ impl Choice {
             evidence: Evidence {
                 run,
                 rounds: rounds.max().unwrap_or(0),
+                disturbed_rounds: 0,
                 candidates: measured().count(),
                 rates_per_sec: rates,
                 messages_lacking: lacking.unwrap_or(0),

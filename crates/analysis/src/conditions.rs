@@ -75,8 +75,12 @@ impl NoiseSeen {
         };
         let both =
             |launch: &StoredLaunch| [launch.record.initiator.usage, launch.record.responder.usage];
+        // Several generators are threads of the launch itself.
+        let own = |it: &StoredLaunch| {
+            it.record.initiator.punctuality.is_some_and(|kept| kept.generators > 1)
+        };
         let forks = |it: &&&StoredLaunch| {
-            it.record.noise.as_ref().and_then(|noise| noise.forks).unwrap_or(0) > 0
+            !own(it) && it.record.noise.as_ref().and_then(|noise| noise.forks).unwrap_or(0) > 0
         };
         let far = |it: &StoredLaunch| it.record.far.as_ref()?.noise.clone();
         let forks_there =

@@ -21,7 +21,7 @@ pub struct RateSeen {
     pub server: Option<Server>,
     /// The most that were under way at once on one connection.
     pub deepest: Option<f64>,
-    /// How many generators sent them, each on a CPU of its own.
+    /// How many generators sent them; of several each has a CPU of its own.
     pub generators: Option<u32>,
     /// How they were spread over time.
     pub arrivals: Arrivals,

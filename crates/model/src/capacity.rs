@@ -115,7 +115,7 @@ pub fn majority(launches: impl IntoIterator<Item = Standing>) -> Option<Standing
     [Standing::Passes, Standing::Breaks, Standing::Void].into_iter().find(|it| most(*it))
 }
 
-/// Rates that are tried first, a factor of four apart; the last are beyond what one generator sends.
+/// Rates that are tried first, a factor of four apart; the last are beyond what a generator sends.
 const COARSE: [u64; 6] = [1_000, 4_000, 16_000, 64_000, 250_000, 1_000_000];
 /// A launch at the lowest of them may last so many seconds: a p99.9 takes 4,057 messages.
 const LONGEST_S: u64 = 2;
@@ -133,11 +133,13 @@ pub fn coarse(bound: &TailBound) -> Vec<u64> {
 pub type Tried = (u64, Vec<Standing>);
 
 /// Of rates that were tried, in ascending order, the finer ones to try next: from the one below the last at which
-/// most launches passed (or any did, where most never do), which stands in where that passed by luck, up to the one
+/// most launches that say something passed (or any did, where most never do), which stands in where that passed by luck, up to the one
 /// that follows it. Where none passed it is the lowest alone that broke the bound, whose launches are then enough to be sure.
 pub fn finer(tried: &[Tried]) -> Vec<u64> {
     let stands = |at: usize| majority(tried[at].1.iter().copied());
-    let most = |at: &usize| stands(*at) == Some(Standing::Passes);
+    let says = |it: &Standing| matches!(it, Standing::Passes | Standing::Breaks);
+    let most =
+        |at: &usize| majority(tried[*at].1.iter().copied().filter(says)) == Some(Standing::Passes);
     let any = |at: &usize| tried[*at].1.contains(&Standing::Passes);
     let all = || (0..tried.len()).rev();
     let Some(last) = all().find(most).or_else(|| all().find(any)) else {

@@ -337,7 +337,7 @@ pub struct Punctuality {
     /// What counts as on time, in ns.
     #[serde(default)]
     pub tolerance_ns: f64,
-    /// How many generators sent them, each on a CPU of its own.
+    /// How many generators sent them; of several each has a CPU of its own.
     #[serde(default = "one")]
     pub generators: u32,
 }

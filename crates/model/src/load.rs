@@ -330,7 +330,9 @@ pub struct Levels {
     pub depths: Vec<u32>,
     /// Connections; empty where nothing is said of them.
     pub connections: Vec<u32>,
-    /// What all of them share: how the server waits, what it answers, what it works.
+    /// Bytes of an answer; empty where nothing is said of them.
+    pub responses: Vec<u64>,
+    /// What all of them share: how the server waits, what it works.
     pub shared: Load,
 }
 
@@ -338,7 +340,7 @@ impl Default for Levels {
     fn default() -> Levels {
         let shared = Load::USUAL;
         let (rates, depths) = (vec![shared.per_second], vec![shared.depth]);
-        Levels { rates, depths, connections: Vec::new(), shared }
+        Levels { rates, depths, connections: Vec::new(), responses: Vec::new(), shared }
     }
 }
 
@@ -361,19 +363,25 @@ impl Levels {
         Ok([open, closed].concat())
     }
 
-    /// Every rate at every depth over every number of connections, rates first.
+    /// Every rate at every depth over every number of connections, rates first, with every answer.
     pub fn product(&self) -> Vec<Load> {
-        let mut loads = Vec::new();
         let one = [self.shared.connections];
         let connections = if self.connections.is_empty() { &one[..] } else { &self.connections };
-        for connections in connections {
-            for depth in &self.depths {
-                let of = |rate: &u64| {
-                    let (per_second, depth, connections) = (*rate, *depth, *connections);
-                    let load = Load { per_second, depth, connections, ..self.shared };
-                    Load { server: load.choice(), ..load }
-                };
-                loads.extend(self.rates.iter().map(of));
+        let responses: Vec<Option<u64>> = match &self.responses[..] {
+            [] => vec![self.shared.response],
+            all => all.iter().copied().map(Some).collect(),
+        };
+        let mut loads = Vec::new();
+        for response in responses {
+            for connections in connections {
+                for depth in &self.depths {
+                    let of = |rate: &u64| {
+                        let (per_second, depth, connections) = (*rate, *depth, *connections);
+                        let load = Load { per_second, depth, connections, response, ..self.shared };
+                        Load { server: load.choice(), ..load }
+                    };
+                    loads.extend(self.rates.iter().map(of));
+                }
             }
         }
         loads

@@ -9,9 +9,11 @@ use model::case::Case;
 use model::company::Company;
 use model::lab::hops;
 use model::launch::Workers;
+use model::load::{self, Load};
 use model::nearest::unknown;
 use model::placement::Placement;
 use model::probe::Probe;
+use model::rate;
 use model::route::Route;
 use model::size;
 use model::total::Total;
@@ -31,6 +33,14 @@ pub enum Factor {
     Size,
     /// What one transfer of a throughput carries.
     Total,
+    /// Messages due per second in an open loop.
+    Rate,
+    /// Messages that may be under way at once on one of its connections.
+    Depth,
+    /// Connections of an open loop, or of a closed one of several.
+    Connections,
+    /// Bytes of an answer in an open loop.
+    Response,
     /// Where the workers run.
     Placement,
     /// Processes or threads.
@@ -53,11 +63,15 @@ pub enum Factor {
 
 impl Factor {
     /// Every factor.
-    pub const ALL: [Factor; 13] = [
+    pub const ALL: [Factor; 17] = [
         Factor::Mechanism,
         Factor::Workload,
         Factor::Size,
         Factor::Total,
+        Factor::Rate,
+        Factor::Depth,
+        Factor::Connections,
+        Factor::Response,
         Factor::Placement,
         Factor::Workers,
         Factor::Route,
@@ -68,6 +82,37 @@ impl Factor {
         Factor::Loss,
         Factor::Burst,
     ];
+
+    /// Those of a load.
+    pub const OF_LOAD: [Factor; 4] =
+        [Factor::Rate, Factor::Depth, Factor::Connections, Factor::Response];
+
+    /// Whether it is a part of a load.
+    pub fn is_of_load(self) -> bool {
+        Factor::OF_LOAD.contains(&self)
+    }
+
+    /// The level of the load of a case of `workload` that `said` so; none where it has none of this factor.
+    pub fn of_load(self, workload: Workload, said: Option<Load>) -> Option<String> {
+        let load = Load::of(workload, said)?;
+        let open = Some(load).filter(Load::has_rate);
+        match self {
+            Factor::Rate => open.map(|it| rate::format(it.per_second)),
+            Factor::Depth => open.map(|it| it.depth.to_string()),
+            Factor::Connections => Some(load.connections.to_string()),
+            Factor::Response => open?.response.map(size::format),
+            _ => None,
+        }
+    }
+
+    /// A level as a number, where it is one: bytes, messages a second, how many there are.
+    pub fn number(self, level: &str) -> Option<f64> {
+        match self {
+            Factor::Size | Factor::Response => size::parse(level).ok().map(|bytes| bytes as f64),
+            Factor::Rate => rate::parse(level).ok().map(|rate| rate as f64),
+            _ => level.parse().ok(),
+        }
+    }
 
     /// Whether its levels follow from another factor's: it chooses cases, and varies nothing.
     pub fn follows(self) -> bool {
@@ -97,6 +142,10 @@ impl Factor {
             Factor::Workload => "workload",
             Factor::Size => "size",
             Factor::Total => "total",
+            Factor::Rate => "rate",
+            Factor::Depth => "depth",
+            Factor::Connections => "connections",
+            Factor::Response => "response",
             Factor::Placement => "placement",
             Factor::Workers => "workers",
             Factor::Route => "route",
@@ -128,6 +177,9 @@ impl Factor {
             Factor::Workload => Some(case.workload.name().to_string()),
             Factor::Size => case.message_bytes.map(size::format),
             Factor::Total => case.total.map(|it| it.to_string()),
+            Factor::Rate | Factor::Depth | Factor::Connections | Factor::Response => {
+                self.of_load(case.workload, case.load)
+            }
             Factor::Placement => Some(case.placement.to_string()),
             Factor::Workers => Some(case.workers.name().to_string()),
             Factor::Route | Factor::Routers | Factor::Switches => self.of_reach(&case.route),
@@ -155,6 +207,10 @@ impl Factor {
             Factor::Workload => workload(word).map(|it| it.name().to_string()),
             Factor::Size => size::message(word).map(size::format),
             Factor::Total => Total::parse(word).map(|it| it.to_string()),
+            Factor::Rate => rate::parse(word).map(rate::format),
+            Factor::Depth => load::depth(word).map(|it| it.to_string()),
+            Factor::Connections => load::connections(word).map(|it| it.to_string()),
+            Factor::Response => size::message(word).map(size::format),
             Factor::Placement => Placement::parse(word).map(|it| it.to_string()),
             Factor::Workers => workers(word).map(|it| it.name().to_string()),
             Factor::Route => Route::parse(word).map(|it| it.to_string()),

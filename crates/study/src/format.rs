@@ -131,6 +131,14 @@ pub struct Levels {
     pub size: Option<Words>,
     /// What one transfer carries: `long`, `message`, `"16M"`.
     pub total: Option<Words>,
+    /// Messages due per second in an open loop: `10k`, `1k..64k:x2`.
+    pub rate: Option<Words>,
+    /// Messages that may be under way at once on one of its connections: `8`.
+    pub depth: Option<Words>,
+    /// Connections of an open loop, of a fan-out, of a crowd: `16`, `1..64:x2`.
+    pub connections: Option<Words>,
+    /// Bytes of an answer in an open loop: `4K`.
+    pub response: Option<Words>,
     /// `free`, `same-cpu`, …
     pub placement: Option<Words>,
     /// `process`, `thread`.

@@ -10,7 +10,7 @@ use super::factor::{Chosen, Factor, UNOBSERVED, policy, workers, workload};
 use super::figure;
 use super::format::{self, Fixed, Levels, PublishedFigure, Study, Words, line_at};
 use super::paper::Form;
-use super::{Request, losses};
+use super::{Request, losses, open_loop};
 use model::company::{Company, QUIET};
 use model::duration::{self, in_ns};
 use model::launch::{MOST_SAMPLES, Warmup};
@@ -71,7 +71,8 @@ impl Reader<'_> {
     fn validated(&self, mut study: Study) -> Result<ValidatedStudy, String> {
         self.write_levels(&mut study)?;
         let mut levels = self.levels(&study.fixed, &study.vary)?;
-        let mut request = self.request(&study.fixed, &levels)?;
+        let mut request = self.request(&study, &levels)?;
+        levels.extend(open_loop::levels(&request));
         self.add_own(&study, &mut request, &mut levels)?;
         (request.observe_only, request.observe_also) = self.observed(&study, &levels)?;
         request.except = self.left_out(&study, &levels)?;
@@ -144,6 +145,10 @@ impl Reader<'_> {
             Factor::Workload => (&fixed.workload, &vary.workload),
             Factor::Size => (&fixed.size, &vary.size),
             Factor::Total => (&fixed.total, &vary.total),
+            // Those that a request's loads have: `open_loop`.
+            Factor::Rate | Factor::Depth | Factor::Connections | Factor::Response => {
+                (follows, follows)
+            }
             Factor::Placement => (&fixed.placement, &vary.placement),
             Factor::Workers => (&fixed.workers, &vary.workers),
             Factor::Route => (&fixed.route, &vary.route),
@@ -168,6 +173,9 @@ impl Reader<'_> {
                     Factor::Workload => vec!["latency".into()],
                     Factor::Size => vec!["64".into()],
                     Factor::Total => vec!["long".into()],
+                    Factor::Rate | Factor::Depth | Factor::Connections | Factor::Response => {
+                        Vec::new()
+                    }
                     Factor::Placement => vec!["same-cpu".into()],
                     Factor::Workers => vec!["process".into()],
                     Factor::Route => vec!["local".into()],
@@ -248,6 +256,9 @@ impl Reader<'_> {
                     let sizes = size::parse_list(word, size::message).map_err(failed)?;
                     levels.extend(sizes.into_iter().map(size::format));
                 }
+                _ if factor.is_of_load() => {
+                    levels.extend(open_loop::listed(factor, word).map_err(failed)?);
+                }
                 Factor::Total if word.contains("..") || word.contains(',') => {
                     let totals = size::parse_list(word, size::parse).map_err(failed)?;
                     levels.extend(totals.into_iter().map(size::format));
@@ -266,7 +277,7 @@ impl Reader<'_> {
 
     fn request(
         &self,
-        fixed: &Fixed,
+        Study { fixed, vary, .. }: &Study,
         levels: &BTreeMap<Factor, Vec<String>>,
     ) -> Result<Request, String> {
         let of = |factor: Factor| levels[&factor].iter().map(String::as_str);
@@ -289,7 +300,7 @@ impl Reader<'_> {
         };
         let workloads: Vec<Workload> =
             of(Factor::Workload).filter_map(|word| workload(word).ok()).collect();
-        let (loads, arrivals) = self.loads(fixed, &workloads)?;
+        let (loads, arrivals) = self.loads((fixed, vary), &workloads)?;
         let budget_ns = match &fixed.budget {
             None => None,
             Some(word) => {

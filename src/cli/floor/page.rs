@@ -157,10 +157,11 @@ fn agreement(found: &Clocks) -> Option<Text> {
     (!spans.is_empty()).then(|| format!("Over {over}, span by span of 100 ms: {spans}.").into())
 }
 
-const MESSAGES: &str = "Timed loops make system calls inline: the instruction stands in the loop. Most programs call the \
-     C library, and return from its function after each call. Where that costs far more than a return does, the \
-     processor foresees less well where functions in the kernel return to, and the deeper these go the longer it takes: a \
-     program that calls the library then needs more time for each message than results say.";
+const MESSAGES: &str = "Loops over descriptors, shared memory and futexes make their calls inline, by an instruction in the \
+     loop; most programs call the C library, as those over System V and POSIX queues and semaphores, condvar and signal \
+     do here. A program that returns from a function between two calls may leave the processor to mispredict returns \
+     inside the kernel (see spec_rstack_overflow under /sys/devices/system/cpu/vulnerabilities). What the library's calls \
+     take more, such a program needs beyond what results say, for each message.";
 
 /// What the calls of a table cost.
 fn costs(title: &str, calls: &[Call]) -> Table {

@@ -16,6 +16,9 @@ pub fn level(case: &CaseResult, factor: Factor) -> String {
         Factor::Workload => case.workload.name().to_string(),
         Factor::Size => case.message_bytes.map_or_else(String::new, size::format),
         Factor::Total => case.total.map_or_else(String::new, |it| it.to_string()),
+        Factor::Rate | Factor::Depth | Factor::Connections | Factor::Response => {
+            factor.of_load(case.workload, case.load).unwrap_or_default()
+        }
         Factor::Placement => case.placement.clone(),
         Factor::Workers => case.workers.clone(),
         Factor::Route | Factor::Routers | Factor::Switches => {
@@ -35,6 +38,7 @@ fn any_level(case: &CaseResult, factor: Factor) -> bool {
         Factor::Size => case.message_bytes.is_none(),
         Factor::Total => case.total.is_none(),
         Factor::Burst => losses::burst(&case.variant).is_none(),
+        _ if factor.is_of_load() => factor.of_load(case.workload, case.load).is_none(),
         _ => false,
     }
 }
@@ -192,12 +196,13 @@ fn planned<'a>(
     let route = |it: &CaseResult| it.route.without(!free(Factor::Routers), !free(Factor::Switches));
     let alike = |a: &CaseResult, b: &CaseResult| {
         let there = !free(Factor::Route) || route(a) == route(b);
-        let load = a.load == b.load || a.workload != b.workload;
+        // Two workloads have loads of their own.
+        let own = |factor: Factor| factor.is_of_load() && a.workload != b.workload;
         there
-            && load
             && Factor::ALL.iter().filter(compared).all(|factor| {
                 any_level(a, *factor)
                     || any_level(b, *factor)
+                    || own(*factor)
                     || level(a, *factor) == level(b, *factor)
             })
     };
@@ -214,7 +219,8 @@ fn planned<'a>(
 /// A case by the levels that differ most often.
 pub fn in_words(case: &CaseResult) -> String {
     let levels = [Factor::Mechanism, Factor::Size, Factor::Placement].map(|it| level(case, it));
-    levels.join(" ").split_whitespace().collect::<Vec<_>>().join(" ")
+    let load = case.load.map_or(String::new(), |it| it.to_string());
+    [levels.join(" "), load].join(" ").split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Rows of the rounds in which every column has a value.

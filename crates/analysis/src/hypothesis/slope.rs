@@ -25,11 +25,7 @@ pub struct Steps<'a> {
 impl<'a> Steps<'a> {
     /// None where the levels aren't numbers, or are fewer than two.
     pub fn of(curve: &'a Curve, along: Factor) -> Result<Steps<'a>, TestResult> {
-        let number = |level: &String| match along {
-            Factor::Size => model::size::parse(level).ok().map(|bytes| bytes as f64),
-            _ => level.parse().ok(),
-        };
-        let at: Option<Vec<f64>> = curve.levels.iter().map(number).collect();
+        let at: Option<Vec<f64>> = curve.levels.iter().map(|level| along.number(level)).collect();
         let at = at.ok_or_else(|| {
             TestResult::not_testable(format!("{along}: its levels are not numbers"))
         })?;

@@ -7,6 +7,7 @@ use std::io;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Barrier, OnceLock};
+use std::time::Duration;
 
 use clock::Now;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -23,6 +24,10 @@ use crate::{Endpoint, Nonblocking, Received, Sent, WithNonblocking};
 use model::clients::Clients;
 use model::launch::Usage;
 
+/// Within this time whoever waits at a barrier has woken up: several times what a wake-up of an idle CPU takes
+/// through a hypervisor.
+const WAKING: Duration = Duration::from_millis(1);
+
 /// The generators of a launch, and how far each has come; kept from stretch to stretch.
 pub(super) struct Generators {
     assignment: Assignment,
@@ -31,7 +36,8 @@ pub(super) struct Generators {
     used: Usage,
 }
 
-/// One of them, with its clients.
+/// One of them, with its clients; in lines of its own, since each writes there at every message.
+#[repr(align(128))]
 struct Generator {
     /// Which clients of the assignment they are.
     of: Range<usize>,
@@ -109,6 +115,8 @@ impl Generators {
             };
             return stretch.over(sides);
         }
+        // Threads that were begun again between stretches would be a part of the time.
+        debug_assert_eq!(first, 0, "several generators have one stretch");
         let mut left = sides;
         let mut jobs = Vec::with_capacity(self.each.len());
         for (nth, generator) in self.each.iter_mut().enumerate() {
@@ -131,7 +139,7 @@ impl Generators {
                 stretch.over(own).map(|()| sys::process::thread_usage())
             });
         }
-        self.used = together(jobs)?.iter().fold(self.used, |sum, it| sum.with(it));
+        self.used = together("generator", jobs)?.iter().fold(self.used, |sum, it| sum.with(it));
         if let Some(began) = start.began.get() {
             schedule.begin_at(*began);
         }
@@ -197,9 +205,12 @@ impl Generator {
         let mut own: Vec<u32> =
             of.clone().flat_map(|client| assignment.messages(client)).copied().collect();
         own.sort_unstable();
+        // Touched: a fault would be part of a response.
+        let mut begun = vec![(u32::MAX, u64::MAX); own.len()];
+        begun.clear();
         Generator {
             unsent: Vec::with_capacity(clients.len()),
-            begun: Vec::with_capacity(own.len()),
+            begun,
             of,
             own,
             clients,
@@ -229,16 +240,24 @@ struct Start {
     ready: Barrier,
     /// When the first message is due, if this is where the schedule begins.
     began: OnceLock<u64>,
+    /// How long it takes until all of them go on from here.
+    settling: Duration,
 }
 
 impl Start {
     fn of(generators: usize) -> Start {
-        Start { ready: Barrier::new(generators), began: OnceLock::new() }
+        let settling = if generators > 1 { WAKING } else { Duration::ZERO };
+        Start { ready: Barrier::new(generators), began: OnceLock::new(), settling }
     }
 }
 
 /// Only on this CPU from now on.
 fn pin(cpu: u32) -> io::Result<()> {
+    if cpu as usize >= CpuSet::MAX_CPU {
+        let text =
+            format!("pin to CPU {cpu}: only the first {} can be named here", CpuSet::MAX_CPU);
+        return Err(io::Error::other(text));
+    }
     let mut only = CpuSet::new();
     only.set(cpu as usize);
     Ok(sched_setaffinity(None, &only)?)
@@ -286,7 +305,7 @@ impl<P: Payload> WithNonblocking for Stretch<'_, '_, P> {
         self.start.ready.wait();
         let mut ready = ready?;
         if begins {
-            let began = self.start.began.get_or_init(|| self.schedule.soon());
+            let began = self.start.began.get_or_init(|| self.schedule.soon(self.start.settling));
             self.schedule.begin_at(*began);
         }
         self.exchange(&mut ready, ends)?;

@@ -84,12 +84,12 @@ impl Schedule {
 
     /// Begins again: the next message is the first, and due one mean period from now.
     pub fn begin(&mut self) {
-        self.begin_at(self.soon());
+        self.begin_at(self.soon(Duration::ZERO));
     }
 
-    /// When a schedule that begins now has its first message due, in ticks.
-    pub fn soon(&self) -> u64 {
-        self.clock.now() + self.lead
+    /// When a schedule that begins after so much time has its first message due, in ticks.
+    pub fn soon(&self, after: Duration) -> u64 {
+        self.clock.now() + (after.as_nanos() as f64 / self.ns_per_tick) as u64 + self.lead
     }
 
     /// Begins again: the next message is the first, and due at `first`.

@@ -1,4 +1,5 @@
-//! The server of several connections that has a thread for each, blocked in its own receive.
+//! The server of several connections that has a thread for each, blocked in its own receive; and threads that begin
+//! together, whoever has them.
 //!
 //! A thread that is blocked can't be told that a stretch of requests is over: a signal is no end of a receive, and a
 //! time-out would be part of what is timed. So each knows before how many requests come over its connection, by the
@@ -104,13 +105,14 @@ pub(super) fn in_threads<E: Endpoint, P: Payload>(
     let jobs = sides.iter_mut().zip(works).zip(shares).map(|((side, work), share)| {
         move || answer(side, work, *share).map(|()| sys::process::thread_usage())
     });
-    let used = together(jobs.collect())?;
+    let used = together("connection", jobs.collect())?;
     Ok(used.iter().fold(Usage::default(), |sum, it| sum.with(it)))
 }
 
 /// Does each of `jobs` in a thread of its own, from when all of them are up; gives what each gave. Where there is no
 /// thread for one of them none is done.
 pub(super) fn together<T: Send>(
+    name: &str,
     jobs: Vec<impl FnOnce() -> io::Result<T> + Send>,
 ) -> io::Result<Vec<T>> {
     let all_up = Barrier::new(jobs.len());
@@ -128,7 +130,7 @@ pub(super) fn together<T: Send>(
                 all_up.wait();
                 job()
             };
-            let named = Builder::new().name("connection".into()).stack_size(STACK);
+            let named = Builder::new().name(name.into()).stack_size(STACK);
             threads.push(named.spawn_scoped(scope, run)?);
         }
         *locked = true;

@@ -70,7 +70,13 @@ fn verdict(choice: &Choice) -> Verdict {
         (Answer::Undecided, ..) if choice.undecided.is_empty() => Verdict::new(
             VerdictKind::Unknown,
             Text::new().strong("Undecided."),
-            "The run ended before all that might qualify was measured.",
+            match choice.evidence.disturbed_rounds {
+                0 => "The run ended before all that might qualify was measured.",
+                _ => {
+                    "Others disturbed the rounds, and nothing kept the bound meanwhile: `ipcmark doctor` says by \
+                     what; measure again on a quieter machine."
+                }
+            },
         ),
         (Answer::Undecided, ..) => {
             let names: Vec<String> = choice.undecided.iter().map(|it| it.variant.clone()).collect();

@@ -253,9 +253,10 @@ pub fn case(case: &CaseResult) -> String {
     format!("{}{what}{size}, {}", case.variant, place_of((&case.workers, &case.site)))
 }
 
-/// `, 16 connections by epoll`; nothing of a case that needs no word on them.
+/// `, at most 8 under way, 16 connections by epoll`; nothing of a case that needs no word on them.
 pub fn connected(case: &CaseResult) -> String {
-    case.load.map(super::open_loop::connected).unwrap_or_default()
+    let words = |load| super::open_loop::under_way(load) + &super::open_loop::connected(load);
+    case.load.map(words).unwrap_or_default()
 }
 
 /// `, open loop`; nothing of a round trip.

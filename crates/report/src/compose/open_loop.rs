@@ -93,10 +93,7 @@ pub fn loaded(load: Load) -> String {
     if !load.has_rate() {
         return connected(load);
     }
-    let depth = match load.depth {
-        1 => String::new(),
-        depth => format!(", at most {depth} under way"),
-    };
+    let depth = under_way(load);
     let answers = load.response.map(|it| format!(", answers of {}", units::size(it)));
     let answers = answers.unwrap_or_default();
     let service = match load.service {
@@ -108,6 +105,14 @@ pub fn loaded(load: Load) -> String {
     };
     let connected = connected(load);
     format!(", {} a second{depth}{connected}{answers}{service}", units::count(load.per_second))
+}
+
+/// `, at most 8 under way`; nothing of one at a time.
+pub fn under_way(load: Load) -> String {
+    match load.depth {
+        1 => String::new(),
+        depth => format!(", at most {depth} under way"),
+    }
 }
 
 /// `, 16 connections by epoll`; nothing of one connection whose server needs no choice. Of a closed loop

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 
 use analysis::Total;
 use analysis::{CaseResult, Estimate, Judged, JudgedStudy, PERCENTILES, Standing};
+use model::load::Server;
 use model::metric::{Better, Unit};
 use store::Concurrent;
 
@@ -128,6 +129,8 @@ fn identity(cells: &mut Cells, case: &CaseResult) {
     cells.maybe("message_bytes", case.message_bytes);
     cells.maybe("total", case.total.map(Total::stored));
     cells.maybe("connections", case.load.map(|it| it.connections));
+    cells.maybe("depth", case.rate.map(|it| it.depth));
+    cells.maybe("server", case.rate.and_then(|it| it.server).map(Server::name));
     cells.maybe("asked_per_sec", case.rate.map(|it| it.asked_per_sec));
     cells.maybe("arrivals", case.rate.map(|it| word(&it.arrivals)));
     cells.maybe("response_bytes", case.rate.and_then(|it| it.response_bytes));

@@ -120,8 +120,8 @@ pub(crate) trait Driver {
         case.pinned_cpus()
     }
 
-    /// The CPUs of the generators of an open loop; see [`crate::launch::placement::generators`].
-    fn generators(&self, _spec: &Spec) -> Vec<u32> {
+    /// The CPUs of the generators of an open loop of so many clients; see [`crate::launch::placement::generators`].
+    fn generators(&self, _spec: &Spec, _clients: usize) -> Vec<u32> {
         Vec::new()
     }
 

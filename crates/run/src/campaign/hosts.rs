@@ -27,6 +27,7 @@ use machine::Topology;
 use machine::doctor::{Snapshot, Watch};
 use machine::interrupt::Interrupted;
 use model::launch::{Outcome, Record};
+use model::load::Load;
 use model::noise::{Gaps, RoundNoise};
 use model::route::{LabRecord, Route};
 
@@ -114,6 +115,21 @@ impl<'a> HostDriver<'a> {
             idle: Idle::default(),
             cpus,
             under_way: None,
+        }
+    }
+
+    /// The CPUs of its generators beside the workers', where these are pinned.
+    fn generators_of(&self, case: &Case) -> Vec<u32> {
+        let (Some((topology, allowed)), Some((initiator, responder))) =
+            (&self.cpus, case.place.cpus)
+        else {
+            return Vec::new();
+        };
+        let connections = case.load.filter(Load::has_rate).map_or(1, |it| it.connections as usize);
+        let workers = [Some(initiator), Some(responder)];
+        match connections {
+            1 => Vec::new(),
+            many => placement::generators(workers, many, 0, topology, allowed),
         }
     }
 
@@ -209,17 +225,16 @@ impl Driver for HostDriver<'_> {
         })
     }
 
-    /// What is observed has one: nothing observes more than one thread of a worker.
-    fn generators(&self, spec: &Spec) -> Vec<u32> {
+    fn generators(&self, spec: &Spec, clients: usize) -> Vec<u32> {
         let Some((topology, allowed)) = &self.cpus else { return Vec::new() };
-        let clients = if spec.observe.is_some() { 1 } else { spec.connections() };
         let workers = [spec.initiator_cpu, spec.responder_cpu];
         placement::generators(workers, clients, spec.seed, topology, allowed)
     }
 
     fn begin_round(&mut self, round: &RoundOf, measured: Duration) {
         let cases = || round.of.iter().flat_map(|it| &round.groups[*it].cases);
-        let cpus = distinct(cases().flat_map(|live| cpus_here(&live.case)));
+        let generators = cases().flat_map(|live| self.generators_of(&live.case));
+        let cpus = distinct(cases().flat_map(|live| cpus_here(&live.case)).chain(generators));
         for nth in round.of {
             self.bounds.ask(&round.groups[*nth], measured);
         }

@@ -100,6 +100,9 @@ impl Campaign<'_> {
     pub(super) fn end_hopeless(&mut self, nth: usize) -> Result<(), StoreError> {
         let chooses = self.request.aim.need().is_some();
         let Some(bound) = self.request.bound.filter(|_| chooses) else { return Ok(()) };
+        if self.groups[nth].unmarked == 0 {
+            return Ok(()); // others may be why
+        }
         let mut any = false;
         for Subject { places, tried } in self.subjects(nth, &bound)? {
             for (at, _) in places.into_iter().zip(hopeless(&tried)).filter(|it| it.1) {

@@ -15,6 +15,8 @@ use stats::LEAST_LAUNCHES;
 /// What a launch should last once its workers share a CPU, and otherwise, in ns.
 const LASTING_ON_ONE_CPU: f64 = 20e6;
 const LASTING_ACROSS: f64 = 35e6;
+/// At most so many times its schedule a launch of an open loop is meant to last.
+const LONGER: f64 = 10.0;
 /// What a launch of free workers may last, in ns, if they stay on two CPUs, where an operation may take thirty
 /// times as long as on one.
 const LASTING_APART: f64 = 100e6;
@@ -119,8 +121,10 @@ impl LiveCase {
         };
         self.operation_ns = operation;
         if let Some(load) = self.case.load.filter(Load::has_rate) {
-            // It lasts as long as its schedule, or as it takes to serve it one by one.
-            self.operation_ns = report.estimate_ns.max(1e9 / load.per_second as f64);
+            // It lasts as long as its schedule, or as it takes to serve it one by one: what took shorter in the pilot,
+            // since a stall there is none of the launches'.
+            let period = 1e9 / load.per_second as f64;
+            self.operation_ns = report.estimate_ns.min(operation).clamp(period, LONGER * period);
         }
         let mut lasting = pace * lasting_ns(self.case.place.shares_one_cpu());
         if let Some(apart_ns) = apart_ns.filter(|it| *it > self.operation_ns) {

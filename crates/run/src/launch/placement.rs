@@ -1,5 +1,7 @@
 //! Where on this machine a placement puts the workers.
 
+use std::collections::BTreeSet;
+
 use machine::Topology;
 use mechanisms::Variant;
 use model::mechanism::Waits;
@@ -73,8 +75,8 @@ pub fn resolve_apart(
 
 /// The CPUs of the generators of an open loop, at most one to a client, the initiator's first: each has one for itself,
 /// since it spins to keep the schedule. Pinned they stand to the server's CPU as the initiator does, on cores of their
-/// own; where the initiator is on that CPU, it is the only one. Placed freely they take at most half of the `allowed` CPUs,
-/// drawn by `seed`, and leave the others to the server. Empty where one worker alone is pinned, or there is one CPU.
+/// own; where the initiator is on that CPU, it is the only one. Placed freely they take at most half of the cores with
+/// `allowed` CPUs, drawn by `seed`, one CPU of each, and leave the others to the server. Empty where one worker alone is pinned, or there is one CPU.
 pub fn generators(
     [initiator, responder]: [Option<u32>; 2],
     clients: usize,
@@ -85,9 +87,13 @@ pub fn generators(
     match (initiator, responder) {
         (Some(first), Some(server)) => topology.alike(first, server, clients, allowed),
         (None, None) if allowed.len() > 1 => {
-            let drawn = (seed % allowed.len() as u64) as usize;
-            let from_there = allowed.iter().cycle().skip(drawn);
-            from_there.take(clients.clamp(1, allowed.len() / 2)).copied().collect()
+            let mut cores = BTreeSet::new();
+            let core = |cpu: &u32| topology.cpu(*cpu).map_or(*cpu, |it| it.core);
+            let one: Vec<u32> =
+                allowed.iter().copied().filter(|it| cores.insert(core(it))).collect();
+            let drawn = (seed % one.len() as u64) as usize;
+            let from_there = one.iter().cycle().skip(drawn);
+            from_there.take(clients.clamp(1, (one.len() / 2).max(1))).copied().collect()
         }
         _ => Vec::new(),
     }
@@ -155,6 +161,11 @@ mod tests {
         assert_eq!(drawn(free, 16, 3, 2), [1]);
         assert_eq!(drawn(free, 1, 4, 3), [1]);
         assert!(drawn(free, 16, 6, 1).is_empty());
+        // Of two threads of a core one: the server has whole cores for itself.
+        let mut smt = of(8);
+        smt.cpus.iter_mut().for_each(|it| it.core = it.id % 4);
+        assert_eq!(generators(free, 16, 3, &smt, &smt.online()), [3, 0]);
+        assert_eq!(generators(free, 16, 0, &smt, &[0, 4]), [0]);
         assert!(drawn([Some(0), None], 16, 6, 8).is_empty());
     }
 }

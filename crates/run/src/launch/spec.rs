@@ -42,7 +42,7 @@ pub struct Spec {
     /// CPU of the responder; None leaves the worker free.
     pub responder_cpu: Option<u32>,
     /// The CPUs of the generators of an open loop, the initiator's first; see [`super::placement::generators`]. Empty
-    /// where they have none for themselves.
+    /// where the one generator runs wherever the initiator does.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub generators: Vec<u32>,
     /// What happens to the bytes.

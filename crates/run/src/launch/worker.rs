@@ -87,7 +87,8 @@ impl WorkerContext {
             Some(cpu) => (only(cpu as usize), format!("CPU {cpu}")),
             None if self.role == Role::Responder && !self.spec.left_to_generators().is_empty() => {
                 let mut set = sched_getaffinity(None)?;
-                self.spec.left_to_generators().iter().for_each(|cpu| set.unset(*cpu as usize));
+                let left = self.spec.left_to_generators().iter().map(|cpu| *cpu as usize);
+                left.filter(|cpu| *cpu < CpuSet::MAX_CPU).for_each(|cpu| set.unset(cpu));
                 (set, "CPUs beside the generators'".into())
             }
             None => return Ok(()),

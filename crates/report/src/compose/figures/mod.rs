@@ -17,7 +17,7 @@ mod time_series;
 use std::collections::BTreeSet;
 
 pub use p_values::drawn as of_p;
-pub use study::study_figures;
+pub use study::{panel_name, study_figures};
 
 use crate::compose::open_loop;
 use crate::{Axis, Block, Drawn, Figure, FigureKind, Scale, Section, Series, Unit};

@@ -111,12 +111,16 @@ fn panels(
     panels
 }
 
-/// A level that a whole figure is of.
-fn panel_name(factor: Factor, level: &str) -> String {
+/// A level that a whole figure, or table, is of.
+pub fn panel_name(factor: Factor, level: &str) -> String {
     match (factor, level) {
         (Factor::Loss, _) => format!("{level} lost"),
         (Factor::Burst, "1") => "each by itself".into(),
         (Factor::Burst, _) => format!("in bursts of {level}"),
+        (Factor::Connections, "1") => "1 connection".into(),
+        (Factor::Connections, _) => format!("{level} connections"),
+        (Factor::Depth, _) => format!("at most {level} under way"),
+        (Factor::Response, _) => format!("answers of {}", level_name(factor, level)),
         _ => level_name(factor, level),
     }
 }
@@ -124,12 +128,27 @@ fn panel_name(factor: Factor, level: &str) -> String {
 /// A level in words: `4 KiB`, `one CPU`, `threads`.
 pub(super) fn level_name(factor: Factor, level: &str) -> String {
     match (factor, model::size::parse(level)) {
-        (Factor::Size, Ok(bytes)) => units::size(bytes),
+        (Factor::Size | Factor::Response, Ok(bytes)) => units::size(bytes),
+        (Factor::Rate, _) => {
+            let rate = model::rate::parse(level).map(units::count);
+            rate.map_or(level.into(), |it| format!("{it} a second"))
+        }
         (Factor::Placement, _) => labels::place(level),
         (Factor::Workers, _) if level == "process" => "processes".into(),
         (Factor::Workers, _) => "threads".into(),
         (Factor::Route, _) => labels::route(level),
         _ => level.to_string(),
+    }
+}
+
+/// The axis of a factor whose levels are numbers.
+fn numeric(x: Factor) -> Option<Axis> {
+    match x {
+        Factor::Size => Some(Axis::new("message size", Unit::Bytes, Scale::Log)),
+        Factor::Response => Some(Axis::new("bytes of an answer", Unit::Bytes, Scale::Log)),
+        Factor::Rate => Some(Axis::new("messages due", Unit::PerSecond, Scale::Log)),
+        Factor::Depth | Factor::Connections => Some(Axis::new(x.name(), Unit::Count, Scale::Log)),
+        _ => x.follows().then(|| Axis::new(x.name(), Unit::Count, Scale::Linear)),
     }
 }
 
@@ -190,8 +209,9 @@ impl<'a> Panel<'a> {
         let has_case = |level: &&String| self.find(&[(factor, level.as_str())]).is_some();
         let mut levels: Vec<&String> =
             self.declared.levels[&factor].iter().filter(has_case).collect();
-        if factor == Factor::Size {
-            levels.sort_by_key(|it| model::size::parse(it).unwrap_or(0));
+        if factor == Factor::Size || factor.is_of_load() {
+            let number = |level: &str| factor.number(level).unwrap_or(0.0);
+            levels.sort_by(|a, b| number(a).total_cmp(&number(b)));
         }
         levels
     }
@@ -236,7 +256,9 @@ impl<'a> Panel<'a> {
             return None;
         }
         let (kind, scale) = match self.spec.kind.get_ref() {
-            figure::FigureKind::Curves if [Factor::Size, Factor::Loss].contains(&x) => {
+            figure::FigureKind::Curves
+                if [Factor::Size, Factor::Loss].contains(&x) || x.is_of_load() =>
+            {
                 (FigureKind::Curves, Scale::Log)
             }
             figure::FigureKind::Curves => (FigureKind::Curves, Scale::Linear),
@@ -248,14 +270,9 @@ impl<'a> Panel<'a> {
             | figure::FigureKind::Floors => return None,
         };
         let levels = self.levels(x);
-        let axis = match (kind, x) {
-            (FigureKind::Curves, Factor::Size) => {
-                Axis::new("message size", Unit::Bytes, Scale::Log)
-            }
-            (FigureKind::Curves, counted) if counted.follows() => {
-                Axis::new(x.name(), Unit::Count, Scale::Linear)
-            }
-            _ => Axis::categories(x.name(), levels.iter().map(|it| level_name(x, it))),
+        let axis = match numeric(x).filter(|_| kind == FigureKind::Curves) {
+            Some(axis) => axis,
+            None => Axis::categories(x.name(), levels.iter().map(|it| level_name(x, it))),
         };
         let mut figure = Figure::new(kind, id, title, "", axis, self.y(scale));
         for (row, name) in self.rows() {
@@ -286,17 +303,13 @@ impl<'a> Panel<'a> {
             let wanted: Vec<(Factor, &str)> = row.into_iter().chain([(x, level)]).collect();
             self.find(&wanted)
         };
-        let curves_over_size = kind == FigureKind::Curves && x == Factor::Size;
+        let curves = kind == FigureKind::Curves;
+        let curves_over_size = curves && x == Factor::Size;
+        let numbers = curves && numeric(x).is_some();
         let mut sizeless = curves_over_size;
         let mut points = Vec::new();
         for (nth, level) in levels.iter().enumerate() {
-            let at = if curves_over_size {
-                model::size::parse(level).unwrap_or(1) as f64
-            } else if kind == FigureKind::Curves && x.follows() {
-                level.parse().unwrap_or(nth as f64)
-            } else {
-                nth as f64
-            };
+            let at = x.number(level).filter(|_| numbers).unwrap_or(nth as f64);
             match find(level) {
                 Some(case) => {
                     sizeless &= case.message_bytes.is_none();

@@ -82,7 +82,7 @@ impl<'a> Written<'a> {
             tables.blocks.push(self.floor(spec, judged).into());
         }
         for spec in &study.table {
-            tables.blocks.push(self.table(spec, &self.cases).into());
+            tables.blocks.extend(self.tables(spec, &self.cases).into_iter().map(Block::from));
         }
         for search in &study.search {
             tables.blocks.push(self.search(search, &judged.results).into());

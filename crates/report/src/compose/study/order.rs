@@ -12,10 +12,16 @@ use study::format::{Published, TableSpec};
 const PLACE: &str = "place";
 
 impl Written<'_> {
-    pub(super) fn order(&self, spec: &TableSpec, results: &[CaseResult]) -> Table {
-        let (rows, only) = (factor(spec.rows.get_ref()), chosen(&spec.only));
+    pub(super) fn order(
+        &self,
+        spec: &TableSpec,
+        only: &Chosen,
+        title: &str,
+        results: &[CaseResult],
+    ) -> Table {
+        let rows = factor(spec.rows.get_ref());
         let among: Vec<Chosen> = spec.among.iter().map(chosen).collect();
-        let mut table = Table::new(spec.title.clone());
+        let mut table = Table::new(title);
         table.columns.push(Column::text(rows.name(), 0));
         table.columns.extend((1..=among.len()).map(|place| Column::text(place.to_string(), 0)));
         let beside = published::named(&self.declared.study, &spec.beside);

@@ -53,13 +53,15 @@ impl Written<'_> {
         section.blocks.extend(self.read_off(&shown, results).map(Block::Paragraph));
         let mut seen = Vec::new();
         for (at, spec) in shown {
-            let mut table = self.table(spec, results);
-            table.id = table_id(at);
-            // What holds for several tables is said under the first.
-            table.notes.retain(|note| !seen.contains(note));
-            seen.extend(table.notes.iter().cloned());
-            table.notes = table.notes.iter().map(|it| Text::of_prose(&it.to_plain())).collect();
-            section.blocks.push(table.into());
+            for (nth, mut table) in self.tables(spec, results).into_iter().enumerate() {
+                // A reference to it leads to the first.
+                table.id = if nth == 0 { table_id(at) } else { String::new() };
+                // What holds for several tables is said under the first.
+                table.notes.retain(|note| !seen.contains(note));
+                seen.extend(table.notes.iter().cloned());
+                table.notes = table.notes.iter().map(|it| Text::of_prose(&it.to_plain())).collect();
+                section.blocks.push(table.into());
+            }
         }
         for (at, search) in study.search.iter().enumerate() {
             if left.contains(&Part::Search(at)) {

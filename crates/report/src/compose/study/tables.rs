@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::cells;
 use super::published::{self, NOTHING, figures_text, is_of, names, note, statistic};
 use super::{Written, factor, find, is_at};
+use crate::compose::figures::panel_name;
 use crate::compose::labels;
 use crate::compose::observed::merged;
 use crate::{Column, Emphasis, Row, Table, Text};
@@ -22,11 +23,33 @@ const PERCENTILES: &str = "; each percentile is the median over launches of each
 const COLUMNS: usize = 4;
 
 impl Written<'_> {
-    pub(super) fn table(&self, spec: &TableSpec, results: &[CaseResult]) -> Table {
-        if !spec.among.is_empty() {
-            return self.order(spec, results);
+    /// A table of its own for each load that it doesn't name: a cell is of one case.
+    pub(super) fn tables(&self, spec: &TableSpec, results: &[CaseResult]) -> Vec<Table> {
+        let drawn: Vec<Factor> =
+            spec.columns.iter().chain([&spec.rows]).map(|it| factor(it.get_ref())).collect();
+        let mut all = vec![(chosen(&spec.only), spec.title.clone())];
+        for of in Factor::OF_LOAD.into_iter().filter(|it| !drawn.contains(it)) {
+            let levels = &self.declared.levels[&of];
+            let divide = |(only, title): (Chosen, String)| {
+                if only.level(of).is_some() || levels.len() < 2 {
+                    return vec![(only, title)];
+                }
+                let at = |level: &String| {
+                    (only.with(of, level), format!("{title}, {}", panel_name(of, level)))
+                };
+                levels.iter().map(at).collect()
+            };
+            all = all.into_iter().flat_map(divide).collect();
         }
-        let only = chosen(&spec.only);
+        let several = all.len() > 1;
+        let made = all.into_iter().map(|(only, title)| self.table(spec, &only, &title, results));
+        made.filter(|table| !several || !table.rows.is_empty()).collect()
+    }
+
+    fn table(&self, spec: &TableSpec, only: &Chosen, title: &str, results: &[CaseResult]) -> Table {
+        if !spec.among.is_empty() {
+            return self.order(spec, only, title, results);
+        }
         let rows = factor(spec.rows.get_ref());
         let shown: Vec<&str> = match spec.show.as_slice() {
             [] if !spec.against.is_empty() => cells::GAINS.to_vec(),
@@ -38,10 +61,10 @@ impl Written<'_> {
         let of = cells::Table { results, ranked: &ranked, against: &against };
         let columns = spec.columns.as_ref().map(|it| factor(it.get_ref()));
         let beside = published::named(&self.declared.study, &spec.beside);
-        let heads = self.heads(columns, &only, &shown, results);
+        let heads = self.heads(columns, only, &shown, results);
         let percentiles = shown.iter().any(|it| is_percentile(it));
         let definition = if percentiles { PERCENTILES } else { "" };
-        let caption = format!("{}{definition}", spec.title);
+        let caption = format!("{title}{definition}");
         let mut table = Table::new(caption);
         table.columns.push(Column::text(rows.name(), 0));
         for head in &heads {
@@ -74,7 +97,7 @@ impl Written<'_> {
             for ((head, at), case) in heads.iter().zip(&at).zip(&found) {
                 let refusal = case.and_then(|it| it.counted.refusal(&head.show));
                 refusals.extend(refusal.map(|it| (head.show.clone(), it.to_string())));
-                cells.push(of.cell(at, &head.show, &head.at(&only)));
+                cells.push(of.cell(at, &head.show, &head.at(only)));
             }
             let printed: Vec<Vec<Text>> = beside
                 .iter()
