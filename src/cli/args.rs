@@ -291,15 +291,12 @@ impl RunArgs {
             return Err("--size: a set-up sends no message: leave it out".into());
         }
         let paced = workloads.iter().any(|it| it.traits().paced);
-        if self.rate.is_some() && !paced {
-            return Err(
-                "--rate: only -w rate and capacity have one: add one, or leave --rate out".into()
-            );
-        }
-        if self.depth.is_some() && !paced {
-            return Err(
-                "--depth: only -w rate and capacity have one: add one, or leave --depth out".into(),
-            );
+        for (flag, given) in [("--rate", self.rate.is_some()), ("--depth", self.depth.is_some())] {
+            if given && !paced {
+                return Err(format!(
+                    "{flag}: only -w rate and capacity have one: add one, or leave {flag} out"
+                ));
+            }
         }
         let loads = open_loop::loads(self, &workloads)?;
         let bound = capacity::asked(self)?;

@@ -155,15 +155,19 @@ impl Choice {
     pub fn of(judged: &Judged) -> Option<Choice> {
         let request = &judged.run.request;
         let (need, bound) = request.aim.need().zip(request.bound)?;
-        let mut choice =
-            Choice::judge((need, bound), &judged.capacity, &judged.results, judged.run.id);
-        choice.evidence.disturbed_rounds = judged.groups.iter().map(|it| it.marked_rounds).sum();
-        let disturbed = judged.groups.iter().all(GroupVerdict::is_disturbed);
-        if choice.answer == Answer::Nothing && disturbed && !judged.groups.is_empty() {
-            // Others may be why.
-            (choice.answer, choice.closest) = (Answer::Undecided, None);
+        let choice = Choice::judge((need, bound), &judged.capacity, &judged.results, judged.run.id);
+        let disturbed = judged.groups.iter().map(|it| it.marked_rounds).sum();
+        let all = !judged.groups.is_empty() && judged.groups.iter().all(GroupVerdict::is_disturbed);
+        Some(choice.beside_others(disturbed, all))
+    }
+
+    /// The same where others disturbed so many rounds: where that is all of them, they may be why nothing qualified.
+    fn beside_others(mut self, disturbed_rounds: u64, all: bool) -> Choice {
+        self.evidence.disturbed_rounds = disturbed_rounds;
+        if self.answer == Answer::Nothing && all {
+            (self.answer, self.closest) = (Answer::Undecided, None);
         }
-        Some(choice)
+        self
     }
 
     /// By what each mechanism came to at every rate.

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde::Serialize;
 
 use super::CaseResult;
-use store::{Store, StoreError, StoredRun};
+use store::{RunBefore, Store, StoreError, StoredRun};
 
 /// Launches of a case in an earlier run, at least: fewer have no median to speak of.
 const LEAST_LAUNCHES: usize = 6;
@@ -31,11 +31,13 @@ pub(super) fn assign(
     if run.peer.is_some() || run.fleet.is_some() {
         return Ok(());
     }
-    let mut medians: HashMap<String, Vec<f64>> = HashMap::new();
-    for (id, host) in store.runs_before(run.id)? {
+    // By case, and whether messages of open loops arrived as in this run.
+    let mut medians: HashMap<(String, bool), Vec<f64>> = HashMap::new();
+    for RunBefore { id, host, arrivals } in store.runs_before(run.id)? {
         if !host.is_like(&run.host) {
             continue;
         }
+        let alike = arrivals == run.request.arrivals;
         // A damaged run says nothing of this one.
         let Ok(values) = store.launch_values(id) else { continue };
         let mut launches: HashMap<String, Vec<f64>> = HashMap::new();
@@ -43,7 +45,7 @@ pub(super) fn assign(
             launches.entry(key).or_default().push(value);
         }
         for (key, values) in launches.into_iter().filter(|it| it.1.len() >= LEAST_LAUNCHES) {
-            medians.entry(key).or_default().extend(stats::median_of(values));
+            medians.entry((key, alike)).or_default().extend(stats::median_of(values));
         }
     }
     if medians.is_empty() {
@@ -51,9 +53,13 @@ pub(super) fn assign(
     }
     let keys: HashMap<i64, String> = store.case_keys(run.id)?.into_iter().collect();
     for case in results.iter_mut().filter(|case| case.launches > 0) {
-        let found = keys.get(&case.id).and_then(|key| medians.get(key));
+        let Some(key) = keys.get(&case.id) else { continue };
+        let mut found = medians.get(&(key.clone(), true)).cloned().unwrap_or_default();
+        if case.rate.is_none() {
+            found.extend(medians.get(&(key.clone(), false)).into_iter().flatten());
+        }
         let unit = case.unit();
-        let values: Vec<f64> = found.into_iter().flatten().map(|ns| unit(*ns)).collect();
+        let values: Vec<f64> = found.into_iter().map(unit).collect();
         case.earlier = (!values.is_empty()).then(|| Earlier {
             low: values.iter().copied().fold(f64::INFINITY, f64::min),
             high: values.iter().copied().fold(0.0, f64::max),

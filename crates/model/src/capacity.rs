@@ -369,6 +369,14 @@ mod tests {
         assert_eq!(finer(&tried(&[(1_000, Short)])), [0; 0]);
         assert_eq!(finer(&[(1_000, Vec::new())]), [0; 0]);
         assert_eq!(finer(&tried(&[(10, Passes), (11, Breaks)])), [10, 11]);
+        // A launch in which the sender was late says nothing against a rate.
+        let late = [
+            (4_000, vec![Passes; 2]),
+            (16_000, vec![Void; 2]),
+            (64_000, vec![Passes, Void]),
+            (250_000, vec![Breaks; 2]),
+        ];
+        assert_eq!(finer(&late)[0], 64_000);
         // Most never pass, and some do: the last of these.
         let noisy = [
             (4_000, vec![Breaks, Passes, Breaks]),

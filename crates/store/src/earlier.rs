@@ -6,9 +6,21 @@ use super::read::json;
 use super::seal::Table;
 use super::{Store, StoreError};
 use model::host::Host;
+use model::request::Request;
+use model::workload::Arrivals;
 
 /// Earlier runs that are considered.
 const RUNS: u32 = 20;
+
+/// An earlier run.
+pub struct RunBefore {
+    /// Its number.
+    pub id: i64,
+    /// Where it was measured.
+    pub host: Host,
+    /// How messages of its open loops arrived.
+    pub arrivals: Arrivals,
+}
 
 /// What makes two cases of different runs the same one: variant, workload, size, total, load, route,
 /// placement, workers and payload, as they are stored.
@@ -20,18 +32,19 @@ const KEY: &str = "format('%s|%s|%s|%s|%s|%s|%s|%s|%s', mechanism, workload, mes
 impl Store {
     /// The runs before run `id` that are complete and were measured within one host, the latest first; at
     /// most 20. A damaged one is left out: it says nothing.
-    pub fn runs_before(&self, id: i64) -> Result<Vec<(i64, Host)>, StoreError> {
+    pub fn runs_before(&self, id: i64) -> Result<Vec<RunBefore>, StoreError> {
         let sql = "SELECT id FROM runs
              WHERE id < ? AND status = 'complete' AND peer IS NULL AND fleet IS NULL
              ORDER BY id DESC LIMIT ?";
         let ids = self.rows(sql, params![id, RUNS], |row| row.get(0))?;
-        let host = |id: i64| {
-            let read = self.require_all_rows(id).and_then(|()| {
-                self.one_sealed(id, Table::Runs, "host", "id = ?", [id], |row| json(row, 0))
-            });
-            Some((id, read.ok()?))
+        let read = |id: i64| {
+            self.require_all_rows(id)?;
+            self.one_sealed(id, Table::Runs, "host, request", "id = ?", [id], |row| {
+                let request: Request = json(row, 1)?;
+                Ok(RunBefore { id, host: json(row, 0)?, arrivals: request.arrivals })
+            })
         };
-        Ok(ids.into_iter().filter_map(host).collect())
+        Ok(ids.into_iter().filter_map(|id| read(id).ok()).collect())
     }
 
     /// The median of each launch of a run that became a result, in ns per operation, by case. None of what

@@ -28,6 +28,7 @@ use serde::{Deserialize, Serialize};
 
 pub use check::Checked;
 pub use command_line::command_line;
+pub use earlier::RunBefore;
 pub use fleet::{Concurrent, Ends, FleetGroup, FleetLaunch, FleetRequest, StoredFleet, StoredNode};
 pub use label::Label;
 pub use rows::{MadeLaunch, RunRow, StoredCase, StoredGroup, StoredLaunch, StoredRound, StoredRun};

@@ -245,3 +245,14 @@ fn what_breaks_at_the_lowest_rate_and_what_was_not_measured_say_so() {
     );
     assert!(absent[0].rates.is_empty());
 }
+
+#[test]
+fn there_is_no_knee_where_the_lowest_rate_breaks_the_bound_and_what_is_void_is_in_no_percentile() {
+    let bound = "p99:200us".parse().unwrap();
+    let results = [tried(0, 1_000, vec![launch(3e5); 6]), tried(0, 4_000, vec![launch(4e5); 6])];
+    assert_eq!(capacities(&results, Some(bound))[0].knee_per_sec, None);
+    let late = BoundedLaunch { ns: 9e6, standing: Standing::Void };
+    let results = [tried(0, 1_000, vec![launch(1e5), late, launch(1e5), late, late, launch(1e5)])];
+    let found = &capacities(&results, Some(bound))[0];
+    assert_eq!((found.rates[0].percentile_ns, found.knee_per_sec), (Some(1e5), Some(1_000)));
+}

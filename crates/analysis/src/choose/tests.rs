@@ -137,3 +137,16 @@ fn what_launches_do_not_tell_is_undecided_and_never_picked() {
     let choice = judge(&[at("pipe", 50_000, 300.0, 0.4), never]);
     assert_eq!((choice.answer, choice.evidence.candidates), (Answer::Undecided, 1));
 }
+
+#[test]
+fn nothing_is_rejected_for_good_where_others_disturbed_every_round() {
+    let results = [at("pipe", 50_000, 600.0, 0.4)];
+    let alone = judge(&results);
+    assert_eq!((alone.answer, named(&alone.closest)), (Answer::Nothing, Some("pipe")));
+    let some = judge(&results).beside_others(11, false);
+    assert_eq!((some.answer, some.evidence.disturbed_rounds), (Answer::Nothing, 11));
+    let all = judge(&results).beside_others(12, true);
+    assert_eq!((all.answer, named(&all.closest)), (Answer::Undecided, None));
+    let held = judge(&[at("pipe", 50_000, 60.0, 0.4)]).beside_others(12, true);
+    assert_eq!(held.answer, Answer::Pick, "what held beside others holds");
+}

@@ -4,6 +4,7 @@ use super::labels;
 use crate::{Block, Row, Table, Text, Unit, units};
 use analysis::{CaseResult, GroupVerdict, Judged, RateSeen, Status};
 use model::load::{Load, Service};
+use model::workload::Arrivals;
 
 const MEANING: &str = "Response times count from when a message was due by its schedule, so that a wait \
      behind others is in them. Served: over all connections; share: of what was due \
@@ -24,7 +25,7 @@ pub fn tables(judged: &Judged) -> Vec<Block> {
         .words([("case", 0)])
         .numbers([("asked", 0), ("served", 0), ("share", 1), ("on time", 0), ("late", 1)])
         .numbers([("begun, median", 2), ("largest", 1)])
-        .note(MEANING);
+        .note(format!("{} {MEANING}", arrived(judged.run.request.arrivals)));
     for (case, rate) in cases(judged) {
         let time = |ns: Option<f64>| ns.map_or("–".into(), units::duration);
         let share = |it: Option<f64>| it.map_or("–".into(), |it| format!("{:.1} %", 100.0 * it));
@@ -41,6 +42,18 @@ pub fn tables(judged: &Judged) -> Vec<Block> {
         table.rows.push(Row::new(cells));
     }
     if table.rows.is_empty() { Vec::new() } else { vec![table.into()] }
+}
+
+/// How messages came.
+fn arrived(arrivals: Arrivals) -> String {
+    match arrivals {
+        Arrivals::Poisson => "Messages are due independently of each other (Poisson).".into(),
+        Arrivals::Constant => "Messages are due at equal distances.".into(),
+        Arrivals::Bursts { messages, every_ns } => {
+            let every = units::duration(every_ns as f64);
+            format!("Messages are due in bursts of {messages}, one every {every}.")
+        }
+    }
 }
 
 /// A sentence for each case that was not offered, or could not serve, what was due.
