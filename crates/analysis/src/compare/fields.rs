@@ -87,6 +87,11 @@ pub fn of_the_case(
     take("payload", a.1.payload.as_str().into(), b.1.payload.as_str().into());
     let cpus = |case: &MeasuredCase| case.cpus.map(|it| it.to_vec()).into();
     take("CPUs", cpus(a.1), cpus(b.1));
+    // Where several CPUs are free a client has more of them, whatever the mechanism.
+    if let (Some(of_a), Some(of_b)) = (a.1.rate, b.1.rate) {
+        let generators = |it: super::measured::MeasuredRate| it.generators.unwrap_or(1).into();
+        take("generators", generators(of_a), generators(of_b));
+    }
     let samples = |run: &Measured, case: &MeasuredCase| {
         let own = run.field(&format!("/request/samples_by_workload/{}", case.workload.name()));
         let all = run.field("/request/samples");

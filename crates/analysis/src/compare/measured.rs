@@ -146,6 +146,9 @@ struct Brief {
 /// The schedule of an open loop.
 #[derive(Clone, Copy, Debug, Deserialize)]
 pub struct MeasuredRate {
+    /// How many generators sent them; None of files that didn't say, which have one.
+    #[serde(default)]
+    pub generators: Option<u32>,
     /// Messages due per second.
     pub asked_per_sec: u64,
     /// Messages that might be under way at once.

@@ -20,6 +20,7 @@ pub use p_values::drawn as of_p;
 pub use study::{panel_name, study_figures};
 
 use crate::compose::open_loop;
+use crate::figure::LIT;
 use crate::{Axis, Block, Drawn, Figure, FigureKind, Scale, Section, Series, Unit};
 use analysis::{Carries, CaseResult, Judged, Status};
 use model::distinct::distinct;
@@ -68,7 +69,7 @@ fn sought(judged: &Judged) -> Vec<Section> {
 /// Figures of which so many are open, each other folded under its title.
 fn section((id, title, open, figures): (&str, &str, usize, Vec<Figure>)) -> Section {
     let mut section = Section::new(id, title);
-    for (nth, figure) in figures.into_iter().map(foremost).enumerate() {
+    for (nth, figure) in in_one_order(figures).into_iter().enumerate() {
         section.blocks.push(if nth < open {
             figure.into()
         } else {
@@ -78,27 +79,38 @@ fn section((id, title, open, figures): (&str, &str, usize, Vec<Figure>)) -> Sect
     section
 }
 
-/// Curves in the order of what they reach, the quickest first: where there are many, a page lights the first
-/// ones only. Bounds stay last.
-fn foremost(mut figure: Figure) -> Figure {
-    if !matches!(figure.kind, FigureKind::Curves | FigureKind::Percentiles) {
-        return figure;
+/// Curves of one name have one colour in all figures of a section: they come in the order of the results, or, where a page
+/// doesn't light all of them, in that of what they reach where they are first, the quickest first. Bounds stay last.
+fn in_one_order(mut figures: Vec<Figure>) -> Vec<Figure> {
+    let mut order: Vec<String> = Vec::new();
+    let curves = |it: &&mut Figure| matches!(it.kind, FigureKind::Curves | FigureKind::Percentiles);
+    for figure in figures.iter_mut().filter(curves) {
+        let is_bound = |it: &Series| it.drawn == Drawn::Line;
+        if figure.series.iter().filter(|it| !is_bound(it)).count() > LIT {
+            let mut own: Vec<(f64, &String)> =
+                figure.series.iter().map(|it| (middle(figure, it), &it.name)).collect();
+            own.sort_by(|a, b| a.0.total_cmp(&b.0));
+            let new = own.into_iter().map(|it| it.1).filter(|it| !order.contains(it));
+            let new: Vec<String> = new.cloned().collect();
+            order.extend(new);
+            let place = |it: &Series| order.iter().position(|name| *name == it.name);
+            figure.series.sort_by_key(|it| (is_bound(it), place(it)));
+        } else {
+            figure.series.sort_by_key(is_bound);
+        }
     }
-    let larger_is_better = figure.y.unit != Unit::Nanoseconds;
+    figures
+}
+
+/// What a curve reaches in the middle, less where that is better.
+fn middle(figure: &Figure, series: &Series) -> f64 {
     let pooled = figure.kind == FigureKind::Percentiles;
-    let middle = |series: &Series| {
-        let below_median = series.points.iter().filter(|it| !pooled || it.x <= 0.5);
-        let mut values: Vec<f64> = below_median.filter_map(|it| it.y).collect();
-        values.sort_by(f64::total_cmp);
-        let at = if pooled { values.len().saturating_sub(1) } else { values.len() / 2 };
-        let value = values.get(at).copied().unwrap_or(f64::INFINITY);
-        if larger_is_better { -value } else { value }
-    };
-    figure.series.sort_by(|a, b| {
-        let last = |it: &Series| it.drawn == Drawn::Line;
-        last(a).cmp(&last(b)).then(middle(a).total_cmp(&middle(b)))
-    });
-    figure
+    let below_median = series.points.iter().filter(|it| !pooled || it.x <= 0.5);
+    let mut values: Vec<f64> = below_median.filter_map(|it| it.y).collect();
+    values.sort_by(f64::total_cmp);
+    let at = if pooled { values.len().saturating_sub(1) } else { values.len() / 2 };
+    let value = values.get(at).copied().unwrap_or(f64::INFINITY);
+    if figure.y.unit == Unit::Nanoseconds { value } else { -value }
 }
 
 /// The figures of a workload, of each load by itself.
@@ -219,4 +231,43 @@ fn axis_of(metric: &Metric, scale: Scale) -> Axis {
 /// The median over launches.
 fn typical(case: &CaseResult) -> Option<f64> {
     case.value.as_ref().map(|it| it.median)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Point;
+
+    fn curves(values: &[(&str, f64)]) -> Figure {
+        let axis = |words: &str| Axis::new(words, Unit::Nanoseconds, Scale::Log);
+        let mut figure = Figure::new(FigureKind::Curves, "f", "f", "", axis("x"), axis("y"));
+        figure.series =
+            values.iter().map(|(name, y)| Series::new(*name, [Point::new(1.0, *y)])).collect();
+        figure
+    }
+
+    fn names(figure: &Figure) -> Vec<&str> {
+        figure.series.iter().map(|it| it.name.as_str()).collect()
+    }
+
+    #[test]
+    fn a_name_has_one_colour_in_all_figures_of_a_section() {
+        let few = [curves(&[("a", 3.0), ("b", 1.0)]), curves(&[("a", 1.0), ("b", 3.0)])];
+        let few = in_one_order(few.to_vec());
+        assert_eq!((names(&few[0]), names(&few[1])), (vec!["a", "b"], vec!["a", "b"]));
+        let many: Vec<(String, f64)> =
+            (0..8).map(|nth| (format!("m{nth}"), 9.0 - f64::from(nth))).collect();
+        let with = |turn: f64| {
+            let all: Vec<(&str, f64)> =
+                many.iter().map(|(name, y)| (name.as_str(), turn * y + 10.0)).collect();
+            curves(&all)
+        };
+        let many = in_one_order(vec![with(1.0), with(-1.0)]);
+        assert_eq!(
+            names(&many[0]),
+            ["m7", "m6", "m5", "m4", "m3", "m2", "m1", "m0"],
+            "the quickest first"
+        );
+        assert_eq!(names(&many[0]), names(&many[1]));
+    }
 }
