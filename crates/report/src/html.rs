@@ -235,7 +235,11 @@ fn facts(out: &mut String, facts: &[(String, String)]) {
 fn fact_list(out: &mut String, facts: &[(String, String)]) {
     out.push_str("<dl class=\"facts\">\n");
     for (key, value) in facts {
-        out.push_str(&format!("<dt>{}</dt><dd>{}</dd>\n", escape(key), escape(value)));
+        out.push_str(&format!(
+            "<dt>{}</dt><dd>{}</dd>\n",
+            escape(key),
+            inline(&Text::of_prose(value))
+        ));
     }
     out.push_str("</dl>\n");
 }

@@ -249,7 +249,11 @@ impl Page {
         self.out
             .push_str("#table(columns: (auto, 1fr), stroke: none, inset: (x: 3pt, y: 1.5pt),\n");
         for (key, value) in facts.iter().take(FACTS_SHOWN) {
-            self.out.push_str(&format!("  [{}], [{}],\n", words(key), words(value)));
+            self.out.push_str(&format!(
+                "  [{}], [{}],\n",
+                words(key),
+                inline(&Text::of_prose(value))
+            ));
         }
         self.out.push_str(")\n\n");
         if facts.len() > FACTS_SHOWN {

@@ -10,10 +10,10 @@ use model::load::Service;
 
 const MEANING: &str = "Capacity: from the largest rate at which surely most launches keep the bound to the smallest at \
      which surely most do not; together 95 %. Knee: the largest rate at which the percentile is within twice its value \
-     at the lowest rate. Percentiles and what was served are those at the largest rate that holds, medians over launches.";
+     at the lowest rate. At: the largest rate that holds, of which p50, p99 and what was served are medians over launches.";
 
-const UNSURE: &str = "Where no rate surely holds, they are those at the largest that is likely to, else at the lowest \
-     that was tried. A capacity with a question mark is what most launches did, and not sure.";
+const UNSURE: &str = "Where no rate surely holds, it is the largest that is likely to, else the lowest that was tried. A \
+     capacity with a question mark is what most launches did, and not sure.";
 
 /// What a person reads when such a run is over: the same, and what the run warned of.
 pub fn answer(judged: &Judged) -> Option<Section> {
@@ -91,7 +91,7 @@ fn table(judged: &Judged, here: &[&Capacity], several: bool) -> Table {
     if connected {
         table = table.numbers([("clients", 0)]);
     }
-    table = table.numbers([("capacity", 0), ("knee", 2)]);
+    table = table.numbers([("capacity", 0), ("knee", 2), ("at", 1)]);
     for name in &percentiles {
         table = table.numbers([(name.as_str(), 1)]);
     }
@@ -102,6 +102,7 @@ fn table(judged: &Judged, here: &[&Capacity], several: bool) -> Table {
         cells.push(interval(it).into());
         cells.push(it.knee_per_sec.map_or("–".into(), per_second).into());
         let shown = shown_at(it);
+        cells.push(shown.map_or("–".into(), |it| per_second(it.per_sec)).into());
         cells.extend(percentiles.iter().map(|name| Text::from(time_at(judged, it, shown, name))));
         let served = shown.and_then(|it| it.served_per_sec);
         cells.push(served.map_or("–".into(), |it| Unit::PerSecond.format(it)).into());
