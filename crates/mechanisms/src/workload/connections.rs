@@ -6,27 +6,21 @@
 use std::io;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Barrier, OnceLock};
-use std::time::Duration;
 
 use clock::Now;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::thread::{CpuSet, sched_setaffinity, sched_yield};
+use rustix::thread::sched_yield;
 
 use super::assignment::Assignment;
 use super::many::{EVENTS, Messages, Ready, ready_of, split};
 use super::schedule::{Adherence, Schedule, Wait};
-use super::threads::together;
+use super::threads::{Start, pin, together};
 use super::{Payload, Side};
 use crate::nonblocking::only_waits;
 use crate::{Endpoint, Nonblocking, Received, Sent, WithNonblocking};
 use model::clients::Clients;
 use model::launch::Usage;
-
-/// Within this time whoever waits at a barrier has woken up: several times what a wake-up of an idle CPU takes
-/// through a hypervisor.
-const WAKING: Duration = Duration::from_millis(1);
 
 /// The generators of a launch, and how far each has come; kept from stretch to stretch.
 pub(super) struct Generators {
@@ -232,35 +226,6 @@ impl Generator {
     fn before(&self, end: usize) -> usize {
         self.own.partition_point(|it| (*it as usize) < end)
     }
-}
-
-/// The common beginning of all generators of a stretch.
-struct Start {
-    /// All of them know how they learn of answers, or failed.
-    ready: Barrier,
-    /// When the first message is due, if this is where the schedule begins.
-    began: OnceLock<u64>,
-    /// How long it takes until all of them go on from here.
-    settling: Duration,
-}
-
-impl Start {
-    fn of(generators: usize) -> Start {
-        let settling = if generators > 1 { WAKING } else { Duration::ZERO };
-        Start { ready: Barrier::new(generators), began: OnceLock::new(), settling }
-    }
-}
-
-/// Only on this CPU from now on.
-fn pin(cpu: u32) -> io::Result<()> {
-    if cpu as usize >= CpuSet::MAX_CPU {
-        let text =
-            format!("pin to CPU {cpu}: only the first {} can be named here", CpuSet::MAX_CPU);
-        return Err(io::Error::other(text));
-    }
-    let mut only = CpuSet::new();
-    only.set(cpu as usize);
-    Ok(sched_setaffinity(None, &only)?)
 }
 
 /// Messages of one generator that are due one after the other.

@@ -7,8 +7,11 @@
 
 use std::io;
 use std::panic::resume_unwind;
-use std::sync::{Barrier, RwLock};
+use std::sync::{Barrier, OnceLock, RwLock};
 use std::thread::{Builder, scope};
+use std::time::Duration;
+
+use rustix::thread::{CpuSet, sched_setaffinity};
 
 use super::assignment::Assignment;
 use super::schedule::Offered;
@@ -19,6 +22,10 @@ use model::launch::{Usage, Worked};
 
 /// The stack of a thread, of which it touches some pages: thousands of them fit an address space.
 const STACK: usize = 256 << 10;
+
+/// Within this time whoever waits at a barrier has woken up: several times what a wake-up of an idle CPU takes
+/// through a hypervisor.
+const WAKING: Duration = Duration::from_millis(1);
 
 /// The threads of a server, as far as they outlast a stretch.
 pub(super) struct Threads {
@@ -140,6 +147,36 @@ pub(super) fn together<T: Send>(
         let ended: Vec<io::Result<T>> = ended.collect();
         ended.into_iter().collect()
     })
+}
+
+/// The common beginning of all generators of a stretch.
+pub(super) struct Start {
+    /// All of them know how they learn of answers, or failed.
+    pub ready: Barrier,
+    /// When the first message is due, if this is where the schedule begins.
+    pub began: OnceLock<u64>,
+    /// How long it takes until all of them go on from here.
+    pub settling: Duration,
+}
+
+impl Start {
+    /// That of so many.
+    pub fn of(generators: usize) -> Start {
+        let settling = if generators > 1 { WAKING } else { Duration::ZERO };
+        Start { ready: Barrier::new(generators), began: OnceLock::new(), settling }
+    }
+}
+
+/// Only on this CPU from now on.
+pub(super) fn pin(cpu: u32) -> io::Result<()> {
+    if cpu as usize >= CpuSet::MAX_CPU {
+        let text =
+            format!("pin to CPU {cpu}: only the first {} can be named here", CpuSet::MAX_CPU);
+        return Err(io::Error::other(text));
+    }
+    let mut only = CpuSet::new();
+    only.set(cpu as usize);
+    Ok(sched_setaffinity(None, &only)?)
 }
 
 /// Answers so many requests of one connection.
