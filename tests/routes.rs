@@ -6,6 +6,7 @@ mod cli_support;
 mod common;
 
 use std::collections::BTreeSet;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -251,4 +252,40 @@ fn what_a_killed_run_left_is_found_and_removed() {
     assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
     assert_eq!(labs_of(pid), BTreeSet::new());
     assert_eq!(bench.run(&format!("lab status --name {name}")).code, Some(2));
+}
+
+#[test]
+fn two_that_clean_at_once_both_succeed() {
+    if !labs_can_be_had("laboratories that two remove at once") {
+        return;
+    }
+    let bench = Bench::new();
+    let running = bench.begin(LONG);
+    let pid = running.pid();
+    running.signal(Signal::KILL);
+    running.finish(PATIENCE);
+    bench.wait_for_silence(PATIENCE);
+    let Ok(lock) = File::create("/run/ipcmark-lab/lock") else {
+        return say("two that clean at once: another run has just removed the laboratory");
+    };
+    lock.lock().expect("no other lab up or lab down");
+    let mut both = [bench.start("clean"), bench.start("clean")];
+    for cleaning in &mut both {
+        // It has seen the laboratory by then, unless another run has removed it.
+        let fds = format!("/proc/{}/fd", cleaning.pid());
+        let waits = || {
+            let open = std::fs::read_dir(&fds).into_iter().flatten().flatten();
+            let mut open = open.filter_map(|it| std::fs::read_link(it.path()).ok());
+            open.any(|it| it.ends_with("ipcmark-lab/lock"))
+        };
+        wait_for("the lock is asked for", PATIENCE, || {
+            (waits() || cleaning.is_over()).then_some(())
+        });
+    }
+    drop(lock);
+    for said in both.map(|it| it.finish(PATIENCE)) {
+        assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+        assert!(!said.err.contains("no laboratory"), "{}", said.err);
+    }
+    assert_eq!(labs_of(pid), BTreeSet::new());
 }

@@ -176,10 +176,10 @@ pub fn clean() -> (Cleaned, Vec<String>) {
             Liveness::Unknown(why) => cleaned
                 .left
                 .push(format!("{run}: {why}; ipcmark lab down --name {name} removes it")),
-            Liveness::Dead => match lab::down(name, true) {
-                Ok(taken) => {
-                    cleaned.removed.push(format!("{run}: {} namespaces", taken.namespaces));
-                }
+            Liveness::Dead => match lab::remove_left(name, owner) {
+                Ok(taken) => cleaned
+                    .removed
+                    .extend(taken.map(|it| format!("{run}: {} namespaces", it.namespaces))),
                 Err(error) => failed.push(format!("{run}: {error}")),
             },
         }

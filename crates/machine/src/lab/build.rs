@@ -256,13 +256,34 @@ pub struct TakenDown {
 pub fn down(name: &str, kill: bool) -> Result<TakenDown, LabError> {
     require_privileges()?;
     State::existing(name)?;
-    let lock = Lock::take()?;
-    let taken = State::existing(name).and_then(|state| {
+    locked(|lock| {
+        let state = State::existing(name)?;
         end_programs(&state, kill)?;
-        take_down(&state, &lock)
-    });
+        take_down(&state, lock)
+    })
+}
+
+/// Removes a laboratory that `owner` left behind, programs and all. None where it is gone by now, as
+/// when its run or another `clean` has removed it, or where the name is another's.
+///
+/// # Errors
+/// If what is left can't be removed.
+pub fn remove_left(name: &str, owner: &ProcessIdentity) -> Result<Option<TakenDown>, LabError> {
+    require_privileges()?;
+    locked(|lock| {
+        let left = State::read(name)?.filter(|state| state.owner.as_ref() == Some(owner));
+        let Some(state) = left else { return Ok(None) };
+        end_programs(&state, true)?;
+        take_down(&state, lock).map(Some)
+    })
+}
+
+/// While nobody else makes or removes a laboratory.
+fn locked<T>(act: impl FnOnce(&Lock) -> Result<T, LabError>) -> Result<T, LabError> {
+    let lock = Lock::take()?;
+    let done = act(&lock);
     let left = lock.leave_nothing();
-    taken.and_then(|taken| left.map(|()| taken))
+    done.and_then(|done| left.map(|()| done))
 }
 
 fn take_down(state: &State, lock: &Lock) -> Result<TakenDown, LabError> {

@@ -24,7 +24,7 @@ mod tests;
 
 use model::lab::LabRequest;
 
-pub use build::{down, up};
+pub use build::{down, remove_left, up};
 pub use plan::Plan;
 pub use state::State;
 pub use status::Status;
