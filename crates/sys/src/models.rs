@@ -117,6 +117,8 @@ impl Slots {
         Ok(())
     }
 
+    fn claim_next_line(&self, _index: usize) {}
+
     fn slot(&self, index: usize) -> Slot<'_> {
         Slot(&self.0[index % self.count()])
     }

@@ -13,7 +13,7 @@ mod slots;
 use std::io;
 use std::sync::Arc;
 
-use self::slots::Slots;
+use self::slots::{Slot, Slots};
 use super::claim::Claim;
 use super::shared::{LINE, Mapping, Word};
 use super::sync;

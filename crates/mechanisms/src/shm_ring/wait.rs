@@ -2,7 +2,7 @@
 //! the timed path has no branch for it.
 
 use std::cell::Cell;
-use std::ops::RangeInclusive;
+use std::cmp::Ordering;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
@@ -31,15 +31,16 @@ const SLOTS_TO_SPIN: usize = 64;
 ///
 /// Every look takes the line away from the writer, who then has to fetch it back. How long that
 /// takes against the pause instruction differs tenfold between processors, so the side that
-/// waits learns to look [`LOOKS`] times a wait, with up to [`MOST_PAUSES`] pauses in between.
+/// waits learns from how many pauses a wait took altogether how many to make between two looks:
+/// one in [`PAUSES_TO_PAUSE`], from one to [`MOST_PAUSES`]. (From the looks alone it can't learn:
+/// two sides that both pause too long wait for each other's pauses, in few looks.)
 #[derive(Clone)]
 pub struct Spin {
     pauses: Cell<u32>,
 }
 
-/// Looks in vain that a wait should take: fewer, and it pauses less; more, and it pauses longer. Two would do where
-/// both sides pause too long, too, and each waits for the other's pauses: nothing would lead out of that.
-const LOOKS: RangeInclusive<u32> = 3..=4;
+/// Pauses of a wait for each pause between two of its looks.
+const PAUSES_TO_PAUSE: u32 = 4;
 /// Between two looks at most this many pauses: a message is seen at once after a long wait, too.
 const MOST_PAUSES: u32 = 8;
 
@@ -54,19 +55,23 @@ impl RingWait for Spin {
 impl Wait for Spin {
     #[inline(always)]
     fn wait<T>(&self, mut ready: impl FnMut() -> Option<T>) -> T {
+        if let Some(value) = ready() {
+            return value;
+        }
         let pauses = self.pauses.get();
-        let mut looks = 0u32;
+        let mut taken = 0u32;
         let value = loop {
+            (0..pauses).for_each(|_| std::hint::spin_loop());
+            taken = taken.saturating_add(pauses);
             if let Some(value) = ready() {
                 break value;
             }
-            looks = looks.saturating_add(1);
-            (0..pauses).for_each(|_| std::hint::spin_loop());
         };
-        if looks > *LOOKS.end() {
-            self.pauses.set(MOST_PAUSES.min(pauses + 1));
-        } else if looks < *LOOKS.start() {
-            self.pauses.set(1.max(pauses - 1));
+        let wanted = (taken / PAUSES_TO_PAUSE).clamp(1, MOST_PAUSES);
+        match wanted.cmp(&pauses) {
+            Ordering::Less => self.pauses.set(pauses - 1),
+            Ordering::Equal => {}
+            Ordering::Greater => self.pauses.set(pauses + 1),
         }
         value
     }

@@ -9,7 +9,7 @@ use std::io;
 
 use super::sync::AtomicU64;
 use super::sync::Ordering::{Acquire, Release};
-use super::{Claim, Slots, Word};
+use super::{Claim, Slot, Slots, Word};
 
 /// One side's waiting place.
 pub trait Wait {
@@ -142,6 +142,7 @@ impl<W: Wait> Writer<W> {
     /// is 0; fewer messages than slots are beyond it. The claim was asserted.
     #[inline(always)]
     unsafe fn put(&mut self, message: &[u8]) {
+        self.slots.claim_next_line(self.next as usize);
         let slot = self.slots.slot(self.next as usize);
         // SAFETY: the slot is this side's, as the caller promises: the message before in it, number
         // `next - count`, is released or never was. The consumer's release store of the count comes
@@ -168,13 +169,17 @@ impl<W: Wait> Reader<W> {
     pub fn recv(&mut self, message: &mut [u8]) -> Result<(), usize> {
         self.claim.assert();
         let (slot, next) = (self.slots.slot(self.next as usize), self.next);
-        let length = self.consumer.wait(|| {
-            slot.prefetch();
-            published(slot.header(), next)
+        let length = published(slot.header(), next).unwrap_or_else(|| {
+            self.consumer.wait(|| {
+                slot.prefetch();
+                published(slot.header(), next)
+            })
         });
-        // SAFETY: `length` comes from the closure above, for `wait` has no other value to return: the
+        // SAFETY: `length` comes from one of the two looks above, for `wait` has no other value to return: the
         // acquire load of the header saw message `next` published.
-        unsafe { self.take(message, length) }
+        unsafe { Self::copy(slot, message, length)? };
+        self.release();
+        Ok(())
     }
 
     /// Fills `message` with the next message if it is there; whether it was.
@@ -187,31 +192,37 @@ impl<W: Wait> Reader<W> {
     #[inline(always)]
     pub fn try_recv(&mut self, message: &mut [u8]) -> Result<bool, usize> {
         self.claim.assert();
-        match published(self.slots.slot(self.next as usize).header(), self.next) {
-            None => Ok(false),
-            // SAFETY: the acquire load of the header saw message `next` published, of that length.
-            Some(length) => unsafe { self.take(message, length) }.map(|()| true),
-        }
+        let slot = self.slots.slot(self.next as usize);
+        let Some(length) = published(slot.header(), self.next) else { return Ok(false) };
+        // SAFETY: the acquire load of the header saw message `next` published, of that length.
+        unsafe { Self::copy(slot, message, length)? };
+        self.release();
+        Ok(true)
     }
 
-    /// Takes the next message out, which has `length` bytes, and releases its slot.
+    /// Copies the next message, which has `length` bytes and lies in `slot`, into `message`.
     ///
     /// # Safety
-    /// An acquire load of its header saw message `next` published, with that length. The claim was asserted.
+    /// An acquire load of the slot's header saw message `next` published, with that length. The claim was asserted.
     #[inline(always)]
-    unsafe fn take(&mut self, message: &mut [u8], length: usize) -> Result<(), usize> {
+    unsafe fn copy(slot: Slot<'_>, message: &mut [u8], length: usize) -> Result<(), usize> {
         if length != message.len() {
             return Err(length);
         }
         // SAFETY: the slot is this side's, as the caller promises. (A header of the same number, 2^32
         // messages older, was overwritten since: a slot is filled again every `count` messages.) The
         // producer's release store of that header comes after its copy, so the two copies are ordered. It
-        // fills the slot again only once it has seen a released count beyond `next`, stored below. No other
+        // fills the slot again only once it has seen a released count beyond `next`, which `release` stores. No other
         // consumer exists, as in `Writer::put`.
-        unsafe { self.slots.slot(self.next as usize).read(message) };
+        unsafe { slot.read(message) };
+        Ok(())
+    }
+
+    /// Gives the slot of the next message, which was copied, back to the producer.
+    #[inline(always)]
+    fn release(&mut self) {
         self.next = self.next.wrapping_add(1);
         self.count_released.store(self.next, Release);
         self.producer.wake();
-        Ok(())
     }
 }

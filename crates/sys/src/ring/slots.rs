@@ -76,6 +76,23 @@ impl Slots {
         self.mapping.populate(self.mapping.bytes())
     }
 
+    /// For who fills slots one after the other: asks for the line behind that of slot `index`, to write to it, where
+    /// this slot is the first of several in its line. The reader has a copy of that line, from the lap before, which
+    /// is taken from it while this line is filled, and not only then.
+    #[inline(always)]
+    pub(super) fn claim_next_line(&self, index: usize) {
+        let at = (index & self.mask) * self.stride;
+        if self.stride >= LINE || !at.is_multiple_of(LINE) {
+            return;
+        }
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        // SAFETY: a prefetch touches nothing but caches, and faults nowhere; where there is none, it does nothing.
+        unsafe {
+            let next = self.first.as_ptr().wrapping_add(at + LINE);
+            std::arch::asm!("prefetchw [{}]", in(reg) next, options(nostack, preserves_flags));
+        }
+    }
+
     /// Slot `index` (modulo the number of slots).
     #[inline(always)]
     pub(super) fn slot(&self, index: usize) -> Slot<'_> {
@@ -133,13 +150,16 @@ impl<'a> Slot<'a> {
     #[inline(always)]
     pub(super) unsafe fn write(self, message: &[u8]) {
         assert!(message.len() <= self.room, "message larger than its slot");
-        let (first, rest) = message.split_at(message.len().min(LINE - Slots::HEADER));
-        // SAFETY: the length was checked against the slot, and `first` fits the line behind the
-        // header. The source is an ordinary slice; it can't overlap the slot, to which no
-        // reference is ever made. The bytes are the caller's, as it promised.
+        let (to, first) = (self.first.wrapping_add(Slots::HEADER), LINE - Slots::HEADER);
+        // SAFETY: the length was checked against the slot, which has room for that many bytes behind its header. The
+        // source is an ordinary slice; it can't overlap the slot, to which no reference is ever made. The bytes are the
+        // caller's, as it promised.
         unsafe {
-            copy(rest.as_ptr(), self.first.add(LINE), rest.len());
-            copy_words(first.as_ptr(), self.first.add(Slots::HEADER), first.len());
+            if message.len() <= first {
+                return copy(message.as_ptr(), to, message.len());
+            }
+            copy(message[first..].as_ptr(), to.add(first), message.len() - first);
+            copy(message.as_ptr(), to, first);
         }
     }
 
@@ -153,52 +173,62 @@ impl<'a> Slot<'a> {
     #[inline(always)]
     pub(super) unsafe fn read(self, message: &mut [u8]) {
         assert!(message.len() <= self.room, "message larger than its slot");
-        let (first, rest) = message.split_at_mut(message.len().min(LINE - Slots::HEADER));
+        let (from, first) = (self.first.wrapping_add(Slots::HEADER), LINE - Slots::HEADER);
         // SAFETY: as in `write`.
         unsafe {
-            copy_words(self.first.add(Slots::HEADER), first.as_mut_ptr(), first.len());
-            copy(self.first.add(LINE), rest.as_mut_ptr(), rest.len());
+            if message.len() <= first {
+                return copy(from, message.as_mut_ptr(), message.len());
+            }
+            copy(from, message.as_mut_ptr(), first);
+            copy(from.add(first), message[first..].as_mut_ptr(), message.len() - first);
         }
     }
 }
 
-/// Copies bytes in whichever way is quicker.
+/// Copies bytes; up to a line of them without a call, which costs more than such a copy.
 ///
 /// # Safety
 /// `from` and `to` are valid for `length` bytes and don't overlap.
 #[inline(always)]
 unsafe fn copy(from: *const u8, to: *mut u8, length: usize) {
-    // SAFETY: as the caller promised.
+    // SAFETY: as the caller promised, for each length that an arm copies: two pieces of a size reach from the first
+    // byte to the last and may share some between them.
     unsafe {
         match length {
-            0..=LINE => copy_words(from, to, length),
+            0 => {}
+            8 => piece::<8>(from, to, 0),
+            1 => piece::<1>(from, to, 0),
+            2..=3 => ends::<2>(from, to, length),
+            4..=7 => ends::<4>(from, to, length),
+            9..=16 => ends::<8>(from, to, length),
+            17..=32 => ends::<16>(from, to, length),
+            33..=LINE => ends::<32>(from, to, length),
             _ => copy_nonoverlapping(from, to, length),
         }
     }
 }
 
-/// Copies a few bytes in words of eight, then bytes: a call to memcpy costs more than
-/// such a copy. Volatile stores keep the compiler from turning it back into that call.
+/// Copies the first `SIZE` bytes of `length`, and the last.
 ///
 /// # Safety
-/// `from` and `to` are valid for `length` bytes and don't overlap.
+/// As for [`copy`]; `length` is at least `SIZE`.
 #[inline(always)]
-unsafe fn copy_words(from: *const u8, to: *mut u8, length: usize) {
-    let mut done = 0;
-    while done + 8 <= length {
-        // SAFETY: eight bytes from `done` on lie within `length`; an unaligned place is read as
-        // it is, and written as bytes of an array, whose alignment is one.
-        unsafe {
-            let word = from.add(done).cast::<[u8; 8]>().read();
-            to.add(done).cast::<[u8; 8]>().write_volatile(word);
-        }
-        done += 8;
+unsafe fn ends<const SIZE: usize>(from: *const u8, to: *mut u8, length: usize) {
+    // SAFETY: as the caller promised.
+    unsafe {
+        piece::<SIZE>(from, to, 0);
+        piece::<SIZE>(from, to, length - SIZE);
     }
-    while done < length {
-        // SAFETY: `done` lies within `length`.
-        unsafe { to.add(done).write_volatile(from.add(done).read()) };
-        done += 1;
-    }
+}
+
+/// Copies `SIZE` bytes from byte `at` on, by plain moves since the size is known.
+///
+/// # Safety
+/// As for [`copy`], of the bytes from `at` on.
+#[inline(always)]
+unsafe fn piece<const SIZE: usize>(from: *const u8, to: *mut u8, at: usize) {
+    // SAFETY: as the caller promised; arrays of bytes have no alignment.
+    unsafe { to.add(at).cast::<[u8; SIZE]>().write(from.add(at).cast::<[u8; SIZE]>().read()) };
 }
 
 #[cfg(test)]
@@ -218,6 +248,17 @@ mod tests {
         }
         assert_eq!(Slots::bytes(1 << 63, 1), None);
         assert_eq!(Slots::bytes(2, usize::MAX / 2), None);
+    }
+
+    #[test]
+    fn a_copy_has_all_bytes_and_writes_no_other() {
+        let from: Vec<u8> = (1..=u8::MAX).collect();
+        for length in 0..=2 * LINE + 1 {
+            let mut to = vec![0; length + 1];
+            // SAFETY: both are longer than that, and vectors of their own.
+            unsafe { copy(from.as_ptr(), to.as_mut_ptr(), length) };
+            assert_eq!(to, [&from[..length], &[0]].concat(), "{length}");
+        }
     }
 
     /// What wraps round would lie inside again.
