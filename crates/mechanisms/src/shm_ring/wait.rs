@@ -40,7 +40,7 @@ pub struct Spin {
 }
 
 /// Pauses of a wait for each pause between two of its looks.
-const PAUSES_TO_PAUSE: u32 = 4;
+const PAUSES_TO_PAUSE: u32 = 8;
 /// Between two looks at most this many pauses: a message is seen at once after a long wait, too.
 const MOST_PAUSES: u32 = 8;
 
