@@ -180,6 +180,15 @@ fn fails_with_one_line_on_what_contradicts_a_capacity() {
         ("choose --size 1K --rate 10G --bound p99:1ms", "from 10 to 10M"),
         ("choose --size 1K --rate 1k --connections 100000 --bound p99:1ms", "from 1 to 4096"),
         ("choose --size 1K --rate 1k --bound p99:1ms -p free,same-cpu", "choose for one at a time"),
+        (
+            "choose --size 1K --rate 1k --bound p99:1ms --connections 4 --peer env",
+            "between two hosts there is one connection",
+        ),
+        (
+            "choose --size 1K --rate 1k --bound p99:1ms --connections 4 --blocking --server scan",
+            "--server scan busy-waits, and --blocking was asked",
+        ),
+        ("choose --size 1K --rate 10 --bound p99:1ms", "needs 368 messages for a p99"),
     ] {
         let said = bench.run(line);
         assert_eq!((said.code, said.out.as_str()), (Some(2), ""), "{line}: {}", said.err);

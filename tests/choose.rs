@@ -147,6 +147,34 @@ fn where_nothing_is_measured_the_evidence_says_so() {
 }
 
 #[test]
+fn an_interrupted_choice_keeps_all_its_finished_rounds() {
+    let _turn = alone();
+    let bench = Bench::new();
+    // A server that works 150 µs over each can't serve 8,000 a second: that rate is ended after six rounds.
+    let mut running = bench.begin(&format!(
+        "choose pipe --size 64 --rate 2k --service 150us --bound {WIDE} -p same-cpu --launches 12 --seed 3"
+    ));
+    await_store(&bench, &mut running, "SELECT count(*) FROM rounds WHERE nth >= 8");
+    running.signal(Signal::INT);
+    let said = running.finish(Duration::from_secs(30));
+    if said.code == Some(0) {
+        return say("skipped a choice taken up again: it ended before the signal");
+    }
+    assert_eq!(said.code, Some(130), "{}", said.err);
+    let ids = |of: &Bench| {
+        let launches = "SELECT group_concat(id) FROM (SELECT launches.id FROM launches JOIN cases ON \
+                        cases.id = case_id WHERE round BETWEEN 1 AND 8 AND load LIKE '2k%' ORDER BY round)";
+        of.open().query_row(launches, [], |row| row.get::<_, String>(0)).expect("launches")
+    };
+    let before = ids(&bench);
+    bench.run("run --resume last");
+    assert_eq!(ids(&bench), before, "launches of finished rounds were made again");
+    let rounds = number(&bench.open(), "SELECT max(nth) FROM rounds");
+    assert!(rounds >= 12, "{rounds}");
+    must_have_left_nothing(&bench);
+}
+
+#[test]
 fn a_choice_names_who_died_and_picks_nothing_that_did() {
     let _turn = alone();
     let need =

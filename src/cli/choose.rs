@@ -32,6 +32,9 @@ use store::Label;
 /// Time for measuring where none is given.
 const BUDGET: Duration = Duration::from_secs(30);
 
+/// Launches that make sure of a rate.
+const SURE: u32 = model::capacity::SURE_LAUNCHES as u32;
+
 /// The exit code where the launches that there was time for don't tell.
 const UNDECIDED: u8 = super::compare::INCONCLUSIVE;
 
@@ -126,6 +129,31 @@ impl ChooseArgs {
         Need { per_second: self.rate, blocking: self.blocking, bytes }
     }
 
+    /// What no measurement could answer.
+    fn contradiction(&self) -> Result<(), String> {
+        if self.peer.command.is_some() && self.connections > 1 {
+            return Err(
+                "--connections: between two hosts there is one connection: leave --peer out".into(),
+            );
+        }
+        if self.blocking && self.server == Some(Server::Scan) {
+            return Err("--server scan busy-waits, and --blocking was asked: leave one out".into());
+        }
+        let needs = self.bound.messages_needed();
+        let launch = Duration::from_secs_f64(needs as f64 / self.rate as f64);
+        let budget = self.budget.unwrap_or(BUDGET);
+        if self.launches.is_none() && launch * SURE > budget {
+            return Err(format!(
+                "--budget: {SURE} launches that agree decide, and each needs {needs} messages for a {}, {} at --rate {}: \
+                 give a longer one",
+                self.bound.percentile(),
+                model::duration::format_ns(model::duration::in_ns(launch)),
+                self.rate
+            ));
+        }
+        Ok(())
+    }
+
     /// The same as flags of `run`.
     fn of_run(&self) -> Result<RunArgs, String> {
         let placement = match &self.placement {
@@ -137,6 +165,7 @@ impl ChooseArgs {
             Some(placements) => placements.clone(),
             None => Placements(vec![Placement::Free]),
         };
+        self.contradiction()?;
         let mut args = RunArgs {
             mechanisms: self.mechanisms.clone(),
             workload: vec![Task::Capacity],

@@ -156,6 +156,12 @@ impl AtRate {
         }
     }
 
+    /// Whether it has launches enough to be sure of anything.
+    fn can_be_sure(&self) -> bool {
+        let all = self.launches.len() + self.failed;
+        stats::surely_most(all, all, ERROR)
+    }
+
     fn majority(&self) -> Option<Standing> {
         majority(self.launches.iter().map(|it| it.standing))
             .filter(|most| 2 * self.count(*most) > self.launches.len() + self.failed)
@@ -175,10 +181,14 @@ impl AtRate {
 pub fn decide(rates: &[AtRate]) -> Found {
     let verdicts: Vec<(u64, RateVerdict)> =
         rates.iter().map(|it| (it.per_sec, it.verdict())).collect();
-    // What was not offered tests nothing, and is no reason to end.
+    // What was not offered, or too seldom, tests nothing, and is no reason to end.
     let up = verdicts.iter().take_while(|it| it.1 == RateVerdict::Holds);
-    let offered = verdicts.iter().rev().filter(|it| it.1 != RateVerdict::Void);
-    let down = offered.take_while(|it| it.1 == RateVerdict::Fails);
+    let offered = rates
+        .iter()
+        .zip(&verdicts)
+        .rev()
+        .filter(|(rate, it)| it.1 != RateVerdict::Void && rate.can_be_sure());
+    let down = offered.map(|(_, it)| it).take_while(|it| it.1 == RateVerdict::Fails);
     let passed = rates.iter().rposition(|it| it.majority() == Some(Standing::Passes));
     let above = passed.map_or(rates, |at| &rates[at + 1..]);
     let first = |of: Standing, among: &[AtRate]| {

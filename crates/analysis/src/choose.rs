@@ -1,5 +1,5 @@
-//! What to use for a need: of the mechanisms that surely keep the bound at the load that is needed the quickest, or of
-//! those that are not separated from it the one whose server uses least CPU time.
+//! What to use for a need: of the mechanisms that surely keep the bound at the load that is needed, and are not shown to
+//! be slower than another, those whose servers use least CPU time, and of these the quickest.
 //!
 //! Only what surely holds is picked, never what is overloaded, void, failed or unverified. Each candidate is tested
 //! by itself with 2.5 %; which are the best, and by how much the others are slower, holds for all of them at once.
@@ -10,8 +10,11 @@ use super::capacity::{Capacity, RateTried, RateVerdict};
 use super::{ALPHA, CaseResult, GroupVerdict, Judged, Status, failures};
 use model::capacity::{Standing, TailBound};
 use model::choice::Need;
-use model::load::Load;
+use model::load::{Load, Server};
 use stats::AgainstBest;
+
+/// Servers whose use of CPU differs by less than this factor are said to use as much: no interval stands beside it.
+const SAME_USE: f64 = 1.1;
 
 /// What was found for a need.
 #[derive(Clone, Debug, Serialize)]
@@ -206,8 +209,18 @@ impl Choice {
         let mut rest = ranked.split_off(ranked.len().min(1));
         let others = rest.split_off(rest.len().min(1));
         let pick = ranked.pop();
-        let beyond = pick.as_ref().and_then(|it| beyond(it, need, capacity, results));
-        let closest = failing.into_iter().map(|(it, rate)| Candidate::of(it, rate, results, None));
+        let beyond = pick.as_ref().and_then(|pick| {
+            let refused = |it: &Capacity| rejected.iter().any(|no| no.variant == it.variant);
+            beyond(pick, need, capacity.iter().filter(|it| !refused(it)), results)
+        });
+        let overloaded =
+            |rate: &RateTried| results[rate.result].rate.is_some_and(|it| it.overloaded);
+        let closest = failing.into_iter().min_by(|(_, a), (_, b)| {
+            // What serves the load comes before what does not.
+            let percentile = |it: &RateTried| it.percentile_ns.unwrap_or(f64::INFINITY);
+            let served = overloaded(a).cmp(&overloaded(b));
+            served.then(percentile(a).total_cmp(&percentile(b)))
+        });
         let mut rates: Vec<u64> =
             capacity.iter().flat_map(|it| &it.rates).map(|it| it.per_sec).collect();
         rates.sort_unstable();
@@ -228,8 +241,8 @@ impl Choice {
             others,
             undecided,
             closest: closest
-                .min_by(|a, b| distance(a).total_cmp(&distance(b)))
-                .filter(|_| answer == Answer::Nothing),
+                .filter(|_| answer == Answer::Nothing)
+                .map(|(it, rate)| Candidate::of(it, rate, results, None)),
             beyond,
             rejected,
             evidence: Evidence {
@@ -271,7 +284,7 @@ fn refusal(it: &Capacity, rate: Option<&RateTried>, results: &[CaseResult]) -> O
     rejected(if overloaded { Why::Overloaded } else { Why::TooSlow }, None)
 }
 
-/// What holds, the pick first: of those that may be the best the one whose server uses least.
+/// What holds, the pick first: of what may be the best, and whose server uses least, or as much, the quickest.
 fn rank(holding: &[(&Capacity, &RateTried)], results: &[CaseResult]) -> Vec<Candidate> {
     let columns: Vec<Vec<Option<f64>>> =
         holding.iter().map(|(_, rate)| by_round(&results[rate.result])).collect();
@@ -281,15 +294,16 @@ fn rank(holding: &[(&Capacity, &RateTried)], results: &[CaseResult]) -> Vec<Cand
         Candidate::of(it, rate, results, Some(against))
     };
     let mut all: Vec<Candidate> = holding.iter().zip(against).map(of).collect();
-    let used = |it: &Candidate| it.server_cpus.unwrap_or(f64::INFINITY);
+    let best = all.iter().filter(|it| it.may_be_best);
+    let thriftiest = best.min_by(|a, b| a.cpus().total_cmp(&b.cpus())).cloned();
+    let costly = |it: &Candidate| thriftiest.as_ref().is_some_and(|least| it.uses_more_than(least));
     let time = |it: &Candidate| it.percentile_ns.unwrap_or(f64::INFINITY);
     all.sort_by(|a, b| {
-        let by_use = if a.may_be_best && b.may_be_best {
-            used(a).total_cmp(&used(b))
-        } else {
-            std::cmp::Ordering::Equal
+        let by_use = match (a.may_be_best, b.may_be_best) {
+            (true, true) => costly(a).cmp(&costly(b)),
+            _ => b.may_be_best.cmp(&a.may_be_best),
         };
-        b.may_be_best.cmp(&a.may_be_best).then(by_use).then(time(a).total_cmp(&time(b)))
+        by_use.then(time(a).total_cmp(&time(b)))
     });
     all
 }
@@ -303,22 +317,17 @@ fn by_round(case: &CaseResult) -> Vec<Option<f64>> {
     case.bounded.iter().map(said).collect()
 }
 
-/// What comes first where nothing qualifies: what serves the load, then the shortest percentile.
-fn distance(it: &Candidate) -> f64 {
-    it.percentile_ns.unwrap_or(f64::INFINITY)
-}
-
-/// The first rate that was tried at which the pick does not surely hold, and what does.
-fn beyond(
+/// The first rate that was tried at which the pick does not surely hold, and what of `capacity` does.
+fn beyond<'a>(
     pick: &Candidate,
     need: Need,
-    capacity: &[Capacity],
+    capacity: impl Iterator<Item = &'a Capacity> + Clone,
     results: &[CaseResult],
 ) -> Option<Beyond> {
-    let own = capacity.iter().find(|it| it.variant == pick.variant)?;
+    let own = capacity.clone().find(|it| it.variant == pick.variant)?;
     let holds = own.found.at_least_per_sec.unwrap_or(need.per_second);
     let from = own.rates.iter().find(|it| it.per_sec > holds && it.verdict != RateVerdict::Void)?;
-    let there = capacity.iter().filter(|it| it.found.at_least_per_sec >= Some(from.per_sec));
+    let there = capacity.filter(|it| it.found.at_least_per_sec >= Some(from.per_sec));
     let holding: Vec<(&Capacity, &RateTried)> =
         there.filter_map(|it| Some((it, it.at(from.per_sec)?))).collect();
     let best = rank(&holding, results).into_iter().next();
@@ -326,6 +335,15 @@ fn beyond(
 }
 
 impl Candidate {
+    /// Whether its server uses more CPU time than that of `other`, by enough to say so.
+    pub fn uses_more_than(&self, other: &Candidate) -> bool {
+        self.cpus() > SAME_USE * other.cpus()
+    }
+
+    fn cpus(&self) -> f64 {
+        self.server_cpus.unwrap_or(f64::INFINITY)
+    }
+
     fn of(
         it: &Capacity,
         rate: &RateTried,
@@ -352,7 +370,7 @@ impl Candidate {
             below_per_sec: it.found.below_per_sec,
             served_per_sec: rate.served_per_sec,
             server_cpus: case.rate.and_then(|it| it.server_cpus),
-            spins: case.spins,
+            spins: case.spins || case.load.is_some_and(|it| it.choice() == Some(Server::Scan)),
             slower_at_least: against.as_ref().and_then(|it| it.slower_at_least),
             slower_at_most: against.as_ref().and_then(|it| it.slower_at_most),
             may_be_best: against.is_some_and(|it| it.may_be_best),

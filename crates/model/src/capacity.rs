@@ -161,7 +161,7 @@ pub fn finer(tried: &[Tried]) -> Vec<u64> {
 /// Launches after which a rate above one that broke the bound in all of them is tried no more.
 const FEW_LAUNCHES: u64 = 3;
 /// Launches that make sure of a rate that broke the bound in all of them, with an error of 1.6 %.
-const SURE_LAUNCHES: u64 = 6;
+pub const SURE_LAUNCHES: u64 = 6;
 /// The rounds after which it is worth while to ask what is [`hopeless`]: some launches may say nothing.
 pub const LOOKS: [u64; 3] = [FEW_LAUNCHES, SURE_LAUNCHES, 2 * SURE_LAUNCHES];
 

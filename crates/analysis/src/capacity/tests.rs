@@ -65,6 +65,9 @@ fn five_launches_are_sure_of_nothing_and_six_are() {
         "not even the lowest"
     );
     assert_eq!(decide(&[]), Found::default());
+    // A choice ends what is above a rate that broke the bound.
+    let ended = [at(1_000, &[(Passes, 12)]), at(2_000, &[(Breaks, 6)]), at(4_000, &[(Breaks, 3)])];
+    assert_eq!(decide(&ended).below_per_sec, Some(2_000));
 }
 
 #[test]

@@ -69,6 +69,8 @@ fn of_what_is_not_separated_the_one_that_uses_less_is_picked() {
         (Some("pipe"), Some("shm-ring:wait=spin"))
     );
     assert!(choice.runner_up.unwrap().may_be_best);
+    let choice = judge(&[at("fifo", 50_000, 60.5, 0.25), at("pipe", 50_000, 60.0, 0.26)]);
+    assert_eq!(named(&choice.pick), Some("pipe"), "0.01 CPUs less are chance");
 }
 
 #[test]
@@ -82,6 +84,14 @@ fn beyond_the_pick_another_one_is_named() {
     assert_eq!(named(&choice.pick), Some("pipe"));
     let beyond = Beyond { from_per_sec: 100_000, variant: Some("tcp".into()) };
     assert_eq!(choice.beyond, Some(beyond));
+    let failures = vec![Failure { reason: "why".into(), launches: 1 }];
+    let failing = judge(&[
+        at("pipe", 50_000, 60.0, 0.4),
+        at("pipe", 100_000, 700.0, 0.4),
+        CaseResult { failures, ..at("tcp", 50_000, 100.0, 0.4) },
+        at("tcp", 100_000, 120.0, 0.4),
+    ]);
+    assert_eq!(failing.beyond, Some(Beyond { from_per_sec: 100_000, variant: None }));
     let alone = judge(&[at("pipe", 50_000, 60.0, 0.4), at("pipe", 100_000, 700.0, 0.4)]);
     assert_eq!(alone.beyond, Some(Beyond { from_per_sec: 100_000, variant: None }));
 }
@@ -111,6 +121,8 @@ fn where_nothing_qualifies_the_closest_is_named() {
         [("tcp", Why::Overloaded), ("pipe", Why::TooSlow), ("eventfd", Why::NotMeasured)];
     assert_eq!(reasons, expected);
     assert_eq!(choice.evidence.candidates, 2);
+    let short = judge(&[overloaded(at("tcp", 50_000, 250.0, 1.0)), at("pipe", 50_000, 300.0, 0.4)]);
+    assert_eq!(named(&short.closest), Some("pipe"), "it serves the load");
 }
 
 #[test]

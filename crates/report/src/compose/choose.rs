@@ -104,7 +104,9 @@ fn sure(choice: &Choice, pick: &Candidate) -> String {
     let held = format!("{} of {} launches kept the bound", pick.passed, pick.launches);
     let messages = units::count(pick.messages);
     let need = per_second(choice.need.per_second);
-    format!("At {need}: {held}, {messages} messages in all. Surely most do (97.5 %).")
+    format!(
+        "At {need}: {held}, {messages} messages in all. Surely most do (97.5 % for each mechanism)."
+    )
 }
 
 fn unsure(choice: &Choice) -> String {
@@ -125,7 +127,7 @@ fn unsure(choice: &Choice) -> String {
     }
     match choice.evidence.rounds {
         0..6 => format!(
-            "There was time for {rounds}, and 6 that agree are needed: give a longer --budget."
+            "There were {rounds}, and 6 that agree are needed: give a longer --budget, or more --launches."
         ),
         _ => {
             format!("The launches of {rounds} disagree: give a longer --budget, or another bound.")
@@ -274,11 +276,10 @@ fn why_not(choice: &Choice, pick: &Candidate, next: &Candidate) -> String {
             _ => format!("its {percentile} is longer"),
         };
     }
-    let used = |it: &Candidate| it.server_cpus.map(|it| format!("{it:.2}"));
-    match (used(pick), used(next)) {
-        (Some(own), Some(other)) if own != other => {
+    match (pick.server_cpus, next.server_cpus) {
+        (Some(own), Some(other)) if next.uses_more_than(pick) => {
             format!(
-                "its {percentile} is not separated, and its server uses {other} CPUs, not {own}"
+                "its {percentile} is not separated, and its server uses {other:.2} CPUs, not {own:.2}"
             )
         }
         _ => format!("its {percentile} is not separated from that of {}", pick.variant),

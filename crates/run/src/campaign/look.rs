@@ -122,7 +122,10 @@ pub(super) fn revive(
             stay.extend(each);
         } else {
             let going_on = cases.iter().filter(|(live, _)| !live.given_up && !live.is_observed());
-            let launched = going_on.map(|(_, made)| made.last().map_or(0, |it| it.round)).min();
+            let launched = going_on.map(|(_, made)| made.last().map_or(0, |it| it.round));
+            // Of a choice some have ended before: what goes on has launches in every round.
+            let chooses = run.request.aim.need().is_some();
+            let launched = if chooses { launched.max() } else { launched.min() };
             counted = launched.unwrap_or(0).min(store.finished_rounds(run.id, group.nth)?);
             let kept = run.rounds.iter().filter(|it| it.group == group.nth && it.nth <= counted);
             live.unmarked = kept.filter(|it| it.noise.marked().is_none()).count() as u64;

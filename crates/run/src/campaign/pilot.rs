@@ -95,6 +95,7 @@ impl Campaign<'_> {
         for (turn, mut result) in set.iter().zip(measured) {
             let cases = self.groups.iter().flat_map(|group| &group.cases);
             let apart_ns = ns_apart(&self.groups[turn.group].cases[turn.case].case, cases);
+            let decides = !self.is_coarse(turn.group);
             let live = &mut self.groups[turn.group].cases[turn.case];
             let clock = self.driver.clock(turn.nodes(live).0).unwrap_or(&self.clock);
             if !self.request.unbatched {
@@ -102,7 +103,7 @@ impl Campaign<'_> {
             }
             // Where a node was lost meanwhile, nothing is known of the case: it has another pilot once that is back.
             if self.driver.reaches(live) || result.record.outcome == Outcome::Ok {
-                live.fix(&result, &self.request, clock, Lasts { pace, apart_ns });
+                live.fix(&result, &self.request, clock, Lasts { pace, apart_ns, decides });
             }
             let row = self.row(0, turn, result);
             self.pending.push(row);

@@ -33,7 +33,7 @@ impl Campaign<'_> {
     }
 
     /// Whether a group holds the rates that are tried first.
-    fn is_coarse(&self, nth: usize) -> bool {
+    pub(super) fn is_coarse(&self, nth: usize) -> bool {
         self.refines().is_some()
             && !self.groups[..nth].iter().any(|it| it.shares_subject(&self.groups[nth]))
     }

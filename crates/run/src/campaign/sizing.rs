@@ -100,6 +100,9 @@ pub(super) struct Lasts {
     /// What an operation takes in ns if the scheduler places its workers on two CPUs; None where that is not
     /// up to the scheduler, or unknown.
     pub apart_ns: Option<f64>,
+    /// Whether a bound is decided by it: all mechanisms are then offered as many messages at one rate. What only
+    /// chooses further rates is shorter where it falls behind.
+    pub decides: bool,
 }
 
 impl LiveCase {
@@ -110,7 +113,7 @@ impl LiveCase {
         pilot: &LaunchResult,
         request: &model::request::Request,
         clock: &model::clock::Record,
-        Lasts { pace, apart_ns }: Lasts,
+        Lasts { pace, apart_ns, decides }: Lasts,
     ) {
         let report = &pilot.record.initiator;
         let found = operation_ns(&self.case, pilot, clock);
@@ -137,7 +140,9 @@ impl LiveCase {
         let Size { batch, samples } = (row(self.case.workload).size)(&Found { unbatched, ..found });
         (self.batch, self.samples) = (batch, samples);
         if let Some(bound) = request.bound {
-            self.samples = bound.messages(self.operation_ns);
+            let period = self.case.load.map(|it| 1e9 / it.per_second as f64);
+            let each = period.filter(|_| decides).unwrap_or(self.operation_ns);
+            self.samples = bound.messages(each);
         }
         if self.case.workload.traits().paced {
             self.samples = request.arrivals.whole(self.samples).min(MOST_SAMPLES);
