@@ -332,11 +332,11 @@ fn a_study_fixes_connections_and_a_server() {
 }
 
 #[test]
-fn a_study_varies_rates_connections_and_answers() {
+fn a_study_varies_rates_depths_connections_and_answers() {
     let bench = Bench::new();
     let study = "version = 1\ntitle = \"t\"\nquestion = \"q\"\n[fixed]\nworkload = \"rate\"\n\
          mechanism = \"pipe\"\nplacement = \"same-cpu\"\nsamples = 10\nlaunches = 6\n[vary]\n\
-         rate = [\"1k\", \"4k\"]\nconnections = \"1,3\"\nresponse = [\"64\", \"1K\"]\n[variables]\n\
+         rate = [\"1k\", \"4k\"]\nconnections = \"1,3\"\ndepth = \"1,2\"\nresponse = [\"64\", \"1K\"]\n[variables]\n\
          cause = { connections = \"c\" }\neffect = { response = \"r\" }\n[[hypothesis]]\n\
          statement = \"one client waits less\"\ntest = \"differs\"\n\
          left = { connections = \"1\", rate = \"1k\" }\nright = { connections = \"3\", rate = \"1k\" }\n\
@@ -345,11 +345,14 @@ fn a_study_varies_rates_connections_and_answers() {
     std::fs::write(bench.path("s.toml"), study).expect("a file");
     let page = flat(&bench.must(&format!("study run {}", bench.path("s.toml").display())).out);
     let loads = "SELECT count(DISTINCT load) FROM cases";
-    assert_eq!(number(&bench.open(), loads), 8);
-    for words in ["Responses, answers of 64 B rate 1 3", "Responses, answers of 1 KiB rate 1 3"] {
+    assert_eq!(number(&bench.open(), loads), 16);
+    for words in [
+        "Responses, at most 1 under way, answers of 64 B rate 1 3",
+        "Responses, at most 2 under way, answers of 1 KiB rate 1 3",
+    ] {
         assert!(page.contains(words), "no `{words}` in {page}");
     }
-    assert!(page.contains("Clients, answers of 1 KiB"), "{page}");
+    assert!(page.contains("Clients, at most 2 under way, answers of 1 KiB"), "{page}");
     // One client and three at 1,000 a second, with either answer: two pairs, and not the same case four times.
     assert!(page.contains("one client waits less") && !page.contains("no case in common"));
     let both = study.replace("samples = 10\n", "samples = 10\nrate = \"1k\"\n");
