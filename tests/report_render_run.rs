@@ -275,6 +275,22 @@ fn names_from_a_store_stay_text() {
 }
 
 #[test]
+fn how_evenly_clients_were_served_is_drawn_of_several_connections_only() {
+    let rate = "-w rate --rate 5k -s 64 -p free --launches 6 --samples 80 -q";
+    let mut judged = measured(&format!("run pipe tcp {rate} --connections 1,4"));
+    // On a busy machine the sender is late, and then there is no figure.
+    judged.results.iter_mut().filter_map(|it| it.rate.as_mut()).for_each(|it| it.void = false);
+    let (document, page) = page(&judged);
+    let drawn = figure(&document, "fairness-process-free");
+    let [pipe, tcp] = &*drawn.x.categories else { panic!("{:?}", drawn.x.categories) };
+    assert!(pipe.starts_with("pipe, 64 B, 4 connections by epoll: Jain"), "{pipe}");
+    assert!(tcp.starts_with("tcp, 64 B, 4 connections by epoll: Jain"), "{tcp}");
+    assert!(page.contains("<h3>How evenly clients were served, placed freely</h3>"));
+    let one = compose(&measured(&format!("run pipe {rate}")), Detail::Full);
+    assert!(one.figures().iter().all(|it| !it.id.starts_with("fairness")));
+}
+
+#[test]
 fn the_samples_over_time_keep_every_launch_apart() {
     let judged =
         measured("run pipe -w latency -s 64 -p same-cpu --launches 4 --samples 400 --warmup 5 -q");

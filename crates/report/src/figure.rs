@@ -50,6 +50,9 @@ pub struct Figure {
     /// What is drawn by [`FigureKind::Protocol`], and by no other kind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub protocol: Option<Box<Protocol>>,
+    /// Whether a terminal draws it that only names other curves.
+    #[serde(skip)]
+    pub answers: bool,
 }
 
 impl Figure {
@@ -80,6 +83,7 @@ impl Figure {
             ),
             series: Vec::new(),
             marks: Vec::new(),
+            answers: false,
             protocol: None,
         }
     }
@@ -202,6 +206,11 @@ impl Axis {
             return name.cloned().unwrap_or_default();
         }
         self.unit.format(value)
+    }
+
+    /// A round value in the words of the axis, without digits that say nothing.
+    pub fn round(&self, value: f64) -> String {
+        self.format(value).replace(".00 ", " ").replace(".0 ", " ")
     }
 }
 

@@ -2,11 +2,12 @@
 //!
 //! Colour only repeats what a sign or a word already says, so the output is the same with
 //! it and without. Tables drop their least important columns before they wrap, values
-//! of categories are plotted along one axis, stacked bars and message sequences are drawn in signs, other
-//! figures get a line that points to the page.
+//! of categories are plotted along one axis, stacked bars and message sequences are drawn in signs, and so are
+//! curves where everything is shown; other figures get a line that points to the page.
 //! Control characters in names are made visible, never passed on to the terminal.
 
 mod bars;
+mod curves;
 mod plot;
 mod protocol;
 mod table;
@@ -136,6 +137,10 @@ impl Page {
         }
         if PLOTTED.contains(&figure.kind) && figure.x.scale == Scale::Category {
             return self.indented(plot::render(figure, room), indent);
+        }
+        let curves = figure.kind == FigureKind::Curves && figure.x.scale != Scale::Category;
+        if curves && (figure.answers || self.style.unfold) {
+            return self.indented(curves::render(figure, room), indent);
         }
         let text = Text::new()
             .strong(&figure.title)

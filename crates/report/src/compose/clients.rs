@@ -4,10 +4,12 @@ use super::labels;
 use crate::{Block, Row, Table, Text, Unit, units};
 use analysis::{CaseResult, Judged, OverLaunches, Status};
 
-const MEANING: &str = "the server waits for whichever has a request. Worst share: of the requests due to the client that \
-     got least, those answered before the schedule ended. Jain's index of the clients' shares is 1 where all got the \
-     same, 1/n where one of n got all; both with an interval over launches. p50 and p99: of the median client, and of \
-     the client that waits longest.";
+/// The two measures of how evenly clients were served.
+pub const EVENNESS: &str = "Worst share: of the requests due to the client that got least, those answered before the \
+     schedule ended. Jain's index of the clients' shares is 1 where all got the same, 1/n where one of n got all";
+
+const REST: &str = "both with an interval over launches. p50 and p99: of the median client, and of the client that \
+     waits longest.";
 
 /// Who drives the connections, each of a client of its own.
 fn driven_by(generators: u32) -> String {
@@ -28,7 +30,10 @@ pub fn tables(judged: &Judged) -> Vec<Block> {
         .words([("case", 0)])
         .numbers([("served", 0), ("worst share", 0), ("Jain", 0)])
         .numbers([("p50, median", 1), ("worst", 1), ("p99, median", 2), ("worst", 2)])
-        .note(format!("{}; {MEANING}", driven_by(generators)));
+        .note(format!(
+            "{}; the server waits for whichever has a request. {EVENNESS}; {REST}",
+            driven_by(generators)
+        ));
     for case in cases() {
         let Some(seen) = &case.clients else { continue };
         let time = |ns: Option<f64>| ns.map_or("–".into(), units::duration);

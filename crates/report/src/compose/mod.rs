@@ -143,7 +143,10 @@ pub fn compose(judged: &Judged, detail: Detail) -> Document {
     }
     document.sections.extend(choose::section(judged));
     document.sections.extend(capacity::section(judged));
-    let mut figures = if detail == Detail::Full { figures::sections(judged) } else { Vec::new() };
+    let mut figures = match detail {
+        Detail::Full => figures::sections(judged),
+        Detail::Summary => figures::bounded(judged).into_iter().collect(),
+    };
     if !judged.capacity.is_empty() {
         // Its curves are part of the answer.
         document.sections.append(&mut figures);

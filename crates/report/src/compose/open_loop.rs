@@ -106,6 +106,11 @@ pub fn loaded(load: Load) -> String {
     if !load.has_rate() {
         return connected(load);
     }
+    format!(", {} a second{}", units::count(load.per_second), beside_rate(load))
+}
+
+/// The same without the rate: `, at most 8 under way, 16 connections by epoll`.
+pub fn beside_rate(load: Load) -> String {
     let depth = under_way(load);
     let answers = load.response.map(|it| format!(", answers of {}", units::size(it)));
     let answers = answers.unwrap_or_default();
@@ -117,7 +122,7 @@ pub fn loaded(load: Load) -> String {
         }
     };
     let connected = connected(load);
-    format!(", {} a second{depth}{connected}{answers}{service}", units::count(load.per_second))
+    format!("{depth}{connected}{answers}{service}")
 }
 
 /// `, at most 8 under way`; nothing of one at a time.

@@ -7,7 +7,7 @@
 
 use super::wrap::{Ink, Line, shorten, width, wrap_text};
 use crate::document::Text;
-use crate::figure::{Axis, Figure, Point, Scale, finite};
+use crate::figure::{Axis, Figure, Mark, Point, Scale, finite};
 use model::visible::visible;
 
 const SIGNS: [&str; 6] = ["●", "○", "◆", "◇", "■", "□"];
@@ -17,9 +17,7 @@ const BOUND: &str = "┊";
 const NARROWEST: usize = 24;
 
 pub(super) fn render(figure: &Figure, room: usize) -> Vec<Line> {
-    let mut lines = wrap_text(&Text::new().strong(&figure.title), room, Ink::Plain);
-    let words = [&*figure.finding, &*figure.caption].join(" ");
-    lines.append(&mut wrap_text(&Text::new().muted(words.trim_start()), room, Ink::Plain));
+    let mut lines = heading(figure, room);
     let Some(scale) = AxisRange::of(figure) else {
         lines.append(&mut wrap_text(&Text::new().muted("no values to show"), room, Ink::Plain));
         return lines;
@@ -37,23 +35,47 @@ pub(super) fn render(figure: &Figure, room: usize) -> Vec<Line> {
         }
     }
     lines.extend(columns.axis(&figure.y, &scale));
-    for mark in figure.marks.iter().filter(|mark| mark.value.is_finite()) {
-        let words = format!("{BOUND} {}: {}", mark.label, figure.y.format(mark.value));
-        lines.append(&mut wrap_text(&Text::new().muted(words), room, Ink::Plain));
-    }
+    lines.extend(figure.marks.iter().flat_map(|it| mark(figure, it, BOUND, room)));
     lines
 }
 
+/// The title, and what the figure says.
+pub(super) fn heading(figure: &Figure, room: usize) -> Vec<Line> {
+    let mut lines = wrap_text(&Text::new().strong(&figure.title), room, Ink::Plain);
+    let words = [&*figure.finding, &*figure.caption].join(" ");
+    lines.append(&mut wrap_text(&Text::new().muted(words.trim_start()), room, Ink::Plain));
+    lines
+}
+
+/// What a bound is, and where, behind the sign that draws it.
+pub(super) fn mark(figure: &Figure, mark: &Mark, sign: &str, room: usize) -> Vec<Line> {
+    if !mark.value.is_finite() {
+        return Vec::new();
+    }
+    let words = format!("{sign} {}: {}", mark.label, figure.y.format(mark.value));
+    wrap_text(&Text::new().muted(words), room, Ink::Plain)
+}
+
+/// A line with ticks and their labels below a plot of so many cells, behind so many for what stands left of it.
+pub(super) fn labelled_axis(
+    axis: &Axis,
+    range: &AxisRange,
+    (left, plot): (usize, usize),
+) -> [Line; 2] {
+    let columns = Columns { category: left, series: 0, plot, number: 0, with_interval: false };
+    columns.axis(axis, range)
+}
+
 /// The range of the shared axis, in the coordinate that is drawn.
-struct AxisRange {
+pub(super) struct AxisRange {
     log: bool,
     low: f64,
     high: f64,
 }
 
 impl AxisRange {
-    fn of(figure: &Figure) -> Option<Self> {
-        let log = figure.y.scale == Scale::Log;
+    /// Of what is measured.
+    pub(super) fn of(figure: &Figure) -> Option<Self> {
         let values = figure.series.iter().flat_map(|series| &series.points);
         let drawn = values
             .flat_map(|point| {
@@ -61,8 +83,14 @@ impl AxisRange {
                 [point.y, point.low, point.high, ends[0], ends[1]]
             })
             .flatten()
-            .chain(figure.marks.iter().map(|mark| mark.value))
-            .filter_map(|value| coordinate(value, log));
+            .chain(figure.marks.iter().map(|mark| mark.value));
+        Self::over(&figure.y, drawn)
+    }
+
+    /// Of some values of an axis; None where there are none.
+    pub(super) fn over(axis: &Axis, values: impl Iterator<Item = f64>) -> Option<Self> {
+        let log = axis.scale == Scale::Log;
+        let drawn = values.filter_map(|value| coordinate(value, log));
         let (low, high) =
             drawn.fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), v| (a.min(v), b.max(v)));
         let low = if log { low } else { low.min(0.0) };
@@ -70,13 +98,13 @@ impl AxisRange {
     }
 
     /// The cell of a value, counted from 0 to `cells - 1`.
-    fn cell(&self, value: f64, cells: usize) -> Option<usize> {
+    pub(super) fn cell(&self, value: f64, cells: usize) -> Option<usize> {
         let share = (coordinate(value, self.log)? - self.low) / (self.high - self.low);
         Some((share.clamp(0.0, 1.0) * (cells - 1) as f64).round() as usize)
     }
 
     /// Round values inside the range: powers of ten, with 2 and 5 where there are few.
-    fn ticks(&self) -> Vec<f64> {
+    pub(super) fn ticks(&self) -> Vec<f64> {
         if !self.log {
             let raw = (self.high - self.low) / 4.0;
             let power = 10f64.powf(raw.log10().floor());
@@ -201,7 +229,7 @@ impl Columns {
         let mut drawn = 0;
         for tick in range.ticks() {
             let Some(cell) = range.cell(tick, self.plot) else { continue };
-            let text = axis.format(tick).replace(".00 ", " ").replace(".0 ", " ");
+            let text = axis.round(tick);
             let from = start + cell.saturating_sub(width(&text) / 2);
             let gap = if labels.width() > start { 2 } else { 0 };
             if from < labels.width() + gap || from + width(&text) > start + self.plot + self.number

@@ -42,7 +42,8 @@ pub fn sections(judged: &Judged) -> Vec<Section> {
         Some((workload.name(), &*head.metric.section, 2, self::workload(judged, workload)))
     };
     let others = [
-        ("connections", "Many connections", 2, connections::figures(judged)),
+        ("against-rate", "Response time and rate", 2, connections::against_rate(judged)),
+        ("connections", "Many connections", 3, connections::figures(judged)),
         ("cost", "What it costs in CPU time", 1, cost::figures(judged)),
         ("tails", "Tails", 1, tails::figures(judged)),
         // What another figure shows too, and what is asked where a figure is in doubt.
@@ -64,6 +65,15 @@ fn sought(judged: &Judged) -> Vec<Section> {
         return Vec::new();
     }
     vec![section(("against-rate", "Response time and rate", 2, figures))]
+}
+
+/// Of such a run the percentile of the bound alone, for a terminal.
+pub fn bounded(judged: &Judged) -> Option<Section> {
+    let mut figures = capacity::figures(judged);
+    figures.retain(|it| !it.marks.is_empty());
+    figures.iter_mut().for_each(|it| it.answers = true);
+    let all = figures.len();
+    (all > 0).then(|| section(("against-rate", "Response time and rate", all, figures)))
 }
 
 /// Figures of which so many are open, each other folded under its title.
