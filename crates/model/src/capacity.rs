@@ -82,8 +82,8 @@ impl TailBound {
     }
 }
 
-/// What a launch at one rate lasts, in ns, unless the percentile takes longer: a dozen of the kernel's ticks (250 Hz).
-const LASTING_NS: f64 = 50e6;
+/// What a launch at one rate lasts, in ns, unless the percentile takes longer: six of the kernel's ticks (250 Hz).
+const LASTING_NS: f64 = 25e6;
 
 /// What one launch says of a bound.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -328,9 +328,9 @@ mod tests {
     }
 
     #[test]
-    fn a_launch_has_the_messages_of_its_percentile_and_fifty_milliseconds() {
+    fn a_launch_has_the_messages_of_its_percentile_and_25_milliseconds() {
         let bound: TailBound = "p99:100us".parse().unwrap();
-        assert_eq!((bound.messages(1e6), bound.messages(1e4)), (404, 5_000));
+        assert_eq!((bound.messages(1e6), bound.messages(1e4)), (404, 2_500));
         assert_eq!(coarse(&bound), COARSE);
         let deep: TailBound = "p99.9:100us".parse().unwrap();
         assert_eq!(coarse(&deep)[0], 4_000);
