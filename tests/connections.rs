@@ -9,7 +9,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use cli_support::strike::{Half, failed_of, kill_in_one_launch, must_have_left_nothing};
-use cli_support::{Bench, flat, must_fit_the_schema, number};
+use cli_support::{Bench, flat, must_fit_the_schema, number, say};
 use common::launching::{conclude, quick, start};
 use machine::Topology;
 use model::clients::Clients;
@@ -354,7 +354,14 @@ fn a_study_varies_rates_depths_connections_and_answers() {
     }
     assert!(page.contains("Clients, at most 2 under way, answers of 1 KiB"), "{page}");
     // One client and three at 1,000 a second, with either answer: two pairs, and not the same case four times.
-    assert!(page.contains("one client waits less") && !page.contains("no case in common"));
+    assert!(page.contains("one client waits less"), "{page}");
+    // What others took the time of has no result, and no pair then.
+    let lacks = ["void at 1.00 k/s", "overloaded at 1.00 k/s"].iter().any(|it| page.contains(it));
+    if lacks {
+        say("skipped the pairs of a claim: others took the time of some");
+    } else {
+        assert!(!page.contains("no case in common"), "{page}");
+    }
     let both = study.replace("samples = 10\n", "samples = 10\nrate = \"1k\"\n");
     std::fs::write(bench.path("s.toml"), both).expect("a file");
     let said = bench.run(&format!("study run {}", bench.path("s.toml").display()));
