@@ -40,14 +40,15 @@ impl Copy {
     /// The words to run there: they take the program from their input, say that they have it by an end
     /// of a line, and become the agent. A copy that isn't whole, because the stream ended or the disk
     /// is full, or a signal came, one that can't be executed, and one whose agent was killed are removed:
-    /// until the agent has unlinked it, it is theirs. Anybody who puts something else under that name afterwards
+    /// until the agent has unlinked it, it is theirs, from before there is a folder on, whose name nobody else knows.
+    /// Anybody who puts something else under that name afterwards
     /// loses nothing: a link, or a folder of somebody else's, is left.
     pub fn words(&self) -> [String; 3] {
         let Copy { bytes, folder, .. } = self;
         let inner = format!(
-            "umask 077; d=${{TMPDIR:-/tmp}}/{folder}; mkdir \"$d\" || exit 1; \
+            "umask 077; d=${{TMPDIR:-/tmp}}/{folder}; \
              gone() {{ [ ! -L \"$d\" ] && [ -O \"$d\" ] && rm -f \"$d/{NAME}\" && rmdir \"$d\"; exit $1; }} 2>/dev/null; \
-             trap \"gone 1\" HUP INT TERM; head -c {bytes} > \"$d/{NAME}\"; \
+             trap \"gone 1\" HUP INT TERM; mkdir \"$d\" || exit 1; head -c {bytes} > \"$d/{NAME}\"; \
              [ \"$(wc -c < \"$d/{NAME}\")\" -eq {bytes} ] && chmod 700 \"$d/{NAME}\" || gone 1; \
              trap - HUP INT TERM; echo; \"$d/{NAME}\" peer \"$d\"; c=$?; \
              [ $c -le 125 ] || gone $c; exit $c"
@@ -164,5 +165,23 @@ mod tests {
             let left = std::fs::symlink_metadata(above.path().join("ipcmark.0"));
             assert_eq!(left.is_ok(), swaps);
         }
+    }
+
+    #[test]
+    fn a_folder_goes_whose_shell_is_ended_as_soon_as_there_is_one() {
+        let above = tempfile::tempdir().unwrap();
+        let tools = above.path().join("tools");
+        std::fs::create_dir(&tools).unwrap();
+        let mkdir = "#!/bin/sh\nPATH=${PATH#*:} mkdir \"$@\" && kill -TERM $PPID\n";
+        std::fs::write(tools.join("mkdir"), mkdir).unwrap();
+        std::fs::set_permissions(tools.join("mkdir"), PermissionsExt::from_mode(0o700)).unwrap();
+        let path = format!("{}:{}", tools.display(), std::env::var("PATH").unwrap());
+        let program = File::open("/dev/null").unwrap();
+        let words = Copy { program, bytes: 1, folder: "ipcmark.0".into() }.words();
+        let mut shell = std::process::Command::new(&words[0]);
+        shell.args(&words[1..]).env("TMPDIR", above.path()).env("PATH", path);
+        shell.stdin(std::process::Stdio::null()).stdout(std::process::Stdio::null());
+        assert_eq!(shell.status().unwrap().code(), Some(1));
+        assert!(!above.path().join("ipcmark.0").exists());
     }
 }
