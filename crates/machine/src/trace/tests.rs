@@ -237,7 +237,8 @@ fn a_workers_events_begin_with_its_first_mark_end_with_its_last_and_take_turns()
             count(|it| matches!(it, EventKind::Exit(1))),
             deeds.calls_of("read") + deeds.calls_of("write")
         );
-        assert_eq!(count(|it| matches!(it, EventKind::Out { asleep: true })), deeds.sleeps.count);
+        let asleep = count(|it| matches!(it, EventKind::Out { asleep: true }));
+        assert_eq!(asleep, deeds.sleeps.count, "{own:?}");
         let sent: u64 = deeds.interrupts.iter().map(|it| it.count).sum();
         assert_eq!(count(|it| matches!(it, EventKind::Interrupts(_))), sent);
 

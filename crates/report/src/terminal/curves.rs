@@ -4,7 +4,7 @@
 //! first curve's is shown. Colour only repeats the letters.
 
 use super::plot::{AxisRange, heading, labelled_axis, mark};
-use super::wrap::{Ink, Line, width, wrap_text};
+use super::wrap::{Ink, Line, shorten, width, wrap_text};
 use crate::document::Text;
 use crate::figure::{Figure, Point};
 use model::visible::visible;
@@ -38,23 +38,26 @@ pub(super) fn render(figure: &Figure, room: usize) -> Vec<Line> {
     let cells = room.saturating_sub(left + 2).max(8);
     let mut grid: Vec<Vec<Option<Cell>>> = vec![vec![None; cells]; ROWS];
     let at = |point: &Point| Some((x.cell(point.x, cells)?, row_of(point.y?)?));
-    for (nth, series) in figure.series.iter().take(LETTERS.len()).enumerate() {
-        for point in &series.points {
-            let Some((column, row)) = at(point) else { continue };
-            let letter = char::from(LETTERS[nth]);
-            let around = match (point.marked, point.framed) {
-                (true, _) => ["(", ")"],
-                (_, true) => ["[", "]"],
-                _ => ["", ""],
-            };
-            let pieces = [(column.wrapping_sub(1), around[0]), (column + 1, around[1])];
-            put(&mut grid[row], column, &letter.to_string(), Ink::Series(nth));
-            for (column, piece) in pieces.into_iter().filter(|it| !it.1.is_empty()) {
-                put(&mut grid[row], column, piece, Ink::Series(nth));
-            }
+    let drawn = || figure.series.iter().take(LETTERS.len()).enumerate();
+    let points = || drawn().flat_map(|(nth, it)| it.points.iter().map(move |point| (nth, point)));
+    for (nth, point) in points() {
+        if let Some((column, row)) = at(point) {
+            let letter = char::from(LETTERS[nth]).to_string();
+            put(&mut grid[row], column, &letter, Ink::Series(nth));
         }
     }
-    for (nth, series) in figure.series.iter().take(LETTERS.len()).enumerate() {
+    for (nth, point) in points() {
+        let around = match (point.marked, point.framed) {
+            (true, _) => ["(", ")"],
+            (_, true) => ["[", "]"],
+            _ => continue,
+        };
+        if let Some((column, row)) = at(point) {
+            put(&mut grid[row], column.wrapping_sub(1), around[0], Ink::Series(nth));
+            put(&mut grid[row], column + 1, around[1], Ink::Series(nth));
+        }
+    }
+    for (nth, series) in drawn() {
         let places: Vec<(usize, usize)> = series.points.iter().filter_map(at).collect();
         for ends in places.windows(2) {
             let [(from, top), (to, bottom)] = [ends[0], ends[1]];
@@ -86,10 +89,7 @@ pub(super) fn render(figure: &Figure, room: usize) -> Vec<Line> {
         let mut line = Line::default();
         line.push(&letter, Ink::Series(nth));
         line.push(" ", Ink::Plain);
-        line.push(
-            &super::wrap::shorten(&visible(&series.name), room - width(&letter) - 1),
-            Ink::Plain,
-        );
+        line.push(&shorten(&visible(&series.name), room - width(&letter) - 1), Ink::Plain);
         lines.push(line);
     }
     lines.extend(figure.marks.iter().flat_map(|it| mark(figure, it, BOUND, room)));

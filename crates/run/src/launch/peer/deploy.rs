@@ -40,15 +40,16 @@ impl Copy {
     /// The words to run there: they take the program from their input, say that they have it by an end
     /// of a line, and become the agent. A copy that isn't whole, because the stream ended or the disk
     /// is full, or a signal came, one that can't be executed, and one whose agent was killed are removed:
-    /// until the agent has unlinked it, it is theirs, from before there is a folder on, whose name nobody else knows.
-    /// Anybody who puts something else under that name afterwards
-    /// loses nothing: a link, or a folder of somebody else's, is left.
+    /// until the agent has unlinked it, it is theirs. While the folder is made no signal counts: mkdir says whether it is
+    /// ours, and nothing is removed before; a stream that ended meanwhile is noticed by what lacks. Anybody who puts
+    /// something else under that name afterwards loses nothing: a link, or a folder of somebody else's, is left.
     pub fn words(&self) -> [String; 3] {
         let Copy { bytes, folder, .. } = self;
         let inner = format!(
             "umask 077; d=${{TMPDIR:-/tmp}}/{folder}; \
              gone() {{ [ ! -L \"$d\" ] && [ -O \"$d\" ] && rm -f \"$d/{NAME}\" && rmdir \"$d\"; exit $1; }} 2>/dev/null; \
-             trap \"gone 1\" HUP INT TERM; mkdir \"$d\" || exit 1; head -c {bytes} > \"$d/{NAME}\"; \
+             trap \"\" HUP INT TERM; mkdir \"$d\" || exit 1; trap \"gone 1\" HUP INT TERM; \
+             head -c {bytes} > \"$d/{NAME}\"; \
              [ \"$(wc -c < \"$d/{NAME}\")\" -eq {bytes} ] && chmod 700 \"$d/{NAME}\" || gone 1; \
              trap - HUP INT TERM; echo; \"$d/{NAME}\" peer \"$d\"; c=$?; \
              [ $c -le 125 ] || gone $c; exit $c"
