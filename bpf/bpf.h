@@ -9,6 +9,7 @@ typedef long long s64;
 #define SEC(name) __attribute__((section(name), used))
 #define inline inline __attribute__((always_inline))
 #define likely(x) __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
 
 enum { MAP_HASH = 1, MAP_ARRAY = 2 };
 enum { NO_EXIST = 1 };

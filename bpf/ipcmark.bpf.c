@@ -163,6 +163,37 @@ static inline void forget(struct spread *spread)
 		*(volatile u64 *)&spread->buckets[n] = 0;
 }
 
+/* It runs again. Where no switch to it was told, since when is not known: a kernel keeps some to itself. */
+static inline void come_in(u32 role, u64 at, u32 told)
+{
+	struct worker *worker = &workers[role];
+	u64 out = worker->out_at, waking = worker->waking_at;
+	worker->out_at = 0;
+	tell(role, IN, at, 0);
+	if (!out)
+		return; /* it went out before its window */
+	if (!worker->asleep) {
+		if (told)
+			spread_by(&worker->waits, at - out);
+		return;
+	}
+	/* Whoever wakes it may be faster than its way to sleep. */
+	if (waking < out)
+		waking = out;
+	spread_by(&worker->sleeps, waking - out);
+	if (told)
+		spread_by(&worker->delays, at - waking);
+	s64 ways = (s64)worker->waking_cpu << 32 | this_cpu();
+	tally(role, WAKE_UPS, worker->by_partner, ways, 0, 0);
+}
+
+/* It does something, and so it runs. */
+static inline void runs(u32 role, u64 at)
+{
+	if (unlikely(workers[role].out_at))
+		come_in(role, at, 0);
+}
+
 static inline void open_window(u32 role, u64 task)
 {
 	struct worker *worker = &workers[role];
@@ -183,6 +214,7 @@ static inline void open_window(u32 role, u64 task)
 static inline void close_window(u32 role, u64 at)
 {
 	struct worker *worker = &workers[role];
+	runs(role, at);
 	worker->task = 0;
 	worker->ended_at = at;
 	tell(role, END, at, 0);
@@ -214,6 +246,8 @@ static inline void enter(u32 role, struct arguments *with)
 {
 	struct worker *worker = &workers[role];
 	u64 asked = 0;
+	if (unlikely(worker->out_at))
+		come_in(role, monotonic_ns(), 0);
 	if (third != ~0U)
 		read_kernel(&asked, sizeof(asked), (const void *)(with->at[0] + third));
 	worker->asked = asked;
@@ -245,6 +279,7 @@ static inline void leave(u32 role, s64 returned, u64 at)
 	struct worker *worker = &workers[role];
 	if (!worker->entered_at)
 		return; /* the mark that opened the window */
+	runs(role, at);
 	s64 address = 1LL << 40, known = returned;
 	if (known > address)
 		known = address;
@@ -321,30 +356,10 @@ SEC("sched_wakeup") int on_awake(struct arguments *with)
 static inline void go_out(u32 role, u32 asleep, u64 at)
 {
 	struct worker *worker = &workers[role];
+	runs(role, at);
 	worker->out_at = at;
 	worker->asleep = asleep;
 	tell(role, OUT, at, asleep);
-}
-
-static inline void come_in(u32 role, u64 at)
-{
-	struct worker *worker = &workers[role];
-	u64 out = worker->out_at, waking = worker->waking_at;
-	worker->out_at = 0;
-	tell(role, IN, at, 0);
-	if (!out)
-		return; /* it went out before its window */
-	if (!worker->asleep) {
-		spread_by(&worker->waits, at - out);
-		return;
-	}
-	/* Whoever wakes it may be faster than its way to sleep. */
-	if (waking < out)
-		waking = out;
-	spread_by(&worker->sleeps, waking - out);
-	spread_by(&worker->delays, at - waking);
-	s64 ways = (s64)worker->waking_cpu << 32 | this_cpu();
-	tally(role, WAKE_UPS, worker->by_partner, ways, 0, 0);
 }
 
 /* sched_switch: preempted, previous, next, state of the previous (Linux 5.18) */
@@ -365,9 +380,9 @@ SEC("sched_switch") int on_switch(struct arguments *with)
 	else if (previous == second)
 		go_out(RESPONDER, asleep, at), mine = 1;
 	if (next == first)
-		come_in(INITIATOR, at), mine = 1;
+		come_in(INITIATOR, at, 1), mine = 1;
 	else if (next == second)
-		come_in(RESPONDER, at), mine = 1;
+		come_in(RESPONDER, at, 1), mine = 1;
 	fire(SWITCH, mine);
 	return 0;
 }

@@ -153,8 +153,21 @@ pub fn events(bytes: &[u8]) -> Vec<Event> {
     let mut events: Vec<Event> = bytes.chunks_exact(EVENT_BYTES).filter_map(event).collect();
     // What is simultaneous stays in the order in which it was written.
     events.sort_by_key(|it| it.at_ns);
+    within_windows(&mut events);
     without_last_mark(&mut events);
     events
+}
+
+/// Leaves out what a worker's window no longer has: another CPU may take its last interrupt after its end.
+fn within_windows(events: &mut Vec<Event>) {
+    let mut ended = [false; 2];
+    events.retain(|it| {
+        let ended = &mut ended[it.who as usize];
+        let within = !*ended;
+        // A responder has opened windows before: its last one begins anew.
+        *ended = it.kind == EventKind::End || (*ended && it.kind != EventKind::Begin);
+        within || it.kind == EventKind::Begin
+    });
 }
 
 /// Leaves out that a worker entered the call by which it ends its window. It may have been interrupted
@@ -212,6 +225,7 @@ mod tests {
             written(52, 4, 1, 0, 1),
             written(54, 9, 0, 1, 0),
             written(60, 1, 0, 1, 0),
+            written(61, 9, 0, 0, 0),
         ];
         let events = events(&bytes.concat());
         let kinds: Vec<EventKind> = events.iter().map(|it| it.kind).collect();
