@@ -150,3 +150,26 @@ fn null_shows_the_rate_that_the_sender_keeps_by_itself() {
     let said = bench.must("report last -v").out;
     assert!(flat(&said).contains("the rate that the sender keeps by itself"), "{said}");
 }
+
+#[test]
+fn null_shows_the_ceiling_of_a_generator_of_many_clients_however_their_server_waits() {
+    let bench = Bench::new();
+    for server in ["epoll", "poll", "scan", "threads"] {
+        bench.must(&format!(
+            "run null -w rate --rate 10M --connections 4 --server {server} -p free --launches 3 --samples 400 -q"
+        ));
+        let document = bench.export();
+        must_fit_the_schema(&document);
+        let null = of(&document, "null", "process", "free");
+        assert_eq!((&null["status"], &null["samples"]), (&"ok".into(), &1_200.into()), "{null:#}");
+        let rate = &null["rate"];
+        assert!(rate["generator_idle_share"].as_f64() < Some(0.05), "{server}: {rate:#}");
+        assert_eq!((&rate["void"], &rate["overloaded"]), (&true.into(), &false.into()), "{rate:#}");
+    }
+    let said = bench.must("report last -v").out;
+    assert!(flat(&said).contains("calls for its many clients took all of its time"), "{said}");
+    bench.must("run null -w rate --depth 4 -p free --launches 3 --samples 400 -q");
+    let document = bench.export();
+    let null = of(&document, "null", "process", "free");
+    assert_eq!((&null["status"], &null["rate"]["depth"]), (&"ok".into(), &4.into()), "{null:#}");
+}

@@ -42,6 +42,12 @@ pub struct RateSeen {
     pub late_share: Option<f64>,
     /// Share of the messages that the sender began on time, or as soon as it might: a median over launches.
     pub on_time_share: Option<f64>,
+    /// Share of the messages of several connections that waited for their generator, which was in calls for others: a
+    /// median over launches.
+    pub held_share: Option<f64>,
+    /// Share of the time in which the busiest generator of several connections had nothing to do: a median over
+    /// launches.
+    pub generator_idle_share: Option<f64>,
     /// How much later than that is still on time, in ns.
     pub tolerance_ns: Option<f64>,
     /// Median of how late messages were begun, in ns.
@@ -51,7 +57,7 @@ pub struct RateSeen {
     /// Whether it could not serve the rate: then it is no candidate for anything.
     pub overloaded: bool,
     /// Whether it was not offered the rate: the sender itself was late, with more than one message in a
-    /// hundred.
+    /// hundred, or its calls took all of its time.
     pub void: bool,
 }
 
@@ -88,6 +94,8 @@ impl RateSeen {
             served_share: None,
             late_share: None,
             on_time_share: None,
+            held_share: None,
+            generator_idle_share: None,
             tolerance_ns: None,
             lateness_median_ns: None,
             lateness_max_ns: None,
@@ -105,7 +113,10 @@ impl RateSeen {
         let short = served_share.is_some_and(|it| it < Punctuality::SERVED);
         let share = |all: u64, part: u64| part as f64 / all.max(1) as f64;
         let on_time_share = stats::median_of(kept().map(|(all, it)| it.on_time_share(all)));
-        let void = on_time_share.is_some_and(|it| it < Punctuality::ON_TIME);
+        let held_share = stats::median_of(kept().map(|(all, it)| it.held_share(all)));
+        let late = on_time_share.is_some_and(|it| it < Punctuality::ON_TIME);
+        let idle = stats::median_of(kept().filter_map(|it| it.1.idle));
+        let void = late || short && idle.is_some_and(|it| it < Punctuality::IDLE);
         RateSeen {
             served_per_sec: stats::median_of(kept().map(|it| it.1.served_per_sec)),
             served_share,
@@ -113,6 +124,8 @@ impl RateSeen {
             server_cpus: stats::median_of(launches.iter().filter_map(|it| server_cpus(it))),
             late_share: stats::median_of(kept().map(|(all, it)| share(all, it.late))),
             on_time_share,
+            held_share,
+            generator_idle_share: idle,
             tolerance_ns: stats::median_of(kept().map(|it| it.1.tolerance_ns)),
             deepest: stats::median_of(kept().map(|it| f64::from(it.1.deepest))),
             generators: kept().map(|it| it.1.generators).max(),
@@ -131,7 +144,24 @@ impl RateSeen {
 
     /// Why they are not: `overloaded at 50000/s`; None where they are.
     pub fn shortfall(&self) -> Option<String> {
-        let what = if self.void { "void, since the sender was late," } else { "overloaded" };
+        let what = match self.void {
+            true => format!("void, since {},", self.why_void()),
+            false => "overloaded".into(),
+        };
         (!self.is_kept()).then(|| format!("{what} at {}/s", self.asked_per_sec))
+    }
+
+    /// Why the rate was not offered, where it was not.
+    pub fn why_void(&self) -> &'static str {
+        if self.is_out_of_generators() {
+            "a generator's calls took all of its time"
+        } else {
+            "the sender was late"
+        }
+    }
+
+    /// Whether it was not offered since the generators were in calls all the time, and not late by themselves.
+    pub fn is_out_of_generators(&self) -> bool {
+        self.void && self.on_time_share.is_some_and(|it| it >= Punctuality::ON_TIME)
     }
 }

@@ -1,22 +1,45 @@
-//! `null`: does nothing. What it measures is the harness: the clock and the loop.
+//! `null`: does nothing. What it measures is the harness: the clock and the loop, and of an open loop its generators.
 
 use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
 
-use super::{Carries, Endpoint, Framing, Mechanism, OpenError, OpenSpec, Opened, Traits, Visitor};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd};
+
+use super::nonblocking::Any;
+use super::{
+    Carries, Endpoint, Framing, Mechanism, Nonblocking, NonblockingVisitor, OpenError, OpenSpec,
+    Opened, Received, Sent, Traits, Visitor, WithNonblocking,
+};
 
 /// The mechanism's row.
 pub struct Null;
 
 /// An end that carries nothing.
-pub struct NullEnd;
+pub struct NullEnd {
+    /// Answers that were not received yet: who asks is answered at once. Who answers is always asked.
+    owed: u64,
+    /// A descriptor that is always readable, and writable: who waits for it goes through a wait that is none.
+    always: Arc<OwnedFd>,
+}
 
 impl Mechanism for Null {
     const NAME: &'static str = "null";
     const SUMMARY: &'static str = "nothing at all: the harness's own cost";
     const TRAITS: Traits = Traits::host(Carries::Nothing, Framing::Message);
 
-    fn open<V: Visitor>(_spec: &OpenSpec, visitor: V) -> Result<V::Output, OpenError> {
-        Ok(visitor.visit(Opened::new(NullEnd, NullEnd)))
+    fn open<V: Visitor>(spec: &OpenSpec, visitor: V) -> Result<V::Output, OpenError> {
+        Self::open_nonblocking(spec, Any(visitor))
+    }
+
+    fn open_nonblocking<V: NonblockingVisitor>(
+        _spec: &OpenSpec,
+        visitor: V,
+    ) -> Result<V::Output, OpenError> {
+        let failed = OpenError::call("eventfd2", "raise the limit on open files (ulimit -n)");
+        let always = Arc::new(eventfd(1, EventfdFlags::CLOEXEC).map_err(failed)?);
+        let end = |owed| NullEnd { owed, always: always.clone() };
+        Ok(visitor.visit(Opened::new(end(0), end(u64::MAX))))
     }
 }
 
@@ -31,5 +54,80 @@ impl Endpoint for NullEnd {
     fn recv(&mut self, message: &mut [u8]) -> io::Result<()> {
         std::hint::black_box(message);
         Ok(())
+    }
+
+    fn nonblocking<C: WithNonblocking>(ends: &mut [&mut Self], code: C) -> Option<C::Output> {
+        Some(code.run(ends))
+    }
+}
+
+impl Nonblocking for NullEnd {
+    fn set_nonblocking(&mut self, _on: bool) -> io::Result<()> {
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn try_send(&mut self, message: &[u8]) -> io::Result<Sent> {
+        self.owed = self.owed.saturating_add(1);
+        self.send(message).map(|()| Sent::Whole)
+    }
+
+    #[inline(always)]
+    fn try_recv(&mut self, message: &mut [u8]) -> io::Result<Received> {
+        let Some(owed) = self.owed.checked_sub(1) else { return Ok(Received::WouldBlock) };
+        self.owed = owed;
+        self.recv(message).map(|()| Received::Whole)
+    }
+
+    fn ready(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.always.as_fd())
+    }
+
+    fn room(&self) -> Option<PollFd<'_>> {
+        Some(PollFd::new(&*self.always, PollFlags::OUT))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn null_answers_what_it_was_asked_and_asks_always() {
+        struct Nothing;
+        impl NonblockingVisitor for Nothing {
+            type Output = ();
+            fn visit<E: Nonblocking + 'static>(self, opened: Opened<E>) {
+                let Opened { initiator: mut near, responder: mut far, .. } = opened;
+                let into = &mut [0; 8];
+                assert_eq!(near.try_recv(into).unwrap(), Received::WouldBlock, "nothing was asked");
+                for asked in [1, 3] {
+                    (0..asked)
+                        .for_each(|_| assert_eq!(near.try_send(&[1; 8]).unwrap(), Sent::Whole));
+                    for _ in 0..asked {
+                        assert_eq!(near.try_recv(into).unwrap(), Received::Whole);
+                    }
+                    assert_eq!(near.try_recv(into).unwrap(), Received::WouldBlock);
+                }
+                for _ in 0..3 {
+                    assert_eq!(far.try_recv(into).unwrap(), Received::Whole, "always asked");
+                    assert_eq!(far.try_send(&[2; 8]).unwrap(), Sent::Whole);
+                }
+                for end in [&near, &far] {
+                    let ready = end.ready().expect("a descriptor");
+                    let both = [
+                        PollFd::from_borrowed_fd(ready, PollFlags::IN),
+                        end.room().expect("a descriptor"),
+                    ];
+                    assert_eq!(
+                        rustix::event::poll(&mut both.clone(), Some(&Default::default())).unwrap(),
+                        2
+                    );
+                }
+            }
+        }
+        let options = crate::Variant::parse("null").unwrap().options;
+        let spec = OpenSpec { options, message_bytes: 8, same_process: true, seed: 1 };
+        assert!(Null::open_nonblocking(&spec, Nothing).is_ok());
     }
 }

@@ -300,6 +300,8 @@ mod tests {
             deepest: 1,
             generators: 1,
             sender_late,
+            held: 0,
+            idle: None,
             tolerance_ns: 0.0,
         }
     }
@@ -317,6 +319,10 @@ mod tests {
         assert_eq!(standing(20, kept(1.0, 0)), Standing::Breaks);
         assert_eq!(standing(0, kept(0.98, 0)), Standing::Breaks, "it fell behind");
         assert_eq!(standing(20, kept(0.98, 11)), Standing::Void, "it was not offered the rate");
+        let idle = |share, idle| Punctuality { idle: Some(idle), ..kept(share, 0) };
+        assert_eq!(standing(0, idle(0.98, 0.04)), Standing::Void, "its calls took all of the time");
+        assert_eq!(standing(0, idle(0.98, 0.06)), Standing::Breaks, "it waited for answers");
+        assert_eq!(standing(20, idle(1.0, 0.04)), Standing::Breaks, "all were offered");
         assert_eq!(
             standing(5, kept(1.0, 10)),
             Standing::Passes,

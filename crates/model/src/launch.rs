@@ -334,6 +334,15 @@ pub struct Punctuality {
     /// before it was kept.
     #[serde(default)]
     pub sender_late: u64,
+    /// Messages begun more than `tolerance_ns` after they were due and one more might be under way over their own
+    /// connection, since their generator was in calls for others. 0 of one connection, and in what was stored before it
+    /// was kept.
+    #[serde(default)]
+    pub held: u64,
+    /// Share of the time in which the busiest generator of several connections had nothing to do, neither a message that was
+    /// due and might go nor an answer. None of one connection, and in what was stored before it was kept.
+    #[serde(default)]
+    pub idle: Option<f64>,
     /// What counts as on time, in ns.
     #[serde(default)]
     pub tolerance_ns: f64,
@@ -348,6 +357,8 @@ impl Punctuality {
     pub const SERVED: f64 = 0.99;
     /// A sender that begins a smaller share on time offers another load than the one that was asked.
     pub const ON_TIME: f64 = 0.99;
+    /// A generator with less to spare than this share of its time offers what it can, and not what was asked.
+    pub const IDLE: f64 = 0.05;
 
     /// Messages answered over those due.
     pub fn served_share(&self) -> f64 {
@@ -359,14 +370,21 @@ impl Punctuality {
         1.0 - self.sender_late as f64 / messages.max(1) as f64
     }
 
+    /// Share of so many messages that waited for their generator's calls for others.
+    pub fn held_share(&self, messages: u64) -> f64 {
+        self.held as f64 / messages.max(1) as f64
+    }
+
     /// Whether the launch could not serve what was due.
     pub fn is_overloaded(&self) -> bool {
         self.served_share() < Punctuality::SERVED
     }
 
-    /// Whether it was not offered so many messages as asked: the sender itself was late.
+    /// Whether it was not offered so many messages as asked: the sender itself was late, or what was due was not
+    /// served since a generator's calls took all of its time.
     pub fn is_void(&self, messages: u64) -> bool {
-        self.on_time_share(messages) < Punctuality::ON_TIME
+        let late = self.on_time_share(messages) < Punctuality::ON_TIME;
+        late || self.is_overloaded() && self.idle.is_some_and(|it| it < Punctuality::IDLE)
     }
 }
 

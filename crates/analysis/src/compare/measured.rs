@@ -349,7 +349,7 @@ impl MeasuredCase {
     /// Why a schedule that was not kept is no result.
     pub(super) fn shortfall(&self) -> Option<String> {
         let rate = self.rate.filter(|it| it.overloaded || it.void)?;
-        let what = if rate.void { "void (the sender was late)" } else { "overloaded" };
+        let what = if rate.void { "void (the rate was not offered)" } else { "overloaded" };
         Some(format!("{what} at {} messages a second", rate.asked_per_sec))
     }
 

@@ -49,6 +49,8 @@ struct Generator {
     under_way: usize,
     /// Clients whose last message has not gone whole.
     unsent: Vec<usize>,
+    /// Ticks in which it had nothing to do.
+    idle: u64,
     /// How it learns of answers; None before it was first asked.
     ready: Option<Ready>,
 }
@@ -157,6 +159,16 @@ impl Generators {
         self.each.iter().map(|it| it.adherence.late()).sum()
     }
 
+    /// Messages that were late since their generator was in calls for others.
+    pub fn held(&self) -> u64 {
+        self.each.iter().map(|it| it.adherence.held()).sum()
+    }
+
+    /// Ticks in which the busiest of them had nothing to do.
+    pub fn idle(&self) -> u64 {
+        self.each.iter().map(|it| it.idle).min().unwrap_or(0)
+    }
+
     /// What became of each client. `due` and `answered` give the ticks of a message since the schedule's first;
     /// the schedule ended at `end`.
     pub fn clients(
@@ -212,6 +224,7 @@ impl Generator {
             due_before: 0,
             adherence,
             under_way: 0,
+            idle: 0,
             ready: None,
         }
     }
@@ -289,9 +302,10 @@ impl<P: Payload> Stretch<'_, '_, P> {
         let mut events = Vec::with_capacity(EVENTS);
         let end = self.first + self.samples.len();
         let mut left = self.generator.before(end) - self.generator.before(self.first);
+        let mut idle_since = None;
         while left > 0 {
+            let before = (left, self.generator.begun.len());
             self.send_due(ends)?;
-            let before = left;
             match ready {
                 Ready::Epoll(all) => {
                     ready_of(all, &mut events, false)?;
@@ -308,8 +322,15 @@ impl<P: Payload> Stretch<'_, '_, P> {
                     }
                 }
             }
-            if before == left {
+            if before == (left, self.generator.begun.len()) {
+                // From the end of one pass without anything to the end of the next: what comes meanwhile ends it.
+                let since = *idle_since.get_or_insert_with(|| self.clock.now());
                 self.wait(ready)?;
+                let now = self.clock.now();
+                self.generator.idle += now.saturating_sub(since);
+                idle_since = Some(now);
+            } else {
+                idle_since = None;
             }
         }
         Ok(())

@@ -399,6 +399,11 @@ impl Paced {
             deepest,
             sender_late: self.adherence.late()
                 + self.generators.as_ref().map_or(0, Generators::late),
+            held: self.generators.as_ref().map_or(0, Generators::held),
+            idle: self
+                .generators
+                .as_ref()
+                .map(|it| it.idle() as f64 / due.max(begun).max(1) as f64),
             generators: self.generators.as_ref().map_or(1, Generators::count) as u32,
             tolerance_ns: self.adherence.tolerance() as f64 * scale,
         })

@@ -157,6 +157,7 @@ pub struct Adherence {
     tolerance: u64,
     free_since: u64,
     late: u64,
+    held: u64,
 }
 
 impl Adherence {
@@ -169,7 +170,12 @@ impl Adherence {
             Wait::Asleep => SPUN_NS,
         };
         let tolerance_ns = least_ns.max(ON_TIME_SHARE * interval_ns);
-        Adherence { tolerance: (tolerance_ns / ns_per_tick) as u64, free_since: 0, late: 0 }
+        Adherence {
+            tolerance: (tolerance_ns / ns_per_tick) as u64,
+            free_since: 0,
+            late: 0,
+            held: 0,
+        }
     }
 
     /// One more message might be begun since `now`, and not before.
@@ -181,19 +187,29 @@ impl Adherence {
     /// The message due at `due` is begun at `now`.
     #[inline(always)]
     pub fn begun(&mut self, due: u64, now: u64) {
-        self.begun_after(0, due, now);
+        let might = due.max(self.free_since);
+        self.late += u64::from(now.saturating_sub(might) > self.tolerance);
     }
 
     /// The same of one of several connections, over which one more might be under way since `free_since`.
     #[inline(always)]
     pub fn begun_after(&mut self, free_since: u64, due: u64, now: u64) {
-        let might = due.max(free_since).max(self.free_since);
-        self.late += u64::from(now.saturating_sub(might) > self.tolerance);
+        let might = due.max(free_since);
+        let late = now.saturating_sub(might) > self.tolerance;
+        let own = now.saturating_sub(might.max(self.free_since)) > self.tolerance;
+        self.late += u64::from(own);
+        self.held += u64::from(late && !own);
     }
 
     /// Messages that were late by the sender's own fault.
     pub fn late(&self) -> u64 {
         self.late
+    }
+
+    /// Messages of several connections that were late since the sender was in calls for others: one more might be
+    /// under way over their own connection.
+    pub fn held(&self) -> u64 {
+        self.held
     }
 
     /// What counts as on time, in ticks.

@@ -6,6 +6,7 @@ use crate::{Block, Emphasis, Row, Section, Table, Text, Unit, units};
 use analysis::capacity::{Capacity, Found, RateTried, RateVerdict};
 use analysis::{CaseResult, Judged, Status};
 use model::distinct::distinct;
+use model::launch::Punctuality;
 use model::load::Service;
 
 const MEANING: &str = "Capacity: from the largest rate at which surely most launches keep the bound to the smallest at \
@@ -224,7 +225,7 @@ pub fn remark(judged: &Judged, it: &Capacity) -> Option<String> {
         ));
     }
     match (found.at_least_per_sec, found.below_per_sec) {
-        (Some(low), Some(_)) => broke_below(it, low),
+        (Some(low), Some(high)) => broke_below(it, low).or_else(|| spent(judged, it, high)),
         (Some(_), None) => Some(match found.generator_ends_per_sec {
             Some(ends) => format!(
                 "the generator ends at {}: more can't be offered from here",
@@ -239,6 +240,17 @@ pub fn remark(judged: &Judged, it: &Capacity) -> Option<String> {
         }),
         (None, _) => Some(unsure(it, judged)),
     }
+}
+
+/// That at the upper end a generator, which clients have in common, was about to end.
+fn spent(judged: &Judged, it: &Capacity, high: u64) -> Option<String> {
+    let idle = judged.results[it.at(high)?.result].rate?.generator_idle_share?;
+    (idle < Punctuality::IDLE).then(|| {
+        format!(
+            "at {} a generator's calls for many clients took all of its time: with a thread for each it may be more",
+            per_second(high)
+        )
+    })
 }
 
 /// That lower rates broke the bound, too: an idle CPU takes long to answer.

@@ -121,7 +121,8 @@ fn unsure(choice: &Choice) -> String {
     let late = choice.undecided.iter().map(|it| it.void).max().filter(|it| *it > 0);
     if let Some(late) = late.filter(|_| choice.evidence.rounds >= 6) {
         return format!(
-            "In {rounds} the sender itself was late in up to {}: measure on a quieter machine, or with a lower --rate.",
+            "In {rounds} the sender itself was late, or in calls all the time, in up to {}: measure on a quieter machine, \
+             or with a lower --rate.",
             units::counted(late as u64, "launch")
         );
     }

@@ -9,9 +9,10 @@ use model::workload::Arrivals;
 const MEANING: &str = "Response times count from when a message was due by its schedule, so that a wait \
      behind others is in them. Served: over all connections; share: of what was due \
      in the same launch. On time: begun within the tolerance (10 µs, on one CPU 200 µs, or 1 % of the mean \
-     interval) of when it was due, one more might be under way and no call for another was; what is not is the sender's own fault. Late: \
-     begun more than 1 µs after it was due, whoever's fault; begun: by how much, the median and the largest of \
-     all launches. On one CPU the sender sleeps until a message is due, and its wake-up is in the response. \
+     interval) of when it was due, one more might be under way and no call for another was; what is not is \
+     the sender's own fault. Held: late by more than that since the generator of several clients was in calls \
+     for others. Late: begun more than 1 µs after it was due, whoever's fault; begun: by how much, the median \
+     and the largest of all launches. On one CPU the sender sleeps until a message is due, and its wake-up is in the response. \
      `null` sends nothing: what of it was served is the rate that the sender keeps by itself.";
 
 /// A case that kept a schedule, and how.
@@ -23,7 +24,14 @@ fn cases(judged: &Judged) -> impl Iterator<Item = (&CaseResult, RateSeen)> {
 pub fn tables(judged: &Judged) -> Vec<Block> {
     let mut table = Table::new("How the schedule was kept")
         .words([("case", 0)])
-        .numbers([("asked", 0), ("served", 0), ("share", 1), ("on time", 0), ("late", 1)])
+        .numbers([
+            ("asked", 0),
+            ("served", 0),
+            ("share", 1),
+            ("on time", 0),
+            ("held", 1),
+            ("late", 1),
+        ])
         .numbers([("begun, median", 2), ("largest", 1)])
         .note(format!("{} {MEANING}", arrived(judged.run.request.arrivals)));
     for (case, rate) in cases(judged) {
@@ -35,6 +43,7 @@ pub fn tables(judged: &Judged) -> Vec<Block> {
             rate.served_per_sec.map_or("–".into(), per_second).into(),
             share(rate.served_share).into(),
             share(rate.on_time_share).into(),
+            share(rate.held_share).into(),
             share(rate.late_share).into(),
             time(rate.lateness_median_ns).into(),
             time(rate.lateness_max_ns).into(),
@@ -63,7 +72,11 @@ pub fn remarks(judged: &Judged) -> Vec<Block> {
     }
     let fell_short = cases(judged).filter(|(_, rate)| !rate.is_kept());
     let warnings = fell_short.map(|(case, rate)| {
-        let why = if rate.void {
+        let why = if rate.is_out_of_generators() {
+            "a generator's calls for its many clients took all of its time while their connections might have borne \
+                 more, so that this is no result of the mechanism; measure with a lower --rate, or where more CPUs \
+                 generate"
+        } else if rate.void {
             "the sender itself was late with more than 1 % of the messages, so that this is no result of the \
                  mechanism; measure on a quieter machine, or with a lower --rate"
         } else {

@@ -81,6 +81,8 @@ fn what_was_overloaded_is_named_and_decides_nothing() {
             served_share: Some(0.26),
             late_share: None,
             on_time_share: None,
+            held_share: None,
+            generator_idle_share: None,
             tolerance_ns: None,
             lateness_median_ns: None,
             lateness_max_ns: None,

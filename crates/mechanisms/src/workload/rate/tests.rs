@@ -150,9 +150,9 @@ fn what_is_begun_late_is_the_senders_fault_only_where_it_might_have_been_begun()
     // Of several connections, its own was full until 90,000, or a call for another returned at 50,000.
     adherence.begun_after(90_000, 70_000, 100_000);
     adherence.begun_after(0, 2_000, 60_000);
-    assert_eq!(adherence.late(), 3);
+    assert_eq!((adherence.late(), adherence.held()), (3, 1), "a call for another held the second");
     adherence.begun_after(90_000, 70_000, 100_001);
-    assert_eq!(adherence.late(), 4);
+    assert_eq!((adherence.late(), adherence.held()), (4, 1), "which held nobody for so long");
     // A hundredth of 10 ms; and a sleeper wakes up late.
     assert_eq!(of(100, Wait::Spinning).tolerance(), 100_000);
     assert_eq!(of(100_000, Wait::Asleep).tolerance(), 200_000);
