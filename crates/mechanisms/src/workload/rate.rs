@@ -8,7 +8,6 @@
 //! the load says ([`service`](super::service)). Of several connections generators drive all (`connections`),
 //! and the responder waits for whichever has a request (`server`), or has a thread for each (`threads`).
 
-use clock::Now;
 use model::metric::{Better, Metric, Operation, Unit};
 use std::borrow::Cow;
 use std::io;
@@ -23,7 +22,7 @@ use super::connections::Generators;
 use super::latency::Latency;
 use super::many::lead;
 use super::pipelined::Pipelined;
-use super::schedule::{Adherence, Offered, Schedule, Wait};
+use super::schedule::{Adherence, Offered, Schedule, Timeline, Wait};
 use super::server::{self, Waiting};
 use super::service::Work;
 use super::threads::Threads;
@@ -63,30 +62,31 @@ pub static METRIC: Metric = Metric {
 /// The initiator's side: fills `samples` with the ticks of one response each, and `lateness` with
 /// those between when each message was due and when it was begun.
 #[inline(never)]
-pub fn initiate<E: Endpoint, P: Payload>(
+pub fn initiate<E: Endpoint, P: Payload, C: Timeline>(
     end: &mut E,
     payload: &mut P,
     buffers: &mut Buffers,
-    clock: model::clock::ClockKind,
-    (schedule, adherence): (&mut Schedule, &mut Adherence),
+    clock: C,
+    (schedule, adherence): (&mut Schedule<C>, &mut Adherence),
     (samples, lateness): (&[AtomicU64], &mut [u64]),
 ) -> io::Result<()> {
     let (out, into) = buffers.split();
+    // What is due already is begun when the answer before it is in: one stamp is both, as in a latency.
+    let mut now = clock.now();
     for (sample, late) in samples.iter().zip(lateness) {
         let due = schedule.next_due();
-        let mut begun = clock.now();
-        if begun < due {
+        if now < due {
             end.enter(Phase::Paused)?;
             schedule.wait_until(due);
-            begun = clock.now();
+            now = clock.now();
         }
-        *late = begun.saturating_sub(due);
-        adherence.begun(due, begun);
+        *late = now.saturating_sub(due);
+        adherence.begun(due, now);
         end.send_with(out, |message| payload.fill(message))?;
         end.recv_with(into, |message| payload.look(message))?;
-        let answered = clock.now();
-        sample.store(answered.saturating_sub(due), Ordering::Relaxed);
-        adherence.free(answered);
+        now = clock.now();
+        sample.store(now.saturating_sub(due), Ordering::Relaxed);
+        adherence.free(now);
     }
     Ok(())
 }

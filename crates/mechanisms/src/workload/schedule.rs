@@ -2,6 +2,7 @@
 //! drawn before the first message: that of no message depends on how long others took.
 
 use clock::Now;
+use model::clock::ClockKind;
 use model::workload::Arrivals;
 use std::sync::Arc;
 use std::time::Duration;
@@ -42,10 +43,22 @@ pub struct Offered {
     pub seed: u64,
 }
 
+/// What a schedule is kept by: the clock that was chosen; a simulated one where theory is to be met.
+pub trait Timeline: Now + Copy {
+    /// Lets so much time go by.
+    fn sleep(self, time: Duration);
+}
+
+impl Timeline for ClockKind {
+    fn sleep(self, time: Duration) {
+        std::thread::sleep(time);
+    }
+}
+
 /// The messages of a launch, and when each is due. A clone is of the same messages.
 #[derive(Clone, Debug)]
-pub struct Schedule {
-    clock: model::clock::ClockKind,
+pub struct Schedule<C = ClockKind> {
+    clock: C,
     ns_per_tick: f64,
     wait: Wait,
     arrivals: Arrivals,
@@ -57,15 +70,10 @@ pub struct Schedule {
     taken: usize,
 }
 
-impl Schedule {
+impl<C: Timeline> Schedule<C> {
     /// The schedule of `offered`, the first message one mean period from now; `clock` ticks every
     /// `ns_per_tick`.
-    pub fn new(
-        clock: model::clock::ClockKind,
-        offered: Offered,
-        ns_per_tick: f64,
-        wait: Wait,
-    ) -> Schedule {
+    pub fn new(clock: C, offered: Offered, ns_per_tick: f64, wait: Wait) -> Schedule<C> {
         let lead = (1e9 / offered.per_second as f64 / ns_per_tick) as u64;
         let offsets = offsets(offered, ns_per_tick).into();
         let mut schedule = Schedule {
@@ -143,7 +151,7 @@ impl Schedule {
         while self.clock.now() < due {
             match self.asleep(due) {
                 Duration::ZERO => std::hint::spin_loop(),
-                asleep => std::thread::sleep(asleep),
+                asleep => self.clock.sleep(asleep),
             }
         }
     }

@@ -1,8 +1,16 @@
-//! The schedule and the service times that launches draw, compared with queueing theory: a server on a simulated
-//! clock has the waiting times of M/D/1 and M/M/1. Times are in ns of a clock whose ticks are such.
+//! The loop, the schedule and the service times that launches draw, compared with queueing theory: before a server on
+//! a simulated clock requests have the waiting times of M/D/1 and M/M/1. Times are in ns of a clock whose ticks are such.
+
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
 
 use super::*;
-use crate::workload::schedule::{Offered, Schedule, Wait};
+use crate::Endpoint;
+use crate::workload::Buffers;
+use crate::workload::payload::Untouched;
+use crate::workload::rate::initiate;
+use crate::workload::schedule::{Adherence, Offered, Schedule, Timeline, Wait};
 use model::workload::Arrivals;
 
 const CLOCK: ClockKind = ClockKind::MonotonicRaw;
@@ -14,21 +22,62 @@ const LAUNCHES: u64 = 48;
 const UNTIL_STEADY: usize = 4_000;
 const REQUESTS: usize = 20_000;
 
-/// What each request of a launch waits, by Lindley's recursion: it waits for the one before it, whose own wait and
-/// service are over when that leaves.
-fn waits(service: Service, per_second: u64, seed: u64) -> Vec<f64> {
-    let messages = (UNTIL_STEADY + REQUESTS) as u64;
-    let offered = Offered { arrivals: Arrivals::Poisson, per_second, messages, seed };
-    let schedule = Schedule::new(CLOCK, offered, 1.0, Wait::Spinning);
-    let mut work = Work::new(service, CLOCK, 1.0, seed).expect("a server that works");
-    let (mut leaves, mut waits) = (0, Vec::new());
-    for nth in 0..messages as usize {
-        let due = schedule.due(nth) - schedule.first();
-        let begins = due.max(leaves);
-        leaves = begins + work.draw();
-        waits.push((begins - due) as f64 / MEAN as f64);
+/// A clock that goes on only while somebody sleeps, or works.
+#[derive(Clone, Copy)]
+struct Simulated<'a>(&'a AtomicU64);
+
+impl Now for Simulated<'_> {
+    fn now(self) -> u64 {
+        self.0.load(Relaxed)
     }
-    waits.split_off(UNTIL_STEADY)
+}
+
+impl Timeline for Simulated<'_> {
+    fn sleep(self, time: Duration) {
+        self.0.fetch_add(time.as_nanos() as u64, Relaxed);
+    }
+}
+
+/// The way to a server and back, which take no time: all of it is the server's.
+struct Served<'a> {
+    time: &'a AtomicU64,
+    work: Work,
+    services: Vec<u64>,
+}
+
+impl Endpoint for Served<'_> {
+    fn send(&mut self, _: &[u8]) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn recv(&mut self, _: &mut [u8]) -> io::Result<()> {
+        let service = self.work.draw();
+        self.services.push(service);
+        self.time.fetch_add(service, Relaxed);
+        Ok(())
+    }
+}
+
+/// What each request of a launch waits, by the loop that is timed: its response time less its service.
+fn waits(service: Service, per_second: u64, seed: u64) -> Vec<f64> {
+    let messages = UNTIL_STEADY + REQUESTS;
+    let arrivals = Arrivals::Poisson;
+    let offered = Offered { arrivals, per_second, messages: messages as u64, seed };
+    let time = AtomicU64::new(0);
+    let clock = Simulated(&time);
+    let mut schedule = Schedule::new(clock, offered, 1.0, Wait::Asleep);
+    let mut adherence = Adherence::new(offered, 1.0, Wait::Asleep);
+    let work = Work::new(service, CLOCK, 1.0, seed).expect("a server that works");
+    let mut end = Served { time: &time, work, services: Vec::new() };
+    let responses: Vec<AtomicU64> = (0..messages).map(|_| AtomicU64::new(0)).collect();
+    let keeps = (&mut schedule, &mut adherence);
+    let into = (&responses[..], &mut vec![0; messages][..]);
+    initiate(&mut end, &mut Untouched, &mut Buffers::new(8, 0), clock, keeps, into).unwrap();
+    assert_eq!(adherence.late(), 0, "it has nothing else to do");
+    let wait = |(response, service): (AtomicU64, u64)| {
+        (response.into_inner() - service) as f64 / MEAN as f64
+    };
+    responses.into_iter().zip(end.services).map(wait).skip(UNTIL_STEADY).collect()
 }
 
 /// The mean of `values` and the half-width of its interval (99.9 % where they are normal).
