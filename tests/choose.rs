@@ -88,6 +88,18 @@ fn a_choice_is_told_in_one_screen_and_its_exit_code_is_that_of_its_answer() {
 }
 
 #[test]
+fn a_budget_that_is_too_short_is_said_after_the_first_round() {
+    let _turn = alone();
+    let line = "choose pipe fifo unix-stream tcp --size 64 -p same-cpu --rate 1k --bound p99:1s --budget 3s";
+    let said = Bench::new().run(line);
+    assert_eq!(said.code, Some(4), "a round lasts 2.8 s by its schedules: {}", said.err);
+    let told = flat(&said.err);
+    assert!(told.contains("6 that agree decide: give --budget"), "{told}");
+    assert!(told.contains("time for 1 round of"), "{told}");
+    assert!(flat(&said.out).contains("There was 1 round"), "{}", said.out);
+}
+
+#[test]
 fn a_choice_to_another_host_is_among_what_reaches_it() {
     let _turn = alone();
     let bench = Bench::new();

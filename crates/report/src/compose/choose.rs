@@ -128,7 +128,8 @@ fn unsure(choice: &Choice) -> String {
     }
     match choice.evidence.rounds {
         0..6 => format!(
-            "There were {rounds}, and 6 that agree are needed: give a longer --budget, or more --launches."
+            "There {} {rounds}, and 6 that agree are needed: give a longer --budget, or more --launches.",
+            if choice.evidence.rounds == 1 { "was" } else { "were" }
         ),
         _ => {
             format!("The launches of {rounds} disagree: give a longer --budget, or another bound.")

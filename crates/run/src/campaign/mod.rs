@@ -313,6 +313,7 @@ impl<'a> Campaign<'a> {
                     if self.round(&of)?.is_err() {
                         return Ok(Err(Interrupted));
                     }
+                    self.tell_of_few_rounds(*first);
                 }
             }
         }

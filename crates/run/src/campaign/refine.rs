@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use super::{Campaign, LiveCase, LiveGroup};
 use crate::plan::Case;
-use model::capacity::{Standing, TailBound, Tried, finer, hopeless};
+use model::capacity::{SURE_LAUNCHES, Standing, TailBound, Tried, finer, hopeless};
 use stats::MOST_LAUNCHES;
 use store::{NewCase, StoreError};
 
@@ -115,6 +115,31 @@ impl Campaign<'_> {
             self.groups[nth].took = Duration::ZERO; // rounds are shorter from now on
         }
         Ok(())
+    }
+
+    /// Tells of a choice, as soon as a round shows how long one takes, that too few of them fit the budget: before that is
+    /// spent.
+    pub(super) fn tell_of_few_rounds(&mut self, nth: usize) {
+        let group = &self.groups[nth];
+        let stopping = &self.request.stopping;
+        let chooses = self.request.aim.need().is_some() && stopping.launches.is_none();
+        let Some(left) = self.bound(nth).rounds_left.filter(|_| chooses && group.rounds == 1)
+        else {
+            return;
+        };
+        let rounds = 1 + left as u64;
+        if rounds >= SURE_LAUNCHES {
+            return;
+        }
+        let needed = self.began.elapsed() + group.took * (SURE_LAUNCHES as u32 - 1);
+        let budget = needed.as_secs().next_multiple_of(5) + 5;
+        let text = format!(
+            "the budget has time for {rounds} {} of {:.1} s, and {SURE_LAUNCHES} that agree decide: give --budget {budget}s, or \
+             name fewer mechanisms",
+            if rounds == 1 { "round" } else { "rounds" },
+            group.took.as_secs_f64()
+        );
+        self.with.progress.warning(&text);
     }
 
     fn subjects(&self, nth: usize, bound: &TailBound) -> Result<Vec<Subject>, StoreError> {

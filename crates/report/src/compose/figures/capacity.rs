@@ -3,7 +3,7 @@
 use model::distinct::distinct;
 
 use crate::compose::capacity::percentile;
-use crate::compose::{labels, open_loop};
+use crate::compose::{clients, labels, open_loop};
 use crate::figure::Mark;
 use crate::{Axis, Figure, FigureKind, Point, Scale, Series, Unit, units};
 use analysis::capacity::{Capacity, RateTried, RateVerdict};
@@ -31,6 +31,7 @@ pub(super) fn figures(judged: &Judged) -> Vec<Figure> {
         figures.extend(questions.iter().enumerate().map(|it| times(judged, &measured, it, name)));
     }
     figures.extend(questions.iter().enumerate().map(|it| served(&measured, it)));
+    figures.extend(questions.iter().enumerate().map(|it| fairness(judged, &measured, it)));
     figures.retain(|it: &Figure| it.points() > 0);
     figures
 }
@@ -76,6 +77,21 @@ fn served(measured: &[&Capacity], asked: (usize, &Question)) -> Figure {
     let y = Axis::new("served per second", Unit::PerSecond, Scale::Log);
     curves(measured, asked, ("served", "Served against rate", rule), y, |_, rate| {
         Some(Point::new(rate.per_sec as f64, rate.served_per_sec?))
+    })
+}
+
+/// Of several clients.
+fn fairness(judged: &Judged, measured: &[&Capacity], asked: (usize, &Question)) -> Figure {
+    let rule = format!(
+        "{}. Curves: the worst share, the median over launches; band: covers it with at least 95 %. Where the server is too \
+         slow for all clients alike, it falls, and the index doesn't.",
+        clients::EVENNESS
+    );
+    let y = Axis::new("worst share (1: all answered)", Unit::Number, Scale::Linear);
+    let what = "The worst served client against rate";
+    curves(measured, asked, ("fairness", what, &rule), y, |_, rate| {
+        let seen = judged.results[rate.result].clients?.worst_share;
+        Some(Point::new(rate.per_sec as f64, seen.median).with_ends(seen.interval.ends()))
     })
 }
 
