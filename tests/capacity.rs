@@ -61,7 +61,14 @@ fn a_capacity_is_sought_in_two_stages_and_told_everywhere() {
     }
     if !all.iter().any(was_disturbed) {
         let page = text(&page);
-        assert!(page.contains("Served against rate") && page.contains("P50 against rate"));
+        for words in
+            ["Served against rate", "P50 against rate", "The worst served client against rate"]
+        {
+            assert!(page.contains(words), "no `{words}`");
+        }
+        let seen = ["rate, 2,000 a second", "rate, 2,000 a second, tried first"];
+        let rows = seen.map(|words| page.matches(&format!("{words}<")).count());
+        assert_eq!(rows, [2, 2], "of each mechanism those that chose, and those that decide");
     }
     assert!(said.out.lines().all(|line| line.chars().count() <= 80), "{}", said.out);
 }

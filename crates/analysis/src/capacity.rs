@@ -79,7 +79,7 @@ pub struct Found {
     pub likely_low_per_sec: Option<u64>,
     /// The smallest rate above it at which most broke the bound.
     pub likely_high_per_sec: Option<u64>,
-    /// The smallest rate at which the sender itself was late in most launches: it tells nothing beyond.
+    /// The smallest rate that was not offered in most launches: it tells nothing beyond.
     pub generator_ends_per_sec: Option<u64>,
 }
 
@@ -100,7 +100,7 @@ pub struct RateTried {
     pub passed: usize,
     /// Beyond the bound, or behind.
     pub broke: usize,
-    /// In which the sender itself was late.
+    /// That were not offered the rate.
     pub void: usize,
     /// Messages that each launch lacks for the percentile; 0 where it has them.
     pub messages_lacking: u64,
@@ -122,7 +122,7 @@ pub enum RateVerdict {
     Fails,
     /// They disagree, or are too few.
     Undecided,
-    /// In most the sender was late.
+    /// Most were not offered the rate.
     Void,
 }
 
@@ -304,6 +304,12 @@ impl Capacity {
             knee_per_sec: knee(&every),
             rates: all.iter().map(|at| RateTried::of(results, *at, decides(at), bound)).collect(),
         })
+    }
+
+    /// Whether `case` is one of its rates.
+    pub fn covers(&self, case: &CaseResult) -> bool {
+        let own = (&*self.variant, self.message_bytes, &*self.workers, &*self.site, self.load);
+        subject(case) == Some(own)
     }
 
     /// The rate at `per_sec`.

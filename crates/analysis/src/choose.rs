@@ -80,7 +80,7 @@ pub struct Candidate {
     pub launches: usize,
     /// Of these within the bound, having served what was due.
     pub passed: usize,
-    /// In which the sender itself was late.
+    /// That were not offered the rate.
     pub void: usize,
     /// Messages of all of them.
     pub messages: u64,

@@ -42,7 +42,7 @@ pub struct RateSeen {
     pub late_share: Option<f64>,
     /// Share of the messages that the sender began on time, or as soon as it might: a median over launches.
     pub on_time_share: Option<f64>,
-    /// Share of the messages of several connections that waited for their generator, which was in calls for others: a
+    /// Share of the messages of several connections that waited for their generator, which was in other calls: a
     /// median over launches.
     pub held_share: Option<f64>,
     /// Share of the time in which the busiest generator of several connections had nothing to do: a median over
@@ -113,7 +113,7 @@ impl RateSeen {
         let short = served_share.is_some_and(|it| it < Punctuality::SERVED);
         let share = |all: u64, part: u64| part as f64 / all.max(1) as f64;
         let on_time_share = stats::median_of(kept().map(|(all, it)| it.on_time_share(all)));
-        let held_share = stats::median_of(kept().map(|(all, it)| it.held_share(all)));
+        let held_share = stats::median_of(kept().filter_map(|(all, it)| it.held_share(all)));
         let late = on_time_share.is_some_and(|it| it < Punctuality::ON_TIME);
         let idle = stats::median_of(kept().filter_map(|it| it.1.idle));
         let void = late || short && idle.is_some_and(|it| it < Punctuality::IDLE);

@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd};
 
-use super::nonblocking::Any;
 use super::{
     Carries, Endpoint, Framing, Mechanism, Nonblocking, NonblockingVisitor, OpenError, OpenSpec,
     Opened, Received, Sent, Traits, Visitor, WithNonblocking,
@@ -19,8 +18,9 @@ pub struct Null;
 pub struct NullEnd {
     /// Answers that were not received yet: who asks is answered at once. Who answers is always asked.
     owed: u64,
-    /// A descriptor that is always readable, and writable: who waits for it goes through a wait that is none.
-    always: Arc<OwnedFd>,
+    /// A descriptor that is always readable, and writable: who waits for it goes through a wait that is none. None of an
+    /// end that nobody asks without waiting.
+    always: Option<Arc<OwnedFd>>,
 }
 
 impl Mechanism for Null {
@@ -28,8 +28,8 @@ impl Mechanism for Null {
     const SUMMARY: &'static str = "nothing at all: the harness's own cost";
     const TRAITS: Traits = Traits::host(Carries::Nothing, Framing::Message);
 
-    fn open<V: Visitor>(spec: &OpenSpec, visitor: V) -> Result<V::Output, OpenError> {
-        Self::open_nonblocking(spec, Any(visitor))
+    fn open<V: Visitor>(_spec: &OpenSpec, visitor: V) -> Result<V::Output, OpenError> {
+        Ok(visitor.visit(opened(None)))
     }
 
     fn open_nonblocking<V: NonblockingVisitor>(
@@ -37,10 +37,17 @@ impl Mechanism for Null {
         visitor: V,
     ) -> Result<V::Output, OpenError> {
         let failed = OpenError::call("eventfd2", "raise the limit on open files (ulimit -n)");
-        let always = Arc::new(eventfd(1, EventfdFlags::CLOEXEC).map_err(failed)?);
-        let end = |owed| NullEnd { owed, always: always.clone() };
-        Ok(visitor.visit(Opened::new(end(0), end(u64::MAX))))
+        Ok(visitor.visit(opened(Some(always().map_err(failed)?))))
     }
+}
+
+fn opened(always: Option<Arc<OwnedFd>>) -> Opened<NullEnd> {
+    let end = |owed| NullEnd { owed, always: always.clone() };
+    Opened::new(end(0), end(u64::MAX))
+}
+
+fn always() -> rustix::io::Result<Arc<OwnedFd>> {
+    eventfd(1, EventfdFlags::CLOEXEC).map(Arc::new)
 }
 
 impl Endpoint for NullEnd {
@@ -62,7 +69,10 @@ impl Endpoint for NullEnd {
 }
 
 impl Nonblocking for NullEnd {
-    fn set_nonblocking(&mut self, _on: bool) -> io::Result<()> {
+    fn set_nonblocking(&mut self, on: bool) -> io::Result<()> {
+        if on && self.always.is_none() {
+            self.always = Some(always()?);
+        }
         Ok(())
     }
 
@@ -80,11 +90,11 @@ impl Nonblocking for NullEnd {
     }
 
     fn ready(&self) -> Option<BorrowedFd<'_>> {
-        Some(self.always.as_fd())
+        self.always.as_ref().map(AsFd::as_fd)
     }
 
     fn room(&self) -> Option<PollFd<'_>> {
-        Some(PollFd::new(&*self.always, PollFlags::OUT))
+        self.ready().map(|it| PollFd::from_borrowed_fd(it, PollFlags::OUT))
     }
 }
 

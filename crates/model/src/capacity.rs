@@ -55,7 +55,7 @@ impl TailBound {
     }
 
     /// What a launch says of it, by its response times in ticks (in any order) and how it kept its schedule. A
-    /// launch in which the sender itself was late says nothing of the mechanism. Response times of a launch that
+    /// launch that was not offered the rate says nothing of the mechanism. Response times of a launch that
     /// fell behind only show how long it was: it breaks every bound.
     pub fn judge(
         &self,
@@ -102,7 +102,7 @@ pub enum Standing {
     Passes,
     /// It fell behind, or its percentile is beyond the bound.
     Breaks,
-    /// The sender itself was late.
+    /// The rate was not offered (void).
     Void,
     /// It has too few messages for the percentile.
     Short,
@@ -300,7 +300,7 @@ mod tests {
             deepest: 1,
             generators: 1,
             sender_late,
-            held: 0,
+            held: None,
             idle: None,
             tolerance_ns: 0.0,
         }

@@ -335,12 +335,13 @@ pub struct Punctuality {
     #[serde(default)]
     pub sender_late: u64,
     /// Messages begun more than `tolerance_ns` after they were due and one more might be under way over their own
-    /// connection, since their generator was in calls for others. 0 of one connection, and in what was stored before it
+    /// connection, since their generator was in other calls. None of one connection, and in what was stored before it
     /// was kept.
     #[serde(default)]
-    pub held: u64,
-    /// Share of the time in which the busiest generator of several connections had nothing to do, neither a message that was
-    /// due and might go nor an answer. None of one connection, and in what was stored before it was kept.
+    pub held: Option<u64>,
+    /// Share of the time until its last message was begun in which the busiest generator of several connections had nothing
+    /// to do, neither a message that was due and might go nor an answer. None of one connection, of a generator that
+    /// shares its CPU with the server, and in what was stored before it was kept.
     #[serde(default)]
     pub idle: Option<f64>,
     /// What counts as on time, in ns.
@@ -370,9 +371,9 @@ impl Punctuality {
         1.0 - self.sender_late as f64 / messages.max(1) as f64
     }
 
-    /// Share of so many messages that waited for their generator's calls for others.
-    pub fn held_share(&self, messages: u64) -> f64 {
-        self.held as f64 / messages.max(1) as f64
+    /// Share of so many messages that waited for their generator's other calls.
+    pub fn held_share(&self, messages: u64) -> Option<f64> {
+        self.held.map(|it| it as f64 / messages.max(1) as f64)
     }
 
     /// Whether the launch could not serve what was due.

@@ -19,8 +19,9 @@ use super::threads::{Start, pin, together};
 use super::{Payload, Side};
 use crate::nonblocking::only_waits;
 use crate::{Endpoint, Nonblocking, Received, Sent, WithNonblocking};
-use model::clients::Clients;
 use model::launch::Usage;
+
+mod outcome;
 
 /// The generators of a launch, and how far each has come; kept from stretch to stretch.
 pub(super) struct Generators {
@@ -49,7 +50,7 @@ struct Generator {
     under_way: usize,
     /// Clients whose last message has not gone whole.
     unsent: Vec<usize>,
-    /// Ticks in which it had nothing to do.
+    /// Ticks in which it had nothing to do, from when the first message of all was due to when it began its last.
     idle: u64,
     /// How it learns of answers; None before it was first asked.
     ready: Option<Ready>,
@@ -140,68 +141,6 @@ impl Generators {
             schedule.begin_at(*began);
         }
         Ok(())
-    }
-
-    /// What their threads used.
-    pub fn used(&self) -> Usage {
-        self.used
-    }
-
-    /// Puts into `lateness`, by message, by how much each that was begun was late, in ticks.
-    pub fn tell_lateness(&self, lateness: &mut [u64]) {
-        for (nth, late) in self.each.iter().flat_map(|it| &it.begun) {
-            lateness[*nth as usize] = *late;
-        }
-    }
-
-    /// Messages that were late by a generator's own fault.
-    pub fn late(&self) -> u64 {
-        self.each.iter().map(|it| it.adherence.late()).sum()
-    }
-
-    /// Messages that were late since their generator was in calls for others.
-    pub fn held(&self) -> u64 {
-        self.each.iter().map(|it| it.adherence.held()).sum()
-    }
-
-    /// Ticks in which the busiest of them had nothing to do.
-    pub fn idle(&self) -> u64 {
-        self.each.iter().map(|it| it.idle).min().unwrap_or(0)
-    }
-
-    /// What became of each client. `due` and `answered` give the ticks of a message since the schedule's first;
-    /// the schedule ended at `end`.
-    pub fn clients(
-        &self,
-        (due, answered): (impl Fn(usize) -> u64, impl Fn(usize) -> u64),
-        end: u64,
-        ns_per_tick: f64,
-    ) -> Clients {
-        let mut clients = Clients::default();
-        for client in 0..self.assignment.clients() {
-            let own = || self.assignment.messages(client).iter().map(|nth| *nth as usize);
-            let served = own().filter(|nth| answered(*nth) <= end).count();
-            let responses = own().map(|nth| (answered(nth) - due(nth)) as f64 * ns_per_tick);
-            clients.push(served as u64, responses.collect());
-        }
-        clients
-    }
-
-    /// The most messages of one client that were under way at once, all of which were `answered` then.
-    pub fn deepest(&self, begun: impl Fn(usize) -> u64, answered: impl Fn(usize) -> u64) -> u32 {
-        let deepest = |client| {
-            let own = self.assignment.messages(client);
-            let (mut deepest, mut done) = (0, 0);
-            for (place, nth) in own.iter().enumerate() {
-                let begun = begun(*nth as usize);
-                while done < place && answered(own[done] as usize) <= begun {
-                    done += 1;
-                }
-                deepest = deepest.max(place - done + 1);
-            }
-            deepest as u32
-        };
-        (0..self.assignment.clients()).map(deepest).max().unwrap_or(0)
     }
 }
 
@@ -323,11 +262,15 @@ impl<P: Payload> Stretch<'_, '_, P> {
                 }
             }
             if before == (left, self.generator.begun.len()) {
-                // From the end of one pass without anything to the end of the next: what comes meanwhile ends it.
-                let since = *idle_since.get_or_insert_with(|| self.clock.now());
+                // Since its last call returned, or the pass before this one found nothing either.
+                let generator = &self.generator;
+                let since = idle_since.unwrap_or(generator.adherence.free_since());
+                let since = since.max(self.schedule.first());
                 self.wait(ready)?;
                 let now = self.clock.now();
-                self.generator.idle += now.saturating_sub(since);
+                if self.generator.begun.len() < self.generator.own.len() {
+                    self.generator.idle += now.saturating_sub(since);
+                }
                 idle_since = Some(now);
             } else {
                 idle_since = None;

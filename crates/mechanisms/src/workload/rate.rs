@@ -387,6 +387,9 @@ impl Paced {
             0 => self.load.per_second as f64, // one message is no rate
             others => others as f64 * 1e9 / (ticks as f64 * scale).max(1.0),
         };
+        let spinning = self.generators.as_ref().filter(|_| self.schedule.waits() == Wait::Spinning);
+        let first = self.schedule.first();
+        let idle = spinning.and_then(|it| it.idle_share(first, |nth| self.begun(nth)));
         let (due_per_sec, served_per_sec) = (per_second(due), per_second(due.max(begun)));
         self.lateness.sort_unstable();
         let middle = self.lateness[self.lateness.len() / 2];
@@ -399,11 +402,8 @@ impl Paced {
             deepest,
             sender_late: self.adherence.late()
                 + self.generators.as_ref().map_or(0, Generators::late),
-            held: self.generators.as_ref().map_or(0, Generators::held),
-            idle: self
-                .generators
-                .as_ref()
-                .map(|it| it.idle() as f64 / due.max(begun).max(1) as f64),
+            held: self.generators.as_ref().map(Generators::held),
+            idle,
             generators: self.generators.as_ref().map_or(1, Generators::count) as u32,
             tolerance_ns: self.adherence.tolerance() as f64 * scale,
         })

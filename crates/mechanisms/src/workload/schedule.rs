@@ -192,6 +192,11 @@ impl Adherence {
         self.free_since = now;
     }
 
+    /// Since when one more might be begun.
+    pub fn free_since(&self) -> u64 {
+        self.free_since
+    }
+
     /// The message due at `due` is begun at `now`.
     #[inline(always)]
     pub fn begun(&mut self, due: u64, now: u64) {
@@ -214,8 +219,8 @@ impl Adherence {
         self.late
     }
 
-    /// Messages of several connections that were late since the sender was in calls for others: one more might be
-    /// under way over their own connection.
+    /// Messages of several connections that were late since the sender was in other calls: one more might be under way
+    /// over their own connection.
     pub fn held(&self) -> u64 {
         self.held
     }

@@ -152,6 +152,13 @@ fn per_second(rate: u64) -> String {
     Unit::PerSecond.format(rate as f64)
 }
 
+/// `, tried first`: of a rate that only chose others, and decides nothing.
+pub fn stage(judged: &Judged, case: &CaseResult) -> &'static str {
+    let later = |it: &RateTried| it.decides && judged.results[it.result].group > case.group;
+    let chose = |it: &Capacity| it.covers(case) && it.rates.iter().any(later);
+    if judged.capacity.iter().any(chose) { ", tried first" } else { "" }
+}
+
 /// The largest rate that holds; of what is not sure that most launches kept; else the lowest.
 fn shown_at(it: &Capacity) -> Option<&RateTried> {
     let rate = it.found.at_least_per_sec.or(it.found.likely_low_per_sec);
@@ -224,8 +231,11 @@ pub fn remark(judged: &Judged, it: &Capacity) -> Option<String> {
             per_second(lowest.per_sec)
         ));
     }
+    if let Some(why) = found.below_per_sec.and_then(|high| spent(judged, it, high)) {
+        return Some(why);
+    }
     match (found.at_least_per_sec, found.below_per_sec) {
-        (Some(low), Some(high)) => broke_below(it, low).or_else(|| spent(judged, it, high)),
+        (Some(low), Some(_)) => broke_below(it, low),
         (Some(_), None) => Some(match found.generator_ends_per_sec {
             Some(ends) => format!(
                 "the generator ends at {}: more can't be offered from here",
@@ -275,7 +285,7 @@ fn unsure(it: &Capacity, judged: &Judged) -> String {
         ),
         _ if failed => "launches that failed decide nothing: measure again".into(),
         _ if late => format!(
-            "in some launches of {many} the sender itself was late: measure on a quieter machine"
+            "in some launches of {many} the sender itself was late, or in calls all the time: measure on a quieter machine"
         ),
         _ => format!("launches of {many} disagree: `ipcmark report {run} -v` shows each rate"),
     }

@@ -1,7 +1,7 @@
 //! Every result of a run in one list: what a reader sorts and filters.
 
 use super::absences::absent;
-use super::{energy, labels, percentiles, ratios, signs};
+use super::{capacity, energy, labels, open_loop, percentiles, ratios, signs};
 use crate::document::{Listing, Value};
 use crate::{Block, Text, Unit};
 use analysis::{Carries, CaseResult, FIRST_MESSAGE, Judged};
@@ -19,7 +19,7 @@ type ColumnOf = (&'static str, fn(&Judged, &CaseResult) -> Value);
 
 const COLUMNS: [ColumnOf; 17] = [
     ("mechanism", |_, case| Value::Words(case.variant.clone())),
-    ("workload", |_, case| Value::Words(workload(case))),
+    ("workload", |judged, case| Value::Words(workload(judged, case))),
     ("placement", |_, case| Value::Words(labels::place_of((&case.workers, &case.site)))),
     ("size", |_, case| Value::number(Unit::Bytes, case.message_bytes.map(|it| it as f64))),
     ("median", |_, case| median(case)),
@@ -92,9 +92,10 @@ fn percentile(case: &CaseResult, name: &str) -> Value {
 }
 
 /// `rate, 1,000 a second, at most 8 under way`: a load's schedule tells one from another.
-fn workload(case: &CaseResult) -> String {
+fn workload(judged: &Judged, case: &CaseResult) -> String {
     let name = case.workload.name();
-    case.load.map_or(name.into(), |it| format!("{name}{}", super::open_loop::loaded(it)))
+    let loaded = |it| format!("{name}{}{}", open_loop::loaded(it), capacity::stage(judged, case));
+    case.load.map_or(name.into(), loaded)
 }
 
 fn median(case: &CaseResult) -> Value {

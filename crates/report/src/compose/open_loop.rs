@@ -10,8 +10,8 @@ const MEANING: &str = "Response times count from when a message was due by its s
      behind others is in them. Served: over all connections; share: of what was due \
      in the same launch. On time: begun within the tolerance (10 µs, on one CPU 200 µs, or 1 % of the mean \
      interval) of when it was due, one more might be under way and no call for another was; what is not is \
-     the sender's own fault. Held: late by more than that since the generator of several clients was in calls \
-     for others. Late: begun more than 1 µs after it was due, whoever's fault; begun: by how much, the median \
+     the sender's own fault. Held: late by more than that since the generator of several clients was in \
+     other calls. Late: begun more than 1 µs after it was due, whoever's fault; begun: by how much, the median \
      and the largest of all launches. On one CPU the sender sleeps until a message is due, and its wake-up is in the response. \
      `null` sends nothing: what of it was served is the rate that the sender keeps by itself.";
 

@@ -3,7 +3,7 @@
 use model::distinct::distinct;
 use std::collections::BTreeSet;
 
-use super::{labels, open_loop, percentiles, ratios, signs};
+use super::{capacity, labels, open_loop, percentiles, ratios, signs};
 use crate::{ASIDE, Block, Column, Emphasis, Row, Table, Text, Unit, units};
 use analysis::{Bound, BoundKind, Carries, CaseResult, Judged, Status};
 use model::load::Load;
@@ -77,8 +77,8 @@ impl Head<'_> {
 }
 
 fn table(judged: &Judged, head: &Head, cases: &[&CaseResult]) -> Table {
-    let cases = ratios::in_order(judged, cases, question_order);
-    let questions = distinct(cases.iter().map(|it| question(it)));
+    let cases = ratios::in_order(judged, cases, |it| question_order(judged, it));
+    let questions = distinct(cases.iter().map(|it| question(judged, it)));
     let ranked = cases
         .iter()
         .any(|it| ratios::standing(judged, it).is_some_and(|(group, _)| group.standings.len() > 1));
@@ -106,7 +106,7 @@ fn table(judged: &Judged, head: &Head, cases: &[&CaseResult]) -> Table {
     table.columns.extend(beside.into_iter().flatten().map(|name| Column::number(name, ASIDE)));
     let mut last = None;
     for case in cases {
-        let question = question(case);
+        let question = question(judged, case);
         if questions.len() > 1 && last.as_ref() != Some(&question) {
             table.rows.push(Row::heading(Text::new().strong(&question)));
         }
@@ -134,8 +134,8 @@ fn table(judged: &Judged, head: &Head, cases: &[&CaseResult]) -> Table {
 }
 
 /// What is asked of a case, as the heading of its rows: `64 B`, `a wake-up, no bytes`.
-fn question(case: &CaseResult) -> String {
-    let load = case.load.map(open_loop::loaded);
+fn question(judged: &Judged, case: &CaseResult) -> String {
+    let load = case.load.map(|it| open_loop::loaded(it) + capacity::stage(judged, case));
     let total = match case.total {
         None | Some(Total::Long) => String::new(),
         Some(total) => format!(", {total} a transfer"),
@@ -150,13 +150,13 @@ fn question(case: &CaseResult) -> String {
 }
 
 /// Sizes first, then wake-ups, then what shows the harness.
-fn question_order(case: &CaseResult) -> (u8, Option<u64>, Option<Load>, String) {
+fn question_order(judged: &Judged, case: &CaseResult) -> (u8, Option<u64>, Option<Load>, String) {
     let kind = match case.carries {
         carries if carries.is_control() => 2,
         Carries::Signal => 1,
         _ => 0,
     };
-    (kind, case.message_bytes.filter(|_| kind == 0), case.load, question(case))
+    (kind, case.message_bytes.filter(|_| kind == 0), case.load, question(judged, case))
 }
 
 /// The variant, and a sign where it is not one that carries bytes.

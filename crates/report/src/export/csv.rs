@@ -229,6 +229,7 @@ fn quantities(case: &CaseResult, standing: Option<&Standing>) -> Vec<Quantity> {
         all.extend(alone("service_took", "ns", rate.service_took_ns));
         all.extend(alone("on_time_share", "share", rate.on_time_share));
         all.extend(alone("held_share", "share", rate.held_share));
+        all.extend(alone("generator_idle_share", "share", rate.generator_idle_share));
         all.extend(alone("lateness_median", "ns", rate.lateness_median_ns));
         all.extend(alone("lateness_max", "ns", rate.lateness_max_ns));
     }

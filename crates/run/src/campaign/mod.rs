@@ -77,6 +77,8 @@ pub struct Campaign<'a> {
     clock_start: Anchor,
     settle: Duration,
     began: Instant,
+    /// How much of preparing is not counted.
+    beyond: Duration,
     /// Wall time of the parts of this run before it was resumed, in ns.
     measured_before: u64,
     /// Launches that have ended and are not stored yet, and since when.
@@ -196,6 +198,7 @@ impl<'a> Campaign<'a> {
             clock_start,
             settle: Duration::from_nanos(run.settle.quiet_ns),
             began: Instant::now(),
+            beyond: Duration::ZERO,
             measured_before: run.measuring_ns,
             pending: Vec::new(),
             pending_since: None,
@@ -330,14 +333,6 @@ impl<'a> Campaign<'a> {
         Ok(Ok(()))
     }
 
-    /// Groups whose workers the scheduler places come last: what an operation may take there is known from
-    /// the pilots of others.
-    fn in_order_of_pilots(&self) -> Vec<usize> {
-        let mut groups: Vec<usize> = (0..self.groups.len()).collect();
-        groups.sort_by_key(|nth| self.groups[*nth].is_free());
-        groups
-    }
-
     /// Preparing may take two thirds of the budget; what it took beyond that is not counted. On a slow
     /// machine a short budget would else end before anything is measured.
     fn leave_time_for_rounds(&mut self) {
@@ -346,6 +341,7 @@ impl<'a> Campaign<'a> {
         };
         let beyond = self.began.elapsed().saturating_sub(budget * 2 / 3);
         self.began += beyond;
+        self.beyond = beyond;
     }
 
     /// The groups that get rounds now. Where the scheduler places the workers, launches differ by what it

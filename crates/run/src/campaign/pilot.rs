@@ -20,6 +20,14 @@ const QUOTA_LASTS_NS: f64 = 2.5 * PERIOD_US as f64 * 1e3;
 const LEAST_SAMPLES: u64 = 5;
 
 impl Campaign<'_> {
+    /// Groups whose workers the scheduler places come last: what an operation may take there is known from
+    /// the pilots of others.
+    pub(super) fn in_order_of_pilots(&self) -> Vec<usize> {
+        let mut groups: Vec<usize> = (0..self.groups.len()).collect();
+        groups.sort_by_key(|nth| self.groups[*nth].is_free());
+        groups
+    }
+
     /// Runs every case of some groups once that was not piloted before, and fixes its batch and samples.
     pub(super) fn pilot(&mut self, of: &[usize]) -> Result<Result<(), Interrupted>, StoreError> {
         let round = RoundOf { groups: &self.groups, of, nth: 0, request: &self.request };

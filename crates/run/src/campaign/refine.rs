@@ -131,7 +131,8 @@ impl Campaign<'_> {
         if rounds >= SURE_LAUNCHES {
             return;
         }
-        let needed = self.began.elapsed() + group.took * (SURE_LAUNCHES as u32 - 1);
+        // More time for rounds is more for preparing, too.
+        let needed = self.began.elapsed() + self.beyond + group.took * (SURE_LAUNCHES as u32 - 1);
         let budget = needed.as_secs().next_multiple_of(5) + 5;
         let text = format!(
             "the budget has time for {rounds} {} of {:.1} s, and {SURE_LAUNCHES} that agree decide: give --budget {budget}s, or \

@@ -296,7 +296,7 @@ impl<'a> WorkerProtocol<'a> {
         // Between stretches nothing is under way: a schedule with several messages under way would be interrupted, and
         // the threads of several generators begun again.
         let overlap =
-            self.spec.load.is_some_and(|it| it.depth > 1) || self.spec.generators.len() > 1;
+            self.spec.load.is_some_and(|it| it.has_rate() && it.depth.max(it.connections) > 1);
         let stretches = if self.spec.pinned() || overlap { 1 } else { STRETCHES };
         let chunk = (samples.div_ceil(stretches)).max(1) as usize;
         let led = Instant::now();

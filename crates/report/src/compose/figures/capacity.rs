@@ -84,7 +84,7 @@ fn served(measured: &[&Capacity], asked: (usize, &Question)) -> Figure {
 fn fairness(judged: &Judged, measured: &[&Capacity], asked: (usize, &Question)) -> Figure {
     let rule = format!(
         "{}. Curves: the worst share, the median over launches; band: covers it with at least 95 %. Where the server is too \
-         slow for all clients alike, it falls, and the index doesn't.",
+         slow for all clients alike, it falls, and the index doesn't. What is due last is never answered in time: of few requests a visible part.",
         clients::EVENNESS
     );
     let y = Axis::new("worst share (1: all answered)", Unit::Number, Scale::Linear);
