@@ -288,8 +288,9 @@ impl CaseResult {
             let scale = ns_per_tick / launch.record.initiator.batch.max(1) as f64;
             result.time_series.push(TimeSeries::of(launch.round, &samples, scale, slices, steady));
             if let Some(bound) = run.request.bound {
-                let kept = launch.record.initiator.punctuality;
-                let found = bound.judge(&mut samples.clone(), ns_per_tick, kept.as_ref());
+                let (kept, used) =
+                    (launch.record.initiator.punctuality, launch.record.server_cpus());
+                let found = bound.judge(&mut samples.clone(), ns_per_tick, kept.as_ref(), used);
                 result.bounded.resize(result.bounded.len().max(at + 1), None);
                 result.bounded[at] = Some(found);
             }

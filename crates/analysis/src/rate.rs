@@ -61,15 +61,6 @@ pub struct RateSeen {
     pub void: bool,
 }
 
-/// CPU time of the responder over how long it served. Its account holds up to 16 untimed messages too.
-fn server_cpus(launch: &StoredLaunch) -> Option<f64> {
-    let (initiator, responder) = (&launch.record.initiator, &launch.record.responder);
-    let served = initiator.punctuality?.served_per_sec;
-    let lasted_ns = initiator.samples as f64 * 1e9 / served;
-    let used_ns = (responder.usage.user_ns + responder.usage.system_ns) as f64;
-    (lasted_ns > 0.0 && lasted_ns.is_finite()).then_some(used_ns / lasted_ns)
-}
-
 impl RateSeen {
     /// What is known before any launch; None of other workloads.
     pub(super) fn asked(case: &StoredCase) -> Option<RateSeen> {
@@ -116,12 +107,14 @@ impl RateSeen {
         let held_share = stats::median_of(kept().filter_map(|(all, it)| it.held_share(all)));
         let late = on_time_share.is_some_and(|it| it < Punctuality::ON_TIME);
         let idle = stats::median_of(kept().filter_map(|it| it.1.idle));
-        let void = late || short && idle.is_some_and(|it| it < Punctuality::IDLE);
+        let server_cpus =
+            stats::median_of(launches.iter().filter_map(|it| it.record.server_cpus()));
+        let void = late || short && Punctuality::ends_first(idle, server_cpus);
         RateSeen {
             served_per_sec: stats::median_of(kept().map(|it| it.1.served_per_sec)),
             served_share,
             service_took_ns: stats::median_of(worked.map(|it| it.took_ns)),
-            server_cpus: stats::median_of(launches.iter().filter_map(|it| server_cpus(it))),
+            server_cpus,
             late_share: stats::median_of(kept().map(|(all, it)| share(all, it.late))),
             on_time_share,
             held_share,

@@ -54,7 +54,8 @@ impl TailBound {
         filling.max(self.messages_needed() * 11 / 10)
     }
 
-    /// What a launch says of it, by its response times in ticks (in any order) and how it kept its schedule. A
+    /// What a launch says of it, by its response times in ticks (in any order), how it kept its schedule, and how much of
+    /// a CPU its server used. A
     /// launch that was not offered the rate says nothing of the mechanism. Response times of a launch that
     /// fell behind only show how long it was: it breaks every bound.
     pub fn judge(
@@ -62,6 +63,7 @@ impl TailBound {
         ticks: &mut [u64],
         ns_per_tick: f64,
         kept: Option<&Punctuality>,
+        server_cpus: Option<f64>,
     ) -> BoundedLaunch {
         let messages = ticks.len() as u64;
         if messages == 0 {
@@ -71,7 +73,7 @@ impl TailBound {
         let ns = stats::mid_quantile(ticks, self.probability()) * ns_per_tick;
         let standing = if messages < self.messages_needed() {
             Standing::Short
-        } else if kept.is_some_and(|it| it.is_void(messages)) {
+        } else if kept.is_some_and(|it| it.is_void(messages, server_cpus)) {
             Standing::Void
         } else if ns <= self.ns as f64 && !kept.is_some_and(Punctuality::is_overloaded) {
             Standing::Passes
@@ -309,12 +311,13 @@ mod tests {
     #[test]
     fn a_launch_passes_by_its_percentile_where_it_kept_its_schedule() {
         let bound: TailBound = "p99:100us".parse().unwrap();
-        let standing = |slow: usize, kept: Punctuality| {
+        let standing_of = |slow: usize, kept: Punctuality, server_cpus: f64| {
             // No two take the same time: of ticks that tie the quantile lies between them.
             let time = |nth| if nth < slow { 200_000 } else { 10_000 } + nth as u64;
             let mut ticks: Vec<u64> = (0..1_000).map(time).collect();
-            bound.judge(&mut ticks, 1.0, Some(&kept)).standing
+            bound.judge(&mut ticks, 1.0, Some(&kept), Some(server_cpus)).standing
         };
+        let standing = |slow, kept| standing_of(slow, kept, 0.5);
         assert_eq!(standing(5, kept(1.0, 0)), Standing::Passes);
         assert_eq!(standing(20, kept(1.0, 0)), Standing::Breaks);
         assert_eq!(standing(0, kept(0.98, 0)), Standing::Breaks, "it fell behind");
@@ -322,15 +325,16 @@ mod tests {
         let idle = |share, idle| Punctuality { idle: Some(idle), ..kept(share, 0) };
         assert_eq!(standing(0, idle(0.98, 0.04)), Standing::Void, "its calls took all of the time");
         assert_eq!(standing(0, idle(0.98, 0.06)), Standing::Breaks, "it waited for answers");
+        assert_eq!(standing_of(0, idle(0.98, 0.04), 0.95), Standing::Breaks, "so did the server's");
         assert_eq!(standing(20, idle(1.0, 0.04)), Standing::Breaks, "all were offered");
         assert_eq!(
             standing(5, kept(1.0, 10)),
             Standing::Passes,
             "one in a hundred is on time enough"
         );
-        let few = bound.judge(&mut [10_000; 367], 1.0, Some(&kept(1.0, 0)));
+        let few = bound.judge(&mut [10_000; 367], 1.0, Some(&kept(1.0, 0)), None);
         assert_eq!((few.standing, few.ns), (Standing::Short, 10_000.0));
-        assert_eq!(bound.judge(&mut [], 1.0, None).standing, Standing::Short);
+        assert_eq!(bound.judge(&mut [], 1.0, None, None).standing, Standing::Short);
     }
 
     #[test]

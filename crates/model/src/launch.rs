@@ -312,6 +312,17 @@ impl Usage {
     }
 }
 
+impl Record {
+    /// CPU time of the server of an open loop over how long it served; None of other workloads. Its account holds up to 16
+    /// untimed messages too.
+    pub fn server_cpus(&self) -> Option<f64> {
+        let served = self.initiator.punctuality?.served_per_sec;
+        let lasted_ns = self.initiator.samples as f64 * 1e9 / served;
+        let used_ns = (self.responder.usage.user_ns + self.responder.usage.system_ns) as f64;
+        (lasted_ns > 0.0 && lasted_ns.is_finite()).then_some(used_ns / lasted_ns)
+    }
+}
+
 /// How well a launch kept its schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Punctuality {
@@ -360,6 +371,8 @@ impl Punctuality {
     pub const ON_TIME: f64 = 0.99;
     /// A generator with less to spare than this share of its time offers what it can, and not what was asked.
     pub const IDLE: f64 = 0.05;
+    /// A server that uses so much of a CPU could not have served much more, whatever was offered.
+    pub const BUSY: f64 = 0.9;
 
     /// Messages answered over those due.
     pub fn served_share(&self) -> f64 {
@@ -382,10 +395,17 @@ impl Punctuality {
     }
 
     /// Whether it was not offered so many messages as asked: the sender itself was late, or what was due was not
-    /// served since a generator's calls took all of its time.
-    pub fn is_void(&self, messages: u64) -> bool {
+    /// served since a generator's calls took all of its time, while the server, which used so much of a CPU, had some left.
+    pub fn is_void(&self, messages: u64, server_cpus: Option<f64>) -> bool {
         let late = self.on_time_share(messages) < Punctuality::ON_TIME;
-        late || self.is_overloaded() && self.idle.is_some_and(|it| it < Punctuality::IDLE)
+        late || self.is_overloaded() && Punctuality::ends_first(self.idle, server_cpus)
+    }
+
+    /// Whether a generator that was idle for such a share of the time came to its end before a server that used so much of a
+    /// CPU.
+    pub fn ends_first(idle: Option<f64>, server_cpus: Option<f64>) -> bool {
+        let spare = server_cpus.is_none_or(|it| it < Punctuality::BUSY);
+        spare && idle.is_some_and(|it| it < Punctuality::IDLE)
     }
 }
 

@@ -254,8 +254,8 @@ pub fn remark(judged: &Judged, it: &Capacity) -> Option<String> {
 
 /// That at the upper end a generator, which clients have in common, was about to end.
 fn spent(judged: &Judged, it: &Capacity, high: u64) -> Option<String> {
-    let idle = judged.results[it.at(high)?.result].rate?.generator_idle_share?;
-    (idle < Punctuality::IDLE).then(|| {
+    let rate = judged.results[it.at(high)?.result].rate?;
+    Punctuality::ends_first(rate.generator_idle_share, rate.server_cpus).then(|| {
         format!(
             "at {} a generator's calls for many clients took all of its time: with a thread for each it may be more",
             per_second(high)

@@ -169,8 +169,9 @@ impl Campaign<'_> {
         for launch in self.with.store.launches(live.id)? {
             if launch.round > 0 && launch.status == "ok" {
                 let mut ticks = self.with.store.samples(launch.id)?;
-                let kept = launch.record.initiator.punctuality;
-                found.push(bound.judge(&mut ticks, scale, kept.as_ref()).standing);
+                let (kept, used) =
+                    (launch.record.initiator.punctuality, launch.record.server_cpus());
+                found.push(bound.judge(&mut ticks, scale, kept.as_ref(), used).standing);
             }
         }
         Ok(found)
