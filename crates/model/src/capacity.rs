@@ -169,7 +169,7 @@ pub const LOOKS: [u64; 3] = [FEW_LAUNCHES, SURE_LAUNCHES, 2 * SURE_LAUNCHES];
 
 /// Of rates that were tried, in ascending order and with their launches in the order of rounds, which need no further
 /// launches where only the lowest matters: those that broke the bound in the first six launches which say something,
-/// and those above one that did in the first three.
+/// those above one that did in the first three, and those that passed in none of the first twelve, offered or not.
 pub fn hopeless(tried: &[Tried]) -> Vec<bool> {
     let broke = |at: usize, launches: u64| {
         let says = |it: &&Standing| matches!(it, Standing::Passes | Standing::Breaks);
@@ -177,7 +177,17 @@ pub fn hopeless(tried: &[Tried]) -> Vec<bool> {
         let broke = first.take_while(|it| **it == Standing::Breaks).count();
         broke as u64 == launches
     };
-    let hopeless = |at| broke(at, SURE_LAUNCHES) || (0..at).any(|lower| broke(lower, FEW_LAUNCHES));
+    let never = |at: usize| {
+        let all = &tried[at].1;
+        let passes = |it: &Standing| !matches!(it, Standing::Breaks | Standing::Void);
+        all.len() as u64 >= 2 * SURE_LAUNCHES
+            && !all.iter().take(2 * SURE_LAUNCHES as usize).any(passes)
+    };
+    let hopeless = |at| {
+        broke(at, SURE_LAUNCHES)
+            || never(at)
+            || (0..at).any(|lower| broke(lower, FEW_LAUNCHES) || never(lower))
+    };
     (0..tried.len()).map(hopeless).collect()
 }
 
@@ -417,6 +427,14 @@ mod tests {
         assert_eq!(of([&[Breaks; 3], &[], &[Passes; 3]]), [false, true, true]);
         assert_eq!(of([&[Passes; 3], &[Breaks; 3], &[Breaks; 3]]), [false, false, true]);
         assert_eq!(of([&[Breaks; 6], &[Breaks; 3], &[]]), [true, true, true]);
+        assert_eq!(
+            of([&[Passes; 3], &[Void; 12], &[]]),
+            [false, true, true],
+            "it can't be offered"
+        );
+        assert_eq!(of([&[Void; 11], &[], &[]]), [false, false, false]);
+        let once = [[Void; 6], [Passes, Void, Void, Void, Void, Void]].concat();
+        assert_eq!(of([&once, &[], &[]]), [false, false, false]);
         let late = [Breaks, Breaks, Void, Breaks, Breaks, Breaks, Breaks];
         assert_eq!(of([&late[..3], &[], &[]]), [false, false, false]);
         assert_eq!(of([&late, &[], &[]]), [true, true, true]);

@@ -3,6 +3,7 @@
 
 use super::{failures, labels};
 use crate::{Block, Emphasis, Row, Section, Table, Text, Unit, Verdict, VerdictKind, units};
+use analysis::capacity::RateVerdict;
 use analysis::choose::{Answer, Candidate, Choice, Rejected, Why};
 use analysis::{Capacity, Judged};
 use model::load::Service;
@@ -228,9 +229,21 @@ fn facts(judged: &Judged, choice: &Choice) -> Vec<(String, String)> {
             },
         );
     }
-    if choice.pick.is_some() && !choice.undecided.is_empty() {
-        let names: Vec<&str> = choice.undecided.iter().map(|it| it.variant.as_str()).collect();
-        put("undecided", format!("{}: launches disagree, or are too few", few(&names)));
+    let open = |why: &str, void: bool| {
+        let own = choice.undecided.iter().filter(|it| (it.verdict == RateVerdict::Void) == void);
+        let names: Vec<&str> = own.map(|it| it.variant.as_str()).collect();
+        (choice.pick.is_some() && !names.is_empty()).then(|| format!("{}: {why}", few(&names)))
+    };
+    for (why, void) in [
+        ("launches disagree, or are too few", false),
+        (
+            "the load can't be offered from here: the sender was late, or in calls all the time",
+            true,
+        ),
+    ] {
+        if let Some(words) = open(why, void) {
+            put("undecided", words);
+        }
     }
     put("evidence", evidence(judged, choice));
     let others = |it: &&Capacity| choice.rejected.iter().all(|no| no.variant != it.variant);
