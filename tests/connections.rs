@@ -84,6 +84,21 @@ fn every_client_gets_the_answers_to_its_own_messages_and_all_of_them() {
 
 /// They may even share a CPU: only who sends what and when depends on their number.
 #[test]
+fn a_schedule_over_several_connections_is_never_interrupted() {
+    // A worker says where it ran at the beginning of each stretch, and at the end of the last.
+    let stretches = |connections| {
+        let load =
+            Load { connections, server: None, ..many("pipe", Server::Epoll, 1).load.unwrap() };
+        let spec = Spec { load: Some(load), ..many("pipe", Server::Epoll, 1) };
+        let result = conclude(start(&spec));
+        assert_eq!(result.record.outcome, Outcome::Ok, "{connections} connections");
+        result.record.initiator.cpus.len() - 1
+    };
+    assert!(stretches(1) > 1, "one at a time is under way: none is, between two of them");
+    assert_eq!(stretches(CLIENTS as u32), 1, "answers would be awaited before what is due is sent");
+}
+
+#[test]
 fn several_generators_divide_the_connections_and_keep_one_schedule() {
     let topology = Topology::read(Path::new("/")).expect("a topology");
     let allowed = topology.allowed();
