@@ -8,6 +8,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
+use cli_support::deny::{Denied, output_denied};
 use cli_support::{Bench, Said, output, wait_until_startable, works};
 use serde_json::Value;
 
@@ -33,6 +34,11 @@ impl Anybody {
 
     /// Runs the program's `line` after the words of `before` (setpriv, prlimit, unshare, …).
     fn run(&self, before: &[&str], line: &str) -> Said {
+        output(&mut self.command(before, line))
+    }
+
+    /// The same, to be started.
+    fn command(&self, before: &[&str], line: &str) -> Command {
         let mut words = before.iter().map(|it| it.to_string()).collect::<Vec<_>>();
         words.push(self.program.display().to_string());
         words.extend(line.split_whitespace().map(str::to_string));
@@ -43,7 +49,7 @@ impl Anybody {
         command.env("IPCMARK_STORE", self.bench.path("data/runs.sqlite"));
         command.env("HOME", self.bench.path("data")).env("TMPDIR", self.bench.path("data"));
         command.current_dir(self.bench.path("data")).stdin(Stdio::null());
-        output(&mut command)
+        command
     }
 }
 
@@ -210,31 +216,17 @@ fn a_full_dev_shm_disturbs_nobody() {
     assert!(results(&said).iter().all(|it| it.1 == "ok"), "{}{}", said.out, said.err);
 }
 
-/// A seccomp filter that answers io_uring_setup with EPERM, as container engines have it.
-const DENY_IO_URING: &str = "
-import ctypes, os, struct, sys
-SETUP, ALLOW, DENY = 425, 0x7fff0000, 0x00050000 | 1
-program = b''.join(struct.pack('HBBI', *it) for it in
-    [(0x20, 0, 0, 0), (0x15, 0, 1, SETUP), (0x06, 0, 0, DENY), (0x06, 0, 0, ALLOW)])
-buffer = ctypes.create_string_buffer(program)
-class Fprog(ctypes.Structure):
-    _fields_ = [('len', ctypes.c_ushort), ('filter', ctypes.c_void_p)]
-libc = ctypes.CDLL(None, use_errno=True)
-assert libc.prctl(38, 1, 0, 0, 0) == 0
-assert libc.prctl(22, 2, ctypes.byref(Fprog(4, ctypes.addressof(buffer))), 0, 0) == 0
-os.execv(sys.argv[1], sys.argv[1:])
-";
-
+/// As container engines have it.
 #[test]
 fn a_denied_io_uring_is_unavailable_and_the_run_goes_on() {
-    if !works("a denied io_uring", &["python3", "-c", DENY_IO_URING, "/bin/true"]) {
-        return;
-    }
     let anybody = Anybody::new();
-    let before = ["python3", "-c", DENY_IO_URING];
-    let said = anybody.run(&before, &format!("run io-uring:op=send pipe {REST}"));
+    let run = |line: &str| {
+        let denied = [Denied::call(libc::SYS_io_uring_setup)];
+        output_denied(&mut anybody.command(&[], line), &denied, libc::EPERM)
+    };
+    let Some(said) = run(&format!("run io-uring:op=send pipe {REST}")) else { return };
     assert_unavailable(&said, "io-uring:op=send", &["io_uring_setup", "seccomp"]);
     assert!(results(&said).iter().any(|it| it.0 == "pipe" && it.1 == "ok"));
-    let listed = anybody.run(&before, "list").out;
+    let listed = run("list").expect("a filter as before").out;
     assert!(listed.contains("io-uring:op=send") && listed.contains("denied"), "{listed}");
 }

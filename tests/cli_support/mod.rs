@@ -8,6 +8,7 @@
 #[path = "../common/aloud.rs"]
 #[allow(clippy::duplicate_mod)] // a program that has tests/common too has it twice
 mod aloud;
+pub mod deny;
 mod edit;
 pub mod searches;
 pub mod stored;
