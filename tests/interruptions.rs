@@ -5,12 +5,15 @@ mod cli_support;
 mod long_form;
 
 use std::collections::BTreeMap;
+use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-use cli_support::{Bench, Process, Running, Said, number, rows, say, send, wait_for};
+use cli_support::{Bench, Process, Running, Said, number, rows, say, send, strike, wait_for};
 use long_form::is_long;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::inotify;
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::Value;
 
@@ -102,6 +105,76 @@ fn a_terminal_that_hangs_up_ends_a_run_with_129() {
     wait_for_launches(&bench, 1);
     running.signal(Signal::HUP);
     assert_ended(&bench, &running.finish(SOON), 129, "SIGHUP");
+}
+
+/// Waits for the first record of what a set-up makes, which is there before the thing.
+struct RecordWatch(OwnedFd);
+
+impl RecordWatch {
+    fn of(bench: &Bench) -> RecordWatch {
+        // An event for each name, also of those that are gone by now.
+        let watch = inotify::init(inotify::CreateFlags::NONBLOCK).expect("inotify");
+        let created = inotify::WatchFlags::CREATE;
+        inotify::add_watch(&watch, bench.path(""), created).expect("a watch");
+        RecordWatch(watch)
+    }
+
+    /// False where the program ends without one.
+    fn wait(&self, running: &mut Running) -> bool {
+        let mut room = [std::mem::MaybeUninit::uninit(); 4096];
+        let mut events = inotify::Reader::new(&self.0, &mut room);
+        loop {
+            let is_over = running.is_over();
+            while let Ok(event) = events.next() {
+                let name = event.file_name().and_then(|name| name.to_str().ok());
+                if name.is_some_and(|name| name.ends_with(".record")) {
+                    return true;
+                }
+            }
+            if is_over {
+                return false;
+            }
+            let soon = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+            let _ = poll(&mut [PollFd::new(&self.0, PollFlags::IN)], Some(&soon));
+        }
+    }
+}
+
+/// Whatever opens a mechanism has taken the signals over before: also where it only tries what there is.
+#[test]
+fn a_signal_in_the_first_set_up_ends_every_command_in_order_and_leaves_nothing() {
+    let all = [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 129)];
+    let lines = [
+        "list",
+        "",
+        "run fifo sysv-queue:namespace=host",
+        "choose fifo -s 64 --rate 100 --bound p99:1s --launches 1",
+        "explain fifo -s 64",
+        "probe-effect fifo -s 64 --levels software",
+        "study run 003",
+        "study run 003 --dry-run",
+    ];
+    for (line, (signal, code)) in lines.into_iter().zip(all.into_iter().cycle()) {
+        // Where this test waits for its CPU meanwhile, a short command may end before.
+        let told = wait_for(&format!("`{line}` to be told in time"), PATIENCE, || {
+            let bench = Bench::new();
+            let watch = RecordWatch::of(&bench);
+            let mut running = bench.start(line);
+            let opens = watch.wait(&mut running);
+            running.signal(signal);
+            let said = running.finish(SOON);
+            strike::must_have_left_nothing(&bench);
+            match said.code {
+                _ if !opens => Some(Err(said.err)),
+                Some(0) => None,
+                _ => Some(Ok(said)),
+            }
+        });
+        match told {
+            Ok(said) => assert_eq!(said.code, Some(code), "`{line}`: {:?} {}", said.status, said.err),
+            Err(why) => say(&format!("skipped a signal to `{line}`: {}", why.trim())),
+        }
+    }
 }
 
 /// As nohup(1) starts it, or a shell what it leaves in the background.

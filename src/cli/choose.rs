@@ -14,6 +14,7 @@ use super::value_parsers::{
 };
 use super::{Common, Failure, print, report, run};
 use ::report::export::Format;
+use ::run::launch::Interrupt;
 use analysis::choose::Answer;
 use analysis::{Choice, Judged};
 use clap::builder::PossibleValuesParser;
@@ -114,10 +115,10 @@ pub struct ChooseArgs {
 }
 
 /// `ipcmark choose …`.
-pub fn choose(common: &Common, args: &ChooseArgs) -> Result<u8, Failure> {
+pub fn choose(common: &Common, args: &ChooseArgs, interrupt: &Interrupt) -> Result<u8, Failure> {
     let shown = args.of_run().map_err(Failure::usage)?;
     let request = args.request(&shown).map_err(Failure::usage)?;
-    run::ask(common, &shown, request)
+    run::ask(common, &shown, request, interrupt)
 }
 
 impl ChooseArgs {

@@ -6,6 +6,7 @@ use super::args::RunArgs;
 use super::own_args::OwnArgs;
 use super::value_parsers::{Placements, Probes, Sizes, Task, placements, probes, sizes, variant};
 use super::{Common, Failure, run};
+use ::run::launch::Interrupt;
 use ::run::plan::AvailableRoutes;
 use model::placement::Placement;
 use model::probe::Probe;
@@ -37,7 +38,7 @@ pub struct ExplainArgs {
 }
 
 /// `ipcmark explain …`.
-pub fn explain(common: &Common, args: &ExplainArgs) -> Result<u8, Failure> {
+pub fn explain(common: &Common, args: &ExplainArgs, interrupt: &Interrupt) -> Result<u8, Failure> {
     args.own.check_here().map_err(Failure::usage)?;
     if let Err(refusal) = machine::available(Probe::trace(Scope::All)) {
         let line = format!("explain needs a trace of the kernel: {refusal}");
@@ -48,7 +49,7 @@ pub fn explain(common: &Common, args: &ExplainArgs) -> Result<u8, Failure> {
     request.aim = Aim::Explanation { teach: args.teach };
     // A round trip is decomposed one by one, and half of a short launch is enough of them.
     request.stopping.launches = Some(args.own.launches());
-    let plan = run::planned(&request, &AvailableRoutes::default())?;
+    let plan = run::planned(&request, &AvailableRoutes::default(), interrupt)?;
     if plan.groups.iter().flat_map(|it| &it.cases).all(|case| case.observe.is_none()) {
         let line =
             "nothing to take apart: name a mechanism that carries messages and is available here";
@@ -56,7 +57,7 @@ pub fn explain(common: &Common, args: &ExplainArgs) -> Result<u8, Failure> {
         let reason = absent.find(|it| it.absence == Absence::Unavailable).map(|it| &it.reason);
         return Err(Failure::usage(reason.map_or(line.into(), |why| format!("{line} ({why})"))));
     }
-    run::measure(common, &asked, Some((request, plan)))
+    run::measure(common, &asked, Some((request, plan)), interrupt)
 }
 
 /// The same as flags of `run`.

@@ -12,9 +12,10 @@ use super::progress::StderrProgress;
 use super::run::claim;
 use super::value_parsers::{Placements, Sizes, drawn_seed};
 use super::value_parsers::{placements, samples, seed, sizes, variant, workload};
-use super::{Common, Failure, complain, export, signals};
+use super::{Common, Failure, complain, export};
 use ::run::campaign::{Conditions, TOOL, now_utc};
 use ::run::fleet::{self, network, nodes, plan, simulated};
+use ::run::launch::Interrupt;
 use analysis::Judged;
 use model::duration::in_ns;
 use model::placement::Placement;
@@ -208,8 +209,7 @@ impl FleetArgs {
 }
 
 /// Measures on all nodes, or goes on with that, and shows what came of it.
-pub fn fleet(common: &Common, args: &FleetArgs) -> Result<u8, Failure> {
-    let interrupt = signals::take_over()?;
+pub fn fleet(common: &Common, args: &FleetArgs, interrupt: &Interrupt) -> Result<u8, Failure> {
     let (mut store, run) = match &args.resume {
         Some(name) => {
             let mut store = Store::reopen(&common.store_path()?)?;
@@ -228,7 +228,7 @@ pub fn fleet(common: &Common, args: &FleetArgs) -> Result<u8, Failure> {
     };
     room_for(asked.nodes.len());
     let progress = &mut StderrProgress::new(common.quiet);
-    let with = Conditions { store: &mut store, interrupt: &interrupt, progress };
+    let with = Conditions { store: &mut store, interrupt, progress };
     let status = fleet::measure(with, stored, asked)?;
     let found = Judgement::of(&store, run, None)?
         .ok_or_else(|| Failure::other(format!("run {run} has no nodes")))?;

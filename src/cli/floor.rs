@@ -8,10 +8,11 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde::Serialize;
 
-use super::{Common, Failure, complain, output, print, signals};
+use super::{Common, Failure, complain, output, print};
 use ::report::{html, terminal};
 use ::run::campaign::{TOOL, now_utc};
 use ::run::floor::{self, Order};
+use ::run::launch::Interrupt;
 use model::floors::{FloorDetail, Floors};
 
 /// Flags of `floor`.
@@ -41,8 +42,7 @@ struct Export<'a> {
 }
 
 /// Measures the floors of this machine and shows them.
-pub fn floor(common: &Common, args: &FloorArgs) -> Result<u8, Failure> {
-    let interrupt = signals::take_over()?;
+pub fn floor(common: &Common, args: &FloorArgs, interrupt: &Interrupt) -> Result<u8, Failure> {
     if !common.quiet {
         complain("measuring clocks, kernel calls, cache lines, wake-ups, copying: a few seconds");
     }
@@ -51,7 +51,7 @@ pub fn floor(common: &Common, args: &FloorArgs) -> Result<u8, Failure> {
     } else {
         Order::full()
     };
-    let floors = floor::measure(&order, &interrupt);
+    let floors = floor::measure(&order, interrupt);
     if let Some(signal) = interrupt.signal() {
         complain("interrupted; nothing was kept");
         return Ok(128 + signal as u8);

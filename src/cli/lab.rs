@@ -10,8 +10,10 @@ use std::process::Command;
 use clap::{Args, Subcommand};
 use serde::Serialize;
 
-use super::{Common, Failure, complain, print};
+use super::{Common, Failure, complain, print, signals};
 use ::report::units;
+use ::run::launch::Interrupt;
+use machine::interrupt::Removal;
 use machine::lab::relay::Counts;
 use machine::lab::status::{Condition, Impairment, Relay};
 use machine::lab::{self, CAVEAT, LabError, State, Status};
@@ -137,7 +139,7 @@ impl From<LabError> for Failure {
 /// Does what is asked with a laboratory.
 pub fn lab(common: &Common, args: &LabArgs) -> Result<u8, Failure> {
     match &args.command {
-        LabCommand::Up(args) => up(common, args)?,
+        LabCommand::Up(args) => up(common, args, &signals::take_over()?)?,
         LabCommand::Exec(args) => exec(args)?,
         LabCommand::Status(args) => status(args)?,
         LabCommand::Down(args) => down(args)?,
@@ -146,7 +148,7 @@ pub fn lab(common: &Common, args: &LabArgs) -> Result<u8, Failure> {
     Ok(0)
 }
 
-fn up(common: &Common, args: &UpArgs) -> Result<(), Failure> {
+fn up(common: &Common, args: &UpArgs, interrupt: &Interrupt) -> Result<(), Failure> {
     if lab::own::is_a_runs(&args.name.name) {
         let name = &args.name.name;
         return Err(Failure::usage(format!(
@@ -171,7 +173,11 @@ fn up(common: &Common, args: &UpArgs) -> Result<(), Failure> {
             .map_err(Failure::other)?,
     };
     asked.check().map_err(Failure::usage)?;
-    let state = lab::up(&asked, None)?;
+    let name = &asked.name;
+    let removal =
+        Removal::owed(format!("laboratory {name}: `ipcmark lab down{}` removes it", named(name)));
+    let state = lab::up(&asked, None, interrupt)?;
+    drop(removal);
     let mut text = describe(&Status::of(&state));
     let _ = writeln!(text, "  {CAVEAT}");
     if !common.quiet {

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::{Common, Failure, print};
+use super::{Common, Failure, print, signals};
 use ::report::{Block, Document, Emphasis, Row, Section, Table, Text};
+use ::run::launch::Interrupt;
 use mechanisms::{MECHANISMS, OpenError, OptionSpec, Variant, probe};
 use model::mechanism::{Carries, Cause, Framing, Scope, Unavailable, Waits};
 
@@ -20,8 +21,12 @@ pub struct ListArgs {
 }
 
 /// Lists mechanisms and their options.
-pub fn list(common: &Common, args: &ListArgs) -> Result<u8, Failure> {
-    let variants: Vec<Offered> = Variant::shown().into_iter().map(Offered::of).collect();
+pub fn list(common: &Common, args: &ListArgs, interrupt: &Interrupt) -> Result<u8, Failure> {
+    let mut variants = Vec::new();
+    for variant in Variant::shown() {
+        variants.push(Offered::of(variant));
+        signals::unless_stopped(interrupt)?;
+    }
     if args.format == "json" {
         let rows: Vec<Value> = variants.iter().map(Offered::json).collect();
         print(&format!("{:#}\n", json!({ "schema_version": 1, "mechanisms": rows })))?;

@@ -45,6 +45,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use ::report::{Document, terminal};
+use ::run::launch::Interrupt;
 use mechanisms::MECHANISMS;
 use model::visible::{one_line, visible_lines};
 use store::{Store, StoreError};
@@ -182,31 +183,37 @@ pub fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return refuse(&error),
     };
+    match dispatch(&config, &cli) {
+        Ok(code) => ExitCode::from(code),
+        Err(failure) => give_up(&failure),
+    }
+}
+
+/// Does what a command line says. A command that opens mechanisms, or makes anything else that could outlive it, asks
+/// for the signals: they are taken over before its first step. The others end at once.
+fn dispatch(config: &config::Config, cli: &Cli) -> Result<u8, Failure> {
     let common = &cli.common;
-    let result = match &cli.command {
-        None => main_job(&config, &cli),
-        Some(Command::Run(args)) => run::chosen(common, args),
-        Some(Command::Floor(args)) => floor::floor(common, args),
-        Some(Command::List(args)) => list::list(common, args),
+    let signals = signals::take_over;
+    match &cli.command {
+        None => main_job(config, cli, &signals()?),
+        Some(Command::Run(args)) => run::chosen(common, args, &signals()?),
+        Some(Command::Floor(args)) => floor::floor(common, args, &signals()?),
+        Some(Command::List(args)) => list::list(common, args, &signals()?),
         Some(Command::Doctor(args)) => doctor::doctor(common, args),
-        Some(Command::Choose(args)) => choose::choose(common, args),
-        Some(Command::Explain(args)) => explain::explain(common, args),
+        Some(Command::Choose(args)) => choose::choose(common, args, &signals()?),
+        Some(Command::Explain(args)) => explain::explain(common, args, &signals()?),
         Some(Command::Study(args)) => study::study(common, args),
-        Some(Command::ProbeEffect(args)) => probe_effect::probe_effect(common, args),
+        Some(Command::ProbeEffect(args)) => probe_effect::probe_effect(common, args, &signals()?),
         Some(Command::Runs(args)) => runs::runs(common, args),
         Some(Command::Compare(args)) => compare::compare(common, args),
         Some(Command::Report(args)) => report::report(common, args),
         Some(Command::Export(args)) => export::export(common, args),
-        Some(Command::Fleet(args)) => fleet::fleet(common, args),
+        Some(Command::Fleet(args)) => fleet::fleet(common, args, &signals()?),
         Some(Command::Lab(args)) => lab::lab(common, args),
         Some(Command::Clean) => clean::run(common),
         Some(Command::Completions(args)) => completions::completions(args),
         Some(Command::Man(args)) => man::man(args),
         Some(Command::FloorWorker) => Ok(::run::floor::serve()),
-    };
-    match result {
-        Ok(code) => ExitCode::from(code),
-        Err(failure) => give_up(&failure),
     }
 }
 
@@ -228,13 +235,13 @@ fn parse(
 }
 
 /// What is done without a command: `run`, with its defaults.
-fn main_job(config: &config::Config, asked: &Cli) -> Result<u8, Failure> {
+fn main_job(config: &config::Config, asked: &Cli, interrupt: &Interrupt) -> Result<u8, Failure> {
     let words = ["ipcmark", "run"].map(OsString::from);
     let found = parse(config, words).map_err(|error| Failure::usage(in_one_line(&error)))?;
     match (&found.command, asked.full) {
         (Some(Command::Run(args)), full) => {
             let common = Common { defaults: found.common.defaults, ..asked.common.clone() };
-            run::default(&common, args, full)
+            run::default(&common, args, full, interrupt)
         }
         _ => unreachable!("`run` was parsed"),
     }

@@ -7,6 +7,7 @@ use super::value_parsers::{
     Placements, Probes, Sizes, drawn_seed, placements, probes, sizes, variant,
 };
 use super::{Common, Failure, run};
+use ::run::launch::Interrupt;
 use ::run::plan::AvailableRoutes;
 use model::counts::{FAMILIES, Family};
 use model::duration::in_ns;
@@ -55,7 +56,11 @@ pub struct ProbeEffectArgs {
 }
 
 /// `ipcmark probe-effect …`.
-pub fn probe_effect(common: &Common, args: &ProbeEffectArgs) -> Result<u8, Failure> {
+pub fn probe_effect(
+    common: &Common,
+    args: &ProbeEffectArgs,
+    interrupt: &Interrupt,
+) -> Result<u8, Failure> {
     args.own.check_here().map_err(Failure::usage)?;
     let request = args.request().map_err(Failure::usage)?;
     let refused = |probe: &Probe| Some((*probe, machine::available(*probe).err()?));
@@ -66,7 +71,7 @@ pub fn probe_effect(common: &Common, args: &ProbeEffectArgs) -> Result<u8, Failu
         let line = format!("no level that was named is available here: {probe}: {why}");
         return Err(Failure { line, code: run::UNAVAILABLE });
     }
-    let plan = run::planned(&request, &AvailableRoutes::default())?;
+    let plan = run::planned(&request, &AvailableRoutes::default(), interrupt)?;
     let mut cases = plan
         .groups
         .iter()
@@ -78,7 +83,7 @@ pub fn probe_effect(common: &Common, args: &ProbeEffectArgs) -> Result<u8, Failu
         )));
     }
     let shown = args.own.of_run(&args.mechanisms);
-    run::measure(common, &shown, Some((request, plan)))
+    run::measure(common, &shown, Some((request, plan)), interrupt)
 }
 
 /// How often over.

@@ -11,6 +11,7 @@ use ::run::campaign::OpenRoutes;
 use ::run::launch::peer::Peer;
 use ::run::launch::{Interrupt, PeerRoute};
 use ::run::plan::{AvailableRoutes, RemoteHost};
+use machine::interrupt::Removal;
 use machine::lab::{self, LabError, State, own};
 use mechanisms::Cleaned;
 use model::peer::PeerRequest;
@@ -109,6 +110,7 @@ fn stopped(signal: i32) -> Failure {
 /// A laboratory that lives as long as its run.
 struct OwnLab {
     name: String,
+    _removal: Removal,
 }
 
 impl OwnLab {
@@ -120,8 +122,10 @@ impl OwnLab {
     ) -> Result<(OwnLab, PeerRoute, LabRecord), LabError> {
         let chain = route.chain().ok_or(LabError::Failed("no laboratory".into()))?;
         let asked = chain.asked(&own::name(std::process::id(), nth), seed);
-        let state = lab::up(&asked, Some(own::owner()?))?;
-        let lab = OwnLab { name: asked.name };
+        let removal =
+            Removal::owed(format!("laboratory {}: `ipcmark clean` removes it", asked.name));
+        let state = lab::up(&asked, Some(own::owner()?), interrupt)?;
+        let lab = OwnLab { name: asked.name, _removal: removal };
         let near = lab::inside::network(&lab.name, ENDS[0])?;
         let command = [PROGRAM, "lab", "exec", "--name", &lab.name, ENDS[1], "--"];
         let status = lab::Status::of(&state);

@@ -35,39 +35,48 @@ const PROGRAM: &str = "/proc/self/exe";
 pub const UNAVAILABLE: u8 = 5;
 
 /// The main job: every mechanism, and a page.
-pub fn default(common: &Common, args: &RunArgs, full: bool) -> Result<u8, Failure> {
+pub fn default(
+    common: &Common,
+    args: &RunArgs,
+    full: bool,
+    interrupt: &Interrupt,
+) -> Result<u8, Failure> {
     let full = full || args.full;
-    run(common, &RunArgs { html: Some(PAGE.into()), full, ..args.clone() })
+    run(common, &RunArgs { html: Some(PAGE.into()), full, ..args.clone() }, interrupt)
 }
 
 /// `ipcmark run …`.
-pub fn chosen(common: &Common, args: &RunArgs) -> Result<u8, Failure> {
-    run(common, args)
+pub fn chosen(common: &Common, args: &RunArgs, interrupt: &Interrupt) -> Result<u8, Failure> {
+    run(common, args, interrupt)
 }
 
-fn run(common: &Common, args: &RunArgs) -> Result<u8, Failure> {
+fn run(common: &Common, args: &RunArgs, interrupt: &Interrupt) -> Result<u8, Failure> {
     // Whatever is wrong with the request is said before anything is stored.
     let request = args.request().map_err(Failure::usage)?;
     document_output::can_print(args.pdf.as_deref())?;
     match &args.resume {
-        Some(_) => measure_with(common, args, None, &signals::take_over()?, Routes::default()),
-        None => ask(common, args, request),
+        Some(_) => measure_with(common, args, None, interrupt, Routes::default()),
+        None => ask(common, args, request, interrupt),
     }
 }
 
 /// Plans and measures `request`, over the routes that it needs; shows it as `args` say.
-pub fn ask(common: &Common, args: &RunArgs, mut request: Request) -> Result<u8, Failure> {
+pub fn ask(
+    common: &Common,
+    args: &RunArgs,
+    mut request: Request,
+    interrupt: &Interrupt,
+) -> Result<u8, Failure> {
     if request.routes.iter().all(Route::is_local) {
-        let plan = planned(&request, &AvailableRoutes::default())?;
-        return measure(common, args, Some((request, plan)));
+        let plan = planned(&request, &AvailableRoutes::default(), interrupt)?;
+        return measure(common, args, Some((request, plan)), interrupt);
     }
     // What is wrong with it in any case is said before anybody is asked for a password.
-    planned(&request, &Routes::foreseen(&request))?;
-    let interrupt = signals::take_over()?;
-    let peer = routes::greet(&args.peer, &mut request, &interrupt)?;
-    let routes = Routes::open(&request.routes, peer, request.seed, &interrupt)?;
-    let plan = planned(&request, &routes.available)?;
-    measure_with(common, args, Some((request, plan)), &interrupt, routes)
+    planned(&request, &Routes::foreseen(&request), interrupt)?;
+    let peer = routes::greet(&args.peer, &mut request, interrupt)?;
+    let routes = Routes::open(&request.routes, peer, request.seed, interrupt)?;
+    let plan = planned(&request, &routes.available, interrupt)?;
+    measure_with(common, args, Some((request, plan)), interrupt, routes)
 }
 
 /// Measures what was asked, or goes on with what `args` resume; shows it as `args` say.
@@ -75,8 +84,9 @@ pub fn measure(
     common: &Common,
     args: &RunArgs,
     asked: Option<(Request, Plan)>,
+    interrupt: &Interrupt,
 ) -> Result<u8, Failure> {
-    measure_with(common, args, asked, &signals::take_over()?, Routes::default())
+    measure_with(common, args, asked, interrupt, Routes::default())
 }
 
 fn measure_with(
@@ -117,10 +127,7 @@ fn measure_with(
             ));
         }
     });
-    if let Some(signal) = interrupt.signal() {
-        let line = "stopped before anything was measured".into();
-        return Err(Failure { line, code: 128 + signal as u8 });
-    }
+    signals::unless_stopped(interrupt)?;
     let open = std::mem::take(&mut routes.open);
     let peers: Vec<Peer> = open.routes.values().map(|it| it.peer.clone()).collect();
     let hosts = Hosts { launcher: Launcher::new(PROGRAM.into()), routes: open, turn };
@@ -165,8 +172,12 @@ fn measure_with(
     Ok(code)
 }
 
-/// The cases of a request on this machine.
-pub fn planned(request: &Request, routes: &AvailableRoutes) -> Result<Plan, Failure> {
+/// The cases of a request on this machine. Each mechanism is tried, so that the signals must be taken over.
+pub fn planned(
+    request: &Request,
+    routes: &AvailableRoutes,
+    interrupt: &Interrupt,
+) -> Result<Plan, Failure> {
     let topology = Topology::read(Path::new("/"))
         .map_err(|error| Failure::other(format!("read the topology: {error}")))?;
     let allowed = match sched_getaffinity(None) {
@@ -174,7 +185,8 @@ pub fn planned(request: &Request, routes: &AvailableRoutes) -> Result<Plan, Fail
         Err(_) => topology.online(),
     };
     let machine = Machine { topology: &topology, allowed: &allowed, routes };
-    plan(request, &machine).map_err(Failure::usage)
+    let plan = plan(request, &machine).map_err(Failure::usage)?;
+    signals::unless_stopped(interrupt).map(|()| plan)
 }
 
 /// Takes up a run for this process alone, if it can be gone on with, as `require` says.

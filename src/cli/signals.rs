@@ -6,16 +6,33 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::Failure;
 use ::run::launch::Interrupt;
+use machine::interrupt::not_removed;
 
-const LEFT: &[u8] =
-    b"ipcmark: after the signal something stood still (a reader, a disk, another host): \
-    left at once; what was measured is stored, see `ipcmark runs`\n";
+/// What is said where an orderly end is given up; `not_removed` is what was made and is still there.
+fn farewell(not_removed: &[String]) -> String {
+    let left = match not_removed {
+        [] => "`ipcmark clean` removes what may be left behind".to_string(),
+        named => format!("left behind: {}", named.join(", ")),
+    };
+    format!(
+        "ipcmark: after the signal something stood still (a reader, a disk, another host): left at once; \
+         what was measured is stored, see `ipcmark runs`; {left}\n"
+    )
+}
 
 /// Takes over SIGINT, SIGTERM and SIGHUP.
 pub fn take_over() -> Result<Interrupt, Failure> {
     Interrupt::install()
-        .and_then(|it| it.with_watch(give_up))
+        .and_then(|interrupt| interrupt.with_watch(give_up))
         .map_err(|error| Failure::other(format!("take over signals: {error}")))
+}
+
+/// Ends a command in order where a signal has come by now.
+pub fn unless_stopped(interrupt: &Interrupt) -> Result<(), Failure> {
+    interrupt.signal().map_or(Ok(()), |signal| {
+        let line = "stopped before anything was measured".into();
+        Err(Failure { line, code: 128 + signal as u8 })
+    })
 }
 
 /// The orderly end hangs: a disk, a reader or another host doesn't answer. Nothing that is
@@ -26,7 +43,22 @@ fn give_up(signal: i32) {
     let stderr = io::stderr();
     let mut room = [PollFd::new(&stderr, PollFlags::OUT)];
     if matches!(poll(&mut room, Some(&Timespec::default())), Ok(1)) {
-        let _ = rustix::io::write(&stderr, LEFT);
+        let _ = rustix::io::write(&stderr, farewell(&not_removed()).as_bytes());
     }
     std::process::exit(128 + signal);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::farewell;
+
+    #[test]
+    fn what_is_left_is_named_with_what_removes_it() {
+        let line = farewell(&["laboratory x: `ipcmark clean` removes it".into()]);
+        assert!(
+            line.ends_with("left behind: laboratory x: `ipcmark clean` removes it\n"),
+            "{line}"
+        );
+        assert!(farewell(&[]).contains("`ipcmark clean`"));
+    }
 }

@@ -11,9 +11,10 @@ use super::forecast::Forecast;
 use super::peer::PeerArgs;
 use super::routes::Routes;
 use super::value_parsers::{drawn_seed, launches, samples, seed};
-use super::{Common, Failure, complain, document_output, print, run};
+use super::{Common, Failure, complain, document_output, print, run, signals};
 use crate::cli::input;
 use ::report::{Block, Document, Row, Section, Table, Text};
+use ::run::launch::Interrupt;
 use ::run::plan::Plan;
 use model::duration::{budget, in_ns};
 use model::request::Request;
@@ -99,7 +100,7 @@ pub fn study(common: &Common, args: &StudyArgs) -> Result<u8, Failure> {
             print(&text_of(name)?.1)?;
             Ok(0)
         }
-        What::Run(args) => run_study(common, args),
+        What::Run(args) => run_study(common, args, &signals::take_over()?),
     }
 }
 
@@ -130,7 +131,7 @@ fn text_of(name: &str) -> Result<(String, String), Failure> {
     Ok((name.to_string(), text.to_string()))
 }
 
-fn run_study(common: &Common, args: &StudyRunArgs) -> Result<u8, Failure> {
+fn run_study(common: &Common, args: &StudyRunArgs, interrupt: &Interrupt) -> Result<u8, Failure> {
     let (name, text) = text_of(&args.name)?;
     let declared = validate(&text, &name, &mechanisms::catalogue(&[])).map_err(Failure::usage)?;
     let mut request = declared.request.clone();
@@ -153,7 +154,7 @@ fn run_study(common: &Common, args: &StudyRunArgs) -> Result<u8, Failure> {
             "--peer: {name} measures nothing to another host: its route has no level peer"
         )));
     }
-    let plan = run::planned(&request, &Routes::foreseen(&request))?;
+    let plan = run::planned(&request, &Routes::foreseen(&request), interrupt)?;
     let forecast = Forecast::of(&request, &plan);
     if args.dry_run {
         return dry(common, &declared, &forecast, &request, &plan);
@@ -178,7 +179,7 @@ fn run_study(common: &Common, args: &StudyRunArgs) -> Result<u8, Failure> {
         ..RunArgs::default()
     };
     document_output::can_print(args.pdf.as_deref())?;
-    run::ask(common, &args, request)
+    run::ask(common, &args, request, interrupt)
 }
 
 /// What would be measured, and how long about.

@@ -1,14 +1,14 @@
 //! A signal that asks a run to end, as something that a wait can notice.
 //!
 //! The first one begins an orderly end; those that follow add nothing, since timeout(1) and terminals
-//! send several. An orderly end that hangs is given up after two seconds.
+//! send several. An orderly end in which nothing goes on for two seconds is given up.
 
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
-use std::sync::atomic::{AtomicI32, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -18,7 +18,8 @@ use sys::process::{is_ignored, note_first_signal};
 
 /// How long what a signal cuts short may still take.
 pub const INTERRUPTED_WITHIN: Duration = Duration::from_secs(1);
-/// How long the orderly end may take: with what is cut short, the report and the files.
+/// How long the orderly end may take: with what is cut short, the report and the files. Anew from each
+/// [`end_goes_on`].
 const ENDS_WITHIN: Duration = Duration::from_secs(2);
 /// The same where this process waits for a CPU most of that time: a busy machine is no standstill.
 const ENDS_AT_LAST: Duration = Duration::from_secs(10);
@@ -28,6 +29,45 @@ const WATCHED_AT: Duration = Duration::from_millis(100);
 /// A signal came while waiting.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Interrupted;
+
+/// Steps of an orderly end that were done. A signal is of the whole process, and so is its end.
+static STEPS: AtomicU64 = AtomicU64::new(0);
+/// What this process has made and not removed yet: a name and a number for each.
+static NOT_REMOVED: Mutex<Vec<(u64, String)>> = Mutex::new(Vec::new());
+
+/// Tells the watch that the orderly end goes on: something that takes long to remove, as a network namespace does, is
+/// gone. From now on the end has its time anew.
+pub fn end_goes_on() {
+    STEPS.fetch_add(1, Ordering::Relaxed);
+}
+
+/// Something that this process makes and will remove. Where the orderly end is given up before this is dropped, it is
+/// among what [`not_removed`] tells.
+#[must_use]
+pub struct Removal(u64);
+
+impl Removal {
+    /// To be called before `what` is made.
+    pub fn owed(what: impl Into<String>) -> Removal {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        NOT_REMOVED.lock().unwrap_or_else(PoisonError::into_inner).push((number, what.into()));
+        Removal(number)
+    }
+}
+
+impl Drop for Removal {
+    fn drop(&mut self) {
+        let mut owed = NOT_REMOVED.lock().unwrap_or_else(PoisonError::into_inner);
+        owed.retain(|(number, _)| *number != self.0);
+    }
+}
+
+/// What this process has made, or was about to make, and has not removed.
+pub fn not_removed() -> Vec<String> {
+    let owed = NOT_REMOVED.lock().unwrap_or_else(PoisonError::into_inner);
+    owed.iter().map(|(_, what)| what.clone()).collect()
+}
 
 /// SIGINT, SIGTERM and SIGHUP, turned into something that a wait can notice.
 pub struct Interrupt {
@@ -107,20 +147,41 @@ impl Interrupt {
 /// those that are stopped are killed.
 fn watch(come: &Come, wake: &UnixStream, overdue: fn(i32)) {
     while poll(&mut [PollFd::new(wake, PollFlags::IN)], None).is_err() {}
-    let starved = waited_for_cpu();
     let Some((signal, at)) = come.first() else { return };
+    let mut step = Step::begun(at);
     loop {
         std::thread::sleep(WATCHED_AT);
-        let taken = at.elapsed();
-        if taken > INTERRUPTED_WITHIN {
+        if at.elapsed() > INTERRUPTED_WITHIN {
             for child in stopped_children() {
                 let _ = kill_process(child, Signal::KILL);
             }
         }
-        let own = taken.saturating_sub(waited_for_cpu().saturating_sub(starved));
-        if own > ENDS_WITHIN || taken > ENDS_AT_LAST {
+        if step.nth != STEPS.load(Ordering::Relaxed) {
+            step = Step::begun(Instant::now());
+        }
+        if step.is_overdue() {
             overdue(signal);
         }
+    }
+}
+
+/// A step of an orderly end, under way.
+struct Step {
+    nth: u64,
+    since: Instant,
+    /// How long the main thread had waited for a CPU by then.
+    starved: Duration,
+}
+
+impl Step {
+    fn begun(since: Instant) -> Step {
+        Step { nth: STEPS.load(Ordering::Relaxed), since, starved: waited_for_cpu() }
+    }
+
+    fn is_overdue(&self) -> bool {
+        let taken = self.since.elapsed();
+        let own = taken.saturating_sub(waited_for_cpu().saturating_sub(self.starved));
+        own > ENDS_WITHIN || taken > ENDS_AT_LAST
     }
 }
 
@@ -144,4 +205,33 @@ fn stopped_children() -> Vec<Pid> {
         (state == "T" && parent == me).then_some(pid)
     };
     fs::read_dir("/proc").into_iter().flatten().flatten().filter_map(stopped_child).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A step that would be overdue, were it not for another one since.
+    #[test]
+    fn the_time_of_an_end_begins_anew_with_each_step() {
+        let Some(long_ago) = Instant::now().checked_sub(2 * ENDS_AT_LAST) else { return };
+        let late = Step { nth: 0, since: long_ago, starved: Duration::ZERO };
+        assert!(late.is_overdue());
+        let before = STEPS.load(Ordering::Relaxed);
+        end_goes_on();
+        let step = Step::begun(Instant::now());
+        assert!(step.nth > before && !step.is_overdue());
+    }
+
+    #[test]
+    fn what_is_owed_is_told_until_it_is_removed() {
+        let told = |what: &str| not_removed().iter().any(|owed| owed == what);
+        let first = Removal::owed("laboratory one");
+        let second = Removal::owed("laboratory two");
+        assert!(told("laboratory one") && told("laboratory two"));
+        drop(first);
+        assert!(!told("laboratory one") && told("laboratory two"));
+        drop(second);
+        assert!(!told("laboratory two"));
+    }
 }

@@ -19,17 +19,20 @@ use super::run::{listen, run};
 use super::space::{Identity, Space};
 use super::state::{Lock, Made, NAMES, State};
 use super::{LabError, LabRequest, Plan};
-use crate::interrupt::Interrupt;
+use crate::interrupt::{Interrupt, end_goes_on};
 use sys::identity::ProcessIdentity;
 
 /// Builds what is asked for, which has been checked; for a run that ends with `owner`, or to stay.
 ///
 /// # Errors
 /// In one line; what had been made is gone again, unless the line says what is left.
-pub fn up(asked: &LabRequest, owner: Option<ProcessIdentity>) -> Result<State, LabError> {
-    let interrupt = Interrupt::install().map_err(LabError::of("take over signals"))?;
+pub fn up(
+    asked: &LabRequest,
+    owner: Option<ProcessIdentity>,
+    interrupt: &Interrupt,
+) -> Result<State, LabError> {
     // A signal of the terminal may also end the program that runs just then.
-    up_until(asked, owner, &interrupt).map_err(|error| match (error, interrupt.signal()) {
+    up_until(asked, owner, interrupt).map_err(|error| match (error, interrupt.signal()) {
         (LabError::Left(line), _) => LabError::Left(line),
         (_, Some(signal)) => LabError::Stopped(signal),
         (error, None) => error,
@@ -46,9 +49,10 @@ fn up_until(
     let plan = Plan::of(asked);
     let lock = Lock::take()?;
     let build = refuse_taken(&plan).and_then(|()| {
-        let mut site = Site { asked, chosen, plan: &plan, lock: &lock, spaces: Vec::new() };
+        let spaces = Vec::new();
+        let mut site = Site { asked, chosen, plan: &plan, lock: &lock, spaces, interrupt };
         let mut state = site.fresh_state(owner)?;
-        let built = site.build(&mut state, interrupt);
+        let built = site.build(&mut state);
         built.map(|()| state.clone()).map_err(|error| match take_down(&state, &lock) {
             Ok(_) => error,
             Err(left) => LabError::Left(format!(
@@ -90,9 +94,21 @@ struct Site<'a> {
     plan: &'a Plan,
     lock: &'a Lock,
     spaces: Vec<Space>,
+    interrupt: &'a Interrupt,
 }
 
 impl Site<'_> {
+    /// To be called before each step: an end on request begins with the next one.
+    fn go_on(&self) -> Result<(), LabError> {
+        self.interrupt.signal().map_or(Ok(()), |signal| Err(LabError::Stopped(signal)))
+    }
+
+    /// Runs a program inside the namespace of a node.
+    fn run(&self, node: usize, words: &[&str], input: &str) -> Result<(), LabError> {
+        self.go_on()?;
+        run(&self.spaces[node], words, input, Some(self.lock.file()))
+    }
+
     /// Makes the namespaces, nameless as yet, and writes down which ones they are.
     fn fresh_state(&mut self, owner: Option<ProcessIdentity>) -> Result<State, LabError> {
         let mut namespaces = Vec::new();
@@ -110,16 +126,15 @@ impl Site<'_> {
         Ok(state)
     }
 
-    fn build(&self, state: &mut State, interrupt: &Interrupt) -> Result<(), LabError> {
+    fn build(&self, state: &mut State) -> Result<(), LabError> {
         let relayed = self.chosen.relayed;
-        let go_on = || interrupt.signal().map_or(Ok(()), |signal| Err(LabError::Stopped(signal)));
         for (space, made) in self.spaces.iter().zip(&state.namespaces) {
-            go_on()?;
+            self.go_on()?;
             self.name(space, &made.name)?;
         }
         self.set()?;
         self.batches(&commands::links(self.plan, relayed))?;
-        go_on()?;
+        self.go_on()?;
         let relay = if relayed { Some(self.relay(state)?) } else { None };
         if let Some(relay) = &relay {
             state.relay = Some(relay.identity()?);
@@ -129,13 +144,13 @@ impl Site<'_> {
         self.batches(&commands::addresses(self.plan))?;
         for call in means::calls(self.plan, self.asked, &self.chosen) {
             let words: Vec<&str> = call.words.iter().map(String::as_str).collect();
-            run(&self.spaces[call.node], &words, &call.input, Some(self.lock.file()))?;
+            self.run(call.node, &words, &call.input)?;
         }
         self.wait_for_carriers()?;
-        go_on()?;
+        self.go_on()?;
         if let Some(relay) = relay {
             state.price = Some(price::measure(&self.plan.name)?);
-            go_on()?;
+            self.go_on()?;
             relay.let_go()?;
         }
         state.complete = true;
@@ -168,8 +183,7 @@ impl Site<'_> {
     fn batches(&self, batches: &[Batch]) -> Result<(), LabError> {
         for Batch { node, lines } in batches {
             let input = lines.join("\n") + "\n";
-            let words = ["ip", "-batch", "-"];
-            run(&self.spaces[*node], &words, &input, Some(self.lock.file()))?;
+            self.run(*node, &["ip", "-batch", "-"], &input)?;
         }
         Ok(())
     }
@@ -182,6 +196,7 @@ impl Site<'_> {
             while let said = listen(space, &["ip", "-oneline", "-details", "link", "show", "up"])?
                 && NOT_YET.iter().any(|word| said.contains(word))
             {
+                self.go_on()?;
                 if Instant::now() > patience {
                     let name = &node.name;
                     return Err(LabError::Failed(format!("links of {name} stay down: {said}")));
@@ -290,6 +305,7 @@ fn take_down(state: &State, lock: &Lock) -> Result<TakenDown, LabError> {
     let mut taken = TakenDown { namespaces: 0, relay: false, strangers: Vec::new() };
     if let Some(relay) = &state.relay {
         taken.relay = relay::end(relay)?;
+        end_goes_on();
     }
     let outside = Space::open(Path::new("/proc/self/ns/net"))
         .map_err(LabError::of("open /proc/self/ns/net"))?;
@@ -301,6 +317,7 @@ fn take_down(state: &State, lock: &Lock) -> Result<TakenDown, LabError> {
             let delete = || run(&outside, &words, "", Some(lock.file()));
             delete().or_else(|_| delete()).or_else(|_| delete())?;
             taken.namespaces += 1;
+            end_goes_on();
         } else if is_bare(&made.path()) {
             // `ip netns` was killed between making the name and giving it.
             fs::remove_file(made.path()).map_err(LabError::of(format!("remove {}", made.name)))?;
@@ -340,8 +357,13 @@ fn home(state: &State, pid: i32) -> Option<String> {
 /// Waits a second for the last programs to end; then they are killed, or named.
 fn end_programs(state: &State, kill: bool) -> Result<(), LabError> {
     let patience = Instant::now() + Duration::from_secs(if kill { 30 } else { 1 });
+    let mut before = usize::MAX;
     loop {
         let left = programs(state);
+        if left.len() < before {
+            before = left.len();
+            end_goes_on();
+        }
         if left.is_empty() {
             return Ok(());
         }
