@@ -89,6 +89,8 @@ struct Setting {
     label: Option<&'static str>,
     /// Disturbed rounds: what happened in them took ten times as long.
     disturbed: &'static [u64],
+    /// Rounds of which a check couldn't be made.
+    unknown: &'static [u64],
 }
 
 impl Setting {
@@ -101,7 +103,15 @@ impl Setting {
             ..Request::default()
         };
         let host = machine::host::read(Path::new("/"));
-        Setting { host, tool: "ipcmark 0.1.0", request, seed, label: None, disturbed: &[] }
+        Setting {
+            host,
+            tool: "ipcmark 0.1.0",
+            request,
+            seed,
+            label: None,
+            disturbed: &[],
+            unknown: &[],
+        }
     }
 
     fn labelled(mut self, label: &'static str) -> Setting {
@@ -167,7 +177,9 @@ fn write(path: &Path, cases: &[Made], setting: &Setting) -> i64 {
     for group in 0..2 {
         for round in 1..=LAUNCHES as u64 {
             let forks = setting.disturbed.contains(&round);
-            let noise = RoundNoise { forks, ..RoundNoise::default() };
+            let unknown =
+                if setting.unknown.contains(&round) { vec!["load".into()] } else { Vec::new() };
+            let noise = RoundNoise { forks, unknown, ..RoundNoise::default() };
             store.add_round(run, group, round, 0, &noise).unwrap();
         }
     }
@@ -398,6 +410,22 @@ fn the_gate_judges_rounds_that_nobody_disturbed() {
     assert!(shown.contains("--unmarked 12"), "{shown}");
     let (code, _) = gated(&disturbed(&[1, 2, 3, 4, 5, 6, 7, 8, 9]), "--gate-on absolute");
     assert_eq!(code, Some(4));
+}
+
+#[test]
+fn rounds_of_which_nobody_knows_are_not_undisturbed() {
+    let unknown = |rounds| with_settings(&usual(), &usual(), move |it| it.unknown = rounds);
+    let bench = unknown(&[1, 2, 3, 4, 5, 6, 7, 8, 9]);
+    let (code, shown) = gated(&bench, "");
+    assert_eq!(code, Some(4), "{shown}");
+    assert!(
+        shown.contains("11 of 20 rounds of B were left undisturbed (of 9 it is unknown)"),
+        "{shown}"
+    );
+    assert!(shown.contains("can't be read there") && !shown.contains("--unmarked 12"), "{shown}");
+    let found = compared(&bench, "--gate 5%");
+    assert_eq!(found["gate_groups"][0]["unknown"], serde_json::json!([0, 9]));
+    assert_eq!(gated(&unknown(&[1, 2]), "").0, Some(0));
 }
 
 #[test]

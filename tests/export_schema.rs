@@ -557,6 +557,21 @@ fn marked_rounds_stand_apart_and_leave_the_estimate_alone() {
     );
     assert_eq!(case["value"], results(&quiet)[0]["value"]);
     assert_eq!(some["rounds"][6]["marked"], "load");
+    let unknown =
+        "UPDATE rounds SET noise = json_set(noise, '$.unknown', json('[\"steal\"]')) WHERE nth < 3";
+    bench.edit(unknown);
+    let known = bench.export();
+    schema.must_accept(&known);
+    assert_eq!(known["comparisons"][0]["unknown_rounds"], 2);
+    assert_eq!(
+        (&known["rounds"][0]["unknown"], &known["rounds"][6]["unknown"]),
+        (&json!("steal"), &json!(null))
+    );
+    assert_eq!(results(&known)[0]["stratified"]["launches"], 4);
+    let shown = bench.must("report last").out;
+    let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(shown.contains("others disturbed 2, unknown whether others disturbed 2 of 8 rounds (steal can't be read)"), "{shown}");
+    bench.edit("UPDATE rounds SET noise = json_remove(noise, '$.unknown')");
     assert!(some["rounds"][5]["marked"].is_null());
     marks("true", r#"[{"check": "load", "level": "note", "found": "others used 0.3 CPUs"}]"#);
     let all = bench.export();

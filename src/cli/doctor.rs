@@ -115,6 +115,7 @@ fn document(host: &Host, cpus: &[u32], found: &[Finding]) -> Document {
     let kind = match Fitness::of(found) {
         Fitness::Fit => VerdictKind::Good,
         Fitness::FitWithReservations => VerdictKind::Neutral,
+        Fitness::Unknown => VerdictKind::Unknown,
         Fitness::NotFit => VerdictKind::Bad,
     };
     let advice = "This is advice: no setting was changed, and none will be. The same checks run \

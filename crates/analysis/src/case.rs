@@ -417,7 +417,7 @@ impl CaseResult {
         self.secondary = per_launch::secondary(&self.metric, &ok, group, &run.rounds);
         let leaves_free = Placement::parse(&self.placement).is_ok_and(Placement::leaves_free);
         if leaves_free && !self.metric.is_set_up() && !self.two_machines {
-            self.observed_placement = Some(ObservedPlacement::of(&ok));
+            self.observed_placement = ObservedPlacement::of(&ok);
         }
         self.value = Some(estimate);
     }

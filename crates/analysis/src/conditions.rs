@@ -37,8 +37,8 @@ pub struct NoiseSeen {
     pub page_faults: Option<f64>,
     /// Interrupts on the used CPUs.
     pub interrupts: Option<f64>,
-    /// Launches during which somebody forked.
-    pub launches_with_forks: u64,
+    /// Launches during which somebody forked; null where that can't be known of any.
+    pub launches_with_forks: Option<u64>,
     /// Messages lost, over all launches.
     pub lost_messages: u64,
     /// The same on the other host; null where all was on one.
@@ -54,8 +54,8 @@ pub struct PeerNoise {
     pub softirqs: Option<f64>,
     /// Context switches on that machine.
     pub context_switches: Option<f64>,
-    /// Launches during which somebody there forked.
-    pub launches_with_forks: u64,
+    /// Launches during which somebody there forked; null where that can't be known of any.
+    pub launches_with_forks: Option<u64>,
 }
 
 /// Where free workers ran.
@@ -79,17 +79,18 @@ impl NoiseSeen {
         let own = |it: &StoredLaunch| {
             it.record.initiator.punctuality.is_some_and(|kept| kept.generators > 1)
         };
-        let forks = |it: &&&StoredLaunch| {
-            !own(it) && it.record.noise.as_ref().and_then(|noise| noise.forks).unwrap_or(0) > 0
-        };
+        let forks = |it: &StoredLaunch| it.record.noise.as_ref()?.forks.filter(|_| !own(it));
         let far = |it: &StoredLaunch| it.record.far.as_ref()?.noise.clone();
-        let forks_there =
-            |it: &&&StoredLaunch| far(it).and_then(|noise| noise.forks).unwrap_or(0) > 0;
+        let with = |forks: &dyn Fn(&StoredLaunch) -> Option<u64>| {
+            let known: Vec<u64> = launches.iter().filter_map(|launch| forks(launch)).collect();
+            let some = known.iter().filter(|forks| **forks > 0).count() as u64;
+            (!known.is_empty()).then_some(some)
+        };
         let peer = launches.iter().any(|it| it.record.far.is_some()).then(|| PeerNoise {
             interrupts: typical(&|it| far(it)?.interrupts),
             softirqs: typical(&|it| far(it)?.softirqs),
             context_switches: typical(&|it| far(it)?.context_switches),
-            launches_with_forks: launches.iter().filter(forks_there).count() as u64,
+            launches_with_forks: with(&|launch| far(launch)?.forks),
         });
         NoiseSeen {
             involuntary_switches: typical(&|it| {
@@ -102,7 +103,7 @@ impl NoiseSeen {
                 Some(both(it).iter().map(|usage| usage.minor_faults + usage.major_faults).sum())
             }),
             interrupts: typical(&|it| it.record.noise.as_ref()?.interrupts),
-            launches_with_forks: launches.iter().filter(forks).count() as u64,
+            launches_with_forks: with(&forks),
             lost_messages: launches
                 .iter()
                 .map(|it| it.record.initiator.lost + it.record.responder.lost)
@@ -113,8 +114,8 @@ impl NoiseSeen {
 }
 
 impl ObservedPlacement {
-    /// From the CPUs that the workers noted.
-    pub(super) fn of(launches: &[&StoredLaunch]) -> ObservedPlacement {
+    /// From the CPUs that the workers noted; None where none was.
+    pub(super) fn of(launches: &[&StoredLaunch]) -> Option<ObservedPlacement> {
         let (mut together, mut noted, mut moved) = (0, 0, 0);
         for launch in launches {
             let (a, b) = (&launch.record.initiator.cpus, &launch.record.responder.cpus);
@@ -123,9 +124,9 @@ impl ObservedPlacement {
             let moves = |cpus: &[u32]| cpus.windows(2).any(|pair| pair[0] != pair[1]);
             moved += u64::from(moves(a) || moves(b));
         }
-        ObservedPlacement {
-            same_cpu: together as f64 / noted.max(1) as f64,
+        (noted > 0).then(|| ObservedPlacement {
+            same_cpu: together as f64 / noted as f64,
             launches_with_moves: moved,
-        }
+        })
     }
 }

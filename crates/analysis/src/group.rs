@@ -106,6 +106,8 @@ pub struct GroupVerdict {
     pub rounds: u64,
     /// Those that others disturbed. Where that is all of them nothing is called best.
     pub marked_rounds: u64,
+    /// Those of which nobody knows, since what would tell couldn't be read.
+    pub unknown_rounds: u64,
     /// Why it ended; null if it was interrupted.
     pub closed: Option<Closed>,
     /// Index into the results of what ratios are to: named by the user, or the same in every run. Of wake-ups
@@ -199,6 +201,7 @@ impl GroupVerdict {
                 workers: head.workers.clone(),
                 rounds: rounds.unwrap_or(0),
                 marked_rounds: 0,
+                unknown_rounds: 0,
                 closed: group.closed,
                 reference,
                 family: ranked.len().saturating_sub(1),

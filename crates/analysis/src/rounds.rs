@@ -1,6 +1,7 @@
 //! The rounds of a run: in which session they were measured, and what disturbed them.
 
 use super::floor::ranks_of;
+use model::noise::Disturbance;
 use serde::Serialize;
 
 use super::{ALPHA, CaseResult, GroupVerdict, MedianInterval, Ranked};
@@ -20,6 +21,8 @@ pub struct JudgedRound {
     pub session: u64,
     /// What others did meanwhile, by the names of the checks; null where nothing was noticed.
     pub marked: Option<String>,
+    /// Where nothing was noticed, the checks that couldn't be made: whether others disturbed it is unknown then.
+    pub unknown: Option<String>,
 }
 
 /// The launches of a case in undisturbed rounds, beside the estimate, which is of all.
@@ -46,18 +49,32 @@ pub(super) fn assign(
 ) -> Vec<JudgedRound> {
     let judged = |it: &store::StoredRound| {
         let session = it.noise.session.max(1);
-        JudgedRound { group: it.group, round: it.nth, session, marked: it.noise.marked() }
+        let (marked, unknown) = match it.noise.disturbance() {
+            Disturbance::None => (None, None),
+            Disturbance::By(checks) => (Some(checks), None),
+            Disturbance::Unknown(checks) => (None, Some(checks)),
+        };
+        JudgedRound { group: it.group, round: it.nth, session, marked, unknown }
     };
     let rounds: Vec<JudgedRound> = run.rounds.iter().map(judged).collect();
-    let marked = |group: usize| {
-        let here = rounds.iter().filter(move |it| it.group == group && it.marked.is_some());
+    let of = |group: usize, with: fn(&JudgedRound) -> bool| {
+        let here = rounds.iter().filter(move |it| it.group == group && with(it));
         here.map(|it| it.round).collect::<Vec<u64>>()
     };
+    let marked = |group| of(group, |round| round.marked.is_some());
+    let unknown = |group| of(group, |round| round.unknown.is_some());
     for group in groups {
         group.marked_rounds = marked(group.group).len() as u64;
+        group.unknown_rounds = unknown(group.group).len() as u64;
     }
     for case in results {
-        case.stratified = Stratified::of(&case.launch_medians, &marked(case.group));
+        let known = Vec::from_iter(
+            case.launch_medians
+                .iter()
+                .zip(1..)
+                .map(|(value, round)| value.filter(|_| !unknown(case.group).contains(&round))),
+        );
+        case.stratified = Stratified::of(&known, &marked(case.group));
     }
     rounds
 }

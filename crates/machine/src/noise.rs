@@ -20,9 +20,24 @@ pub struct Counters {
     pub running: Option<u64>,
     /// The time of all CPUs together (the `cpu` line of /proc/stat).
     pub all_ticks: Option<Ticks>,
+    /// Interrupts of all CPUs, all lines of /proc/interrupts together: some come on every machine that runs.
+    pub all_interrupts: Option<u64>,
     /// The counters of the used CPUs, in the order they were asked for.
     pub cpus: Vec<CpuCounters>,
 }
+
+/// Which files of the ledger count nothing: those that can't be read, and those that stand still while time
+/// passes, as those do that a sandbox makes up.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct StandsStill {
+    /// /proc/stat.
+    pub stat: bool,
+    /// /proc/interrupts.
+    pub interrupts: bool,
+}
+
+/// In so long, in ns, every counter of a kernel that counts has moved: ten ticks pass on each CPU.
+const MOVES_WITHIN: u64 = 100_000_000;
 
 /// The counters of one CPU since boot.
 #[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Default)]
@@ -69,13 +84,15 @@ impl Counters {
             counters.take_stat(stat);
         }
         if let Some(table) = interrupts {
-            for (cpu, sum) in counters.cpus.iter_mut().zip(parse_table(table, cpus)) {
+            let (sums, all) = parse_table(table, cpus);
+            counters.all_interrupts = all;
+            for (cpu, sum) in counters.cpus.iter_mut().zip(sums) {
                 cpu.interrupts = sum.map(|sum| sum.all);
                 cpu.device_interrupts = sum.map(|sum| sum.devices);
             }
         }
         if let Some(table) = softirqs {
-            for (cpu, sum) in counters.cpus.iter_mut().zip(parse_table(table, cpus)) {
+            for (cpu, sum) in counters.cpus.iter_mut().zip(parse_table(table, cpus).0) {
                 cpu.softirqs = sum.map(|sum| sum.all);
             }
         }
@@ -110,13 +127,32 @@ impl Counters {
                 Some(sum + difference(counter(now), counter(then))?)
             })
         };
+        // Whoever reads twice has slept or waited in between: a kernel that counts has counted that.
+        let switches =
+            difference(self.context_switches, earlier.context_switches).filter(|by| *by > 0);
         Noise {
             interrupts: sum(|cpu| cpu.interrupts),
             device_interrupts: sum(|cpu| cpu.device_interrupts),
             softirqs: sum(|cpu| cpu.softirqs),
-            forks: difference(self.forks, earlier.forks),
-            context_switches: difference(self.context_switches, earlier.context_switches),
+            forks: difference(self.forks, earlier.forks).filter(|_| switches.is_some()),
+            context_switches: switches,
             steal_ticks: sum(|cpu| cpu.ticks.map(|ticks| ticks.steal)),
+        }
+    }
+
+    /// Which files counted nothing in the `ns` since an earlier snapshot of the same CPUs.
+    pub(super) fn stands_still(&self, earlier: &Counters, ns: u64) -> StandsStill {
+        let moved =
+            |now: Option<u64>, then: Option<u64>| difference(now, then).is_some_and(|by| by > 0);
+        let of_cpu = |cpu: &CpuCounters| cpu.ticks.map(|ticks| ticks.total());
+        let of_all = |counters: &Counters| counters.all_ticks.map(|ticks| ticks.total());
+        let mut cpus = self.cpus.iter().zip(&earlier.cpus);
+        let long = ns >= MOVES_WITHIN;
+        // In less than a tick a CPU counts nothing, and an interrupt may not have come.
+        let all_move = !long || cpus.all(|(now, then)| moved(of_cpu(now), of_cpu(then)));
+        StandsStill {
+            stat: !moved(of_all(self), of_all(earlier)) || !all_move,
+            interrupts: long && !moved(self.all_interrupts, earlier.all_interrupts),
         }
     }
 }
@@ -165,12 +201,12 @@ pub(super) fn is_device(name: &str, rest: &str) -> bool {
 }
 
 /// The sums of the asked CPUs' columns in a table such as /proc/interrupts or /proc/softirqs;
-/// `None` for a CPU that has no column.
+/// `None` for a CPU that has no column. Beside them the sum of all columns, `None` where there is none.
 ///
 /// Columns go by the header's labels: offline CPUs have none, so the third column may be CPU 5.
 /// Rows with fewer numbers than the header has labels (`ERR:`, `MIS:`) count for the whole
 /// machine and are left out, by name too, because on one CPU they look like all others.
-fn parse_table(table: &str, cpus: &[u32]) -> Vec<Option<Sum>> {
+fn parse_table(table: &str, cpus: &[u32]) -> (Vec<Option<Sum>>, Option<u64>) {
     let mut lines = table.lines();
     let columns: Vec<u32> = lines
         .next()
@@ -183,6 +219,7 @@ fn parse_table(table: &str, cpus: &[u32]) -> Vec<Option<Sum>> {
     let mut sums: Vec<Option<Sum>> =
         wanted.iter().map(|column| column.map(|_| Sum::default())).collect();
     let mut row = Vec::with_capacity(columns.len());
+    let mut of_all_cpus = (!columns.is_empty()).then_some(0);
     for line in lines {
         let Some((name, rest)) = line.split_once(':') else { continue };
         if matches!(name.trim(), "ERR" | "Err" | "MIS" | "BAD") {
@@ -194,6 +231,7 @@ fn parse_table(table: &str, cpus: &[u32]) -> Vec<Option<Sum>> {
         if row.len() < columns.len() {
             continue;
         }
+        of_all_cpus = of_all_cpus.map(|sum: u64| sum.saturating_add(row.iter().sum()));
         let device = is_device(name, rest);
         for (sum, column) in sums.iter_mut().zip(&wanted) {
             if let (Some(sum), Some(column)) = (sum, column) {
@@ -202,7 +240,7 @@ fn parse_table(table: &str, cpus: &[u32]) -> Vec<Option<Sum>> {
             }
         }
     }
-    sums
+    (sums, of_all_cpus)
 }
 
 /// How busy the machine has been (/proc/loadavg, see proc_loadavg(5)).
@@ -268,27 +306,28 @@ mod tests {
     #[test]
     fn columns_go_by_label_and_machine_wide_rows_are_left_out() {
         let sum = |all, devices| Some(Sum { all, devices });
-        let sums = parse_table(INTERRUPTS, &[3, 0, 1, 2]);
+        let (sums, all) = parse_table(INTERRUPTS, &[3, 0, 1, 2]);
+        assert_eq!(all, Some(3012 + 1101 + 2013));
         assert_eq!(sums, [sum(3012, 12), sum(1101, 101), None, sum(2013, 10)]);
     }
 
     #[test]
     fn one_cpu_does_not_own_the_errors() {
         let table = "           CPU0       \n  1:   5   XT-PIC  i8042\nERR:   9\n";
-        assert_eq!(parse_table(table, &[0]), [Some(Sum { all: 5, devices: 5 })]);
+        assert_eq!(parse_table(table, &[0]).0, [Some(Sum { all: 5, devices: 5 })]);
     }
 
     #[test]
     fn numbered_timers_are_no_devices() {
         let table = "  CPU0\n 11:  900  GICv3  27 Level  arch_timer\n 45:  3  GICv3 79 eth0\n";
-        assert_eq!(parse_table(table, &[0]), [Some(Sum { all: 903, devices: 3 })]);
+        assert_eq!(parse_table(table, &[0]).0, [Some(Sum { all: 903, devices: 3 })]);
     }
 
     #[test]
     fn softirqs_are_the_same_kind_of_table() {
         let table = "                    CPU0       CPU1       \n          \
             HI:          0          1\n       TIMER:       8556       8764\n";
-        assert_eq!(parse_table(table, &[1]), [Some(Sum { all: 8765, devices: 0 })]);
+        assert_eq!(parse_table(table, &[1]).0, [Some(Sum { all: 8765, devices: 0 })]);
     }
 
     #[test]
@@ -299,19 +338,19 @@ mod tests {
         for line in 0..500 {
             table.push_str(&format!("{line}: {row} IR-PCI-MSI 42-edge nvme0q{line}\n"));
         }
-        let sums = parse_table(&table, &[299, 3, 128]).into_iter().map(|sum| Some(sum?.all));
+        let sums = parse_table(&table, &[299, 3, 128]).0.into_iter().map(|sum| Some(sum?.all));
         assert_eq!(sums.collect::<Vec<_>>(), [Some(299 * 500), None, Some(128 * 500)]);
     }
 
     #[test]
     fn nonsense_is_not_a_count() {
-        assert_eq!(parse_table("", &[0]), [None]);
-        assert_eq!(parse_table("hello\nworld: 1 2\n", &[0]), [None]);
+        assert_eq!(parse_table("", &[0]), (vec![None], None));
+        assert_eq!(parse_table("hello\nworld: 1 2\n", &[0]), (vec![None], None));
         assert_eq!(parse_ticks("1 2 three"), None);
         // Counters that no kernel ever reaches, whose sums would have no room.
         assert_eq!(parse_ticks(&format!("{0} {0} 1 {0} 2 3 4 5", u64::MAX)), None);
         let table = format!("CPU0\n1: {0} x\n2: {0} x\n3: 5 x\n", u64::MAX);
-        assert_eq!(parse_table(&table, &[0]), [Some(Sum { all: 5, devices: 5 })]);
+        assert_eq!(parse_table(&table, &[0]).0, [Some(Sum { all: 5, devices: 5 })]);
     }
 
     fn snapshot(stat: &str, interrupts: &str) -> Counters {
@@ -337,6 +376,7 @@ mod tests {
         let earlier = snapshot(STAT, "CPU0 CPU10\n1: 10 20\n");
         let stat = STAT
             .replace("processes 6504", "processes 6509")
+            .replace("ctxt 428409", "ctxt 428416")
             .replace("2062 0 97 32", "2062 0 97 35");
         let noise = snapshot(&stat, "CPU0 CPU10\n1: 11 24\n").since(&earlier);
         let expected = Noise {
@@ -344,7 +384,7 @@ mod tests {
             device_interrupts: Some(5),
             softirqs: None,
             forks: Some(5),
-            context_switches: Some(0),
+            context_switches: Some(7),
             steal_ticks: Some(3),
         };
         assert_eq!(noise, expected);
@@ -359,7 +399,7 @@ mod tests {
         let [a, b, none] = [&[0][..], &[10], &[]].map(|cpus| entry.counters(cpus));
         assert_eq!(a.since(&b).steal_ticks, None);
         assert_eq!(a.since(&none).steal_ticks, None);
-        assert_eq!(a.since(&b).forks, Some(0));
+        assert_eq!(a.since(&b).forks, None, "a counter that stands still counts nothing");
     }
 
     #[test]

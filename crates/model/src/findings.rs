@@ -38,7 +38,16 @@ pub enum Level {
     Warning,
 }
 
+/// The checks of what others do: while one of them is unknown, nobody knows whether a machine is quiet, or a round
+/// was undisturbed. Of the clock rate and of heat many machines tell nothing; figures then hold for what it was.
+const DECISIVE: [&str; 4] = ["load", "steal", "interrupts", "quota"];
+
 impl Finding {
+    /// Whether it couldn't be read, and without it nobody knows whether the machine is quiet.
+    pub fn leaves_open(&self) -> bool {
+        self.level == Level::Unknown && DECISIVE.contains(&&*self.check)
+    }
+
     /// With other advice.
     pub fn advice(self, advice: impl Into<String>) -> Finding {
         Finding { advice: advice.into(), ..self }
@@ -86,6 +95,8 @@ pub struct CpuFrequency {
 pub enum Fitness {
     /// Nothing was found that shows in the figures.
     Fit,
+    /// What would tell can't be read here.
+    Unknown,
     /// The figures hold for this machine as it is set up; some of that is of its own making.
     FitWithReservations,
     /// What would be measured is the disturbance too.
@@ -95,10 +106,15 @@ pub enum Fitness {
 impl Fitness {
     /// Sums findings up.
     pub fn of(findings: &[Finding]) -> Fitness {
-        match findings.iter().map(|it| it.level).max() {
-            Some(Level::Warning) => Fitness::NotFit,
-            Some(Level::Note) => Fitness::FitWithReservations,
-            _ => Fitness::Fit,
+        let any = |level| findings.iter().any(|finding| finding.level == level);
+        if any(Level::Warning) {
+            Fitness::NotFit
+        } else if findings.is_empty() || findings.iter().any(Finding::leaves_open) {
+            Fitness::Unknown
+        } else if any(Level::Note) {
+            Fitness::FitWithReservations
+        } else {
+            Fitness::Fit
         }
     }
 
@@ -109,18 +125,40 @@ impl Fitness {
                 findings.iter().filter(|it| it.level == level).map(|it| &*it.check).collect();
             list(&names)
         };
-        match Fitness::of(findings) {
+        let reservations = match named(Level::Note) {
+            none if none.is_empty() => none,
+            some => format!("with reservations: {some}"),
+        };
+        let (open, hidden): (Vec<&Finding>, Vec<&Finding>) = findings
+            .iter()
+            .filter(|finding| finding.level == Level::Unknown)
+            .partition(|finding| finding.leaves_open());
+        let names = |of: &[&Finding]| list(&of.iter().map(|it| &*it.check).collect::<Vec<_>>());
+        let hidden = match names(&hidden) {
+            none if none.is_empty() => none,
+            some => format!("; not known here: {some}"),
+        };
+        let answer = match Fitness::of(findings) {
             Fitness::NotFit => {
                 let serious = named(Level::Warning);
                 format!("Not fit for measuring now: {serious} would be measured too")
             }
-            Fitness::FitWithReservations => {
-                format!("Fit to measure on, with reservations: {}", named(Level::Note))
+            Fitness::Unknown if findings.is_empty() => {
+                "Not known whether it is fit to measure on: no check ran".into()
             }
+            Fitness::Unknown => {
+                let open = names(&open);
+                let with = if reservations.is_empty() { "" } else { "; " };
+                format!(
+                    "Not known whether it is fit to measure on, for want of {open}{with}{reservations}"
+                )
+            }
+            Fitness::FitWithReservations => format!("Fit to measure on, {reservations}"),
             Fitness::Fit => {
                 "Fit to measure on: no check found what would show in the figures".into()
             }
-        }
+        };
+        answer + &hidden
     }
 }
 

@@ -51,6 +51,9 @@ pub struct RoundNoise {
     /// What the doctor's checks noticed. Empty in what was stored before they ran.
     #[serde(default)]
     pub marks: Vec<Mark>,
+    /// The checks of what others did that couldn't be made: what they would have seen is unknown.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unknown: Vec<String>,
     /// The clock rates of the CPUs used, where they can be read.
     #[serde(default)]
     pub frequencies: Vec<CpuFrequency>,
@@ -70,16 +73,43 @@ pub struct RoundNoise {
     pub forks: bool,
 }
 
+/// Whether others disturbed a round.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Disturbance {
+    /// All that would tell could be read, and nothing was noticed.
+    None,
+    /// By the names of the checks that noticed it, commas between.
+    By(String),
+    /// Nothing was noticed, but these checks, commas between, couldn't be made.
+    Unknown(String),
+}
+
+impl Disturbance {
+    /// Whether it is known that nobody disturbed the round.
+    pub fn is_none(&self) -> bool {
+        *self == Disturbance::None
+    }
+
+    /// Whether nobody knows.
+    pub fn is_unknown(&self) -> bool {
+        matches!(self, Disturbance::Unknown(_))
+    }
+}
+
 impl RoundNoise {
-    /// What others did during the round, by the names of the checks that noticed; None where nothing was.
+    /// Whether others disturbed the round, or whether that is unknown.
     ///
     /// The one place that says which rounds are marked. A mark is of what others did: a check of the
     /// doctor that found something amiss (steal, others' CPU time, device interrupts, a quota, clock rates
     /// that somebody changed), or forks that were nobody's of ours. No measured value has a part in it.
-    pub fn marked(&self) -> Option<String> {
+    pub fn disturbance(&self) -> Disturbance {
         let mut why: Vec<&str> = self.marks.iter().map(|mark| &*mark.check).collect();
         why.extend(self.forks.then_some("forks"));
-        (!why.is_empty()).then(|| why.join(", "))
+        match (why.as_slice(), self.unknown.as_slice()) {
+            ([], []) => Disturbance::None,
+            ([], unknown) => Disturbance::Unknown(unknown.join(", ")),
+            (why, _) => Disturbance::By(why.join(", ")),
+        }
     }
 }
 
@@ -137,6 +167,16 @@ impl Traffic {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_round_of_which_a_check_is_unknown_is_not_undisturbed() {
+        let unknown =
+            RoundNoise { unknown: vec!["load".into(), "steal".into()], ..RoundNoise::default() };
+        assert_eq!(RoundNoise::default().disturbance(), Disturbance::None);
+        assert_eq!(unknown.disturbance(), Disturbance::Unknown("load, steal".into()));
+        let forks = RoundNoise { forks: true, ..unknown };
+        assert_eq!(forks.disturbance(), Disturbance::By("forks".into()));
+    }
 
     #[test]
     fn rounds_stored_before_there_were_marks_are_read() {

@@ -69,10 +69,12 @@ pub struct Moved {
 pub struct GateGroup {
     /// Its cases, as indices into `cases`.
     pub cases: Vec<usize>,
-    /// Rounds of the first run, and how many of them nobody disturbed.
+    /// Rounds of the first run, and how many of them are known to be undisturbed.
     pub rounds_a: [u64; 2],
     /// The same of the second.
     pub rounds_b: [u64; 2],
+    /// Rounds of the first run, and of the second, of which nobody knows whether others disturbed them.
+    pub unknown: [u64; 2],
     /// By how much all of them moved together; null where that is unknown.
     pub common: Option<Moved>,
     /// Why its cases are open; null where they aren't for a reason of the whole group.
@@ -125,10 +127,16 @@ impl Group {
         let sides = self.cases.iter().filter_map(|nth| pairs[*nth].a.zip(pairs[*nth].b));
         let (a, b): (Vec<_>, Vec<_>) =
             sides.map(|(a, b)| (times(runs.0, a), times(runs.1, b))).unzip();
+        let (rounds_a, rounds_b) =
+            (runs.0.rounds_of(self.key.0, &a), runs.1.rounds_of(self.key.1, &b));
         let mut found = GateGroup {
             cases: self.cases.clone(),
-            rounds_a: runs.0.rounds_of(self.key.0, &a),
-            rounds_b: runs.1.rounds_of(self.key.1, &b),
+            rounds_a,
+            rounds_b,
+            unknown: [
+                runs.0.unknown_of(self.key.0, rounds_a[0]),
+                runs.1.unknown_of(self.key.1, rounds_b[0]),
+            ],
             common: None,
             unsettled: None,
         };

@@ -58,6 +58,9 @@ pub struct MeasuredRound {
     pub round: u64,
     /// What others did meanwhile; None where nothing was noticed.
     pub marked: Option<String>,
+    /// The checks that couldn't be made, where nothing was noticed.
+    #[serde(default)]
+    pub unknown: Option<String>,
 }
 
 /// A case of a run.
@@ -277,22 +280,31 @@ impl Measured {
         }
     }
 
-    /// The times of a case by round, without those of disturbed rounds.
+    /// The times of a case by round, of those rounds alone that are known to be undisturbed.
     pub(super) fn undisturbed(&self, case: &MeasuredCase) -> Vec<Option<f64>> {
-        let marked: Vec<u64> = self.marked(case.group).collect();
+        let quiet: Vec<u64> = self.quiet(case.group).collect();
         let times = case.by_round().zip(1..);
-        times.map(|(time, round)| time.filter(|_| !marked.contains(&round))).collect()
+        times.map(|(time, round)| time.filter(|_| quiet.contains(&round))).collect()
     }
 
-    /// Rounds of a group whose cases have these times, and how many of them nobody disturbed.
+    /// Rounds of a group whose cases have these times, and how many of them are known to be undisturbed.
     pub(super) fn rounds_of(&self, group: usize, cases: &[Vec<Option<f64>>]) -> [u64; 2] {
         let all = cases.iter().map(Vec::len).max().unwrap_or(0) as u64;
-        let marked = self.marked(group).filter(|round| *round <= all).count() as u64;
-        [all, all - marked]
+        let quiet = self.quiet(group).filter(|round| *round <= all).count() as u64;
+        [all, quiet]
     }
 
-    fn marked(&self, group: usize) -> impl Iterator<Item = u64> {
-        let here = self.rounds.iter().filter(move |it| it.group == group && it.marked.is_some());
+    /// Of so many rounds of a group those that nobody knows of whether others disturbed them: what would tell
+    /// couldn't be read, or wasn't kept.
+    pub(super) fn unknown_of(&self, group: usize, all: u64) -> u64 {
+        let known =
+            |it: &&MeasuredRound| it.group == group && it.round <= all && it.unknown.is_none();
+        all - self.rounds.iter().filter(known).count().min(all as usize) as u64
+    }
+
+    fn quiet(&self, group: usize) -> impl Iterator<Item = u64> {
+        let is_quiet = |it: &&MeasuredRound| it.marked.is_none() && it.unknown.is_none();
+        let here = self.rounds.iter().filter(move |it| it.group == group).filter(is_quiet);
         here.map(|it| it.round)
     }
 

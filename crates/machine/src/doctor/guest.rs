@@ -1,6 +1,6 @@
 //! Whose machine is it? A guest shares it with others, and sees a topology that was made up.
 
-use super::{Check, Finding, Interval, Seen};
+use super::{Check, Finding, Interval, Level, Seen};
 use model::host::Host;
 
 const VIRTUALISATION: Check = Check {
@@ -95,9 +95,11 @@ pub(super) fn steal(stretch: &Interval) -> Finding {
         None => String::new(),
     };
     let Some(ticks) = stretch.noise.steal_ticks else {
+        let why = stretch.silent.stat.as_deref();
+        let why = why.unwrap_or("/proc/stat doesn't tell the steal time of the CPUs used");
         return STEAL.unknown(
-            format!("/proc/stat doesn't tell the steal time of the CPUs used{since_boot}"),
-            "make /proc/stat readable, or name CPUs that are online",
+            format!("{why}{since_boot}"),
+            "make the kernel's own /proc/stat readable, or name CPUs that are online",
         );
     };
     let share = stretch.share_of_cpus(ticks);
@@ -113,6 +115,24 @@ pub(super) fn steal(stretch: &Interval) -> Finding {
         share if share >= STEAL_NOTED && ticks >= STEAL_TICKS => STEAL.note(found),
         _ if often => STEAL.note(found),
         _ => STEAL.fine(found),
+    }
+}
+
+/// The same with what the record of the machine knows of who could take time.
+pub(super) fn steal_of(found: Finding, seen: &Seen) -> Finding {
+    if found.level != Level::Fine {
+        return found;
+    }
+    if is_guest(seen.host) && seen.stretch.steal_since_boot.is_none_or(|share| share == 0.0) {
+        return STEAL.unknown(
+            "none since boot: a hypervisor that doesn't tell of it looks the same",
+            "ask the operator of the machine whether its CPUs are yours alone; a spinning pair that drifts \
+             is a sign that they aren't.",
+        );
+    }
+    match seen.host.hypervisor.flag {
+        Some(false) => STEAL.fine("none: no sign of a hypervisor that could take time"),
+        _ => found,
     }
 }
 

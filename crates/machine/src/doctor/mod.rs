@@ -28,7 +28,7 @@ use model::host::Host;
 
 use super::{Relation, Topology, host, noise};
 
-pub use watch::{Interval, Snapshot, Watch};
+pub use watch::{Interval, Snapshot, Throttled, Watch};
 
 /// What the checks look at.
 struct Seen<'a> {
@@ -93,10 +93,7 @@ fn passing(stretch: &Interval) -> Vec<Finding> {
 fn known_from_the_host(finding: Finding, seen: &Seen) -> Finding {
     match finding.check.as_str() {
         "quota" => share::quota_of(finding, seen),
-        "steal" if finding.level == Level::Fine && !guest::is_guest(seen.host) => Finding {
-            found: "none: no sign of a hypervisor that could take time".into(),
-            ..finding
-        },
+        "steal" => guest::steal_of(finding, seen),
         _ => finding,
     }
 }
@@ -106,6 +103,12 @@ impl Interval {
     pub fn marks(&self) -> Vec<Mark> {
         let marked = passing(self).into_iter().filter(|it| it.level >= Level::Note);
         marked.map(|it| Mark { check: it.check, level: it.level, found: it.found }).collect()
+    }
+
+    /// The checks that must know before it can be said that nobody disturbed it, and that don't.
+    pub fn unknown(&self) -> Vec<String> {
+        let unknown = passing(self).into_iter().filter(Finding::leaves_open);
+        unknown.map(|finding| finding.check).collect()
     }
 }
 

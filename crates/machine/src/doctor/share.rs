@@ -2,7 +2,7 @@
 //! others are kept from.
 
 use super::guest::hidden_by;
-use super::{Check, Finding, Interval, Level, Seen};
+use super::{Check, Finding, Interval, Level, Seen, Throttled};
 use crate::format_cpu_list;
 
 const QUOTA: Check = Check {
@@ -37,29 +37,25 @@ const TWO_WORKERS: f64 = 2.0;
 
 /// What an interval shows of the quota: whether it throttled anyone.
 pub(super) fn quota(stretch: &Interval) -> Finding {
-    match stretch.throttled_us {
-        Some(us) if us > 0 => QUOTA.warning(format!(
+    match stretch.throttled {
+        Throttled::For(us) if us > 0 => QUOTA.warning(format!(
             "the group was stopped for {:.1} ms of {:.0} ms",
             us as f64 / 1e3,
             stretch.ns as f64 / 1e6
         )),
-        Some(_) => QUOTA.fine("the group was never stopped meanwhile"),
-        None => QUOTA.fine("no limit in the groups that can be seen"),
+        Throttled::For(_) => QUOTA.fine("the group was never stopped meanwhile"),
+        Throttled::NoQuota => QUOTA.fine("no limit in the groups that can be seen"),
+        Throttled::Unknown => QUOTA.unknown(
+            "the control groups of this process can't be seen, or don't count how long they were stopped",
+            "mount the control groups (/sys/fs/cgroup), or ask what the limit is",
+        ),
     }
 }
 
 /// The same with the quota itself.
 pub(super) fn quota_of(stopped: Finding, seen: &Seen) -> Finding {
     let group = &seen.host.cgroup;
-    let Some(quota) = group.cpu_quota else {
-        if group.v2_path.is_some() || !group.v1_paths.is_empty() {
-            return stopped;
-        }
-        return QUOTA.unknown(
-            "no control groups can be seen; the host may limit this machine all the same",
-            "mount the control groups (/sys/fs/cgroup), or ask what the limit is",
-        );
-    };
+    let Some(quota) = group.cpu_quota else { return stopped };
     let found = format!(
         "{:.2} CPUs: {} µs in every {} µs; {}",
         quota.cpus(),
@@ -109,13 +105,14 @@ pub(super) fn isolation(seen: &Seen) -> Finding {
             "see isolcpus= in /proc/cmdline",
         );
     };
-    let tickless = seen.host.cpus_nohz_full.clone().unwrap_or_default();
+    // A kernel that can't stop the tick has no list of CPUs without one.
+    let tickless = seen.host.cpus_nohz_full.as_deref();
     let all_in = |cpus: &[u32]| seen.cpus.iter().all(|cpu| cpus.contains(cpu));
     let list = format_cpu_list(isolated);
     if isolated.is_empty() {
         return ISOLATION.note("no CPU is isolated");
     }
-    if all_in(isolated) && all_in(&tickless) {
+    if all_in(isolated) && tickless.is_some_and(all_in) {
         return ISOLATION.fine(format!("CPUs {list} are isolated, without a tick"));
     }
     if all_in(isolated) {

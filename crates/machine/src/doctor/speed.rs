@@ -179,7 +179,7 @@ pub(super) fn idle(seen: &Seen) -> Finding {
     let polls: Option<u64> =
         idle.guest_halt_polling.get("guest_halt_poll_ns").and_then(|ns| ns.parse().ok());
     match idle.driver.as_deref() {
-        Some("haltpoll") => return haltpoll(polls.unwrap_or(0)),
+        Some("haltpoll") => return haltpoll(polls),
         None | Some("none") if idle.states.is_empty() => {
             return IDLE.unknown(
                 format!("no idle driver: {}", hidden_by(seen.host)),
@@ -204,8 +204,11 @@ pub(super) fn idle(seen: &Seen) -> Finding {
 }
 
 /// A guest's idle loop, which may poll before it gives the CPU to the host.
-fn haltpoll(ns: u64) -> Finding {
+fn haltpoll(ns: Option<u64>) -> Finding {
     let advice = "compare only within one run, and mind how long each side sleeps.";
+    let Some(ns) = ns else {
+        return IDLE.unknown("haltpoll; how long it polls isn't shown", advice);
+    };
     match ns {
         0 => IDLE
             .note("haltpoll without polling: an idle CPU halts to the hypervisor at once")

@@ -43,6 +43,7 @@ fn quiet() -> Interval {
         others_ticks: Some(0),
         all_ticks: Some(400),
         runnable: Some((0, 0)),
+        throttled: Throttled::NoQuota,
         ..Interval::default()
     }
 }
@@ -151,7 +152,8 @@ fn a_laptop_is_fit_with_reservations() {
     assert_eq!(Fitness::of(&list), Fitness::FitWithReservations);
     assert_eq!(
         Fitness::sentence(&list),
-        "Fit to measure on, with reservations: boost, governor, idle, isolation and smt"
+        "Fit to measure on, with reservations: boost, governor, idle, isolation and smt; \
+         not known here: frequency and thermal"
     );
 }
 
@@ -204,7 +206,7 @@ fn a_container_with_a_quota_and_few_cpus() {
 
     add(root.path(), [("sys/fs/cgroup/docker-8a.scope/cpu.max", "400000 100000")]);
     assert_eq!(of(&root, &[2, 3], &quiet())["quota"].level, Level::Note);
-    let stopped = Interval { throttled_us: Some(70_000), ..quiet() };
+    let stopped = Interval { throttled: Throttled::For(70_000), ..quiet() };
     let found = of(&root, &[2, 3], &stopped);
     assert_eq!(found["quota"].level, Level::Warning);
     assert!(found["quota"].found.contains("4.00 CPUs"));
@@ -273,8 +275,9 @@ fn what_is_hidden_is_said_to_be_so() {
     let found = of_host(&nobody, &root, &[0, 1], &Interval::default());
     assert_eq!(levels(&found, Level::Unknown).len(), CHECKS.len(), "{found:#?}");
     let list: Vec<Finding> = found.into_values().collect();
-    assert_eq!(Fitness::of(&list), Fitness::Fit);
-    assert!(Fitness::sentence(&list).starts_with("Fit to measure on"));
+    assert_eq!(Fitness::of(&list), Fitness::Unknown);
+    let sentence = Fitness::sentence(&list);
+    assert!(sentence.starts_with("Not known whether it is fit to measure on, for want of interrupts, load, quota and steal"), "{sentence}");
 }
 
 #[test]
@@ -336,7 +339,7 @@ fn each_disturbance_marks_the_round_by_its_size() {
     assert_eq!(marks(&interrupts(1_000)), one("interrupts", Level::Note));
     assert_eq!(marks(&interrupts(10_000)), one("interrupts", Level::Warning));
 
-    let stopped = |us| Interval { throttled_us: Some(us), ..quiet() };
+    let stopped = |us| Interval { throttled: Throttled::For(us), ..quiet() };
     assert_eq!(marks(&stopped(0)), []);
     assert_eq!(marks(&stopped(1)), one("quota", Level::Warning));
     assert_eq!(marks(&Interval { heat: Some(0), ..quiet() }), []);

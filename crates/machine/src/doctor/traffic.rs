@@ -40,8 +40,12 @@ pub(super) fn load(stretch: &Interval) -> Finding {
     let others = stretch.others_ticks.zip(stretch.all_ticks).filter(|(_, all)| *all > 0);
     let waiting = stretch.runnable.map(|(before, after)| before.min(after)).unwrap_or(0);
     let Some((ticks, all)) = others else {
-        let found = average.unwrap_or_else(|| "/proc/stat doesn't tell who ran".into());
-        return LOAD.unknown(found, "look at `top` before a run; /proc/stat is hidden here");
+        let why = stretch.silent.stat.as_deref().unwrap_or("/proc/stat doesn't tell who ran");
+        let average = average.map(|average| format!("; {average}")).unwrap_or_default();
+        return LOAD.unknown(
+            format!("{why}{average}"),
+            "make the kernel's own /proc/stat readable; look at `top` before a run",
+        );
     };
     let share = ticks as f64 / all as f64;
     let mut found = format!(
@@ -76,8 +80,9 @@ fn plural(count: u64) -> &'static str {
 
 pub(super) fn interrupts(stretch: &Interval) -> Finding {
     let Some(count) = stretch.noise.device_interrupts else {
+        let why = stretch.silent.interrupts.as_deref();
         return INTERRUPTS.unknown(
-            "/proc/interrupts doesn't tell those of the CPUs used",
+            why.unwrap_or("/proc/interrupts doesn't tell those of the CPUs used"),
             "make /proc/interrupts readable, or name CPUs that are online",
         );
     };

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use super::traffic::Device;
 use crate::host::{cgroup, limits};
-use crate::noise::{self, Load, Ticks};
+use crate::noise::{self, CpuCounters, Load, Ticks};
 use crate::{Counters, Ledger, tree};
 use model::noise::Noise;
 
@@ -20,9 +20,11 @@ const CHEAP_FREQUENCY: (u32, u32) = (5, 19);
 pub struct Watch {
     root: PathBuf,
     cpus: Vec<u32>,
-    throttle_files: Vec<String>,
+    throttle_files: Option<Vec<String>>,
     heat_files: Vec<String>,
     reads_frequency: bool,
+    /// The kind of file system that is mounted over /proc/stat, where one is: then it isn't the kernel's.
+    over_stat: Option<String>,
     ledger: Ledger,
 }
 
@@ -32,9 +34,43 @@ pub struct Snapshot {
     at: Instant,
     counters: Counters,
     own_ticks: Option<u64>,
-    throttled_us: Option<u64>,
+    throttled: Throttled,
     heat: Option<u64>,
     pace: Vec<Pace>,
+    over_stat: Option<String>,
+}
+
+/// How long the quota of a control group has stopped this process's groups.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Throttled {
+    /// The groups, or what they count, can't be seen.
+    #[default]
+    Unknown,
+    /// No group that can be seen has a quota.
+    NoQuota,
+    /// So many µs.
+    For(u64),
+}
+
+impl Throttled {
+    fn since(self, earlier: Throttled) -> Throttled {
+        match (self, earlier) {
+            (Throttled::For(now), Throttled::For(then)) => {
+                now.checked_sub(then).map_or(Throttled::Unknown, Throttled::For)
+            }
+            (now, then) if now == then => now,
+            _ => Throttled::Unknown,
+        }
+    }
+}
+
+/// Why a file of the ledger says nothing of an interval; `None` where it does.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Silent {
+    /// /proc/stat.
+    pub stat: Option<String>,
+    /// /proc/interrupts.
+    pub interrupts: Option<String>,
 }
 
 /// How fast a CPU runs, and may run.
@@ -65,9 +101,10 @@ pub struct Interval {
     pub all_ticks: Option<u64>,
     /// Runnable tasks beside this one, at the beginning and at the end.
     pub runnable: Option<(u64, u64)>,
-    /// How long the quota of a control group stopped this process's groups, in µs. `None`
-    /// without a quota.
-    pub throttled_us: Option<u64>,
+    /// How long the quota of a control group stopped this process's groups.
+    pub throttled: Throttled,
+    /// Why counters are `None`.
+    pub silent: Silent,
     /// How often the watched CPUs were slowed down for heat.
     pub heat: Option<u64>,
     /// The frequencies of the watched CPUs. Empty without cpufreq.
@@ -94,6 +131,7 @@ impl Watch {
             throttle_files: cgroup::throttle_files(root),
             heat_files: heat_files.into_iter().filter(|it| root.join(it).exists()).collect(),
             reads_frequency: frequency_is_cheap(root),
+            over_stat: limits::mounted_over(root, "/proc/stat"),
             root: root.to_owned(),
             cpus,
             ledger: Ledger::open(root),
@@ -109,14 +147,21 @@ impl Watch {
     pub fn look(&self) -> Snapshot {
         let root = &self.root;
         let heat = self.heat_files.iter().map(|file| noise::counter(&tree::text(root, file)?));
-        let throttled = self.throttle_files.iter().map(|file| throttled_us(root, file));
+        let throttled = |files: &Vec<String>| {
+            let counted = files.iter().map(|file| throttled_us(root, file));
+            match counted.reduce(|a, b| Some(a?.max(b?))) {
+                None => Throttled::NoQuota,
+                Some(us) => us.map_or(Throttled::Unknown, Throttled::For),
+            }
+        };
         Snapshot {
             at: Instant::now(),
             counters: self.ledger.take().counters(&self.cpus),
             own_ticks: own_ticks(root),
-            throttled_us: throttled.reduce(|a, b| Some(a?.max(b?))).flatten(),
+            throttled: self.throttle_files.as_ref().map(throttled).unwrap_or_default(),
             heat: heat.reduce(|a, b| Some(a? + b?)).flatten(),
             pace: self.cpus.iter().filter_map(|cpu| self.pace(*cpu)).collect(),
+            over_stat: self.over_stat.clone(),
         }
     }
 
@@ -143,15 +188,25 @@ impl Snapshot {
         let own = difference(self.own_ticks, earlier.own_ticks);
         let busy = ticks(|it| it.user + it.system);
         let others = |counters: &Counters| Some(counters.running?.saturating_sub(1));
+        let ns = self.at.duration_since(earlier.at).as_nanos() as u64;
+        let silent = self.silent(earlier, ns);
+        let mut noise = self.counters.since(&earlier.counters);
+        if silent.interrupts.is_some() {
+            noise = Noise { interrupts: None, device_interrupts: None, ..noise };
+        }
+        noise.steal_ticks = noise.steal_ticks.filter(|_| silent.stat.is_none());
+        let of_stat = |count: Option<u64>| count.filter(|_| silent.stat.is_none());
+        let runnable = others(&earlier.counters).zip(others(&self.counters));
         Interval {
-            ns: self.at.duration_since(earlier.at).as_nanos() as u64,
+            ns,
             cpus: self.counters.cpus.iter().map(|it| it.cpu).collect(),
-            noise: self.counters.since(&earlier.counters),
+            noise,
             steal_since_boot: None,
-            others_ticks: busy.zip(own).map(|(busy, own)| busy.saturating_sub(own)),
-            all_ticks: ticks(Ticks::total),
-            runnable: others(&earlier.counters).zip(others(&self.counters)),
-            throttled_us: difference(self.throttled_us, earlier.throttled_us),
+            others_ticks: of_stat(busy.zip(own).map(|(busy, own)| busy.saturating_sub(own))),
+            all_ticks: of_stat(ticks(Ticks::total)),
+            runnable: runnable.filter(|_| silent.stat.is_none()),
+            throttled: self.throttled.since(earlier.throttled),
+            silent,
             heat: difference(self.heat, earlier.heat),
             frequencies: self
                 .pace
@@ -163,6 +218,36 @@ impl Snapshot {
             busiest: None,
         }
     }
+
+    /// Which files of the ledger say nothing of the `ns` since an earlier snapshot, and why.
+    fn silent(&self, earlier: &Snapshot, ns: u64) -> Silent {
+        let (now, then) = (&self.counters, &earlier.counters);
+        let still = now.stands_still(then, ns);
+        let why = |file: &str, is_read: bool| match is_read {
+            true => format!("{file} stands still: nothing was counted in {} ms", ns / 1_000_000),
+            false => format!("{file} can't be read, or not for the CPUs used"),
+        };
+        let counts_used = |counters: &Counters, of: fn(&CpuCounters) -> bool| {
+            !counters.cpus.is_empty() && counters.cpus.iter().all(of)
+        };
+        let stat = [now, then]
+            .map(|it| it.all_ticks.is_some() && counts_used(it, |cpu| cpu.ticks.is_some()));
+        let interrupts = [now, then].map(|it| counts_used(it, |cpu| cpu.interrupts.is_some()));
+        let (stat, interrupts) = (stat == [true; 2], interrupts == [true; 2]);
+        let foreign = |kind: &String| {
+            format!(
+                "/proc/stat is not the kernel's ({kind} is mounted over it), and may tell of this container alone"
+            )
+        };
+        Silent {
+            stat: match &self.over_stat {
+                Some(kind) => Some(foreign(kind)),
+                None => (!stat || still.stat).then(|| why("/proc/stat", stat)),
+            },
+            interrupts: (!interrupts || still.interrupts)
+                .then(|| why("/proc/interrupts", interrupts)),
+        }
+    }
 }
 
 impl Snapshot {
@@ -171,7 +256,7 @@ impl Snapshot {
         let ticks: Vec<Ticks> = self.counters.cpus.iter().filter_map(|cpu| cpu.ticks).collect();
         let total: u64 = ticks.iter().map(Ticks::total).sum();
         let steal: u64 = ticks.iter().map(|it| it.steal).sum();
-        (total > 0).then(|| steal as f64 / total as f64)
+        (total > 0 && self.over_stat.is_none()).then(|| steal as f64 / total as f64)
     }
 }
 
@@ -241,8 +326,61 @@ mod tests {
         let stretch = watch.look().since(&before);
         assert_eq!((stretch.others_ticks, stretch.all_ticks), (Some(50), Some(108)));
         assert_eq!((stretch.runnable, stretch.cpus.as_slice()), (Some((0, 3)), &[0][..]));
-        assert_eq!((stretch.throttled_us, stretch.heat), (None, None));
+        assert_eq!((stretch.throttled, stretch.heat), (Throttled::Unknown, None));
         assert!(stretch.frequencies.is_empty());
+    }
+
+    const TABLE: &str = "  CPU0\\n 1: 5 5-edge disk\\nLOC: 900 Local timer interrupts";
+
+    /// An interval of 100 ms over files that hold these texts at its ends.
+    fn over(files: [[(&str, &str); 2]; 2], mounts: &str) -> Interval {
+        let root = stored::unpack(files[0]);
+        let own = "7 (a) S 1 7 7 0 -1 0 0 0 0 0 1 1 1 1 20 0 1 0";
+        let group = [
+            ("proc/self/stat", own),
+            ("proc/self/cgroup", "0::/"),
+            ("sys/fs/cgroup/cgroup.procs", ""),
+        ];
+        stored::add(root.path(), group);
+        stored::add(root.path(), [("proc/self/mountinfo", mounts)]);
+        let watch = Watch::new(root.path(), &[0]);
+        let mut before = watch.look();
+        before.at -= std::time::Duration::from_millis(100);
+        stored::add(root.path(), files[1]);
+        watch.look().since(&before)
+    }
+
+    #[test]
+    fn what_stands_still_is_unknown_and_not_calm() {
+        let group = "31 23 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw";
+        let stat = |idle: u64| {
+            format!("cpu 9 0 9 {idle} 0 0 0 0\\ncpu0 9 0 9 {idle} 0 0 0 0\\nprocs_running 1")
+        };
+        let table = TABLE.replace("900", "990");
+        let ends = |stat: [&str; 2], table: [&str; 2]| {
+            let at = |end: usize| [("proc/stat", stat[end]), ("proc/interrupts", table[end])];
+            [at(0), at(1)].map(|files| files.map(|(path, text)| (path.to_owned(), text.to_owned())))
+        };
+        let unknown = |stat: [&str; 2], table: [&str; 2], mounts: &str| {
+            let files = ends(stat, table);
+            let files =
+                files.each_ref().map(|end| end.each_ref().map(|(path, text)| (&**path, &**text)));
+            let stretch = over(files, mounts);
+            assert_eq!(stretch.marks(), []);
+            stretch.unknown()
+        };
+        let (before, after) = (stat(100), stat(110));
+        let moving = [TABLE, table.as_str()];
+        assert_eq!(unknown([&before, &after], moving, group), [] as [&str; 0]);
+        assert_eq!(unknown([&before, &before], moving, group), ["steal", "load"]);
+        assert_eq!(unknown(["", ""], moving, group), ["steal", "load"]);
+        let other_cpu = after.replace("cpu0 ", "cpu1 ");
+        assert_eq!(unknown([&before, &other_cpu], moving, group), ["steal", "load"]);
+        assert_eq!(unknown([&before, &after], [TABLE; 2], group), ["interrupts"]);
+        assert_eq!(unknown([&before, &after], [""; 2], group), ["interrupts"]);
+        let faked = format!("{group}\\n32 23 0:29 / /proc/stat rw - fuse.lxcfs lxcfs rw");
+        assert_eq!(unknown([&before, &after], moving, &faked), ["steal", "load"]);
+        assert_eq!(unknown([&before, &after], moving, ""), ["quota"], "its groups can't be seen");
     }
 
     #[test]
@@ -293,9 +431,9 @@ mod tests {
     fn a_look_at_this_machine_counts() {
         let watch = Watch::new(Path::new("/"), &[]);
         let before = watch.look();
-        std::thread::sleep(std::time::Duration::from_millis(2));
+        std::thread::sleep(std::time::Duration::from_millis(50));
         let stretch = watch.look().since(&before);
-        assert!(stretch.ns >= 2_000_000 && !stretch.cpus.is_empty());
+        assert!(stretch.ns >= 50_000_000 && !stretch.cpus.is_empty());
         assert!(stretch.noise.context_switches > Some(0) && stretch.others_ticks.is_some());
     }
 }

@@ -34,14 +34,20 @@ pub(super) fn read(root: &Path) -> Cgroup {
 }
 
 /// The files that count how often and how long a quota stopped this process's groups
-/// (`cpu.stat`), of those groups on the way up that have one; nearest first.
-pub(crate) fn throttle_files(root: &Path) -> Vec<String> {
+/// (`cpu.stat`), of those groups on the way up that have one; nearest first. `None` where those groups can't be
+/// seen: then nobody knows whether there is a quota.
+pub(crate) fn throttle_files(root: &Path) -> Option<Vec<String>> {
     let own = tree::text(root, "proc/self/cgroup").unwrap_or_default();
     let mounts = mount_points(root);
     let groups = Groups { root, v1: v1_of(&own), v2: v2_of(&own), mounts: &mounts };
-    let v2 = groups.v2().into_iter().filter(|dir| quota_v2(root, dir).is_some());
-    let v1 = groups.v1("cpu").into_iter().filter(|dir| quota_v1(root, dir).is_some());
-    v2.chain(v1).map(|dir| format!("{dir}/cpu.stat")).collect()
+    let (v2, v1) = (groups.v2(), groups.v1("cpu"));
+    let by_version_1 = groups.v1.iter().any(|(controller, _)| *controller == "cpu");
+    let decisive = if by_version_1 { &v1 } else { &v2 };
+    let may_be_seen = decisive.iter().any(|dir| root.join(dir).is_dir());
+    let v2 = v2.into_iter().filter(|dir| quota_v2(root, dir).is_some());
+    let v1 = v1.into_iter().filter(|dir| quota_v1(root, dir).is_some());
+    let files = v2.chain(v1).map(|dir| format!("{dir}/cpu.stat"));
+    may_be_seen.then(|| files.collect())
 }
 
 fn v2_of(own: &str) -> Option<&str> {
@@ -152,7 +158,8 @@ mod tests {
         assert!(group.v1_paths.is_empty());
         let limited =
             ["sys/fs/cgroup/user.slice/job/cpu.stat", "sys/fs/cgroup/user.slice/cpu.stat"];
-        assert_eq!(throttle_files(root.path()), limited);
+        let files = throttle_files(root.path()).unwrap();
+        assert_eq!(files, limited);
     }
 
     #[test]

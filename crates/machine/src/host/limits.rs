@@ -117,6 +117,12 @@ fn mount_point(line: &str) -> Option<MountPoint> {
     })
 }
 
+/// The kind of the file system that is mounted over a file, where one is.
+pub(crate) fn mounted_over(root: &Path, file: &str) -> Option<String> {
+    let mounts = mount_points(root);
+    mounts.into_iter().rfind(|mount| mount.path == file).map(|mount| mount.file_system)
+}
+
 /// The kernel writes space, tab, newline and backslash in octal.
 fn unescape(path: &str) -> String {
     let path = path.replace("\\040", " ").replace("\\011", "\t").replace("\\012", "\n");

@@ -5,13 +5,21 @@ use serde_json::Value;
 use super::absences::absences;
 use super::findings;
 use crate::{Block, Section, Text, units};
-use analysis::{Carries, CaseResult, Judged};
+use analysis::{Carries, CaseResult, Judged, NoiseSeen};
 use model::findings::Fitness;
 use model::host::Host;
 use store::command_line;
 
 /// Third over first quartile of the launches of `null` up to which the CPUs count as steady.
 const STEADY_CPU: f64 = 1.05;
+
+/// `2 CPUs`, as many as are online.
+pub(super) fn cpus_of(host: &Host) -> String {
+    match &host.cpus_online {
+        Some(online) => units::counted(online.len() as u64, "CPU"),
+        None => "an unknown number of CPUs".into(),
+    }
+}
 
 /// A few facts for the head of the page.
 pub fn meta(judged: &Judged) -> Vec<(String, String)> {
@@ -99,7 +107,17 @@ fn noise(judged: &Judged) -> Section {
     section.blocks.extend(unsteady_cpu(judged));
     section.blocks.extend(twins(judged));
     let rounds = &judged.run.rounds;
-    let steal: u64 = rounds.iter().filter_map(|round| round.noise.counters.steal_ticks).sum();
+    let steal: Vec<u64> =
+        rounds.iter().filter_map(|round| round.noise.counters.steal_ticks).collect();
+    let steal = match steal.len() {
+        0 => NOT_KNOWN.into(),
+        known if known < rounds.len() => format!(
+            "{} ms in {known} of {}; not known in the others",
+            10 * steal.iter().sum::<u64>(),
+            units::counted(rounds.len() as u64, "round")
+        ),
+        _ => format!("{} ms", 10 * steal.iter().sum::<u64>()),
+    };
     let gaps = rounds.iter().flat_map(|round| [round.noise.before, round.noise.after]);
     let (mut spun, mut lost, mut longest) = (0, 0, 0);
     for gap in gaps {
@@ -107,13 +125,7 @@ fn noise(judged: &Judged) -> Section {
         lost += gap.total_ns;
         longest = longest.max(gap.longest_ns);
     }
-    let forked: u64 = judged
-        .results
-        .iter()
-        .filter_map(|case| case.noise.as_ref())
-        .map(|noise| noise.launches_with_forks)
-        .sum();
-    let launches: u64 = judged.results.iter().map(|case| case.launches).sum();
+    let forked = forked(judged, |noise| noise.launches_with_forks);
     let unsteady: u64 = judged
         .results
         .iter()
@@ -121,22 +133,34 @@ fn noise(judged: &Judged) -> Section {
         .map(|steady| steady.of - steady.launches)
         .sum();
     let of_all: u64 = judged.results.iter().filter_map(|it| it.steady).map(|it| it.of).sum();
-    let share = 100.0 * lost as f64 / (spun as f64).max(1.0);
+    let taken = match spun {
+        0 => NOT_KNOWN.into(),
+        spun => format!(
+            "{:.2} %, longest gap {}",
+            100.0 * lost as f64 / spun as f64,
+            units::duration(longest as f64)
+        ),
+    };
     let share_there = super::peer::noise_facts(judged);
     section.with(Block::Facts(
         vec![
-            ("steal time of the used CPUs".into(), format!("{} ms", 10 * steal)),
-            (
-                "time taken from a spinning thread between rounds".into(),
-                format!("{share:.2} %, longest gap {}", units::duration(longest as f64)),
-            ),
-            ("launches during which others forked".into(), format!("{forked} of {launches}")),
+            ("steal time of the used CPUs".into(), steal),
+            ("time taken from a spinning thread between rounds".into(), taken),
+            ("launches during which others forked".into(), forked.unwrap_or(NOT_KNOWN.into())),
             ("launches without a steady tail".into(), format!("{unsteady} of {of_all}")),
         ]
         .into_iter()
         .chain(share_there)
         .collect(),
     ))
+}
+
+/// `3 of 40`: of the launches that can be known of, those during which others forked. None where that is none.
+pub(super) fn forked(judged: &Judged, of: impl Fn(&NoiseSeen) -> Option<u64>) -> Option<String> {
+    let known =
+        judged.results.iter().filter_map(|case| Some((of(case.noise.as_ref()?)?, case.launches)));
+    let (forked, launches) = known.reduce(|a, b| (a.0 + b.0, a.1 + b.1))?;
+    Some(format!("{forked} of {launches}"))
 }
 
 fn method(judged: &Judged) -> Section {
@@ -268,9 +292,12 @@ fn flatten(path: &str, value: &Value, facts: &mut Vec<(String, String)>) {
     }
 }
 
+/// What is said of what couldn't be read.
+pub(super) const NOT_KNOWN: &str = "not known here";
+
 fn plain(value: &Value) -> String {
     match value {
-        Value::Null => "not known here".into(),
+        Value::Null => NOT_KNOWN.into(),
         Value::String(text) => text.clone(),
         other => other.to_string(),
     }

@@ -81,7 +81,7 @@ fn what(case: &CaseResult) -> String {
 
 /// Whether it is a stream of which the workers left no CPU.
 fn streams_among(judged: &Judged, it: &Accompanied) -> bool {
-    let online = judged.run.host.cpus_online.as_ref().map_or(0, Vec::len);
+    let Some(online) = judged.run.host.cpus_online.as_ref().map(Vec::len) else { return false };
     let taken = it.case.cpus.map_or(online, |[a, b]| if a == b { 1 } else { 2 });
     it.beside == Company::Memory && taken >= online
 }

@@ -372,18 +372,37 @@ fn precision(judged: &Judged) -> Vec<String> {
 /// `a virtual machine; 3 of 84 rounds disturbed by others`.
 fn machine(judged: &Judged) -> String {
     let rounds: u64 = judged.run.rounds.len() as u64;
-    let mut marked = 0;
+    let (mut marked, mut unknown) = (0, 0);
     let mut groups = BTreeSet::new();
     for group in &judged.groups {
         if groups.insert(group.group) {
             marked += group.marked_rounds;
+            unknown += group.unknown_rounds;
         }
     }
     let what = match judged.run.host.hypervisor.flag {
         Some(true) => "a virtual machine; ",
         _ => "",
     };
-    format!("{what}{marked} of {} disturbed by others", units::counted(rounds, "round"),)
+    let of = units::counted(rounds, "round");
+    if unknown == 0 {
+        return format!("{what}{marked} of {of} disturbed by others");
+    }
+    let mut checks: Vec<&str> = Vec::new();
+    let named = judged.rounds.iter().filter_map(|round| round.unknown.as_deref());
+    for check in named.flat_map(|checks| checks.split(", ")) {
+        if !checks.contains(&check) {
+            checks.push(check);
+        }
+    }
+    let why = format!(
+        "unknown whether others disturbed {unknown} of {of} ({} can't be read)",
+        checks.join(", ")
+    );
+    match marked {
+        0 => format!("{what}{why}"),
+        some => format!("{what}others disturbed {some}, {why}"),
+    }
 }
 
 /// What would narrow what stayed wide, and the command that shows every result.

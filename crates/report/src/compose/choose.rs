@@ -270,8 +270,12 @@ fn evidence(judged: &Judged, choice: &Choice) -> String {
     }
     let rounds = units::counted(evidence.rounds as u64, "round");
     let marked = judged.rounds.iter().filter(|it| it.marked.is_some()).count();
-    let disturbed =
+    let unknown = judged.rounds.iter().filter(|it| it.unknown.is_some()).count();
+    let mut disturbed =
         if marked > 0 { format!("; others disturbed {marked} of them") } else { String::new() };
+    if unknown > 0 {
+        disturbed += &format!("; whether others disturbed {unknown} of them can't be read here");
+    }
     let rates: Vec<String> = evidence.rates_per_sec.iter().map(|it| per_second(*it)).collect();
     format!(
         "run {}: {rounds} of {} at {}{disturbed}",

@@ -322,8 +322,8 @@ fn machine(judged: &Judged) -> String {
     let host = &judged.run.host;
     let model = host.processor.name.clone().unwrap_or_else(|| "unknown CPU".into());
     format!(
-        "{model}, {} CPUs, Linux {}",
-        host.cpus_online.as_ref().map_or(0, Vec::len),
+        "{model}, {}, Linux {}",
+        background::cpus_of(host),
         host.kernel.release.as_deref().unwrap_or("unknown"),
     )
 }

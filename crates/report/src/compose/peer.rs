@@ -1,6 +1,6 @@
 //! The other host of a run: where it was, what it is, and what may be concluded of a distance.
 
-use super::background::facts;
+use super::background::{NOT_KNOWN, cpus_of, facts, forked};
 use super::findings;
 use crate::{Block, Section, Text, units};
 use analysis::Judged;
@@ -17,10 +17,7 @@ fn name(host: &Host) -> String {
     let name = host.hostname.clone().unwrap_or_else(|| "unknown".into());
     let model = host.processor.name.as_deref().unwrap_or("unknown CPU");
     let kernel = host.kernel.release.as_deref().unwrap_or("unknown");
-    format!(
-        "{name} ({model}, {} CPUs, Linux {kernel})",
-        host.cpus_online.as_ref().map_or(0, Vec::len)
-    )
+    format!("{name} ({model}, {}, Linux {kernel})", cpus_of(host))
 }
 
 /// Both hosts in a paragraph; None where all was on one.
@@ -82,14 +79,13 @@ pub fn noise_facts(judged: &Judged) -> Vec<(String, String)> {
     if there().next().is_none() {
         return Vec::new();
     }
-    let launches: u64 = there().map(|(case, _)| case.launches).sum();
-    let forked: u64 = there().map(|(_, peer)| peer.launches_with_forks).sum();
+    let forked = forked(judged, |noise| noise.peer.as_ref()?.launches_with_forks);
     let of = |what: &str, range: Option<String>| {
         let range = range.unwrap_or_else(|| "not known: the worker was free".into());
         (format!("{what} of a launch, at the peer (medians of the cases)"), range)
     };
     vec![
-        ("launches with forks by others at the peer".into(), format!("{forked} of {launches}")),
+        ("launches with forks by others at the peer".into(), forked.unwrap_or(NOT_KNOWN.into())),
         of("interrupts on the used CPU", range(there().filter_map(|it| it.1.interrupts))),
         of("softirqs on the used CPU", range(there().filter_map(|it| it.1.softirqs))),
         of("context switches", range(there().filter_map(|it| it.1.context_switches))),
@@ -109,17 +105,22 @@ pub fn noise(judged: &Judged) -> Option<Block> {
     let noisy = || judged.results.iter().filter_map(|case| Some((case, case.noise.as_ref()?)));
     let there = || noisy().filter_map(|(case, noise)| Some((case, noise.peer.as_ref()?)));
     let launches: u64 = there().map(|(case, _)| case.launches).sum();
-    let forks_here: u64 = noisy().map(|it| it.1.launches_with_forks).sum();
-    let forks_there: u64 = there().map(|it| it.1.launches_with_forks).sum();
+    let in_words = |of: Option<String>| match of {
+        Some(of) => format!("{of} launches"),
+        None => "an unknown number of launches".into(),
+    };
+    let here = in_words(forked(judged, |noise| noise.launches_with_forks));
+    let far = in_words(forked(judged, |noise| noise.peer.as_ref()?.launches_with_forks));
     let switches = range(there().filter_map(|it| it.1.context_switches));
     let switches = switches.map_or(String::new(), |it| {
         format!("; context switches of a launch there: {it} (medians of the cases)")
     });
     (launches > 0).then(|| {
-        Block::paragraph(Text::new().strong("Noise of both hosts: ").plain(format!(
-            "others forked during {forks_here} of {launches} launches here, {forks_there} there\
-             {switches}."
-        )))
+        Block::paragraph(
+            Text::new()
+                .strong("Noise of both hosts: ")
+                .plain(format!("others forked during {here} here, {far} there{switches}.")),
+        )
     })
 }
 

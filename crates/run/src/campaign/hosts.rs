@@ -254,7 +254,7 @@ impl Driver for HostDriver<'_> {
         let UnderWay { watch, earlier, before, forks } = self.under_way.take()?;
         let after = machine::spin_gaps(SPIN);
         let stretch = watch.look().since(&earlier);
-        let marks = stretch.marks();
+        let (marks, unknown) = (stretch.marks(), stretch.unknown());
         let (counters, frequencies) = (stretch.noise, stretch.frequencies);
         let (bounds, idle, forks) = (self.bounds.take(), self.idle.take(), forks.disturb());
         Some(RoundNoise {
@@ -262,6 +262,7 @@ impl Driver for HostDriver<'_> {
             before,
             after,
             marks,
+            unknown,
             frequencies,
             bounds,
             idle,

@@ -39,6 +39,8 @@ pub(crate) struct LiveGroup {
     pub rounds: u64,
     /// Those of them that nobody disturbed.
     pub unmarked: u64,
+    /// Those of which that is unknown.
+    pub unknown: u64,
     pub spent: f64,
     pub closed: Option<Closed>,
     /// How long a round of it takes: what its pilot lets expect, then the mean.
@@ -102,6 +104,7 @@ impl LiveGroup {
             wants_quiet,
             rounds: 0,
             unmarked: 0,
+            unknown: 0,
             spent: 0.0,
             closed: None,
             took: Duration::ZERO,

@@ -7,6 +7,7 @@ use super::stopping::Next;
 use super::{Campaign, LiveCase, LiveGroup, StoredLaunches};
 use crate::launch::state::is_given_up;
 use crate::plan::{Case, Plan};
+use model::noise::Disturbance;
 use model::request::Request;
 use model::route::Route;
 use stats::Analysis;
@@ -128,7 +129,9 @@ pub(super) fn revive(
             let launched = if chooses { launched.max() } else { launched.min() };
             counted = launched.unwrap_or(0).min(store.finished_rounds(run.id, group.nth)?);
             let kept = run.rounds.iter().filter(|it| it.group == group.nth && it.nth <= counted);
-            live.unmarked = kept.filter(|it| it.noise.marked().is_none()).count() as u64;
+            let found: Vec<Disturbance> = kept.map(|it| it.noise.disturbance()).collect();
+            live.unmarked = found.iter().filter(|it| it.is_none()).count() as u64;
+            live.unknown = found.iter().filter(|it| it.is_unknown()).count() as u64;
             (live.rounds, live.spent, live.closed) = (counted, group.spent, group.closed);
         }
         for (mut case, made) in cases {

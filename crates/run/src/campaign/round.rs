@@ -42,7 +42,9 @@ impl Campaign<'_> {
             group.took_round(began.elapsed());
             if let Some(mut noise) = noise.clone() {
                 noise.session = self.session.nth;
-                group.unmarked += u64::from(noise.marked().is_none());
+                let disturbance = noise.disturbance();
+                group.unmarked += u64::from(disturbance.is_none());
+                group.unknown += u64::from(disturbance.is_unknown());
                 self.with.store.add_round(self.run, group.nth, nth, began_ns, &noise)?;
             }
         }

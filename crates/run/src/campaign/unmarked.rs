@@ -23,9 +23,10 @@ impl Forks {
         };
         let generators = record.initiator.punctuality.map_or(1, |it| it.generators);
         let own = live.case.forks() || generators > 1;
-        if !live.is_observed() && !live.is_accompanied() && !own {
+        let others = noise.forks.filter(|_| !live.is_observed() && !live.is_accompanied() && !own);
+        if let Some(forks) = others {
             self.launches += 1;
-            self.with += usize::from(noise.forks > Some(0));
+            self.with += usize::from(forks > 0);
         }
     }
 
@@ -36,29 +37,41 @@ impl Forks {
 }
 
 impl Campaign<'_> {
-    /// Whether a group is measured on because too many of its rounds were disturbed.
+    /// Whether a group is measured on because too many of its rounds were disturbed. More rounds are no remedy
+    /// where nobody can know.
     pub(super) fn lacks_unmarked(&self, group: &LiveGroup) -> bool {
         let stopping = &self.request.stopping;
         let spent = |asked: u64, spent: u128| spent >= u128::from(asked) * u128::from(MOST_TIMES);
         let time = stopping.budget_ns.is_some_and(|it| spent(it, self.began.elapsed().as_nanos()));
         let launches = stopping.launches.is_some_and(|it| spent(it, group.rounds.into()));
-        stopping.unmarked.is_some_and(|asked| group.unmarked < asked) && !time && !launches
+        let found = group.unmarked + group.unknown;
+        stopping.unmarked.is_some_and(|asked| found < asked) && !time && !launches
     }
 
     /// Says which groups have fewer undisturbed rounds than asked.
     pub(super) fn warn_of_lacking(&mut self) -> Result<(), StoreError> {
         let Some(asked) = self.request.stopping.unmarked else { return Ok(()) };
         let short = self.groups.iter().filter(|group| group.unmarked < asked);
-        let lacking: Vec<String> =
-            short.map(|it| format!("{} ({} of {})", it.title(), it.unmarked, it.rounds)).collect();
-        match lacking.as_slice() {
-            [] => Ok(()),
-            some => self.warn(&format!(
-                "fewer than {asked} rounds were left undisturbed in {MOST_TIMES} times the time: {}; \
-                 `ipcmark doctor` says by what",
-                some.join(", ")
-            )),
+        let (unknown, disturbed): (Vec<&LiveGroup>, Vec<&LiveGroup>) =
+            short.partition(|group| group.unmarked + group.unknown >= asked);
+        let named = |groups: &[&LiveGroup]| {
+            let of = |it: &&LiveGroup| format!("{} ({} of {})", it.title(), it.unmarked, it.rounds);
+            groups.iter().map(of).collect::<Vec<String>>().join(", ")
+        };
+        let (unknown, disturbed) = (named(&unknown), named(&disturbed));
+        if !disturbed.is_empty() {
+            self.warn(&format!(
+                "fewer than {asked} rounds were left undisturbed in {MOST_TIMES} times the time: {disturbed}; \
+                 `ipcmark doctor` says by what"
+            ))?;
         }
+        if !unknown.is_empty() {
+            self.warn(&format!(
+                "fewer than {asked} rounds are known to be undisturbed: {unknown}; what would tell can't be read \
+                 here, and `ipcmark doctor` says why"
+            ))?;
+        }
+        Ok(())
     }
 }
 

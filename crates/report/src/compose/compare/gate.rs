@@ -80,14 +80,28 @@ fn unsettled(found: &RunComparison, group: &GateGroup) -> Option<Text> {
     let head = Text::new().code(what).plain(": ");
     Some(match group.unsettled? {
         Unsettled::TooFewRounds => {
-            let side = |name, [all, quiet]: [u64; 2]| {
+            let side = |name, [all, quiet]: [u64; 2], unknown: u64| {
+                let unknown = match unknown {
+                    0 => String::new(),
+                    some => format!(" (of {some} it is unknown)"),
+                };
                 (quiet < LEAST_UNMARKED)
-                    .then(|| format!("{quiet} of {all} rounds of {name} were left undisturbed"))
+                    .then(|| format!("{quiet} of {all} rounds of {name} were left undisturbed{unknown}"))
             };
-            let sides = [side("A", group.rounds_a), side("B", group.rounds_b)];
+            let [unknown_a, unknown_b] = group.unknown;
+            let sides =
+                [side("A", group.rounds_a, unknown_a), side("B", group.rounds_b, unknown_b)];
             let sides: Vec<String> = sides.into_iter().flatten().collect();
+            let lacks = |rounds: [u64; 2], unknown| {
+                rounds[1] < LEAST_UNMARKED && rounds[1] + unknown >= LEAST_UNMARKED
+            };
+            let remedy = if lacks(group.rounds_a, unknown_a) || lacks(group.rounds_b, unknown_b) {
+                "what would tell can't be read there, and `ipcmark doctor` says why".to_owned()
+            } else {
+                format!("run both with --unmarked {LEAST_UNMARKED}")
+            };
             head.plain(format!(
-                "{}, and the gate needs {LEAST_UNMARKED}: run both with --unmarked {LEAST_UNMARKED}.",
+                "{}, and the gate needs {LEAST_UNMARKED}: {remedy}.",
                 labels::list(&sides)
             ))
         }

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::Written;
+use crate::compose::background::cpus_of;
 use crate::compose::{absences, labels, over_time, peer};
 use crate::{Block, Figure, Row, Section, Table, Target, Text, units};
 use analysis::{CaseResult, Judged, Status};
@@ -208,7 +209,7 @@ fn headed(head: &str, block: impl Into<String>) -> Block {
 fn apparatus(judged: &Judged) -> String {
     let run = &judged.run;
     let host = &run.host;
-    let cpus = host.cpus_online.as_ref().map_or(0, Vec::len);
+    let cpus = cpus_of(host);
     let last = host.caches.iter().max_by_key(|it| it.level);
     let cache = last.and_then(|it| Some((it.level, it.size_bytes?)));
     let cache = cache.map_or(String::new(), |(level, bytes)| {
@@ -224,7 +225,7 @@ fn apparatus(judged: &Judged) -> String {
     let guest = guest.map_or(String::new(), |it| format!(", a guest of {it}"));
     let clock = &run.clock;
     format!(
-        "{}{}, {cpus} CPUs{cache}{guest}, under Linux {}.{governor} Measured by {} on {}. \
+        "{}{}, {cpus}{cache}{guest}, under Linux {}.{governor} Measured by {} on {}. \
          Time was read from {} at {} a read, in steps of {}.",
         if run.peer.as_ref().is_some_and(|it| !it.one_kernel) { "Here: " } else { "One machine: " },
         host.processor.name.as_deref().unwrap_or("a CPU that doesn't say its name"),
