@@ -71,7 +71,7 @@ struct Fidelity<E> {
 impl<E: Bare> Fidelity<E> {
     /// One with room for a half that lasts `lasting_ns`, and for a warm-up.
     fn new(end: E, lasting_ns: f64, shortest_ns: f64, clock: ClockKind) -> io::Result<Self> {
-        let buffers = Buffers::new(MESSAGE_BYTES, 0);
+        let buffers = Buffers::new(MESSAGE_BYTES, 0).expect("memory");
         let most = (lasting_ns / shortest_ns) as usize + 1;
         let samples = Page::new(most.max(Warmup::default().operations as usize))?;
         Ok(Fidelity { end, buffers, samples, scratch: Page::new(1)?, batch: 1, shortest_ns, clock })

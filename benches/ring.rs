@@ -270,7 +270,7 @@ impl ContestSpec {
     fn by<E: Endpoint + 'static>(&self, opened: Opened<E>) -> io::Result<Contest> {
         let (left, right) = PingPong::pair(self.bytes, Payload::Apart)?;
         let side = |end, ping_pong| -> io::Result<Both<E>> {
-            let (buffers, sample) = (Buffers::new(self.bytes, 0), Page::new(1)?);
+            let (buffers, sample) = (Buffers::new(self.bytes, 0)?, Page::new(1)?);
             Ok(Both { end, buffers, ping_pong, sample, clock: self.clock })
         };
         let (initiator, responder) =

@@ -55,15 +55,13 @@ impl At {
         }
     }
 
+    /// For use with `map_err`: names the call, and what it was made for.
     fn failed<E: Into<io::Error>>(self, call: &'static str) -> impl Fn(E) -> OpenError {
-        OpenError::call(
-            call,
-            match self {
-                At::Path => "let TMPDIR name a folder with a shorter path that takes sockets",
-                At::AbstractName => "none known",
-                At::Loopback(_) => "bring the loopback interface up",
-            },
-        )
+        move |error| match (self, call) {
+            (At::Path, "bind") => OpenError::call("bind to a path")(error),
+            (At::Path | At::AbstractName, _) => OpenError::call(call)(error),
+            (At::Loopback(address), _) => OpenError::call(format!("{call} to {address}"))(error),
+        }
     }
 }
 
@@ -72,7 +70,7 @@ impl At {
 /// # Errors
 /// As socket(2).
 pub fn unix_socket(kind: SocketType) -> Result<OwnedFd, OpenError> {
-    let failed = OpenError::call("socket", "raise the limit on open files (ulimit -n)");
+    let failed = OpenError::call("socket AF_UNIX");
     socket_with(AddressFamily::UNIX, kind, SocketFlags::CLOEXEC, None).map_err(failed)
 }
 

@@ -14,8 +14,8 @@ pub struct CountEnd<C> {
 
 /// Both sides.
 pub fn pair<C: Count>() -> Result<Opened<CountEnd<C>>, OpenError> {
-    let memory = Counts::new().map_err(OpenError::call("mmap", "free memory"))?;
-    let (there, back): (C, C) = memory.pair().map_err(OpenError::call(C::MADE_BY, "none known"))?;
+    let memory = Counts::new().map_err(OpenError::call("mmap"))?;
+    let (there, back): (C, C) = memory.pair().map_err(OpenError::call(C::MADE_BY))?;
     let responder = CountEnd { posts: back.clone(), waits: there.clone() };
     Ok(Opened::new(CountEnd { posts: there, waits: back }, responder))
 }

@@ -15,6 +15,8 @@ use super::{
     Opened, Received, Sent, Traits, Visitor, WithNonblocking,
 };
 
+use sys::failed::failed;
+
 /// The mechanism's row.
 pub struct Eventfd;
 
@@ -44,11 +46,11 @@ impl Mechanism for Eventfd {
         _spec: &OpenSpec,
         visitor: V,
     ) -> Result<V::Output, OpenError> {
-        let failed = OpenError::call("eventfd2", "raise the limit on open files (ulimit -n)");
+        let failed = OpenError::call("eventfd2");
         let counter = || eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::SEMAPHORE);
         let (there, back) = (counter().map_err(&failed)?, counter().map_err(&failed)?);
-        let there_again = there.try_clone().map_err(OpenError::call("dup", "raise ulimit -n"))?;
-        let back_again = back.try_clone().map_err(OpenError::call("dup", "raise ulimit -n"))?;
+        let there_again = there.try_clone().map_err(OpenError::call("dup"))?;
+        let back_again = back.try_clone().map_err(OpenError::call("dup"))?;
         Ok(visitor.visit(Opened::new(
             EventfdEnd(TwoFds::new(there, back)),
             EventfdEnd(TwoFds::new(back_again, there_again)),
@@ -94,7 +96,7 @@ impl Nonblocking for EventfdEnd {
                 Ok(length) => return Err(wrong_length("preadv2", length, 8)),
                 Err(Errno::AGAIN) => return Ok(Received::WouldBlock),
                 Err(Errno::INTR) => {}
-                Err(error) => return Err(error.into()),
+                Err(error) => return Err(failed("preadv2", error)),
             }
         }
     }

@@ -11,6 +11,8 @@ use rustix::io::{Errno, read, write};
 use rustix::net::AddressFamily;
 use rustix::net::sockopt::socket_domain;
 
+use sys::failed::failed;
+
 use super::{Endpoint, Nonblocking, Received, Sent, WithNonblocking};
 
 /// Writes all of `message`.
@@ -20,7 +22,7 @@ pub fn write_all(fd: impl AsFd, mut message: &[u8]) -> io::Result<()> {
         match write(&fd, message) {
             Ok(taken) => message = &message[taken..],
             Err(Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
+            Err(error) => return Err(failed("write", error)),
         }
     }
     Ok(())
@@ -35,7 +37,7 @@ pub fn read_full(fd: impl AsFd, message: &mut [u8]) -> io::Result<()> {
             Ok(0) => return Err(partner_closed()),
             Ok(given) => filled += given,
             Err(Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
+            Err(error) => return Err(failed("read", error)),
         }
     }
     Ok(())
@@ -66,7 +68,7 @@ fn try_write(fd: impl AsFd, message: &[u8], sent: &mut usize) -> io::Result<Sent
             Ok(taken) => *sent += taken,
             Err(Errno::AGAIN) => return Ok(Sent::WouldBlock),
             Err(Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
+            Err(error) => return Err(failed("write", error)),
         }
     }
 }
@@ -86,7 +88,7 @@ pub fn try_read(fd: impl AsFd, message: &mut [u8], received: &mut usize) -> io::
             Ok(given) => *received += given,
             Err(Errno::AGAIN) => return Ok(Received::WouldBlock),
             Err(Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
+            Err(error) => return Err(failed("read", error)),
         }
     }
 }
@@ -100,9 +102,11 @@ pub fn another(call: &str, length: usize, done: usize) -> io::Error {
 
 /// Sets or clears O_NONBLOCK of what `fd` refers to (fcntl(2)): it has to be this end's alone.
 fn set_nonblocking(fd: impl AsFd, on: bool) -> io::Result<()> {
-    let mut flags = fcntl_getfl(&fd)?;
-    flags.set(OFlags::NONBLOCK, on);
-    Ok(fcntl_setfl(&fd, flags)?)
+    let changed = fcntl_getfl(&fd).and_then(|mut flags| {
+        flags.set(OFlags::NONBLOCK, on);
+        fcntl_setfl(&fd, flags)
+    });
+    changed.map_err(|error| failed("fcntl O_NONBLOCK", error))
 }
 
 /// An end of two descriptors, one to write and one to read.

@@ -35,8 +35,8 @@ impl Mechanism for Fifo {
     ) -> Result<V::Output, OpenError> {
         let names = PrivateNames::new()?;
         let (there, back) = (fifo(names.name()?.path())?, fifo(names.name()?.path())?);
-        let capacity = fcntl_getpipe_size(&there.1)
-            .map_err(OpenError::call("fcntl F_GETPIPE_SZ", "none known"))?;
+        let capacity =
+            fcntl_getpipe_size(&there.1).map_err(OpenError::call("fcntl F_GETPIPE_SZ"))?;
         let initiator = TwoFds::new(there.1, back.0);
         let responder = TwoFds::new(back.1, there.0);
         let effective_settings = vec![("pipe_capacity_bytes".into(), capacity as u64)];
@@ -47,13 +47,12 @@ impl Mechanism for Fifo {
 /// The reading and the writing end of a new FIFO. The reader opens first and without waiting
 /// for a writer; then it becomes an ordinary, blocking descriptor.
 fn fifo(path: &Path) -> Result<(OwnedFd, OwnedFd), OpenError> {
-    let remedy = "let TMPDIR name a file system that knows FIFOs";
     mknodat(CWD, path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)
-        .map_err(OpenError::call("mkfifo", remedy))?;
-    let failed = OpenError::call("open a FIFO", "raise the limit on open files (ulimit -n)");
+        .map_err(OpenError::call("mkfifo"))?;
+    let failed = OpenError::call("open a FIFO");
     let reading = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let from = open(path, reading, Mode::empty()).map_err(&failed)?;
     let to = open(path, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty()).map_err(&failed)?;
-    fcntl_setfl(&from, OFlags::empty()).map_err(OpenError::call("fcntl F_SETFL", "none known"))?;
+    fcntl_setfl(&from, OFlags::empty()).map_err(OpenError::call("fcntl F_SETFL"))?;
     Ok((from, to))
 }

@@ -11,6 +11,7 @@ use rustix::thread::futex::Flags;
 use super::{
     Carries, Deadline, Endpoint, Framing, Mechanism, OpenError, OpenSpec, Opened, Traits, Visitor,
 };
+use sys::failed::try_futex;
 use sys::parking::{self, Parking};
 use sys::shared::{LINE, Mapping, Word};
 
@@ -43,7 +44,8 @@ impl Mechanism for Futex {
     const TRAITS: Traits = Traits::host(Carries::Signal, Framing::Message);
 
     fn open<V: Visitor>(spec: &OpenSpec, visitor: V) -> Result<V::Output, OpenError> {
-        let mapping = Mapping::new(2 * BELL).map_err(OpenError::call("mmap", "free memory"))?;
+        try_futex().map_err(OpenError::call("futex"))?;
+        let mapping = Mapping::new(2 * BELL).map_err(OpenError::call("mmap"))?;
         let mapping = Arc::new(mapping);
         let flags = parking::flags(spec.same_process);
         let bell =

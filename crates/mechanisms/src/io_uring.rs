@@ -10,14 +10,13 @@ use std::sync::atomic::Ordering::SeqCst;
 
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
-use rustix::process::Resource;
 
 use super::fd::partner_closed;
-use super::unavailable::limit as limit_in_force;
 use super::{
     Carries, Cause, Choice, Deadline, Endpoint, Framing, Mechanism, OpenError, OpenSpec, Opened,
     OptionSpec, Options, Traits, Unavailable, Visitor,
 };
+use sys::failed::failed_in;
 use sys::shared::{LINE, Mapping, Word};
 use sys::uring::Ring;
 
@@ -58,21 +57,7 @@ fn ring() -> Result<Ring, OpenError> {
 
 /// Why there is no ring, and what would enable one.
 pub fn refused(error: io::Error) -> OpenError {
-    match Errno::from_io_error(&error) {
-        // Rings are locked memory of the user (io_uring_setup(2)).
-        Some(Errno::NOMEM) => {
-            let limit = limit_in_force(Resource::Memlock);
-            OpenError::Unavailable(Unavailable {
-                cause: Cause::Limit,
-                reason: format!("io_uring_setup: {error}, the limit on locked memory is {limit}"),
-                remedy: "raise it: ulimit -l 64".into(),
-            })
-        }
-        _ => OpenError::call(
-            "io_uring_setup",
-            "allow it: sysctl kernel.io_uring_disabled=0, and a seccomp filter that lets it pass",
-        )(error),
-    }
+    OpenError::call("io_uring_setup")(error)
 }
 
 /// `op=send`.
@@ -84,7 +69,7 @@ pub struct Socket {
 fn sockets() -> Result<Opened<Socket>, OpenError> {
     let (left, right) =
         socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)
-            .map_err(OpenError::call("socketpair", "raise the limit on open files (ulimit -n)"))?;
+            .map_err(OpenError::call("socketpair AF_UNIX"))?;
     let end = |socket| Ok::<_, OpenError>(Socket { ring: ring()?, socket });
     Ok(Opened::new(end(left)?, end(right)?))
 }
@@ -93,7 +78,8 @@ impl Endpoint for Socket {
     #[inline(always)]
     fn send(&mut self, mut message: &[u8]) -> io::Result<()> {
         while !message.is_empty() {
-            let taken = self.ring.send(self.socket.as_fd(), message)?;
+            let taken = self.ring.send(self.socket.as_fd(), message);
+            let taken = taken.map_err(failed_in("io_uring send"))?;
             message = &message[taken..];
         }
         Ok(())
@@ -103,7 +89,8 @@ impl Endpoint for Socket {
     fn recv(&mut self, message: &mut [u8]) -> io::Result<()> {
         let mut filled = 0;
         while filled < message.len() {
-            match self.ring.recv(self.socket.as_fd(), &mut message[filled..])? {
+            let given = self.ring.recv(self.socket.as_fd(), &mut message[filled..]);
+            match given.map_err(failed_in("io_uring receive"))? {
                 0 => return Err(partner_closed()),
                 given => filled += given,
             }
@@ -120,9 +107,7 @@ pub struct Messages {
 
 fn messages() -> Result<Opened<Messages>, OpenError> {
     let (first, second) = (ring()?, ring()?);
-    let again = |ring: &Ring| {
-        ring.try_clone_fd().map_err(OpenError::call("dup", "raise the limit on open files"))
-    };
+    let again = |ring: &Ring| ring.try_clone_fd().map_err(OpenError::call("dup"));
     let (to_first, to_second) = (again(&first)?, again(&second)?);
     let end = |ring, partner| Messages { ring, partner };
     Ok(Opened::new(end(first, to_second), end(second, to_first)))
@@ -143,7 +128,7 @@ impl Endpoint for Messages {
                 Err(error) if Errno::from_io_error(&error) == Some(Errno::OVERFLOW) => {
                     rustix::thread::sched_yield();
                 }
-                result => return result,
+                result => return result.map_err(failed_in("io_uring message")),
             }
         }
     }
@@ -171,7 +156,7 @@ struct Bell {
 }
 
 fn futexes(private: bool) -> Result<Opened<Futexes>, OpenError> {
-    let mapping = Mapping::new(4 * LINE).map_err(OpenError::call("mmap", "free memory"))?;
+    let mapping = Mapping::new(4 * LINE).map_err(OpenError::call("mmap"))?;
     let mapping = Arc::new(mapping);
     let bell =
         |at| Bell { tokens: Word::new(&mapping, at), parked: Word::new(&mapping, at + LINE) };
@@ -200,7 +185,9 @@ impl Endpoint for Futexes {
     fn send(&mut self, _message: &[u8]) -> io::Result<()> {
         self.rings.tokens.fetch_add(1, SeqCst);
         if self.rings.parked.swap(0, SeqCst) == 1 {
-            self.ring.futex_wake(&self.rings.parked, self.private)?;
+            self.ring
+                .futex_wake(&self.rings.parked, self.private)
+                .map_err(failed_in("io_uring futex"))?;
         }
         Ok(())
     }
@@ -211,7 +198,9 @@ impl Endpoint for Futexes {
             // Marked first, then looked again: the sender sees the mark, or this its token.
             self.hears.parked.store(1, SeqCst);
             if self.hears.tokens.load(SeqCst) == 0 {
-                self.ring.futex_wait(&self.hears.parked, 1, self.private)?;
+                self.ring
+                    .futex_wait(&self.hears.parked, 1, self.private)
+                    .map_err(failed_in("io_uring futex"))?;
             }
             self.hears.parked.store(0, SeqCst);
         }

@@ -73,7 +73,7 @@ pub use opened::Opened;
 pub use options::{Choice, OptionSpec, Options, Variant, catalogue};
 use residue::PrivateNames;
 pub use residue::{Cleaned, KeptRecord, Residue, clean, clean_up_after_process, keep_record};
-pub use unavailable::{OpenError, cause_of, unavailable_process};
+pub use unavailable::{OpenError, cause_of, unavailable, unavailable_in};
 
 /// Required of every mechanism.
 pub trait Mechanism {

@@ -15,6 +15,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
+use sys::failed::failed;
+
 use super::{Cause, Choice, Endpoint, Mechanism, OpenError, OpenSpec, Scope, Step, Unavailable};
 
 /// How long partners may take to find each other.
@@ -182,7 +184,7 @@ impl Wait<'_> {
         }) {
             Ok(Some(0)) => Err(gave_up("the coordinator is gone", "start it again")),
             Ok(_) => Ok(()),
-            Err(error) => Err(OpenError::call("poll", "none known")(error)),
+            Err(error) => Err(OpenError::call("poll")(error)),
         }
     }
 }
@@ -199,7 +201,7 @@ pub(super) fn readable<'a>(
         .map(|it| Timespec { tv_sec: it.as_secs() as i64, tv_nsec: i64::from(it.subsec_nanos()) });
     match poll(&mut fds, time.as_ref()) {
         Ok(_) | Err(Errno::INTR) => Ok(fds.iter().position(|fd| !fd.revents().is_empty())),
-        Err(error) => Err(error.into()),
+        Err(error) => Err(failed("poll", error)),
     }
 }
 

@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering::{Acquire, Release};
 use rustix::thread::futex::Flags;
 
 use super::OpenError;
+use sys::failed::try_futex;
 use sys::parking::Parking;
 use sys::shared::{LINE, Mapping, Word};
 use sys::signal::Thread;
@@ -37,7 +38,8 @@ impl IdSlot {
 impl PartnerIds {
     /// The initiator's and the responder's view.
     pub fn pair() -> Result<(PartnerIds, PartnerIds), OpenError> {
-        let mapping = Mapping::new(4 * LINE).map_err(OpenError::call("mmap", "free memory"))?;
+        try_futex().map_err(OpenError::call("futex"))?;
+        let mapping = Mapping::new(4 * LINE).map_err(OpenError::call("mmap"))?;
         let mapping = Arc::new(mapping);
         let (first, second) = (IdSlot::new(&mapping, 0), IdSlot::new(&mapping, 2 * LINE));
         let ids = |mine: &IdSlot, partners: &IdSlot| PartnerIds {

@@ -16,6 +16,7 @@ use super::{
     socket::wrong_length,
 };
 use model::bend::{Bend, Length};
+use sys::failed::failed;
 
 /// A page, under the name that it has in a pipe.
 pub const SLOT: Bend =
@@ -108,8 +109,7 @@ pub fn two_pipes(
     flags: PipeFlags,
 ) -> Result<[OnePipe; 2], OpenError> {
     let one = || {
-        let (from, to) = pipe_with(PipeFlags::CLOEXEC | flags)
-            .map_err(OpenError::call("pipe2", "raise the limit on open files (ulimit -n)"))?;
+        let (from, to) = pipe_with(PipeFlags::CLOEXEC | flags).map_err(OpenError::call("pipe2"))?;
         if let Choice::Size(bytes) = spec.options.get(specs, "capacity") {
             fcntl_setpipe_size(&to, bytes).map_err(|error| {
                 OpenError::NotApplicable(format!(
@@ -118,8 +118,7 @@ pub fn two_pipes(
                 ))
             })?;
         }
-        let capacity =
-            fcntl_getpipe_size(&to).map_err(OpenError::call("fcntl F_GETPIPE_SZ", "none known"))?;
+        let capacity = fcntl_getpipe_size(&to).map_err(OpenError::call("fcntl F_GETPIPE_SZ"))?;
         Ok(OnePipe { to, from, capacity: capacity as u64 })
     };
     Ok([one()?, one()?])
@@ -147,7 +146,7 @@ impl Endpoint for Packets {
                 Ok(0) => return Err(partner_closed()),
                 Ok(length) => break length,
                 Err(Errno::INTR) => {}
-                Err(error) => return Err(error.into()),
+                Err(error) => return Err(failed("readv", error)),
             }
         };
         if length != message.len() {

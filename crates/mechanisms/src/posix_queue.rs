@@ -2,7 +2,6 @@
 //! unlinked as soon as the queues exist. A receiver must offer room for the queue's largest
 //! message, so the queues are made for just the message's size.
 
-use crate::cause_of;
 use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -19,6 +18,7 @@ use super::{
     Options, Traits, Unavailable, Visitor, socket::wrong_length,
 };
 use model::bend::Bend;
+use sys::failed::errno_of;
 use sys::posix;
 
 /// The mechanism's row.
@@ -64,9 +64,7 @@ impl Mechanism for PosixQueue {
             )));
         }
         let (there, back) = (queue(depth, spec.message_bytes)?, queue(depth, spec.message_bytes)?);
-        let again = |queue: &OwnedFd| {
-            queue.try_clone().map_err(OpenError::call("dup", "raise the limit on open files"))
-        };
+        let again = |queue: &OwnedFd| queue.try_clone().map_err(OpenError::call("dup"));
         let (there_again, back_again) = (again(&there)?, again(&back)?);
         let end = |to, from| PosixQueueEnd { to, from, room: vec![0; spec.message_bytes] };
         let opened = Opened::new(end(there, back_again), end(back, there_again))
@@ -91,21 +89,18 @@ fn queue(depth: i64, bytes: usize) -> Result<OwnedFd, OpenError> {
     let made = random_name().and_then(|name| {
         posix::make_queue(&CString::new(format!("/{name}"))?, depth, bytes as i64)
     });
-    made.map_err(|error| {
-        let used_up = Errno::from_io_error(&error) == Some(Errno::MFILE);
-        let reason = if used_up {
-            // Here this error means another limit than that on files (mq_open(3)).
-            format!(
+    made.map_err(|error| match errno_of(&error) {
+        // Here this error means another limit than that on files (mq_open(3)).
+        Some(Errno::MFILE) => OpenError::Unavailable(Unavailable {
+            cause: Cause::Limit,
+            reason: format!(
                 "mq_open: a queue of {depth} messages of {bytes} bytes exceeds the limit of {} \
                  bytes in POSIX queues",
                 limit_in_force(Resource::Msgqueue)
-            )
-        } else {
-            format!("mq_open: {error}")
-        };
-        let cause = if used_up { Cause::Limit } else { cause_of(&error) };
-        let remedy = "raise it (ulimit -q), or sysctl fs.mqueue.queues_max".into();
-        OpenError::Unavailable(Unavailable { cause, reason, remedy })
+            ),
+            remedy: "raise it: ulimit -q".into(),
+        }),
+        _ => OpenError::call("mq_open")(error),
     })
 }
 

@@ -12,6 +12,7 @@ use super::{
 };
 use model::bend::{Bend, Length};
 use sys::cross_memory::{Receiver, Sender, let_partners_in, two};
+use sys::failed::try_futex;
 use sys::parking;
 
 /// The mechanism's row.
@@ -49,7 +50,8 @@ impl Mechanism for ProcessVm {
 }
 
 fn pair<const READS: bool>(spec: &OpenSpec) -> Result<Opened<ProcessVmEnd<READS>>, OpenError> {
-    let failed = OpenError::call("mmap", "free memory");
+    try_futex().map_err(OpenError::call("futex"))?;
+    let failed = OpenError::call("mmap");
     let [there, back] = two(parking::flags(spec.same_process)).map_err(failed)?;
     let initiator = ProcessVmEnd { out: there.0, into: back.1 };
     Ok(Opened::new(initiator, ProcessVmEnd { out: back.0, into: there.1 }))
@@ -68,28 +70,16 @@ impl<const READS: bool> Endpoint for ProcessVmEnd<READS> {
             self.out.show(message);
             Ok(())
         } else {
-            self.out.fill(message).map_err(denied)
+            self.out.fill(message)
         }
     }
 
     #[inline(always)]
     fn recv(&mut self, message: &mut [u8]) -> io::Result<()> {
-        let length =
-            if READS { self.into.take(message).map_err(denied)? } else { self.into.offer(message) };
+        let length = if READS { self.into.take(message)? } else { self.into.offer(message) };
         if length != message.len() {
             return Err(wrong_length("process-vm", length, message.len()));
         }
         Ok(())
-    }
-}
-
-#[cold]
-fn denied(error: io::Error) -> io::Error {
-    match error.kind() {
-        io::ErrorKind::PermissionDenied => io::Error::new(
-            error.kind(),
-            format!("{error}: a security module denies it; see /proc/sys/kernel/yama/ptrace_scope"),
-        ),
-        _ => error,
     }
 }

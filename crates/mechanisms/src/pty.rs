@@ -33,9 +33,7 @@ impl Mechanism for Pty {
         _spec: &OpenSpec,
         visitor: V,
     ) -> Result<V::Output, OpenError> {
-        let failed = |call| {
-            OpenError::call::<rustix::io::Errno>(call, "mount devpts; raise sysctl kernel.pty.max")
-        };
+        let failed = |call| OpenError::call::<rustix::io::Errno>(call);
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)
             .map_err(failed("open /dev/ptmx"))?;
         grantpt(&master).map_err(failed("grantpt"))?;

@@ -119,10 +119,7 @@ impl Drop for Residue {
 }
 
 fn current_record() -> Result<Arc<Record>, OpenError> {
-    let failed = OpenError::call(
-        "write a record in the folder for temporary files",
-        "let TMPDIR name a folder that takes files and locks",
-    );
+    let failed = OpenError::call("write a record in the folder for temporary files");
     Record::current().map_err(failed)
 }
 
@@ -136,7 +133,7 @@ impl PrivateNames {
     /// If the folder for temporary files takes none.
     pub fn new() -> Result<PrivateNames, OpenError> {
         let record = current_record()?;
-        let failed = OpenError::call("mkdir in the folder for temporary files", "set TMPDIR");
+        let failed = OpenError::call("mkdir in the folder for temporary files");
         record.folder().map_err(failed)?;
         Ok(PrivateNames(record))
     }
@@ -145,7 +142,7 @@ impl PrivateNames {
     pub fn name(&self) -> Result<PrivateName, OpenError> {
         static NTH: AtomicU32 = AtomicU32::new(0);
         let nth = NTH.fetch_add(1, Ordering::Relaxed);
-        let failed = OpenError::call("mkdir in the folder for temporary files", "set TMPDIR");
+        let failed = OpenError::call("mkdir in the folder for temporary files");
         let folder = self.0.folder().map_err(failed)?;
         Ok(PrivateName(folder.join(nth.to_string())))
     }

@@ -89,7 +89,7 @@ impl Mechanism for ShmRing {
 
 /// Both ends of two rings in one mapping.
 fn rings<W: RingWait>(spec: &OpenSpec) -> Result<Opened<RingEnd<W>>, OpenError> {
-    let failed = OpenError::call("mmap", "free memory, or choose smaller messages");
+    let failed = OpenError::call("mmap");
     let shape = Shape::new(spec.message_bytes, RING_BYTES, W::MOST_SLOTS)
         .ok_or_else(|| failed(io::ErrorKind::OutOfMemory.into()))?;
     let [there, back] = two(shape, &failed, |word| W::new(word, spec))?;

@@ -1,7 +1,7 @@
 //! What the socket mechanisms share: the options `buffer` and `busy-poll`, what the kernel
 //! granted, and one message per system call for sockets that keep boundaries.
 
-use crate::cause_of;
+use crate::unavailable::unavailable;
 use std::borrow::Cow::Borrowed;
 use std::io;
 use std::ops::RangeInclusive;
@@ -11,6 +11,7 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send, sockopt};
 
 use model::bend::{Bend, Length};
+use sys::failed::failed;
 
 use super::{Choice, OpenError, OpenSpec, OptionSpec, Sent, Unavailable};
 
@@ -81,11 +82,9 @@ pub fn enter_mtu(
         return Err(OpenError::NotApplicable(reason));
     }
     let effective_settings = sys::network::enter_loopback_of(bytes as u32).map_err(|error| {
-        OpenError::Unavailable(Unavailable {
-            cause: cause_of(&error),
-            reason: format!("mtu={bytes} needs a network namespace of its own: {error}"),
-            remedy: "run as root, or allow user namespaces".into(),
-        })
+        let Unavailable { cause, reason, remedy } = unavailable("unshare", &error);
+        let reason = format!("mtu={bytes} needs a network namespace of its own: {reason}");
+        OpenError::Unavailable(Unavailable { cause, reason, remedy })
     })?;
     Ok(Some(("mtu_bytes".into(), effective_settings.into())))
 }
@@ -157,14 +156,12 @@ pub fn set_busy_poll(
     for socket in sockets {
         sys::socket::set_busy_poll(socket, microseconds).map_err(|error| {
             let found = sysctl("net/core/busy_read").unwrap_or_else(|| "unknown".into());
+            let Unavailable { cause, reason, remedy } =
+                unavailable("setsockopt SO_BUSY_POLL", &error);
             OpenError::Unavailable(Unavailable {
-                cause: cause_of(&error),
-                reason: format!(
-                    "setsockopt SO_BUSY_POLL={microseconds}: {error}; net.core.busy_read is {found}"
-                ),
-                remedy: format!(
-                    "run with CAP_NET_ADMIN, or `sysctl -w net.core.busy_read={microseconds}`"
-                ),
+                cause,
+                reason: format!("{reason}, net.core.busy_read is {found}"),
+                remedy: format!("{remedy}, or `sysctl -w net.core.busy_read={microseconds}`"),
             })
         })?;
     }
@@ -191,7 +188,7 @@ pub fn send_message(socket: impl AsFd, message: &[u8]) -> io::Result<()> {
             Ok(taken) if taken == message.len() => return Ok(()),
             Ok(taken) => return Err(wrong_length("send", taken, message.len())),
             Err(Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
+            Err(error) => return Err(failed("sendto", error)),
         }
     }
 }
@@ -204,7 +201,7 @@ pub fn recv_length(socket: impl AsFd, message: &mut [u8]) -> io::Result<usize> {
         match recv(&socket, &mut *message, RecvFlags::TRUNC) {
             Ok((_, length)) => return Ok(length),
             Err(Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
+            Err(error) => return Err(failed("recvfrom", error)),
         }
     }
 }
@@ -218,7 +215,7 @@ pub fn try_send_message(socket: impl AsFd, message: &[u8]) -> io::Result<Sent> {
             Ok(taken) => return Err(wrong_length("send", taken, message.len())),
             Err(Errno::AGAIN) => return Ok(Sent::WouldBlock),
             Err(Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
+            Err(error) => return Err(failed("sendto", error)),
         }
     }
 }
@@ -231,7 +228,7 @@ pub fn try_recv_length(socket: impl AsFd, message: &mut [u8]) -> io::Result<Opti
             Ok((_, length)) => return Ok(Some(length)),
             Err(Errno::AGAIN) => return Ok(None),
             Err(Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
+            Err(error) => return Err(failed("recvfrom", error)),
         }
     }
 }

@@ -57,14 +57,10 @@ impl Mechanism for SysvQueue {
     fn open<V: Visitor>(spec: &OpenSpec, visitor: V) -> Result<V::Output, OpenError> {
         let mut residue = Residue::of_objects()?;
         let mut queue = || {
-            residue.make(ObjectKind::Queue, system_v::make_queue).map_err(OpenError::call(
-                "msgget",
-                "remove queues nobody needs (ipcs -q, ipcrm -q), or raise sysctl kernel.msgmni",
-            ))
+            residue.make(ObjectKind::Queue, system_v::make_queue).map_err(OpenError::call("msgget"))
         };
         let (there, back) = (queue()?, queue()?);
-        let bytes = system_v::queue_bytes(there)
-            .map_err(OpenError::call("msgctl IPC_STAT", "none known"))?;
+        let bytes = system_v::queue_bytes(there).map_err(OpenError::call("msgctl IPC_STAT"))?;
         let end = |to, from| SysvQueueEnd { to, from, envelope: Envelope::new(spec.message_bytes) };
         let opened = Opened::new(end(there, back), end(back, there))
             .effective_settings(vec![("queue_capacity_bytes".into(), bytes)])

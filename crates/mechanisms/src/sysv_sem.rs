@@ -11,6 +11,7 @@ use super::{
     Carries, Endpoint, Framing, Mechanism, OpenError, OpenSpec, Opened, OptionSpec, Options,
     Residue, Traits, Visitor,
 };
+use sys::failed::failed_in;
 use sys::system_v::{self, ObjectKind};
 
 /// The mechanism's row.
@@ -37,10 +38,8 @@ impl Mechanism for SysvSem {
     fn open<V: Visitor>(_spec: &OpenSpec, visitor: V) -> Result<V::Output, OpenError> {
         let mut residue = Residue::of_objects()?;
         let semaphores = |key| system_v::make_semaphores(key, 2);
-        let set = residue.make(ObjectKind::Semaphores, semaphores).map_err(OpenError::call(
-            "semget",
-            "remove sets that nobody needs (ipcs -s, ipcrm -s), or raise sysctl kernel.sem",
-        ))?;
+        let set =
+            residue.make(ObjectKind::Semaphores, semaphores).map_err(OpenError::call("semget"))?;
         let end = |raises, takes| SysvSemEnd { set, raises, takes };
         Ok(visitor.visit(Opened::new(end(0, 1), end(1, 0)).residue(residue)))
     }
@@ -55,7 +54,7 @@ impl SysvSemEnd {
                 Err(error) => match Errno::from_io_error(&error) {
                     Some(Errno::INTR) => {}
                     Some(Errno::RANGE) => rustix::thread::sched_yield(),
-                    _ => return Err(error),
+                    _ => return Err(failed_in("semop")(error)),
                 },
             }
         }

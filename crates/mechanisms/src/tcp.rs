@@ -5,7 +5,6 @@
 
 mod remote;
 
-use crate::cause_of;
 use std::borrow::Cow::Borrowed;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -152,8 +151,7 @@ impl Mechanism for Tcp {
 /// Applies the options of a connected socket; gives what was granted.
 fn prepare(socket: BorrowedFd<'_>, spec: &OpenSpec) -> Result<EffectiveSettings, OpenError> {
     let nodelay = spec.options.get(Tcp::OPTIONS, "nodelay") == Choice::Word("on");
-    sockopt::set_tcp_nodelay(socket, nodelay)
-        .map_err(OpenError::call("setsockopt TCP_NODELAY", "none known"))?;
+    sockopt::set_tcp_nodelay(socket, nodelay).map_err(OpenError::call("setsockopt TCP_NODELAY"))?;
     let mut effective_settings = socket::effective_settings(socket);
     effective_settings.extend(socket::set_busy_poll([socket], spec, Tcp::OPTIONS)?);
     if is_multipath(spec) {
@@ -179,11 +177,8 @@ fn subflows(stream: impl AsFd) -> Result<u64, OpenError> {
             "mptcp=on: the connection fell back to plain TCP".into(),
             "find what removes TCP options on loopback: a firewall rule, a BPF program",
         )),
-        Err(error) => Err(unavailable(
-            cause_of(&error),
-            format!("getsockopt MPTCP_INFO: {error}: the connection may have fallen back to TCP"),
-            "it needs Linux 5.16",
-        )),
+        // The connection may have fallen back to TCP.
+        Err(error) => Err(OpenError::call("getsockopt MPTCP_INFO")(error)),
     }
 }
 
@@ -194,8 +189,11 @@ fn stream_socket(address: IpAddr, spec: &OpenSpec) -> Result<OwnedFd, OpenError>
     let socket = if is_multipath(spec) {
         open(Some(ipproto::MPTCP)).map_err(no_multipath)?
     } else {
-        open(None)
-            .map_err(OpenError::call("socket", "raise the limit on open files (ulimit -n)"))?
+        open(None).map_err(OpenError::call(if address.is_ipv4() {
+            "socket AF_INET"
+        } else {
+            "socket AF_INET6"
+        }))?
     };
     socket::set_buffers(&socket, spec, Tcp::OPTIONS)?;
     Ok(socket)
@@ -211,7 +209,7 @@ fn no_multipath(error: Errno) -> OpenError {
             remedy: "`sysctl -w net.mptcp.enabled=1`".into(),
         });
     }
-    OpenError::call(call, "it needs Linux 5.6, built with CONFIG_MPTCP")(error)
+    OpenError::call(call)(error)
 }
 
 #[cfg(test)]

@@ -271,7 +271,7 @@ fn set_options(socket: &impl AsFd, spec: &OpenSpec) -> Result<EffectiveSettings,
     effective_settings.extend(socket::set_busy_poll([socket], spec, Udp::OPTIONS)?);
     if is(&spec.options, "checksum", "off") {
         sys::socket::without_checksums(socket, is_ipv6(&spec.options))
-            .map_err(OpenError::call("setsockopt SO_NO_CHECK", "leave checksum=off out"))?;
+            .map_err(OpenError::call("setsockopt SO_NO_CHECK"))?;
     }
     Ok(effective_settings)
 }
@@ -285,8 +285,10 @@ type Connected = (UdpSocket, UdpSocket, EffectiveSettings);
 fn connected(spec: &OpenSpec) -> Result<Connected, OpenError> {
     let mtu = socket::enter_mtu(spec, Udp::OPTIONS)?;
     let address = loopback(&spec.options, Udp::OPTIONS);
-    let failed = |call| OpenError::call::<io::Error>(call, "bring the loopback interface up");
-    let bind = || UdpSocket::bind((address, 0)).map_err(failed("bind to loopback"));
+    let failed = |call: &'static str| {
+        move |error: io::Error| OpenError::call(format!("{call} to {address}"))(error)
+    };
+    let bind = || UdpSocket::bind((address, 0)).map_err(failed("bind"));
     let (near, far) = (bind()?, bind()?);
     near.connect(far.local_addr().map_err(failed("getsockname"))?).map_err(failed("connect"))?;
     far.connect(near.local_addr().map_err(failed("getsockname"))?).map_err(failed("connect"))?;
@@ -297,7 +299,7 @@ fn connected(spec: &OpenSpec) -> Result<Connected, OpenError> {
 }
 
 fn mtu_of((near, ..): &Connected) -> Result<u32, OpenError> {
-    path::mtu(near).map_err(OpenError::call("getsockopt IP_MTU", "none"))
+    path::mtu(near).map_err(OpenError::call("getsockopt IP_MTU"))
 }
 
 /// Both ends of this host, where nothing recovers a lost datagram.
@@ -318,7 +320,7 @@ fn open_local<V: NonblockingVisitor>(
 }
 
 fn set_failed(error: io::Error) -> OpenError {
-    OpenError::call("setsockopt", "none known")(error)
+    OpenError::call("setsockopt")(error)
 }
 
 /// Has waits on `socket` end after [`PATIENCE`]; gives how many datagrams of `bytes` may be under

@@ -1,15 +1,24 @@
-//! Why `open` gave no endpoints, as data: the cause in a word, what was found, the remedy.
+//! Why something can't be had, as data: the cause in a word, the call and what was found, the remedy. A remedy goes
+//! by the error first, then by the call: this is the one table of remedies, for what opens a mechanism as for what
+//! is met later, in a launch.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::io;
+use std::path::Path;
 
 use model::mechanism::{Cause, Unavailable};
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
+use sys::failed::{FailedCall, errno_of};
+
+use self::calls::{by_call, by_file, since};
+
+mod calls;
 
 /// The kind of obstacle that an error of the kernel stands for.
 pub fn cause_of(error: &io::Error) -> Cause {
-    match Errno::from_io_error(error) {
+    match errno_of(error) {
         Some(
             Errno::NOSYS
             | Errno::OPNOTSUPP
@@ -27,8 +36,10 @@ pub fn cause_of(error: &io::Error) -> Cause {
             | Errno::NOSPC
             | Errno::AGAIN
             | Errno::DQUOT
-            | Errno::NOBUFS,
+            | Errno::NOBUFS
+            | Errno::ADDRINUSE,
         ) => Cause::Limit,
+        None if error.kind() == io::ErrorKind::OutOfMemory => Cause::Limit,
         _ => Cause::Other,
     }
 }
@@ -43,51 +54,323 @@ pub enum OpenError {
 }
 
 impl OpenError {
-    /// For use with `map_err`: names the failed call, with a remedy. Where a limit on open
-    /// files or on memory is the obstacle, the value found stands in the reason.
-    pub fn call<E: Into<io::Error>>(
-        call: &'static str,
-        remedy: &'static str,
-    ) -> impl Fn(E) -> OpenError {
-        move |error| {
-            let error = error.into();
-            let (found, remedy) = match Errno::from_io_error(&error) {
-                Some(Errno::MFILE) => {
-                    let limit = limit(Resource::Nofile);
-                    (format!(", the limit on open files is {limit}"), "raise it: ulimit -n 1024")
-                }
-                Some(Errno::NFILE) => {
-                    (", the system's table of files is full".into(), "raise sysctl fs.file-max")
-                }
-                _ => (String::new(), remedy),
-            };
-            OpenError::Unavailable(Unavailable {
-                cause: cause_of(&error),
-                reason: format!("{call}: {error}{found}"),
-                remedy: remedy.into(),
-            })
+    /// For use with `map_err`: names the failed call, what was found, and the remedy.
+    pub fn call<E: Into<io::Error>>(call: impl Into<Cow<'static, str>>) -> impl Fn(E) -> OpenError {
+        let call = call.into();
+        move |error| OpenError::Unavailable(unavailable(&call, &error.into()))
+    }
+}
+
+/// What can't be had where `call` gave this error.
+pub fn unavailable(call: &str, error: &io::Error) -> Unavailable {
+    System::here().unavailable(call, error)
+}
+
+/// What can't be had, of an error that ended a worker or kept one from starting: an [`OpenError`], or a call that was
+/// denied, is unknown here or met a limit. None of all else: it failed.
+pub fn unavailable_in(error: &io::Error) -> Option<Unavailable> {
+    if let Some(inner) = error.get_ref().and_then(|it| it.downcast_ref::<OpenError>()) {
+        return match inner {
+            OpenError::Unavailable(why) => Some(why.clone()),
+            OpenError::NotApplicable(_) => None,
+        };
+    }
+    let is_obstacle = cause_of(error) != Cause::Other;
+    match FailedCall::of(error) {
+        Some(failed) => is_obstacle.then(|| unavailable(failed.call, error)),
+        // Without its call it may as well be a time-out, or what the partner's end made of it.
+        None => {
+            let is_plain = matches!(
+                errno_of(error),
+                Some(
+                    Errno::PERM
+                        | Errno::ACCESS
+                        | Errno::NOSYS
+                        | Errno::MFILE
+                        | Errno::NFILE
+                        | Errno::NOMEM
+                )
+            );
+            is_plain.then(|| unavailable("a system call", error))
         }
     }
 }
 
-/// For a process that couldn't be started, where a limit is the obstacle; None where the
-/// error says something else.
-pub fn unavailable_process(call: &str, error: &io::Error) -> Option<Unavailable> {
-    let (found, remedy) = match Errno::from_io_error(error)? {
-        Errno::AGAIN => {
-            let limit = limit(Resource::Nproc);
-            (format!("the limit on processes is {limit}"), "raise it: ulimit -u, or pids.max")
+/// What is asked of the system before a remedy is named.
+struct System<'a> {
+    root: &'a Path,
+    loopback_is_up: Option<bool>,
+}
+
+/// What was found, to stand behind the error, and the remedy.
+type Found = (String, String);
+
+impl System<'_> {
+    fn here() -> System<'static> {
+        // Asked for errors alone, where a call more costs nothing.
+        System { root: Path::new("/"), loopback_is_up: sys::network::loopback_is_up() }
+    }
+
+    fn unavailable(&self, call: &str, error: &io::Error) -> Unavailable {
+        let (call, said) = match FailedCall::of(error) {
+            Some(failed) => (failed.call, io::Error::from(failed.errno).to_string()),
+            None => (call, error.to_string()),
+        };
+        let (found, remedy) = match errno_of(error) {
+            Some(errno) => self.found(call, errno),
+            None if error.kind() == io::ErrorKind::OutOfMemory => self.no_memory(call),
+            None => (String::new(), "none known".into()),
+        };
+        let reason = format!("{call}: {said}{found}");
+        Unavailable { cause: cause_of(error), reason, remedy }
+    }
+
+    fn found(&self, call: &str, errno: Errno) -> Found {
+        let plainly = |remedy: &str| (String::new(), remedy.to_string());
+        if let Some(remedy) = by_file(call, errno).or_else(|| by_call(call, errno)) {
+            return plainly(remedy);
         }
-        Errno::MFILE => {
-            let limit = limit(Resource::Nofile);
-            (format!("the limit on open files is {limit}"), "raise it: ulimit -n 1024")
+        match errno {
+            Errno::MFILE if call == "mq_open" => {
+                let limit = limit(Resource::Msgqueue);
+                (
+                    format!(", the limit on bytes in POSIX queues is {limit}"),
+                    "raise it: ulimit -q".into(),
+                )
+            }
+            Errno::MFILE => {
+                let limit = getrlimit(Resource::Nofile).current.unwrap_or(0);
+                let more = (2 * limit).next_power_of_two().max(1024);
+                (
+                    format!(", the limit on open files is {limit}"),
+                    format!("raise it: ulimit -n {more}"),
+                )
+            }
+            Errno::NFILE => {
+                (", the system's table of files is full".into(), "raise sysctl fs.file-max".into())
+            }
+            Errno::AGAIN if begins_a_process(call) => self.no_process(),
+            Errno::AGAIN => plainly("raise the limit on locked memory (ulimit -l), or free memory"),
+            Errno::NOMEM if call == "io_uring_setup" => {
+                // Rings are locked memory of the user (io_uring_setup(2)).
+                let limit = limit(Resource::Memlock);
+                (
+                    format!(", the limit on locked memory is {limit}"),
+                    "raise it: ulimit -l 64".into(),
+                )
+            }
+            Errno::NOMEM => self.no_memory(call),
+            Errno::NOBUFS => plainly("free memory, or choose smaller messages"),
+            Errno::NOSPC => plainly("free space there"),
+            Errno::DQUOT => plainly("free space there: the user's quota is used up"),
+            Errno::ADDRINUSE | Errno::ADDRNOTAVAIL => self.no_address(call, errno),
+            Errno::NETUNREACH | Errno::NETDOWN if self.loopback_is_up == Some(false) => {
+                lo_is_down()
+            }
+            Errno::AFNOSUPPORT => self.no_family(call),
+            Errno::PERM | Errno::ACCESS => self.denied(call),
+            Errno::NOSYS
+            | Errno::OPNOTSUPP
+            | Errno::NOPROTOOPT
+            | Errno::PROTONOSUPPORT
+            | Errno::SOCKTNOSUPPORT => self.unknown(call),
+            Errno::CONNRESET | Errno::CONNREFUSED | Errno::PIPE | Errno::TIMEDOUT => {
+                plainly("see what ended the other side")
+            }
+            _ => plainly("none known"),
         }
-        Errno::NFILE => ("the system's table of files is full".into(), "raise fs.file-max"),
-        Errno::NOMEM => ("there is no memory for it".into(), "free memory"),
-        _ => return None,
-    };
-    let reason = format!("{call}: {error}, {found}");
-    Some(Unavailable { cause: Cause::Limit, reason, remedy: remedy.into() })
+    }
+
+    /// No process or thread more: by which limit.
+    fn no_process(&self) -> Found {
+        let own = getrlimit(Resource::Nproc).current;
+        let is_tighter =
+            |it: &sys::groups::GroupLimit| it.left() == 0 || own.is_none_or(|own| it.limit < own);
+        match sys::groups::processes(self.root).filter(is_tighter) {
+            Some(group) => (
+                format!(", the limit on processes is {} in this control group", group.limit),
+                format!("raise it: {}", group.file.display()),
+            ),
+            None => (
+                format!(", the limit on processes is {}", limit(Resource::Nproc)),
+                "raise it: ulimit -u".into(),
+            ),
+        }
+    }
+
+    /// No memory: by which limit.
+    fn no_memory(&self, call: &str) -> Found {
+        for (resource, what, flag) in
+            [(Resource::As, "address space", "-v"), (Resource::Data, "data", "-d")]
+        {
+            if let Some(bytes) = getrlimit(resource).current {
+                let found = format!(", the limit on {what} is {bytes} bytes");
+                return (found, format!("raise it (ulimit {flag}), or choose smaller messages"));
+            }
+        }
+        let remedy = if call.starts_with("mmap of huge pages") {
+            "reserve huge pages: sysctl vm.nr_hugepages=16"
+        } else {
+            "free memory, or choose smaller messages"
+        };
+        (String::new(), remedy.into())
+    }
+
+    /// No port, or not this address: asks which.
+    fn no_address(&self, call: &str, errno: Errno) -> Found {
+        if is_of_files(call) {
+            return (String::new(), "none known".into());
+        }
+        if self.loopback_is_up == Some(false) {
+            return lo_is_down();
+        }
+        if is_ipv6(call) && errno == Errno::ADDRNOTAVAIL && !self.has_ipv6_loopback() {
+            return self.no_ipv6();
+        }
+        let range = self.text("proc/sys/net/ipv4/ip_local_port_range").unwrap_or_default();
+        let range = range.split_whitespace().collect::<Vec<_>>().join(" to ");
+        let found = if range.is_empty() {
+            String::new()
+        } else {
+            format!(", the ports that may be used are {range}")
+        };
+        (found, "wait until some are free, or widen sysctl net.ipv4.ip_local_port_range".into())
+    }
+
+    fn has_ipv6_loopback(&self) -> bool {
+        let addresses = self.text("proc/net/if_inet6").unwrap_or_default();
+        addresses.lines().any(|line| line.starts_with("00000000000000000000000000000001 "))
+    }
+
+    fn no_ipv6(&self) -> Found {
+        if !self.root.join("proc/sys/net/ipv6").exists() {
+            let found = ", this kernel has no IPv6".into();
+            return (found, "boot it without ipv6.disable=1, or choose family=4".into());
+        }
+        let off = |name: &str| {
+            let path = format!("proc/sys/net/ipv6/conf/{name}/disable_ipv6");
+            self.text(&path).is_some_and(|it| it.trim() == "1")
+        };
+        match ["lo", "all"].into_iter().find(|name| off(name)) {
+            Some(name) => (
+                format!(", net.ipv6.conf.{name}.disable_ipv6 is 1"),
+                format!("`sysctl -w net.ipv6.conf.{name}.disable_ipv6=0`, or choose family=4"),
+            ),
+            None => (
+                ", the loopback interface has no ::1".into(),
+                "`ip address add ::1/128 dev lo`, or choose family=4".into(),
+            ),
+        }
+    }
+
+    /// A family of addresses that no socket is made of.
+    fn no_family(&self, call: &str) -> Found {
+        if is_ipv6(call) && !self.root.join("proc/sys/net/ipv6").exists() {
+            return self.no_ipv6();
+        }
+        let remedy = "let the filter pass this address family (seccomp; RestrictAddressFamilies= of \
+                      systemd), or use a kernel that has it";
+        (self.seccomp().0, remedy.into())
+    }
+
+    /// What is denied, and by whom.
+    fn denied(&self, call: &str) -> Found {
+        if call.starts_with("process_vm_")
+            && let Some(scope) = self.text("proc/sys/kernel/yama/ptrace_scope")
+            && scope.trim().parse().is_ok_and(|scope: u32| scope >= 1)
+        {
+            return (
+                format!(", kernel.yama.ptrace_scope is {}", scope.trim()),
+                "`sysctl -w kernel.yama.ptrace_scope=0`, or run as root".into(),
+            );
+        }
+        if call.starts_with("io_uring_")
+            && let Some(off) = self.text("proc/sys/kernel/io_uring_disabled")
+            && off.trim() != "0"
+        {
+            return (
+                format!(", kernel.io_uring_disabled is {}", off.trim()),
+                "`sysctl -w kernel.io_uring_disabled=0`".into(),
+            );
+        }
+        match self.seccomp() {
+            (found, Some(true)) => (found, allow(call)),
+            (found, Some(false)) => (
+                found,
+                "see which security module denies it (dmesg, ausearch -m avc), or run as root"
+                    .into(),
+            ),
+            (found, None) => (found, format!("{}, or run as root", allow(call))),
+        }
+    }
+
+    /// A call, protocol or option that this kernel doesn't have, or a filter hides.
+    fn unknown(&self, call: &str) -> Found {
+        let release = self.text("proc/sys/kernel/osrelease").unwrap_or_default();
+        let release = release.trim();
+        let Some((least, config)) = since(call) else {
+            return (self.seccomp().0, format!("{}, or use a kernel that has it", allow(call)));
+        };
+        let built = config.map_or(String::new(), |it| format!(", built with {it}"));
+        match (version(release), version(least)) {
+            (Some(here), Some(least_known)) if here < least_known => {
+                (format!(", this is Linux {release}"), format!("it needs Linux {least}{built}"))
+            }
+            _ => {
+                let (found, filtered) = self.seccomp();
+                let needs = format!("it needs Linux {least}{built}");
+                if filtered == Some(true) {
+                    (found, format!("{}; {needs}", allow(call)))
+                } else {
+                    (found, needs)
+                }
+            }
+        }
+    }
+
+    /// Whether a filter of system calls is in force here, in words and as it is; None where that can't be read.
+    fn seccomp(&self) -> (String, Option<bool>) {
+        let status = self.text("proc/self/status").unwrap_or_default();
+        let mode = status.lines().find_map(|line| line.strip_prefix("Seccomp:"));
+        match mode.map(str::trim) {
+            Some("0") => (", no seccomp filter is in force".into(), Some(false)),
+            Some(_) => (", a seccomp filter is in force".into(), Some(true)),
+            None => (String::new(), None),
+        }
+    }
+
+    fn text(&self, path: &str) -> Option<String> {
+        std::fs::read_to_string(self.root.join(path)).ok()
+    }
+}
+
+fn lo_is_down() -> Found {
+    (", the loopback interface is down".into(), "`ip link set lo up`".into())
+}
+
+fn allow(call: &str) -> String {
+    // What stands behind the name of a call says which use of it.
+    let name = call.split(' ').next().unwrap_or(call);
+    let name = if call == "a system call" { "it" } else { name };
+    format!("allow {name} in the filter (docker: --security-opt seccomp=FILE)")
+}
+
+fn is_ipv6(call: &str) -> bool {
+    call.contains("::1") || call.contains("INET6")
+}
+
+fn is_of_files(call: &str) -> bool {
+    call.contains("AF_UNIX") || call.contains("path")
+}
+
+fn begins_a_process(call: &str) -> bool {
+    ["fork", "clone", "pthread_create", "start "].iter().any(|it| call.starts_with(it))
+}
+
+/// The first two numbers of a kernel's release.
+fn version(release: &str) -> Option<(u32, u32)> {
+    let mut numbers = release.split(|it: char| !it.is_ascii_digit());
+    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
 }
 
 /// The soft limit in force, as text.
@@ -106,34 +389,5 @@ impl fmt::Display for OpenError {
 
 impl std::error::Error for OpenError {}
 
-impl OpenError {
-    /// What can't be had, of an error that an `OpenError` was made into.
-    pub fn unavailable(error: &io::Error) -> Option<&Unavailable> {
-        match error.get_ref()?.downcast_ref()? {
-            OpenError::Unavailable(why) => Some(why),
-            OpenError::NotApplicable(_) => None,
-        }
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_error_of_the_kernel_has_its_kind() {
-        let kind = |errno: Errno| cause_of(&io::Error::from(errno));
-        assert_eq!(kind(Errno::NOSYS), Cause::AbsentFromKernel);
-        assert_eq!(kind(Errno::PERM), Cause::Denied);
-        assert_eq!(kind(Errno::MFILE), Cause::Limit);
-        assert_eq!(kind(Errno::INVAL), Cause::Other);
-    }
-
-    #[test]
-    fn a_limit_on_open_files_is_named_with_its_value() {
-        let error: OpenError = OpenError::call("pipe2", "none")(io::Error::from(Errno::MFILE));
-        let text = error.to_string();
-        assert!(text.contains("the limit on open files is "), "{text}");
-        assert!(text.ends_with("raise it: ulimit -n 1024"), "{text}");
-    }
-}
+mod tests;

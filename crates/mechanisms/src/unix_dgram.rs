@@ -34,7 +34,7 @@ impl Mechanism for UnixDgram {
         spec: &OpenSpec,
         visitor: V,
     ) -> Result<V::Output, OpenError> {
-        let failed = OpenError::call("socketpair", "raise the limit on open files (ulimit -n)");
+        let failed = OpenError::call("socketpair AF_UNIX");
         let (left, right) =
             socketpair(AddressFamily::UNIX, SocketType::DGRAM, SocketFlags::CLOEXEC, None)
                 .map_err(failed)?;

@@ -105,7 +105,7 @@ pub fn connected<M: Mechanism>(
     let (left, right) = match M::connection(&spec.options) {
         Some(connection) => connection.both(spec)?,
         None => socketpair(AddressFamily::UNIX, kind, SocketFlags::CLOEXEC, None)
-            .map_err(OpenError::call("socketpair", "raise the limit on open files (ulimit -n)"))?,
+            .map_err(OpenError::call("socketpair AF_UNIX"))?,
     };
     socket::set_buffers(&left, spec, M::OPTIONS)?;
     socket::set_buffers(&right, spec, M::OPTIONS)?;

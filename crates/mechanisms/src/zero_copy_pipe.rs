@@ -53,10 +53,10 @@ pub fn opened(
     let flags = if spins { PipeFlags::NONBLOCK } else { PipeFlags::empty() };
     let [there, back] = two_pipes(spec, specs, flags)?;
     let huge = spec.options.get(specs, "pages") == Choice::Word("huge");
-    let remedy = if huge { "reserve huge pages: sysctl vm.nr_hugepages=16" } else { "free memory" };
+    let mapped = if huge { "mmap of huge pages" } else { "mmap" };
     let pool = |pipe| {
         let pool = Pool::new(pipe, spec.message_bytes, transfer, (huge, spins));
-        pool.map_err(OpenError::call("mmap", remedy))
+        pool.map_err(OpenError::call(mapped))
     };
     let effective_settings = vec![("pipe_capacity_bytes".into(), there.capacity)];
     let initiator = ZeroCopyEnd { pool: pool(there.to)?, from: back.from };

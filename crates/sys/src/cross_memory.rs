@@ -12,6 +12,7 @@ use rustix::io::Errno;
 use rustix::thread::futex;
 
 use super::claim::Claim;
+use super::failed::failed_in;
 use super::parking::Parking;
 use super::shared::{LINE, Mapping, Word};
 
@@ -213,7 +214,7 @@ fn read_from(partner: u32, from: RemoteBuffer, message: &mut [u8]) -> io::Result
         // kernel checks it.
         let code =
             unsafe { libc::process_vm_readv(partner as i32, &local, 1, &remote.iovec(), 1, 0) };
-        done += moved(code)?;
+        done += moved("process_vm_readv", code)?;
     }
     Ok(done)
 }
@@ -230,20 +231,20 @@ fn write_to(partner: u32, to: RemoteBuffer, message: &[u8]) -> io::Result<()> {
         // just this length.
         let code =
             unsafe { libc::process_vm_writev(partner as i32, &local, 1, &remote.iovec(), 1, 0) };
-        done += moved(code)?;
+        done += moved("process_vm_writev", code)?;
     }
     Ok(())
 }
 
 /// The bytes that a call moved: some, or an error.
 #[inline(always)]
-fn moved(code: isize) -> io::Result<usize> {
+fn moved(call: &'static str, code: isize) -> io::Result<usize> {
     match code {
         0 => Err(io::ErrorKind::WriteZero.into()),
         code if code > 0 => Ok(code as usize),
         _ => match io::Error::last_os_error() {
             error if Errno::from_io_error(&error) == Some(Errno::INTR) => Ok(0),
-            error => Err(error),
+            error => Err(failed_in(call)(error)),
         },
     }
 }

@@ -10,6 +10,8 @@ pub mod calls;
 mod claim;
 pub mod counter;
 pub mod cross_memory;
+pub mod failed;
+pub mod groups;
 pub mod identity;
 // loom switches stacks, which Miri can't follow.
 #[cfg(all(test, not(miri)))]
@@ -32,6 +34,13 @@ pub mod uring;
 pub mod zero_copy_pipe;
 
 /// The value of a call that returns -1 for an error in errno.
-fn checked(code: i64) -> std::io::Result<usize> {
-    if code < 0 { Err(std::io::Error::last_os_error()) } else { Ok(code as usize) }
+#[inline(always)]
+fn checked(call: &'static str, code: i64) -> std::io::Result<usize> {
+    if code < 0 { Err(last_error(call)) } else { Ok(code as usize) }
+}
+
+/// The error of `call` in errno.
+#[cold]
+fn last_error(call: &'static str) -> std::io::Error {
+    failed::failed_in(call)(std::io::Error::last_os_error())
 }

@@ -45,6 +45,18 @@ pub fn enter_loopback_of(mtu: u32) -> io::Result<u32> {
     Ok(found)
 }
 
+/// Whether the loopback interface of this network is up; None where it can't be asked.
+pub fn loopback_is_up() -> Option<bool> {
+    let kind = (AddressFamily::INET, SocketType::DGRAM);
+    let control = socket_with(kind.0, kind.1, SocketFlags::CLOEXEC, None)
+        .or_else(|_| socket_with(AddressFamily::UNIX, kind.1, SocketFlags::CLOEXEC, None))
+        .ok()?;
+    let found = ask(&control, libc::SIOCGIFFLAGS, |_| ()).ok()?;
+    // SAFETY: this is the member that the kernel has just filled.
+    let flags = unsafe { found.ifru_flags };
+    Some(libc::c_int::from(flags) & libc::IFF_UP != 0)
+}
+
 /// Asks something of the interface `lo` (ioctl(2), netdevice(7)).
 fn ask(
     control: &OwnedFd,

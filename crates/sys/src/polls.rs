@@ -7,6 +7,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use io_uring::{IoUring, opcode, types};
 
 use super::claim::Claim;
+use super::failed::failed_in;
 
 /// A ring with a poll per descriptor. Its queues stay shared over a fork: one process uses them, the first that does;
 /// in another every use panics.
@@ -56,7 +57,9 @@ impl Polls {
     pub fn wait(&mut self, ready: &mut Vec<usize>) -> io::Result<()> {
         self.claim.assert();
         match self.ring.submit_and_wait(1) {
-            Err(error) if error.kind() != io::ErrorKind::Interrupted => return Err(error),
+            Err(error) if error.kind() != io::ErrorKind::Interrupted => {
+                return Err(failed_in("io_uring_enter")(error));
+            }
             _ => {}
         }
         for completion in self.ring.completion() {

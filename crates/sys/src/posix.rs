@@ -9,6 +9,7 @@ use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::sync::Arc;
 
 use super::checked;
+use super::failed::try_futex;
 use super::shared::{LINE, Mapping};
 
 /// For pthread functions, which return the error.
@@ -28,7 +29,7 @@ pub fn make_queue(name: &CStr, depth: i64, bytes: i64) -> io::Result<OwnedFd> {
         attributes.mq_msgsize = bytes;
         let mode: libc::mode_t = 0o600;
         let queue = libc::mq_open(name.as_ptr(), flags, mode, &mut attributes);
-        checked(i64::from(queue))?;
+        checked("mq_open", i64::from(queue))?;
         libc::mq_unlink(name.as_ptr());
         Ok(OwnedFd::from_raw_fd(queue))
     }
@@ -40,7 +41,7 @@ pub fn queue_send(queue: BorrowedFd<'_>, message: &[u8]) -> io::Result<()> {
     // SAFETY: the pointer and the length are those of a slice.
     let code =
         unsafe { libc::mq_send(queue.as_raw_fd(), message.as_ptr().cast(), message.len(), 0) };
-    checked(i64::from(code)).map(drop)
+    checked("mq_timedsend", i64::from(code)).map(drop)
 }
 
 /// Takes a message out of a queue; sleeps while there is none; gives its length
@@ -50,7 +51,7 @@ pub fn queue_recv(queue: BorrowedFd<'_>, message: &mut [u8]) -> io::Result<usize
     let (place, room) = (message.as_mut_ptr().cast(), message.len());
     // SAFETY: the pointer and the length are those of a slice.
     let length = unsafe { libc::mq_receive(queue.as_raw_fd(), place, room, std::ptr::null_mut()) };
-    checked(length as i64)
+    checked("mq_timedreceive", length as i64)
 }
 
 /// Memory for two counts, one each way, on lines of their own: zeroed, and reached by nobody else.
@@ -75,8 +76,10 @@ impl<C: Count> Counts<C> {
     /// Makes the counts, both zero.
     ///
     /// # Errors
-    /// What the C library says.
+    /// What the C library says; futexes are denied here.
     pub fn pair(self) -> io::Result<(C, C)> {
+        // Where futexes are denied, the C library ends the process, or looks again and again.
+        try_futex()?;
         let mapping = Arc::new(self.mapping);
         let count =
             |offset| C::make(CountMemory { mapping: mapping.clone(), offset, bytes: Self::STRIDE });
@@ -161,7 +164,7 @@ impl Count for Semaphore {
         let placed = Placed::<libc::sem_t>::new(place);
         // SAFETY: the place is inside the mapping and aligned. Only this object and its clones
         // reach it: `Counts` keeps the mapping to itself, and gives each place out once.
-        checked(i64::from(unsafe { libc::sem_init(placed.place(), 1, 0) }))?;
+        checked("sem_init", i64::from(unsafe { libc::sem_init(placed.place(), 1, 0) }))?;
         Ok(Semaphore(placed))
     }
 
@@ -173,14 +176,14 @@ impl Count for Semaphore {
     fn post(&self) -> io::Result<()> {
         // SAFETY: the semaphore was initialised in `make`, for many threads and processes to call
         // at once, and is never destroyed; its memory lives as long as `self`.
-        checked(i64::from(unsafe { libc::sem_post(self.0.place()) })).map(drop)
+        checked("sem_post", i64::from(unsafe { libc::sem_post(self.0.place()) })).map(drop)
     }
 
     #[inline(always)]
     fn wait(&self) -> io::Result<()> {
         loop {
             // SAFETY: as in `post`.
-            match checked(i64::from(unsafe { libc::sem_wait(self.0.place()) })) {
+            match checked("sem_wait", i64::from(unsafe { libc::sem_wait(self.0.place()) })) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 result => return result.map(drop),
             }

@@ -12,6 +12,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap};
+
+use super::failed::named;
 #[cfg(not(miri))]
 use rustix::mm::{mmap_anonymous, munmap};
 
@@ -86,8 +88,9 @@ impl Mapping {
             return Ok(()); // It has no page faults.
         }
         // SAFETY: the range lies inside this mapping, and populating changes no contents.
-        unsafe { madvise(self.start.as_ptr().cast(), bytes, Advice::LinuxPopulateWrite)? };
-        Ok(())
+        let populated =
+            unsafe { madvise(self.start.as_ptr().cast(), bytes, Advice::LinuxPopulateWrite) };
+        populated.map_err(|errno| named("madvise", errno))
     }
 
     /// The byte at `offset`, for what lives in a mapping but isn't a word: in one that is shown to

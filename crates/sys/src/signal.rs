@@ -2,6 +2,8 @@
 
 use std::io;
 
+use super::{checked, last_error};
+
 /// The signal used: the C library keeps the first ones to itself.
 fn number() -> i32 {
     libc::SIGRTMIN() + 3
@@ -48,7 +50,7 @@ impl Set {
     pub fn wait(&self) -> io::Result<()> {
         // SAFETY: the set lives until the call returns; no information is asked for.
         match unsafe { libc::sigwaitinfo(&self.0, std::ptr::null_mut()) } {
-            -1 => Err(io::Error::last_os_error()),
+            -1 => Err(last_error("rt_sigtimedwait")),
             _ => Ok(()),
         }
     }
@@ -122,5 +124,5 @@ pub fn queue(to: Thread) -> io::Result<()> {
     let code = unsafe {
         libc::syscall(libc::SYS_rt_tgsigqueueinfo, to.process, to.thread, info.signal, &info)
     };
-    if code < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    checked("rt_tgsigqueueinfo", code).map(drop)
 }

@@ -6,6 +6,8 @@ use std::os::fd::{AsFd, AsRawFd};
 
 use libc::c_int;
 
+use super::last_error;
+
 /// Busy polling on a socket (socket(7)).
 const SO_BUSY_POLL: c_int = 46;
 const SO_MEMINFO: c_int = 55;
@@ -142,7 +144,7 @@ pub fn recv_joined(socket: impl AsFd, slices: &mut [IoSliceMut<'_>]) -> io::Resu
         header.msg_controllen = size_of::<Control>() as _;
         let code = libc::recvmsg(socket.as_fd().as_raw_fd(), &mut header, 0);
         if code < 0 {
-            return Err(io::Error::last_os_error());
+            return Err(last_error("recvmsg"));
         }
         let (bytes, mut each) = (code as usize, code as usize);
         let first = libc::CMSG_FIRSTHDR(&header);

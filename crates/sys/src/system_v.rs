@@ -63,7 +63,7 @@ pub struct Status {
 pub fn make_queue(key: i32) -> io::Result<i32> {
     let flags = libc::IPC_CREAT | libc::IPC_EXCL | 0o600;
     // SAFETY: msgget takes plain integers.
-    checked(i64::from(unsafe { libc::msgget(key, flags) })).map(|id| id as i32)
+    checked("msgget", i64::from(unsafe { libc::msgget(key, flags) })).map(|id| id as i32)
 }
 
 /// Bytes that a queue holds (msgctl(2), IPC_STAT).
@@ -71,7 +71,7 @@ pub fn queue_bytes(id: i32) -> io::Result<u64> {
     // SAFETY: all-zero bytes are a valid msqid_ds, and the kernel writes at most one of them.
     unsafe {
         let mut status: libc::msqid_ds = std::mem::zeroed();
-        checked(i64::from(libc::msgctl(id, libc::IPC_STAT, &mut status)))?;
+        checked("msgctl", i64::from(libc::msgctl(id, libc::IPC_STAT, &mut status)))?;
         Ok(status.msg_qbytes)
     }
 }
@@ -111,8 +111,11 @@ impl Envelope {
     pub fn send(&self, id: i32, length: usize) -> io::Result<()> {
         assert!(length <= self.room, "message larger than its envelope");
         // SAFETY: the envelope holds a positive type and at least `length` bytes behind it.
-        checked(i64::from(unsafe { libc::msgsnd(id, self.words.as_ptr().cast(), length, 0) }))
-            .map(drop)
+        checked(
+            "msgsnd",
+            i64::from(unsafe { libc::msgsnd(id, self.words.as_ptr().cast(), length, 0) }),
+        )
+        .map(drop)
     }
 
     /// Takes the next message out of queue `id`; sleeps while there is none; gives its length.
@@ -120,7 +123,9 @@ impl Envelope {
     #[inline(always)]
     pub fn recv(&mut self, id: i32) -> io::Result<usize> {
         // SAFETY: the envelope has room for the type and `room` bytes behind it.
-        checked(unsafe { libc::msgrcv(id, self.words.as_mut_ptr().cast(), self.room, 0, 0) } as i64)
+        checked("msgrcv", unsafe {
+            libc::msgrcv(id, self.words.as_mut_ptr().cast(), self.room, 0, 0)
+        } as i64)
     }
 }
 
@@ -128,7 +133,7 @@ impl Envelope {
 pub fn make_semaphores(key: i32, count: i32) -> io::Result<i32> {
     let flags = libc::IPC_CREAT | libc::IPC_EXCL | 0o600;
     // SAFETY: semget takes plain integers.
-    checked(i64::from(unsafe { libc::semget(key, count, flags) })).map(|id| id as i32)
+    checked("semget", i64::from(unsafe { libc::semget(key, count, flags) })).map(|id| id as i32)
 }
 
 /// Adds `change` to semaphore `nth` of set `id`; sleeps while that would make it negative
@@ -137,7 +142,10 @@ pub fn make_semaphores(key: i32, count: i32) -> io::Result<i32> {
 pub fn change_semaphore(id: i32, nth: u16, change: i16) -> io::Result<()> {
     let mut operation = libc::sembuf { sem_num: nth, sem_op: change, sem_flg: 0 };
     // SAFETY: one operation, which lives until the call returns.
-    checked(i64::from(unsafe { libc::semop(id, &mut operation, 1) })).map(drop)
+    match unsafe { libc::semop(id, &mut operation, 1) } {
+        -1 => Err(io::Error::last_os_error()),
+        _ => Ok(()),
+    }
 }
 
 /// What the kernel says of an object (msgctl(2) and semctl(2), IPC_STAT).
@@ -148,13 +156,13 @@ pub fn status(object: Object) -> io::Result<Status> {
         match object.kind {
             ObjectKind::Queue => {
                 let mut status: libc::msqid_ds = std::mem::zeroed();
-                checked(i64::from(libc::msgctl(object.id, libc::IPC_STAT, &mut status)))?;
+                checked("msgctl", i64::from(libc::msgctl(object.id, libc::IPC_STAT, &mut status)))?;
                 (status.msg_perm, status.msg_ctime)
             }
             ObjectKind::Semaphores => {
                 let mut status: libc::semid_ds = std::mem::zeroed();
                 let place = &raw mut status;
-                checked(i64::from(libc::semctl(object.id, 0, libc::IPC_STAT, place)))?;
+                checked("semctl", i64::from(libc::semctl(object.id, 0, libc::IPC_STAT, place)))?;
                 (status.sem_perm, status.sem_ctime)
             }
         }
@@ -177,7 +185,7 @@ pub fn remove(object: Object) -> io::Result<()> {
             ObjectKind::Semaphores => libc::semctl(object.id, 0, libc::IPC_RMID),
         }
     };
-    checked(i64::from(code)).map(drop)
+    checked("msgctl or semctl", i64::from(code)).map(drop)
 }
 
 /// Every object of `kind` in this IPC namespace, without a call on any of them (/proc/sysvipc).
@@ -219,7 +227,7 @@ pub fn is_private() -> bool {
 /// unprivileged user gets it inside a new user namespace (unshare(2)).
 pub fn enter_private_namespace() -> io::Result<()> {
     // SAFETY: neither flag changes memory, descriptors or threads of this process.
-    let unshare = |flags| checked(i64::from(unsafe { libc::unshare(flags) })).map(drop);
+    let unshare = |flags| checked("unshare", i64::from(unsafe { libc::unshare(flags) })).map(drop);
     unshare(libc::CLONE_NEWIPC)
         .or_else(|_| unshare(libc::CLONE_NEWUSER | libc::CLONE_NEWIPC))
         .inspect(|()| PRIVATE.store(true, Ordering::Relaxed))

@@ -13,6 +13,7 @@ use io_uring::types::CancelBuilder;
 use io_uring::{IoUring, Probe, opcode, types};
 
 use super::claim::Claim;
+use super::failed::failed_in;
 
 /// Marks the completion of an operation of this ring's own.
 const OWN: u64 = 1;
@@ -180,7 +181,7 @@ impl<E: Enter> Ring<E> {
         match self.enter.enter(&self.ring) {
             Err(error) if error.kind() != io::ErrorKind::Interrupted => {
                 self.broken = true;
-                Err(error)
+                Err(failed_in("io_uring_enter")(error))
             }
             _ => Ok(()),
         }
@@ -255,7 +256,10 @@ mod tests {
     use std::os::fd::AsFd;
     use std::os::unix::net::UnixStream;
 
+    use rustix::io::Errno;
+
     use super::*;
+    use crate::failed::errno_of;
 
     /// Where the call fails: before the kernel takes anything, or after it has taken all.
     enum Fails {
@@ -292,7 +296,8 @@ mod tests {
             let (near, mut far) = UnixStream::pair().unwrap();
             let mut message = [0; 4];
             let error = ring.recv(near.as_fd(), &mut message).unwrap_err();
-            assert_eq!(error.raw_os_error(), Some(libc::EBADR));
+            assert_eq!(errno_of(&error), Some(Errno::BADR));
+            assert!(error.to_string().starts_with("io_uring_enter: "), "{error}");
             // Whatever is done with the ring, it is entered no more.
             assert!(
                 ring.recv(near.as_fd(), &mut [0; 4]).unwrap_err().to_string().contains("broken")

@@ -14,6 +14,7 @@ use rustix::io::Errno;
 use rustix::pipe::{IoSliceRaw, SpliceFlags, fcntl_getpipe_size, splice, vmsplice};
 
 use super::claim::Claim;
+use super::failed::failed;
 use super::shared::{Mapping, PAGE};
 
 /// How pages reach the pipe.
@@ -61,7 +62,8 @@ impl Pool {
             PageTransfer::Lend { .. } => None,
             PageTransfer::Splice => {
                 let flags = if huge { MemfdFlags::HUGETLB } else { MemfdFlags::empty() };
-                let file = memfd_create("ipcmark", MemfdFlags::CLOEXEC | flags)?;
+                let file = memfd_create("ipcmark", MemfdFlags::CLOEXEC | flags)
+                    .map_err(|errno| failed("memfd_create", errno))?;
                 ftruncate(&file, bytes as u64)?;
                 Some(file)
             }
@@ -121,11 +123,18 @@ impl Pool {
                 Ok(taken) => done += taken,
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => std::hint::spin_loop(),
-                Err(error) => return Err(error.into()),
+                Err(error) => return Err(failed(self.call(), error)),
             }
         }
         self.next = (start + length.next_multiple_of(PAGE)) % self.mapping.bytes();
         Ok(())
+    }
+
+    fn call(&self) -> &'static str {
+        match self.transfer {
+            PageTransfer::Splice => "splice",
+            PageTransfer::Lend { .. } => "vmsplice",
+        }
     }
 
     #[inline(always)]

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, recv, sendmsg};
+use sys::failed::failed;
 
 use super::DatagramSocket;
 use super::wire::{DatagramKind, HEADER, Header, widened};
@@ -188,7 +189,7 @@ impl<S: DatagramSocket> Path<S> {
                 Ok(taken) if taken == bytes => return Ok(number),
                 Ok(taken) => return Err(socket::wrong_length("sendmsg", taken, bytes)),
                 Err(Errno::INTR) => {}
-                Err(error) => return Err(error.into()),
+                Err(error) => return Err(failed("sendmsg", error)),
             }
         }
     }
@@ -216,7 +217,7 @@ impl<S: DatagramSocket> Path<S> {
                     }
                 }
                 Err(Errno::INTR) => {}
-                Err(error) => return Err(error.into()),
+                Err(error) => return Err(failed("poll", error)),
             }
             left = until.saturating_duration_since(Instant::now());
         }
@@ -232,7 +233,7 @@ impl<S: DatagramSocket> Path<S> {
             Ok((length, _)) => length,
             // A wrong checksum is found here only; or the socket's own time is up.
             Err(Errno::AGAIN | Errno::INTR) => return Ok(None),
-            Err(error) => return Err(error.into()),
+            Err(error) => return Err(failed("recvfrom", error)),
         };
         self.length = length;
         let Some(header) = Header::parse(&self.came[..length]) else { return Ok(None) };

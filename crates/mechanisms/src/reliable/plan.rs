@@ -230,7 +230,7 @@ impl Plan {
             (flips, fec::TRUTH)
         });
         let losses = self.losses.map(|model| LossTrace::new(model, seed));
-        let failed = OpenError::call("getsockname", "none known");
+        let failed = OpenError::call("getsockname");
         Path::new(socket, Mishaps { losses, flips }).map_err(failed)
     }
 

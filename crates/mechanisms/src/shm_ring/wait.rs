@@ -10,6 +10,7 @@ use rustix::event::{EventfdFlags, eventfd};
 use rustix::thread::futex::Flags;
 
 use crate::{OpenError, OpenSpec};
+use sys::failed::try_futex;
 use sys::parking::{self, Parking};
 use sys::ring::Wait;
 use sys::shared::Word;
@@ -118,6 +119,7 @@ impl RingWait for Futex {
     const MOST_SLOTS: usize = SLOTS_TO_SLEEP;
 
     fn new(word: Word, spec: &OpenSpec) -> Result<Futex, OpenError> {
+        try_futex().map_err(OpenError::call("futex"))?;
         Ok(Futex { word, flags: parking::flags(spec.same_process) })
     }
 }
@@ -146,8 +148,7 @@ impl RingWait for Eventfd {
     const MOST_SLOTS: usize = SLOTS_TO_SLEEP;
 
     fn new(word: Word, _spec: &OpenSpec) -> Result<Eventfd, OpenError> {
-        let counter = eventfd(0, EventfdFlags::CLOEXEC)
-            .map_err(OpenError::call("eventfd2", "raise the limit on open files (ulimit -n)"))?;
+        let counter = eventfd(0, EventfdFlags::CLOEXEC).map_err(OpenError::call("eventfd2"))?;
         Ok(Eventfd { word, counter: Arc::new(counter) })
     }
 }

@@ -76,12 +76,12 @@ impl LaunchListener {
         address: IpAddr,
         cookie: Cookie,
     ) -> Result<LaunchListener, OpenError> {
-        let failed = |call| OpenError::call::<rustix::io::Errno>(call, "none known");
+        let failed = |call| OpenError::call::<rustix::io::Errno>(call);
         let socket = stream_socket(address, spec)?;
         bind(&socket, &SocketAddr::new(address, 0)).map_err(|error| no_address(address, error))?;
         listen(&socket, 4096).map_err(failed("listen"))?;
         let listener = TcpListener::from(socket);
-        let also_failed = |call| OpenError::call::<io::Error>(call, "none known");
+        let also_failed = |call| OpenError::call::<io::Error>(call);
         listener.set_nonblocking(true).map_err(also_failed("fcntl O_NONBLOCK"))?;
         let port = listener.local_addr().map_err(also_failed("getsockname"))?.port();
         Ok(LaunchListener { listener, port, spec: spec.clone(), cookie, callers: Vec::new() })
@@ -139,7 +139,7 @@ impl network::Listener for LaunchListener {
     }
 
     fn accept(mut self, wait: &Wait) -> Result<(OneFd, EffectiveSettings), OpenError> {
-        let failed = |call| OpenError::call::<io::Error>(call, "none known");
+        let failed = |call| OpenError::call::<io::Error>(call);
         loop {
             wait.for_any(&self.fds(), self.soonest())?;
             let Some((mut stream, kind)) = self.look() else { continue };
@@ -171,7 +171,7 @@ pub fn connect<V: ConnectVisitor>(
     call: &Call,
     mut visitor: V,
 ) -> Result<V::Output, OpenError> {
-    let failed = |call| OpenError::call::<io::Error>(call, "see what ended the far side");
+    let failed = |call| OpenError::call::<io::Error>(call);
     let mut stream = TcpStream::from(stream_socket(call.to.ip(), spec)?);
     let bounded = call.kind == ConnectionKind::Persistent;
     if bounded {

@@ -122,11 +122,11 @@ impl<const SEND: usize, const TAKE: usize> FragmentsEnd<SEND, TAKE> {
     ) -> Result<Self, OpenError> {
         if SEND > 1 {
             sys::socket::cut_when_sent(&socket, datagram as u16)
-                .map_err(OpenError::call("setsockopt UDP_SEGMENT", "it needs Linux 4.18"))?;
+                .map_err(OpenError::call("setsockopt UDP_SEGMENT"))?;
         }
         if TAKE > 2 {
             sys::socket::join_when_received(&socket)
-                .map_err(OpenError::call("setsockopt UDP_GRO", "it needs Linux 5.0"))?;
+                .map_err(OpenError::call("setsockopt UDP_GRO"))?;
         }
         FragmentsEnd::new(socket, datagram, message_bytes).map_err(set_failed)
     }

@@ -41,7 +41,7 @@ impl DatagramSocket for UdpSocket {
     fn without_checksums(&self) -> Result<(), OpenError> {
         let ipv6 = self.peer_addr().is_ok_and(|it| it.is_ipv6());
         sys::socket::without_checksums(self, ipv6)
-            .map_err(OpenError::call("setsockopt SO_NO_CHECK", "none known"))
+            .map_err(OpenError::call("setsockopt SO_NO_CHECK"))
     }
 }
 

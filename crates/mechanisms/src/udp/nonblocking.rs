@@ -15,6 +15,7 @@ use rustix::net::{RecvFlags, recv, sockopt};
 
 use super::{UdpEnd, accounted, set_failed};
 use crate::{Nonblocking, OpenError, Received, Sent, socket};
+use sys::failed::failed;
 
 /// Refuses a buffer in which a datagram of `bytes` may leave no room for a credit. The kernel drops what it
 /// has no room for, and keeps up to a quarter of the buffer for what was read already (`window`).
@@ -100,7 +101,7 @@ impl UdpEnd {
                 Ok((_, length)) => break length,
                 Err(Errno::AGAIN) => return self.ask_for_credits(bytes).map(|()| false),
                 Err(Errno::INTR) => {}
-                Err(error) => return Err(error.into()),
+                Err(error) => return Err(failed("recvfrom", error)),
             }
         };
         let credited = first == 0 && socket::try_recv_length(&self.socket, &mut [])? == Some(0);

@@ -131,14 +131,15 @@ fn open_socket(
     spec: &OpenSpec,
 ) -> Result<(UdpSocket, EffectiveSettings), OpenError> {
     let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
-    let opened = socket_with(family, SocketType::DGRAM, SocketFlags::CLOEXEC, None)
-        .map_err(OpenError::call("socket", "raise the limit on open files (ulimit -n)"))?;
+    let opened = socket_with(family, SocketType::DGRAM, SocketFlags::CLOEXEC, None).map_err(
+        OpenError::call(if address.is_ipv4() { "socket AF_INET" } else { "socket AF_INET6" }),
+    )?;
     let effective_settings = set_options(&opened, spec)?;
     Ok((opened.into(), effective_settings))
 }
 
 fn failed(call: &'static str) -> impl Fn(io::Error) -> OpenError {
-    OpenError::call(call, "see what ended the other side")
+    OpenError::call(call)
 }
 
 // ---- the far side ----------------------------------------------------------------------------

@@ -20,6 +20,7 @@ use super::{Payload, Side};
 use crate::nonblocking::only_waits;
 use crate::{Endpoint, Nonblocking, Received, Sent, WithNonblocking};
 use model::launch::Usage;
+use sys::failed::failed;
 
 mod outcome;
 
@@ -385,7 +386,7 @@ impl<P: Payload> Stretch<'_, '_, P> {
         };
         match waited {
             Ok(_) | Err(Errno::INTR) => Ok(()),
-            Err(error) => Err(error.into()),
+            Err(error) => Err(failed("poll", error)),
         }
     }
 }

@@ -16,7 +16,10 @@ use rustix::process::{
     set_parent_process_death_signal, waitid,
 };
 
+use super::threads::began;
+use crate::{OpenError, unavailable_in};
 use model::launch::Usage;
+use sys::failed::{failed, named};
 use sys::process::{fork_with_first, thread_usage};
 
 /// What a member does at an order of so many messages.
@@ -25,10 +28,11 @@ pub(super) type Task = Box<dyn FnMut(u64) -> io::Result<()> + Send>;
 /// The stack of a thread, of which it touches some pages.
 const STACK: usize = 256 << 10;
 /// The longest reply: an error's text, cut.
-const REPLY: usize = 512;
-/// The first byte of a reply: what was used follows, or why it failed.
+const REPLY: usize = 2048;
+/// The first byte of a reply: what was used follows, why it failed, or what it can't have here, as JSON.
 const DONE: u8 = 0;
 const FAILED: u8 = 1;
+const UNAVAILABLE: u8 = 2;
 /// What is said of a member that is gone.
 const ENDED: &str = "it ended without a word";
 
@@ -60,7 +64,8 @@ impl Crowd {
         let (mut links, mut theirs) = (Vec::new(), Vec::new());
         for task in tasks {
             let (ours, its) =
-                socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
+                socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
+                    .map_err(|error| named("socketpair AF_UNIX", error))?;
             links.push(ours);
             theirs.push((task, its));
         }
@@ -102,7 +107,7 @@ impl Crowd {
             match poll(&mut fds, None) {
                 Ok(_) => {}
                 Err(Errno::INTR) => continue,
-                Err(error) => return Err(error.into()),
+                Err(error) => return Err(failed("poll", error)),
             }
             let spoke: Vec<bool> = fds.iter().map(|it| !it.revents().is_empty()).collect();
             let heard = waiting.iter().zip(&spoke).filter(|it| *it.1).map(|it| *it.0);
@@ -127,7 +132,13 @@ impl Crowd {
                 self.members[nth].used = to_usage(rest);
                 Ok(())
             }
-            Some((_, why)) => Err(self.fail(nth, &String::from_utf8_lossy(why))),
+            Some((&first, why)) => match serde_json::from_slice(why) {
+                Ok(why) if first == UNAVAILABLE => {
+                    self.failed = true;
+                    Err(io::Error::other(OpenError::Unavailable(why)))
+                }
+                _ => Err(self.fail(nth, &String::from_utf8_lossy(why))),
+            },
             None => Err(self.fail(nth, ENDED)),
         }
     }
@@ -179,8 +190,9 @@ fn lost(error: Errno) -> String {
 
 /// A thread that does its task as it is ordered.
 fn thread((task, link): (Task, OwnedFd)) -> io::Result<Life> {
-    let named = Builder::new().name("member".into()).stack_size(STACK);
-    Ok(Life::Thread(Some(named.spawn(move || follow(task, &link))?)))
+    let builder = Builder::new().name("member".into()).stack_size(STACK);
+    let begun = builder.spawn(move || follow(task, &link));
+    Ok(Life::Thread(Some(begun.map_err(began("pthread_create"))?)))
 }
 
 /// A process that does the first of the tasks. The kernel kills it when its parent dies.
@@ -192,8 +204,10 @@ fn process(theirs: &mut Vec<(Task, OwnedFd)>) -> io::Result<Life> {
             follow(task, &link);
         }
         0
-    })?;
-    Ok(Life::Process(pidfd_open(pid, PidfdFlags::empty())?))
+    })
+    .map_err(began("fork"))?;
+    let process = pidfd_open(pid, PidfdFlags::empty());
+    Ok(Life::Process(process.map_err(|error| named("pidfd_open", error))?))
 }
 
 /// Does `task` as it is ordered over `link`, until it is to end or has failed.
@@ -214,13 +228,22 @@ fn follow(mut task: Task, link: &OwnedFd) {
             let done = task(messages);
             let reply = match &done {
                 Ok(()) => [&[DONE][..], &of_usage(&thread_usage())].concat(),
-                Err(error) => [&[FAILED][..], error.to_string().as_bytes()].concat(),
+                Err(error) => refusal(error),
             };
             let told = send(link, &reply[..reply.len().min(REPLY)], SendFlags::NOSIGNAL);
             if done.is_err() || told.is_err() {
                 return;
             }
         }
+    }
+}
+
+/// The reply of a member that stops with `error`.
+fn refusal(error: &io::Error) -> Vec<u8> {
+    let why = unavailable_in(error).and_then(|why| serde_json::to_vec(&why).ok());
+    match why.filter(|why| why.len() < REPLY) {
+        Some(why) => [&[UNAVAILABLE][..], &why].concat(),
+        None => [&[FAILED][..], error.to_string().as_bytes()].concat(),
     }
 }
 
@@ -293,6 +316,15 @@ mod tests {
         crowd.order(1, 1).unwrap();
         let error = crowd.await_all().unwrap_err().to_string();
         assert_eq!(error, "member 2 of 3: no more");
+    }
+
+    #[test]
+    fn a_member_says_what_is_denied_with_its_remedy() {
+        let denied: Task = Box::new(|_| Err(named("write", Errno::PERM)));
+        let mut crowd = Crowd::begin(vec![denied], true).unwrap();
+        crowd.order(1, 1).unwrap();
+        let why = unavailable_in(&crowd.await_all().unwrap_err()).expect("an obstacle");
+        assert!(why.reason.starts_with("write: Operation not permitted"), "{why:?}");
     }
 
     #[test]

@@ -40,6 +40,7 @@ pub static METRIC: Metric = Metric {
          to the acknowledgement of the last.",
     ),
 };
+use sys::failed::failed;
 
 /// What it yields where only wake-ups are.
 pub static OF_SIGNALS: Metric = Metric {
@@ -276,7 +277,7 @@ impl<P: Payload> Both<'_, P> {
         };
         match waited {
             Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
-            Err(error) => Err(error.into()),
+            Err(error) => Err(failed("poll", error)),
         }
     }
 }

@@ -12,6 +12,7 @@ use rustix::io::Errno;
 use super::{Payload, Side, latency};
 use crate::nonblocking::only_waits;
 use crate::{Endpoint, Nonblocking};
+use sys::failed::{failed, named};
 
 /// Connections that one epoll_wait(2) tells of.
 pub(super) const EVENTS: usize = 64;
@@ -77,10 +78,12 @@ impl Ready {
 
 /// An epoll(7) of `ends`, each by its number.
 pub(super) fn epoll_of<E: Nonblocking>(ends: &[&mut E]) -> io::Result<OwnedFd> {
-    let all = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+    let all = epoll::create(epoll::CreateFlags::CLOEXEC)
+        .map_err(|error| named("epoll_create1", error))?;
     for (end, nth) in ends.iter().zip(0..) {
         let ready = end.ready().ok_or_else(only_waits)?;
-        epoll::add(&all, ready, epoll::EventData::new_u64(nth), epoll::EventFlags::IN)?;
+        epoll::add(&all, ready, epoll::EventData::new_u64(nth), epoll::EventFlags::IN)
+            .map_err(|error| named("epoll_ctl", error))?;
     }
     Ok(all)
 }
@@ -92,6 +95,6 @@ pub(super) fn ready_of(all: &OwnedFd, into: &mut Vec<epoll::Event>, wait: bool) 
     into.reserve(EVENTS);
     match epoll::wait(all, spare_capacity(into), (!wait).then_some(&none)) {
         Ok(_) | Err(Errno::INTR) => Ok(()),
-        Err(error) => Err(error.into()),
+        Err(error) => Err(failed("epoll_wait", error)),
     }
 }

@@ -11,6 +11,7 @@ use super::Payload;
 use super::schedule::{Adherence, Schedule, Wait};
 use crate::nonblocking::only_waits;
 use crate::{Endpoint, Nonblocking, Received, Sent, WithNonblocking};
+use sys::failed::failed;
 
 /// A stretch of an open loop.
 pub(super) struct Pipelined<'a, P> {
@@ -125,7 +126,7 @@ impl<P: Payload> Pipelined<'_, P> {
         let time = asleep.and_then(|it| Timespec::try_from(it).ok());
         match poll(&mut fds, time.as_ref()) {
             Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
-            Err(error) => Err(error.into()),
+            Err(error) => Err(failed("poll", error)),
         }
     }
 }

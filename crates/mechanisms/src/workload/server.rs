@@ -17,6 +17,7 @@ use super::{Payload, Side};
 use crate::nonblocking::only_waits;
 use crate::{Endpoint, Nonblocking, Received, Sent, WithNonblocking};
 use model::load::Server;
+use sys::failed::failed;
 use sys::polls::Polls;
 
 /// How a server waits, once it knows its connections. They stay as ends that are asked without waiting: a
@@ -119,7 +120,7 @@ impl<P: Payload> Serving<'_, '_, P> {
             match poll(&mut fds, None) {
                 Ok(_) => {}
                 Err(Errno::INTR) => continue,
-                Err(error) => return Err(error.into()),
+                Err(error) => return Err(failed("poll", error)),
             }
             for (nth, fd) in fds.iter().enumerate() {
                 if !fd.revents().is_empty() {
@@ -195,6 +196,6 @@ pub(super) fn await_room<E: Nonblocking>(end: &E) -> io::Result<()> {
     };
     match poll(&mut [room], None) {
         Ok(_) | Err(Errno::INTR) => Ok(()),
-        Err(error) => Err(error.into()),
+        Err(error) => Err(failed("poll", error)),
     }
 }

@@ -11,7 +11,9 @@ use std::sync::{Barrier, OnceLock, RwLock};
 use std::thread::{Builder, scope};
 use std::time::Duration;
 
+use rustix::io::Errno;
 use rustix::thread::{CpuSet, sched_setaffinity};
+use sys::failed::{failed, named};
 
 use super::assignment::Assignment;
 use super::schedule::Offered;
@@ -138,7 +140,8 @@ pub(super) fn together<T: Send>(
                 job()
             };
             let named = Builder::new().name(name.into()).stack_size(STACK);
-            threads.push(named.spawn_scoped(scope, run)?);
+            let begun = named.spawn_scoped(scope, run);
+            threads.push(begun.map_err(began("pthread_create"))?);
         }
         *locked = true;
         drop(locked);
@@ -147,6 +150,14 @@ pub(super) fn together<T: Send>(
         let ended: Vec<io::Result<T>> = ended.collect();
         ended.into_iter().collect()
     })
+}
+
+/// For use with `map_err`, where `call` begins a thread or a process: there EAGAIN is a limit, not a wait.
+pub(super) fn began(call: &'static str) -> impl Fn(io::Error) -> io::Error {
+    move |error| match Errno::from_io_error(&error) {
+        Some(errno) => named(call, errno),
+        None => error,
+    }
 }
 
 /// The common beginning of all generators of a stretch.
@@ -176,7 +187,7 @@ pub(super) fn pin(cpu: u32) -> io::Result<()> {
     }
     let mut only = CpuSet::new();
     only.set(cpu as usize);
-    Ok(sched_setaffinity(None, &only)?)
+    sched_setaffinity(None, &only).map_err(|error| failed("sched_setaffinity", error))
 }
 
 /// Answers so many requests of one connection.

@@ -97,7 +97,7 @@ fn sample(all: &[Pair], most: usize) -> Vec<Pair> {
 fn pair(setting: &Setting, cpus: (u32, u32)) -> Result<Repeats, String> {
     let repeats = setting.by_extent(12, 20);
     let memory = Mapping::new(repeats * PAGE).map_err(|error| format!("mmap: {error}"))?;
-    memory.populate(memory.bytes()).map_err(|error| format!("madvise: {error}"))?;
+    memory.populate(memory.bytes()).map_err(|error| error.to_string())?;
     let line = |nth: usize| memory.word(nth * PAGE + nth * LINE % PAGE);
     let lasting = setting.by_extent(200e3, 300e3);
     // A follower never knows how many repeats there will be: the last line it serves is the

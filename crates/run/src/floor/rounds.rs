@@ -102,7 +102,7 @@ impl Bench {
     fn new(order: Order) -> Result<Bench, String> {
         let map = |bytes| {
             let memory = Mapping::new(bytes).map_err(|error| format!("mmap: {error}"))?;
-            memory.populate(bytes).map_err(|error| format!("madvise: {error}"))?;
+            memory.populate(bytes).map_err(|error| error.to_string())?;
             Ok::<_, String>(Arc::new(memory))
         };
         Ok(Bench {

@@ -20,6 +20,8 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use super::spec::{Spec, not_started};
 use super::wire::time_left;
+use sys::failed::named;
+
 use super::workers::{Process, WorkerGroup, fork_worker};
 use machine::cgroup::{Kernel, Quota};
 use model::company::Company;
@@ -85,7 +87,8 @@ impl Companions {
 
     fn start(&mut self, work: Work) -> io::Result<()> {
         let (link, its) =
-            socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
+            socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
+                .map_err(|error| named("socketpair AF_UNIX", error))?;
         let run = |(work, link): (Work, OwnedFd)| accompany(work, &link);
         let process = fork_worker(getpid(), None, &mut vec![(work, its)], run)?;
         self.processes.push(Companion { what: work.what, process, link });
@@ -212,7 +215,13 @@ fn accompany(work: Work, link: &OwnedFd) {
         return;
     }
     let before = cpu_ns();
-    let mut buffer = vec![1u64; work.buffer_bytes as usize / size_of::<u64>()];
+    let words = work.buffer_bytes as usize / size_of::<u64>();
+    let mut buffer = Vec::new();
+    if buffer.try_reserve_exact(words).is_err() {
+        tell(link, format!("has no memory for its {} bytes", work.buffer_bytes).as_bytes());
+        return;
+    }
+    buffer.resize(words, 1u64);
     let mut at = step(&mut buffer, 0);
     tell(link, RUNNING);
     while !hear(link, RecvFlags::DONTWAIT) {

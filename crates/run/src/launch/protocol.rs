@@ -18,8 +18,8 @@ use super::instrumentation::Instrumentation;
 use super::loops::{Channel, Loops, With};
 use super::page::{Command, Page};
 use super::spec::Spec;
-use mechanisms::OpenError;
 use mechanisms::network::ConnectionKind;
+use mechanisms::unavailable_in;
 use mechanisms::workload::{Row, row};
 use model::launch::{Role, SampleCount, WorkerReport};
 use model::load::Load;
@@ -104,7 +104,7 @@ impl<'a> WorkerProtocol<'a> {
         self.report.delivery_counts =
             counts.map(|(name, count)| (name.to_string(), count)).collect();
         if let Err(error) = result {
-            self.report.unavailable = OpenError::unavailable(&error).cloned();
+            self.report.unavailable = unavailable_in(&error);
             self.report.error = Some(error.to_string());
         }
         self.report

@@ -10,8 +10,9 @@ use serde::{Deserialize, Serialize};
 use super::plant::{self, Plant};
 use mechanisms::network::Cookie;
 use mechanisms::workload::WorkloadSpec;
-use mechanisms::{OpenSpec, Variant};
+use mechanisms::{OpenSpec, Variant, cause_of, unavailable};
 use model::company::Company;
+use model::mechanism::Cause;
 use model::probe::Probe;
 use model::workload::{Arrivals, Policy, Workload};
 
@@ -299,10 +300,10 @@ impl Spec {
     }
 }
 
-/// For a process that couldn't be started by `call`: a limit makes the case unavailable.
+/// For what couldn't be started by `call`: a limit, or a call that is denied, makes the case unavailable.
 pub fn not_started(call: &str, error: &std::io::Error) -> Outcome {
-    match mechanisms::unavailable_process(call, error) {
-        Some(why) => Outcome::Unavailable(why),
-        None => Outcome::Failed { reason: format!("{call}: {error}") },
+    match cause_of(error) {
+        Cause::Other => Outcome::Failed { reason: format!("{call}: {error}") },
+        _ => Outcome::Unavailable(unavailable(call, error)),
     }
 }

@@ -194,7 +194,7 @@ impl Launching<'_> {
         };
         let pages: Result<Arc<[Page]>, _> =
             (0..self.spec.initiators()).map(|_| Page::new(room as usize)).collect();
-        let pages = pages.map_err(|error| failed(format!("mmap: {error}")))?;
+        let pages = pages.map_err(|error| not_started("mmap", &error))?;
         let mut effective_settings: BTreeMap<String, u64> =
             effective_settings.into_iter().collect();
         if self.private {

@@ -18,7 +18,7 @@ use super::spec::Spec;
 use machine::trace::Marks;
 use mechanisms::workload::payload::{Read, Touched, Untouched, Written};
 use mechanisms::workload::{Buffers, Check, Side, Timed, WorkloadSpec, WorkloadVisitor, dispatch};
-use mechanisms::{Deadline, Endpoint};
+use mechanisms::{Deadline, Endpoint, unavailable_in};
 use model::launch::{Role, WorkerReport};
 use model::mechanism::Carries;
 use model::workload::Policy;
@@ -69,6 +69,15 @@ pub fn worker_fn<E: Endpoint + 'static>(mut ends: Vec<E>) -> WorkerFn {
     })
 }
 
+/// The report of a worker that was stopped by `error` before it began.
+fn stopped(error: &io::Error) -> WorkerReport {
+    WorkerReport {
+        unavailable: unavailable_in(error),
+        error: Some(error.to_string()),
+        ..Default::default()
+    }
+}
+
 fn only(cpu: usize) -> CpuSet {
     let mut set = CpuSet::new();
     set.set(cpu);
@@ -109,10 +118,15 @@ impl WorkerContext {
                 self.hear().then_some(instrumentation)
             }
             Err(error) => {
-                self.report(WorkerReport { error: Some(error.to_string()), ..Default::default() });
+                self.give_up(&error);
                 None
             }
         }
+    }
+
+    /// Reports what keeps it from working.
+    pub(super) fn give_up(&self, error: &io::Error) {
+        self.report(stopped(error));
     }
 
     /// Reports to the supervisor, and waits until that needs nothing more.
@@ -192,26 +206,35 @@ impl<E: Endpoint> WorkloadVisitor for Measuring<'_, E> {
             (first..).zip(&*ends).map(|(pair, _)| context.touch(pair)).collect();
         match touched {
             None => {
-                let sides =
-                    ends.iter_mut().map(|end| side((spec, context.role), end, Untouched)).collect();
-                context.run(&mut Compiled { sides, workload }, instrumentation)
+                let sides = ends.iter_mut().map(|end| side((spec, context.role), end, Untouched));
+                match sides.collect() {
+                    Ok(sides) => context.run(&mut Compiled { sides, workload }, instrumentation),
+                    Err(error) => stopped(&error),
+                }
             }
             Some(touched) => {
                 let sides = ends.iter_mut().zip(touched);
                 let sides =
                     sides.map(|(end, touched)| side((spec, context.role), end, touched)).collect();
-                context.run(&mut Compiled { sides, workload }, instrumentation)
+                match sides {
+                    Ok(sides) => context.run(&mut Compiled { sides, workload }, instrumentation),
+                    Err(error) => stopped(&error),
+                }
             }
         }
     }
 }
 
-fn side<'a, E, P>((spec, role): (&Spec, Role), end: &'a mut E, payload: P) -> Side<'a, E, P> {
+fn side<'a, E, P>(
+    (spec, role): (&Spec, Role),
+    end: &'a mut E,
+    payload: P,
+) -> io::Result<Side<'a, E, P>> {
     let (request, answer) = (spec.message_bytes, spec.answer_bytes());
     let (out, into) = match role {
         Role::Initiator(_) => (request, answer),
         Role::Responder => (answer, request),
     };
-    let buffers = Buffers::sized(out, into, spec.buffer_offset);
-    Side { end, payload, buffers, clock: spec.clock }
+    let buffers = Buffers::sized(out, into, spec.buffer_offset)?;
+    Ok(Side { end, payload, buffers, clock: spec.clock })
 }

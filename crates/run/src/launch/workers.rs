@@ -7,9 +7,12 @@
 use std::io;
 use std::ops::ControlFlow;
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Mutex;
+use std::thread::Builder;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socketpair,
 };
@@ -21,6 +24,7 @@ use rustix::process::{
 use super::wire::{Reader, time_left};
 use super::worker::{Message, WorkerContext, WorkerFn};
 use model::launch::{Outcome, Role, WorkerReport, Workers};
+use sys::failed::named;
 use sys::process::fork_with_first;
 
 /// Why a launch ended whose coordinator did, or had it end.
@@ -96,7 +100,8 @@ impl WorkerGroup {
         let mut theirs = Vec::new();
         for (role, function) in functions {
             let (ours, its) =
-                socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
+                socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
+                    .map_err(|error| named("socketpair AF_UNIX", error))?;
             links.push((role, ours));
             theirs.push((function, context(role, its)));
         }
@@ -105,18 +110,7 @@ impl WorkerGroup {
             |processes| WorkerGroup { processes, links, messages, dismissed: false, bytes_sent: 0 };
         let owner = getpid();
         if workers == Workers::Thread {
-            let process = fork_worker(owner, None, &mut vec![theirs], |theirs| {
-                std::thread::scope(|scope| {
-                    let mut functions = theirs.into_iter();
-                    let first = functions.next();
-                    for (function, context) in functions {
-                        scope.spawn(move || function(context));
-                    }
-                    if let Some((function, context)) = first {
-                        function(context);
-                    }
-                });
-            })?;
+            let process = fork_worker(owner, None, &mut vec![theirs], in_threads)?;
             return Ok(group(vec![process]));
         }
         let mut processes = Vec::new();
@@ -335,7 +329,38 @@ pub(super) fn fork_worker<T: 'static>(
             function(first);
         }
         0
+    })
+    .map_err(|error| match Errno::from_io_error(&error) {
+        Some(errno) => named("fork", errno),
+        None => error,
     })?;
-    let pidfd = pidfd_open(pid, PidfdFlags::empty())?;
+    let pidfd = pidfd_open(pid, PidfdFlags::empty()).map_err(|error| named("pidfd_open", error))?;
     Ok(Process { pid, pidfd, role })
+}
+
+/// Runs the first function, and each of the others in a thread of its own. One for which there is no thread says so
+/// instead of its report.
+fn in_threads(theirs: Vec<(WorkerFn, WorkerContext)>) {
+    let mut theirs = theirs.into_iter();
+    let first = theirs.next();
+    let others: Vec<_> = theirs.map(|it| Mutex::new(Some(it))).collect();
+    let take = |it: &Mutex<Option<(WorkerFn, WorkerContext)>>| it.lock().ok()?.take();
+    std::thread::scope(|scope| {
+        for other in &others {
+            let run = move || {
+                if let Some((function, context)) = take(other) {
+                    function(context);
+                }
+            };
+            if let Err(error) = Builder::new().spawn_scoped(scope, run)
+                && let Some((_, context)) = take(other)
+            {
+                let errno = Errno::from_io_error(&error).unwrap_or(Errno::AGAIN);
+                context.give_up(&named("pthread_create", errno));
+            }
+        }
+        if let Some((function, context)) = first {
+            function(context);
+        }
+    });
 }

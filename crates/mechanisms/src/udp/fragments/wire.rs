@@ -7,6 +7,7 @@ use std::net::UdpSocket;
 
 use rustix::io::Errno;
 use rustix::net::{SendAncillaryBuffer, SendFlags, sendmsg};
+use sys::failed::failed;
 
 use super::early::FragmentId;
 use crate::socket;
@@ -43,7 +44,7 @@ pub fn send(socket: &UdpSocket, slices: &[IoSlice<'_>]) -> io::Result<()> {
             Ok(taken) if taken == bytes => return Ok(()),
             Ok(taken) => return Err(socket::wrong_length("sendmsg", taken, bytes)),
             Err(Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
+            Err(error) => return Err(failed("sendmsg", error)),
         }
     }
 }

@@ -50,7 +50,7 @@ fn offered(per_second: u64, messages: u64) -> Offered {
 }
 
 fn paced(wait: Wait) -> (Slow, u64, Vec<u64>, Vec<u64>, Adherence) {
-    let (mut end, mut buffers) = (Slow::default(), Buffers::new(8, 0));
+    let (mut end, mut buffers) = (Slow::default(), Buffers::new(8, 0).unwrap());
     let samples: Vec<AtomicU64> = (0..MESSAGES).map(|_| AtomicU64::new(u64::MAX)).collect();
     let mut lateness = vec![u64::MAX; MESSAGES];
     let mut schedule = Schedule::new(CLOCK, offered(1_000, MESSAGES as u64), 1.0, wait);

@@ -72,7 +72,8 @@ fn waits(service: Service, per_second: u64, seed: u64) -> Vec<f64> {
     let responses: Vec<AtomicU64> = (0..messages).map(|_| AtomicU64::new(0)).collect();
     let keeps = (&mut schedule, &mut adherence);
     let into = (&responses[..], &mut vec![0; messages][..]);
-    initiate(&mut end, &mut Untouched, &mut Buffers::new(8, 0), clock, keeps, into).unwrap();
+    initiate(&mut end, &mut Untouched, &mut Buffers::new(8, 0).unwrap(), clock, keeps, into)
+        .unwrap();
     assert_eq!(adherence.late(), 0, "it has nothing else to do");
     let wait = |(response, service): (AtomicU64, u64)| {
         (response.into_inner() - service) as f64 / MEAN as f64
