@@ -240,7 +240,7 @@ fn a_run_over_it_is_a_row_with_its_reason_and_the_counts() {
     assert_eq!(said.code, Some(1), "{}{}", said.out, said.err);
     assert!(said.err.contains("nothing could be measured"), "{}", said.err);
     let text = flat(&bench.must("report last -v").out);
-    for expected in ["udp: a datagram was lost", "1 of 1 launches failed", "sent, 0 received"] {
+    for expected in ["udp: a datagram was lost", "1 of 1 launch failed", "sent, 0 received"] {
         assert!(text.contains(expected), "no `{expected}` in: {text}");
     }
     let run = bench.export();

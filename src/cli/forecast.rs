@@ -100,7 +100,7 @@ impl Forecast {
         let which = if claims == all {
             "none of its claims".to_string()
         } else {
-            format!("{} of its {all} claims", all - claims)
+            format!("{} of its {}", all - claims, units::counted(all as u64, "claim"))
         };
         let time = (enough as f64 * self.round_s).ceil();
         let short_of_time = rounds < self.asked;
@@ -108,9 +108,12 @@ impl Forecast {
             Some(budget) => format!(
                 "a budget of {} is for about {}",
                 units::duration(budget * 1e9),
-                counted(rounds)
+                units::counted(rounds, "round")
             ),
-            None => format!("{} are asked for", counted(rounds)),
+            None => {
+                let verb = if rounds == 1 { "is" } else { "are" };
+                format!("{} {verb} asked for", units::counted(rounds, "round"))
+            }
         };
         let mut options = Vec::new();
         if (enough as u64) > self.asked {
@@ -125,10 +128,6 @@ impl Forecast {
             options.join(" ")
         ))
     }
-}
-
-fn counted(rounds: u64) -> String {
-    if rounds == 1 { "1 round".into() } else { format!("{rounds} rounds") }
 }
 
 fn launch_s(request: &Request, case: &Case) -> f64 {

@@ -1,6 +1,7 @@
 //! `ipcmark runs`: the runs in the store, and whether they are what was stored.
 
 use clap::Args;
+use model::words::counted;
 
 use super::{Common, Failure, complain, print};
 use ::report::{Block, Document, Row, Section, Table, Text};
@@ -88,11 +89,6 @@ fn check(store: &Store) -> Result<u8, Failure> {
         print(&format!("{line}\n"))?;
     }
     let (runs, launches) = (found.whole, found.launches);
-    print(&format!("whole: {runs} run{}, {launches} launch{}\n", s(runs, "s"), s(launches, "es")))?;
+    print(&format!("whole: {}, {}\n", counted(runs, "run"), counted(launches, "launch")))?;
     Ok(u8::from(!(found.file.is_empty() && found.damaged.is_empty())))
-}
-
-/// The ending of many.
-fn s(many: u64, ending: &'static str) -> &'static str {
-    if many == 1 { "" } else { ending }
 }

@@ -1,5 +1,6 @@
 //! `ipcmark study`: experiments that were written down before they are run.
 
+use model::words::counted;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -194,10 +195,11 @@ fn dry(
     let absent: Vec<_> = plan.groups.iter().flat_map(|group| &group.absent).collect();
     let mut section = Section::new("plan", "What would be measured");
     section.blocks.push(Block::paragraph(format!(
-        "{} groups of cases that are compared, {cases} cases, {asked} launches each: {} \
-         launches, about {:.0} s{}.",
-        plan.groups.iter().filter(|it| !it.cases.is_empty()).count(),
-        cases as u64 * asked,
+        "{} of cases that are compared, {}, {} each: {}, about {:.0} s{}.",
+        counted(plan.groups.iter().filter(|it| !it.cases.is_empty()).count() as u64, "group"),
+        counted(cases as u64, "case"),
+        counted(asked, "launch"),
+        counted(cases as u64 * asked, "launch"),
         forecast.all_s(),
         match forecast.budget_s {
             Some(budget) => format!(" (the budget ends it after {budget:.0} s)"),
@@ -214,9 +216,10 @@ fn dry(
     reasons.sort();
     reasons.dedup();
     if !reasons.is_empty() {
-        section
-            .blocks
-            .push(Block::paragraph(format!("{} cases can't be measured here:", absent.len())));
+        section.blocks.push(Block::paragraph(format!(
+            "{} can't be measured here:",
+            counted(absent.len() as u64, "case")
+        )));
         section.blocks.push(Block::List(reasons.into_iter().map(Text::from).collect()));
     }
     let mut document = Document::new(declared.study.title.clone());

@@ -1,6 +1,7 @@
 //! What was found about a machine's fitness to measure on: findings, whether they let it pass, and the
 //! marks of rounds that were disturbed.
 
+use crate::words::{counted, were};
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -194,7 +195,9 @@ pub fn count_marks<'a>(rounds: impl IntoIterator<Item = &'a [Mark]>) -> Option<S
     let causes: Vec<String> = causes.into_iter().map(cause).collect();
     (marked > 0).then(|| {
         format!(
-            "{marked} of {all} rounds were disturbed: {}; `ipcmark doctor` says what to do",
+            "{marked} of {} {} disturbed: {}; `ipcmark doctor` says what to do",
+            counted(all, "round"),
+            were(marked),
             causes.join(", ")
         )
     })
@@ -220,6 +223,8 @@ mod tests {
             "3 of 4 rounds were disturbed: load in 3 (for example: others used 1.20 CPUs), \
              steal in 1 (for example: 20 ms of 400 ms); `ipcmark doctor` says what to do"
         );
+        let one = count_marks(rounds[1..2].iter().map(Vec::as_slice)).unwrap();
+        assert!(one.starts_with("1 of 1 round was disturbed: "), "{one}");
         assert_eq!(count_marks([&[][..], &[]]), None);
         assert_eq!(count_marks([]), None);
     }

@@ -35,4 +35,5 @@ pub mod size;
 pub mod total;
 pub mod trace;
 pub mod visible;
+pub mod words;
 pub mod workload;

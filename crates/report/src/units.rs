@@ -6,6 +6,8 @@
 
 use serde::{Deserialize, Serialize};
 
+pub use model::words::{count, counted, plural, were};
+
 /// The base unit of a value, and with it the way it is written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -182,29 +184,6 @@ pub fn rate(bytes_per_second: f64) -> String {
 /// A rate of events: `per_second(241_000.0)` is `241 k/s`.
 pub fn per_second(events: f64) -> String {
     Unit::PerSecond.format(events)
-}
-
-/// A number of things, digits in threes: `count(36_887)` is `36,887`.
-pub fn count(number: u64) -> String {
-    let digits = number.to_string();
-    let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
-    for (position, digit) in digits.chars().enumerate() {
-        if position > 0 && (digits.len() - position).is_multiple_of(3) {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    grouped
-}
-
-/// So many of them, in words: `1 case`, `2 cases`, `3 launches`.
-pub fn counted(number: u64, noun: &str) -> String {
-    let s = match number {
-        1 => "",
-        _ if noun.ends_with("ch") => "es",
-        _ => "s",
-    };
-    format!("{} {noun}{s}", count(number))
 }
 
 /// A size in bytes, exact where a binary prefix divides it: `size(65_536)` is `64 KiB`,

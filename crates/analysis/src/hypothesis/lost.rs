@@ -32,7 +32,8 @@ pub(super) fn failed(
     };
     let percent = |it: f64| format!("{:.1}", 100.0 * it);
     let effect = format!(
-        "{failed} of {launches} launches failed: {} % [{}, {}]; claimed {} to {} %",
+        "{failed} of {} failed: {} % [{}, {}]; claimed {} to {} %",
+        model::words::counted(launches as u64, "launch"),
         percent(share.share),
         percent(share.low),
         percent(share.high),

@@ -19,6 +19,7 @@ use serde::Serialize;
 
 use super::floor_rows::Floors;
 use super::{ALPHA, CaseResult};
+use model::words::counted;
 use stats::Interval;
 use study::format::{Hypothesis, Test};
 use study::size_bound::Caches;
@@ -167,7 +168,8 @@ impl TestResult {
     }
 
     fn too_few_rounds(of: impl std::fmt::Display, rounds: usize) -> TestResult {
-        let text = format!("{of}: {rounds} rounds, of at least {} needed", needed::LEAST_ROUNDS);
+        let many = counted(rounds as u64, "round");
+        let text = format!("{of}: {many}, of at least {} needed", needed::LEAST_ROUNDS);
         TestResult::new(Decision::TooFewRounds, text, None)
     }
 }
@@ -207,8 +209,8 @@ fn finding(
         result.decision = Decision::Inconclusive;
         if let Some(more) = result.least_p.and_then(|it| needed::more_rounds(it * family as f64)) {
             result.decision = Decision::TooFewRounds;
-            let rounds = if more == 1 { "round" } else { "rounds" };
-            let why = format!("; {family} claims together need {more} {rounds} more");
+            let (claims, more) = (counted(family as u64, "claim"), counted(more as u64, "round"));
+            let why = format!("; {claims} together need {more} more");
             result.brief = Some(format!("{}{why}", result.brief()));
             result.effect.push_str(&why);
         }

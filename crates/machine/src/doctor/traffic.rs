@@ -1,5 +1,6 @@
 //! Who else wants the CPUs: other tasks, and devices.
 
+use model::words;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -54,7 +55,8 @@ pub(super) fn load(stretch: &Interval) -> Finding {
         100.0 * share
     );
     if waiting > 0 {
-        found += &format!("; {waiting} other task{} runnable at both ends", plural(waiting));
+        let tasks = words::counted(waiting, "other task");
+        found += &format!("; {tasks} runnable at both ends");
     }
     if let Some(average) = average {
         found += &format!("; {average} over a minute");
@@ -72,10 +74,6 @@ pub(super) fn load(stretch: &Interval) -> Finding {
 /// How many CPUs the machine has: all its ticks over those of one.
 fn cpus_of(stretch: &Interval) -> f64 {
     stretch.all_ticks.unwrap_or(0) as f64 * 1e7 / stretch.ns.max(1) as f64
-}
-
-fn plural(count: u64) -> &'static str {
-    if count == 1 { "" } else { "s" }
 }
 
 pub(super) fn interrupts(stretch: &Interval) -> Finding {

@@ -44,9 +44,9 @@ fn of_variant(variant: &str, cases: &[Sent]) -> Vec<Block> {
             _ => format!(", {} fragments arrived in order", units::count(came)),
         };
         sentences.push(format!(
-            "in {} launches no datagram is known to be lost, late or duplicated, and the kernel dropped \
+            "in {} no datagram is known to be lost, late or duplicated, and the kernel dropped \
              none{fragments}",
-            units::count(launches as u64)
+            units::counted(launches as u64, "launch")
         ));
     }
     let wire =
@@ -85,7 +85,8 @@ fn dropped(of: &Traffic) -> u64 {
 
 fn counts(seen: &DatagramsSeen) -> String {
     let failed = seen.launches.iter().filter(|it| it.status != "ok").count();
-    let mut parts = vec![format!("{failed} of {} launches failed", seen.launches.len())];
+    let launches = units::counted(seen.launches.len() as u64, "launch");
+    let mut parts = vec![format!("{failed} of {launches} failed")];
     if let Some(it) = seen.fragments {
         parts.push(format!(
             "fragments: {} arrived, {} lost, {} late, {} duplicated",

@@ -27,7 +27,8 @@ pub fn tables(judged: &Judged) -> Vec<Block> {
             match table.rows.len() {
                 ..=OPEN => table.into(),
                 many => Block::Details {
-                    summary: format!("{} ({many} rows)", table.caption).into(),
+                    summary: format!("{} ({})", table.caption, units::counted(many as u64, "row"))
+                        .into(),
                     blocks: vec![table.into()],
                 },
             }

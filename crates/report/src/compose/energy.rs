@@ -2,7 +2,7 @@
 
 use super::labels;
 use crate::document::Value;
-use crate::{Row, Table, Text, Unit};
+use crate::{Row, Table, Text, Unit, units};
 use analysis::{CaseResult, ENERGY, Estimate, Judged};
 
 /// The head of its column.
@@ -47,7 +47,8 @@ pub fn in_short(judged: &Judged) -> Option<String> {
         [only] => written(only),
         all => {
             let (least, most) = (medians().reduce(f64::min)?, medians().reduce(f64::max)?);
-            format!("{}, medians of {} results", Unit::Joules.range(least, most), all.len())
+            let results = units::counted(all.len() as u64, "result");
+            format!("{}, medians of {results}", Unit::Joules.range(least, most))
         }
     };
     Some(format!("{words}, per operation beyond idle"))

@@ -125,8 +125,8 @@ fn sentences(sweep: &Sweep) -> Vec<Text> {
     if sweep.inflections.is_empty() {
         let none = match sweep.sizes_bytes[..] {
             [first, .., last] => format!(
-                "none shown by {} rounds between {} and {}.",
-                sweep.rounds,
+                "none shown by {} between {} and {}.",
+                units::counted(sweep.rounds as u64, "round"),
                 units::size(first),
                 units::size(last)
             ),

@@ -244,6 +244,5 @@ fn asides_in_words(cases: &[&CaseResult]) -> Option<Text> {
 /// `futex wake-up round trip, one CPU (3.02 µs [2.98, 3.10], 12 rounds)`.
 fn named_bound(unit: Unit, bound: &Bound) -> String {
     let value = unit.with_ends(bound.value, bound.interval.ends());
-    let rounds = if bound.rounds == 1 { "round" } else { "rounds" };
-    format!("{} ({value}, {} {rounds})", bound.name, bound.rounds)
+    format!("{} ({value}, {})", bound.name, units::counted(bound.rounds as u64, "round"))
 }

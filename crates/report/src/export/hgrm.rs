@@ -4,6 +4,7 @@
 //! Values are those of the samples themselves, not of buckets. The spectrum goes as deep as
 //! the pool supports (docs/METHOD.md, percentiles) and ends with the largest sample.
 
+use crate::units;
 use std::fmt::Write;
 
 use super::{name, single, stored, without_percentiles};
@@ -53,8 +54,10 @@ fn spectrum(judged: &Judged, case: &CaseResult, title: &str, samples_ns: &[f64])
     let run = &judged.run;
     let total = samples_ns.len();
     let mut text = format!(
-        "# {title}\n# {}, run {}: round trips in ns, {} launches pooled\n",
-        run.tool, run.id, case.launches
+        "# {title}\n# {}, run {}: round trips in ns, {} pooled\n",
+        run.tool,
+        run.id,
+        units::counted(case.launches, "launch")
     );
     let independent = case.effective_samples / case.samples.max(1) as f64;
     let supported = total as f64 * independent;

@@ -77,7 +77,7 @@ impl Campaign<'_> {
             }
         }
         if any {
-            self.with.progress.stage("finer rates, around where each case stops to keep the bound");
+            self.with.progress.stage("finer rates, around where each case begins to exceed the bound");
         }
         Ok(any)
     }
@@ -135,9 +135,9 @@ impl Campaign<'_> {
         let needed = self.began.elapsed() + self.beyond + group.took * (SURE_LAUNCHES as u32 - 1);
         let budget = needed.as_secs().next_multiple_of(5) + 5;
         let text = format!(
-            "the budget has time for {rounds} {} of {:.1} s, and {SURE_LAUNCHES} that agree decide: give --budget {budget}s, or \
+            "the budget has time for {} of {:.1} s, and {SURE_LAUNCHES} that agree decide: give --budget {budget}s, or \
              name fewer mechanisms",
-            if rounds == 1 { "round" } else { "rounds" },
+            model::words::counted(rounds, "round"),
             group.took.as_secs_f64()
         );
         self.with.progress.warning(&text);

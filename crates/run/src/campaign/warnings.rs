@@ -1,5 +1,6 @@
 //! What the reader of the results should know of the circumstances: printed at once, and stored.
 
+use model::words::counted;
 use std::path::Path;
 
 use super::{Campaign, LiveCase};
@@ -49,9 +50,9 @@ impl Campaign<'_> {
         let Some(least) = short.iter().min_by_key(|live| live.samples) else { return Ok(()) };
         let bytes = least.case.message_bytes.map_or_else(String::new, |it| format!(", {it} B"));
         let text = format!(
-            "launches of {} cases take fewer samples than were asked for, down to {} of {} ({}{bytes}), so that all cases \
+            "launches of {} take fewer samples than were asked for, down to {} of {} ({}{bytes}), so that all cases \
              get their rounds in the budget: a longer --budget takes more",
-            short.len(),
+            counted(short.len() as u64, "case"),
             least.samples,
             asked(least).unwrap_or_default(),
             least.case.variant,

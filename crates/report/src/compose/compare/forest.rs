@@ -1,7 +1,7 @@
 //! The figure of a comparison: ratios with their intervals, case by case.
 
 use super::{case_name, counted, short_name};
-use crate::{Axis, Figure, FigureKind, Mark, Point, Scale, Series, Unit, VerdictKind};
+use crate::{Axis, Figure, FigureKind, Mark, Point, Scale, Series, Unit, VerdictKind, units};
 use analysis::compare::{CaseChange, Change, RunComparison};
 use model::distinct::distinct;
 use model::metric::Metric;
@@ -58,5 +58,5 @@ fn point(x: f64, case: &CaseChange) -> Option<Point> {
 }
 
 fn launches(case: &CaseChange) -> String {
-    format!("{} and {} launches", case.launches_a, case.launches_b)
+    format!("{} and {}", case.launches_a, units::counted(case.launches_b, "launch"))
 }

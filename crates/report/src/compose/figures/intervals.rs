@@ -80,7 +80,7 @@ fn bounds(cases: &[&CaseResult]) -> Vec<Mark> {
 /// The value with its interval; what else its launches show in its label.
 pub(super) fn point_of(case: &CaseResult, x: f64) -> Option<Point> {
     let estimate = case.value.as_ref()?;
-    let launches = format!("{} launches", case.launches);
+    let launches = units::counted(case.launches, "launch");
     let label = [Some(launches), labels::remark(case)].into_iter().flatten().collect::<Vec<_>>();
     let point = Point::new(x, estimate.median).labelled(label.join("; "));
     Some(point.with_ends(estimate.interval.ends()))

@@ -118,7 +118,10 @@ pub fn panel_name(factor: Factor, level: &str) -> String {
         (Factor::Burst, "1") => "each by itself".into(),
         (Factor::Burst, _) => format!("in bursts of {level}"),
         (Factor::Connections, "1") => "1 connection".into(),
-        (Factor::Connections, _) => format!("{level} connections"),
+        (Factor::Connections, _) => match level.parse() {
+            Ok(many) => units::counted(many, "connection"),
+            Err(_) => format!("{level} connections"),
+        },
         (Factor::Depth, _) => format!("at most {level} under way"),
         (Factor::Response, _) => format!("answers of {}", level_name(factor, level)),
         _ => level_name(factor, level),
@@ -427,12 +430,12 @@ fn boxed(launches: &[Option<f64>], x: f64, leave_out_first: bool) -> Option<Poin
     let point = Point::new(x, stats::median(&values))
         .between(stats::quantile(&values, 0.25), stats::quantile(&values, 0.75))
         .within(least, most);
-    Some(point.labelled(format!("{} launches", values.len())))
+    Some(point.labelled(units::counted(values.len() as u64, "launch")))
 }
 
 /// The same of the samples of all launches together.
 fn pooled(case: &CaseResult, x: f64) -> Option<Point> {
     let [least, q1, median, q3, most] = case.pooled?;
     let point = Point::new(x, median).between(q1, q3).within(least, most);
-    Some(point.labelled(format!("{} samples", units::count(case.samples))))
+    Some(point.labelled(units::counted(case.samples, "sample")))
 }

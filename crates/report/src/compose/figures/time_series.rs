@@ -91,11 +91,12 @@ fn samples_finding(cases: &[&CaseResult]) -> String {
     let worst = cases.iter().max_by_key(|it| unsteady(it)).filter(|_| all > 0);
     match (of, worst) {
         (0, _) => String::new(),
-        (_, None) => format!("All {} launches had a steady tail.", units::count(of)),
+        (1, None) => "The launch had a steady tail.".into(),
+        (_, None) => format!("All {} had a steady tail.", units::counted(of, "launch")),
         (_, Some(worst)) => format!(
-            "{} of {} launches had no steady tail, most of them ({} of {}) in {}.",
+            "{} of {} had no steady tail, most of them ({} of {}) in {}.",
             units::count(all),
-            units::count(of),
+            units::counted(of, "launch"),
             unsteady(worst),
             worst.launches,
             labels::case(worst)

@@ -25,10 +25,10 @@ pub fn compose(found: &FleetJudged, comparisons: &[GroupVerdict], detail: Detail
     });
     let here = fleet.nodes.iter().filter(|it| it.far.is_some()).count();
     document.subtitle = format!(
-        "{here} of {} nodes, {} rounds asked; {} launches",
-        fleet.nodes.len(),
-        fleet.asked.rounds,
-        units::count(found.launches)
+        "{here} of {}, {} asked; {}",
+        units::counted(fleet.nodes.len() as u64, "node"),
+        units::counted(fleet.asked.rounds as u64, "round"),
+        units::counted(found.launches, "launch")
     );
     document.meta = vec![
         ("started".into(), run.started.clone()),
@@ -96,8 +96,8 @@ fn cautions(found: &FleetJudged) -> Vec<Block> {
     if !lost.is_empty() {
         let many = lost.len();
         blocks.push(Block::warning(format!(
-            "{many} of {} nodes took no part, or not to the end:",
-            fleet.nodes.len()
+            "{many} of {} took no part, or not to the end:",
+            units::counted(fleet.nodes.len() as u64, "node")
         )));
         let mut shown: Vec<Text> = lost.into_iter().take(LISTED).collect();
         if many > LISTED {

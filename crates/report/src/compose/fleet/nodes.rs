@@ -77,7 +77,13 @@ fn side_by_side(found: &FleetJudged) -> Block {
         table.rows.push(row);
     }
     if nodes.len() > NODES {
-        table.notes.push(format!("{} more nodes are in the store.", nodes.len() - NODES).into());
+        table.notes.push(
+            {
+                let more = (nodes.len() - NODES) as u64;
+                format!("In the store: {}.", units::counted(more, "more node"))
+            }
+            .into(),
+        );
     }
     table.into()
 }

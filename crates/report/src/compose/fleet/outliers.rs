@@ -58,8 +58,10 @@ fn verdict(
         });
         let text = head().plain(format!("too few rounds to test a {what}{farthest}."));
         let needed = stats::smallest_holm_n(deviations.len().max(1), ALPHA).max(6);
-        let detail =
-            format!("{needed} rounds can show one of {} {what}s: --rounds.", deviations.len());
+        let detail = format!(
+            "{needed} rounds can show one of {}: --rounds.",
+            units::counted(deviations.len() as u64, what)
+        );
         return Verdict::new(tone(false, false, true), text, detail);
     }
     let mut differing: Vec<&Deviation> = deviations.iter().filter(|it| it.differs()).collect();
@@ -75,6 +77,7 @@ fn verdict(
             });
             let more = match some.len().saturating_sub(NAMED) {
                 0 => String::new(),
+                1 => format!("; 1 more {what} differs"),
                 more => format!("; {more} more {what}s differ"),
             };
             head().plain(parts.collect::<Vec<_>>().join("; ")).plain(format!("{more}."))
@@ -83,11 +86,13 @@ fn verdict(
     let open = deviations.iter().filter(|it| it.verdict == DeviationVerdict::Open).count();
     let alike = deviations.iter().filter(|it| it.verdict == DeviationVerdict::Alike).count();
     let mut detail = format!(
-        "{tested} {what}s tested over {}, Holm-corrected; {alike} are alike within 2 %, {open} open.",
+        "{} tested over {}, Holm-corrected; alike within 2 %: {alike}, open: {open}.",
+        units::counted(tested as u64, what),
         units_of(deviations)
     );
     if let Some(needed) = more_rounds(deviations, tested) {
-        detail += &format!(" With {tested} tests nothing can be found below {needed} rounds.");
+        let tests = units::counted(tested as u64, "test");
+        detail += &format!(" With {tests} nothing can be found below {needed} rounds.");
     }
     Verdict::new(tone(slower, !differing.is_empty(), open > 0), text, detail)
 }
@@ -107,8 +112,8 @@ fn units_of(deviations: &[Deviation]) -> String {
     let rounds = most(|it| if let Units::Rounds(many) = it.units { Some(many) } else { None });
     let pairs = most(|it| if let Units::Pairs(many) = it.units { Some(many) } else { None });
     match (rounds, pairs) {
-        (Some(rounds), _) => format!("{rounds} rounds"),
-        (_, Some(pairs)) => format!("{pairs} pairs each"),
+        (Some(rounds), _) => units::counted(rounds as u64, "round"),
+        (_, Some(pairs)) => format!("{} each", units::counted(pairs as u64, "pair")),
         _ => "nothing".into(),
     }
 }

@@ -83,7 +83,11 @@ fn notes(strand: &Strand) -> Vec<Text> {
     let needed = smallest_holm_n(family, ALPHA);
     if rounds < needed {
         notes.push(
-            format!("With {rounds} rounds no p of so many survives: --launches {needed}.").into(),
+            format!(
+                "With {} no p of so many survives: --launches {needed}.",
+                units::counted(rounds as u64, "round")
+            )
+            .into(),
         );
     }
     notes

@@ -55,10 +55,10 @@ fn overhead(effect: &ProbeEffect) -> Verdict {
         less => format!(" {less} are surely below zero: instrumented launches are faster."),
     };
     let detail = format!(
-        "{} of {} overheads are surely above zero (Holm): {rounds} rounds, each with observed and \
-         unobserved launches in random order.{less}{}",
+        "{} of {} are surely above zero (Holm): {}, each with observed and unobserved launches in random order.{less}{}",
         sure.len(),
-        all.len(),
+        units::counted(all.len() as u64, "overhead"),
+        units::counted(rounds as u64, "round"),
         firings(&all)
     );
     let sure = sure.len();
@@ -211,6 +211,7 @@ fn order(effect: &ProbeEffect) -> Option<Verdict> {
         return None;
     }
     let all = effect.orders.len();
+    let comparisons = units::counted(all as u64, "comparison");
     let of = |kept| effect.orders.iter().filter(move |it| it.kept == kept);
     let described = |it: &Order| {
         let size = labels::of_size(it.message_bytes);
@@ -226,24 +227,25 @@ fn order(effect: &ProbeEffect) -> Option<Verdict> {
                 .strong(
                     "Whether instrumentation changes which of two mechanisms is faster is unknown",
                 )
-                .plain(format!(": none of {all} comparisons separates the two.")),
+                .plain(format!(": none of {comparisons} separates the two.")),
         ),
         ([], 0) if open > 0 => (
             VerdictKind::Neutral,
-            Text::new()
-                .strong("Instrumentation changes no order")
-                .plain(format!(", but {open} of {all} comparisons are open.")),
+            Text::new().strong("Instrumentation changes no order").plain(format!(
+                ", but {open} of {comparisons} {} open.",
+                if open == 1 { "is" } else { "are" }
+            )),
         ),
         ([], 0) => (
             VerdictKind::Good,
             Text::new()
                 .strong("Instrumentation doesn't change which of two mechanisms is faster")
-                .plain(format!(": {all} comparisons.")),
+                .plain(format!(": {comparisons}.")),
         ),
         ([], _) => (
             VerdictKind::Neutral,
             Text::new().strong("Instrumentation changes no order").plain(format!(
-                ", but {} of {all} comparisons are decided only observed, or only unobserved: {}.",
+                ", but {} of {comparisons} are decided only observed, or only unobserved: {}.",
                 blurred.len(),
                 labels::few(&blurred)
             )),
@@ -251,7 +253,11 @@ fn order(effect: &ProbeEffect) -> Option<Verdict> {
         (some, _) => (
             VerdictKind::Bad,
             Text::new()
-                .strong(format!("Instrumentation reverses {} of {all} orders: ", some.len()))
+                .strong(format!(
+                    "Instrumentation reverses {} of {}: ",
+                    some.len(),
+                    units::counted(all as u64, "order")
+                ))
                 .plain(labels::few(some))
                 .plain("."),
         ),
@@ -314,7 +320,7 @@ mod tests {
         effect.orders[0].kept = Kept::Open;
         let found = order(&effect).unwrap();
         assert_eq!(found.kind, VerdictKind::Neutral);
-        assert!(text(&found).contains("1 of 3 comparisons are open"), "{found:?}");
+        assert!(text(&found).contains("1 of 3 comparisons is open"), "{found:?}");
         effect.orders.iter_mut().for_each(|it| it.kept = Kept::Open);
         assert_eq!(order(&effect).unwrap().kind, VerdictKind::Unknown);
     }

@@ -214,7 +214,7 @@ fn where_they_ran(case: &CaseResult, show: &str) -> Text {
     let Some(seen) = case.observed_placement else { return Text::from(NOTHING) };
     Text::from(match show {
         "one-cpu" => format!("{:.0} % of looks", 100.0 * seen.same_cpu),
-        _ => format!("{} of {} launches", seen.launches_with_moves, case.launches),
+        moved => format!("{moved} of {}", units::counted(case.launches, "launch")),
     })
 }
 

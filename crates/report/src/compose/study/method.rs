@@ -105,7 +105,7 @@ impl Written<'_> {
         let declared = &self.declared.request.stopping;
         let stopping = &judged.run.request.stopping;
         let asked = match stopping.launches {
-            Some(launches) => format!("Each case was to be launched {launches} times"),
+            Some(launches) => format!("Each case was to be launched {}", units::counted(launches, "time")),
             None => "Launches went on for as long as there was time, 100 a case at most; where 30 or more \
                      were to come, a group was analysed after 22 too, and ended there if nine of ten of its \
                      cases had the precision asked, ±2 % on one CPU, ±5 % across and ±10 % of \
@@ -149,10 +149,10 @@ impl Written<'_> {
                 judged.results.iter().map(|it| it.launches).filter(|it| *it > 0).collect();
             let (least, most) = (measured.iter().min(), measured.iter().max());
             if let (Some(least), Some(most)) = (least, most) {
-                let launches =
-                    if least == most { least.to_string() } else { format!("{least} to {most}") };
+                let from = if least == most { String::new() } else { format!("{least} to ") };
+                let launches = units::counted(*most, "launch");
                 let limit = format!(
-                    "The run stopped at the time limit after {launches} launches of each case."
+                    "The run stopped at the time limit after {from}{launches} of each case."
                 );
                 deviations.push(Text::from(limit));
             }
@@ -191,7 +191,7 @@ fn sentence(warning: &str) -> String {
 fn groups_of(some: usize, all: usize) -> String {
     match (some, all) {
         (some, all) if some == all => "all groups".into(),
-        (some, all) => format!("{some} of {all} groups"),
+        (some, all) => format!("{some} of {}", units::counted(all as u64, "group")),
     }
 }
 

@@ -13,7 +13,7 @@ mod search;
 mod tables;
 
 use super::figures::study_figures;
-use crate::{Block, Figure, Row, Section, Table, Text};
+use crate::{Block, Figure, Row, Section, Table, Text, units};
 use analysis::JudgedStudy;
 use analysis::hypothesis::{Decision, Finding, level, takes};
 use analysis::{CaseResult, Judged};
@@ -71,7 +71,8 @@ impl<'a> Written<'a> {
             .filter(|it| count(*it) > 0)
             .map(|it| format!("{} {}", count(it), it.name()))
             .collect();
-        format!("Of {} claims here: {}.", self.findings.len(), counts.join(", "))
+        let claims = units::counted(self.findings.len() as u64, "claim");
+        format!("Of {claims} here: {}.", counts.join(", "))
     }
 
     /// Its tables, what it searched for, the variables, the critique and the source.

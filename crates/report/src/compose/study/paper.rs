@@ -390,12 +390,7 @@ fn which(numbers: &[usize]) -> Option<String> {
 
 /// `1 case`, `12 launches`.
 fn counted(number: usize, what: &str) -> String {
-    let ending = match number {
-        1 => "",
-        _ if what.ends_with("ch") => "es",
-        _ => "s",
-    };
-    format!("{} {what}{ending}", units::count(number as u64))
+    units::counted(number as u64, what)
 }
 
 #[cfg(test)]

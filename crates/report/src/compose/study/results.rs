@@ -3,7 +3,7 @@
 use super::paper::Part;
 use super::{Written, factor, find};
 use crate::compose::labels;
-use crate::{Block, Figure, FigureKind, Run, Section, Target, Text};
+use crate::{Block, Figure, FigureKind, Run, Section, Target, Text, units};
 use analysis::{CaseResult, Judged, Status};
 use study::factor::chosen;
 use study::format::TableSpec;
@@ -98,7 +98,10 @@ impl Written<'_> {
         }
         let claims = left.iter().filter(|it| matches!(it, Part::Claim(_))).count();
         if claims > 0 {
-            missing.push(format!("the effects of {claims} of {} claims", self.findings.len()));
+            missing.push(format!(
+                "the effects of {claims} of {}",
+                units::counted(self.findings.len() as u64, "claim")
+            ));
         }
         if !missing.is_empty() {
             section.blocks.push(Block::Paragraph(Text::of_prose(&format!(
