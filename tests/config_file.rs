@@ -175,3 +175,48 @@ fn a_file_that_others_may_write_is_not_read() {
     let said = bench.must("list");
     assert!(said.err.contains("it is no file"), "{}", said.err);
 }
+
+/// Flags that start a program, reach another host, name a file, take up what was begun, or are of one run alone.
+const NEVER: [&str; 22] = [
+    "deploy",
+    "dry-run",
+    "export-csv",
+    "export-json",
+    "export-markdown",
+    "help",
+    "html",
+    "label",
+    "launcher",
+    "network",
+    "no-store",
+    "nodes",
+    "output",
+    "pages",
+    "pdf",
+    "peer",
+    "peer-address",
+    "peer-program",
+    "program",
+    "resume",
+    "route",
+    "store",
+];
+
+#[test]
+fn a_file_takes_every_flag_that_says_how_to_measure() {
+    let bench = Bench::new();
+    for command in ["run", "choose", "explain", "probe-effect"] {
+        let help = bench.must(&format!("{command} --help")).out;
+        let lines = help.lines().map(str::trim_start).filter(|it| it.starts_with('-'));
+        let named = lines.filter_map(|line| line.split("--").nth(1)?.split([' ', '=', ':', ',', ';']).next());
+        let flags: Vec<&str> = named.filter(|it| !NEVER.contains(it)).collect();
+        assert!(flags.len() > 5, "{help}");
+        for flag in flags {
+            // No flag takes a date: what is said of it tells whether the flag is taken at all.
+            put(&bench, "ipcmark.toml", &format!("{flag} = 1979-05-27"));
+            let said = bench.run(&format!("{command} pipe"));
+            assert_refused(&said, &[flag, "write a word, a number"]);
+        }
+        std::fs::remove_file(bench.path("ipcmark.toml")).unwrap();
+    }
+}

@@ -18,17 +18,23 @@ use toml::Value;
 use model::nearest::unknown;
 
 /// The flags that a file may give a default for.
-const FLAGS: [&str; 42] = [
+const FLAGS: [&str; 50] = [
     "arrivals",
     "beside",
+    "blocking",
+    "bound",
     "budget",
+    "bytes",
     "color",
     "concurrent",
+    "connections",
     "cpus",
+    "depth",
     "energy",
     "every",
     "format",
     "full",
+    "initiator-cpu",
     "launches",
     "levels",
     "margin",
@@ -42,10 +48,12 @@ const FLAGS: [&str; 42] = [
     "quiet",
     "rate",
     "reference",
+    "responder-cpu",
     "response",
     "rounds",
     "samples",
     "seed",
+    "server",
     "service",
     "sessions",
     "settle",
