@@ -76,6 +76,11 @@ pub fn choose(root: &Path) -> (ClockKind, Option<TscUnavailable>) {
     }
 }
 
+/// Whether this CPU has that clock: what another process asks for may be one that only its own CPU has.
+pub fn is_here(kind: ClockKind) -> bool {
+    kind == ClockKind::MonotonicRaw || counter::invariant()
+}
+
 /// The kernel watches the counter of every CPU against other clocks and abandons it when they
 /// drift apart; its choice of clock source is therefore the verdict that counts. A KVM guest's
 /// `kvm-clock` and Hyper-V's page are computed from the counter, ARM's is `arch_sys_counter`.

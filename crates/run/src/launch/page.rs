@@ -133,11 +133,6 @@ impl Page {
         Parking::new(self.mapping.word(DONE_PARKING), parking::flags(false))
     }
 
-    /// Room for samples.
-    pub fn room(&self) -> usize {
-        (self.mapping.bytes() - PAGE) / 8
-    }
-
     /// The first `count` samples, in ticks.
     pub fn samples(&self, count: usize) -> &[AtomicU64] {
         &self.mapping.words(PAGE)[..count]
@@ -198,7 +193,6 @@ mod tests {
     #[test]
     fn there_is_room_for_what_was_asked() {
         let page = Page::new(1000).unwrap();
-        assert!(page.room() >= 1000);
         page.populate(1000).unwrap();
         page.samples(1000)[999].store(5, Ordering::Relaxed);
     }

@@ -338,7 +338,7 @@ impl<'a> WorkerProtocol<'a> {
             SampleCount::Exactly(samples) => samples,
             SampleCount::Lasting(ns) => (ns as f64 / (estimate * batch as f64)).ceil() as u64,
         };
-        (samples.clamp(1, self.pages[0].room() as u64), batch)
+        (samples.clamp(1, self.spec.most_samples()), batch)
     }
 
     /// The responder: carries out commands, until the one to stop.

@@ -1,6 +1,6 @@
 //! What a launch is to do, and what it reports: the two records that cross the process boundary.
 
-use model::launch::{MOST_SAMPLES, Outcome, Role, SampleCount, Warmup, Workers};
+use model::launch::{MOST_SAMPLES, Outcome, Record, Role, SampleCount, Warmup, Workers};
 use model::load::{Load, Server};
 use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
@@ -20,6 +20,14 @@ use model::workload::{Arrivals, Policy, Workload};
 pub const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), "/wire-8");
 /// Longest launch of an open number of samples, in ns.
 const LONGEST_NS: u64 = 10_000_000_000;
+/// Shortest sample that room is made for when a pilot's count isn't known, in ns.
+const SHORTEST_NS: u64 = 15;
+/// Longest deadline: more than any launch needs.
+const LONGEST_DEADLINE_MS: u64 = 24 * 3600 * 1000;
+/// Most initiators, as many as the most connections of a load.
+const MOST_INITIATORS: usize = 4096;
+/// Buffers are shifted inside a page.
+const PAGE: usize = 4096;
 
 /// One launch, completely described.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -116,6 +124,7 @@ impl Spec {
     /// # Errors
     /// A sentence that names the number.
     pub fn check(&self) -> Result<(), String> {
+        self.check_numbers()?;
         match self.samples {
             _ if self.plant.is_some() && !plant::PLANTS => {
                 Err("this build plants nothing: build it with --features plant".into())
@@ -140,6 +149,58 @@ impl Spec {
             _ if self.load.is_some_and(|it| it.choice().is_some()) => self.check_choice(),
             _ if self.others.is_empty() => Ok(()),
             _ => self.check_many(),
+        }
+    }
+
+    /// Whether its numbers are some that a coordinator sends: none is believed that memory or time depends on, nor a clock
+    /// that this CPU doesn't have.
+    fn check_numbers(&self) -> Result<(), String> {
+        let initiators = self.initiators();
+        if initiators > MOST_INITIATORS {
+            return Err(format!("{initiators} initiators: a launch has at most {MOST_INITIATORS}"));
+        }
+        let shift = self.buffer_offset;
+        if shift >= PAGE {
+            return Err(format!("buffers shifted by {shift} bytes: less than {PAGE} are a shift"));
+        }
+        let deadline = self.deadline_ms;
+        if deadline > LONGEST_DEADLINE_MS {
+            return Err(format!("a deadline of {deadline} ms: at most {LONGEST_DEADLINE_MS}"));
+        }
+        if !(self.ns_per_tick.is_finite() && self.ns_per_tick > 0.0) {
+            return Err(format!("{} ns a tick: that is no scale of a clock", self.ns_per_tick));
+        }
+        if clock::is_here(self.clock) {
+            Ok(())
+        } else {
+            Err(format!("{}: this CPU has no such clock that can be read in order", self.clock))
+        }
+    }
+
+    /// Most samples that each initiator takes: what there is room for.
+    pub fn most_samples(&self) -> u64 {
+        match self.samples {
+            SampleCount::Exactly(samples) => samples,
+            SampleCount::Lasting(ns) => ns / SHORTEST_NS + 1,
+        }
+    }
+
+    /// A record of this launch that claims no more than was asked for: whoever wrote it decides by it how much memory
+    /// its samples take.
+    ///
+    /// # Errors
+    /// What it claims, and what was asked.
+    pub fn believe(&self, record: Record) -> Result<Record, String> {
+        let (claimed, asked) = (1 + record.others.len(), self.initiators());
+        if claimed > asked {
+            return Err(format!("its record: {claimed} initiators, and {asked} were asked for"));
+        }
+        let most = self.most_samples();
+        match record.initiators().map(|report| report.samples).max() {
+            Some(claimed) if claimed > most => {
+                Err(format!("its record: {claimed} samples, and at most {most} were asked for"))
+            }
+            _ => Ok(record),
         }
     }
 

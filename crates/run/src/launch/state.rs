@@ -18,7 +18,7 @@ use super::wire::FrameKind;
 use super::workers::OWNER_GONE;
 use mechanisms::network::Cookie;
 use model::clock;
-use model::launch::{FarSide, MOST_SAMPLES, Outcome, Record};
+use model::launch::{FarSide, Outcome, Record};
 
 /// How long a supervisor may take beyond its deadline, before it is taken for hung.
 pub const GRACE: Duration = Duration::from_secs(2);
@@ -241,20 +241,21 @@ impl LaunchState {
             }
             FrameKind::Timed => side.timed = true,
             FrameKind::Record => {
-                let record: Record = serde_json::from_slice(payload).unwrap_or_else(|error| {
-                    let reason = format!("its record: {error}");
-                    Record::without_samples(Outcome::Failed { reason })
-                });
-                side.samples.reserve_exact(record.reported_samples().min(MOST_SAMPLES) as usize);
+                let record = serde_json::from_slice(payload)
+                    .map_err(|error| format!("its record: {error}"))
+                    .and_then(|record| self.wanted.spec.believe(record))
+                    .unwrap_or_else(|reason| Record::without_samples(Outcome::Failed { reason }));
+                // The far half's are nobody's.
+                let samples = if is_far { 0 } else { record.reported_samples() as usize };
+                side.samples = Vec::with_capacity(samples);
                 side.record = Some(record);
             }
-            FrameKind::Samples => {
-                let ticks = payload.as_chunks::<8>().0.iter().map(|it| u64::from_le_bytes(*it));
-                // One more than there should be shows that there are too many; none beyond takes memory.
-                let reported = side.record.as_ref().into_iter().flat_map(Record::initiators);
-                let most: u64 = reported.map(|it| it.samples.min(MOST_SAMPLES)).sum();
-                let room = most as usize + 1;
-                side.samples.extend(ticks.take(room.saturating_sub(side.samples.len())));
+            // One more than there should be shows that there are too many; none beyond takes memory.
+            FrameKind::Samples if !is_far => {
+                let ticks = payload.as_chunks::<8>().0.iter().map(|tick| u64::from_le_bytes(*tick));
+                let reported = side.record.as_ref().map_or(0, Record::reported_samples);
+                let room = reported as usize + 1 - side.samples.len();
+                side.samples.extend(ticks.take(room));
             }
             FrameKind::Done => side.done = true,
             FrameKind::Over => side.over = true,

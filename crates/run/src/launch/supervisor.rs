@@ -27,15 +27,13 @@ use mechanisms::network::{
     Call, ConnectVisitor, ConnectionKind, EffectiveSettings, ListenVisitor, Listener, MEETING, Wait,
 };
 use mechanisms::{Any, Endpoint, OpenError, OpenSpec, Residue};
-use model::launch::{Outcome, Record, Role, SampleCount};
+use model::launch::{Outcome, Record, Role};
 use model::mechanism::{Carries, Framing};
 use sys::process::ignore_broken_pipes;
 use sys::system_v::enter_private_namespace;
 
 /// How long workers may take to get ready.
 const READY_WITHIN: Duration = Duration::from_secs(10);
-/// Shortest sample that room is made for when a pilot's count isn't known, in ns.
-const SHORTEST_NS: u64 = 15;
 
 /// Serves one launch over standard input and output; gives the exit code.
 pub fn serve() -> i32 {
@@ -188,10 +186,7 @@ impl Launching<'_> {
         residues: Vec<Residue>,
     ) -> Finished {
         let failed = |reason: String| Outcome::Failed { reason };
-        let room = match self.spec.samples {
-            SampleCount::Exactly(samples) => samples,
-            SampleCount::Lasting(ns) => ns / SHORTEST_NS + 1,
-        };
+        let room = self.spec.most_samples();
         let pages: Result<Arc<[Page]>, _> =
             (0..self.spec.initiators()).map(|_| Page::new(room as usize)).collect();
         let pages = pages.map_err(|error| not_started("mmap", &error))?;

@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 
 use super::*;
 use crate::launch::spec::BUILD;
-use model::launch::{SampleCount, Warmup, Workers};
+use model::launch::{SampleCount, Warmup, WorkerReport, Workers};
 use model::mechanism::{Cause, Unavailable};
 use model::workload::{Arrivals, Policy, Workload};
 
@@ -30,7 +30,7 @@ pub fn wanted(far: Option<FarEnd>) -> Wanted {
         batch: 1,
         load: None,
         arrivals: Arrivals::Constant,
-        clock: clock::ClockKind::MonotonicRaw,
+        clock: model::clock::ClockKind::MonotonicRaw,
         ns_per_tick: 1.0,
         deadline_ms: 100,
         buffer_offset: 0,
@@ -56,7 +56,7 @@ fn here() -> LaunchState {
 /// A launch between two, and what is said to the far one first.
 fn between() -> (LaunchState, Spec) {
     let at = Ipv4Addr::new(10, 1, 0, 2).into();
-    let far = FarEnd { node: FAR, at, clock: clock::ClockKind::Tsc, ns_per_tick: 0.5 };
+    let far = FarEnd { node: FAR, at, clock: model::clock::ClockKind::Tsc, ns_per_tick: 0.5 };
     let (state, begin) = LaunchState::begin(wanted(Some(far)), 9);
     let Some(Outgoing { node: FAR, what: Message::Begin(spec, 32), .. }) = begin else {
         panic!("{begin:?}");
@@ -124,7 +124,7 @@ fn a_launch_in_one_place_is_ready_goes_is_timed_and_tells() {
 #[test]
 fn of_two_halves_the_far_one_begins_and_goes_first() {
     let (mut state, far) = between();
-    assert_eq!((far.clock, far.ns_per_tick), (clock::ClockKind::Tsc, 0.5), "its own clock");
+    assert_eq!((far.clock, far.ns_per_tick), (model::clock::ClockKind::Tsc, 0.5), "its own clock");
     let reply = state.hear(FAR, FrameKind::Bound, &4711_u16.to_le_bytes());
     let Some(Outgoing { node: NEAR, what: Message::Begin(near, 32), .. }) = reply else {
         panic!("{reply:?}");
@@ -204,13 +204,13 @@ fn who_dies_or_says_nothing_in_time_is_named() {
     assert_eq!(reason(&mut state), "far: the supervisor missed its deadline");
 
     let mut state = here();
-    let (record, ticks) = (record(Outcome::Ok, 3), ticks([1, 2]));
+    let (record, ticks) = (record(Outcome::Ok, 2), ticks([1, 2]));
     hear(
         &mut state,
         NEAR,
-        [(FrameKind::Record, &record), (FrameKind::Samples, &ticks), (FrameKind::Done, &[])],
+        [(FrameKind::Record, &record), (FrameKind::Samples, &ticks[..8]), (FrameKind::Done, &[])],
     );
-    assert_eq!(reason(&mut state), "2 samples came of 3");
+    assert_eq!(reason(&mut state), "1 samples came of 2");
 
     let mut state = here();
     state.fail("n3 is gone".into());
@@ -224,13 +224,57 @@ fn three_failures_and_none_that_worked_give_a_case_up() {
     assert_eq!(given_up, [false, true, false, false]);
 }
 
+/// By its record a peer would decide how much memory its samples take here.
 #[test]
-fn a_record_that_claims_more_samples_than_there_are_makes_no_room_for_them() {
-    let mut state = here();
-    let record = record(Outcome::Ok, u64::MAX);
-    hear(&mut state, NEAR, [(FrameKind::Ready, &[]), (FrameKind::Timed, &[])]);
-    hear(&mut state, NEAR, [(FrameKind::Record, &record), (FrameKind::Done, &[])]);
-    assert_eq!(reason(&mut state), format!("0 samples came of {}", u64::MAX));
+fn a_record_that_claims_more_than_was_asked_for_makes_no_room_and_no_result() {
+    let mut forged = Record::without_samples(Outcome::Ok);
+    forged.others = vec![WorkerReport { samples: 2, ..WorkerReport::default() }; 2_313];
+    let others = serde_json::to_vec(&forged).unwrap();
+    for (claimed, why) in [
+        (
+            record(Outcome::Ok, u64::MAX),
+            "its record: 18446744073709551615 samples, and at most 2 were asked for",
+        ),
+        (record(Outcome::Ok, 3), "its record: 3 samples, and at most 2 were asked for"),
+        (others.clone(), "its record: 2314 initiators, and 1 were asked for"),
+    ] {
+        let mut state = here();
+        hear(&mut state, NEAR, [(FrameKind::Record, &claimed)]);
+        for _ in 0..100 {
+            hear(&mut state, NEAR, [(FrameKind::Samples, &[7; 8 * 1_000])]);
+        }
+        assert!(state.near.samples.capacity() <= 4, "{}", state.near.samples.capacity());
+        hear(&mut state, NEAR, [(FrameKind::Done, &[])]);
+        assert_eq!(reason(&mut state), why);
+    }
+    // Of the far half nobody uses any.
+    let (mut state, _) = between();
+    assert!(state.hear(FAR, FrameKind::Bound, &4711_u16.to_le_bytes()).is_some());
+    let (claimed, ticks) = (record(Outcome::Ok, 2), ticks([10, 11]));
+    hear(&mut state, FAR, [(FrameKind::Record, &claimed), (FrameKind::Samples, &ticks)]);
+    assert_eq!(state.far.samples.capacity(), 0);
+    hear(&mut state, FAR, [(FrameKind::Record, &others)]);
+    assert_eq!(reason(&mut state), "far: its record: 2314 initiators, and 1 were asked for");
+}
+
+#[test]
+fn a_spec_of_numbers_that_no_coordinator_sends_is_refused() {
+    let spec = wanted(None).spec;
+    assert_eq!(spec.check(), Ok(()));
+    for (forged, named) in [
+        (Spec { others: vec![None; 5_000], ..spec.clone() }, "5001 initiators"),
+        (Spec { buffer_offset: 1 << 40, ..spec.clone() }, "shifted by"),
+        (Spec { deadline_ms: u64::MAX, ..spec.clone() }, "a deadline"),
+        (Spec { ns_per_tick: 0.0, ..spec.clone() }, "ns a tick"),
+        (Spec { ns_per_tick: f64::INFINITY, ..spec.clone() }, "ns a tick"),
+    ] {
+        let why = forged.check().unwrap_err();
+        assert!(why.contains(named), "{why}");
+    }
+    if !::clock::is_here(model::clock::ClockKind::Tsc) {
+        let forged = Spec { clock: model::clock::ClockKind::Tsc, ..spec };
+        assert!(forged.check().unwrap_err().contains("no such clock"));
+    }
 }
 
 #[test]
