@@ -252,6 +252,52 @@ fn clean_removes_nothing_of_anyone_elses() {
     }
 }
 
+/// Says of everything that is there what became of it, and of what it can't see that it can't.
+#[test]
+fn nothing_was_left_behind_is_said_where_that_was_seen() {
+    const NOTHING: &str = "nothing was left behind";
+    let site = Site::new();
+    assert!(site.clean().out.contains(NOTHING), "an empty folder");
+    let (launch, _) = site.launch("sysv-queue:namespace=host");
+    let said = site.clean().out;
+    assert!(!said.contains(NOTHING) && said.contains("left what "), "{said}");
+    drop(launch);
+
+    let mut elsewhere = site.command("clean");
+    let said = output(elsewhere.env("TMPDIR", site.tmp.join("none")));
+    assert_eq!((said.code, said.out.contains(NOTHING)), (Some(1), false), "{}", said.out);
+    assert!(said.err.contains("could not look at") && said.err.contains("TMPDIR"), "{}", said.err);
+
+    let hide = "mount -t tmpfs none /proc && exec \"$0\" \"$@\"";
+    if works("a hidden /proc", &["unshare", "-m", "sh", "-c", hide, "true"]) {
+        let said =
+            output(&mut behind(&site.command("clean"), &["unshare", "-m", "sh", "-c", hide]));
+        assert_eq!((said.code, said.out.contains(NOTHING)), (Some(1), false), "{}", said.out);
+        assert!(said.err.contains("could not look at /proc"), "{}", said.err);
+    }
+}
+
+/// Anybody can make any number of names.
+#[test]
+fn the_records_of_other_users_are_one_line() {
+    let site = Site::new();
+    let mut rng = Rng(5);
+    for nth in 0..300 {
+        let path = site.tmp.join(drawn(&mut rng)).with_extension("record");
+        fs::write(&path, b"not a record").expect("a file");
+        if std::os::unix::fs::chown(&path, Some(65_534), None).is_err() {
+            return say("skipped records of another user: none can be given away here");
+        }
+        if nth == 0 {
+            let said = site.clean().out;
+            assert!(said.ends_with("it belongs to user 65534\n"), "{said}");
+        }
+    }
+    let said = site.clean().out;
+    assert_eq!(said.lines().count(), 1, "{said}");
+    assert!(said.starts_with("left 300 records of other users, as "), "{said}");
+}
+
 // ---- what is ours ------------------------------------------------------------------------------
 
 #[test]

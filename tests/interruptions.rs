@@ -6,6 +6,7 @@ mod long_form;
 
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::time::Duration;
 
 use cli_support::{Bench, Process, Running, Said, number, rows, say, send, strike, wait_for};
@@ -14,7 +15,9 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::inotify;
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{
+    Pid, PidfdFlags, PidfdGetfdFlags, Signal, kill_process_group, pidfd_getfd, pidfd_open,
+};
 use serde_json::Value;
 
 /// How soon a run must be over after a signal that asks it to end: against hangs, since a busy
@@ -171,9 +174,87 @@ fn a_signal_in_the_first_set_up_ends_every_command_in_order_and_leaves_nothing()
             }
         });
         match told {
-            Ok(said) => assert_eq!(said.code, Some(code), "`{line}`: {:?} {}", said.status, said.err),
+            Ok(said) => {
+                assert_eq!(said.code, Some(code), "`{line}`: {:?} {}", said.status, said.err)
+            }
             Err(why) => say(&format!("skipped a signal to `{line}`: {}", why.trim())),
         }
+    }
+}
+
+/// Kills a worker, whose record this process holds as well, which is what one that is slow to die looks like: the lock
+/// is free only when both are gone. None where the run ends before, or no descriptor of another can be had.
+fn kill_a_worker(bench: &Bench, running: &mut Running) -> Option<OwnedFd> {
+    let is_record = |found: &std::fs::Metadata| {
+        let records = std::fs::read_dir(bench.path("")).expect("a folder").flatten();
+        let mut records =
+            records.filter(|it| it.path().extension().is_some_and(|it| it == "record"));
+        records.any(|it| it.metadata().is_ok_and(|it| it.ino() == found.ino()))
+    };
+    let parent = |pid: i32| Process::of(pid).map(|it| it.parent);
+    let own = running.pid();
+    wait_for("a worker that holds a record", PATIENCE, || {
+        if running.is_over() {
+            return Some(None);
+        }
+        let all = bench.processes().into_keys();
+        let mut workers = all.filter(|pid| parent(*pid).and_then(parent) == Some(own));
+        workers.find_map(|pid| {
+            let open = std::fs::read_dir(format!("/proc/{pid}/fd")).ok()?.flatten();
+            let records =
+                open.filter(|it| std::fs::metadata(it.path()).is_ok_and(|it| is_record(&it)));
+            // Its own was opened after those that it inherited.
+            let numbers = records.filter_map(|it| it.file_name().to_str()?.parse::<i32>().ok());
+            let number = numbers.max()?;
+            let process = pidfd_open(Pid::from_raw(pid)?, PidfdFlags::empty()).ok()?;
+            match pidfd_getfd(process, number, PidfdGetfdFlags::empty()) {
+                Ok(held) => {
+                    let held = std::fs::File::from(held);
+                    // A number that has come to mean something else is no record; and one of its supervisor, which a
+                    // worker inherits, is removed by that.
+                    let mut text = [0; 512];
+                    let _ = held.read_at(&mut text, 0);
+                    let own = String::from_utf8_lossy(&text).contains(&format!("\"pid\":{pid},"));
+                    if !own {
+                        return None;
+                    }
+                    let supervisor = parent(pid)?;
+                    send(pid, Signal::KILL);
+                    // It tries to remove what is left, in vain, and ends.
+                    let is_gone = |pid| Process::of(pid).is_none().then_some(());
+                    wait_for("its end", PATIENCE, || is_gone(pid).and(is_gone(supervisor)));
+                    // It may have ended in order just before.
+                    let is_left = held.metadata().is_ok_and(|it| is_record(&it));
+                    is_left.then(|| Some(OwnedFd::from(held)))
+                }
+                Err(rustix::io::Errno::PERM | rustix::io::Errno::NOSYS) => Some(None),
+                Err(_) => None,
+            }
+        })
+    })
+}
+
+/// What a launch couldn't remove, since the worker that had made it took its time to die, goes with the run; where it
+/// never does, the run says so.
+#[test]
+fn what_a_slow_dying_worker_made_goes_at_the_end_of_the_run() {
+    for stays in [false, true] {
+        let bench = Bench::new();
+        let line = "run fifo -w connect -p same-cpu --launches 6 --samples 3000";
+        let mut running = bench.begin(line);
+        let Some(held) = kill_a_worker(&bench, &mut running) else {
+            return say("skipped a worker that is slow to die: no record of one can be held here");
+        };
+        let kept = stays.then_some(held);
+        let said = running.finish(PATIENCE);
+        if kept.is_some() {
+            assert!(said.err.contains("(`ipcmark clean` tries again)"), "{}", said.err);
+            drop(kept);
+            bench.must("clean");
+        } else {
+            assert!(!said.err.contains("left "), "{}", said.err);
+        }
+        strike::must_have_left_nothing(&bench);
     }
 }
 

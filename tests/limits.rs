@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use cli_support::deny::{Denied, output_denied};
-use cli_support::{Bench, Said, output, wait_until_startable, works};
+use cli_support::{Bench, Said, output, say, wait_until_startable, works};
 use serde_json::Value;
 
 /// A folder that anybody may use, with a copy of the program in it.
@@ -229,4 +229,77 @@ fn a_denied_io_uring_is_unavailable_and_the_run_goes_on() {
     assert!(results(&said).iter().any(|it| it.0 == "pipe" && it.1 == "ok"));
     let listed = run("list").expect("a filter as before").out;
     assert!(listed.contains("io-uring:op=send") && listed.contains("denied"), "{listed}");
+}
+
+#[test]
+fn a_queue_whose_name_stays_is_said_and_cleaned_up() {
+    let anybody = Anybody::new();
+    let mut run = anybody.command(&[], &format!("run posix-queue pipe {REST}"));
+    let denied = [Denied::call(libc::SYS_mq_unlink)];
+    let Some(said) = output_denied(&mut run, &denied, libc::EPERM) else { return };
+    assert_unavailable(&said, "posix-queue", &["mq_unlink", "/dev/mqueue", "ipcmark clean"]);
+    let reason = results(&said).into_iter().find(|row| row.0 == "posix-queue").expect("a row").2;
+    let name = reason.split_whitespace().find_map(|word| word.strip_prefix("/ipcmark-"));
+    let name = format!("ipcmark-{}", name.expect("the queue's name").trim_end_matches(':'));
+    let cleaned = anybody.run(&[], "clean");
+    let line = format!("removed POSIX queue /{name}");
+    assert!(cleaned.out.contains(&line), "{}{}", cleaned.out, cleaned.err);
+    assert!(!std::path::Path::new("/dev/mqueue").join(&name).exists(), "{name} stays");
+    assert_eq!(anybody.run(&[], "clean").out, "nothing was left behind\n");
+}
+
+/// An errno alone says nothing of what is to be allowed.
+#[test]
+fn a_denied_call_is_named_where_the_kernel_says_only_that_it_was() {
+    let prctl = Denied::call_with(libc::SYS_prctl, 0, libc::PR_SET_PDEATHSIG as u64);
+    let call = Denied::call;
+    let sem = [libc::SYS_semop, libc::SYS_semtimedop].map(call);
+    for (variant, denied, named) in [
+        ("pipe", &[prctl][..], "prctl PR_SET_PDEATHSIG: "),
+        ("pipe", &[call(libc::SYS_madvise)], "madvise: "),
+        ("posix-queue", &[call(libc::SYS_mq_timedsend)], "mq_timedsend: "),
+        ("posix-queue", &[call(libc::SYS_mq_timedreceive)], "mq_timedreceive: "),
+        ("sysv-queue", &[call(libc::SYS_msgsnd)], "msgsnd: "),
+        ("sysv-sem", &sem, "semop: "),
+        ("vmsplice", &[call(libc::SYS_vmsplice)], "vmsplice: "),
+        ("splice", &[call(libc::SYS_splice)], "splice: "),
+        ("unix-seqpacket", &[call(libc::SYS_sendto)], "sendto: "),
+        ("unix-seqpacket", &[call(libc::SYS_recvfrom)], "recvfrom: "),
+    ] {
+        let bench = Bench::new();
+        let line = format!("run {variant} null {REST}");
+        let Some(said) = bench.run_denied(denied, libc::EPERM, &line) else { return };
+        let results = results(&said);
+        let (_, status, reason) =
+            results.iter().find(|row| row.0 == variant).unwrap_or_else(|| panic!("{results:?}"));
+        assert_ne!(status, "ok", "{variant}");
+        assert!(reason.contains(named), "{variant}: `{named}` isn't in: {reason}");
+    }
+}
+
+/// Workers and supervisors talk by calls that no mechanism's denial touches, and what can't be waited for isn't begun.
+#[test]
+fn a_run_whose_words_are_denied_ends_soon_with_its_reason() {
+    let bench = Bench::new();
+    let words = [libc::SYS_sendto, libc::SYS_recvfrom].map(Denied::call);
+    let line = format!("run pipe {REST}");
+    let Some(said) = bench.run_denied(&words, libc::EPERM, &line) else { return };
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    assert_eq!(results(&said)[0].1, "ok", "{:?}", results(&said));
+
+    let waits = [Denied::call(libc::SYS_ppoll)];
+    let said = bench.run_denied(&waits, libc::EPERM, &line).expect("a filter as before");
+    assert_eq!((said.code, said.out.as_str()), (Some(1), ""), "{}", said.err);
+    let last = said.err.lines().last().unwrap_or_default();
+    assert!(last.contains("ppoll") && last.contains("not permitted"), "{last}");
+}
+
+#[test]
+fn a_umask_that_takes_the_owners_rights_is_named() {
+    if !rustix::process::geteuid().is_root() {
+        return say("skipped a umask of 777: without root's rights not even a store is made");
+    }
+    let bench = Bench::new();
+    let said = output(&mut bench.after("umask 777", &format!("run fifo pipe {REST}")));
+    assert_unavailable(&said, "fifo", &["the umask takes rights from the owner", "umask 077"]);
 }

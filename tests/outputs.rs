@@ -326,3 +326,22 @@ fn nothing_is_started_that_lies_in_the_working_folder() {
     output(command.env("PATH", bench.path("bin")));
     assert!(bench.path("mark").exists());
 }
+
+/// The runtime of the language opens /dev/null in the place of a closed standard output, and takes a write to one that is open
+/// for reading for done.
+#[test]
+fn a_standard_output_that_takes_nothing_is_a_failure() {
+    let bench = Bench::new();
+    bench.must("run null -w latency -s 64 -p same-cpu --launches 1 --samples 10");
+    for first in ["exec >&-", "exec 1</dev/null"] {
+        for line in ["report", "export last --format csv", "list", "--version", "runs", "clean"] {
+            let said = output(&mut bench.after(first, line));
+            assert_eq!(said.code, Some(1), "`{line}` after `{first}`: {}", said.err);
+            assert!(said.err.contains("write to standard output: it is closed"), "{}", said.err);
+        }
+    }
+    for first in ["exec >/dev/null", "exec 1<>/dev/null"] {
+        let said = output(&mut bench.after(first, "report"));
+        assert_eq!(said.code, Some(0), "`{first}` is what somebody asked for: {}", said.err);
+    }
+}

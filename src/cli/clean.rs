@@ -3,12 +3,14 @@
 use super::{Common, Failure, complain, print, routes};
 use mechanisms::clean;
 
-/// Removes it, and says what; says also what it left, and why.
+/// Removes it, and says what; says also what it left, and where it couldn't look, and why.
 pub fn run(_common: &Common) -> Result<u8, Failure> {
     let mut cleaned = clean();
     let (labs, failed) = routes::clean();
     cleaned.extend(labs);
-    if cleaned.removed.is_empty() && failed.is_empty() {
+    let failed: Vec<String> =
+        cleaned.unseen.iter().map(|it| format!("could not look at {it}")).chain(failed).collect();
+    if cleaned.removed.is_empty() && cleaned.left.is_empty() && failed.is_empty() {
         print("nothing was left behind\n")?;
     }
     cleaned.removed.iter().try_for_each(|line| print(&format!("removed {line}\n")))?;

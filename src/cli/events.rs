@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use rustix::pipe::PIPE_BUF;
 
 use super::Failure;
-use super::output::{Output, Unwritten};
+use super::output::{self, Output, Unwritten};
 use super::progress::StderrProgress;
 use ::report::export::ndjson;
 use ::run::campaign::{Launched, Progress, Status};
@@ -130,7 +130,7 @@ impl<'a> Events<'a> {
             Some(path) => Output::open(path)
                 .map(Out::File)
                 .map_err(|why| why.but("choose another file with -o"))?,
-            None => Out::Standard(io::stdout()),
+            None => Out::Standard(output::standard()?),
         };
         Ok(Events { out, interrupt, failed: None, run: 0, cases: HashMap::new() })
     }

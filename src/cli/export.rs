@@ -1,12 +1,12 @@
 //! `ipcmark export RUN`: a stored run for other programs.
 
-use std::io::{self, BufWriter};
+use std::io::BufWriter;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::output::{Output, Unwritten};
+use super::output::{self, Output, Unwritten};
 use super::{Common, Failure, args, print, report};
 use ::report::export::{self, Container, DataError, Format, Rows};
 use analysis::Judged;
@@ -100,7 +100,7 @@ pub fn write(
         }
         (Format::Data(rows), Some(path)) => write_data(rows, path, judged, store),
         (Format::Data(rows), None) => {
-            let mut out = BufWriter::new(io::stdout().lock());
+            let mut out = BufWriter::new(output::standard()?.lock());
             export::write_data(rows, Container::Csv, judged, store, &mut out).map_err(|error| {
                 match error {
                     DataError::Store(error) => error.into(),

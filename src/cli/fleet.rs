@@ -9,7 +9,7 @@ use super::args::{Shown, shown_or_written};
 use super::fleet_report::{self, Judgement};
 use super::peer::{Words, words};
 use super::progress::StderrProgress;
-use super::run::claim;
+use super::run::{claim, say_what_is_left};
 use super::value_parsers::{Placements, Sizes, drawn_seed};
 use super::value_parsers::{placements, samples, seed, sizes, variant, workload};
 use super::{Common, Failure, complain, export};
@@ -230,6 +230,7 @@ pub fn fleet(common: &Common, args: &FleetArgs, interrupt: &Interrupt) -> Result
     let progress = &mut StderrProgress::new(common.quiet);
     let with = Conditions { store: &mut store, interrupt, progress };
     let status = fleet::measure(with, stored, asked)?;
+    say_what_is_left(interrupt);
     let found = Judgement::of(&store, run, None)?
         .ok_or_else(|| Failure::other(format!("run {run} has no nodes")))?;
     let shown = match args.format {

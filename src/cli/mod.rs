@@ -335,7 +335,7 @@ fn print(text: &str) -> Result<(), Failure> {
 
 /// Writes what was rendered for a terminal to standard output; a closed pipe is a failure, not a panic.
 fn print_raw(text: &str) -> Result<(), Failure> {
-    let mut out = io::stdout().lock();
+    let mut out = output::standard()?.lock();
     out.write_all(text.as_bytes())
         .and_then(|()| out.flush())
         .map_err(|error| output::Unwritten::to_standard_output(&error).into())

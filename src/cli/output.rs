@@ -125,6 +125,18 @@ impl Output {
     }
 }
 
+/// Standard output, where what is written to it goes somewhere.
+///
+/// # Errors
+/// It is closed, or open for reading alone.
+pub fn standard() -> Result<io::Stdout, Unwritten> {
+    if process::standard_output_is_lost() {
+        let error = io::Error::other("it is closed, or not open for writing");
+        return Err(Unwritten::to_standard_output(&error));
+    }
+    Ok(io::stdout())
+}
+
 /// An error of a write, which may be the limit that a shell has set.
 pub fn reason(error: &io::Error) -> String {
     match Errno::from_io_error(error) {

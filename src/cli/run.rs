@@ -4,6 +4,7 @@ use super::compare::{INCONCLUSIVE, REGRESSION};
 use analysis::hypothesis::Decision;
 use std::io::Write;
 use std::path::Path;
+use std::time::Duration;
 
 use rustix::thread::sched_getaffinity;
 
@@ -19,7 +20,7 @@ use ::run::launch::{Interrupt, Launcher};
 use ::run::plan::{AvailableRoutes, Machine, Plan, plan};
 use analysis::{Judged, Status};
 use machine::Topology;
-use mechanisms::clean;
+use mechanisms::{clean, clean_up_after_launches};
 use model::request::Request;
 use model::route::Route;
 use model::visible::one_line;
@@ -30,6 +31,9 @@ const PAGE: &str = "report.html";
 
 /// This program, whatever became of its file since.
 const PROGRAM: &str = "/proc/self/exe";
+
+/// How long a process that is slow to die may keep what its launch made, at the end of a run.
+const SLOW_TO_DIE: Duration = Duration::from_secs(5);
 
 /// Exit code where a mechanism that was asked for isn't there.
 pub const UNAVAILABLE: u8 = 5;
@@ -146,6 +150,7 @@ fn measure_with(
     let lost = peers.iter().find_map(Peer::lost);
     // Nothing is measured any more: what was only made for that goes before anybody reads.
     drop((peers, routes));
+    say_what_is_left(interrupt);
     let judged = Judged::of(&store, id)?;
     let shown = show(common, args, &judged, &store).and(live.conclude(&judged));
     if let (RunStatus::Interrupted, Some(signal)) = (status, interrupt.signal()) {
@@ -170,6 +175,15 @@ fn measure_with(
         complain("nothing could be measured; the reasons are listed above");
     }
     Ok(code)
+}
+
+/// Removes what launches have left behind, once none is under way any more, and says what stays.
+pub fn say_what_is_left(interrupt: &Interrupt) {
+    // A signal wants an end now: the next run removes it as well.
+    let patience = if interrupt.signal().is_some() { Duration::ZERO } else { SLOW_TO_DIE };
+    for line in clean_up_after_launches(patience).left {
+        complain(&format!("left {line} (`ipcmark clean` tries again)"));
+    }
 }
 
 /// The cases of a request on this machine. Each mechanism is tried, so that the signals must be taken over.

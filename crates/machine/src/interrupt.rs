@@ -100,6 +100,12 @@ impl Interrupt {
     pub fn install() -> io::Result<Interrupt> {
         let come = Arc::new(Come::default());
         let (wake, write) = UnixStream::pair()?;
+        // All waits are polls. Where a filter denies them, that is said before anything is begun.
+        let at_once = Timespec::default();
+        poll(&mut [PollFd::new(&wake, PollFlags::IN)], Some(&at_once)).map_err(|errno| {
+            let error = io::Error::from(errno);
+            io::Error::new(error.kind(), format!("poll (ppoll): {error}; allow it"))
+        })?;
         for number in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
             if !is_ignored(number)? {
                 note_first_signal(number, come.first.clone())?;

@@ -72,8 +72,11 @@ pub use nonblocking::{Any, Nonblocking, NonblockingVisitor, Received, Sent, With
 pub use opened::Opened;
 pub use options::{Choice, OptionSpec, Options, Variant, catalogue};
 use residue::PrivateNames;
-pub use residue::{Cleaned, KeptRecord, Residue, clean, clean_up_after_process, keep_record};
-pub use unavailable::{OpenError, cause_of, unavailable, unavailable_in};
+pub use residue::{
+    Cleaned, KeptRecord, Residue, clean, clean_up_after_launches, clean_up_after_process,
+    keep_record, note_launch,
+};
+pub use unavailable::{OpenError, cause_of, dies_with_parent_here, unavailable, unavailable_in};
 
 /// Required of every mechanism.
 pub trait Mechanism {

@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 use rustix::io::Errno;
 use rustix::process::Resource;
 
-use super::residue::random_name;
+use super::residue::{random_name, unlink_queue};
 use super::sysv_queue::FIRST_PIECE;
 use super::unavailable::limit as limit_in_force;
 use super::{
@@ -87,9 +87,10 @@ fn limit(name: &str) -> Option<i64> {
 /// A queue without a name.
 fn queue(depth: i64, bytes: usize) -> Result<OwnedFd, OpenError> {
     let made = random_name().and_then(|name| {
-        posix::make_queue(&CString::new(format!("/{name}"))?, depth, bytes as i64)
+        let path = CString::new(format!("/{name}"))?;
+        posix::make_queue(&path, depth, bytes as i64).map(|queue| (name, queue))
     });
-    made.map_err(|error| match errno_of(&error) {
+    let (name, queue) = made.map_err(|error| match errno_of(&error) {
         // Here this error means another limit than that on files (mq_open(3)).
         Some(Errno::MFILE) => OpenError::Unavailable(Unavailable {
             cause: Cause::Limit,
@@ -101,7 +102,8 @@ fn queue(depth: i64, bytes: usize) -> Result<OwnedFd, OpenError> {
             remedy: "raise it: ulimit -q".into(),
         }),
         _ => OpenError::call("mq_open")(error),
-    })
+    })?;
+    unlink_queue(&name, &queue).map(|()| queue)
 }
 
 impl Endpoint for PosixQueueEnd {

@@ -6,19 +6,25 @@
 //! stand in a [record](record::Record) by which [`clean`] finds what a killed owner left.
 
 mod clean;
+mod folder;
 mod record;
 
+use std::ffi::CString;
 use std::io;
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use self::record::{DRAWS, Record, WireEntry, draw};
-use super::{Choice, OpenError, OptionSpec, Options};
+use super::{Choice, OpenError, OptionSpec, Options, Unavailable, cause_of};
+use model::mechanism::Cause;
 use sys::signal;
 use sys::system_v::{self, Object, ObjectKind};
 
-pub use self::clean::{Cleaned, clean, clean_up_after_process};
+pub use self::clean::{
+    Cleaned, clean, clean_up_after_launches, clean_up_after_process, note_launch,
+};
 pub use self::record::{KeptRecord, keep_record, random_name};
 
 /// The option `namespace=private|host` of what is made in an IPC namespace.
@@ -118,6 +124,44 @@ impl Drop for Residue {
     }
 }
 
+/// Why there is no private folder.
+fn no_folder(error: io::Error) -> OpenError {
+    if error.get_ref().is_some_and(|inner| inner.is::<record::OwnRights>()) {
+        return OpenError::Unavailable(Unavailable {
+            cause: Cause::Denied,
+            reason: format!("mkdir in the folder for temporary files: {error}"),
+            remedy: "choose another: umask 077".into(),
+        });
+    }
+    OpenError::call("mkdir in the folder for temporary files")(error)
+}
+
+/// Takes the name of a POSIX queue away. One that stays is noted, so that [`clean`] removes it.
+///
+/// # Errors
+/// The name stays: mq_unlink(2) is denied.
+pub fn unlink_queue(name: &str, queue: impl AsFd) -> Result<(), OpenError> {
+    let unlinked = CString::new(format!("/{name}"))
+        .map_err(io::Error::from)
+        .and_then(|path| sys::posix::unlink_queue(&path));
+    let Err(error) = unlinked else { return Ok(()) };
+    // It vanishes with an IPC namespace of the launch.
+    if !system_v::is_private() {
+        let stat = rustix::fs::fstat(queue).map_err(OpenError::call("fstat"))?;
+        let (device, inode) = (stat.st_dev, stat.st_ino);
+        let entry = WireEntry::Name { name: name.into(), device, inode };
+        current_record()?
+            .note(&entry)
+            .map_err(OpenError::call("write a record in the folder for temporary files"))?;
+    }
+    let why = format!("mq_unlink /{name}: {error}: that queue stays in /dev/mqueue");
+    Err(OpenError::Unavailable(Unavailable {
+        cause: cause_of(&error),
+        reason: why,
+        remedy: "allow the call; then `ipcmark clean` removes the queue".into(),
+    }))
+}
+
 fn current_record() -> Result<Arc<Record>, OpenError> {
     let failed = OpenError::call("write a record in the folder for temporary files");
     Record::current().map_err(failed)
@@ -133,8 +177,7 @@ impl PrivateNames {
     /// If the folder for temporary files takes none.
     pub fn new() -> Result<PrivateNames, OpenError> {
         let record = current_record()?;
-        let failed = OpenError::call("mkdir in the folder for temporary files");
-        record.folder().map_err(failed)?;
+        record.folder().map_err(no_folder)?;
         Ok(PrivateNames(record))
     }
 
@@ -142,8 +185,7 @@ impl PrivateNames {
     pub fn name(&self) -> Result<PrivateName, OpenError> {
         static NTH: AtomicU32 = AtomicU32::new(0);
         let nth = NTH.fetch_add(1, Ordering::Relaxed);
-        let failed = OpenError::call("mkdir in the folder for temporary files");
-        let folder = self.0.folder().map_err(failed)?;
+        let folder = self.0.folder().map_err(no_folder)?;
         Ok(PrivateName(folder.join(nth.to_string())))
     }
 }

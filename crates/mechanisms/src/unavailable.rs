@@ -9,8 +9,10 @@ use std::path::Path;
 
 use model::mechanism::{Cause, Unavailable};
 use rustix::io::Errno;
-use rustix::process::{Resource, getrlimit};
-use sys::failed::{FailedCall, errno_of};
+use rustix::process::{
+    Resource, getrlimit, parent_process_death_signal, set_parent_process_death_signal,
+};
+use sys::failed::{FailedCall, errno_of, named};
 
 use self::calls::{by_call, by_file, since};
 
@@ -371,6 +373,17 @@ fn begins_a_process(call: &str) -> bool {
 fn version(release: &str) -> Option<(u32, u32)> {
     let mut numbers = release.split(|it: char| !it.is_ascii_digit());
     Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
+}
+
+/// Whether a process can ask the kernel to be killed with its parent, as every worker does: without that one could outlive
+/// its launch. To be asked before a fork, since a child that can't has nobody to tell.
+///
+/// # Errors
+/// prctl(2) is denied: named, with what is to be allowed.
+pub fn dies_with_parent_here() -> io::Result<()> {
+    // What this process itself has asked for stays.
+    let asked = || set_parent_process_death_signal(parent_process_death_signal()?);
+    asked().map_err(|errno| named("prctl PR_SET_PDEATHSIG", errno))
 }
 
 /// The soft limit in force, as text.

@@ -17,8 +17,8 @@ fn returned(code: i32) -> io::Result<()> {
     if code == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(code)) }
 }
 
-/// Makes a queue of `depth` messages of at most `bytes`, and unlinks its name at once
-/// (mq_open(3)). On Linux a queue is a descriptor, so forked children inherit it.
+/// Makes a queue of `depth` messages of at most `bytes` (mq_open(3)). On Linux a queue is a descriptor, so forked children
+/// inherit it, and its name can go at once: see [`unlink_queue`].
 pub fn make_queue(name: &CStr, depth: i64, bytes: i64) -> io::Result<OwnedFd> {
     let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC;
     // SAFETY: all-zero bytes are a valid mq_attr; the name is terminated; mq_open reads both and
@@ -30,9 +30,25 @@ pub fn make_queue(name: &CStr, depth: i64, bytes: i64) -> io::Result<OwnedFd> {
         let mode: libc::mode_t = 0o600;
         let queue = libc::mq_open(name.as_ptr(), flags, mode, &mut attributes);
         checked("mq_open", i64::from(queue))?;
-        libc::mq_unlink(name.as_ptr());
         Ok(OwnedFd::from_raw_fd(queue))
     }
+}
+
+/// Opens the queue that has a name, to look at it.
+pub fn named_queue(name: &CStr) -> io::Result<OwnedFd> {
+    let flags = libc::O_RDONLY | libc::O_NONBLOCK | libc::O_CLOEXEC;
+    // SAFETY: the name is terminated, and only read. The descriptor is owned by nobody else.
+    unsafe {
+        let queue = libc::mq_open(name.as_ptr(), flags);
+        checked("mq_open", i64::from(queue))?;
+        Ok(OwnedFd::from_raw_fd(queue))
+    }
+}
+
+/// Takes the name of a queue away (mq_unlink(3)); who has it open keeps it.
+pub fn unlink_queue(name: &CStr) -> io::Result<()> {
+    // SAFETY: the name is terminated, and only read.
+    checked("mq_unlink", i64::from(unsafe { libc::mq_unlink(name.as_ptr()) })).map(drop)
 }
 
 /// Puts a message into a queue; sleeps while it is full (mq_send(3)).

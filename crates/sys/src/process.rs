@@ -43,7 +43,9 @@ pub fn fork_with_first<T: 'static>(
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "fork: nothing for the child"));
     }
     // SAFETY: with a single thread no lock can be held by anyone but the caller, so the child may run any
-    // code. What it reaches (`theirs`, its own captures, statics) it has in a memory of its own, but for shared
+    // code. What the caller itself holds (a lock of a static, a borrowed cell) is held in the child as well, and never
+    // given back there: to ask for it waits or panics, which ends the child and breaks no memory; a lock that knows its
+    // thread finds the same one, in the midst of no change, since the caller is here. What it reaches (`theirs`, its own captures, statics) it has in a memory of its own, but for shared
     // mappings: of those, atomics are for any process, and all else is behind a claim (`claim`), none of which is
     // taken here: one process of the two takes it. From below here the child doesn't return, nor unwind.
     match unsafe { libc::fork() } {
@@ -174,6 +176,33 @@ pub fn survive_file_size_limit() {
 /// Whether a write of this process went beyond the limit.
 pub fn has_hit_file_size_limit() -> bool {
     BEYOND_LIMIT.get().is_some_and(|hit| hit.load(Ordering::Relaxed))
+}
+
+/// Whether standard output was closed when this program began.
+static OUTPUT_WAS_CLOSED: AtomicBool = AtomicBool::new(false);
+
+/// Called before `main`: the runtime then opens /dev/null in the place of a closed descriptor, and what is written there is
+/// lost without a word.
+#[used]
+// SAFETY: the section holds pointers to functions that the C runtime calls with arguments which `look_at_output` ignores.
+#[unsafe(link_section = ".init_array")]
+static LOOK_AT_OUTPUT: extern "C" fn() = look_at_output;
+
+extern "C" fn look_at_output() {
+    // SAFETY: the call takes any number, and touches no memory.
+    let found = unsafe { libc::fcntl(libc::STDOUT_FILENO, libc::F_GETFD) };
+    OUTPUT_WAS_CLOSED.store(found == -1, Ordering::Relaxed);
+}
+
+/// Whether what this program writes to its standard output is lost: it was closed when the program began, or isn't open for
+/// writing, of which the standard library says nothing.
+pub fn standard_output_is_lost() -> bool {
+    // Whoever links this function links what fills the answer.
+    std::hint::black_box(&LOOK_AT_OUTPUT);
+    // SAFETY: as in `look_at_output`.
+    let flags = unsafe { libc::fcntl(libc::STDOUT_FILENO, libc::F_GETFL) };
+    let is_for_reading = flags != -1 && flags & libc::O_ACCMODE == libc::O_RDONLY;
+    OUTPUT_WAS_CLOSED.load(Ordering::Relaxed) || is_for_reading
 }
 
 /// The time for which the scheduler lets the calling thread run before another one's turn, in ns:

@@ -40,7 +40,7 @@ pub struct Kernel;
 impl Enter for Kernel {
     #[inline(always)]
     fn enter(&mut self, ring: &IoUring) -> io::Result<usize> {
-        ring.submit_and_wait(1)
+        ring.submit_and_wait(1).map_err(failed_in("io_uring_enter"))
     }
 }
 

@@ -6,20 +6,26 @@
 //! it says is what the kernel says now; anything else is left, and named. No call is made on what is
 //! not ours: System V objects are looked up in /proc/sysvipc, files by descriptors that follow no link.
 
+use std::collections::BTreeSet;
+use std::ffi::CString;
 use std::fs::File;
-use std::io::{self, Read};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::path::{Path, PathBuf};
+use std::io;
+use std::os::fd::AsFd;
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::fs::{
-    AtFlags, Dir, FileType, FlockOperation, Mode, OFlags, Stat, flock, fstat, open, openat, statat,
-    unlinkat,
+    AtFlags, FileType, FlockOperation, Mode, OFlags, flock, fstat, openat, statat, unlinkat,
 };
 use rustix::io::Errno;
 
+use super::folder::{
+    Disbelief, Others, RecordFolder, believable, euid, kind_of, names_in, same_file, text_of,
+};
 use super::record::{HEADER, SLOT, WireEntry, WireHeader, is_random, is_record};
 use sys::identity::{self, Liveness};
+use sys::posix;
 use sys::system_v::{self, Object, Status};
 
 /// What was found: a line for each thing.
@@ -29,6 +35,8 @@ pub struct Cleaned {
     pub removed: Vec<String>,
     /// What was left, and why.
     pub left: Vec<String>,
+    /// Where it couldn't look, and why.
+    pub unseen: Vec<String>,
 }
 
 impl Cleaned {
@@ -36,17 +44,40 @@ impl Cleaned {
     pub fn extend(&mut self, other: Cleaned) {
         self.removed.extend(other.removed);
         self.left.extend(other.left);
+        self.unseen.extend(other.unseen);
     }
 }
 
-/// The longest record that is read: more than a million set-ups leave.
-const LONGEST: u64 = 1 << 20;
 /// How long what a process forked may take to die after it.
 const DYING: Duration = Duration::from_secs(1);
 
 /// Removes what dead processes of this program left.
 pub fn clean() -> Cleaned {
-    clean_those(|_| true, Duration::ZERO)
+    let mut cleaned = clean_those(|_| true, Duration::ZERO);
+    // By it alone is seen which processes live.
+    if let Err(error) = identity::boot() {
+        cleaned.unseen.push(format!("/proc: {error}; mount it"));
+    }
+    cleaned
+}
+
+/// The supervisors that this process has started.
+static LAUNCHED: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
+
+/// Takes in that process `pid` supervises a launch of this process.
+pub fn note_launch(pid: u32) {
+    LAUNCHED.lock().unwrap_or_else(PoisonError::into_inner).insert(pid);
+}
+
+/// Removes what the launches of this process left that a process which was slow to die still held when its launch
+/// ended; to be called once nothing is launched any more. One that still holds something is waited for so long.
+pub fn clean_up_after_launches(patience: Duration) -> Cleaned {
+    let launched = std::mem::take(&mut *LAUNCHED.lock().unwrap_or_else(PoisonError::into_inner));
+    let Ok(here) = identity::namespace("pid") else { return Cleaned::default() };
+    clean_those(
+        |header| header.process.pid_namespace == here && launched.contains(&header.group),
+        patience,
+    )
 }
 
 /// Removes what the launch left whose supervisor was process `pid`: it has just been seen to end, or
@@ -57,31 +88,21 @@ pub fn clean_up_after_process(pid: u32) -> Cleaned {
     clean_those(|it| it.process.pid_namespace == here && of_launch(it), DYING)
 }
 
-/// The folder for temporary files, and its name.
-struct RecordFolder {
-    folder: OwnedFd,
-    path: PathBuf,
-}
-
-impl RecordFolder {
-    fn open(path: PathBuf) -> io::Result<RecordFolder> {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        Ok(RecordFolder { folder: open(&path, flags, Mode::empty())?, path })
-    }
-
-    fn at(&self) -> BorrowedFd<'_> {
-        self.folder.as_fd()
-    }
-
-    fn shown(&self, name: &str) -> String {
-        self.path.join(name).display().to_string()
-    }
-}
-
 fn clean_those(whose: impl Fn(&WireHeader) -> bool, patience: Duration) -> Cleaned {
     let mut cleaned = Cleaned::default();
-    let Ok(place) = RecordFolder::open(std::env::temp_dir()) else { return cleaned };
-    for name in names_in(place.at()).unwrap_or_default() {
+    let path = std::env::temp_dir();
+    let opened = RecordFolder::open(path.clone());
+    let looked = opened.and_then(|place| names_in(place.at()).map(|names| (place, names)));
+    let (place, names) = match looked {
+        Ok(looked) => looked,
+        Err(error) => {
+            let path = path.display();
+            cleaned.unseen.push(format!("{path}: {error}; TMPDIR names another folder"));
+            return cleaned;
+        }
+    };
+    let mut others = Others::default();
+    for name in names {
         if !is_record(&name) {
             continue;
         }
@@ -90,9 +111,13 @@ fn clean_those(whose: impl Fn(&WireHeader) -> bool, patience: Duration) -> Clean
                 cleaned.extend(found.clean(&place, patience));
             }
             Ok(_) => {}
-            Err(why) => cleaned.left.push(format!("{}: {why}", place.shown(&name))),
+            Err(Disbelief::OtherUser(uid)) => others.take(name, uid),
+            Err(Disbelief::Because(why)) => {
+                cleaned.left.push(format!("{}: {why}", place.shown(&name)));
+            }
         }
     }
+    cleaned.left.extend(others.line(&place));
     cleaned
 }
 
@@ -106,31 +131,6 @@ pub(super) fn remove_own(path: &Path) {
     }
 }
 
-fn names_in(folder: BorrowedFd<'_>) -> io::Result<Vec<String>> {
-    let mut names = Vec::new();
-    for entry in Dir::read_from(folder)? {
-        let entry = entry?;
-        // A name that isn't UTF-8 is none of ours, and shows as one that none of ours can be.
-        let name = entry.file_name().to_string_lossy().into_owned();
-        if name != "." && name != ".." {
-            names.push(name);
-        }
-    }
-    Ok(names)
-}
-
-fn euid() -> u32 {
-    rustix::process::geteuid().as_raw()
-}
-
-fn kind_of(stat: &Stat) -> FileType {
-    FileType::from_raw_mode(stat.st_mode)
-}
-
-fn same_file(one: &Stat, other: &Stat) -> bool {
-    (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino)
-}
-
 /// A record that is ours by its file.
 struct Found {
     name: String,
@@ -140,24 +140,23 @@ struct Found {
 
 impl Found {
     /// The record called `name`; none if it has just vanished. Err tells why it isn't believed.
-    fn open(place: &RecordFolder, name: &str) -> Result<Option<Found>, String> {
-        let failed = |error: Errno| error.to_string();
+    fn open(place: &RecordFolder, name: &str) -> Result<Option<Found>, Disbelief> {
         // Nothing else is opened: opening alone can do something to a device.
         match statat(place.at(), name, AtFlags::SYMLINK_NOFOLLOW) {
             Err(Errno::NOENT) => return Ok(None),
-            found => believable(&found.map_err(failed)?)?,
+            found => believable(&found?)?,
         }
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = match openat(place.at(), name, flags, Mode::empty()) {
             Err(Errno::NOENT) => return Ok(None),
-            file => File::from(file.map_err(failed)?),
+            file => File::from(file?),
         };
-        let stat = fstat(&file).map_err(failed)?;
+        let stat = fstat(&file)?;
         if stat.st_nlink == 0 {
             return Ok(None);
         }
         believable(&stat)?;
-        let text = text_of(&file)?;
+        let text = text_of(&file).map_err(Disbelief::Because)?;
         let header = text.get(..HEADER).and_then(|it| serde_json::from_slice(it).ok());
         let header: WireHeader = header.ok_or("it is no record of this version of ipcmark")?;
         if header.record != name || header.uid != euid() {
@@ -173,7 +172,8 @@ impl Found {
             Ok(false) => Cleaned::default(),
             Err(why) => {
                 let shown = place.shown(&self.name);
-                Cleaned { removed: Vec::new(), left: vec![format!("what {shown} names: {why}")] }
+                let left = vec![format!("what {shown} names: {why}")];
+                Cleaned { left, ..Cleaned::default() }
             }
         }
     }
@@ -223,6 +223,9 @@ impl Found {
         for entry in entries {
             let done = match &entry {
                 WireEntry::Planned { .. } | WireEntry::Made { .. } => self.remove_object(&entry),
+                WireEntry::Name { name, device, inode } => {
+                    self.remove_queue_name(name, (*device, *inode))
+                }
                 WireEntry::FolderPlanned { name } => remove_folder(place, name, None),
                 WireEntry::Folder { name, device, inode } => {
                     remove_folder(place, name, Some((*device, *inode)))
@@ -249,6 +252,29 @@ impl Found {
         let written = slots.filter(|slot| !is_free(slot)).map(<[u8]>::trim_ascii);
         let entries: Result<Vec<WireEntry>, _> = written.map(serde_json::from_slice).collect();
         entries.map_err(|_| "an entry can't be read".into())
+    }
+
+    /// Takes the name of a POSIX queue away: what was removed, None if it is gone, Err if it stays.
+    fn remove_queue_name(&self, name: &str, made: (u64, u64)) -> Result<Option<String>, String> {
+        let shown = format!("POSIX queue /{name}");
+        let failed = |error: io::Error| format!("{shown}: {error}");
+        if !is_random(name) {
+            return Err("a POSIX queue of a name that ipcmark gives to none".into());
+        }
+        if identity::namespace("ipc").map_err(failed)? != self.header.ipc_namespace {
+            return Err(format!("{shown}: it is in another IPC namespace"));
+        }
+        let path = CString::new(format!("/{name}")).map_err(|error| failed(error.into()))?;
+        let queue = match posix::named_queue(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            queue => queue.map_err(failed)?,
+        };
+        let stat = fstat(&queue).map_err(|error| failed(error.into()))?;
+        if stat.st_uid != euid() || (stat.st_dev, stat.st_ino) != made {
+            return Err(format!("{shown}: it is not the one that was made"));
+        }
+        posix::unlink_queue(&path).map_err(|error| format!("{shown}: mq_unlink: {error}"))?;
+        Ok(Some(shown))
     }
 
     /// Removes the object of an entry: what was removed, None if it is gone, Err if it stays.
@@ -351,33 +377,4 @@ fn remove_folder(
     }
     unlinkat(place.at(), name, AtFlags::REMOVEDIR).map_err(failed)?;
     Ok(Some(shown))
-}
-
-/// Whether a file may be a record of this user's: nobody else can have written it.
-fn believable(stat: &Stat) -> Result<(), String> {
-    if kind_of(stat) != FileType::RegularFile {
-        return Err("it is no ordinary file".into());
-    }
-    if stat.st_uid != euid() {
-        return Err(format!("it belongs to user {}", stat.st_uid));
-    }
-    if stat.st_mode & 0o7777 != 0o600 || stat.st_nlink > 1 {
-        return Err("others could have written it, or it has another name too".into());
-    }
-    Ok(())
-}
-
-fn text_of(file: &File) -> Result<Vec<u8>, String> {
-    use std::os::unix::fs::FileExt;
-    struct At<'a>(&'a File, u64);
-    impl Read for At<'_> {
-        fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
-            let bytes = self.0.read_at(room, self.1)?;
-            self.1 += bytes as u64;
-            Ok(bytes)
-        }
-    }
-    let mut text = Vec::new();
-    At(file, 0).take(LONGEST + 1).read_to_end(&mut text).map_err(|error| error.to_string())?;
-    if text.len() as u64 > LONGEST { Err("it is too long".into()) } else { Ok(text) }
 }

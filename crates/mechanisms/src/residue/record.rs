@@ -5,6 +5,7 @@
 //! (open(2), O_TMPFILE), and says what is about to be made; what the kernel answers completes it.
 //! Entries stand in slots of one length, so that thousands of set-ups write over a few of them.
 
+use std::fmt;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
@@ -60,6 +61,8 @@ pub(super) enum WireEntry {
     Planned { kind: ObjectKind, key: i32 },
     /// The same, as the kernel made it.
     Made { object: Object, status: Status },
+    /// A POSIX queue's name, which couldn't be taken away at once.
+    Name { name: String, device: u64, inode: u64 },
 }
 
 /// 64 random bits.
@@ -211,11 +214,11 @@ impl Record {
 
     fn note_folder(&self, name: String, folder: &Path) -> io::Result<()> {
         let made = fs::symlink_metadata(folder)?;
-        let is_ours = made.is_dir()
-            && made.uid() == rustix::process::geteuid().as_raw()
-            && made.mode() & 0o777 == 0o700;
-        if !is_ours {
+        if !made.is_dir() || made.uid() != rustix::process::geteuid().as_raw() {
             return Err(io::Error::other("somebody replaced a folder that was just made"));
+        }
+        if made.mode() & 0o777 != 0o700 {
+            return Err(io::Error::other(OwnRights(made.mode() & 0o777)));
         }
         let (device, inode) = (made.dev(), made.ino());
         self.write(FOLDER_SLOT, &WireEntry::Folder { name, device, inode })
@@ -264,6 +267,22 @@ impl Drop for Record {
         }
     }
 }
+
+/// The umask takes rights from the owner of what is made: a folder that has just this mode.
+#[derive(Debug)]
+pub(super) struct OwnRights(u32);
+
+impl fmt::Display for OwnRights {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "the umask takes rights from the owner of what is made (a folder has {:03o})",
+            self.0
+        )
+    }
+}
+
+impl std::error::Error for OwnRights {}
 
 fn place(slot: usize) -> u64 {
     (HEADER + slot * SLOT) as u64

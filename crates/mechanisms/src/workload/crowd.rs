@@ -7,17 +7,15 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::thread::{Builder, JoinHandle};
 
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::io::Errno;
-use rustix::net::{
-    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socketpair,
-};
+use rustix::io::{Errno, read, write};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::process::{
     Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, getpid, getppid, pidfd_open, pidfd_send_signal,
     set_parent_process_death_signal, waitid,
 };
 
 use super::threads::began;
-use crate::{OpenError, unavailable_in};
+use crate::{OpenError, dies_with_parent_here, unavailable_in};
 use model::launch::Usage;
 use sys::failed::{failed, named};
 use sys::process::{fork_with_first, thread_usage};
@@ -88,7 +86,7 @@ impl Crowd {
         }
         let text = [times.to_le_bytes(), messages.to_le_bytes()].concat();
         for nth in 0..self.members.len() {
-            if let Err(error) = send(&self.members[nth].link, &text, SendFlags::NOSIGNAL) {
+            if let Err(error) = write(&self.members[nth].link, &text) {
                 return Err(self.fail(nth, &lost(error)));
             }
         }
@@ -123,8 +121,8 @@ impl Crowd {
     /// Takes in a member's reply.
     fn hear(&mut self, nth: usize) -> io::Result<()> {
         let mut reply = [0; REPLY];
-        let length = match recv(&self.members[nth].link, &mut reply[..], RecvFlags::empty()) {
-            Ok((length, _)) => length,
+        let length = match read(&self.members[nth].link, &mut reply[..]) {
+            Ok(length) => length,
             Err(error) => return Err(self.fail(nth, &lost(error))),
         };
         match reply[..length].split_first() {
@@ -163,7 +161,7 @@ impl Drop for Crowd {
                     let _ = pidfd_send_signal(process, Signal::KILL);
                 }
                 _ => {
-                    let _ = send(link, &end, SendFlags::NOSIGNAL);
+                    let _ = write(link, &end);
                 }
             }
         }
@@ -198,6 +196,7 @@ fn thread((task, link): (Task, OwnedFd)) -> io::Result<Life> {
 /// A process that does the first of the tasks. The kernel kills it when its parent dies.
 fn process(theirs: &mut Vec<(Task, OwnedFd)>) -> io::Result<Life> {
     let owner: Pid = getpid();
+    dies_with_parent_here()?;
     let pid = fork_with_first(theirs, move |(task, link)| {
         // The parent may have died before the request took effect: look again afterwards.
         if set_parent_process_death_signal(Some(Signal::KILL)).is_ok() && getppid() == Some(owner) {
@@ -214,9 +213,9 @@ fn process(theirs: &mut Vec<(Task, OwnedFd)>) -> io::Result<Life> {
 fn follow(mut task: Task, link: &OwnedFd) {
     loop {
         let mut order = [0; 16];
-        let taken = recv(link, &mut order[..], RecvFlags::empty());
+        let taken = read(link, &mut order[..]);
         let (times, messages) = match (taken, order.as_chunks::<8>().0) {
-            (Ok((16, _)), [times, messages]) => {
+            (Ok(16), [times, messages]) => {
                 (u64::from_le_bytes(*times), u64::from_le_bytes(*messages))
             }
             _ => return,
@@ -230,7 +229,7 @@ fn follow(mut task: Task, link: &OwnedFd) {
                 Ok(()) => [&[DONE][..], &of_usage(&thread_usage())].concat(),
                 Err(error) => refusal(error),
             };
-            let told = send(link, &reply[..reply.len().min(REPLY)], SendFlags::NOSIGNAL);
+            let told = write(link, &reply[..reply.len().min(REPLY)]);
             if done.is_err() || told.is_err() {
                 return;
             }

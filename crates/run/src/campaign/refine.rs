@@ -77,7 +77,9 @@ impl Campaign<'_> {
             }
         }
         if any {
-            self.with.progress.stage("finer rates, around where each case begins to exceed the bound");
+            self.with
+                .progress
+                .stage("finer rates, around where each case begins to exceed the bound");
         }
         Ok(any)
     }

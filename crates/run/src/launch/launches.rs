@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
 
 use super::handle::{LaunchResult, Launcher, unstarted};
 use super::peer::connection::PONG_WITHIN;
@@ -360,8 +361,18 @@ impl Launches {
             if interrupt.is_some_and(|it| it.signal().is_some()) {
                 return Err(Interrupted);
             }
-            let Some(readable) = self.readable(active, deadline, interrupt) else {
-                return Ok(()); // nobody is left who could say anything
+            let readable = match self.readable(active, deadline, interrupt) {
+                Ok(Some(readable)) => readable,
+                Ok(None) => return Ok(()), // nobody is left who could say anything
+                Err(error) => {
+                    let waits = |state: &&mut LaunchState| {
+                        active.iter().any(|node| state.is_of(*node))
+                            && !state.is_at(Stage::Reported)
+                    };
+                    let waiting = self.states.values_mut().filter(waits);
+                    waiting.for_each(|state| state.fail(format!("poll: {error}")));
+                    return Ok(());
+                }
             };
             for (node, number) in readable {
                 match &mut self.nodes[node] {
@@ -402,12 +413,15 @@ impl Launches {
 
     /// Waits until a node of `active` sends something, a signal comes, or the deadline passes: which it is, and
     /// of which launch where that is here. None where no node can any more.
+    ///
+    /// # Errors
+    /// As poll(2): nothing can be waited for.
     fn readable(
         &self,
         active: &[usize],
         deadline: Instant,
         interrupt: Option<&Interrupt>,
-    ) -> Option<Vec<(usize, u32)>> {
+    ) -> io::Result<Option<Vec<(usize, u32)>>> {
         let mut links: Vec<(usize, Ref<'_, Link>)> = Vec::new();
         let mut sources: Vec<((usize, u32), BorrowedFd<'_>)> = Vec::new();
         for node in active {
@@ -418,16 +432,18 @@ impl Launches {
         }
         sources.extend(links.iter().filter_map(|(node, link)| Some(((*node, 0), link.fd()?))));
         if sources.is_empty() {
-            return None;
+            return Ok(None);
         }
         let own = interrupt.map(Interrupt::fd);
         let all = sources.iter().map(|(_, fd)| fd).chain(&own);
         let mut fds: Vec<PollFd<'_>> = all.map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
-        if poll(&mut fds, time_left(Some(deadline)).as_ref()).is_err() {
-            return Some(Vec::new());
+        match poll(&mut fds, time_left(Some(deadline)).as_ref()) {
+            Ok(_) => {}
+            Err(Errno::INTR) => return Ok(Some(Vec::new())),
+            Err(error) => return Err(error.into()),
         }
         let said = sources.iter().zip(&fds).filter(|(_, fd)| !fd.revents().is_empty());
-        Some(said.map(|((who, _), _)| *who).collect())
+        Ok(Some(said.map(|((who, _), _)| *who).collect()))
     }
 }
 

@@ -58,6 +58,7 @@ impl Supervisors {
                 spawned.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
             })?,
         };
+        mechanisms::note_launch(child.id());
         self.running.insert(number, Supervised::of(child, spec));
         Ok(())
     }

@@ -11,17 +11,16 @@ use std::sync::Mutex;
 use std::thread::Builder;
 use std::time::{Duration, Instant};
 
+use rustix::buffer::spare_capacity;
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::io::Errno;
-use rustix::net::{
-    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socketpair,
-};
+use rustix::io::{Errno, read, write};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::process::{
     Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, getpid, getppid, pidfd_open, pidfd_send_signal,
     set_parent_process_death_signal, waitid,
 };
 
-use super::wire::{Reader, time_left};
+use super::wire::{LARGEST, Reader, time_left};
 use super::worker::{Message, WorkerContext, WorkerFn};
 use model::launch::{Outcome, Role, WorkerReport, Workers};
 use sys::failed::named;
@@ -132,7 +131,7 @@ impl WorkerGroup {
         self.bytes_sent += 1;
         self.dismissed = self.bytes_sent == 2;
         for (_, link) in &self.links {
-            let _ = send(link, b"!", SendFlags::NOSIGNAL);
+            let _ = write(link, b"!");
         }
     }
 
@@ -294,13 +293,11 @@ impl Drop for WorkerGroup {
     }
 }
 
-/// One message of a worker: some hundred bytes, and some ten more for each of many clients.
+/// One message of a worker: some hundred bytes, and some ten more for each of many clients. By read(2), as the worker
+/// writes.
 fn packet(link: &OwnedFd) -> io::Result<Vec<u8>> {
-    let look = RecvFlags::PEEK | RecvFlags::TRUNC; // its length, whatever the room
-    let (_, length) = recv(link, &mut [0; 1][..], look)?;
-    let mut packet = vec![0; length];
-    let (length, _) = recv(link, &mut packet[..], RecvFlags::empty())?;
-    packet.truncate(length);
+    let mut packet = Vec::with_capacity(LARGEST);
+    read(link, spare_capacity(&mut packet))?;
     Ok(packet)
 }
 
@@ -323,6 +320,7 @@ pub(super) fn fork_worker<T: 'static>(
     theirs: &mut Vec<T>,
     function: impl FnOnce(T) + 'static,
 ) -> io::Result<Process> {
+    mechanisms::dies_with_parent_here()?;
     let pid = fork_with_first(theirs, move |first| {
         // The parent may have died before the request took effect: look again afterwards.
         if set_parent_process_death_signal(Some(Signal::KILL)).is_ok() && getppid() == Some(owner) {

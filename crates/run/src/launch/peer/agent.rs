@@ -25,6 +25,8 @@ use sys::process::ignore_broken_pipes;
 const GREETED_WITHIN: Duration = Duration::from_secs(60);
 /// For how long it may say nothing, beyond what its launches last: then it is taken for lost.
 const SILENCE: Duration = Duration::from_secs(600);
+/// How long a process that is slow to die may keep what its launch made.
+const LEFT_WITHIN: Duration = Duration::from_millis(200);
 /// How long the doctor looks at this host.
 const EXAMINED: Duration = Duration::from_millis(100);
 
@@ -62,7 +64,11 @@ pub fn serve() -> i32 {
         return 1;
     }
     let supervisors = Supervisors::new(Launcher::new("/proc/self/exe".into()), None);
-    Agent { owner, supervisors, last_frame: Instant::now() }.serve()
+    let code = Agent { owner, supervisors, last_frame: Instant::now() }.serve();
+    for line in mechanisms::clean_up_after_launches(LEFT_WITHIN).left {
+        eprintln!("peer: left {line} (`ipcmark clean` there tries again)");
+    }
+    code
 }
 
 fn describe() -> FarHost {
