@@ -10,6 +10,7 @@ use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::ptr;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
@@ -324,14 +325,18 @@ impl Map {
         // SAFETY: the kernel chooses where, so that nothing of ours is replaced.
         let at =
             unsafe { mmap(ptr::null_mut(), bytes, protection, flags, self.descriptor.as_fd(), 0)? };
-        let mut copy = Vec::<u8>::with_capacity(bytes);
-        // SAFETY: so many bytes are mapped at `at`, and there is as much room; the copy is raw, so
-        // that it is no matter whether a program still writes.
-        unsafe {
-            ptr::copy_nonoverlapping(at.cast::<u8>(), copy.as_mut_ptr(), bytes);
-            copy.set_len(bytes);
-            munmap(at, bytes)?;
-        }
+        // SAFETY: a mapping begins on a page, and has as many whole words as hold `bytes`: values lie on words, and there
+        // are no fewer of them, as was asserted. A program may still write, which atomics are there for: nothing but
+        // these words refers to the memory.
+        let words = unsafe {
+            let first = at.cast::<AtomicU64>();
+            std::slice::from_raw_parts(first, bytes.div_ceil(size_of::<u64>()))
+        };
+        let mut copy: Vec<u8> =
+            words.iter().flat_map(|word| word.load(Ordering::Relaxed).to_ne_bytes()).collect();
+        copy.truncate(bytes);
+        // SAFETY: what was mapped just now, and `words` is used no more.
+        unsafe { munmap(at, bytes)? };
         Ok(copy)
     }
 }

@@ -209,9 +209,10 @@ fn read_from(partner: u32, from: RemoteBuffer, message: &mut [u8]) -> io::Result
         let local = libc::iovec { iov_base: rest.as_mut_ptr().cast(), iov_len: rest.len() };
         let remote =
             RemoteBuffer { address: from.address + done as u64, length: rest.len() as u64 };
-        // SAFETY: the local vector is a mutable slice. The remote one is a slice of process `partner`, whose
-        // claim nobody else has: it stays in `show` meanwhile, so nobody writes there. In another process the
-        // kernel checks it.
+        // SAFETY: the local vector is a mutable slice. The remote one lies within what was posted, which is as long as
+        // `message` (see `take`). Only `post` writes what is posted, in a mapping that this module shows to nobody, and
+        // only by the side whose claim `partner` is: from a slice that it borrows in `show` until the state is EMPTY,
+        // which is set after this. So nobody writes there, in another process or in this one.
         let code =
             unsafe { libc::process_vm_readv(partner as i32, &local, 1, &remote.iovec(), 1, 0) };
         done += moved("process_vm_readv", code)?;
@@ -226,9 +227,9 @@ fn write_to(partner: u32, to: RemoteBuffer, message: &[u8]) -> io::Result<()> {
         let rest = &message[done..];
         let local = libc::iovec { iov_base: rest.as_ptr().cast_mut().cast(), iov_len: rest.len() };
         let remote = RemoteBuffer { address: to.address + done as u64, length: rest.len() as u64 };
-        // SAFETY: the kernel only reads the local vector. The remote one is a mutable slice of process
-        // `partner`, whose claim nobody else has: in `offer` it has handed it over until DONE arrives, and of
-        // just this length.
+        // SAFETY: the kernel only reads the local vector. The remote one lies within what was posted, as in `read_from`:
+        // a slice that `offer` borrows mutably until the state is DONE, which is set after this, and of just this
+        // length (see `fill`). So nobody else reads or writes there, in another process or in this one.
         let code =
             unsafe { libc::process_vm_writev(partner as i32, &local, 1, &remote.iovec(), 1, 0) };
         done += moved("process_vm_writev", code)?;

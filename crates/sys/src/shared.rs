@@ -11,6 +11,7 @@ use std::ptr::{NonNull, null_mut};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
+use rustix::fs::{SealFlags, fcntl_get_seals, fstat};
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap};
 
 use super::failed::named;
@@ -60,10 +61,19 @@ impl Mapping {
         Ok(Mapping { start, bytes, wide })
     }
 
-    /// Maps the first `bytes` of a memory file, shared.
+    /// Maps the first `bytes` of a memory file, shared. The file must be sealed against shrinking (memfd_create(2)): a
+    /// place beyond the end of a file that was shortened is no memory (SIGBUS, mmap(2)).
+    ///
+    /// # Errors
+    /// A file that is shorter, or isn't sealed; what mmap(2) says.
     pub fn of_file(file: BorrowedFd<'_>, bytes: usize) -> io::Result<Mapping> {
+        let whole = fstat(file)?.st_size as usize >= bytes;
+        if !whole || !fcntl_get_seals(file)?.contains(SealFlags::SHRINK) {
+            return Err(io::Error::other("a memory file that is shorter, or could become so"));
+        }
         let prot = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: the kernel chooses the place, so no existing mapping is touched.
+        // SAFETY: the kernel chooses the place, so no existing mapping is touched. Behind all of it is the file, which
+        // nobody can shorten.
         let start = unsafe { mmap(null_mut(), bytes, prot, MapFlags::SHARED, file, 0)? };
         let start = NonNull::new(start.cast()).ok_or_else(|| io::Error::other("mmap gave null"))?;
         Ok(Mapping { start, bytes, wide: bytes })
@@ -230,6 +240,19 @@ mod tests {
         assert!(Mapping::new(None).is_err());
         assert_eq!(Mapping::new(0).unwrap().bytes(), PAGE);
         assert_eq!(Mapping::new(PAGE + 1).unwrap().bytes(), 2 * PAGE);
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "it makes system calls")]
+    fn only_a_file_that_stays_as_long_is_mapped() {
+        use rustix::fs::{MemfdFlags, fcntl_add_seals, ftruncate, memfd_create};
+        use std::os::fd::AsFd;
+        let file = memfd_create("test", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING).unwrap();
+        ftruncate(&file, PAGE as u64).unwrap();
+        assert!(Mapping::of_file(file.as_fd(), PAGE).is_err(), "it could be shortened");
+        fcntl_add_seals(&file, SealFlags::SHRINK).unwrap();
+        assert!(Mapping::of_file(file.as_fd(), PAGE).is_ok());
+        assert!(Mapping::of_file(file.as_fd(), 2 * PAGE).is_err(), "it is shorter");
     }
 
     /// What wraps round would lie inside again.

@@ -9,18 +9,20 @@
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
-use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
 use rustix::io::Errno;
 use rustix::pipe::{IoSliceRaw, SpliceFlags, fcntl_getpipe_size, splice, vmsplice};
 
 use super::claim::Claim;
-use super::failed::failed;
+use super::failed::{failed, failed_in};
 use super::shared::{Mapping, PAGE};
 
 /// How pages reach the pipe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PageTransfer {
-    /// Lent from mapped memory (vmsplice); `gift` lets the kernel keep them (SPLICE_F_GIFT).
+    /// Lent from mapped memory (vmsplice); `gift` lets the kernel keep them (SPLICE_F_GIFT). vmsplice(2) forbids to write to
+    /// gifted pages again, for the sake of the file that they could become a part of; here every reader copies out of
+    /// the pipe, so that they become part of none.
     Lend {
         /// Whether the pages are given away.
         gift: bool,
@@ -40,6 +42,8 @@ pub struct Pool {
     /// Where the next message starts, unless it no longer fits before the end: then at zero.
     next: usize,
     room: usize,
+    /// Whether a message went in part: some of its pages are in the pipe, and nothing says for how long.
+    is_torn: bool,
     claim: Claim,
 }
 
@@ -62,9 +66,12 @@ impl Pool {
             PageTransfer::Lend { .. } => None,
             PageTransfer::Splice => {
                 let flags = if huge { MemfdFlags::HUGETLB } else { MemfdFlags::empty() };
-                let file = memfd_create("ipcmark", MemfdFlags::CLOEXEC | flags)
+                let flags = flags | MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+                let file = memfd_create("ipcmark", flags)
                     .map_err(|errno| failed("memfd_create", errno))?;
                 ftruncate(&file, bytes as u64)?;
+                // A mapping of it reaches to its end for good (memfd_create(2)).
+                fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::SEAL)?;
                 Some(file)
             }
         };
@@ -73,7 +80,8 @@ impl Pool {
             None if huge => Mapping::of_huge_pages(bytes)?,
             None => Mapping::new(bytes)?,
         };
-        Ok(Pool { mapping, file, pipe, transfer, flags, next: 0, room, claim: Claim::alone()? })
+        let (next, is_torn, claim) = (0, false, Claim::alone()?);
+        Ok(Pool { mapping, file, pipe, transfer, flags, next, room, is_torn, claim })
     }
 
     /// Faults in all pages, in the caller's address space.
@@ -85,10 +93,12 @@ impl Pool {
     /// next [`Pool::hand_over`]. Holds whatever was sent from here before.
     ///
     /// # Panics
-    /// If the message is longer than the pool has room for; if another process has used this pool.
+    /// If the message is longer than the pool has room for; if another process has used this pool; after
+    /// [`Pool::hand_over`] has failed.
     #[inline(always)]
     pub fn place(&mut self, length: usize) -> &mut [u8] {
         self.claim.assert();
+        assert!(!self.is_torn, "a message went in part: its pages are still lent");
         assert!(length <= self.room, "message larger than its place");
         // No sum that wraps: both are at most the mapping's length.
         if self.next + length > self.mapping.bytes() {
@@ -96,8 +106,9 @@ impl Pool {
         }
         let place = self.mapping.place(self.next);
         // SAFETY: the place and `length` bytes behind it lie inside the mapping, which only this
-        // pool refers to, in this process alone; the pipe has let go of these pages (see `hand_over`), and a reader
-        // elsewhere only ever copies out of them, so no reference of Rust's is violated.
+        // pool refers to, in this process alone. The pipe has let go of these pages: every message before was handed
+        // over whole, as was just asserted (see `hand_over`). A reader elsewhere only ever copies out of pages, so no
+        // reference of Rust's is violated.
         unsafe { std::slice::from_raw_parts_mut(place.as_ptr(), length) }
     }
 
@@ -112,6 +123,7 @@ impl Pool {
     #[inline(always)]
     pub fn hand_over(&mut self, length: usize) -> io::Result<()> {
         self.claim.assert();
+        assert!(!self.is_torn, "a message went in part: its pages are still lent");
         // No sum that wraps, as in `place`.
         let inside = length <= self.room && self.next + length <= self.mapping.bytes();
         assert!(inside, "message larger than its place");
@@ -119,22 +131,23 @@ impl Pool {
         let mut done = 0;
         while done < length {
             match self.give(start + done, length - done) {
-                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(0) => return Err(self.torn(io::ErrorKind::WriteZero.into())),
                 Ok(taken) => done += taken,
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => std::hint::spin_loop(),
-                Err(error) => return Err(failed(self.call(), error)),
+                Err(error) => return Err(self.torn(error.into())),
             }
         }
         self.next = (start + length.next_multiple_of(PAGE)) % self.mapping.bytes();
         Ok(())
     }
 
-    fn call(&self) -> &'static str {
-        match self.transfer {
-            PageTransfer::Splice => "splice",
-            PageTransfer::Lend { .. } => "vmsplice",
-        }
+    /// From now on nothing is lent: pages of the message that failed may be in the pipe.
+    #[cold]
+    fn torn(&mut self, error: io::Error) -> io::Error {
+        self.is_torn = true;
+        let call = if self.transfer == PageTransfer::Splice { "splice" } else { "vmsplice" };
+        failed_in(call)(error)
     }
 
     #[inline(always)]
@@ -170,4 +183,31 @@ fn huge_page_bytes() -> io::Result<usize> {
     let line = text.lines().find_map(|line| line.strip_prefix("Hugepagesize:"));
     let kib = line.and_then(|rest| rest.split_whitespace().next()?.parse::<usize>().ok());
     kib.map(|kib| kib << 10).ok_or_else(|| io::ErrorKind::Unsupported.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::pipe::pipe;
+
+    /// Nobody can tell for how long: writing there again would change what a reader has yet to take.
+    #[test]
+    #[cfg_attr(miri, ignore = "it makes system calls")]
+    fn pages_of_a_message_that_failed_are_never_lent_again() {
+        for transfer in [PageTransfer::Lend { gift: false }, PageTransfer::Splice] {
+            let (reader, writer) = pipe().unwrap();
+            let mut pool = Pool::new(writer, PAGE, transfer, (false, false)).unwrap();
+            pool.place(3).copy_from_slice(b"one");
+            pool.hand_over(3).unwrap();
+            drop(reader);
+            pool.place(3).copy_from_slice(b"two");
+            assert_eq!(pool.hand_over(3).unwrap_err().kind(), io::ErrorKind::BrokenPipe);
+            let mut refused = |act: fn(&mut Pool)| {
+                let act = std::panic::AssertUnwindSafe(|| act(&mut pool));
+                std::panic::catch_unwind(act).is_err()
+            };
+            assert!(refused(|pool| _ = pool.place(3)), "{transfer:?}");
+            assert!(refused(|pool| _ = pool.hand_over(3)), "{transfer:?}");
+        }
+    }
 }
