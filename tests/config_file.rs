@@ -221,3 +221,27 @@ fn a_file_takes_every_flag_that_says_how_to_measure() {
         std::fs::remove_file(bench.path("ipcmark.toml")).unwrap();
     }
 }
+
+#[test]
+fn a_broken_file_fails_nothing_that_needs_no_defaults() {
+    for name in ["ipcmark.toml", ".config/ipcmark.toml"] {
+        let bench = Bench::new();
+        put(&bench, name, "launches = ");
+        for line in [
+            "--version",
+            "--help",
+            "run --help",
+            "completions bash",
+            "man",
+            "man -o pages",
+            "clean",
+        ] {
+            let said = bench.run(line);
+            assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{name}: {line}");
+        }
+        for line in ["list", "runs", "doctor"] {
+            assert_refused(&bench.run(line), &["ipcmark.toml:1: "]);
+        }
+        assert_refused(&bench.run("rnu"), &["ipcmark.toml:1: "]);
+    }
+}

@@ -200,7 +200,12 @@ fn user_file() -> Option<PathBuf> {
 
 /// The text of a file that is the user's alone to change; None where there is none.
 fn text(path: &Path) -> Result<Option<String>, String> {
-    // What is opened is what is asked about: not waiting for a FIFO's writer, nor a device's reader.
+    // Asked before it is opened: opening alone can do something to a device.
+    match std::fs::metadata(path) {
+        Ok(about) if !about.is_file() => return Err("it is no file".into()),
+        _ => {}
+    }
+    // And what is opened is what is asked about then: not waiting for a FIFO's writer, nor a device's reader.
     let mut options = OpenOptions::new();
     let flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOCTTY;
     options.read(true).custom_flags(flags.bits() as i32);
@@ -317,4 +322,27 @@ fn check(arg: &Arg, values: &[String]) -> Result<(), String> {
         let said = text.split_once("'[value]': ").or_else(|| text.split_once("'[value]...': "));
         said.map_or(text.as_str(), |it| it.1).trim_end_matches(" (see --help)").to_string()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::fs::{CWD, FileType, inotify, mknodat};
+
+    /// Opening a device can do something.
+    #[test]
+    fn what_is_no_file_is_not_opened() {
+        let folder = tempfile::tempdir().unwrap();
+        let (fifo, link) = (folder.path().join("fifo"), folder.path().join("link"));
+        mknodat(CWD, &fifo, FileType::Fifo, 0o600.into(), 0).unwrap();
+        std::os::unix::fs::symlink(&fifo, &link).unwrap();
+        let seen = inotify::init(inotify::CreateFlags::NONBLOCK).unwrap();
+        inotify::add_watch(&seen, &fifo, inotify::WatchFlags::OPEN).unwrap();
+        for path in [&fifo, &link] {
+            assert_eq!(text(path), Err("it is no file".into()));
+        }
+        let mut room = [std::mem::MaybeUninit::uninit(); 256];
+        let opened = inotify::Reader::new(&seen, &mut room).next().is_ok();
+        assert!(!opened, "it was opened");
+    }
 }

@@ -174,12 +174,19 @@ pub fn main() -> ExitCode {
     let own = std::env::args_os().skip(1).take(2).any(|it| it == "floor-worker" || it == "relay");
     let read =
         if own { Ok(config::Config::default()) } else { config::Config::read(&Cli::command()) };
-    let config = match read {
-        Ok(config) => config,
-        Err(line) => return give_up(&Failure::usage(line)),
+    let (config, broken) = match read {
+        Ok(config) => (config, None),
+        Err(line) => (config::Config::default(), Some(line)),
     };
-    config.unread.iter().for_each(|line| complain(line));
-    let cli = match parse(&config, std::env::args_os()) {
+    let parsed = parse(&config, std::env::args_os());
+    // Whoever asks for help, or tidies up, needs no defaults.
+    if needs_defaults(&parsed) {
+        if let Some(line) = broken {
+            return give_up(&Failure::usage(line));
+        }
+        config.unread.iter().for_each(|line| complain(line));
+    }
+    let cli = match parsed {
         Ok(cli) => cli,
         Err(error) => return refuse(&error),
     };
@@ -220,6 +227,17 @@ fn dispatch(config: &config::Config, cli: &Cli) -> Result<u8, Failure> {
 fn give_up(failure: &Failure) -> ExitCode {
     complain(&failure.line);
     ExitCode::from(failure.code)
+}
+
+/// Whether files of defaults could say anything to this command.
+fn needs_defaults(parsed: &Result<Cli, clap::Error>) -> bool {
+    match parsed {
+        Ok(cli) => !matches!(
+            cli.command,
+            Some(Command::Clean | Command::Completions(_) | Command::Man(_) | Command::FloorWorker)
+        ),
+        Err(error) => !matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion),
+    }
 }
 
 /// A command line, with defaults from files.
