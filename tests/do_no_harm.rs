@@ -773,3 +773,29 @@ fn not_one_call_is_made_on_what_is_not_ours() {
         let _ = system_v::remove(Object { kind: ObjectKind::Queue, id });
     }
 }
+
+/// A name that says nothing is no folder, least of all the working one, which `clean` would not find again.
+#[test]
+fn an_empty_tmpdir_is_none() {
+    let bench = Bench::new();
+    let records = |folder: &Path| -> BTreeSet<String> {
+        let names = fs::read_dir(folder).expect("a folder").flatten();
+        let names = names.map(|entry| entry.file_name().to_string_lossy().into_owned());
+        names.filter(|name| name.starts_with("ipcmark-")).collect()
+    };
+    let (here, there) = (bench.path(""), Path::new("/tmp"));
+    let before = records(there);
+    let line = "run fifo -w latency -s 64 -p same-cpu --launches 2000 --samples 1000 -q";
+    let mut command = bench.command(line.split(' '));
+    let running = bench.begin_with({
+        command.env("TMPDIR", "");
+        command
+    });
+    wait_for("a record", PATIENCE, || {
+        (records(there) != before || !records(&here).is_empty()).then_some(())
+    });
+    assert_eq!(records(&here), BTreeSet::new());
+    running.signal(Signal::INT);
+    let said = running.finish(PATIENCE);
+    assert_eq!(said.code, Some(130), "{}", said.err);
+}

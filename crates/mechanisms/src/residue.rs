@@ -162,6 +162,12 @@ pub fn unlink_queue(name: &str, queue: impl AsFd) -> Result<(), OpenError> {
     }))
 }
 
+/// The folder for temporary files: `$TMPDIR`, else /tmp. An empty name says nothing.
+fn temporary_folder() -> PathBuf {
+    let named = std::env::var_os("TMPDIR").filter(|path| !path.is_empty());
+    named.map_or_else(|| "/tmp".into(), PathBuf::from)
+}
+
 fn current_record() -> Result<Arc<Record>, OpenError> {
     let failed = OpenError::call("write a record in the folder for temporary files");
     Record::current().map_err(failed)

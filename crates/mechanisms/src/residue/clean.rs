@@ -90,7 +90,7 @@ pub fn clean_up_after_process(pid: u32) -> Cleaned {
 
 fn clean_those(whose: impl Fn(&WireHeader) -> bool, patience: Duration) -> Cleaned {
     let mut cleaned = Cleaned::default();
-    let path = std::env::temp_dir();
+    let path = super::temporary_folder();
     let opened = RecordFolder::open(path.clone());
     let looked = opened.and_then(|place| names_in(place.at()).map(|names| (place, names)));
     let (place, names) = match looked {

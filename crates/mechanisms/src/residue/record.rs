@@ -155,7 +155,7 @@ impl Record {
     }
 
     fn create() -> io::Result<Record> {
-        let folder = std::env::temp_dir();
+        let folder = super::temporary_folder();
         let own = ProcessIdentity::own()?;
         let ipc_namespace = identity::namespace("ipc")?;
         for _ in 0..DRAWS {
