@@ -322,6 +322,8 @@ fn without_a_home_of_its_own_nothing_is_stored() {
         refused(&at(Path::new(""), line), &["HOME is not set", "--store FILE", "IPCMARK_STORE"]);
     }
     assert_eq!(tmp.exists(), before);
+    refused(&at(Path::new("rel"), run), &["HOME is not set to an absolute path", "--store FILE"]);
+    assert!(!bench.path("rel").exists());
     // A folder that all may write is nobody's.
     let shared = bench.path("shared");
     fs::create_dir(&shared).unwrap();
@@ -488,4 +490,56 @@ fn a_run_in_another_pid_namespace_is_not_taken_up() {
     refused(&output(&mut command), &["being measured by process", "of another PID namespace"]);
     running.signal(Signal::TERM);
     assert_eq!(running.finish(SOON).code, Some(128 + 15));
+}
+
+#[test]
+fn only_a_regular_file_is_a_store() {
+    let bench = Bench::new();
+    let made = Command::new("mkfifo").arg(bench.path("fifo")).status();
+    assert!(made.expect("run mkfifo").success());
+    fs::create_dir(bench.path("folder")).unwrap();
+    std::os::unix::fs::symlink("/dev/null", bench.path("link")).unwrap();
+    let before = fs::read_dir(bench.path("")).unwrap().count();
+    for store in ["fifo", "folder", "link", "/dev/null", "/dev/zero", "/dev/full", "/proc/self/mem"]
+    {
+        for line in [
+            "run null --launches 1 --samples 9 -q",
+            "run --resume",
+            "fleet --resume",
+            "fleet --simulate 2",
+            "runs",
+            "runs --check",
+            "report",
+            "export",
+            "compare 1 2",
+        ] {
+            let said = bench.run(&format!("{line} --store {store}"));
+            refused(&said, &[store, "a store is a regular file", "--store FILE"]);
+        }
+        for end in ["-wal", "-shm", "-journal", "-claims"] {
+            assert!(!Path::new(&format!("{store}{end}")).exists(), "{store}{end}");
+        }
+    }
+    assert_eq!(fs::read_dir(bench.path("")).unwrap().count(), before);
+}
+
+/// To stat(2) a device has no bytes, as a new store has.
+#[test]
+fn a_disk_is_not_overwritten() {
+    let bench = Bench::new();
+    let disk = bench.path("disk");
+    fs::write(&disk, "DISK".repeat(1 << 18)).unwrap();
+    let made = Command::new("losetup").args(["--find", "--show"]).arg(&disk).output();
+    let Some(made) = made.ok().filter(|made| made.status.success()) else {
+        return say("skipped a disk as store: losetup makes none here");
+    };
+    let device = String::from_utf8(made.stdout).unwrap().trim().to_string();
+    let said = bench.run(&format!("run null --launches 1 --samples 9 -q --store {device}"));
+    let made: Vec<bool> = ["-wal", "-shm", "-journal", "-claims"]
+        .map(|end| fs::remove_file(format!("{device}{end}")).is_ok())
+        .to_vec();
+    let start = fs::read(&device).unwrap()[..4].to_vec();
+    assert!(Command::new("losetup").args(["-d", &device]).status().unwrap().success());
+    refused(&said, &[&device, "is a device"]);
+    assert_eq!((start.as_slice(), made.contains(&true)), (&b"DISK"[..], false));
 }

@@ -71,7 +71,8 @@ struct Cli {
 #[derive(clap::Args, Clone)]
 #[command(next_help_heading = "Options of every command")]
 struct Common {
-    /// The file that keeps every run [default: $IPCMARK_STORE, else ~/.local/share/ipcmark]
+    /// The file that keeps every run; none keeps nothing [default: $IPCMARK_STORE, else
+    /// ~/.local/share/ipcmark]
     #[arg(long, global = true, value_name = "FILE")]
     store: Option<PathBuf>,
     /// Whether to colour: auto (a terminal without NO_COLOR), always, never
@@ -200,6 +201,9 @@ pub fn main() -> ExitCode {
 /// for the signals: they are taken over before its first step. The others end at once.
 fn dispatch(config: &config::Config, cli: &Cli) -> Result<u8, Failure> {
     let common = &cli.common;
+    if common.store_path().is_ok_and(|path| path == std::path::Path::new(store::NONE)) {
+        model::unkept::keep_nothing();
+    }
     let signals = signals::take_over;
     match &cli.command {
         None => main_job(config, cli, &signals()?),

@@ -34,6 +34,7 @@ pub mod route;
 pub mod size;
 pub mod total;
 pub mod trace;
+pub mod unkept;
 pub mod visible;
 pub mod words;
 pub mod workload;

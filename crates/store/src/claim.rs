@@ -11,6 +11,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use rusqlite::params;
+use rustix::fs::{MemfdFlags, memfd_create};
 
 use super::lock::{is_locked, try_lock, unlock};
 use super::seal::{Table, Writer};
@@ -22,6 +23,9 @@ const MAKING: i64 = 0;
 const MADE_WITHIN: Duration = Duration::from_secs(10);
 /// How long a holder may take to write down who it is.
 const WRITTEN_WITHIN: Duration = Duration::from_millis(500);
+
+/// No link is followed, and no FIFO waited for.
+const WITHOUT_WAITING: i32 = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
 
 /// The file of locks beside a store: `runs.sqlite-claims`. It holds nothing, and may stay.
 pub(super) struct Claims {
@@ -39,6 +43,12 @@ impl Claims {
         Claims { path: name.into(), file: OnceCell::new() }
     }
 
+    /// Those of a store that is nowhere: nobody else could hold one.
+    pub(super) fn nowhere() -> io::Result<Claims> {
+        let file = memfd_create("claims", MemfdFlags::CLOEXEC)?;
+        Ok(Claims { path: PathBuf::new(), file: OnceCell::from(File::from(file)) })
+    }
+
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
@@ -50,7 +60,7 @@ impl Claims {
         }
         let options = || {
             let mut options = OpenOptions::new();
-            options.read(true).write(true).custom_flags(libc::O_NOFOLLOW).clone()
+            options.read(true).write(true).custom_flags(WITHOUT_WAITING).clone()
         };
         let file = match options().mode(0o600).create_new(true).open(&self.path) {
             Ok(file) => {
@@ -86,8 +96,7 @@ impl Claims {
         match self.file.get() {
             Some(file) => seen(file),
             None => {
-                match OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW).open(&self.path)
-                {
+                match OpenOptions::new().read(true).custom_flags(WITHOUT_WAITING).open(&self.path) {
                     Ok(file) => seen(&file),
                     Err(error) if error.kind() == ErrorKind::NotFound => Some(false),
                     Err(_) => None,

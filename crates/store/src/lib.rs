@@ -9,6 +9,7 @@ mod claim;
 mod command_line;
 mod earlier;
 pub mod fleet;
+mod kind;
 mod label;
 mod lock;
 mod open;
@@ -31,6 +32,7 @@ pub use command_line::command_line;
 pub use earlier::RunBefore;
 pub use fleet::{Concurrent, Ends, FleetGroup, FleetLaunch, FleetRequest, StoredFleet, StoredNode};
 pub use label::Label;
+pub use open::NONE;
 pub use rows::{MadeLaunch, RunRow, StoredCase, StoredGroup, StoredLaunch, StoredRound, StoredRun};
 pub use write::{NewCase, NewLaunch, NewRun};
 

@@ -14,7 +14,10 @@ use rustix::fs::{Access, AtFlags, CWD, accessat};
 
 use super::claim::Claims;
 use super::seal::{Seals, define};
-use super::{APPLICATION_ID, SCHEMA_VERSION, Store, StoreError, UNRELEASED, explain, place};
+use super::{APPLICATION_ID, SCHEMA_VERSION, Store, StoreError, UNRELEASED, explain, kind, place};
+
+/// What is named instead of a file where nothing is to be kept; a file of that name is `./none`.
+pub const NONE: &str = "none";
 
 /// How long another process may hold the file.
 const BUSY: Duration = Duration::from_secs(5);
@@ -54,8 +57,12 @@ impl Stamp {
 const NO_MUTEX: OpenFlags = OpenFlags::SQLITE_OPEN_NO_MUTEX;
 
 impl Store {
-    /// Opens the store at `path` to measure into it, and makes it if it isn't there.
+    /// Opens the store at `path` to measure into it, and makes it if it isn't there. That of [`NONE`] keeps what is
+    /// measured until it is dropped, and is nowhere.
     pub fn open(path: &Path) -> Result<Store, StoreError> {
+        if path == Path::new(NONE) {
+            return Store::in_memory();
+        }
         place::make_folder(&place::whole(path)?)?;
         Store::to_write(path, OpenFlags::SQLITE_OPEN_CREATE)
     }
@@ -66,12 +73,35 @@ impl Store {
         Store::to_write(path, OpenFlags::empty())
     }
 
+    fn in_memory() -> Result<Store, StoreError> {
+        let path = Path::new(NONE);
+        let failed = |error| explain("open", path, error);
+        let db = Connection::open_in_memory().map_err(failed)?;
+        guard(&db).map_err(failed)?;
+        db.execute_batch("PRAGMA foreign_keys = ON").map_err(failed)?;
+        let claims = Claims::nowhere().map_err(|error| {
+            StoreError::other(format!("memfd_create: {error}; choose a store with --store FILE"))
+        })?;
+        make(&db, &claims, path)?;
+        Store::of(db, path, claims)
+    }
+
     fn to_write(path: &Path, more: OpenFlags) -> Result<Store, StoreError> {
         let failed = |error| explain("open", path, error);
         let whole = place::whole(path)?;
         place::refuse_planted(&whole)?;
+        let seen = kind::look(&whole, path)?;
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | NO_MUTEX | more;
         let db = Connection::open_with_flags(&whole, flags).map_err(failed)?;
+        // What was made, or opened, is a file, and nothing was written to it yet.
+        let opened = kind::look(&whole, path)?;
+        let is_same = match &seen {
+            Some(seen) => seen.is_at(&whole, path)?,
+            None => opened.is_some(),
+        };
+        if !is_same {
+            return Err(replaced(path));
+        }
         guard(&db).map_err(failed)?;
         db.execute_batch("PRAGMA foreign_keys = ON; PRAGMA synchronous = NORMAL;")
             .map_err(failed)?;
@@ -88,7 +118,11 @@ impl Store {
         require(path)?;
         let whole = place::whole(path)?;
         place::refuse_planted(&whole)?;
+        let Some(seen) = kind::look(&whole, path)? else { return Err(nowhere(path)) };
         let (mut db, unlocked) = connect_to_read(&whole, path)?;
+        if !seen.is_at(&whole, path)? {
+            return Err(replaced(path));
+        }
         let bound = Bound(Arc::default());
         let steps = STEPS + size(&whole) / BYTES_PER_STEP;
         let spent = bound.0.clone();
@@ -148,6 +182,11 @@ impl Store {
 }
 
 fn require(path: &Path) -> Result<(), StoreError> {
+    if path == Path::new(NONE) {
+        return Err(StoreError::unusable(format!(
+            "--store {NONE} keeps nothing, so that there is nothing to read: name a store with --store FILE"
+        )));
+    }
     if path.exists() { Ok(()) } else { Err(nowhere(path)) }
 }
 
@@ -156,6 +195,11 @@ fn nowhere(path: &Path) -> StoreError {
         "no store at {}: measure first, or name one with --store FILE",
         path.display()
     ))
+}
+
+/// Somebody put another file in its place while it was opened.
+fn replaced(path: &Path) -> StoreError {
+    StoreError::other(format!("open {}: it was replaced meanwhile: try again", path.display()))
 }
 
 /// What holds of every connection: nothing in the file makes SQLite do anything but read rows.
@@ -247,7 +291,7 @@ fn may_write(path: &Path) -> bool {
     accessat(CWD, path, Access::WRITE_OK, AtFlags::EACCESS).is_ok()
 }
 
-fn beside(path: &Path, end: &str) -> PathBuf {
+pub(super) fn beside(path: &Path, end: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(end);
     name.into()

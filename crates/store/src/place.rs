@@ -26,11 +26,11 @@ impl Store {
             return Ok(path);
         }
         let data = named("XDG_DATA_HOME").filter(|it| it.is_absolute());
-        let home = || named("HOME").map(|it| it.join(".local/share"));
+        let home = || named("HOME").filter(|it| it.is_absolute()).map(|it| it.join(".local/share"));
         let Some(data) = data.or_else(home) else {
             return Err(StoreError::unusable(
-                "HOME is not set, so that there is no place for a store: choose one with --store FILE or \
-                 IPCMARK_STORE"
+                "HOME is not set to an absolute path, so that there is no place for a store: choose one with \
+                 --store FILE or IPCMARK_STORE, or --store none to keep nothing"
                     .into(),
             ));
         };
@@ -63,7 +63,7 @@ pub(super) fn make_folder(path: &Path) -> Result<(), StoreError> {
     let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
     made.map_err(|error| {
         StoreError::unusable(format!(
-            "create {}: {error}; choose another store with --store FILE",
+            "create {}: {error}; choose another store with --store FILE, or --store none to keep nothing",
             folder.display()
         ))
     })

@@ -215,6 +215,9 @@ fn method(judged: &Judged) -> Section {
             units::duration(run.measuring_ns as f64)
         )));
     }
+    if model::unkept::is_nothing_kept() {
+        return section.with(Block::paragraph("Nothing of it is stored."));
+    }
     section.with(Block::paragraph(
         Text::new()
             .plain("Every sample is in the store. The same page again: ")
