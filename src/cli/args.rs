@@ -165,9 +165,9 @@ pub struct RunArgs {
     pub route: Option<Routes>,
     #[command(flatten)]
     pub peer: PeerArgs,
-    /// Go on with an interrupted run: its number, label, or `last`
+    /// Go on with an interrupted run: its number, label, or `last`; one with another host has the same --peer again
     #[arg(long, value_name = "RUN", num_args = 0..=1, default_missing_value = "last",
-          conflicts_with_all = ["mechanisms", "workload", "size", "placement", "launches", "command",
+          conflicts_with_all = ["mechanisms", "workload", "size", "placement", "launches",
                                 "route", "rate", "depth", "connections", "server", "arrivals", "response", "service",
                                 "bound", "unbatched"])]
     pub resume: Option<String>,

@@ -36,11 +36,11 @@ impl<'a> Live<'a> {
         Live { person, events }
     }
 
-    /// Writes the results and the end, where events were asked for.
+    /// Writes the results and the end, where events were asked for; `resume` says what goes on with the run.
     ///
     /// # Errors
     /// Where this event or any before it couldn't be written.
-    pub fn conclude(mut self, judged: &Judged) -> Result<(), Failure> {
+    pub fn conclude(mut self, judged: &Judged, resume: &str) -> Result<(), Failure> {
         let Some(mut events) = self.events.take() else { return Ok(()) };
         events.write(&ndjson::conclusion(judged));
         let run = judged.run.id;
@@ -48,9 +48,7 @@ impl<'a> Live<'a> {
             RunStatus::Complete => {
                 format!("run {run} is stored: `ipcmark export {run} --format ndjson` writes it")
             }
-            _ => format!(
-                "run {run} is stored as far as it came: `ipcmark run --resume {run}` goes on with it"
-            ),
+            _ => format!("run {run} ended early: {resume}"),
         };
         events.finish().map_err(|why| why.but(&kept))
     }

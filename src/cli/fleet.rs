@@ -12,7 +12,7 @@ use super::progress::StderrProgress;
 use super::run::{claim, say_what_is_left};
 use super::value_parsers::{Placements, Sizes, drawn_seed};
 use super::value_parsers::{placements, samples, seed, sizes, variant, workload};
-use super::{Common, Failure, complain, export};
+use super::{Common, Failure, complain, export, resume};
 use ::run::campaign::{Conditions, TOOL, now_utc};
 use ::run::fleet::{self, network, nodes, plan, simulated};
 use ::run::launch::Interrupt;
@@ -81,7 +81,7 @@ pub struct FleetArgs {
     /// A name for this run
     #[arg(long, value_name = "NAME")]
     label: Option<Label>,
-    /// Go on with an interrupted run, or one that lost nodes: its number, label, or `last`
+    /// Go on with an interrupted run, or one that lost nodes: its number, label, or `last`; with the same --launcher
     #[arg(long, value_name = "RUN", num_args = 0..=1, default_missing_value = "last",
           conflicts_with_all = ["mechanisms", "nodes", "workload", "size", "rounds", "simulate"])]
     resume: Option<String>,
@@ -141,6 +141,17 @@ fn quiet(text: &str) -> Result<Duration, String> {
 }
 
 impl FleetArgs {
+    /// The words that start something on a node.
+    fn launcher(&self) -> Result<Vec<String>, Failure> {
+        let given = self.launcher.as_ref().map(|it| it.0.clone());
+        given.map_or_else(nodes::by_slurm, Ok).map_err(Failure::usage)
+    }
+
+    /// Where this program lies on every node.
+    fn program(&self) -> Result<String, String> {
+        self.program.clone().map_or_else(super::peer::own_program, Ok)
+    }
+
     fn asked(&self) -> Result<FleetRequest, String> {
         let nodes = match (self.simulate, &self.nodes) {
             (Some(many), _) => (0..many).map(|nth| simulated::name(nth, many)).collect(),
@@ -186,8 +197,8 @@ impl FleetArgs {
         };
         Ok(FleetRequest {
             nodes,
-            launcher: self.launcher.as_ref().map_or(Vec::new(), |it| it.0.clone()),
-            program: self.program.clone().map_or_else(super::peer::own_program, Ok)?,
+            launcher: Vec::new(),
+            program: self.program()?,
             local,
             between,
             workloads: workloads.into_iter().map(|it| (it, of(it))).collect(),
@@ -213,7 +224,7 @@ pub fn fleet(common: &Common, args: &FleetArgs, interrupt: &Interrupt) -> Result
     let (mut store, run) = match &args.resume {
         Some(name) => {
             let mut store = Store::reopen(&common.store_path()?)?;
-            let run = claim(&mut store, name, require_unfinished)?;
+            let run = claim(&mut store, name, |store, id| require_resumable(args, store, id))?;
             store.resume_run(run)?;
             (store, run)
         }
@@ -223,9 +234,15 @@ pub fn fleet(common: &Common, args: &FleetArgs, interrupt: &Interrupt) -> Result
         store.set_label(run, label)?;
     }
     let stored = store.run(run)?;
-    let Some(asked) = stored.fleet.as_ref().map(|it| it.asked.clone()) else {
+    let Some(mut asked) = stored.fleet.as_ref().map(|it| it.asked.clone()) else {
         return Err(Failure::other(format!("run {run} vanished from the store")));
     };
+    if !asked.simulated {
+        // Never as the store says.
+        (asked.launcher, asked.program) =
+            (args.launcher()?, args.program().map_err(Failure::usage)?);
+    }
+    let resume = resume::how(run, &resume::fleet_line(run, &asked));
     room_for(asked.nodes.len());
     let progress = &mut StderrProgress::new(common.quiet);
     let with = Conditions { store: &mut store, interrupt, progress };
@@ -245,7 +262,7 @@ pub fn fleet(common: &Common, args: &FleetArgs, interrupt: &Interrupt) -> Result
         if let Err(failure) = shown {
             complain(&failure.line);
         }
-        complain(&format!("interrupted; `ipcmark fleet --resume {run}` goes on with run {run}"));
+        complain(&format!("interrupted; {resume}"));
         return Ok(128 + signal as u8);
     }
     shown?;
@@ -262,8 +279,8 @@ fn begin(common: &Common, args: &FleetArgs) -> Result<(Store, i64), Failure> {
     let mut asked = args.asked().map_err(Failure::usage)?;
     let groups = plan::plan(&asked).map_err(Failure::usage)?;
     // Nothing is started on nodes that are simulated.
-    if asked.launcher.is_empty() && !asked.simulated {
-        asked.launcher = nodes::by_slurm().map_err(Failure::usage)?;
+    if !asked.simulated {
+        asked.launcher = args.launcher()?;
     }
     let mut store = Store::open(&common.store_path()?)?;
     let argv: Vec<String> =
@@ -287,10 +304,12 @@ fn begin(common: &Common, args: &FleetArgs) -> Result<(Store, i64), Failure> {
     Ok((store, run))
 }
 
-fn require_unfinished(store: &Store, id: i64) -> Result<(), Failure> {
+/// Whether a run can be gone on with: it lacks something, and what starts a program is given again.
+fn require_resumable(args: &FleetArgs, store: &Store, id: i64) -> Result<(), Failure> {
     match store.fleet(id)? {
         None => Err(Failure::usage(format!(
-            "run {id} was not measured on many nodes: `ipcmark run --resume {id}` goes on with it"
+            "run {id} was not measured on many nodes: `{}` goes on with it",
+            resume::line(&store.run(id)?)
         ))),
         Some((run, fleet))
             if run.status == RunStatus::Complete
@@ -298,7 +317,19 @@ fn require_unfinished(store: &Store, id: i64) -> Result<(), Failure> {
         {
             Err(Failure::usage(format!("run {id} is complete: there is nothing to resume")))
         }
-        Some(_) => Ok(()),
+        Some((_, fleet)) if fleet.asked.simulated => Ok(()),
+        Some((_, fleet)) => {
+            let stored = &fleet.asked;
+            // A node's name becomes part of the command.
+            nodes::checked(&stored.nodes)
+                .map_err(|why| Failure::usage(format!("run {id}: {why}")))?;
+            // The program may lie elsewhere by now: then a flag says so.
+            let program = || args.program().is_ok_and(|it| it == stored.program);
+            let same = args.launcher().is_ok_and(|it| it == stored.launcher)
+                && (args.program.is_some() || program());
+            let line = || resume::fleet_line(id, stored);
+            if same { Ok(()) } else { Err(resume::refused(id, &line())) }
+        }
     }
 }
 

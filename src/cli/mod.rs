@@ -28,6 +28,7 @@ mod peer;
 mod probe_effect;
 mod progress;
 mod report;
+mod resume;
 mod routes;
 mod run;
 mod runs;

@@ -84,18 +84,19 @@ impl PeerArgs {
         }
     }
 
-    /// The other host of a run that goes on, `stored` as it was asked for then.
-    pub fn again(&self, stored: &PeerRequest) -> Result<PeerRequest, String> {
-        let mut asked = stored.clone();
-        if let Some(program) = &self.program {
-            asked.program.clone_from(program);
+    /// The other host of a run that goes on, as these flags name it again; None where they don't name what is
+    /// `stored`. Nothing is taken from there.
+    pub fn again(&self, stored: &PeerRequest) -> Result<Option<PeerRequest>, String> {
+        if self.command.is_none() {
+            return Ok(None);
         }
-        // What was copied there is gone.
-        asked.deployed = self.deploy || asked.deployed && self.program.is_none();
-        if !self.addresses.is_empty() {
-            asked.addresses = self.checked_addresses()?;
-        }
-        Ok(asked)
+        // The program may lie elsewhere by now, or have another address: then a flag says so.
+        let program = self.program.is_some() || self.deploy;
+        let addresses = !self.addresses.is_empty() || stored.addresses.is_empty();
+        Ok(self.asked()?.filter(|asked| {
+            let same = (&asked.program, asked.deployed) == (&stored.program, stored.deployed);
+            asked.command == stored.command && (program || same) && addresses
+        }))
     }
 
     /// Starts the agent there, which is copied first if that is wanted.
@@ -146,13 +147,29 @@ mod tests {
         for wrong in [&["10.0.0.2", "10.0.0.3"][..], &["0.0.0.0"], &["::"], &["224.0.0.1"]] {
             assert!(of(wrong).is_err(), "{wrong:?}");
         }
-        let stored =
-            PeerRequest { program: "/tmp/gone".into(), deployed: true, ..PeerRequest::default() };
-        let again = |args: PeerArgs| args.again(&stored).unwrap();
-        assert!(again(PeerArgs::default()).deployed, "the copy is gone: it is copied anew");
+        let given = |command: &str| PeerArgs {
+            command: Some(words(command).unwrap()),
+            ..PeerArgs::default()
+        };
+        let stored = given("ssh host").asked().unwrap().unwrap();
+        let again = |args: &PeerArgs, stored: &PeerRequest| args.again(stored).unwrap();
+        assert_eq!(again(&given("ssh host"), &stored).as_ref(), Some(&stored));
+        assert_eq!(again(&PeerArgs::default(), &stored), None);
+        assert_eq!(again(&given("ssh other"), &stored), None);
+        // Nothing but what is given: neither a program, nor an address.
         let program = Some("/bin/there".to_string());
-        let named = again(PeerArgs { program, ..PeerArgs::default() });
-        assert_eq!((named.program.as_str(), named.deployed), ("/bin/there", false));
+        for foreign in [
+            PeerRequest { program: "/tmp/planted".into(), ..stored.clone() },
+            PeerRequest { deployed: true, ..stored.clone() },
+        ] {
+            assert_eq!(again(&given("ssh host"), &foreign), None);
+            let named = PeerArgs { program: program.clone(), ..given("ssh host") };
+            let named = again(&named, &foreign).unwrap();
+            assert_eq!((named.program.as_str(), named.deployed), ("/bin/there", false));
+            assert!(again(&PeerArgs { deploy: true, ..given("ssh host") }, &foreign).is_some());
+        }
+        let elsewhere = PeerRequest { addresses: vec!["10.0.0.2".parse().unwrap()], ..stored };
+        assert_eq!(again(&given("ssh host"), &elsewhere), None);
 
         let alone = PeerArgs { deploy: true, ..PeerArgs::default() }.asked().unwrap_err();
         assert!(alone.contains("--deploy") && alone.contains("--peer"), "{alone}");

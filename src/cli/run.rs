@@ -12,7 +12,7 @@ use super::args::{RunArgs, Shown};
 use super::events::{Events, Live};
 use super::progress::StderrProgress;
 use super::routes::{self, Routes};
-use super::{Common, Failure, choose, complain, document_output, export, report, signals};
+use super::{Common, Failure, choose, complain, document_output, export, report, resume, signals};
 use ::report::export::Format;
 use ::run::campaign::{Campaign, Conditions, Hosts, Turn};
 use ::run::launch::peer::Peer;
@@ -21,6 +21,7 @@ use ::run::plan::{AvailableRoutes, Machine, Plan, plan};
 use analysis::{Judged, Status};
 use machine::Topology;
 use mechanisms::{clean, clean_up_after_launches};
+use model::peer::PeerRequest;
 use model::request::Request;
 use model::route::Route;
 use model::visible::one_line;
@@ -109,7 +110,12 @@ fn measure_with(
     };
     // Before anything else is touched: another may be at it.
     let resumed = match &args.resume {
-        Some(name) => Some(claim(&mut store, name, require_unfinished)?),
+        Some(name) => {
+            let id = claim(&mut store, name, require_unfinished)?;
+            let run = store.run(id)?;
+            let peer = named_again(args, &run)?;
+            Some((run, peer))
+        }
         None => None,
     };
     let labs = routes::clean().0.removed;
@@ -121,9 +127,13 @@ fn measure_with(
         _ => None,
     };
     let mut live = Live::new(StderrProgress::new(common.quiet), events);
-    if let Some(id) = resumed {
-        routes = open_again(args, &store.run(id)?, interrupt)?;
-    }
+    let resumed = match resumed {
+        Some((run, peer)) => {
+            routes = open_again(args, &run, peer, interrupt)?;
+            Some(run.id)
+        }
+        None => None,
+    };
     let turn = Turn::wait(args.no_wait, interrupt, |other| {
         if !common.quiet {
             complain(&format!(
@@ -152,19 +162,18 @@ fn measure_with(
     drop((peers, routes));
     say_what_is_left(interrupt);
     let judged = Judged::of(&store, id)?;
-    let shown = show(common, args, &judged, &store).and(live.conclude(&judged));
+    let resume = resume::how(id, &resume::line(&judged.run));
+    let shown = show(common, args, &judged, &store).and(live.conclude(&judged, &resume));
     if let (RunStatus::Interrupted, Some(signal)) = (status, interrupt.signal()) {
         if let Err(failure) = shown {
             complain(&failure.line);
         }
-        complain(&format!("interrupted; `ipcmark run --resume {id}` goes on with run {id}"));
+        complain(&format!("interrupted; {resume}"));
         return Ok(128 + signal as u8);
     }
     shown?;
     if let Some(why) = lost {
-        complain(&format!(
-            "{why}; what was measured is kept: `ipcmark run --resume {id}` goes on with run {id}"
-        ));
+        complain(&format!("{why}; what was measured is kept: {resume}"));
         return Ok(1);
     }
     if let Some(code) = choose::exit_code(&judged) {
@@ -218,9 +227,10 @@ pub fn claim(
 }
 
 fn require_unfinished(store: &Store, id: i64) -> Result<(), Failure> {
-    if store.is_fleet(id)? {
+    if let Some((_, fleet)) = store.fleet(id)? {
         return Err(Failure::usage(format!(
-            "run {id} was measured on many nodes: `ipcmark fleet --resume {id}` goes on with it"
+            "run {id} was measured on many nodes: `{}` goes on with it",
+            resume::fleet_line(id, &fleet.asked)
         )));
     }
     let run = store.run(id)?;
@@ -235,9 +245,29 @@ fn require_unfinished(store: &Store, id: i64) -> Result<(), Failure> {
     Ok(())
 }
 
+/// The other host of a run that goes on, as the command line names it again.
+fn named_again(args: &RunArgs, run: &StoredRun) -> Result<Option<PeerRequest>, Failure> {
+    match (&run.request.peer, args.peer.asked().map_err(Failure::usage)?) {
+        (None, None) => Ok(None),
+        (None, Some(_)) => Err(Failure::usage(format!(
+            "--peer: run {} was measured to no other host: leave it out",
+            run.id
+        ))),
+        (Some(stored), _) => match args.peer.again(stored).map_err(Failure::usage)? {
+            Some(asked) => Ok(Some(asked)),
+            None => Err(resume::refused(run.id, &resume::line(run))),
+        },
+    }
+}
+
 /// The routes of a run that goes on. Its laboratories are made again.
-fn open_again(args: &RunArgs, run: &StoredRun, interrupt: &Interrupt) -> Result<Routes, Failure> {
-    let peer = greet_again(args, run, interrupt)?;
+fn open_again(
+    args: &RunArgs,
+    run: &StoredRun,
+    peer: Option<PeerRequest>,
+    interrupt: &Interrupt,
+) -> Result<Routes, Failure> {
+    let peer = peer.map(|asked| greet_again(args, run, asked, interrupt)).transpose()?;
     let needed: Vec<Route> = run.routes().into_iter().cloned().collect();
     let routes = Routes::open(&needed, peer, run.request.seed, interrupt)?;
     match routes.available.no_lab.first_key_value() {
@@ -252,16 +282,13 @@ fn open_again(args: &RunArgs, run: &StoredRun, interrupt: &Interrupt) -> Result<
 fn greet_again(
     args: &RunArgs,
     run: &StoredRun,
+    asked: PeerRequest,
     interrupt: &Interrupt,
-) -> Result<Option<Peer>, Failure> {
-    let Some(asked) = &run.request.peer else {
-        return args.peer.asked().map(|_| None).map_err(Failure::usage);
-    };
-    let asked = args.peer.again(asked).map_err(Failure::usage)?;
+) -> Result<Peer, Failure> {
     let peer = args.peer.start(asked, interrupt)?;
     let before = run.peer.as_ref().and_then(|it| it.host.boot_id.as_ref());
     if before == peer.far().host.boot_id.as_ref() {
-        return Ok(Some(peer));
+        return Ok(peer);
     }
     Err(Failure::usage(format!(
         "run {} was measured to another host, or to this one before it was started: measure anew",

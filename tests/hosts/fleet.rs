@@ -3,9 +3,13 @@
 //! agent here runs on this machine, behind env(1) or sh(1).
 
 use std::collections::BTreeSet;
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
-use crate::cli_support::{Bench, must_fit_the_schema, number, output, results, wait_for, works};
+use crate::cli_support::{
+    Bench, must_fit_the_schema, number, output, results, wait_for, wait_until_startable, works,
+};
 use analysis::Judged;
 use analysis::fleet::FleetJudged;
 use rustix::process::Signal;
@@ -207,7 +211,9 @@ fn a_node_that_falls_silent_or_dies_is_lost_alone_and_comes_back_with_resume() {
     let of_d = "status = 'ok' AND round <= 3 AND (near = 3 OR far = 3)";
     let whole = measured(&bench);
     assert!(whole.len() >= 6, "{whole:?}");
-    let said = bench.must("fleet --resume long");
+    let mut command = bench.command(["fleet", "--resume", "long", "--launcher", &launcher]);
+    let said = output(&mut command);
+    assert_eq!(said.code, Some(0), "{}", said.err);
     assert_eq!(launches(&bench, of_d) + launches(&bench, "status != 'ok' AND round <= 3"), 9);
     assert!(launches(&bench, "status = 'ok'") >= kept, "{}", said.out);
     assert!(measured(&bench).is_superset(&whole), "what was stored is measured again");
@@ -223,7 +229,7 @@ fn a_pair_that_was_given_up_is_not_tried_again_by_resume() {
     bench.edit(
         "UPDATE runs SET fleet = json_set(fleet, '$.rounds', 6), status = 'interrupted' WHERE id = 1",
     );
-    let said = bench.run("fleet --resume last");
+    let said = bench.run("fleet --resume last --launcher env");
     assert_eq!(said.code, Some(1), "nothing worked, and nothing is tried: {}", said.err);
     assert_eq!((launches(&bench, "status = 'failed'"), launches(&bench, "status = 'ok'")), (3, 0));
     bench.wait_for_silence(Duration::from_secs(30));
@@ -240,11 +246,49 @@ fn a_signal_ends_it_with_what_there_is() {
     running.signal(Signal::TERM);
     let said = running.finish(Duration::from_secs(30));
     assert_eq!(said.code, Some(143), "{}", said.err);
-    assert!(
-        said.err.contains("fleet --resume 1") && said.out.contains("interrupted"),
-        "{}",
-        said.err
-    );
+    assert!(said.out.contains("interrupted"), "{}", said.out);
+    bench.wait_for_silence(Duration::from_secs(30));
+    // Both the line and the report say how it goes on.
+    bench.edit("UPDATE runs SET fleet = json_set(fleet, '$.rounds', 1)");
+    let line = "ipcmark fleet --resume 1 --launcher env";
+    assert!(said.err.contains(&format!("`{line}`")), "{}", said.err);
+    assert!(crate::cli_support::flat(&said.out).contains(&format!("`{line}`")), "{}", said.out);
+    bench.must(&line["ipcmark ".len()..]);
+}
+
+#[test]
+fn nothing_that_a_store_says_is_executed() {
+    let bench = Bench::new();
+    bench.must(&format!("fleet tcp --nodes a,b --launcher env --rounds 1 {QUICK}"));
+    let planted = bench.path("planted");
+    let script = "[ \"$1\" = --version ] && exit\necho started > mark\nexec \"$@\"\n";
+    std::fs::write(&planted, format!("#!/bin/sh\n{script}")).unwrap();
+    std::fs::set_permissions(&planted, Permissions::from_mode(0o755)).unwrap();
+    wait_until_startable(&planted);
+    let planted = planted.to_str().unwrap();
+    let refused = |what: &str, value: &str, why: &str| {
+        bench.edit(&format!(
+            "UPDATE runs SET status = 'interrupted',
+                 fleet = json_set(fleet, '$.{what}', json('{value}'), '$.rounds', 2)"
+        ));
+        for line in ["fleet --resume", "fleet --resume --launcher env"] {
+            let said = bench.run(line);
+            assert_eq!((said.code, said.err.lines().count()), (Some(2), 1), "{what}: {}", said.err);
+            assert!(said.err.contains(why), "{what}: {}", said.err);
+            assert!(!bench.path("mark").exists(), "{what}: what stands in the store was started");
+        }
+    };
+    refused("launcher", &format!("[\"{planted}\"]"), "planted");
+    refused("launcher", "[\"env\", \"-i\"]", "--launcher 'env -i'");
+    bench.edit("UPDATE runs SET fleet = json_set(fleet, '$.launcher', json('[\"env\"]'))");
+    refused("program", &format!("\"{planted}\""), "--program");
+    let own = serde_json::to_string(env!("CARGO_BIN_EXE_ipcmark")).unwrap();
+    bench.edit(&format!("UPDATE runs SET fleet = json_set(fleet, '$.program', json('{own}'))"));
+    // A node's name is a part of the command.
+    refused("nodes", "[\"a\", \"-oProxyCommand=x\"]", "no name of a node");
+    bench.edit("UPDATE runs SET fleet = json_set(fleet, '$.nodes', json('[\"a\", \"b\"]'))");
+    bench.must("fleet --resume --launcher env");
+    assert!(!bench.path("mark").exists());
     bench.wait_for_silence(Duration::from_secs(30));
 }
 

@@ -3,8 +3,10 @@
 //! `peer_hosts` beside it does the same between real network stacks and over a real sshd.
 
 use std::collections::BTreeSet;
+use std::fs::Permissions;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream, UdpSocket};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,7 +14,7 @@ use std::time::Duration;
 
 use crate::cli_support::{
     Bench, Process, Running, assert_all_ok, must_fit_the_schema, number, output, results, rows,
-    send, wait_for,
+    send, wait_for, wait_until_startable,
 };
 use rusqlite::Connection;
 use rustix::process::Signal;
@@ -413,24 +415,69 @@ fn after_the_death_of_a_far_worker_the_run_goes_on() {
 }
 
 /// The run ends once its agent gets `signal`, says `why`, and can be resumed.
+/// The line that it prints goes on with it.
 fn is_kept_and_can_be_resumed(bench: &Bench, running: Running, signal: Signal, why: &str) {
     wait_for_rounds(bench, 2);
     let far = wait_for("the agent", PATIENCE, || agent(bench));
     send(far, signal);
     let said = running.finish(PATIENCE);
     assert_eq!(said.code, Some(1), "{}", said.err);
-    for part in ["the peer is gone", why, "--resume"] {
+    for part in ["the peer is gone", why] {
         assert!(said.err.contains(part), "{part}: {}", said.err);
     }
+    let line = said.err.split("kept: `ipcmark ").nth(1).and_then(|it| it.split('`').next());
+    let line = line.unwrap_or_else(|| panic!("no command: {}", said.err));
     bench.wait_for_silence(PATIENCE);
     let run = bench.export();
     assert_eq!(run["status"], "interrupted");
     assert!(run["warnings"].to_string().contains("the peer is gone"));
     assert!(number(&bench.open(), "SELECT count(*) FROM launches WHERE status = 'ok'") >= 4);
-    bench.must("run --resume");
+    bench.must(line);
     let run = bench.export();
     assert_eq!(run["status"], "complete");
     assert!(results(&run).iter().all(|case| case["launches"] == 6));
+}
+
+#[test]
+fn nothing_that_a_store_says_is_executed() {
+    let bench = Bench::new();
+    bench.must("run tcp -w latency -s 64 --peer env --launches 2 --samples 20");
+    let planted = bench.path("planted");
+    let script = "[ \"$1\" = --version ] && exit\necho started > mark\nexec \"$@\"\n";
+    std::fs::write(&planted, format!("#!/bin/sh\n{script}")).unwrap();
+    std::fs::set_permissions(&planted, Permissions::from_mode(0o755)).unwrap();
+    wait_until_startable(&planted);
+    let planted = planted.to_str().unwrap();
+    let refused = |line: &str, forged: &str| {
+        bench.edit(&format!("UPDATE runs SET status = 'interrupted', {forged}"));
+        for given in [line.to_string(), line.replace(" --peer env", "")] {
+            let said = bench.run(&given);
+            assert_eq!(said.code, Some(2), "{given}, {forged}: {}", said.err);
+            assert_eq!(said.err.lines().count(), 1, "{}", said.err);
+            assert!(said.err.contains("none is taken from a store"), "{forged}: {}", said.err);
+            // It quotes what is asked to be trusted, and nothing that a terminal obeys.
+            assert!(said.err.contains("planted") || !forged.contains("planted"), "{}", said.err);
+            assert!(!said.err.trim_end().contains(char::is_control), "{:?}", said.err);
+            assert!(!bench.path("mark").exists(), "{given}: what stands in the store was started");
+        }
+    };
+    let set = |what: &str, value: &str| {
+        format!("request = json_set(request, '$.peer.{what}', json('{value}'))")
+    };
+    refused("run --resume --peer env", &set("command", &format!("[\"{planted}\"]")));
+    refused("run --resume --peer env", &set("command", "[\"env\", \"\\u001b[2J\"]"));
+    bench.edit(&format!("UPDATE runs SET {}", set("command", "[\"env\"]")));
+    refused("run --resume --peer env", &set("program", &format!("\"{planted}\"")));
+    // It isn't begun with, and what is given again is enough.
+    bench
+        .must(&format!("run --resume --peer env --peer-program {}", env!("CARGO_BIN_EXE_ipcmark")));
+    assert!(!bench.path("mark").exists());
+    // A run without another host has none now.
+    bench.must("run pipe -w latency -s 64 -p same-cpu --launches 2 --samples 20");
+    bench.edit("UPDATE runs SET status = 'interrupted' WHERE id = 2");
+    let said = bench.run(&format!("run --resume --peer {planted}"));
+    assert!(said.code == Some(2) && said.err.contains("leave it out"), "{}", said.err);
+    assert!(!bench.path("mark").exists());
 }
 
 #[test]

@@ -15,6 +15,7 @@ mod lock;
 mod open;
 mod place;
 mod read;
+mod resume;
 mod rows;
 mod seal;
 mod sealed;
@@ -33,6 +34,7 @@ pub use earlier::RunBefore;
 pub use fleet::{Concurrent, Ends, FleetGroup, FleetLaunch, FleetRequest, StoredFleet, StoredNode};
 pub use label::Label;
 pub use open::NONE;
+pub use resume::{resume_fleet, resume_run};
 pub use rows::{MadeLaunch, RunRow, StoredCase, StoredGroup, StoredLaunch, StoredRound, StoredRun};
 pub use write::{NewCase, NewLaunch, NewRun};
 

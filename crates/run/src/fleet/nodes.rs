@@ -20,12 +20,17 @@ pub const MOST: usize = 4096;
 /// A name that is empty, is there twice, or could be taken for a flag.
 pub fn named(text: &str) -> Result<Vec<String>, String> {
     let names: Vec<String> = text.split(',').map(|it| it.trim().to_string()).collect();
-    checked(names)
+    checked(&names)?;
+    Ok(names)
 }
 
-fn checked(names: Vec<String>) -> Result<Vec<String>, String> {
+/// Whether these may be the nodes of a fleet, and parts of a command's words.
+///
+/// # Errors
+/// As [`named`].
+pub fn checked(names: &[String]) -> Result<(), String> {
     let mut seen = BTreeSet::new();
-    for name in &names {
+    for name in names {
         let plain = |c: char| c.is_ascii_alphanumeric() || "._-:@%".contains(c);
         if name.is_empty() || name.starts_with('-') || !name.chars().all(plain) {
             return Err(format!("`{name}` is no name of a node: write them as in a,b,c"));
@@ -37,7 +42,7 @@ fn checked(names: Vec<String>) -> Result<Vec<String>, String> {
     match names.len() {
         1 => Err("one node is no fleet: name two or more, as in a,b,c".into()),
         many if many > MOST => Err(format!("{many} nodes: at most {MOST}")),
-        _ => Ok(names),
+        _ => Ok(()),
     }
 }
 
@@ -65,7 +70,10 @@ pub fn allocated() -> Result<Vec<String>, String> {
         return Err(format!("scontrol show hostnames {list}: {}; {remedy}", why.trim()));
     }
     let text = String::from_utf8_lossy(&output.stdout);
-    checked(text.lines().map(|it| it.trim().to_string()).filter(|it| !it.is_empty()).collect())
+    let names = text.lines().map(|it| it.trim().to_string()).filter(|it| !it.is_empty());
+    let names: Vec<String> = names.collect();
+    checked(&names)?;
+    Ok(names)
 }
 
 /// The words by which Slurm starts a step on one node.

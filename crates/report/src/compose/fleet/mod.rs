@@ -11,7 +11,7 @@ use crate::{Block, Document, Row, Section, Table, Text, Unit, VerdictKind, units
 use analysis::GroupVerdict;
 use analysis::fleet::{FleetJudged, GroupResult};
 use model::metric::Metric;
-use store::{Concurrent, RunStatus};
+use store::{Concurrent, RunStatus, command_line, resume_fleet};
 
 /// Reasons that are listed before the rest is counted.
 const LISTED: usize = 12;
@@ -67,10 +67,10 @@ fn cautions(found: &FleetJudged) -> Vec<Block> {
     }
     match found.run.status {
         RunStatus::Complete => {}
-        _ => blocks.push(Block::warning(
-            "This run was interrupted: what was measured until then is shown, and `ipcmark fleet \
-             --resume` goes on with it.",
-        )),
+        _ => blocks.push(Block::warning(format!(
+            "This run was interrupted: what was measured until then is shown, and `{}` goes on with it.",
+            command_line(&resume_fleet(found.run.id, &fleet.asked))
+        ))),
     }
     if found.launches == 0 {
         blocks.push(Block::warning("Nothing was measured; the reasons follow."));
