@@ -284,7 +284,7 @@ fn events_go_to_a_file_where_asked() {
     // A file that can't be made is said before anything is measured.
     let bench = Bench::new();
     let said = bench.run(&format!("{SHORT} --format ndjson -o none/events.ndjson"));
-    assert_eq!(said.code, Some(1), "{}", said.err);
+    assert_eq!(said.code, Some(2), "{}", said.err);
     assert!(said.err.contains("none/events.ndjson") && said.err.contains("-o"), "{}", said.err);
     assert!(said.err.lines().count() == 1 && said.out.is_empty(), "{}{}", said.out, said.err);
 }

@@ -5,9 +5,9 @@ mod cli_support;
 mod common;
 
 use std::fs;
-use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, symlink};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use cli_support::{Bench, Said, output};
 use common::say;
@@ -202,10 +202,14 @@ fn devices_fifos_and_open_files_are_written_directly() {
     }
     let made = Command::new("mkfifo").arg(bench.path("fifo")).status();
     assert!(made.expect("run mkfifo").success());
-    let reader = Command::new("cat").arg(bench.path("fifo")).stdout(Stdio::piped()).spawn();
+    // Its reader is there before it is written: opened so, it waits for nobody.
+    let flags = rustix::fs::OFlags::NONBLOCK.bits() as i32;
+    let mut reader =
+        fs::OpenOptions::new().read(true).custom_flags(flags).open(bench.path("fifo")).unwrap();
     bench.must("export --format csv -o fifo");
-    let read = reader.expect("run cat").wait_with_output().unwrap();
-    assert_eq!(String::from_utf8_lossy(&read.stdout), shown);
+    let mut read = String::new();
+    std::io::Read::read_to_string(&mut reader, &mut read).unwrap();
+    assert_eq!(read, shown);
     assert!(!fs::metadata(bench.path("fifo")).unwrap().is_file(), "the FIFO stays");
 
     // What the shell has opened keeps what it holds.
@@ -250,9 +254,189 @@ fn what_may_not_be_written_is_kept() {
 #[test]
 fn what_cannot_be_written_is_no_reason_to_keep_the_rest_back() {
     let bench = Bench::new();
-    let said = bench.run(&format!("{SMALL} --html none/page.html"));
+    let said = bench.run(&format!("{SMALL} --html /dev/full --export-csv out.csv"));
     assert_eq!((said.code, said.err.lines().count()), (Some(1), 1), "{}", said.err);
-    assert!(said.err.contains("none/page.html") && said.out.contains("pipe"), "{}", said.out);
+    assert!(said.err.contains("/dev/full") && said.out.contains("pipe"), "{}", said.out);
+    assert!(bench.path("out.csv").exists());
+}
+
+/// The line names the command that writes that very thing, and it does.
+#[test]
+fn what_could_not_be_written_is_written_by_the_command_that_is_named() {
+    let bench = measured();
+    for (line, begins) in [
+        ("report 1 --html /dev/full", "<!doctype html"),
+        ("report 1 -o /dev/full", "run 1"),
+        ("report 1 --format typst -o /dev/full", "#"),
+        ("export 1 --format json -o /dev/full", "{"),
+        ("export 1 --format csv -o /dev/full", "run,case,"),
+        ("export 1 --format samples -o /dev/full", "launch,case,"),
+        ("export 1 --format ndjson -o /dev/full", "{\"event\":\"start\""),
+        ("export 1 --format hlog -o /dev/full", "#"),
+    ] {
+        let said = bench.run(line);
+        assert_eq!((said.code, said.err.lines().count()), (Some(1), 1), "{line}: {}", said.err);
+        let named = said.err.split("`ipcmark ").nth(1).and_then(|rest| rest.split('`').next());
+        let named = named.unwrap_or_else(|| panic!("{line}: no command: {}", said.err));
+        assert_eq!(named, line.replace("/dev/full", "FILE"));
+        bench.must(&named.replace("FILE", "again"));
+        let text = fs::read_to_string(bench.path("again")).unwrap().to_lowercase();
+        assert!(text.trim_start().starts_with(begins), "{line}: {}", &text[..80.min(text.len())]);
+    }
+}
+
+#[test]
+fn files_that_cannot_be_written_are_refused_before_anything_is_measured() {
+    let bench = Bench::new();
+    put_earlier(&bench.path("file"), 0o644);
+    let made = Command::new("mkfifo").arg(bench.path("fifo")).status();
+    assert!(made.expect("run mkfifo").success());
+    let refused = |line: &str, words: &[&str]| {
+        let said = bench.run(line);
+        assert_eq!((said.code, said.err.lines().count()), (Some(2), 1), "{line}: {}", said.err);
+        assert_eq!(said.out, "", "{line}");
+        for word in words {
+            assert!(said.err.contains(word), "{line}: {}", said.err);
+        }
+        assert!(!bench.store().exists(), "{line}: something was stored");
+    };
+    for (flags, flag) in [
+        ("--html none/x", "--html"),
+        ("-o none/x", "-o"),
+        ("--format json -o none/x", "-o"),
+        ("--format ndjson -o none/x", "-o"),
+        ("--format hgrm -o none/x", "-o"),
+        ("--format hgrm -o file/x/", "-o"),
+        ("--export-json none/x", "--export-json"),
+        ("--export-csv none/x", "--export-csv"),
+        ("--export-markdown .", "--export-markdown"),
+    ] {
+        let named = format!("with {flag}");
+        let missing = if flags.contains("none") { "No such file" } else { "irectory" };
+        refused(&format!("{SMALL} {flags}"), &[&named, missing]);
+    }
+    for flag in ["-o", "--html", "--export-json", "--format ndjson -o"] {
+        refused(&format!("{SMALL} {flag} fifo"), &["nobody reads it"]);
+    }
+    for line in [
+        "choose pipe -s 64 --rate 1k --bound p99:1ms --html none/x",
+        "floor --quick -q --html none/x",
+        "floor --quick -q -o none/x",
+        "fleet --simulate 4 --html none/x",
+        "fleet --simulate 4 -o none/x",
+    ] {
+        refused(line, &["none/x: No such file"]);
+    }
+    assert!(is_earlier(&bench.path("file")));
+    assert_eq!(strays(&bench.path("")), Vec::<String>::new());
+}
+
+#[test]
+fn without_a_store_nothing_is_kept_and_nothing_is_said_to_be() {
+    let bench = Bench::new();
+    let none = |line: &str| {
+        let mut command = bench.command(line.split_whitespace());
+        output(command.env_remove("IPCMARK_STORE").env_remove("HOME").current_dir(bench.path("")))
+    };
+    let said = none(&format!("{SMALL} --store none --export-json out.json --html page.html"));
+    assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{}", said.out);
+    assert!(said.out.contains("pipe") && !said.out.contains("ipcmark report"), "{}", said.out);
+    assert!(cli_support::flat(&said.out).contains("nothing is stored"), "{}", said.out);
+    let page = fs::read_to_string(bench.path("page.html")).unwrap();
+    assert!(page.contains("Nothing of it is stored") && !page.contains("ipcmark report 1"));
+    let written: serde_json::Value =
+        serde_json::from_str(&fs::read_to_string(bench.path("out.json")).unwrap()).unwrap();
+    assert_eq!(written["results"][0]["launches"], 12);
+    let mut names: Vec<_> =
+        fs::read_dir(bench.path("")).unwrap().flatten().map(|entry| entry.file_name()).collect();
+    names.sort();
+    assert_eq!(names, ["out.json", "page.html"]);
+
+    let said = none(&format!("{SMALL} --store none --html /dev/full"));
+    assert_eq!((said.code, said.err.lines().count()), (Some(1), 1), "{}", said.err);
+    assert!(said.err.contains("nothing is stored") && !said.err.contains("`"), "{}", said.err);
+    for line in ["report", "runs", "export", "compare 1 2", "run --resume", "fleet --resume"] {
+        let said = none(&format!("{line} --store none"));
+        assert_eq!((said.code, said.err.lines().count()), (Some(2), 1), "{line}: {}", said.err);
+        assert!(
+            said.err.contains("keeps nothing") && said.err.contains("--store FILE"),
+            "{}",
+            said.err
+        );
+    }
+    let said = none("run pipe");
+    assert!(said.code == Some(2) && said.err.contains("--store none"), "{}", said.err);
+    // A file of that name is one by its path.
+    assert_eq!(none(&format!("{SMALL} --store ./none")).code, Some(0));
+    assert!(bench.path("none").exists());
+}
+
+/// A link from `name` in `folder`, laid by somebody else.
+fn plant_link(target: &Path, folder: &Path, name: &str) {
+    let link = folder.join(name);
+    symlink(target, &link).unwrap();
+    std::os::unix::fs::lchown(link, Some(65534), Some(65534)).unwrap();
+}
+
+#[test]
+fn a_link_of_a_stranger_leads_nowhere() {
+    if !rustix::process::geteuid().is_root() {
+        return say("skipped a stranger's link: only root can lay one");
+    }
+    let bench = measured();
+    let victim = bench.path("victim");
+    let victims = bench.path("victims");
+    put_earlier(&victim, 0o644);
+    fs::create_dir(&victims).unwrap();
+    put_earlier(&victims.join("kept"), 0o644);
+    let shared = bench.path("shared");
+    fs::create_dir(&shared).unwrap();
+    for name in ["out", "out.npy", "report.html"] {
+        plant_link(&victim, &shared, name);
+    }
+    plant_link(&victims.join("new"), &shared, "dangling");
+    for name in ["folder", "p.md.figures"] {
+        plant_link(&victims, &shared, name);
+    }
+    for mode in [0o777, 0o1777, 0o775] {
+        fs::set_permissions(&shared, fs::Permissions::from_mode(mode)).unwrap();
+        for line in [
+            "report --html shared/out",
+            "report -o shared/dangling",
+            "report -o shared/folder/kept",
+            "report --format markdown -o shared/p.md",
+            "export -o shared/out",
+            "export --format samples -o shared/out.npy",
+            "export --format hgrm -o shared/folder",
+            "export --format hgrm -o shared/folder/more/",
+            "compare 1 1 --html shared/out",
+            "man -o shared/folder",
+        ] {
+            let said = bench.run(line);
+            assert_eq!((said.code, said.err.lines().count()), (Some(1), 1), "{line}: {}", said.err);
+            assert!(said.err.contains("is a symbolic link of user 65534"), "{line}: {}", said.err);
+            assert!(is_earlier(&victim) && is_earlier(&victims.join("kept")), "{line}");
+            assert_eq!(fs::read_dir(&victims).unwrap().count(), 1, "{line}");
+        }
+        let said = bench.run(&format!("{SMALL} --html shared/out"));
+        assert_eq!(said.code, Some(2), "{}", said.err);
+    }
+    // Nobody named the page: the run goes on without it.
+    let mut command = bench.command(["-q"]);
+    command.current_dir(&shared).env("IPCMARK_STORE", bench.path("other.sqlite"));
+    let running = bench.begin_with(command);
+    cli_support::wait_for("its store", std::time::Duration::from_secs(60), || {
+        bench.path("other.sqlite").exists().then_some(())
+    });
+    running.signal(rustix::process::Signal::INT);
+    let said = running.finish(std::time::Duration::from_secs(60));
+    assert_eq!(said.code, Some(130), "{}", said.err);
+    assert!(said.err.contains("goes on without the page"), "{}", said.err);
+    assert!(is_earlier(&victim));
+    // One's own link is followed.
+    symlink(&victim, shared.join("own")).unwrap();
+    bench.must("export -o shared/own");
+    assert!(!is_earlier(&victim));
 }
 
 #[test]

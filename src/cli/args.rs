@@ -7,6 +7,7 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use super::capacity;
+pub use super::document_output::Script;
 use super::export::ExportFiles;
 use super::open_loop::{self, OpenLoopArgs};
 use super::peer::PeerArgs;
@@ -215,20 +216,11 @@ pub enum Shown {
     Written(Script),
 }
 
-/// A language that a document is written in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Script {
-    /// With the figures as pictures.
-    Markdown,
-    /// Typst source, figures inside.
-    Typst,
-}
-
 /// Reads how a study's run is shown: as any run, but its Markdown is the whole document.
 pub fn shown_or_written() -> impl TypedValueParser<Value = Shown> {
     let names = Format::NAMES.map(|(name, _)| name);
     let names = ["text", "typst"].into_iter().chain(names);
-    PossibleValuesParser::new(names).map(|name| match script(&name) {
+    PossibleValuesParser::new(names).map(|name| match Script::named(&name) {
         Some(script) => Shown::Written(script),
         None => Format::named(&name).map_or(Shown::Text, Shown::Exported),
     })
@@ -237,15 +229,7 @@ pub fn shown_or_written() -> impl TypedValueParser<Value = Shown> {
 /// Reads how a stored run is written up.
 pub fn text_or_written() -> impl TypedValueParser<Value = Shown> {
     PossibleValuesParser::new(["text", "markdown", "typst"])
-        .map(|name| script(&name).map_or(Shown::Text, Shown::Written))
-}
-
-fn script(name: &str) -> Option<Script> {
-    match name {
-        "markdown" => Some(Script::Markdown),
-        "typst" => Some(Script::Typst),
-        _ => None,
-    }
+        .map(|name| Script::named(&name).map_or(Shown::Text, Shown::Written))
 }
 
 /// Reads how a run is shown.

@@ -12,7 +12,7 @@ use super::value_parsers::{
     Depths, Placements, Rates, Sizes, Suggesting, Task, bound, every_shown_variant, launches,
     placement_names, placements, seed, service, variant,
 };
-use super::{Common, Failure, print, report, run};
+use super::{Common, Failure, output, print, run};
 use ::report::export::Format;
 use ::run::launch::Interrupt;
 use analysis::choose::Answer;
@@ -223,7 +223,10 @@ pub fn show_json(path: Option<&Path>, judged: &Judged) -> Result<(), Failure> {
     };
     let text = serde_json::to_string_pretty(&told).expect("an answer is always JSON") + "\n";
     match path {
-        Some(path) => report::write(path, &text),
+        Some(path) => {
+            let again = format!("export {} --format json -o FILE", judged.run.id);
+            output::write(path, &text, &output::again(&again))
+        }
         None => print(&text),
     }
 }

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::args::Script;
-use super::{Failure, complain, output, print, report, typst};
+use super::output::{self, Folder};
+use super::{Failure, complain, print, typst};
 use ::report::compose::Draft;
 use ::report::document::file_names;
 use ::report::{Document, Figure, markdown, svg, typst as source};
@@ -13,26 +13,52 @@ use study::paper::Form;
 /// Width of a picture beside a Markdown file, in points: that of a text column on a screen.
 const PICTURE_PT: f64 = 640.0;
 
+/// A language that a document is written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Script {
+    /// With the figures as pictures.
+    Markdown,
+    /// Typst source, figures inside.
+    Typst,
+}
+
+impl Script {
+    /// How the command line names it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Script::Markdown => "markdown",
+            Script::Typst => "typst",
+        }
+    }
+
+    /// The one called `name`.
+    pub fn named(name: &str) -> Option<Script> {
+        [Script::Markdown, Script::Typst].into_iter().find(|script| script.name() == name)
+    }
+}
+
 /// Writes the document to a file, or to standard output.
 pub fn write(script: Script, path: Option<&Path>, judged: &Judged) -> Result<(), Failure> {
     let draft = Draft::of(judged);
-    write_document(script, path, &draft.document(), &draft.form())
+    write_document(script, path, judged.run.id, &draft.document(), &draft.form())
 }
 
-/// Writes any document so.
+/// Writes any document of a stored run so.
 pub fn write_document(
     script: Script,
     path: Option<&Path>,
+    run: i64,
     document: &Document,
     form: &Form,
 ) -> Result<(), Failure> {
+    let again = output::again(&format!("report {run} --format {} -o FILE", script.name()));
     let text = match (script, path) {
         (Script::Typst, _) => source::render(document, form),
         (Script::Markdown, Some(path)) => {
             let folder = pictures(path);
             let figures = document.figures();
             let names = file_names(&figures);
-            draw_all(&folder, figures.iter().copied().zip(&names))?;
+            draw_all(&folder, figures.iter().copied().zip(&names), &again)?;
             let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
             markdown::illustrated(document, |number, _| {
                 markdown::escaped(&format!("{name}/{}", names[number - 1]))
@@ -44,7 +70,7 @@ pub fn write_document(
         }),
     };
     match path {
-        Some(path) => report::write(path, &text),
+        Some(path) => output::write(path, &text, &again),
         None => print(&text),
     }
 }
@@ -59,18 +85,14 @@ fn pictures(path: &Path) -> PathBuf {
 fn draw_all<'a>(
     folder: &Path,
     figures: impl ExactSizeIterator<Item = (&'a Figure, &'a String)>,
+    again: &str,
 ) -> Result<(), Failure> {
     if figures.len() == 0 {
         return Ok(());
     }
-    std::fs::create_dir_all(folder).map_err(|error| {
-        Failure::other(format!(
-            "make {}: {error}; the run is stored: `ipcmark report` writes it elsewhere",
-            folder.display()
-        ))
-    })?;
+    let folder = Folder::make(folder).map_err(|why| why.but(again))?;
     for (figure, name) in figures {
-        report::write(&folder.join(name), &svg::draw(figure, PICTURE_PT))?;
+        folder.write(name, svg::draw(figure, PICTURE_PT), again)?;
     }
     Ok(())
 }
@@ -102,8 +124,7 @@ impl Printer {
 
     pub fn write(&self, path: &Path, bytes: Vec<u8>) -> Result<(), Failure> {
         let run = self.run;
-        let remedy = format!("the run is stored: `ipcmark report {run} --pdf FILE` writes it");
-        output::write(path, bytes, &remedy)
+        output::write(path, bytes, &output::again(&format!("report {run} --pdf FILE")))
     }
 }
 

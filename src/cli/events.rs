@@ -45,9 +45,7 @@ impl<'a> Live<'a> {
         events.write(&ndjson::conclusion(judged));
         let run = judged.run.id;
         let kept = match judged.run.status {
-            RunStatus::Complete => {
-                format!("run {run} is stored: `ipcmark export {run} --format ndjson` writes it")
-            }
+            RunStatus::Complete => output::again(&format!("export {run} --format ndjson -o FILE")),
             _ => format!("run {run} ended early: {resume}"),
         };
         events.finish().map_err(|why| why.but(&kept))
@@ -127,7 +125,7 @@ impl<'a> Events<'a> {
         let out = match path {
             Some(path) => Output::open(path)
                 .map(Out::File)
-                .map_err(|why| why.but("choose another file with -o"))?,
+                .map_err(|why| why.refused("name another file with -o"))?,
             None => Out::Standard(output::standard()?),
         };
         Ok(Events { out, interrupt, failed: None, run: 0, cases: HashMap::new() })

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::output::{self, Output, Unwritten};
-use super::{Common, Failure, args, print, report};
+use super::output::{self, Folder, Output, Unwritten};
+use super::{Common, Failure, args, print};
 use ::report::export::{self, Container, DataError, Format, Rows};
 use analysis::Judged;
 use store::Store;
@@ -54,6 +54,15 @@ pub struct ExportFiles {
 }
 
 impl ExportFiles {
+    /// The flags, and what they name.
+    pub fn named(&self) -> [(&'static str, Option<&Path>); 3] {
+        [
+            ("--export-json", self.json.as_deref()),
+            ("--export-csv", self.csv.as_deref()),
+            ("--export-markdown", self.markdown.as_deref()),
+        ]
+    }
+
     /// Writes each that was asked for: one that can't be written is no reason to keep the rest back.
     ///
     /// # Errors
@@ -83,22 +92,20 @@ pub fn write(
         let line = format!("run {} has no pairs of CPUs: `ipcmark run -p all`", judged.run.id);
         return Err(Failure::usage(line));
     }
+    let again =
+        output::again(&format!("export {} --format {} -o FILE", judged.run.id, format.name()));
     match (format, path) {
         (Format::Hgrm | Format::CpuMatrix, Some(folder)) if is_folder(folder) => {
-            std::fs::create_dir_all(folder).map_err(|error| {
-                let line =
-                    format!("make {}: {error}; name another folder with -o", folder.display());
-                Failure::other(line)
-            })?;
+            let folder = Folder::make(folder).map_err(|why| why.but(&again))?;
             let (files, ending) = match format {
                 Format::Hgrm => (export::spectra(judged, store)?, "hgrm"),
                 _ => (export::matrices(judged), "csv"),
             };
             files.iter().try_for_each(|(name, text)| {
-                report::write(&folder.join(format!("{name}.{ending}")), text)
+                folder.write(&format!("{name}.{ending}"), text, &again)
             })
         }
-        (Format::Data(rows), Some(path)) => write_data(rows, path, judged, store),
+        (Format::Data(rows), Some(path)) => write_data(rows, path, judged, store, &again),
         (Format::Data(rows), None) => {
             let mut out = BufWriter::new(output::standard()?.lock());
             export::write_data(rows, Container::Csv, judged, store, &mut out).map_err(|error| {
@@ -108,28 +115,33 @@ pub fn write(
                 }
             })
         }
-        (_, Some(path)) => report::write(path, &export::text(format, judged, store)?),
+        (_, Some(path)) => output::write(path, export::text(format, judged, store)?, &again),
         (_, None) => print(&export::text(format, judged, store)?),
     }
 }
 
 /// Whether a name is a folder's: there is one, or it ends as a folder's does.
-fn is_folder(path: &Path) -> bool {
+pub fn is_folder(path: &Path) -> bool {
     path.is_dir() || path.as_os_str().as_bytes().ends_with(b"/")
 }
 
 /// Writes rows into a file as they are read; for numpy where its name says so.
-fn write_data(rows: Rows, path: &Path, judged: &Judged, store: &Store) -> Result<(), Failure> {
+fn write_data(
+    rows: Rows,
+    path: &Path,
+    judged: &Judged,
+    store: &Store,
+    again: &str,
+) -> Result<(), Failure> {
     let npy = path.extension().is_some_and(|it| it.eq_ignore_ascii_case("npy"));
     let container = if npy { Container::Npy } else { Container::Csv };
-    let remedy = "the run is stored: name another file with -o";
-    let file = Output::open(path).map_err(|it| it.but(remedy))?;
+    let file = Output::open(path).map_err(|why| why.but(again))?;
     let mut out = BufWriter::new(file.file());
     let written = export::write_data(rows, container, judged, store, &mut out);
     drop(out);
     match written {
-        Ok(()) => file.finish().map_err(|it| it.but(remedy)),
+        Ok(()) => file.finish().map_err(|why| why.but(again)),
         Err(DataError::Store(error)) => Err(error.into()),
-        Err(DataError::Write(error)) => Err(file.unwritten(&error).but(remedy)),
+        Err(DataError::Write(error)) => Err(file.unwritten(&error).but(again)),
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::args::{Shown, shown_or_written};
+use super::awaited::Awaited;
 use super::fleet_report::{self, Judgement};
 use super::peer::{Words, words};
 use super::progress::StderrProgress;
@@ -221,6 +222,9 @@ impl FleetArgs {
 
 /// Measures on all nodes, or goes on with that, and shows what came of it.
 pub fn fleet(common: &Common, args: &FleetArgs, interrupt: &Interrupt) -> Result<u8, Failure> {
+    let mut awaited = Awaited::default();
+    awaited.file("--html", args.html.as_deref())?;
+    awaited.file("-o", args.output.as_deref())?;
     let (mut store, run) = match &args.resume {
         Some(name) => {
             let mut store = Store::reopen(&common.store_path()?)?;

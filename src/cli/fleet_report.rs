@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::args::{Script, Shown};
-use super::{Common, Failure, document_output, report};
+use super::{Common, Failure, document_output, output, report};
 use ::report::compose::{Detail, fleet};
 use ::report::{Document, html, terminal};
 use analysis::GroupVerdict;
@@ -53,13 +53,15 @@ pub fn show(
             document_output::write_document(
                 script,
                 path,
+                found.fleet.run.id,
                 &found.document(Detail::Full),
                 &Form::PLAIN,
             )
         }
         (_, Some(path)) => {
             let style = terminal::Style::default();
-            report::write(path, &terminal::render(&found.document(detail), &style))
+            let text = terminal::render(&found.document(detail), &style);
+            output::write(path, text, &report::again(found.fleet.run.id, "-o FILE"))
         }
         (_, None) => common.show(&found.document(detail)),
     }
@@ -74,5 +76,6 @@ pub fn pdf(path: &Path, found: &Judgement) -> Result<(), Failure> {
 
 /// Writes the self-contained page.
 pub fn write_page(path: &Path, found: &Judgement) -> Result<(), Failure> {
-    report::write(path, &html::render(&found.document(Detail::Full)))
+    let again = report::again(found.fleet.run.id, "--html FILE");
+    output::write(path, html::render(&found.document(Detail::Full)), &again)
 }

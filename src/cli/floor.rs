@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde::Serialize;
 
+use super::awaited::Awaited;
 use super::{Common, Failure, complain, output, print};
 use ::report::{html, terminal};
 use ::run::campaign::{TOOL, now_utc};
@@ -43,6 +44,9 @@ struct Export<'a> {
 
 /// Measures the floors of this machine and shows them.
 pub fn floor(common: &Common, args: &FloorArgs, interrupt: &Interrupt) -> Result<u8, Failure> {
+    let mut awaited = Awaited::default();
+    awaited.file("--html", args.html.as_deref())?;
+    awaited.file("-o", args.output.as_deref())?;
     if !common.quiet {
         complain("measuring clocks, kernel calls, cache lines, wake-ups, copying: a few seconds");
     }

@@ -6,7 +6,8 @@ use clap::{Args, Command, CommandFactory};
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
 
-use super::{Cli, Failure, output, print};
+use super::output::Folder;
+use super::{Cli, Failure, print};
 
 /// What the arguments don't say: section, then names and meanings.
 const FURTHER: [(&str, &[(&str, &str)]); 4] = [
@@ -87,15 +88,12 @@ pub fn man(args: &ManArgs) -> Result<u8, Failure> {
 }
 
 fn write_all(folder: &Path, program: &Command) -> Result<(), Failure> {
-    std::fs::create_dir_all(folder).map_err(|error| {
-        Failure::other(format!("make {}: {error}; {ELSEWHERE}", folder.display()))
-    })?;
+    let folder = Folder::make(folder).map_err(|why| why.but(ELSEWHERE))?;
     let shown = program.get_subcommands().filter(|it| !it.is_hide_set());
     for command in std::iter::once(program).chain(shown) {
         let name = command.get_display_name().unwrap_or(command.get_name());
-        let path = folder.join(format!("{name}.1"));
         let text = page(command, name == program.get_name());
-        output::write(&path, text, ELSEWHERE)?;
+        folder.write(&format!("{name}.1"), text, ELSEWHERE)?;
     }
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! The command line: one file per subcommand. A flag is parsed once, here at the door.
 
 mod args;
+mod awaited;
 mod capacity;
 mod choose;
 mod clean;
@@ -20,6 +21,7 @@ mod forecast;
 mod input;
 mod lab;
 mod list;
+mod lookup;
 mod man;
 mod open_loop;
 mod output;

@@ -6,44 +6,52 @@
 //! name and the renaming lies no other call. Where a file system has no files without names, the
 //! file has its random name, `.ipcmark.…`, from the start, and any failure removes it.
 //!
-//! Symbolic links are followed: their target is replaced. The new file has the mode of the earlier one,
-//! and its owner and group where this process may give them away. Further names of the earlier file
-//! (hard links) keep the earlier content. Whatever isn't a regular file, and whatever is named by way
-//! of /proc (as /dev/stdout is), is written directly.
+//! Symbolic links are followed as [`lookup`] does: their target is replaced. The new file has the mode of the
+//! earlier one and its access control list, and its owner and group where this process may give them away. Further
+//! names of the earlier file (hard links) keep the earlier content. Whatever isn't a regular file, and whatever is
+//! named by way of /proc (as /dev/stdout is), is written directly.
 
-use std::ffi::CStr;
-use std::fs::File;
+use std::ffi::{CStr, OsString};
+use std::fs::{File, Permissions};
 use std::io::{self, Write};
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::os::unix::fs::MetadataExt;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{
-    AtFlags, CWD, Mode, OFlags, XattrFlags, fchmod, fchown, fgetxattr, fsetxattr, linkat, openat,
-    renameat, statfs, unlinkat,
+    AtFlags, CWD, FileType, Mode, OFlags, XattrFlags, fchmod, fchown, fcntl_getfl, fcntl_setfl,
+    fgetxattr, fremovexattr, fsetxattr, linkat, openat,
 };
 use rustix::io::Errno;
+use tempfile::{Builder, TempPath};
 
 use super::Failure;
+use super::lookup::{self, Place};
+use model::unkept;
 use sys::process;
 
-/// Symbolic links that are followed, as path_resolution(7) does.
-const LINKS: usize = 40;
-/// Type of a file system as statfs(2) tells it: PROC_SUPER_MAGIC.
-const PROC: u64 = 0x9fa0;
 const ACL: &CStr = c"system.posix_acl_access";
-const WRITTEN: OFlags = OFlags::WRONLY.union(OFlags::CLOEXEC);
+/// The longest value of an attribute: XATTR_SIZE_MAX.
+const LONGEST_ACL: usize = 64 << 10;
+const WRITTEN: OFlags = OFlags::WRONLY.union(OFlags::CLOEXEC).union(OFlags::NOCTTY);
 const BESIDE: &str = "make a file beside it";
 
 /// Writes a file. `remedy` says what to do where that fails: nothing measured is lost, since it is
 /// stored.
 pub fn write(path: &Path, content: impl AsRef<[u8]>, remedy: &str) -> Result<(), Failure> {
-    let written =
-        Output::open(path).and_then(|output| match output.file().write_all(content.as_ref()) {
-            Ok(()) => output.finish(),
-            Err(error) => Err(output.unwritten(&error)),
-        });
-    written.map_err(|it| it.but(remedy))
+    fill(Output::open(path), content, remedy)
+}
+
+fn fill(
+    output: Result<Output, Unwritten>,
+    content: impl AsRef<[u8]>,
+    remedy: &str,
+) -> Result<(), Failure> {
+    let written = output.and_then(|output| match output.file().write_all(content.as_ref()) {
+        Ok(()) => output.finish(),
+        Err(error) => Err(output.unwritten(&error)),
+    });
+    written.map_err(|why| why.but(remedy))
 }
 
 /// Why a file couldn't be written, and what became of the earlier one.
@@ -66,11 +74,66 @@ impl Unwritten {
     pub fn but(self, remedy: &str) -> Failure {
         Failure::other(format!("{}; {remedy}", self.0))
     }
+
+    /// The same before anything was done: a wrong word on the command line.
+    pub fn refused(self, remedy: &str) -> Failure {
+        Failure::usage(format!("{}; {remedy}", self.0))
+    }
 }
 
 impl From<Unwritten> for Failure {
     fn from(why: Unwritten) -> Failure {
         Failure::other(why.0)
+    }
+}
+
+/// What is said where a file couldn't be written and nothing that was measured is lost: what writes it again.
+pub fn again(words: &str) -> String {
+    if unkept::is_nothing_kept() {
+        return "nothing is stored: measure again, with another file".into();
+    }
+    format!("the run is stored: `ipcmark {words}` writes it")
+}
+
+/// An error of a write, which may be the limit that a shell has set.
+pub fn reason(error: &io::Error) -> String {
+    match Errno::from_io_error(error) {
+        Some(Errno::FBIG) => format!("{error}: beyond {}", process::FILE_SIZE_LIMIT),
+        _ => error.to_string(),
+    }
+}
+
+/// A folder that gets files, made if it isn't there.
+pub struct Folder {
+    folder: OwnedFd,
+    path: PathBuf,
+}
+
+impl Folder {
+    pub fn make(path: &Path) -> Result<Folder, Unwritten> {
+        let folder = lookup::follow(None, path, true).and_then(Place::into_folder);
+        let failed = |error| Unwritten(format!("make {}: {error}", path.display()));
+        Ok(Folder { folder: folder.map_err(failed)?, path: path.into() })
+    }
+
+    /// Writes a file in it, as [`write`] does.
+    pub fn write(
+        &self,
+        name: &str,
+        content: impl AsRef<[u8]>,
+        remedy: &str,
+    ) -> Result<(), Failure> {
+        fill(Output::at(self.place(name), &self.path.join(name)), content, remedy)
+    }
+
+    /// Whether files can be made in it.
+    pub fn try_out(&self) -> Result<(), Unwritten> {
+        let tried = self.place("ipcmark").and_then(|place| Fresh::at(place, None));
+        tried.map(drop).map_err(|error| Unwritten::new(&self.path, &error, false))
+    }
+
+    fn place(&self, name: &str) -> io::Result<Place> {
+        lookup::follow(Some(&self.folder), Path::new(name), false)
     }
 }
 
@@ -91,17 +154,30 @@ enum Sink {
 impl Output {
     /// Opens what `path` names. An earlier file is as it was until [`Output::finish`].
     pub fn open(path: &Path) -> Result<Output, Unwritten> {
-        let failed = |(error, earlier): (io::Error, bool)| Unwritten::new(path, &error, earlier);
-        let target = find(path).map_err(failed)?;
-        let earlier = matches!(target, Target::Regular(_, Some(_)));
-        let sink = match target {
-            Target::Direct(file) => Sink::Direct(file),
-            Target::Regular(name, before) => {
-                let fresh = Fresh::beside(&name, before);
-                Sink::Fresh(fresh.map_err(|error| failed((error, earlier)))?)
-            }
+        Output::at(lookup::follow(None, path, false), path)
+    }
+
+    fn at(place: io::Result<Place>, path: &Path) -> Result<Output, Unwritten> {
+        let place = place.map_err(|error| Unwritten::new(path, &error, false))?;
+        let kind = place.found.as_ref().map(lookup::Found::kind);
+        let earlier = kind == Some(FileType::RegularFile);
+        let sink = match kind {
+            None => Fresh::at(place, None).map(Sink::Fresh),
+            // A file that is read-only stays as it is.
+            Some(FileType::RegularFile) => place
+                .open(WRITTEN)
+                .and_then(|before| Fresh::at(place, Some(before.into())))
+                .map(Sink::Fresh),
+            Some(FileType::BlockDevice) => Err(io::Error::other("it is a block device")),
+            Some(_) => direct(&place).map(Sink::Direct),
         };
+        let sink = sink.map_err(|error| Unwritten::new(path, &error, earlier))?;
         Ok(Output { path: path.into(), sink, earlier })
+    }
+
+    /// Whether what is written is there at once, and nowhere else before: in a FIFO, a device.
+    pub fn is_direct(&self) -> bool {
+        matches!(self.sink, Sink::Direct(_))
     }
 
     pub fn file(&self) -> &File {
@@ -137,173 +213,119 @@ pub fn standard() -> Result<io::Stdout, Unwritten> {
     Ok(io::stdout())
 }
 
-/// An error of a write, which may be the limit that a shell has set.
-pub fn reason(error: &io::Error) -> String {
-    match Errno::from_io_error(error) {
-        Some(Errno::FBIG) => format!("{error}: beyond {}", process::FILE_SIZE_LIMIT),
-        _ => error.to_string(),
-    }
-}
-
-/// What a path stands for.
-enum Target {
-    /// A regular file, where its name really is; and the earlier one, if there is one.
-    Regular(PathBuf, Option<File>),
-    /// What is written directly.
-    Direct(File),
-}
-
-/// Finds what `path` stands for; with an error, whether a regular file is there.
-fn find(path: &Path) -> Result<Target, (io::Error, bool)> {
-    // The kernel says first whether this may be written: its rules for links in shared folders hold
-    // (fs.protected_symlinks), and a file that is read-only stays as it is.
-    let flags = WRITTEN | OFlags::NOCTTY;
-    let before = match openat(CWD, path, flags, Mode::empty()) {
-        Ok(fd) => Some(File::from(fd)),
-        Err(Errno::NOENT) => None,
-        Err(error) => return Err((error.into(), path.is_file())),
-    };
-    let regular = match &before {
-        Some(file) => file.metadata().map_err(|error| (error, false))?.is_file(),
-        None => true,
-    };
-    let earlier = before.is_some() && regular;
-    match (resolve(path).map_err(|error| (error, earlier))?, before) {
-        (Some(name), before) if regular => Ok(Target::Regular(name, before)),
-        (_, Some(file)) if !regular => Ok(Target::Direct(file)),
-        // A file that this process, or another, has open under a number: what is there stays, as with
-        // `>>`. Its name, if it has one, is nobody's business.
-        _ => {
-            let behind = openat(CWD, path, flags | OFlags::APPEND, Mode::empty());
-            behind.map(|fd| Target::Direct(fd.into())).map_err(|error| (error.into(), false))
+/// Opens what is no file, at once. What a process has open already keeps what it holds, as with `>>`; its name, if it has
+/// one, is nobody's business.
+fn direct(place: &Place) -> io::Result<File> {
+    let file = match place.open(WRITTEN | OFlags::APPEND | OFlags::NONBLOCK) {
+        Ok(file) => file,
+        Err(error) if Errno::from_io_error(&error) == Some(Errno::NXIO) => {
+            let line = "nobody reads it: start its reader first";
+            return Err(io::Error::other(line));
         }
-    }
-}
-
-/// Follows the symbolic links at the end of `path`; none where one of them is the kernel's own, in
-/// /proc, which leads to an open file and not to a name.
-fn resolve(path: &Path) -> io::Result<Option<PathBuf>> {
-    let mut path = path.to_path_buf();
-    for _ in 0..LINKS {
-        let link = match std::fs::read_link(&path) {
-            Ok(link) => link,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Some(path)),
-            Err(error) if error.kind() == io::ErrorKind::InvalidInput => return Ok(Some(path)),
-            Err(error) => return Err(error),
-        };
-        if statfs(folder_of(&path))?.f_type as u64 == PROC {
-            return Ok(None);
-        }
-        path = folder_of(&path).join(link);
-    }
-    Err(Errno::LOOP.into())
-}
-
-fn folder_of(path: &Path) -> &Path {
-    match path.parent() {
-        Some(folder) if folder != Path::new("") => folder,
-        _ => Path::new("."),
-    }
+        Err(error) => return Err(error),
+    };
+    fcntl_setfl(&file, fcntl_getfl(&file)? - OFlags::NONBLOCK)?;
+    Ok(file.into())
 }
 
 /// A new file that will take the place of another in its folder.
 struct Fresh {
     file: File,
-    folder: OwnedFd,
     /// Its name in the folder, while it has one that must not stay.
-    name: Option<String>,
+    named: Option<TempPath>,
+    /// The folder's name by its descriptor.
+    at: PathBuf,
     /// What it is to be called.
-    target: PathBuf,
+    target: OsString,
+    _folder: OwnedFd,
 }
 
 impl Fresh {
-    fn beside(target: &Path, before: Option<File>) -> io::Result<Fresh> {
-        let no_name = || io::Error::from(Errno::ISDIR);
-        let called = target.file_name().ok_or_else(no_name)?;
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let folder = openat(CWD, folder_of(target), flags, Mode::empty())?;
+    /// In the place of what was there before.
+    fn at(place: Place, before: Option<File>) -> io::Result<Fresh> {
+        let Place { folder, name: target, .. } = place;
+        let at = PathBuf::from(format!("/proc/self/fd/{}", folder.as_raw_fd()));
         // Nobody but the owner reads what replaces a private file; umask(2) is for new ones.
-        let mode = Mode::from(if before.is_some() { 0o600 } else { 0o666 });
-        let (file, name) = match openat(&folder, c".", WRITTEN | OFlags::TMPFILE, mode) {
+        let mode = if before.is_some() { 0o600 } else { 0o666 };
+        let (file, named) = match openat(&folder, c".", WRITTEN | OFlags::TMPFILE, Mode::from(mode))
+        {
             Ok(fd) => (File::from(fd), None),
             // No such thing on this file system (open(2)).
-            Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::NOENT) => named(&folder, mode)?,
-            Err(error) => return Err(during(BESIDE, error)),
+            Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::NOENT) => named(&at, mode)?,
+            Err(error) => return Err(during(BESIDE, error.into())),
         };
-        let fresh = Fresh { file, folder, name, target: called.into() };
         if let Some(before) = before {
-            fresh.resemble(&before)?;
+            resemble(&file, &before)?;
         }
-        Ok(fresh)
-    }
-
-    /// Takes on the owner and the mode of the earlier file.
-    fn resemble(&self, before: &File) -> io::Result<()> {
-        let (was, is) = (before.metadata()?, self.file.metadata()?);
-        let mut mode = was.mode() & 0o777;
-        let group = Some(rustix::fs::Gid::from_raw(was.gid()));
-        if (was.uid(), was.gid()) != (is.uid(), is.gid()) {
-            let owner = Some(rustix::fs::Uid::from_raw(was.uid()));
-            let given =
-                fchown(&self.file, owner, group).or_else(|_| fchown(&self.file, None, group));
-            if given.is_err() {
-                // Another group may do no more than everybody.
-                mode &= 0o707 | (mode & 0o7) << 3;
-            }
-        }
-        fchmod(&self.file, Mode::from(mode))?;
-        // Where there is an access control list (acl(5)), the group's bits of the mode are no rights of
-        // the group.
-        let mut list = [0; 4096];
-        match fgetxattr(before, ACL, &mut list) {
-            Ok(length) => Ok(fsetxattr(&self.file, ACL, &list[..length], XattrFlags::empty())?),
-            Err(_) => Ok(()),
-        }
+        Ok(Fresh { file, named, at, target, _folder: folder })
     }
 
     fn finish(&mut self) -> io::Result<()> {
         self.file.sync_all()?;
-        if self.name.is_none() {
-            let unnamed = format!("/proc/self/fd/{}", self.file.as_fd().as_raw_fd());
-            let name = random_name()?;
-            linkat(CWD, unnamed, &self.folder, name.as_str(), AtFlags::SYMLINK_FOLLOW)?;
-            self.name = Some(name);
-        }
-        let name = self.name.as_deref().unwrap_or_default();
-        renameat(&self.folder, name, &self.folder, &*self.target)
-            .map_err(|error| during("put the new one in its place", error))?;
-        self.name = None;
-        Ok(())
+        let named = match self.named.take() {
+            Some(named) => named,
+            None => {
+                let unnamed = format!("/proc/self/fd/{}", self.file.as_raw_fd());
+                let link =
+                    |name: &Path| Ok(linkat(CWD, &unnamed, CWD, name, AtFlags::SYMLINK_FOLLOW)?);
+                random_name().make_in(&self.at, link)?.into_temp_path()
+            }
+        };
+        let put = named.persist(self.at.join(&self.target));
+        put.map_err(|why| during("put the new one in its place", why.error))
     }
 }
 
-impl Drop for Fresh {
-    fn drop(&mut self) {
-        if let Some(name) = &self.name {
-            let _ = unlinkat(&self.folder, name.as_str(), AtFlags::empty());
+/// A file with a random name, which nobody had.
+fn named(at: &Path, mode: u32) -> io::Result<(File, Option<TempPath>)> {
+    let made = random_name().permissions(Permissions::from_mode(mode)).tempfile_in(at);
+    let (file, path) = made.map_err(|error| during(BESIDE, error))?.into_parts();
+    Ok((file, Some(path)))
+}
+
+fn random_name() -> Builder<'static, 'static> {
+    let mut builder = Builder::new();
+    builder.prefix(".ipcmark.").rand_bytes(24);
+    builder
+}
+
+/// Gives a new file the owner, the access control list (acl(5)) and the mode of the earlier one.
+fn resemble(file: &File, before: &File) -> io::Result<()> {
+    let (was, is) = (before.metadata()?, file.metadata()?);
+    let mut mode = was.mode() & 0o777;
+    let group = Some(rustix::fs::Gid::from_raw(was.gid()));
+    if (was.uid(), was.gid()) != (is.uid(), is.gid()) {
+        let owner = Some(rustix::fs::Uid::from_raw(was.uid()));
+        let given = fchown(file, owner, group).or_else(|_| fchown(file, None, group));
+        if given.is_err() {
+            // Another group may do no more than everybody.
+            mode &= 0o707 | (mode & 0o7) << 3;
         }
+    }
+    take_on_list(file, before)?;
+    // Where there is a list, the group's bits are what anybody in it may do at most.
+    Ok(fchmod(file, Mode::from(mode))?)
+}
+
+/// An earlier file without a list stays without: that of the folder is for new files.
+fn take_on_list(file: &File, before: &File) -> io::Result<()> {
+    let failed = |error: Errno| during("keep its access control list", error.into());
+    let mut list = vec![0; LONGEST_ACL];
+    match fgetxattr(before, ACL, &mut list) {
+        Ok(length) => fsetxattr(file, ACL, &list[..length], XattrFlags::empty()).map_err(failed),
+        Err(Errno::NODATA) => match fremovexattr(file, ACL) {
+            Ok(()) | Err(Errno::NODATA | Errno::OPNOTSUPP) => Ok(()),
+            Err(error) => Err(failed(error)),
+        },
+        // This file system has none.
+        Err(Errno::OPNOTSUPP) => Ok(()),
+        Err(error) => Err(failed(error)),
     }
 }
 
 /// An error of something else than writing.
-fn during(what: &str, error: Errno) -> io::Error {
-    let error = io::Error::from(error);
+fn during(what: &str, error: io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{what}: {error}"))
-}
-
-/// A file with a random name, which nobody had.
-fn named(folder: &OwnedFd, mode: Mode) -> io::Result<(File, Option<String>)> {
-    let name = random_name()?;
-    let flags = WRITTEN | OFlags::CREATE | OFlags::EXCL;
-    let fd = openat(folder, name.as_str(), flags, mode).map_err(|error| during(BESIDE, error))?;
-    Ok((File::from(fd), Some(name)))
-}
-
-fn random_name() -> io::Result<String> {
-    let mut bytes = [0; 12];
-    rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;
-    let drawn: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-    Ok(format!(".ipcmark.{drawn}"))
 }
 
 #[cfg(test)]
@@ -312,16 +334,17 @@ mod tests {
 
     #[test]
     fn a_file_with_a_name_of_its_own_vanishes_unless_it_is_finished() {
-        let folder = tempfile::tempdir().unwrap();
+        let within = tempfile::tempdir().unwrap();
         let names = || -> Vec<_> {
-            let entries = std::fs::read_dir(folder.path()).unwrap().flatten();
-            entries.map(|it| it.file_name().into_string().unwrap()).collect()
+            let entries = std::fs::read_dir(within.path()).unwrap().flatten();
+            entries.map(|entry| entry.file_name().into_string().unwrap()).collect()
         };
-        std::fs::write(folder.path().join("out"), "before").unwrap();
+        std::fs::write(within.path().join("out"), "before").unwrap();
         for finished in [false, true] {
-            let within = OwnedFd::from(File::open(folder.path()).unwrap());
-            let (file, name) = named(&within, Mode::from(0o644)).unwrap();
-            let mut fresh = Fresh { file, folder: within, name, target: "out".into() };
+            let folder = OwnedFd::from(File::open(within.path()).unwrap());
+            let at = PathBuf::from(format!("/proc/self/fd/{}", folder.as_raw_fd()));
+            let (file, named) = named(&at, 0o644).unwrap();
+            let mut fresh = Fresh { file, named, at, target: "out".into(), _folder: folder };
             (&fresh.file).write_all(b"after").unwrap();
             assert_eq!(names().len(), 2, "{:?}", names());
             if finished {
@@ -330,7 +353,46 @@ mod tests {
             drop(fresh);
             assert_eq!(names(), ["out"]);
             let expected = if finished { "after" } else { "before" };
-            assert_eq!(std::fs::read_to_string(folder.path().join("out")).unwrap(), expected);
+            assert_eq!(std::fs::read_to_string(within.path().join("out")).unwrap(), expected);
         }
+    }
+
+    /// An access control list as the kernel keeps it: the owner, a user, the group, the mask, the others.
+    fn list(user: u32) -> Vec<u8> {
+        let entry = |tag: u16, may: u16, id: u32| {
+            [&tag.to_le_bytes()[..], &may.to_le_bytes(), &id.to_le_bytes()].concat()
+        };
+        let nobody = u32::MAX;
+        let entries =
+            [(1, 6, nobody), (2, 6, user), (4, 6, nobody), (16, 6, nobody), (32, 0, nobody)];
+        let entries = entries.map(|(tag, may, id)| entry(tag, may, id));
+        [2u32.to_le_bytes().to_vec(), entries.concat()].concat()
+    }
+
+    #[test]
+    fn the_folder_opens_no_earlier_file_to_others() {
+        let within = tempfile::tempdir().unwrap();
+        let folder = File::open(within.path()).unwrap();
+        let (default, empty) = (c"system.posix_acl_default", XattrFlags::empty());
+        let paths = ["without", "with", "new"].map(|name| within.path().join(name));
+        for path in &paths[..2] {
+            std::fs::write(path, "before").unwrap();
+            std::fs::set_permissions(path, Permissions::from_mode(0o660)).unwrap();
+        }
+        if let Err(error) = fsetxattr(&folder, default, &list(4711), empty) {
+            return eprintln!("skipped access control lists: {error}");
+        }
+        fsetxattr(&File::open(&paths[1]).unwrap(), ACL, &list(4712), empty).unwrap();
+        for path in &paths {
+            write(path, "after", "").ok().unwrap();
+        }
+        let found = paths.map(|path| {
+            let mut found = vec![0; LONGEST_ACL];
+            let length = fgetxattr(&File::open(&path).unwrap(), ACL, &mut found);
+            (length.map(|length| found[..length].to_vec()), path.metadata().unwrap().mode() & 0o777)
+        });
+        assert_eq!(found[0], (Err(Errno::NODATA), 0o660), "none before, none after");
+        assert_eq!(found[1], (Ok(list(4712)), 0o660), "its own");
+        assert_eq!(found[2].0, Ok(list(4711)), "a new file has what its folder says");
     }
 }

@@ -101,15 +101,17 @@ pub fn document(common: &Common, judged: &Judged) -> Document {
 
 /// Writes the self-contained page.
 pub fn write_page(path: &Path, judged: &Judged) -> Result<(), Failure> {
-    write(path, &html::render(&compose(judged, Detail::Full)))
+    let again = again(judged.run.id, "--html FILE");
+    output::write(path, html::render(&compose(judged, Detail::Full)), &again)
 }
 
 /// Writes what a terminal would show, 80 columns wide and without colour.
 pub fn write_text(common: &Common, path: &Path, judged: &Judged) -> Result<(), Failure> {
-    write(path, &terminal::render(&document(common, judged), &terminal::Style::default()))
+    let text = terminal::render(&document(common, judged), &terminal::Style::default());
+    output::write(path, text, &again(judged.run.id, "-o FILE"))
 }
 
-/// Writes a file whole; nothing measured is lost if that fails, because it is stored.
-pub fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    output::write(path, text, "the run is stored: `ipcmark report` writes it elsewhere")
+/// Nothing measured is lost where a file can't be written: how it is written up again.
+pub fn again(run: i64, flags: &str) -> String {
+    output::again(&format!("report {run} {flags}"))
 }

@@ -9,6 +9,7 @@ use std::time::Duration;
 use rustix::thread::sched_getaffinity;
 
 use super::args::{RunArgs, Shown};
+use super::awaited::Awaited;
 use super::events::{Events, Live};
 use super::progress::StderrProgress;
 use super::routes::{self, Routes};
@@ -47,7 +48,15 @@ pub fn default(
     interrupt: &Interrupt,
 ) -> Result<u8, Failure> {
     let full = full || args.full;
-    run(common, &RunArgs { html: Some(PAGE.into()), full, ..args.clone() }, interrupt)
+    let mut html = args.html.clone();
+    if html.is_none() {
+        // Nobody named the page: a folder that takes none is no reason to measure nothing.
+        match Awaited::default().file("--html", Some(Path::new(PAGE))) {
+            Ok(()) => html = Some(PAGE.into()),
+            Err(failure) => complain(&format!("{}; goes on without the page", failure.line)),
+        }
+    }
+    run(common, &RunArgs { html, full, ..args.clone() }, interrupt)
 }
 
 /// `ipcmark run …`.
@@ -101,6 +110,7 @@ fn measure_with(
     interrupt: &Interrupt,
     mut routes: Routes,
 ) -> Result<u8, Failure> {
+    let _awaited = Awaited::of(args)?;
     if let Some((request, _)) = &mut asked {
         request.defaults = common.defaults.iter().map(ToString::to_string).collect();
     }

@@ -66,6 +66,11 @@ impl Format {
         ("bmf", Format::Bmf),
     ];
 
+    /// How the command line names it.
+    pub fn name(self) -> &'static str {
+        Format::NAMES.into_iter().find(|(_, format)| *format == self).map_or("json", |it| it.0)
+    }
+
     /// The format called `name`.
     pub fn named(name: &str) -> Option<Format> {
         Format::NAMES.into_iter().find(|it| it.0 == name).map(|it| it.1)
