@@ -733,7 +733,8 @@ fn cases_of_one_name_say_which_load_they_had() {
         for label in ["a", "b"] {
             bench.must(&format!("run pipe -w {flags} {line} --label {label}"));
         }
-        let text = flat(&bench.must("compare a b").out);
+        // On a busy machine no rate may have been offered: then nothing can be compared.
+        let text = flat(&bench.run("compare a b").out);
         assert!(words.iter().all(|it| text.contains(it)), "{text}");
         let found = compared_as(&bench, "a b");
         // An A/A pair is there twice.

@@ -222,6 +222,7 @@ impl FleetArgs {
 
 /// Measures on all nodes, or goes on with that, and shows what came of it.
 pub fn fleet(common: &Common, args: &FleetArgs, interrupt: &Interrupt) -> Result<u8, Failure> {
+    super::run::can_measure()?;
     let mut awaited = Awaited::default();
     awaited.file("--html", args.html.as_deref())?;
     awaited.file("-o", args.output.as_deref())?;

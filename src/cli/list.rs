@@ -1,6 +1,7 @@
 //! `ipcmark list`: what this machine offers; what it doesn't, why, and what would enable it.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use clap::Args;
 use serde_json::{Value, json};
@@ -22,6 +23,8 @@ pub struct ListArgs {
 
 /// Lists mechanisms and their options.
 pub fn list(common: &Common, args: &ListArgs, interrupt: &Interrupt) -> Result<u8, Failure> {
+    let lacking: Vec<String> =
+        machine::needs::lacking(Path::new("/")).iter().map(ToString::to_string).collect();
     let mut variants = Vec::new();
     for variant in Variant::shown() {
         variants.push(Offered::of(variant));
@@ -29,10 +32,16 @@ pub fn list(common: &Common, args: &ListArgs, interrupt: &Interrupt) -> Result<u
     }
     if args.format == "json" {
         let rows: Vec<Value> = variants.iter().map(Offered::json).collect();
-        print(&format!("{:#}\n", json!({ "schema_version": 1, "mechanisms": rows })))?;
+        let answer = json!({ "schema_version": 1, "lacking": lacking, "mechanisms": rows });
+        print(&format!("{answer:#}\n"))?;
         return Ok(0);
     }
     let mut document = Document::new("What this machine offers");
+    if !lacking.is_empty() {
+        let mut section = Section::new("lacking", "Nothing can be measured here");
+        section.blocks.extend(lacking.into_iter().map(Block::warning));
+        document.sections.push(section);
+    }
     document.sections.push(Section::new("mechanisms", "Mechanisms").with(table(&variants)));
     let missing: Vec<Text> = variants.iter().filter_map(Offered::missing).collect();
     if !missing.is_empty() {

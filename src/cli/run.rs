@@ -6,8 +6,6 @@ use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
 
-use rustix::thread::sched_getaffinity;
-
 use super::args::{RunArgs, Shown};
 use super::awaited::Awaited;
 use super::events::{Events, Live};
@@ -39,6 +37,19 @@ const SLOW_TO_DIE: Duration = Duration::from_secs(5);
 
 /// Exit code where a mechanism that was asked for isn't there.
 pub const UNAVAILABLE: u8 = 5;
+
+/// Exit code 5, by name, where no launch can be made.
+pub fn can_measure() -> Result<(), Failure> {
+    let lacking = machine::needs::lacking(Path::new("/"));
+    let lines: Vec<String> = lacking.iter().map(ToString::to_string).collect();
+    match lines.as_slice() {
+        [] => Ok(()),
+        lines => Err(Failure {
+            line: format!("nothing can be measured here: {}", lines.join("; ")),
+            code: UNAVAILABLE,
+        }),
+    }
+}
 
 /// The main job: every mechanism, and a page.
 pub fn default(
@@ -110,6 +121,7 @@ fn measure_with(
     interrupt: &Interrupt,
     mut routes: Routes,
 ) -> Result<u8, Failure> {
+    can_measure()?;
     let _awaited = Awaited::of(args)?;
     if let Some((request, _)) = &mut asked {
         request.defaults = common.defaults.iter().map(ToString::to_string).collect();
@@ -211,12 +223,9 @@ pub fn planned(
     routes: &AvailableRoutes,
     interrupt: &Interrupt,
 ) -> Result<Plan, Failure> {
-    let topology = Topology::read(Path::new("/"))
-        .map_err(|error| Failure::other(format!("read the topology: {error}")))?;
-    let allowed = match sched_getaffinity(None) {
-        Ok(set) => topology.online().into_iter().filter(|cpu| set.is_set(*cpu as usize)).collect(),
-        Err(_) => topology.online(),
-    };
+    let topology =
+        Topology::here().map_err(|error| Failure::other(format!("read the topology: {error}")))?;
+    let allowed = topology.allowed();
     let machine = Machine { topology: &topology, allowed: &allowed, routes };
     let plan = plan(request, &machine).map_err(Failure::usage)?;
     signals::unless_stopped(interrupt).map(|()| plan)

@@ -22,9 +22,10 @@ fn farewell(not_removed: &[String]) -> String {
 
 /// Takes over SIGINT, SIGTERM and SIGHUP.
 pub fn take_over() -> Result<Interrupt, Failure> {
-    Interrupt::install()
-        .and_then(|interrupt| interrupt.with_watch(give_up))
-        .map_err(|error| Failure::other(format!("take over signals: {error}")))
+    Interrupt::install().and_then(|interrupt| interrupt.with_watch(give_up)).map_err(|error| {
+        let other = || Failure::other(format!("take over signals: {error}"));
+        super::run::can_measure().err().unwrap_or_else(other)
+    })
 }
 
 /// Ends a command in order where a signal has come by now.

@@ -4,8 +4,6 @@ use std::time::Duration;
 
 use clap::builder::{PossibleValue, TypedValueParser};
 
-use rustix::thread::CpuSet;
-
 use mechanisms::Variant;
 use model::capacity::{self, TailBound};
 use model::company::{Company, QUIET};
@@ -134,9 +132,8 @@ fn pairs(text: &str) -> Option<Result<Placements, String>> {
     let number = |it: &str| it.trim().parse::<u32>().is_ok();
     let is_range = |it: &str| it.split_once('-').is_some_and(|(a, b)| number(a) && number(b));
     let cpus = if text == "all" {
-        let allowed = rustix::thread::sched_getaffinity(None).map_err(|it| it.to_string());
-        allowed
-            .map(|set| (0..).take(CpuSet::MAX_CPU).filter(|it| set.is_set(*it as usize)).collect())
+        let allowed = sys::affinity::Affinity::here();
+        allowed.map(|set| set.cpus()).map_err(|error| format!("sched_getaffinity: {error}"))
     } else if text.split(',').any(is_range) {
         machine::parse_cpu_list(text).map_err(|error| error.to_string())
     } else {

@@ -17,14 +17,15 @@ use std::path::Path;
 
 use model::host::Host;
 
-use super::tree;
+use super::{cores, tree};
 
 /// Describes the host below `root` (`/` for this machine). Never fails; spawns nothing; takes
 /// a few milliseconds, tens on machines with hundreds of CPUs.
 pub fn read(root: &Path) -> Host {
     let file = |path: &str| tree::text(root, path);
     let cpus = |name: &str| tree::cpus(root, &format!("sys/devices/system/cpu/{name}"));
-    let online = cpus("online");
+    // Where sysfs doesn't tell, /proc/stat has a line for each CPU that is online.
+    let online = cpus("online").or_else(|| stat_cpus(&file("proc/stat")?));
     let known = online.as_deref().unwrap_or_default();
     Host {
         hostname: file("proc/sys/kernel/hostname"),
@@ -34,6 +35,7 @@ pub fn read(root: &Path) -> Host {
         memory: memory::memory(root),
         smt: power::smt(root),
         frequency: power::frequency(root, known),
+        cores: cores::read(root, known),
         idle: power::idle(root, known.first().copied().unwrap_or(0)),
         cpus_isolated: cpus("isolated"),
         // Where nothing was asked for at boot, the file says "(null)".
@@ -56,6 +58,13 @@ pub fn read(root: &Path) -> Host {
         build: build::of_this_program(),
         findings: Vec::new(),
     }
+}
+
+/// The CPUs that have a line in /proc/stat; None where it has none.
+fn stat_cpus(stat: &str) -> Option<Vec<u32>> {
+    let number = |line: &str| line.strip_prefix("cpu")?.split(' ').next()?.parse().ok();
+    let cpus: Vec<u32> = stat.lines().filter_map(number).collect();
+    (!cpus.is_empty()).then_some(cpus)
 }
 
 /// Bytes of the largest cache of any online CPU; None where none is described.
@@ -90,7 +99,7 @@ mod tests {
     #[test]
     fn hosts_stored_before_the_doctor_are_read() {
         let mut json = serde_json::to_value(read(Path::new("/"))).unwrap();
-        for field in ["findings", "default_buffers", "build"] {
+        for field in ["findings", "default_buffers", "build", "cores"] {
             json.as_object_mut().unwrap().remove(field).unwrap();
         }
         let host: Host = serde_json::from_value(json).unwrap();

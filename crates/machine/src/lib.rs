@@ -8,6 +8,8 @@
 //! | --- | --- |
 //! | `topology.rs` | CPUs, cores, caches, nodes |
 //! | `relation.rs` | how two CPUs stand to each other; a pair for each placement |
+//! | `cores.rs` | which kinds of core they are |
+//! | `needs.rs` | the calls that every launch needs |
 //! | `cpu_list.rs` | `0-3,8` |
 //! | `host.rs`, `host/` | the record of the machine |
 //! | `cgroup.rs` | where a group with a quota can be made; makes and removes it |
@@ -34,12 +36,14 @@ pub mod gaps;
 pub mod host;
 pub mod interrupt;
 pub mod lab;
+pub mod needs;
 pub mod noise;
 pub mod program;
 pub mod relation;
 pub mod topology;
 pub mod trace;
 
+mod cores;
 mod ledger;
 mod tree;
 

@@ -2,7 +2,7 @@
 //! The pair is always the same on the same machine with the same allowed CPUs; it avoids CPU 0
 //! and its core where it can, because device interrupts tend to go there.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use model::placement::Relation;
 
@@ -26,21 +26,26 @@ fn relation_of(a: &Cpu, b: &Cpu) -> Relation {
 }
 
 impl Topology {
-    /// How two online CPUs stand to each other; `None` if one of them is not online. Where
+    /// How two online CPUs stand to each other; `None` if one of them is not online, or nobody knows. Where
     /// [`Cpu::llc_known`] is false, same-llc and cross-llc rest on the stand-in described there.
     pub fn relation(&self, a: u32, b: u32) -> Option<Relation> {
-        Some(relation_of(self.cpu(a)?, self.cpu(b)?))
+        let relation = relation_of(self.cpu(a)?, self.cpu(b)?);
+        (self.is_known || a == b).then_some(relation)
     }
 
-    /// A pair for a relation, among the CPUs that are both allowed and online; smaller CPU first.
+    /// A pair for a relation, among the CPUs that are both allowed and online; smaller CPU first. All of a machine's
+    /// pairs are of one kind of core, that of [`Topology::of_one_kind`]: what differs between them is where they are.
     ///
     /// Of several, the pair that keeps furthest from CPU 0 (neither it nor its core, then its
     /// sibling, then itself), then the lowest numbers. `SameCpu` gives the highest-numbered CPU
     /// twice. [`Topology::why_not`] says why there is none.
     pub fn pair(&self, relation: Relation, allowed: &[u32]) -> Option<(u32, u32)> {
-        let usable = self.usable(allowed);
+        let usable = self.of_one_kind(allowed);
         if relation == Relation::SameCpu {
             return usable.last().map(|cpu| (cpu.id, cpu.id));
+        }
+        if !self.is_known {
+            return None;
         }
         (0..=2).find_map(|most| {
             let away = usable.iter().copied().filter(|cpu| nearness(cpu) <= most);
@@ -54,8 +59,10 @@ impl Topology {
         let mut found = vec![first];
         let Some(relation) = self.relation(first, server) else { return found };
         let mut cores: BTreeSet<u32> = self.cpu(first).map(|cpu| cpu.core).into_iter().collect();
+        let kind = self.cpu(first).map(|cpu| cpu.kind);
         for cpu in self.usable(allowed) {
             if found.len() < most
+                && Some(cpu.kind) == kind
                 && self.relation(cpu.id, server) == Some(relation)
                 && cores.insert(cpu.core)
             {
@@ -72,7 +79,24 @@ impl Topology {
             [] => format!("none of the allowed CPUs ({}) is online", format_cpu_list(allowed)),
             [_] if self.cpus.len() == 1 => "only one CPU is online".to_owned(),
             [_] => "only one CPU is allowed (affinity mask)".to_owned(),
-            usable => self.why_not_among(relation, usable),
+            [a, b, ..] if !self.is_known => {
+                return format!(
+                    "which CPUs share a core or a cache isn't known here: name two, as in -p {},{}, or mount sysfs \
+                     on /sys",
+                    a.id, b.id
+                );
+            }
+            _ => match self.of_one_kind(allowed).as_slice() {
+                alike if alike.len() == usable.len() => self.why_not_among(relation, alike),
+                _ => match first_pair(relation, &usable) {
+                    Some((a, b)) => {
+                        return format!(
+                            "only CPUs of different kinds of core stand so to each other: name them, as in -p {a},{b}"
+                        );
+                    }
+                    None => self.why_not_among(relation, &usable),
+                },
+            },
         };
         if let Some((a, b)) = self.pair(relation, &self.online()) {
             let pair = format_cpu_list(&[a, b]);
@@ -105,6 +129,18 @@ impl Topology {
             Relation::CrossNode => "all allowed CPUs are on one memory node",
         };
         text.to_owned()
+    }
+
+    /// Of the allowed CPUs those of one kind of core: the fastest of which there are two cores, or the fastest.
+    fn of_one_kind(&self, allowed: &[u32]) -> Vec<&Cpu> {
+        let usable = self.usable(allowed);
+        let mut cores: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
+        for cpu in &usable {
+            cores.entry(cpu.kind).or_default().insert(cpu.core);
+        }
+        let two = cores.iter().find(|(_, cores)| cores.len() > 1);
+        let kind = two.or(cores.first_key_value()).map(|(kind, _)| *kind);
+        usable.into_iter().filter(|cpu| Some(cpu.kind) == kind).collect()
     }
 
     fn usable(&self, allowed: &[u32]) -> Vec<&Cpu> {
@@ -199,8 +235,10 @@ mod tests {
             llc: 0,
             llc_known: false,
             siblings: vec![id],
+            kind: 0,
         };
-        let topology = Topology { cpus: (0..2_000).map(alone).collect(), offline: Vec::new() };
+        let cpus = (0..2_000).map(alone).collect();
+        let topology = Topology { cpus, offline: Vec::new(), is_known: true };
         let online = topology.online();
         for (relation, expected) in
             [(SmtSibling, None), (SameLlc, Some((1, 2))), (CrossLlc, None), (CrossNode, None)]
@@ -240,12 +278,27 @@ mod tests {
             [some(15, 15), some(1, 9), some(1, 3), None, some(1, 2)]
         );
         assert_eq!(pairs("epyc-ccx"), [some(15, 15), some(1, 9), some(2, 3), some(1, 2), None]);
-        assert_eq!(
-            pairs("laptop-hybrid"),
-            [some(21, 21), some(2, 3), some(2, 4), some(2, 20), None]
-        );
+        assert_eq!(pairs("laptop-hybrid"), [some(11, 11), some(2, 3), some(2, 4), None, None]);
         assert_eq!(pairs("arm-board"), [some(3, 3), None, some(1, 2), None, None]);
         assert_eq!(pairs("desktop-cpu5-offline"), [some(7, 7), some(2, 6), some(1, 2), None, None]);
+    }
+
+    #[test]
+    fn one_cpu_and_two_are_of_one_kind_of_core() {
+        let capacity = |cpu| format!("sys/devices/system/cpu/cpu{cpu}/cpu_capacity");
+        let board = stored::machine("arm-board");
+        // Two fast cores, and two slow ones with the highest numbers.
+        for (cpu, speed) in [(0, "1024"), (1, "1024"), (2, "446"), (3, "446")] {
+            stored::add(board.path(), [(&*capacity(cpu), speed)]);
+        }
+        let board = Topology::read(board.path()).unwrap();
+        assert_eq!(board.pair(SameCpu, &board.online()), Some((1, 1)));
+        assert_eq!(board.pair(SameLlc, &board.online()), Some((0, 1)));
+        assert_eq!(board.pair(SameLlc, &[1, 2, 3]), Some((2, 3)), "of the fast ones there is one");
+        assert_eq!(board.pair(SameCpu, &[1, 2, 3]), Some((3, 3)));
+        assert_eq!(board.pair(SameCpu, &[1, 2]), Some((1, 1)));
+        assert_eq!(board.pair(SameLlc, &[1, 2]), None);
+        assert_eq!(board.alike(1, 0, 9, &board.online()), [1], "a slow generator would be late");
     }
 
     #[test]
@@ -269,7 +322,10 @@ mod tests {
             (near[0].max(near[1]), a, b)
         };
         let all = allowed.iter().flat_map(|&a| allowed.iter().map(move |&b| (a, b)));
-        all.filter(|&(a, b)| a < b && topology.relation(a, b) == Some(relation)).min_by_key(key)
+        let alike: Vec<u32> = topology.of_one_kind(allowed).iter().map(|cpu| cpu.id).collect();
+        all.filter(|(a, b)| alike.contains(a) && alike.contains(b))
+            .filter(|&(a, b)| a < b && topology.relation(a, b) == Some(relation))
+            .min_by_key(key)
     }
 
     #[test]
@@ -341,6 +397,11 @@ mod tests {
             "the allowed CPUs of each memory node share one last-level cache"
         );
         assert!(why(&read("arm-board"), CrossLlc, &[0, 1]).starts_with("the kernel describes no"));
+        let laptop = read("laptop-hybrid");
+        assert_eq!(
+            why(&laptop, CrossLlc, &laptop.online()),
+            "only CPUs of different kinds of core stand so to each other: name them, as in -p 0,20"
+        );
         assert_eq!(
             why(&guest, SameCpu, &[7]),
             "none of the allowed CPUs (7) is online; allow CPUs 1 (taskset -c 1)"

@@ -2,14 +2,14 @@
 //! Cores and caches are named by the smallest online CPU that belongs to them, because the
 //! kernel's own ids are neither unique across packages nor there on every machine.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::Path;
 
-use rustix::thread::sched_getaffinity;
 use serde::{Deserialize, Serialize};
 
-use super::tree;
+use super::{cores, tree};
+use sys::affinity::Affinity;
 
 const CPU_DIR: &str = "sys/devices/system/cpu";
 const NODE_DIR: &str = "sys/devices/system/node";
@@ -22,6 +22,8 @@ pub struct Topology {
     /// CPUs that are present but offline. The kernel says nothing of their place, so nothing
     /// is recorded of it.
     pub offline: Vec<u32>,
+    /// Whether the kernel says who shares what. Where it doesn't, a CPU stands in no relation to another.
+    pub is_known: bool,
 }
 
 /// One online CPU (a hardware thread) and its place.
@@ -44,9 +46,38 @@ pub struct Cpu {
     pub llc_known: bool,
     /// The online CPUs of its core, itself among them, ascending.
     pub siblings: Vec<u32>,
+    /// The kind of its core, 0 the fastest, as in [`model::host::Cores`].
+    pub kind: u32,
 }
 
 impl Topology {
+    /// This machine's. Where sysfs doesn't show it, the CPUs that this thread may run on, of which nothing else is
+    /// known.
+    ///
+    /// # Errors
+    /// Neither tells.
+    pub fn here() -> io::Result<Topology> {
+        Topology::read(Path::new("/")).or_else(|error| match Affinity::here() {
+            Ok(set) => Ok(Topology::unknown(&set.cpus())),
+            Err(_) => Err(error),
+        })
+    }
+
+    /// CPUs of which nothing is known.
+    fn unknown(cpus: &[u32]) -> Topology {
+        let alone = |&id: &u32| Cpu {
+            id,
+            package: None,
+            core: id,
+            node: 0,
+            llc: id,
+            llc_known: false,
+            siblings: vec![id],
+            kind: 0,
+        };
+        Topology { cpus: cpus.iter().map(alone).collect(), ..Topology::default() }
+    }
+
     /// Reads the topology below `root` (`/` for this machine). Fails only where sysfs shows no
     /// CPU at all.
     pub fn read(root: &Path) -> io::Result<Topology> {
@@ -69,7 +100,16 @@ impl Topology {
             .iter()
             .map(|&id| CpuIds::read(root, id, nodes.get(&id).copied().unwrap_or(0)))
             .collect();
-        Ok(Topology { cpus: assemble(places, last_level_caches(root, &online)), offline })
+        let caches = last_level_caches(root, &online);
+        let is_known = !caches.is_empty() || places.iter().any(CpuIds::is_placed);
+        let mut cpus = assemble(places, caches);
+        let kinds = cores::read(root, &online);
+        let kinds: BTreeMap<u32, u32> =
+            kinds.iter().flat_map(|of| of.cpus.iter().map(|cpu| (*cpu, of.kind))).collect();
+        for cpu in &mut cpus {
+            cpu.kind = kinds.get(&cpu.id).copied().unwrap_or(cpu.kind);
+        }
+        Ok(Topology { cpus, offline, is_known })
     }
 
     /// The CPU with this number, if it is online.
@@ -81,8 +121,11 @@ impl Topology {
     /// Those of them that this thread may run on (sched_getaffinity(2)); all, where the kernel doesn't say.
     pub fn allowed(&self) -> Vec<u32> {
         let online = self.online();
-        match sched_getaffinity(None) {
-            Ok(set) => online.into_iter().filter(|cpu| set.is_set(*cpu as usize)).collect(),
+        match Affinity::here() {
+            Ok(set) => {
+                let may_use: BTreeSet<u32> = set.cpus().into_iter().collect();
+                online.into_iter().filter(|cpu| may_use.contains(cpu)).collect()
+            }
             Err(_) => online,
         }
     }
@@ -133,6 +176,12 @@ impl CpuIds {
             .and_then(|_| tree::cpus(root, &file("cluster_cpus_list")))
             .and_then(|cluster| cluster.first().copied());
         CpuIds { id, package, node, core, cluster }
+    }
+
+    /// Whether the kernel says anything of its place.
+    fn is_placed(&self) -> bool {
+        let core = !matches!(self.core, CoreKey::Alone(_));
+        core || self.package.is_some() || self.cluster.is_some()
     }
 }
 
@@ -204,6 +253,7 @@ fn assemble(places: Vec<CpuIds>, caches: BTreeMap<u32, u32>) -> Vec<Cpu> {
                 llc,
                 llc_known: known.is_some(),
                 siblings,
+                kind: 0,
             }
         })
         .collect()
@@ -213,6 +263,7 @@ fn assemble(places: Vec<CpuIds>, caches: BTreeMap<u32, u32>) -> Vec<Cpu> {
 mod tests {
     use super::*;
     use crate::stored;
+    use model::placement::Relation;
 
     fn read(name: &str) -> Topology {
         Topology::read(stored::machine(name).path()).unwrap()
@@ -312,6 +363,22 @@ mod tests {
         let topology = Topology::read(root.path()).unwrap();
         assert_eq!(topology.online(), [0, 1]);
         assert_eq!(each(&topology, |c| c.core), [0, 1]);
+        assert!(!topology.is_known, "of their places nothing is said");
+        assert_eq!(topology.relation(0, 1), None);
+        assert_eq!(topology.relation(1, 1), Some(Relation::SameCpu));
+        assert_eq!(topology.pair(Relation::SameLlc, &[0, 1]), None);
+        assert_eq!(topology.pair(Relation::SameCpu, &[0, 1]), Some((1, 1)));
+        let why = topology.why_not(Relation::SameLlc, &[0, 1]);
+        assert!(why.contains("mount sysfs on /sys") && why.contains("-p 0,1"), "{why}");
+        assert!(stored::names().iter().all(|name| read(name).is_known));
+    }
+
+    #[test]
+    fn without_sysfs_the_cpus_are_those_that_may_be_used() {
+        let bare = Topology::unknown(&[1, 4]);
+        assert_eq!((bare.online(), bare.is_known), (vec![1, 4], false));
+        assert_eq!(bare.pair(Relation::SameCpu, &[1, 4]), Some((4, 4)));
+        assert_eq!(Topology::here().unwrap(), Topology::read(Path::new("/")).unwrap());
     }
 
     #[test]

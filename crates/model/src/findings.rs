@@ -49,6 +49,11 @@ impl Finding {
         self.level == Level::Unknown && DECISIVE.contains(&&*self.check)
     }
 
+    /// Whether nothing can be measured at all.
+    fn forbids(&self) -> bool {
+        self.level == Level::Warning && self.check == "calls"
+    }
+
     /// With other advice.
     pub fn advice(self, advice: impl Into<String>) -> Finding {
         Finding { advice: advice.into(), ..self }
@@ -140,6 +145,9 @@ impl Fitness {
             some => format!("; not known here: {some}"),
         };
         let answer = match Fitness::of(findings) {
+            Fitness::NotFit if findings.iter().any(Finding::forbids) => {
+                "Nothing can be measured here: what every launch needs is missing (calls)".into()
+            }
             Fitness::NotFit => {
                 let serious = named(Level::Warning);
                 format!("Not fit for measuring now: {serious} would be measured too")

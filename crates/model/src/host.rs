@@ -22,7 +22,7 @@ pub use default_buffers::{Buffers, DefaultBuffers};
 pub use kernel::{ClockSource, HugePages, Kernel, Preemption};
 pub use limits::{Limit, Limits, Mount, Sysctls};
 pub use memory::{Cache, Memory, Node};
-pub use power::{Boost, Frequency, Idle, IdleState, Smt};
+pub use power::{Boost, Cores, Frequency, Idle, IdleState, Smt};
 pub use processor::Processor;
 
 use crate::findings::Finding;
@@ -52,6 +52,9 @@ pub struct Host {
     pub smt: Smt,
     /// Governors, drivers, boost.
     pub frequency: Frequency,
+    /// The kinds of core, with the highest frequency of each, the fastest first.
+    #[serde(default)]
+    pub cores: Vec<Cores>,
     /// Idle driver, governor, states, guest halt polling.
     pub idle: Idle,
     /// Whether this is a guest, and of what.

@@ -5,6 +5,7 @@
 //! where it is used.
 #![allow(unsafe_code)]
 
+pub mod affinity;
 pub mod bpf;
 pub mod calls;
 mod claim;

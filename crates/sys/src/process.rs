@@ -7,10 +7,12 @@
 use model::launch::Usage;
 use std::io;
 use std::mem::MaybeUninit;
+use std::os::fd::{AsRawFd, BorrowedFd};
 use std::os::unix::fs::MetadataExt;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use rustix::io::Errno;
 use rustix::process::Pid;
 
 use super::claim;
@@ -80,6 +82,20 @@ fn threads() -> io::Result<usize> {
     match std::fs::metadata(TASKS)?.nlink() {
         3 => Ok(1),
         _ => Ok(std::fs::read_dir(TASKS)?.count()),
+    }
+}
+
+/// Whether this process may signal the one behind a descriptor (pidfd_send_signal(2)); nothing is sent.
+///
+/// # Errors
+/// As that call: ENOSYS before Linux 5.1, EPERM where it is denied.
+pub fn may_signal(process: BorrowedFd<'_>) -> rustix::io::Result<()> {
+    let (fd, none) = (process.as_raw_fd(), std::ptr::null::<libc::siginfo_t>());
+    // SAFETY: signal 0 is none, and with no information about it the call reads no memory.
+    let code = unsafe { libc::syscall(libc::SYS_pidfd_send_signal, fd, 0, none, 0) };
+    match code {
+        0 => Ok(()),
+        _ => Err(Errno::from_io_error(&io::Error::last_os_error()).unwrap_or(Errno::NOSYS)),
     }
 }
 

@@ -9,9 +9,10 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use std::ptr::{NonNull, null_mut};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 use rustix::fs::{SealFlags, fcntl_get_seals, fstat};
+use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap};
 
 use super::failed::named;
@@ -91,7 +92,7 @@ impl Mapping {
     }
 
     /// Faults in and makes writable the first `bytes`, so that no fault falls into timed code
-    /// (madvise(2), MADV_POPULATE_WRITE, Linux 5.14).
+    /// (madvise(2), MADV_POPULATE_WRITE; before Linux 5.14, by writing to each page what it holds).
     pub fn populate(&self, bytes: usize) -> io::Result<()> {
         let bytes = bytes.min(self.bytes);
         if cfg!(miri) {
@@ -100,7 +101,23 @@ impl Mapping {
         // SAFETY: the range lies inside this mapping, and populating changes no contents.
         let populated =
             unsafe { madvise(self.start.as_ptr().cast(), bytes, Advice::LinuxPopulateWrite) };
-        populated.map_err(|errno| named("madvise", errno))
+        match populated {
+            Err(Errno::INVAL | Errno::NOSYS) => {
+                self.touch(bytes);
+                Ok(())
+            }
+            other => other.map_err(|errno| named("madvise", errno)),
+        }
+    }
+
+    /// Writes to each page of the first `bytes` what it holds.
+    fn touch(&self, bytes: usize) {
+        for offset in (0..bytes).step_by(PAGE) {
+            // SAFETY: the byte lies inside the mapping, which is writable and outlives the reference; that it may
+            // be written by others meanwhile is what an atomic is for.
+            let byte = unsafe { AtomicU8::from_ptr(self.start.as_ptr().add(offset)) };
+            byte.fetch_or(0, Ordering::Relaxed);
+        }
     }
 
     /// The byte at `offset`, for what lives in a mapping but isn't a word: in one that is shown to

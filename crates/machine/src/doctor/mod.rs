@@ -6,12 +6,17 @@
 //! | file | checks |
 //! | --- | --- |
 //! | `speed.rs` | governor, boost, frequency, thermal, smt, idle, clock |
+//! | `concerns.rs` | none: which findings a run is to warn of |
+//! | `cores.rs` | cores |
 //! | `guest.rs` | virtualisation, container, steal |
 //! | `traffic.rs` | load, interrupts |
 //! | `share.rs` | quota, cpuset, isolation |
 //! | `limits.rs` | pipes, queues, sockets, locked-memory |
+//! | here | calls |
 //! | `watch.rs` | nothing: it reads what happened in an interval |
 
+mod concerns;
+mod cores;
 mod guest;
 mod limits;
 mod share;
@@ -26,8 +31,10 @@ use std::time::Duration;
 use model::findings::{Finding, Level, Mark};
 use model::host::Host;
 
+use super::needs::{self, LEAST_KERNEL, Lacking};
 use super::{Relation, Topology, host, noise};
 
+pub use concerns::{Measured, named_mechanisms, warnings};
 pub use watch::{Interval, Snapshot, Throttled, Watch};
 
 /// What the checks look at.
@@ -37,12 +44,14 @@ struct Seen<'a> {
     /// The CPUs that are, or would be, used.
     cpus: &'a [u32],
     stretch: &'a Interval,
+    /// What every launch needs and isn't there.
+    lacking: &'a [Lacking],
 }
 
 /// Looks at the machine below `root` for `time`, during which the caller sleeps, and runs every
 /// check for the CPUs that are to be used: all that are allowed, where none is named.
 pub fn examine(root: &Path, host: &Host, cpus: &[u32], time: Duration) -> Vec<Finding> {
-    let topology = Topology::read(root).ok();
+    let topology = Topology::read(root).ok().filter(|topology| topology.is_known);
     let watch = Watch::new(root, cpus);
     let cpus = &watch.cpus().to_vec();
     let devices = traffic::devices(root, cpus);
@@ -53,14 +62,17 @@ pub fn examine(root: &Path, host: &Host, cpus: &[u32], time: Duration) -> Vec<Fi
     stretch.steal_since_boot = after.steal_since_boot();
     stretch.busiest = traffic::busiest(&devices, &traffic::devices(root, cpus), stretch.ns);
     stretch.load = noise::load(root);
-    findings(&Seen { host, topology: topology.as_ref(), cpus, stretch: &stretch })
+    let lacking = &needs::lacking(root);
+    findings(&Seen { host, topology: topology.as_ref(), cpus, stretch: &stretch, lacking })
 }
 
 /// Every check, in the order of the table above.
 fn findings(seen: &Seen) -> Vec<Finding> {
     let checks = [
+        calls,
         speed::governor,
         speed::boost,
+        cores::cores,
         speed::smt,
         speed::idle,
         speed::clock,
@@ -75,6 +87,24 @@ fn findings(seen: &Seen) -> Vec<Finding> {
     ];
     let of_stretch = passing(seen.stretch).into_iter().map(|it| known_from_the_host(it, seen));
     checks.iter().map(|check| check(seen)).chain(of_stretch).collect()
+}
+
+const CALLS: Check = Check {
+    name: "calls",
+    wanted: "proc is mounted on /proc, and pidfd_open(2), waitid(2) by pidfd, pidfd_send_signal(2) and socketpair(2) \
+             may be called",
+    effect: "Launches can't be started, watched or ended: nothing can be measured.",
+    advice: "see what each needs.",
+};
+
+fn calls(seen: &Seen) -> Finding {
+    if seen.lacking.is_empty() {
+        return CALLS.fine(format!("all that a launch needs ({LEAST_KERNEL}, /proc)"));
+    }
+    let remedies: Vec<&str> = seen.lacking.iter().map(|it| &*it.remedy).collect();
+    let found: Vec<String> =
+        seen.lacking.iter().map(|it| format!("{}: {}", it.what, it.found)).collect();
+    CALLS.warning(found.join("; ")).advice(remedies.join("; "))
 }
 
 /// The checks of an interval of time; the same for `doctor` and for a round.

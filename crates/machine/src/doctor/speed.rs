@@ -146,7 +146,10 @@ pub(super) fn boost(seen: &Seen) -> Finding {
 pub(super) fn smt(seen: &Seen) -> Finding {
     let control = seen.host.smt.control.as_deref().unwrap_or("not shown");
     let Some(topology) = seen.topology else {
-        return SMT.unknown("the topology can't be read", "mount sysfs on /sys");
+        return SMT.unknown(
+            "the topology can't be read: which CPUs share a core or a cache isn't known",
+            "mount sysfs on /sys; without it, name the CPUs: -p CPU,CPU",
+        );
     };
     let cores = seen.cpus.iter().filter_map(|cpu| topology.cpu(*cpu));
     let mut others: Vec<u32> = cores

@@ -12,9 +12,11 @@ use crate::stored::{add, machine, unpack};
 use model::host::{Buffers, DefaultBuffers, Limit};
 use model::noise::Noise;
 
-const CHECKS: [&str; 19] = [
+const CHECKS: [&str; 21] = [
+    "calls",
     "governor",
     "boost",
+    "cores",
     "smt",
     "idle",
     "clock",
@@ -75,7 +77,7 @@ fn of_host(
     stretch: &Interval,
 ) -> BTreeMap<String, Finding> {
     let topology = Topology::read(root.path()).ok();
-    let found = findings(&Seen { host, topology: topology.as_ref(), cpus, stretch });
+    let found = findings(&Seen { host, topology: topology.as_ref(), cpus, stretch, lacking: &[] });
     let names: Vec<&str> = found.iter().map(|it| &*it.check).collect();
     assert_eq!(names, CHECKS);
     for it in &found {
@@ -143,6 +145,7 @@ fn a_laptop_is_fit_with_reservations() {
     let found = of(&root, &[2, 4], &quiet());
     assert_eq!(levels(&found, Level::Note), ["boost", "governor", "idle", "isolation", "smt"]);
     assert_eq!(levels(&found, Level::Unknown), ["frequency", "thermal"]);
+    assert_eq!(found["cores"].level, Level::Fine);
     assert_eq!(levels(&found, Level::Warning), Vec::<&str>::new());
     assert_eq!(found["governor"].found, "powersave on CPUs 2,4 (driver intel_pstate)");
     assert!(found["boost"].command.as_deref().unwrap().starts_with("echo 1 |"));
@@ -267,13 +270,32 @@ fn isolated_cpus_are_wanted_and_must_be_named() {
 }
 
 #[test]
+fn a_pair_of_two_kinds_of_core_is_a_warning() {
+    let root = metal("laptop-hybrid", 22, "performance");
+    let of = |cpus: &[u32]| of(&root, cpus, &quiet()).remove("cores").unwrap();
+    let one = of(&[2, 4]);
+    assert_eq!((one.level, &*one.found), (Level::Fine, "CPUs 2,4: cpu_core, at most 4.80 GHz"));
+    let mixed = of(&[2, 20]);
+    assert_eq!(mixed.level, Level::Warning);
+    assert_eq!(
+        mixed.found,
+        "of different kinds: CPU 2: cpu_core, at most 4.80 GHz; CPU 20: cpu_atom, at most 2.50 GHz"
+    );
+    let record = host(root.path()).cores;
+    let kinds: Vec<(u32, &[u32], Option<u64>)> =
+        record.iter().map(|it| (it.kind, &*it.cpus, it.max_khz)).collect();
+    assert_eq!(kinds[0], (0, &(0..12).collect::<Vec<u32>>()[..], Some(4_800_000)));
+    assert_eq!((kinds[1].0, kinds[2].0, kinds.len()), (1, 2, 3));
+}
+
+#[test]
 fn what_is_hidden_is_said_to_be_so() {
     let root = unpack([]);
     let mut nobody = host(root.path());
     nobody.limits.resources.clear();
     nobody.default_buffers = DefaultBuffers::default();
     let found = of_host(&nobody, &root, &[0, 1], &Interval::default());
-    assert_eq!(levels(&found, Level::Unknown).len(), CHECKS.len(), "{found:#?}");
+    assert_eq!(levels(&found, Level::Unknown).len(), CHECKS.len() - 1, "{found:#?}");
     let list: Vec<Finding> = found.into_values().collect();
     assert_eq!(Fitness::of(&list), Fitness::Unknown);
     let sentence = Fitness::sentence(&list);

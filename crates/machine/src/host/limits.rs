@@ -131,9 +131,7 @@ fn unescape(path: &str) -> String {
 
 /// The CPUs this thread may run on, as in [`Limits::affinity`].
 pub(crate) fn affinity() -> Option<Vec<u32>> {
-    let set = rustix::thread::sched_getaffinity(None).ok()?;
-    let all = 0..rustix::thread::CpuSet::MAX_CPU;
-    Some(all.filter(|&cpu| set.is_set(cpu)).map(|cpu| cpu as u32).collect())
+    Some(sys::affinity::Affinity::here().ok()?.cpus())
 }
 
 pub(super) fn of_this_process() -> Limits {

@@ -15,11 +15,12 @@ use rustix::thread::sched_yield;
 use super::assignment::Assignment;
 use super::many::{EVENTS, Messages, Ready, ready_of, split};
 use super::schedule::{Adherence, Schedule, Wait};
-use super::threads::{Start, pin, together};
+use super::threads::{Start, together};
 use super::{Payload, Side};
 use crate::nonblocking::only_waits;
 use crate::{Endpoint, Nonblocking, Received, Sent, WithNonblocking};
 use model::launch::Usage;
+use sys::affinity::pin;
 use sys::failed::failed;
 
 mod outcome;

@@ -12,8 +12,7 @@ use std::thread::{Builder, scope};
 use std::time::Duration;
 
 use rustix::io::Errno;
-use rustix::thread::{CpuSet, sched_setaffinity};
-use sys::failed::{failed, named};
+use sys::failed::named;
 
 use super::assignment::Assignment;
 use super::schedule::Offered;
@@ -176,18 +175,6 @@ impl Start {
         let settling = if generators > 1 { WAKING } else { Duration::ZERO };
         Start { ready: Barrier::new(generators), began: OnceLock::new(), settling }
     }
-}
-
-/// Only on this CPU from now on.
-pub(super) fn pin(cpu: u32) -> io::Result<()> {
-    if cpu as usize >= CpuSet::MAX_CPU {
-        let text =
-            format!("pin to CPU {cpu}: only the first {} can be named here", CpuSet::MAX_CPU);
-        return Err(io::Error::other(text));
-    }
-    let mut only = CpuSet::new();
-    only.set(cpu as usize);
-    sched_setaffinity(None, &only).map_err(|error| failed("sched_setaffinity", error))
 }
 
 /// Answers so many requests of one connection.

@@ -49,8 +49,7 @@ pub struct Limits {
     /// Resource limits by their name in getrlimit(2): NOFILE, NPROC, MEMLOCK (bytes), MSGQUEUE
     /// (bytes), SIGPENDING, RTPRIO, STACK (bytes).
     pub resources: BTreeMap<String, Limit>,
-    /// The CPUs this thread may run on (sched_getaffinity(2)). `None` on machines with more
-    /// than 1024 CPUs, for which the call needs a larger set.
+    /// The CPUs this thread may run on (sched_getaffinity(2)). `None` where neither that call nor /proc tells.
     pub affinity: Option<Vec<u32>>,
     /// Effective user id.
     pub effective_uid: u32,

@@ -33,6 +33,21 @@ pub struct Frequency {
     pub boost: Option<Boost>,
 }
 
+/// Online CPUs whose cores the kernel describes alike.
+#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
+pub struct Cores {
+    /// Those with the same number are of one kind; 0 is the fastest. Figures of one kind say nothing of another.
+    pub kind: u32,
+    /// The CPUs.
+    pub cpus: Vec<u32>,
+    /// Whose event counters they have (/sys/devices/*/cpus): `cpu_core`, `cpu_atom`, `armv8_cortex_a72`.
+    pub family: Option<String>,
+    /// `cpu_capacity`: their speed, where the fastest has 1024.
+    pub capacity: Option<u32>,
+    /// `cpuinfo_max_freq`, kHz.
+    pub max_khz: Option<u64>,
+}
+
 /// Whether boost is on, and the file that says so.
 #[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
 pub struct Boost {

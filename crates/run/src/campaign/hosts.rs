@@ -101,9 +101,9 @@ impl<'a> HostDriver<'a> {
             nodes.push(peer.node());
             ends.insert(route, (near, nodes.len() - 1, peer));
         }
-        let cpus = Topology::read(Path::new("/")).ok().map(|it| {
-            let allowed = it.allowed();
-            (it, allowed)
+        let cpus = Topology::here().ok().map(|topology| {
+            let allowed = topology.allowed();
+            (topology, allowed)
         });
         HostDriver {
             launches: Launches::of(nodes),

@@ -133,8 +133,7 @@ impl<'a> Campaign<'a> {
         look::add_groups(with.store, run, plan)?;
         let stored = with.store.run(run)?;
         let mut campaign = Campaign::on_hosts(with, hosts, stored, clock)?;
-        campaign.warn_if_energy_is_unreadable()?;
-        campaign.warn_if_loaded()?;
+        campaign.warn_of_the_machine(&host, plan)?;
         campaign.find_floors()?;
         Ok(campaign)
     }

@@ -4,8 +4,11 @@ use model::words::counted;
 use std::path::Path;
 
 use super::{Campaign, LiveCase};
+use crate::plan::{Case, Plan};
+use machine::doctor::Measured;
 use machine::energy::PackageCounters;
 use machine::noise::load;
+use model::host::Host;
 use store::StoreError;
 
 /// A load average, over a minute, from which on the machine counts as busy: above what a run
@@ -18,7 +21,18 @@ impl Campaign<'_> {
         self.with.store.warn(self.run, text)
     }
 
-    pub(super) fn warn_if_loaded(&mut self) -> Result<(), StoreError> {
+    /// Says what of the machine a reader of its results should know.
+    pub(super) fn warn_of_the_machine(
+        &mut self,
+        host: &Host,
+        plan: &Plan,
+    ) -> Result<(), StoreError> {
+        self.warn_if_energy_is_unreadable()?;
+        self.warn_if_loaded()?;
+        self.warn_of_settings(host, plan)
+    }
+
+    fn warn_if_loaded(&mut self) -> Result<(), StoreError> {
         match load(Path::new("/")) {
             Some(load) if load.one_minute > BUSY => self.warn(&format!(
                 "the machine was busy before the run began (load average {:.1} over a minute): \
@@ -29,8 +43,21 @@ impl Campaign<'_> {
         }
     }
 
+    /// Says what of the doctor's findings shapes the cases of a plan.
+    fn warn_of_settings(&mut self, host: &Host, plan: &Plan) -> Result<(), StoreError> {
+        let cases: Vec<&Case> = plan.groups.iter().flat_map(|group| &group.cases).collect();
+        let mechanisms: Vec<&str> = cases.iter().map(|case| case.variant.entry.name).collect();
+        let measured = Measured {
+            mechanisms: &mechanisms,
+            pinned: cases.iter().any(|case| case.pinned_cpus().iter().any(Option::is_some)),
+            two_cpus: cases.iter().any(|case| !case.place.shares_one_cpu()),
+        };
+        let found = machine::doctor::warnings(&host.findings, &measured);
+        found.iter().try_for_each(|line| self.warn(line))
+    }
+
     /// Says once why there is no energy, where it was asked for.
-    pub(super) fn warn_if_energy_is_unreadable(&mut self) -> Result<(), StoreError> {
+    fn warn_if_energy_is_unreadable(&mut self) -> Result<(), StoreError> {
         if !self.request.energy {
             return Ok(());
         }
@@ -58,5 +85,15 @@ impl Campaign<'_> {
             least.case.variant,
         );
         self.warn(&text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn checks_speak_of_mechanisms_that_there_are() {
+        for name in machine::doctor::named_mechanisms() {
+            assert!(mechanisms::MECHANISMS.iter().any(|entry| entry.name == name), "{name}");
+        }
     }
 }

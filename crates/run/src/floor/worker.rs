@@ -8,7 +8,6 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
-use rustix::thread::{CpuSet, sched_setaffinity};
 use serde::{Deserialize, Serialize};
 
 use super::{FloorDetail, NOT_YET, Order, calls, clocks, copy, line, wake_up};
@@ -117,8 +116,7 @@ impl Setting {
     /// Looks around, pins this process, and calibrates the clock.
     pub fn find(order: Order) -> Result<Setting, String> {
         let root = Path::new("/");
-        let topology =
-            Topology::read(root).map_err(|error| format!("read the topology: {error}"))?;
+        let topology = Topology::here().map_err(|error| format!("read the topology: {error}"))?;
         let allowed = topology.allowed();
         let (home, _) = topology
             .pair(Relation::SameCpu, &allowed)
@@ -203,13 +201,7 @@ pub(super) fn repeat(
 
 /// Pins the calling thread.
 pub(super) fn pin(cpu: u32) -> Result<(), String> {
-    if cpu as usize >= CpuSet::MAX_CPU {
-        let most = CpuSet::MAX_CPU;
-        return Err(format!("pin to CPU {cpu}: only the first {most} can be named here"));
-    }
-    let mut set = CpuSet::new();
-    set.set(cpu as usize);
-    sched_setaffinity(None, &set).map_err(|error| format!("pin to CPU {cpu}: {error}"))
+    sys::affinity::pin(cpu).map_err(|error| error.to_string())
 }
 
 /// Runs `follow` on a thread pinned to the second CPU, and `lead` here, on the first; `lead`

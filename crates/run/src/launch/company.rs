@@ -16,7 +16,6 @@ use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socketpair,
 };
 use rustix::process::{Signal, WaitIdOptions, getpid, pidfd_send_signal};
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use super::spec::{Spec, not_started};
 use super::wire::time_left;
@@ -26,6 +25,7 @@ use super::workers::{Process, WorkerGroup, fork_worker};
 use machine::cgroup::{Kernel, Quota};
 use model::company::Company;
 use model::launch::Outcome;
+use sys::affinity::{self, Affinity};
 use sys::process::thread_usage;
 
 /// How long a process may take to begin, or to stop.
@@ -78,7 +78,9 @@ impl Companions {
             companions.quota = Some(quota);
             return Ok(companions);
         }
-        for work in works(what, &spec.cpus_here(), &allowed()) {
+        let allowed =
+            Affinity::here().map_err(|error| not_started("read the CPUs to be used", &error))?;
+        for work in works(what, &spec.cpus_here(), &allowed.cpus()) {
             companions.start(work).map_err(|error| not_started("start the company", &error))?;
         }
         companions.hear_each(READY)?;
@@ -198,15 +200,9 @@ fn works(what: Company, taken: &BTreeSet<u32>, allowed: &[u32]) -> Vec<Work> {
     }
 }
 
-/// The CPUs that this process may use.
-fn allowed() -> Vec<u32> {
-    let set = sched_getaffinity(None).unwrap_or_else(|_| CpuSet::new());
-    (0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).map(|cpu| cpu as u32).collect()
-}
-
 /// The life of a process: until its supervisor kills it, or is gone.
 fn accompany(work: Work, link: &OwnedFd) {
-    if let Err(error) = pin(work.cpu) {
+    if let Err(error) = work.cpu.map_or(Ok(()), affinity::pin) {
         tell(link, format!("can't be pinned: {error}").as_bytes());
         return;
     }
@@ -251,13 +247,6 @@ fn step(buffer: &mut [u64], at: usize) -> usize {
 fn cpu_ns() -> u64 {
     let usage = thread_usage();
     usage.user_ns + usage.system_ns
-}
-
-fn pin(cpu: Option<u32>) -> io::Result<()> {
-    let Some(cpu) = cpu.filter(|it| (*it as usize) < CpuSet::MAX_CPU) else { return Ok(()) };
-    let mut set = CpuSet::new();
-    set.set(cpu as usize);
-    Ok(sched_setaffinity(None, &set)?)
 }
 
 fn tell(link: &OwnedFd, what: &[u8]) {

@@ -112,6 +112,12 @@ pub fn check_cpu(cpu: u32, topology: &Topology, allowed: &[u32]) -> Result<(), S
     if topology.offline.contains(&cpu) {
         return Err(format!("CPU {cpu} is offline: choose from {}", list()));
     }
+    if topology.cpu(cpu).is_none() && !topology.is_known {
+        return Err(format!(
+            "CPU {cpu} is outside this process's affinity, or does not exist: choose from {}",
+            list()
+        ));
+    }
     if topology.cpu(cpu).is_none() {
         return Err(format!("CPU {cpu} does not exist: choose from {}", list()));
     }
@@ -138,8 +144,9 @@ mod tests {
             llc: 0,
             llc_known: true,
             siblings: vec![id],
+            kind: 0,
         };
-        Topology { cpus: (0..cores).map(one).collect(), offline: Vec::new() }
+        Topology { cpus: (0..cores).map(one).collect(), offline: Vec::new(), is_known: true }
     }
 
     #[test]

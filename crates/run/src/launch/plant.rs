@@ -7,7 +7,6 @@ use std::io;
 
 use rustix::process::getppid;
 use rustix::rand::{GetRandomFlags, getrandom};
-use rustix::thread::{CpuSet, sched_setaffinity};
 use serde::{Deserialize, Serialize};
 
 use mechanisms::workload::Payload;
@@ -63,9 +62,7 @@ impl Payload for Planted {
             Plant::LeastCall => drop(black_box(getppid())),
             Plant::Copy => black_box(&mut self.to).copy_from_slice(black_box(&self.from)),
             Plant::Migration(cpus) => {
-                let mut set = CpuSet::new();
-                set.set(cpus[self.sent % 2] as usize);
-                let _ = black_box(sched_setaffinity(None, &set));
+                let _ = black_box(sys::affinity::pin(cpus[self.sent % 2]));
             }
         }
     }

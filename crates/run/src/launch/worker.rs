@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::io::{read, write};
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde::{Deserialize, Serialize};
 
 use super::instrumentation::Instrumentation;
@@ -22,6 +21,7 @@ use mechanisms::{Deadline, Endpoint, unavailable_in};
 use model::launch::{Role, WorkerReport};
 use model::mechanism::Carries;
 use model::workload::Policy;
+use sys::affinity::{self, Affinity};
 
 /// What a worker tells its supervisor.
 #[derive(Serialize, Deserialize)]
@@ -78,32 +78,19 @@ fn stopped(error: &io::Error) -> WorkerReport {
     }
 }
 
-fn only(cpu: usize) -> CpuSet {
-    let mut set = CpuSet::new();
-    set.set(cpu);
-    set
-}
-
 impl WorkerContext {
     fn pin(&self) -> io::Result<()> {
-        let (set, cpus) = match self.spec.cpu_of(self.role) {
-            Some(cpu) if cpu as usize >= CpuSet::MAX_CPU => {
-                return Err(io::Error::other(format!(
-                    "pin to CPU {cpu}: only the first {} can be named here",
-                    CpuSet::MAX_CPU
-                )));
-            }
-            Some(cpu) => (only(cpu as usize), format!("CPU {cpu}")),
-            None if self.role == Role::Responder && !self.spec.left_to_generators().is_empty() => {
-                let mut set = sched_getaffinity(None)?;
-                let left = self.spec.left_to_generators().iter().map(|cpu| *cpu as usize);
-                left.filter(|cpu| *cpu < CpuSet::MAX_CPU).for_each(|cpu| set.unset(cpu));
-                (set, "CPUs beside the generators'".into())
-            }
-            None => return Ok(()),
-        };
-        sched_setaffinity(None, &set)
-            .map_err(|error| io::Error::other(format!("pin to {cpus}: {error}")))
+        if let Some(cpu) = self.spec.cpu_of(self.role) {
+            return affinity::pin(cpu);
+        }
+        let left = self.spec.left_to_generators();
+        if self.role != Role::Responder || left.is_empty() {
+            return Ok(());
+        }
+        let beside = left.iter().fold(Affinity::here()?, |set, cpu| set.without(*cpu));
+        let named =
+            |error| io::Error::other(format!("pin to CPUs beside the generators': {error}"));
+        beside.apply().map_err(named)
     }
 
     /// Faults pages in, opens the instrumentation and waits for go; None if go doesn't come.

@@ -73,7 +73,7 @@ pub fn serve() -> i32 {
 
 fn describe() -> FarHost {
     let root = Path::new("/");
-    let allowed_cpus = Topology::read(root).map_or(Vec::new(), |it| it.allowed());
+    let allowed_cpus = Topology::here().map_or(Vec::new(), |topology| topology.allowed());
     let (kind, why_not) = clock::choose(root);
     FarHost {
         host: machine::doctor::examined(root, &allowed_cpus, EXAMINED),
