@@ -1,11 +1,18 @@
-//! Says how the program is linked.
+//! Says how the program is linked, and what it is built from.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 fn main() {
     let variable = |name: &str| std::env::var(name).unwrap_or_default();
     println!("cargo:rerun-if-changed=build.rs");
+    // A development build would be compiled anew, with all its tests, for every commit: it says so instead.
+    let built_from = match variable("PROFILE").as_str() {
+        "release" => commit(Path::new(&variable("CARGO_MANIFEST_DIR"))).unwrap_or_default(),
+        _ => "development build".into(),
+    };
+    println!("cargo:rustc-env=IPCMARK_BUILT_FROM={built_from}");
     let is_static = variable("CARGO_CFG_TARGET_FEATURE").contains("crt-static");
     if variable("CARGO_CFG_TARGET_ENV") == "gnu" && !is_static {
         link_to_one_address();
@@ -13,6 +20,43 @@ fn main() {
             link_without_libraries(&Path::new(&variable("OUT_DIR")).join("link"));
         }
     }
+}
+
+/// What the program is compiled from.
+const SOURCES: [&str; 7] =
+    ["src", "crates", "studies", "bpf", "build.rs", "Cargo.toml", "Cargo.lock"];
+
+/// The commit that is checked out in `root`, and whether the sources differ from it: `7ba686f2c1d0`,
+/// `7ba686f2c1d0, modified`. None where this isn't a checkout, as of what was unpacked from an archive, also where that
+/// lies inside of another project's checkout. It is asked for anew when a source or what is checked out has changed.
+pub fn commit(root: &Path) -> Option<String> {
+    let git = |words: &[&str]| {
+        let mut git = Command::new("git");
+        // It isn't to write into the checkout, and reads no other than this one.
+        git.arg("-C").arg(root).args(words).env("GIT_OPTIONAL_LOCKS", "0");
+        ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"].iter().for_each(|name| {
+            git.env_remove(name);
+        });
+        let said = git.output().ok().filter(|said| said.status.success())?;
+        Some(String::from_utf8(said.stdout).ok()?.trim_end().to_owned())
+    };
+    let top = PathBuf::from(git(&["rev-parse", "--show-toplevel"])?);
+    if top.canonicalize().ok()? != root.canonicalize().ok()? {
+        return None;
+    }
+    let watch = |path: &OsStr| {
+        if root.join(path).exists() {
+            println!("cargo:rerun-if-changed={}", root.join(path).display());
+        }
+    };
+    SOURCES.iter().for_each(|source| watch(source.as_ref()));
+    let branch = git(&["symbolic-ref", "-q", "HEAD"]);
+    for name in ["HEAD", "packed-refs"].into_iter().chain(branch.as_deref()) {
+        git(&["rev-parse", "--git-path", name]).iter().for_each(|path| watch(path.as_ref()));
+    }
+    let commit = git(&["rev-parse", "--short=12", "HEAD"])?;
+    let changed = git(&[&["status", "--porcelain", "--"][..], &SOURCES].concat())?;
+    Some(if changed.is_empty() { commit } else { format!("{commit}, modified") })
 }
 
 /// Links the program to the address where it runs. Each launch executes it anew, and a program that

@@ -206,7 +206,7 @@ impl Bench {
         let (request, host) = (Request::default(), machine::host::read(Path::new("/")));
         let run = NewRun {
             started: now_utc(),
-            tool: run::campaign::TOOL,
+            tool: model::tool::name(),
             argv: &[],
             request: &request,
             host: &host,

@@ -27,7 +27,7 @@ use model::placement::ResolvedPlacement;
 use model::request::Request;
 use model::route::Route;
 use model::workload::{Policy, Workload};
-use run::campaign::{TOOL, now_utc};
+use run::campaign::now_utc;
 use run::launch::{Interrupt, Launch, LaunchResult, Launcher, SETTLED, Stage};
 use run::plan::Case;
 use store::{NewCase, NewLaunch, NewRun, Store};
@@ -102,7 +102,7 @@ fn appends(machine: &Machine, endings: Vec<LaunchResult>) -> Result<Vec<f64>, St
     let (request, case) = asked(machine);
     let run = NewRun {
         started: now_utc(),
-        tool: TOOL,
+        tool: model::tool::name(),
         argv: &[],
         request: &request,
         host: &machine::host::read(Path::new("/")),

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     sys::process::survive_file_size_limit();
+    model::tool::built_from(cli::BUILT_FROM);
     // A launch starts a thousand times a run: it doesn't wait for the argument parser.
     if std::env::args_os().nth(1).is_some_and(|word| word == "launch") {
         return ExitCode::from(run::launch::serve() as u8);

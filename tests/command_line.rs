@@ -230,8 +230,18 @@ fn help_and_version_say_what_there_is() {
         assert!(said.out.contains(word), "no {word}: {}", said.out);
     }
     let version = format!("ipcmark {}\n", env!("CARGO_PKG_VERSION"));
-    assert_eq!(bench.must("--version").out, version);
     assert_eq!(bench.must("-V").out, version);
+    let long = bench.must("--version").out;
+    let (first, built_from) = long.split_at(version.len());
+    assert_eq!(first, version);
+    assert!(built_from.starts_with("commit ") && built_from.lines().count() == 1, "{long}");
+    bench.must(SHORT);
+    let tool = bench.export()["tool"].as_str().unwrap().to_owned();
+    assert!(tool.starts_with(version.trim_end()), "{tool}");
+    // A development build has no commit of its own to name.
+    let known = !built_from.starts_with("commit unknown");
+    let named = built_from.split([' ', ',']).nth(1).filter(|_| known);
+    assert!(named.is_none_or(|commit| tool.contains(commit)), "{tool}: {long}");
 }
 
 #[test]

@@ -3,6 +3,11 @@
 
 mod cli_support;
 
+/// What says which commit the program is built from.
+#[allow(dead_code)]
+#[path = "../build.rs"]
+mod build_script;
+
 use std::process::Command;
 
 use cli_support::{Bench, number, output, say};
@@ -108,7 +113,13 @@ fn a_name_that_ends_in_npy_is_numpys_array() {
 fn the_citation_is_of_this_version() {
     let citation = include_str!("../CITATION.cff");
     let line = format!("version: {}", env!("CARGO_PKG_VERSION"));
-    assert!(citation.lines().any(|it| it == line), "{citation}");
+    // What a BibTeX entry is made of.
+    for line in [line.as_str(), "type: software", "  - name: \"The ipcmark authors\""] {
+        assert!(citation.lines().any(|it| it == line), "no {line}: {citation}");
+    }
+    for key in ["title: ", "date-released: "] {
+        assert!(citation.lines().any(|it| it.starts_with(key)), "no {key}: {citation}");
+    }
 }
 
 #[test]
@@ -124,4 +135,35 @@ fn files_are_written_beside_what_is_shown() {
     let said = bench.run(&format!("{TWO} --export-json no/a.json --export-csv b.csv"));
     assert_eq!(said.code, Some(1), "{}", said.err);
     assert!(said.err.contains("no/a.json") && bench.path("b.csv").exists(), "{}", said.err);
+}
+
+#[test]
+fn a_program_names_the_commit_that_it_is_built_from_and_whether_that_is_all() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let root = folder.path();
+    let git = |words: &[&str]| {
+        let who = ["-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false"];
+        let said = Command::new("git").arg("-C").arg(root).args(who).args(words).output();
+        said.is_ok_and(|it| it.status.success())
+    };
+    if !git(&["init", "-q"]) {
+        return say("skipped the commit: no git here");
+    }
+    let write = |name: &str, text: &str| {
+        let path = root.join(name);
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("make it");
+        std::fs::write(path, text).expect("write");
+    };
+    write("src/main.rs", "fn main() {}");
+    write("crates/unpacked/Cargo.toml", "");
+    assert_eq!(build_script::commit(root), None, "there is no commit yet");
+    assert!(git(&["add", "."]) && git(&["commit", "-q", "-m", "first"]));
+    let clean = build_script::commit(root).expect("a commit");
+    assert!(clean.len() == 12 && clean.chars().all(|it| it.is_ascii_hexdigit()), "{clean}");
+    write("report.html", "what a run has left");
+    assert_eq!(build_script::commit(root).as_deref(), Some(&*clean));
+    write("src/main.rs", "fn main() { loop {} }");
+    assert_eq!(build_script::commit(root), Some(format!("{clean}, modified")));
+    // An archive that was unpacked within another project's checkout is not of its commit.
+    assert_eq!(build_script::commit(&root.join("crates/unpacked")), None);
 }

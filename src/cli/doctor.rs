@@ -82,7 +82,7 @@ fn named(root: &Path, list: &str) -> Result<Vec<u32>, Failure> {
 fn json(cpus: &[u32], findings: &[Finding], defaults: &[Setting]) -> Result<String, Failure> {
     let answer = Answer {
         schema_version: 1,
-        tool: ::run::campaign::TOOL,
+        tool: model::tool::name(),
         fitness: Fitness::of(findings),
         sentence: Fitness::sentence(findings),
         cpus,

@@ -14,7 +14,7 @@ use super::run::{claim, say_what_is_left};
 use super::value_parsers::{Placements, Sizes, drawn_seed};
 use super::value_parsers::{placements, samples, seed, sizes, variant, workload};
 use super::{Common, Failure, complain, export, resume};
-use ::run::campaign::{Conditions, TOOL, now_utc};
+use ::run::campaign::{Conditions, now_utc};
 use ::run::fleet::{self, network, nodes, plan, simulated};
 use ::run::launch::Interrupt;
 use analysis::Judged;
@@ -295,7 +295,7 @@ fn begin(common: &Common, args: &FleetArgs) -> Result<(Store, i64), Failure> {
     let request = asked.request();
     let run = store.begin_run(&NewRun {
         started: now_utc(),
-        tool: TOOL,
+        tool: model::tool::name(),
         argv: &argv,
         request: &request,
         host: &machine::host::read(root),

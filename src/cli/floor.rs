@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::awaited::Awaited;
 use super::{Common, Failure, complain, output, print};
 use ::report::{html, terminal};
-use ::run::campaign::{TOOL, now_utc};
+use ::run::campaign::now_utc;
 use ::run::floor::{self, Order};
 use ::run::launch::Interrupt;
 use model::floors::{FloorDetail, Floors};
@@ -67,7 +67,12 @@ pub fn floor(common: &Common, args: &FloorArgs, interrupt: &Interrupt) -> Result
         write(path, &html::render(&document))?;
     }
     if args.format == "json" {
-        let export = Export { schema_version: 1, tool: TOOL, measured: now_utc(), floors: &floors };
+        let export = Export {
+            schema_version: 1,
+            tool: model::tool::name(),
+            measured: now_utc(),
+            floors: &floors,
+        };
         let mut text = serde_json::to_string_pretty(&export)
             .map_err(|error| Failure::other(format!("write JSON: {error}")))?;
         text.push('\n');

@@ -226,7 +226,7 @@ fn status(args: &StatusArgs) -> Result<(), Failure> {
     };
     let labs: Vec<Status> = states.iter().map(Status::of).collect();
     if args.format == "json" {
-        let (tool, caveat) = (::run::campaign::TOOL, CAVEAT);
+        let (tool, caveat) = (model::tool::name(), CAVEAT);
         let text = serde_json::to_string_pretty(&Answer { schema_version: 1, tool, caveat, labs })
             .map_err(|error| Failure::other(format!("write JSON: {error}")))?;
         return print(&(text + "\n"));

@@ -54,12 +54,26 @@ use model::visible::{one_line, visible_lines};
 use store::{Store, StoreError};
 use sys::process;
 
+/// What the program was built from (build.rs); empty where nobody knows.
+pub const BUILT_FROM: &str = env!("IPCMARK_BUILT_FROM");
+
+/// What `--version` says: `-V` leaves out what the program was built from.
+fn long_version() -> String {
+    let built_from = match BUILT_FROM.split_once(", ") {
+        Some((commit, _)) => format!("commit {commit}, with changes that are in no commit"),
+        None if BUILT_FROM.is_empty() => "commit unknown: not built in a checkout of git".into(),
+        None if BUILT_FROM.contains(' ') => format!("commit unknown: a {BUILT_FROM}"),
+        None => format!("commit {BUILT_FROM}, without changes"),
+    };
+    format!("{}\n{built_from}", env!("CARGO_PKG_VERSION"))
+}
+
 /// Measures how processes talk to each other, and says how sure it is.
 ///
 /// Without a command: every mechanism of this machine in about a minute, the answer on the
 /// terminal, everything else in report.html.
 #[derive(Parser)]
-#[command(name = "ipcmark", version, max_term_width = 80, arg_required_else_help = false)]
+#[command(name = "ipcmark", version, long_version = long_version(), max_term_width = 80, arg_required_else_help = false)]
 struct Cli {
     #[command(flatten)]
     common: Common,

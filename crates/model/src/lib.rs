@@ -32,6 +32,7 @@ pub mod refusal;
 pub mod request;
 pub mod route;
 pub mod size;
+pub mod tool;
 pub mod total;
 pub mod trace;
 pub mod unkept;

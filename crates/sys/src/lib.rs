@@ -7,6 +7,7 @@
 
 pub mod affinity;
 pub mod bpf;
+pub mod c_library;
 pub mod calls;
 mod claim;
 pub mod counter;

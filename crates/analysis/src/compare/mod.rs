@@ -226,7 +226,7 @@ pub fn compare(a: (&str, &Measured), b: (&str, &Measured), terms: Terms) -> RunC
     let cases: Vec<CaseChange> = pairs.into_iter().map(|pair| pair.judged(terms)).collect();
     RunComparison {
         schema_version: 1,
-        tool: concat!("ipcmark ", env!("CARGO_PKG_VERSION")).into(),
+        tool: model::tool::name().into(),
         a: named(a),
         b: named(b),
         margin: terms.margin,

@@ -18,8 +18,24 @@ pub(super) fn read(root: &Path) -> CLibrary {
     });
     let (build, version) = banner.unzip();
     let name = if cfg!(target_env = "musl") { "musl" } else { "gnu" };
-    let linked_in = cfg!(target_feature = "crt-static");
+    // A dynamic program that the linker itself was told to run has no interpreter, but the library mapped.
+    let linked_in = path.is_none() && !has_interpreter(root).unwrap_or(true);
+    let version = version.or_else(sys::c_library::glibc_version);
     CLibrary { name: name.to_owned(), linked_in, path, version, build }
+}
+
+/// Whether a dynamic linker was loaded with this program (AT_BASE of getauxval(3)); None where that can't be read.
+fn has_interpreter(root: &Path) -> Option<bool> {
+    const AT_BASE: usize = 7;
+    const WORD: usize = size_of::<usize>();
+    let vector =
+        std::fs::read(root.join("proc/self/auxv")).ok().filter(|bytes| !bytes.is_empty())?;
+    let words: Vec<usize> = vector
+        .chunks_exact(WORD)
+        .map(|word| usize::from_ne_bytes(word.try_into().expect("a word")))
+        .collect();
+    let base = words.chunks_exact(2).find(|pair| pair[0] == AT_BASE).map(|pair| pair[1]);
+    Some(base.is_some_and(|base| base != 0))
 }
 
 /// The C library among the mapped files: `libc.so.6`, before glibc 2.34 `libc-2.31.so`, musl's
@@ -71,6 +87,29 @@ mod tests {
         let (build, version) = banner(&file[..]).unwrap();
         assert_eq!((build.as_str(), version.as_str()), ("Debian GLIBC 2.36-9+deb12u10", "2.36"));
         assert_eq!(banner(&b"\x7fELF(musl)"[..]), None);
+    }
+
+    /// With `AT_BASE` and `AT_NULL`.
+    fn with_base(base: usize) -> tempfile::TempDir {
+        let root =
+            stored::unpack([("proc/self/maps", "55d0-55d1 r--p 0 fe:00 1 /usr/bin/ipcmark")]);
+        let words: Vec<u8> =
+            [3, 64, 7, base, 0, 0].iter().flat_map(|it: &usize| it.to_ne_bytes()).collect();
+        std::fs::write(root.path().join("proc/self/auxv"), words).unwrap();
+        root
+    }
+
+    #[test]
+    fn a_program_without_a_linker_has_the_library_inside() {
+        let inside = read(with_base(0).path());
+        assert!(inside.linked_in && inside.path.is_none());
+        assert_eq!(inside.version, sys::c_library::glibc_version());
+        assert!(!read(with_base(0x7f00).path()).linked_in);
+        let unknown = read(tempfile::tempdir().unwrap().path());
+        assert!(!unknown.linked_in, "what can't be read is not claimed");
+        let own = read(Path::new("/"));
+        assert_eq!(own.linked_in, own.path.is_none());
+        assert_eq!(own.version.is_some(), cfg!(target_env = "gnu"));
     }
 
     #[test]

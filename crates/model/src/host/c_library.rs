@@ -7,12 +7,12 @@ use serde::{Deserialize, Serialize};
 pub struct CLibrary {
     /// What Rust calls the target's environment: `gnu`, `musl`.
     pub name: String,
-    /// Whether it is linked into the program; the version is then not known.
+    /// Whether it is linked into the program.
     pub linked_in: bool,
     /// The file that is mapped (/proc/self/maps). `None` where it is linked in.
     pub path: Option<String>,
-    /// glibc's release, such as `2.36`. `None` for others and where the file can't be read.
+    /// glibc's release, such as `2.36`. `None` for others.
     pub version: Option<String>,
-    /// Who built it, such as `Debian GLIBC 2.36-9+deb12u10`. `None` as above.
+    /// Who built it, such as `Debian GLIBC 2.36-9+deb12u10`, as its file says. `None` where it is linked in.
     pub build: Option<String>,
 }

@@ -95,9 +95,6 @@ type StoredLaunches = HashSet<(i64, u64)>;
 /// How long the doctor looks at the machine before a run; `ipcmark doctor` looks longer.
 const EXAMINED: Duration = Duration::from_millis(100);
 
-/// Version and build, as stored with each run.
-pub const TOOL: &str = concat!("ipcmark ", env!("CARGO_PKG_VERSION"));
-
 /// The clock that this machine offers, and when it was measured.
 pub(crate) fn measured_clock() -> (Anchor, model::clock::Record) {
     let (kind, why_not) = clock::choose(Path::new("/"));
@@ -120,7 +117,7 @@ impl<'a> Campaign<'a> {
         let peer = hosts.routes.peer().map(|peer| peer.record(&host));
         let run = with.store.begin_run(&NewRun {
             started: now_utc(),
-            tool: TOOL,
+            tool: model::tool::name(),
             argv,
             request,
             host: &host,
