@@ -138,6 +138,30 @@ fn files_are_written_beside_what_is_shown() {
 }
 
 #[test]
+fn what_can_answer_nothing_does_not_end_well() {
+    let bench = Bench::new();
+    let line = "-w latency -s 64 -p same-cpu --launches 1 --samples 20";
+    bench.must(&format!("run pipe {line}"));
+    bench.must(&format!("run eventfd {line}"));
+    let refused = |line: &str, code: i32, words: &str| {
+        let said = bench.run(line);
+        assert_eq!(said.code, Some(code), "{line}: {}{}", said.out, said.err);
+        assert!(said.err.contains(words) || said.out.contains(words), "{line}: {}{}", said.out, said.err);
+    };
+    refused("export last --format claims-csv", 2, "is of no study");
+    refused("compare 1 2", 4, "");
+    bench.edit("DELETE FROM samples; DELETE FROM launches");
+    refused("report 1", 1, "run 1 has no results");
+    for format in ["samples", "launches", "hgrm", "hlog", "bmf"] {
+        refused(&format!("export 1 --format {format}"), 2, "`ipcmark report 1` says why");
+    }
+    // What says of each case why it isn't there is an answer.
+    for format in ["json", "csv"] {
+        bench.must(&format!("export 1 --format {format}"));
+    }
+}
+
+#[test]
 fn a_program_names_the_commit_that_it_is_built_from_and_whether_that_is_all() {
     let folder = tempfile::tempdir().expect("a folder");
     let root = folder.path();

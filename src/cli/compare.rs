@@ -98,6 +98,7 @@ pub fn compare(common: &Common, args: &CompareArgs) -> Result<u8, Failure> {
 
 fn exit_code(found: &RunComparison) -> u8 {
     match found.outcome {
+        None if !found.answers() => INCONCLUSIVE,
         None | Some(Gate::Within) => 0,
         Some(Gate::Beyond) => REGRESSION,
         Some(Gate::Open) => INCONCLUSIVE,

@@ -35,7 +35,16 @@ pub struct ExportArgs {
 pub fn export(common: &Common, args: &ExportArgs) -> Result<u8, Failure> {
     let store = Store::open_existing(&common.store_path()?)?;
     let id = store.find_run(&args.run).map_err(|error| Failure::usage(error.to_string()))?;
-    write(args.format, args.output.as_deref(), &Judged::of(&store, id)?, &store)?;
+    let judged = Judged::of(&store, id)?;
+    // The others say of every case why it isn't there.
+    let of_launches =
+        matches!(args.format, Format::Data(_) | Format::Hgrm | Format::Hlog | Format::Bmf);
+    if of_launches && !report::has_results(&judged) {
+        return Err(Failure::usage(format!(
+            "run {id} has no results to export so: `ipcmark report {id}` says why"
+        )));
+    }
+    write(args.format, args.output.as_deref(), &judged, &store)?;
     Ok(0)
 }
 
@@ -90,6 +99,11 @@ pub fn write(
 ) -> Result<(), Failure> {
     if format == Format::CpuMatrix && export::matrices(judged).is_empty() {
         let line = format!("run {} has no pairs of CPUs: `ipcmark run -p all`", judged.run.id);
+        return Err(Failure::usage(line));
+    }
+    if format == Format::ClaimsCsv && judged.study.is_none() {
+        let id = judged.run.id;
+        let line = format!("run {id} is of no study, and has no claims: `ipcmark study run NAME`");
         return Err(Failure::usage(line));
     }
     let again =

@@ -8,10 +8,10 @@ use super::args::{Shown, text_or_written};
 use super::document_output::{Pages, pages};
 use super::fleet_report::{self, Judgement};
 use super::value_parsers::variant;
-use super::{Common, Failure, document_output, output};
+use super::{Common, Failure, complain, document_output, output};
 use ::report::compose::{Detail, answer, compose};
 use ::report::{Document, html, terminal};
-use analysis::Judged;
+use analysis::{Judged, Status};
 use store::Store;
 
 /// Flags of `report`.
@@ -57,7 +57,8 @@ pub fn report(common: &Common, args: &ReportArgs) -> Result<u8, Failure> {
         if let Some(path) = &args.pdf {
             fleet_report::pdf(path, &found)?;
         }
-        return fleet_report::show(common, &found, args.format, args.output.as_deref()).map(|()| 0);
+        fleet_report::show(common, &found, args.format, args.output.as_deref())?;
+        return Ok(answered(id, found.fleet.launches > 0));
     }
     let judged = Judged::against(&store, id, reference)?;
     let has =
@@ -76,7 +77,21 @@ pub fn report(common: &Common, args: &ReportArgs) -> Result<u8, Failure> {
     if let Some(path) = &args.pdf {
         document_output::pdf(path, &judged, args.pages)?;
     }
-    Ok(0)
+    Ok(answered(id, has_results(&judged)))
+}
+
+/// Whether anything was measured.
+pub fn has_results(judged: &Judged) -> bool {
+    let observed = judged.observed.iter().any(|it| it.status == Status::Ok);
+    observed || judged.results.iter().any(|case| case.launches > 0)
+}
+
+/// The exit code of a report that has results, or has none.
+fn answered(id: i64, has_results: bool) -> u8 {
+    if !has_results {
+        complain(&format!("run {id} has no results: nothing was measured"));
+    }
+    u8::from(!has_results)
 }
 
 /// The name of a variant as runs keep it; what this build doesn't know, another one may have measured.

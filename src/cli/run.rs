@@ -1,6 +1,7 @@
 //! `ipcmark` and `ipcmark run`: plan, measure, judge, show.
 
 use super::compare::{INCONCLUSIVE, REGRESSION};
+use analysis::explain::explain;
 use analysis::hypothesis::Decision;
 use std::io::Write;
 use std::path::Path;
@@ -21,7 +22,7 @@ use analysis::{Judged, Status};
 use machine::Topology;
 use mechanisms::{clean, clean_up_after_launches};
 use model::peer::PeerRequest;
-use model::request::Request;
+use model::request::{Aim, Request};
 use model::route::Route;
 use model::visible::one_line;
 use store::{RunStatus, Store, StoredRun};
@@ -205,7 +206,26 @@ fn measure_with(
     if code == 1 {
         complain("nothing could be measured; the reasons are listed above");
     }
+    if let Some(why) = unanswered(&judged).filter(|_| code == 0) {
+        complain(why);
+        return Ok(1);
+    }
     Ok(code)
+}
+
+/// Why a run that was measured answers nothing of what it was made for.
+fn unanswered(judged: &Judged) -> Option<&'static str> {
+    let observed = || judged.observed.iter().any(|it| it.status == Status::Ok);
+    match judged.run.request.aim {
+        Aim::Explanation { .. } => explain(judged)
+            .cases
+            .is_empty()
+            .then_some("nothing could be taken apart; the reasons are listed above"),
+        Aim::ProbeEffect => {
+            (!observed()).then_some("no level could be measured; the reasons are listed above")
+        }
+        _ => None,
+    }
 }
 
 /// Removes what launches have left behind, once none is under way any more, and says what stays.
@@ -259,6 +279,13 @@ fn require_unfinished(store: &Store, id: i64) -> Result<(), Failure> {
     if run.host.boot_id != boot_id() {
         return Err(Failure::usage(format!(
             "this machine was restarted since run {id} began, and its clock with it: measure anew"
+        )));
+    }
+    let now = clock::choose(Path::new("/")).0;
+    if run.clock.kind != now {
+        return Err(Failure::usage(format!(
+            "run {id} was timed by {}, and here it is {now} now: their stamps don't fit together; measure anew",
+            run.clock.kind
         )));
     }
     Ok(())

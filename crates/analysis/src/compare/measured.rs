@@ -280,18 +280,19 @@ impl Measured {
         }
     }
 
-    /// The times of a case by round, of those rounds alone that are known to be undisturbed.
+    /// The times of a case by round, of those rounds alone that are known to be undisturbed; of a fleet, all.
     pub(super) fn undisturbed(&self, case: &MeasuredCase) -> Vec<Option<f64>> {
         let quiet: Vec<u64> = self.quiet(case.group).collect();
-        let times = case.by_round().zip(1..);
-        times.map(|(time, round)| time.filter(|_| quiet.contains(&round))).collect()
+        let counts = |round| self.is_unchecked() || quiet.contains(&round);
+        case.by_round().zip(1..).map(|(time, round)| time.filter(|_| counts(round))).collect()
     }
 
-    /// Rounds of a group whose cases have these times, and how many of them are known to be undisturbed.
+    /// Rounds of a group whose cases have these times, and how many of them are known to be undisturbed; of a
+    /// fleet, all.
     pub(super) fn rounds_of(&self, group: usize, cases: &[Vec<Option<f64>>]) -> [u64; 2] {
         let all = cases.iter().map(Vec::len).max().unwrap_or(0) as u64;
         let quiet = self.quiet(group).filter(|round| *round <= all).count() as u64;
-        [all, quiet]
+        [all, if self.is_unchecked() { all } else { quiet }]
     }
 
     /// Of so many rounds of a group those that nobody knows of whether others disturbed them: what would tell
@@ -300,6 +301,11 @@ impl Measured {
         let known =
             |it: &&MeasuredRound| it.group == group && it.round <= all && it.unknown.is_none();
         all - self.rounds.iter().filter(known).count().min(all as usize) as u64
+    }
+
+    /// Whether its rounds were never checked: those of a fleet, on whose nodes nobody looks beside the launches.
+    fn is_unchecked(&self) -> bool {
+        self.rounds.is_empty() && self.field("/fleet").is_object()
     }
 
     fn quiet(&self, group: usize) -> impl Iterator<Item = u64> {

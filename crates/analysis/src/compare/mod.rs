@@ -246,6 +246,14 @@ pub fn compare(a: (&str, &Measured), b: (&str, &Measured), terms: Terms) -> RunC
     }
 }
 
+impl RunComparison {
+    /// Whether it says anything of any case.
+    pub fn answers(&self) -> bool {
+        let cases = self.cases.iter().any(|case| case.ratio.is_some());
+        cases || self.capacities.iter().any(|it| it.verdict != CapacityVerdict::Incomparable)
+    }
+}
+
 fn alike(cases: &[CaseChange]) -> bool {
     cases.iter().all(|case| case.differences.is_empty())
 }

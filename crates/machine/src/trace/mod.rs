@@ -8,12 +8,14 @@
 //! | `object.rs` | the built object of bpf/, parsed |
 //! | `tracer.rs` | from loading to reading back, and why it may be refused |
 //! | `decode.rs`  | what the programs wrote, read back |
+//! | `moment.rs` | the clock of the events, in a time namespace too |
 //! | `event.rs` | what happened, one by one |
 //! | `path.rs` | where the time of a round trip goes, from these |
 
 mod decode;
 mod event;
 mod mark;
+mod moment;
 mod object;
 mod path;
 mod points;
@@ -25,6 +27,7 @@ mod tests;
 pub use decode::events;
 pub use event::{Event, EventKind, Who};
 pub use mark::{Marking, Marks};
+pub use moment::offset_ns;
 pub use object::{BUILT, Object, Program, RelocationTarget};
 pub use path::decompose;
 pub use tracer::{Recording, Tracer, available, available_from};

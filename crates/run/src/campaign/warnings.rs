@@ -8,6 +8,7 @@ use crate::plan::{Case, Plan};
 use machine::doctor::Measured;
 use machine::energy::PackageCounters;
 use machine::noise::load;
+use model::clock::ClockKind;
 use model::host::Host;
 use store::StoreError;
 
@@ -38,6 +39,18 @@ impl Campaign<'_> {
                 "the machine was busy before the run began (load average {:.1} over a minute): \
                  let it calm down, and measure again",
                 load.one_minute
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// Says that the kernel gave up the clock of the samples meanwhile, where it did.
+    pub(super) fn warn_of_the_clock(&mut self) -> Result<(), StoreError> {
+        let (now, why) = clock::choose(Path::new("/"));
+        match (self.clock.kind, why) {
+            (ClockKind::Tsc, Some(why)) if now != ClockKind::Tsc => self.warn(&format!(
+                "the clock changed during the run: {why}; samples were timed by the counter to the end, and may be \
+                 wrong: measure anew"
             )),
             _ => Ok(()),
         }

@@ -75,6 +75,11 @@ impl FleetDriver<'_> {
                     let why = "it was started anew since the run began: measure anew";
                     self.agents.give_up(nth, why.into());
                 }
+                (Some(now), Some(before)) if now.clock.kind != before.clock.kind => {
+                    let (now, before) = (now.clock.kind, before.clock.kind);
+                    let why = format!("its clock was {before} and is {now} now: measure anew");
+                    self.agents.give_up(nth, why);
+                }
                 // Samples are scaled by the clock as it was met first.
                 (Some(_), Some(before)) if self.agents.is_here(nth) => {
                     with.store.clear_node_reason(run, nth)?;

@@ -9,7 +9,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use super::spec::Spec;
 use machine::counts::Counting;
-use machine::trace::{Marking, Marks, Who};
+use machine::trace::{Marking, Marks, Who, offset_ns};
 use model::launch::{Role, WorkerReport};
 use model::probe::{Instrument, Probe};
 use model::trace::{Instant, Marked};
@@ -20,6 +20,8 @@ pub struct Instrumentation {
     counting: Option<Counting<'static>>,
     marking: Option<Marking>,
     clock: model::clock::ClockKind,
+    /// How far this process reads CLOCK_MONOTONIC ahead of the clock of the events.
+    offset_ns: i64,
     begun: Option<Instant>,
 }
 
@@ -37,12 +39,13 @@ impl Instrumentation {
         };
         if marks.is_some() {
             // The first look at a system clock asks the kernel where it lies.
-            instant(spec.clock);
+            instant(spec.clock, 0);
         }
         Ok(Instrumentation {
             counting: counting.map_err(|refusal| io::Error::other(refusal.to_string()))?,
             marking: marks.map(|marks| Marking::of(marks.clone(), who(role))),
             clock: spec.clock,
+            offset_ns: marks.map_or(0, |_| offset_ns(Path::new("/"))),
             begun: None,
         })
     }
@@ -54,7 +57,7 @@ impl Instrumentation {
     pub fn start(&mut self) -> io::Result<()> {
         if let Some(marking) = &self.marking {
             marking.begin()?;
-            self.begun = Some(instant(self.clock));
+            self.begun = Some(instant(self.clock, self.offset_ns));
         }
         self.counting.as_mut().map_or(Ok(()), Counting::start)
     }
@@ -74,7 +77,7 @@ impl Instrumentation {
             report.counts = Some(counting.stop(operations)?);
         }
         if let Some(marking) = &self.marking {
-            let ended = instant(self.clock);
+            let ended = instant(self.clock, self.offset_ns);
             marking.end()?;
             report.marked = self.begun.map(|begun| Marked { begun, ended, operations, closed });
         }
@@ -90,13 +93,14 @@ pub fn who(role: Role) -> Who {
     }
 }
 
-/// Now, by both clocks: of a few readings the one that took least.
-fn instant(clock: model::clock::ClockKind) -> Instant {
+/// Now, by both clocks, that of the events as the kernel has it: of a few readings the one that took least.
+fn instant(clock: model::clock::ClockKind, offset_ns: i64) -> Instant {
     let reading = |_| {
         let before = clock.now();
         let time = clock_gettime(ClockId::Monotonic);
         let took = clock.now() - before;
-        let monotonic_ns = time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64;
+        let own_ns = time.tv_sec * 1_000_000_000 + i64::from(time.tv_nsec);
+        let monotonic_ns = own_ns.saturating_sub(offset_ns).max(0) as u64;
         (took, Instant { ticks: before + took / 2, monotonic_ns })
     };
     (0..5).map(reading).min_by_key(|(took, _)| *took).expect("five readings").1

@@ -86,8 +86,25 @@ impl Tracing {
         let operations = reports.map(|it| it.marked.as_ref().map_or(0, |marked| marked.operations));
         let recording =
             tracer.read(operations).map_err(|error| failed(format!("trace: {error}")))?;
+        if !share_a_clock(&recording, reports[0].marked.as_ref()) {
+            return Err(failed("trace: its events and the samples are not of one clock".into()));
+        }
         Ok(laid_out(recording, reports, page))
     }
+}
+
+/// How near to each other stamps of one clock are, at most.
+const NEAR_NS: u64 = 1_000_000_000;
+
+/// Whether some events lie between the marks of the samples, where there are both.
+fn share_a_clock(recording: &Recording, marked: Option<&Marked>) -> bool {
+    let within = |marked: &Marked| {
+        // The marks themselves are events, right before the one and after the other.
+        let begun = marked.begun.monotonic_ns.saturating_sub(NEAR_NS);
+        let ended = marked.ended.monotonic_ns.saturating_add(NEAR_NS);
+        recording.events.iter().any(|event| (begun..=ended).contains(&event.at_ns))
+    };
+    recording.events.is_empty() || marked.is_none_or(within)
 }
 
 /// The one place where events meet samples: these are laid onto what happened meanwhile, and taken

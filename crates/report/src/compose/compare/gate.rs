@@ -56,7 +56,14 @@ fn judged(found: &RunComparison) -> String {
         Some(GateOn::Absolute) => "each case by its own time",
         _ => "each case apart from what all cases of its rounds did together",
     };
-    format!("Judged by undisturbed rounds, {against}; p below 5 %, Holm-corrected.")
+    let unchecked =
+        |it: &GateGroup| it.unknown[0] == it.rounds_a[0] && it.rounds_a[0] == it.rounds_a[1];
+    let rounds = if found.gate_groups.iter().any(unchecked) {
+        "all rounds (whether others disturbed those of a fleet isn't known)"
+    } else {
+        "undisturbed rounds"
+    };
+    format!("Judged by {rounds}, {against}; p below 5 %, Holm-corrected.")
 }
 
 fn remedy(found: &RunComparison) -> &'static str {
