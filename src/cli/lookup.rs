@@ -3,7 +3,7 @@
 //!
 //! Symbolic links are followed, but for one of another user's in a folder that others may write into: whoever
 //! laid it would choose what is written. That is so in the middle of a path as at its end, and whatever
-//! fs.protected_symlinks says.
+//! fs.protected_symlinks says. A file of another user's in a folder such as /tmp is left, too (fs.protected_regular).
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -23,6 +23,8 @@ const ROOT: u32 = 0;
 /// The user that a user namespace shows for one that it doesn't map (user_namespaces(7)).
 const UNMAPPED: u32 = 65534;
 const WRITABLE_BY_OTHERS: u32 = 0o022;
+/// Everybody may put something there, and move nothing but their own.
+const SHARED: u32 = 0o1002;
 const SEEN: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 const FOLDER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
@@ -104,6 +106,7 @@ pub fn follow(start: Option<&OwnedFd>, path: &Path, make: bool) -> io::Result<Pl
             seen => seen?,
         };
         let about = fstat(&file)?;
+        refuse_planted(&folder, &about, &name)?;
         let is_link = FileType::from_raw_mode(about.st_mode) == FileType::Symlink;
         let is_open_already = is_link && fstatfs(&file)?.f_type as u64 == PROC;
         if is_link && !is_open_already {
@@ -111,7 +114,6 @@ pub fn follow(start: Option<&OwnedFd>, path: &Path, make: bool) -> io::Result<Pl
             if links > LINKS {
                 return Err(Errno::LOOP.into());
             }
-            refuse_planted(&folder, &about, &name)?;
             let target = readlinkat(&file, c"", Vec::new())?;
             ahead.extend(steps(Path::new(&OsString::from_vec(target.into_bytes()))));
         } else if last {
@@ -139,16 +141,23 @@ fn steps(path: &Path) -> Vec<OsString> {
     steps
 }
 
-fn refuse_planted(folder: &OwnedFd, link: &Stat, name: &OsStr) -> io::Result<()> {
-    let around = fstat(folder)?;
-    let others_may_write = !is_ours(&around) || around.st_mode & WRITABLE_BY_OTHERS != 0;
-    if !others_may_write || is_ours(link) {
+fn refuse_planted(folder: &OwnedFd, found: &Stat, name: &OsStr) -> io::Result<()> {
+    if is_ours(found) {
         return Ok(());
     }
+    let around = fstat(folder)?;
+    let shared = around.st_mode & SHARED == SHARED && found.st_uid != around.st_uid;
+    let others_may_write = !is_ours(&around) || around.st_mode & WRITABLE_BY_OTHERS != 0;
+    let what = match FileType::from_raw_mode(found.st_mode) {
+        FileType::Symlink if others_may_write => "is a symbolic link",
+        FileType::Directory | FileType::Symlink => return Ok(()),
+        _ if shared => "is a file",
+        _ => return Ok(()),
+    };
     Err(io::Error::other(format!(
-        "{} is a symbolic link of user {} in a folder that others may write into",
+        "{} {what} of user {} in a folder that others may write into",
         name.display(),
-        link.st_uid
+        found.st_uid
     )))
 }
 
@@ -246,6 +255,11 @@ mod tests {
             assert_eq!(found.is_err(), refused, "{folder}");
             // In the middle of a path, or at its end.
             assert_eq!(follow(None, &at(folder).join("link"), false).is_err(), refused, "{folder}");
+            // A file may be a colleague's, but not where everybody leaves theirs.
+            let file = at(folder).join("file");
+            std::fs::write(&file, "").unwrap();
+            std::os::unix::fs::chown(&file, Some(4711), None).unwrap();
+            assert_eq!(follow(None, &file, false).is_err(), folder == "sticky", "{folder}");
         }
     }
 }
