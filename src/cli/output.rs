@@ -382,13 +382,13 @@ mod tests {
         if let Err(error) = fsetxattr(&folder, default, &list(4711), empty) {
             return eprintln!("skipped access control lists: {error}");
         }
-        fsetxattr(&File::open(&paths[1]).unwrap(), ACL, &list(4712), empty).unwrap();
+        fsetxattr(File::open(&paths[1]).unwrap(), ACL, &list(4712), empty).unwrap();
         for path in &paths {
             write(path, "after", "").ok().unwrap();
         }
         let found = paths.map(|path| {
             let mut found = vec![0; LONGEST_ACL];
-            let length = fgetxattr(&File::open(&path).unwrap(), ACL, &mut found);
+            let length = fgetxattr(File::open(&path).unwrap(), ACL, &mut found);
             (length.map(|length| found[..length].to_vec()), path.metadata().unwrap().mode() & 0o777)
         });
         assert_eq!(found[0], (Err(Errno::NODATA), 0o660), "none before, none after");
