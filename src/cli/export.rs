@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::output::{self, Folder, Output, Unwritten};
-use super::{Common, Failure, args, print};
+use super::{Common, Failure, args, print, report};
 use ::report::export::{self, Container, DataError, Format, Rows};
 use analysis::Judged;
 use store::Store;
