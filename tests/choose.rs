@@ -124,7 +124,7 @@ fn where_nothing_is_measured_the_evidence_says_so() {
     let _turn = alone();
     let need = format!("--size 64 --rate 1k --bound {WIDE} -p same-cpu");
     let (refused, crowded) = (Bench::new(), Bench::new());
-    let line = format!("choose eventfd null {need}");
+    let line = format!("choose eventfd noop {need}");
     let said = [
         (&refused, refused.run(&line), "Nothing could be measured."),
         (

@@ -38,7 +38,7 @@ fn fails_with_one_line_and_the_nearest_word_on_bad_arguments() {
         ("exprot", &["exprot", "'export'"]),
         ("zzz", &["zzz"]),
         ("run pip", &["`pip`", "`pipe`"]),
-        ("run zzz", &["`zzz`", "null, pipe, fifo"]),
+        ("run zzz", &["`zzz`", "noop, pipe, fifo"]),
         ("run pipe eventfdd", &["`eventfdd`", "`eventfd`"]),
         ("run http", &["`http`: choose one of"]),
         ("run sem", &["`sysv-sem` or `posix-sem`"]),
@@ -46,7 +46,7 @@ fn fails_with_one_line_and_the_nearest_word_on_bad_arguments() {
         ("run tcp:nodely=on", &["`nodely`", "`nodelay`"]),
         ("run tcp:nodelay=onn", &["`onn`", "`on`"]),
         ("run tcp:nodelay", &["nodelay", "option=value"]),
-        ("run null:x=1", &["`x`", "it has none"]),
+        ("run noop:x=1", &["`x`", "it has none"]),
         ("run pipe:capacity=abc", &["capacity=abc", "a size"]),
         ("run -w latencies", &["`latencies`", "`latency`"]),
         ("run -w latency,troughput", &["`troughput`", "`throughput`"]),
@@ -447,7 +447,7 @@ fn file_names_need_not_be_utf8() {
 #[test]
 fn the_same_seed_gives_the_same_order() {
     let bench = Bench::new();
-    let run = "run pipe eventfd null unix-stream -w latency -s 64 -p same-cpu --launches 5 \
+    let run = "run pipe eventfd noop unix-stream -w latency -s 64 -p same-cpu --launches 5 \
         --samples 10";
     for seed in [7, 7, 8] {
         bench.must(&format!("{run} --seed {seed}"));
@@ -597,12 +597,12 @@ fn samples_can_be_decoded_by_hand() {
 fn verifying_checks_every_message_and_measures() {
     let bench = Bench::new();
     bench.must(
-        "run pipe udp shm-ring eventfd null -w latency,throughput -s 1,5000 --total 20K \
+        "run pipe udp shm-ring eventfd noop -w latency,throughput -s 1,5000 --total 20K \
          -p same-cpu --launches 1 --samples 5 --verify",
     );
     let document = bench.export();
     for case in document["results"].as_array().unwrap() {
-        let absent = case["variant"] == "null" && case["workload"] == "throughput";
+        let absent = case["variant"] == "noop" && case["workload"] == "throughput";
         let expected = if absent { "not_applicable" } else { "ok" };
         assert_eq!(case["status"], expected, "{case:#}");
     }
@@ -647,12 +647,12 @@ fn the_answer_is_forty_lines_of_eighty_columns_and_comes_last() {
 fn runs_lists_every_run_with_its_command() {
     let bench = Bench::new();
     bench.must(SHORT);
-    bench.must("-q run null -w latency -p same-cpu --launches 2 --samples 3");
+    bench.must("-q run noop -w latency -p same-cpu --launches 2 --samples 3");
     let said = output(bench.command(["runs"]).env("COLUMNS", "120"));
     let lines: Vec<&str> = said.out.lines().collect();
     let line = |word: &str| lines.iter().find(|line| line.contains(word)).expect("a line");
     assert!(line("ipcmark run pipe").contains("complete"), "{}", said.out);
-    assert!(line("ipcmark -q run null").trim_start().starts_with('2'), "{}", said.out);
+    assert!(line("ipcmark -q run noop").trim_start().starts_with('2'), "{}", said.out);
 }
 
 /// In a network namespace of its own, loopback is down: TCP can't be had.

@@ -67,7 +67,7 @@ fn usual() -> Vec<Made> {
         latency("unix-stream", 8_000.0),
         latency("tcp", 14_000.0),
         Made { bytes: None, ..latency("eventfd", 4_400.0) },
-        Made { bytes: None, batch: 40, ..latency("null", 2.0) },
+        Made { bytes: None, batch: 40, ..latency("noop", 2.0) },
         Made { twin: true, ..latency("pipe", 4_000.0) },
         Made { workload: Workload::Throughput, batch: 500, ..latency("pipe", 900.0) },
     ]
@@ -308,7 +308,7 @@ fn nothing_planted_is_nothing_found() {
             "unix-stream latency",
             "tcp latency",
             "eventfd latency",
-            "null latency",
+            "noop latency",
             "pipe throughput"
         ]
     );

@@ -288,7 +288,7 @@ fn what_carries_nothing_is_declared_so() {
         pair.responder.recv(&mut into).expect("a receive that nobody sent for");
         assert_eq!(into, [7; 64], "{variant} carried something");
     }
-    let null = MECHANISMS.iter().find(|entry| entry.name == "null");
+    let null = MECHANISMS.iter().find(|entry| entry.name == "noop");
     assert_eq!(null.map(|it| (it.traits)(&Default::default()).carries), Some(Carries::Nothing));
 }
 

@@ -310,7 +310,7 @@ fn more_connections_than_descriptors_are_refused_before_anything_is_opened() {
     let program = bench.command(["run"]).get_program().to_string_lossy().into_owned();
     let mut limited = std::process::Command::new("sh");
     let line = format!(
-        "ulimit -n 64; exec {program} run pipe null -w rate --connections 40 -s 64 -p free --launches 1 \
+        "ulimit -n 64; exec {program} run pipe noop -w rate --connections 40 -s 64 -p free --launches 1 \
          --samples 20 --format json"
     );
     let envs = bench.command(["run"]);

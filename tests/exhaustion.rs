@@ -85,7 +85,7 @@ fn a_launch_killed_for_memory_is_a_row_and_the_run_goes_on() {
     let bench = Bench::new();
     let join = format!("echo $$ > {}/cgroup.procs || exit 77", group.display());
     // The page for the samples alone is larger than the group.
-    let line = "run null -w latency -p same-cpu --launches 2 --samples 10000000";
+    let line = "run noop -w latency -p same-cpu --launches 2 --samples 10000000";
     let said = after(&bench, &["env"], &join, line);
     bench.wait_for_silence(GONE);
     let _ = fs::remove_dir(&group);

@@ -14,7 +14,7 @@ use stats::median_ranks;
 const PERCENTILES: [&str; 5] = ["p90", "p99", "p99.9", "p99.99", "p99.999"];
 
 /// Mechanisms of every kind, with and without room for an interval, absent cases among them.
-const MIXED: &str = "run pipe eventfd null unix-dgram:buffer=16K -w latency -s 64,100K \
+const MIXED: &str = "run pipe eventfd noop unix-dgram:buffer=16K -w latency -s 64,100K \
      -p same-cpu -p free --launches 7 --samples 200 --seed 20240229";
 
 struct Schema {
@@ -176,7 +176,7 @@ fn a_mixed_run_is_described_and_agrees_with_itself() {
     let (status, reason) = why("unix-dgram:buffer=16K", "same-cpu", json!(100 << 10));
     assert_eq!(status, "not_applicable");
     assert!(reason.contains("32736"), "{reason}");
-    assert_eq!(why("null", "same-cpu", Value::Null).0, "ok");
+    assert_eq!(why("noop", "same-cpu", Value::Null).0, "ok");
     assert_eq!(why("pipe", "free", json!(100 << 10)).0, "ok");
 
     // Written again from the store, to standard output and to a file, it is the same.
@@ -189,7 +189,7 @@ fn a_mixed_run_is_described_and_agrees_with_itself() {
 fn throughput_and_wakeups_are_described_and_agree_with_themselves() {
     let (bench, schema) = (Bench::new(), Schema::read());
     bench.must(
-        "run pipe eventfd null pipe:capacity=128K -w throughput -s 4K --total 64K -p same-cpu \
+        "run pipe eventfd noop pipe:capacity=128K -w throughput -s 4K --total 64K -p same-cpu \
          --launches 6 --workers thread --payload read",
     );
     let document = bench.export();
@@ -199,7 +199,7 @@ fn throughput_and_wakeups_are_described_and_agree_with_themselves() {
     assert!(of("pipe")["metric"]["unit"] == "bytes_per_sec");
     assert_eq!(of("pipe")["batch"], 16);
     assert!(of("eventfd")["metric"]["name"] == "wakeups");
-    assert_eq!(of("null")["status"], "not_applicable");
+    assert_eq!(of("noop")["status"], "not_applicable");
     assert_eq!(of("pipe:capacity=128K")["options"], json!({"capacity": "128K"}));
 }
 
@@ -231,7 +231,7 @@ fn sweeps_over_sizes_are_described_with_and_without_inflections() {
 fn set_ups_and_first_messages_are_described_and_agree_with_themselves() {
     let (bench, schema) = (Bench::new(), Schema::read());
     bench.must(
-        "run tcp pipe eventfd null shm-ring:wait=spin -w connect,latency -s 64 -p same-cpu \
+        "run tcp pipe eventfd noop shm-ring:wait=spin -w connect,latency -s 64 -p same-cpu \
          -p free --launches 6 --samples 50 --seed 3",
     );
     let document = bench.export();

@@ -17,7 +17,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 /// Single and batched round trips, a wake-up, an absent case, and options with a comma.
-const MIXED: &str = "run pipe eventfd null posix-queue tcp:buffer=64K,nodelay=off -w latency -s 64,100K \
+const MIXED: &str = "run pipe eventfd noop posix-queue tcp:buffer=64K,nodelay=off -w latency -s 64,100K \
      -p same-cpu --launches 7 --samples 400 --seed 7";
 /// One case, quickly, and its second name.
 const SHORT: &str = "run pipe -w latency -s 64 -p same-cpu --launches 6 --samples 50 --seed 1";
@@ -504,8 +504,8 @@ fn percentile_spectra_rise_and_count_every_sample() {
     let (bench, _) = measured(MIXED);
     let all = bench.must("export --format hgrm").out;
     assert!(all.contains("       Value     Percentile TotalCount 1/(1-Percentile)\n\n"), "{all}");
-    assert!(all.contains("# null/latency/same-cpu/process: timed in batches of "), "{all}");
-    assert!(!all.contains("# null/latency/same-cpu/process\n"), "a batch has no percentiles");
+    assert!(all.contains("# noop/latency/same-cpu/process: timed in batches of "), "{all}");
+    assert!(!all.contains("# noop/latency/same-cpu/process\n"), "a batch has no percentiles");
     bench.must("export --format hgrm -o new/spectra/");
     let json = bench.export();
     let single: Vec<&Value> = json["results"]
@@ -561,8 +561,8 @@ fn the_interval_log_is_read_by_the_library_of_its_makers() {
     let tcp = "tcp:buffer=64K+nodelay=off/latency/64B/same-cpu/process";
     assert!(lens.contains_key(tcp), "{lens:?}");
     assert!(lens.contains_key("pipe/latency/64B/same-cpu/process/twin"), "{lens:?}");
-    assert!(!lens.keys().any(|tag| tag.starts_with("null/")), "a batch has no percentiles");
-    assert!(log.contains("#[null/latency/same-cpu/process: timed in batches of "), "{log}");
+    assert!(!lens.keys().any(|tag| tag.starts_with("noop/")), "a batch has no percentiles");
+    assert!(log.contains("#[noop/latency/same-cpu/process: timed in batches of "), "{log}");
     assert!(lens.values().all(|it| *it == (7, 7 * 400)), "{lens:?}");
 }
 

@@ -13,7 +13,7 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde_json::Value;
 
 const PARTS: [&str; 5] = ["clocks", "calls", "line", "wake_up", "copy"];
-const SHORT: &str = "run pipe null -w latency -s 64 -p same-cpu --launches 1 --samples 50";
+const SHORT: &str = "run pipe noop -w latency -s 64 -p same-cpu --launches 1 --samples 50";
 /// Against hangs.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Beyond the 10 s after which a run takes the process for hung.

@@ -116,7 +116,7 @@ fn too_few_open_files_make_a_case_unavailable_and_the_run_goes_on() {
     let mut seen = false;
     for files in 8..40 {
         let limit = format!("--nofile={files}:{files}");
-        let said = anybody.run(&["prlimit", &limit], &format!("run pipe tcp null {REST}"));
+        let said = anybody.run(&["prlimit", &limit], &format!("run pipe tcp noop {REST}"));
         if said.out.is_empty() {
             // Not even the run could begin: one line, and not a success.
             assert_eq!(said.err.lines().count(), 1, "{files}: {}", said.err);

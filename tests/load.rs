@@ -140,10 +140,10 @@ fn a_study_fixes_arrivals_answers_and_service() {
 #[test]
 fn null_shows_the_rate_that_the_sender_keeps_by_itself() {
     let bench = Bench::new();
-    bench.must("run null pipe -w rate --rate 10M -s 64 -p free --launches 3 --samples 400 -q");
+    bench.must("run noop pipe -w rate --rate 10M -s 64 -p free --launches 3 --samples 400 -q");
     let document = bench.export();
     must_fit_the_schema(&document);
-    let [null, pipe] = ["null", "pipe"].map(|it| of(&document, it, "process", "free"));
+    let [null, pipe] = ["noop", "pipe"].map(|it| of(&document, it, "process", "free"));
     assert_eq!((&null["status"], &null["samples"]), (&"ok".into(), &1_200.into()), "{null:#}");
     let served = |case: &serde_json::Value| case["rate"]["served_per_sec"].as_f64();
     assert!(served(null) > served(pipe), "nothing takes less time than something: {null:#}");
@@ -156,11 +156,11 @@ fn null_shows_the_ceiling_of_a_generator_of_many_clients_however_their_server_wa
     let bench = Bench::new();
     for server in ["epoll", "poll", "scan", "threads"] {
         bench.must(&format!(
-            "run null -w rate --rate 10M --connections 4 --server {server} -p free --launches 3 --samples 400 -q"
+            "run noop -w rate --rate 10M --connections 4 --server {server} -p free --launches 3 --samples 400 -q"
         ));
         let document = bench.export();
         must_fit_the_schema(&document);
-        let null = of(&document, "null", "process", "free");
+        let null = of(&document, "noop", "process", "free");
         assert_eq!((&null["status"], &null["samples"]), (&"ok".into(), &1_200.into()), "{null:#}");
         let rate = &null["rate"];
         let idle = rate["generator_idle_share"].as_f64();
@@ -168,8 +168,8 @@ fn null_shows_the_ceiling_of_a_generator_of_many_clients_however_their_server_wa
         // The server is asked always: it may have been busy for as long, as far as so short a launch tells.
         assert_ne!(rate["void"], rate["overloaded"], "{rate:#}");
     }
-    bench.must("run null -w rate --depth 4 -p free --launches 3 --samples 400 -q");
+    bench.must("run noop -w rate --depth 4 -p free --launches 3 --samples 400 -q");
     let document = bench.export();
-    let null = of(&document, "null", "process", "free");
+    let null = of(&document, "noop", "process", "free");
     assert_eq!((&null["status"], &null["rate"]["depth"]), (&"ok".into(), &4.into()), "{null:#}");
 }

@@ -169,7 +169,7 @@ fn a_crowd_dies_with_its_launch() {
 fn messages_a_second_and_the_time_stand_in_the_export_and_what_has_no_crowd_says_why() {
     let bench = Bench::new();
     bench.must(
-        "run unix-stream tcp eventfd shm-ring:wait=futex posix-queue null -w messaging -s 100,8K --total 80000 \
+        "run unix-stream tcp eventfd shm-ring:wait=futex posix-queue noop -w messaging -s 100,8K --total 80000 \
          -p free --launches 1 --samples 3 --verify",
     );
     let document = bench.export();
@@ -194,7 +194,7 @@ fn messages_a_second_and_the_time_stand_in_the_export_and_what_has_no_crowd_says
         ("shm-ring:wait=futex", 100, "can't share an end"),
         ("posix-queue", 100, "can only wait"),
         ("eventfd", 0, "a wake-up"),
-        ("null", 0, "carries nothing"),
+        ("noop", 0, "carries nothing"),
     ] {
         let case = of(variant, bytes);
         assert_eq!(case["status"], "not_applicable", "{case:#}");

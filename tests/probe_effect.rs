@@ -67,7 +67,7 @@ fn wrong_words_end_with_the_way_out() {
         ("probe-effect --times 3", "1, 2 or 4"),
         ("probe-effect -w connect", "latency"),
         ("probe-effect pip", "pipe"),
-        ("probe-effect null", "no messages"),
+        ("probe-effect noop", "no messages"),
     ] {
         let said = bench.run(line);
         assert_eq!(said.code, Some(2), "{line}: {}", said.err);

@@ -124,7 +124,7 @@ fn a_rate_that_cannot_be_served_is_said_to_be_overloaded() {
 #[test]
 fn what_is_overloaded_is_ranked_nowhere() {
     let bench = Bench::new();
-    // Nobody switches twice in 100 ns; `null` does nothing, and is a control.
+    // Nobody switches twice in 100 ns; `noop` does nothing, and is a control.
     for _ in 0..2 {
         bench.must(
             "run pipe tcp -w rate --rate 10M -s 64 -p same-cpu --launches 6 --samples 400 -q",

@@ -19,7 +19,7 @@ use store::Store;
 use unicode_width::UnicodeWidthStr;
 
 /// Two placements, a wake-up, the harness itself, and sizes enough for a curve.
-const SIZES: &str = "run pipe eventfd null -s 64,256,1K,4K -w latency -p same-cpu,free \
+const SIZES: &str = "run pipe eventfd noop -s 64,256,1K,4K -w latency -p same-cpu,free \
      --launches 7 --samples 120 --warmup 10 -q";
 
 fn judged(bench: &Bench) -> Judged {
@@ -201,7 +201,7 @@ fn floors_are_lines_and_a_column_where_they_are_and_leave_nothing_behind_elsewhe
 
     // A floor far below everything would squeeze the figure; the column still shows it.
     for case in &mut judged.results {
-        case.bound = Some(bound("null", 2.0, 4_000.0));
+        case.bound = Some(bound("noop", 2.0, 4_000.0));
     }
     let (document, far) = page(&judged);
     assert!(figure(&document, "latency-64-b").marks.is_empty());

@@ -225,7 +225,7 @@ fn a_store_of_another_is_read_and_left_as_it_was() {
         }
         assert_eq!(inventory(&folder), before, "a reader wrote something");
     }
-    refused(&as_nobody("run null --launches 1 -q"), &["runs.sqlite", "--store FILE"]);
+    refused(&as_nobody("run noop --launches 1 -q"), &["runs.sqlite", "--store FILE"]);
 
     // While its owner writes, what is stored is read, wherever it lies.
     let mut owner = Store::open(&store).unwrap();
@@ -272,7 +272,7 @@ fn a_store_on_a_disk_that_is_read_only_is_read() {
         let said = mounted("", line);
         assert_eq!(said.code, Some(0), "{line}: {}", said.err);
     }
-    refused(&mounted("", "run null --launches 1 -q"), &["runs.sqlite", "--store FILE"]);
+    refused(&mounted("", "run noop --launches 1 -q"), &["runs.sqlite", "--store FILE"]);
     // As a kill leaves it: with what isn't in the file yet.
     let mut store = Store::open(&disk.join("runs.sqlite")).unwrap();
     stored::begin(&mut store).unwrap();
@@ -283,7 +283,7 @@ fn a_store_on_a_disk_that_is_read_only_is_read() {
 #[test]
 fn what_is_made_is_for_its_user_whatever_the_umask_says() {
     let bench = Bench::new();
-    let line = "run null -w latency -p same-cpu --launches 1 --samples 9 -q";
+    let line = "run noop -w latency -p same-cpu --launches 1 --samples 9 -q";
     let inner = bench.command(line.split_whitespace());
     let mut command = Command::new("sh");
     command
@@ -315,7 +315,7 @@ fn without_a_home_of_its_own_nothing_is_stored() {
         let mut command = bench.command(line.split_whitespace());
         output(command.env_remove("IPCMARK_STORE").env("HOME", home))
     };
-    let run = "run null --launches 1 --samples 9 -q";
+    let run = "run noop --launches 1 --samples 9 -q";
     let tmp = Path::new("/tmp/.local");
     let before = tmp.exists();
     for line in [run, "runs", "report", "export", "run --resume -q", "fleet --resume"] {

@@ -202,7 +202,7 @@ fn what_takes_no_system_call_has_only_its_marks() {
     if !can_trace() {
         return;
     }
-    let traced = traced(&observed("null", "trace-calls"));
+    let traced = traced(&observed("noop", "trace-calls"));
     for deeds in traced.workers() {
         let own =
             Deeds { operations: deeds.operations, window_ns: deeds.window_ns, ..Deeds::default() };

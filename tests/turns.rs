@@ -134,7 +134,7 @@ fn warnings(bench: &Bench) -> Vec<String> {
 fn samples_that_no_budget_holds_are_cut_and_the_run_says_so() {
     let bench = Bench::new();
     let said = bench.must(
-        "run pipe null -w latency -s 64 -p same-cpu --samples 1000000 --launches 6 --budget 4s --seed 3",
+        "run pipe noop -w latency -s 64 -p same-cpu --samples 1000000 --launches 6 --budget 4s --seed 3",
     );
     let document = bench.export();
     let of = |name: &str| results(&document).iter().find(|it| it["variant"] == name).cloned();

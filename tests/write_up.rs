@@ -251,7 +251,7 @@ fn a_run_is_printed_on_four_pages_and_on_as_many_as_asked() {
     }
     let bench = Bench::new();
     bench.must(
-        "run pipe fifo tcp eventfd null -s 64,1K,4K,64K -w latency -p same-cpu,free --launches 5 \
+        "run pipe fifo tcp eventfd noop -s 64,1K,4K,64K -w latency -p same-cpu,free --launches 5 \
          --samples 60 --warmup 5 -q",
     );
     let pages = |line: &str| {

@@ -9,7 +9,7 @@ use report::{
 
 /// Name, round trip on one CPU and within a last-level cache in ns, copy rate in bytes/s.
 pub const MECHANISMS: [(&str, f64, f64, f64); 10] = [
-    ("null", 38.0, 39.0, 0.0),
+    ("noop", 38.0, 39.0, 0.0),
     ("pipe", 4_120.0, 10_900.0, 2.1e9),
     ("unix-stream", 5_310.0, 12_400.0, 3.4e9),
     ("unix-seqpacket", 5_480.0, 12_900.0, 2.9e9),
@@ -307,7 +307,7 @@ fn latency_table() -> Table {
         caption: "Round trip on one CPU, 64-byte messages".to_string(),
         columns,
         rows: rows.collect(),
-        notes: vec![Text::new().code("null").plain(" moves nothing: it shows what ipcmark costs.")],
+        notes: vec![Text::new().code("noop").plain(" moves nothing: it shows what ipcmark costs.")],
     }
 }
 

@@ -334,7 +334,7 @@ mod tests {
         (signal.carries, signal.message_bytes) = (Carries::Signal, None);
         let mut absent = case("pipe", "same-cpu", Some((1, 1)));
         (absent.status, absent.launches) = (Status::Failed, 0);
-        let control = case("null", "same-cpu", Some((1, 1)));
+        let control = case("noop", "same-cpu", Some((1, 1)));
         for case in [control, signal, absent, case("pipe", "free", None)] {
             assert_eq!(beside_of(case, &Vec::new()), (None, Vec::new()));
         }

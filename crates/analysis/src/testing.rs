@@ -51,7 +51,7 @@ pub fn case(mechanism: &str, placement: &str, cpus: Option<(u32, u32)>) -> CaseR
 
 /// The properties of a mechanism, as far as its name shows them.
 fn described(mechanism: &str) -> Catalogue {
-    let carries = if mechanism == "null" { Carries::Nothing } else { Carries::Bytes };
+    let carries = if mechanism == "noop" { Carries::Nothing } else { Carries::Bytes };
     let spins = mechanism.contains("wait=spin");
     let described = Described {
         variant: mechanism.into(),

@@ -270,7 +270,7 @@ pub(super) fn frequency(stretch: &Interval) -> Finding {
     match known.iter().max_by(|a, b| apart(a).total_cmp(&apart(b))) {
         None => FREQUENCY.unknown(
             "the clock rate of the CPUs used can't be read here",
-            "see `ipcmark report` on how steady `null` was: it moves with the clock rate.",
+            "see `ipcmark report` on how steady `noop` was: it moves with the clock rate.",
         ),
         Some(it @ (cpu, before, after)) => {
             let (before, after) = (frequency_words(*before), frequency_words(*after));

@@ -10,7 +10,7 @@ use model::findings::Fitness;
 use model::host::Host;
 use store::command_line;
 
-/// Third over first quartile of the launches of `null` up to which the CPUs count as steady.
+/// Third over first quartile of the launches of `noop` up to which the CPUs count as steady.
 const STEADY_CPU: f64 = 1.05;
 
 /// `2 CPUs`, as many as are online.

@@ -13,7 +13,7 @@ const MEANING: &str = "Response times count from when a message was due by its s
      the sender's own fault. Held: late by more than that since the generator of several clients was in \
      other calls. Late: begun more than 1 µs after it was due, whoever's fault; begun: by how much, the median \
      and the largest of all launches. On one CPU the sender sleeps until a message is due, and its wake-up is in the response. \
-     `null` sends nothing: what of it was served is the rate that the sender keeps by itself.";
+     `noop` sends nothing: what of it was served is the rate that the sender keeps by itself.";
 
 /// A case that kept a schedule, and how.
 fn cases(judged: &Judged) -> impl Iterator<Item = (&CaseResult, RateSeen)> {

@@ -339,7 +339,7 @@ pub mod tests {
         for (mechanism, workload, ns, refused) in [
             ("pipe", Workload::Rate, 499, true),
             ("pipe", Workload::Rate, 500, false),
-            ("null", Workload::Rate, 100, false), // it shows the sender
+            ("noop", Workload::Rate, 100, false), // it shows the sender
             ("pipe", Workload::Latency, 100, false), // those are batched
         ] {
             let record = model::launch::Record::without_samples(Outcome::Ok);

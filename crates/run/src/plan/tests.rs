@@ -41,7 +41,7 @@ fn what_cannot_be_measured_is_a_row_with_its_reason() {
     const LIMITED: &str = "unix-dgram:buffer=16K";
     let workloads: [(Workload, &[u64]); 2] =
         [(Workload::Latency, &[100_000]), (Workload::Throughput, &[64])];
-    let plan = planned(&request(&[LIMITED, "shm-ring:wait=spin", "null"], &workloads));
+    let plan = planned(&request(&[LIMITED, "shm-ring:wait=spin", "noop"], &workloads));
     let absent: Vec<_> = plan.groups.iter().flat_map(|group| &group.absent).collect();
     let reason = |name: &str, workload| {
         let of =
@@ -50,13 +50,13 @@ fn what_cannot_be_measured_is_a_row_with_its_reason() {
     };
     assert!(reason(LIMITED, Workload::Latency).contains("at most 32736 bytes"));
     assert!(reason("shm-ring:wait=spin", Workload::Latency).contains("--spin-on-one-cpu"));
-    assert!(reason("null", Workload::Throughput).contains("carries nothing"));
+    assert!(reason("noop", Workload::Throughput).contains("carries nothing"));
 }
 
 #[test]
 fn set_ups_have_no_sizes_and_a_group_at_each_placement() {
     let mut request = request(
-        &["null", "pipe", "eventfd", "shm-ring:wait=spin", "unix-stream:wiring=self"],
+        &["noop", "pipe", "eventfd", "shm-ring:wait=spin", "unix-stream:wiring=self"],
         &[(Workload::Connect, &[64, 4096])],
     );
     request.placements = Placement::PINNED.into_iter().chain([Placement::Free]).collect();
@@ -64,7 +64,7 @@ fn set_ups_have_no_sizes_and_a_group_at_each_placement() {
     // A place that this machine lacks is a group without cases.
     let of = |it: &&Group| !it.cases.is_empty();
     let groups: Vec<_> = plan.groups.iter().filter(of).map(|it| names(&it.cases)).collect();
-    let all = ["null", "pipe", "eventfd", "shm-ring:wait=spin"];
+    let all = ["noop", "pipe", "eventfd", "shm-ring:wait=spin"];
     assert!(groups.len() >= 2 && groups.iter().all(|it| *it == all), "{groups:?}");
     let cases = || plan.groups.iter().flat_map(|group| &group.cases);
     assert!(cases().all(|case| case.message_bytes.is_none()));

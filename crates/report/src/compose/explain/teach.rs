@@ -84,7 +84,7 @@ fn lesson(cost: Cost) -> (&'static str, &'static str, &'static str) {
             "what runs outside the kernel: the loop that measures, one clock read for each sample, and \
              of mechanisms in shared memory all that they do; and coming back to it with cold caches \
              and translations after a switch.",
-            "ipcmark run null -w latency",
+            "ipcmark run noop -w latency",
             "shows the loop and the clock alone.",
         ),
         Cost::Elsewhere => (
