@@ -208,8 +208,9 @@ fn a_file_takes_every_flag_that_says_how_to_measure() {
     for command in ["run", "choose", "explain", "probe-effect"] {
         let help = bench.must(&format!("{command} --help")).out;
         let lines = help.lines().map(str::trim_start).filter(|it| it.starts_with('-'));
-        let named = lines
-            .filter_map(|line| line.split("--").nth(1)?.split([' ', '=', ':', ',', ';']).next());
+        let named = lines.filter_map(|line| {
+            line.split("--").nth(1)?.split(|it: char| !it.is_alphanumeric() && it != '-').next()
+        });
         let flags: Vec<&str> = named.filter(|it| !NEVER.contains(it)).collect();
         assert!(flags.len() > 5, "{help}");
         for flag in flags {

@@ -281,8 +281,9 @@ fn clients_stand_in_the_export_and_on_the_page_and_what_cannot_have_them_says_wh
     let loads: Vec<&str> = groups.iter().filter_map(|it| it["load"].as_str()).collect();
     assert!(loads.iter().any(|it| it.contains(":connections=4,")), "{loads:?}");
     let launches = bench.must("export last --format launches").out;
-    assert!(launches.lines().next().is_some_and(|it| it.contains(",load,")), "{launches}");
-    let four = launches.lines().filter(|it| it.contains(":connections=4,"));
+    let header = launches.lines().next().unwrap_or_default();
+    assert!(header.contains(",asked_per_sec,depth,connections,server,"), "{launches}");
+    let four = launches.lines().filter(|it| it.contains(",5000,1,4,epoll,"));
     assert!(four.count() >= 12, "{launches}");
     let found: Value =
         serde_json::from_str(&bench.run("compare 1 1 --format json").out).expect("JSON");
@@ -426,10 +427,10 @@ fn a_worker_that_dies_in_the_middle_of_a_run_is_named_and_the_rest_is_reported()
             let is = |it: &&Value| it["variant"] == mechanism && it["twin"] == (twin == 1);
             let case = cases.iter().find(is).expect("a result");
             assert_eq!((&case["status"], &case["failed_launches"]), (&"ok".into(), &failed.into()));
-            let again = if twin == 1 { " (A/A)" } else { "" };
+            let again = if twin == 1 { ", again (A/A)" } else { "" };
             let line = format!(
-                "! {mechanism}, open loop, 64 B, 4 connections by epoll, one CPU, 2.00 k/s{again}: {failed} of 12 \
-                 launches failed: {} was killed by signal 9",
+                "! {mechanism}, open loop, 64 B, 2,000 a second, 4 connections by epoll{again}, one CPU: {failed} of \
+                 12 launches failed: {} was killed by signal 9",
                 half.named()
             );
             assert_eq!(text.contains(&line), failed > 0, "{line}: {}", said.out);

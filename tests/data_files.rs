@@ -10,7 +10,15 @@ mod build_script;
 
 use std::process::Command;
 
-use cli_support::{Bench, number, output, say};
+use cli_support::{Bench, number, output, say, stored};
+use model::case::Case;
+use model::launch::Workers;
+use model::load::{Load, Service};
+use model::placement::{Placement, ResolvedPlacement};
+use model::route::Route;
+use model::total::Total;
+use model::workload::{Policy, Workload};
+use store::Store;
 
 /// Two mechanisms of which one carries no bytes, quickly.
 const TWO: &str = "run pipe futex -w latency -s 64 -p same-cpu --launches 6 --samples 50 --seed 1";
@@ -107,6 +115,171 @@ fn a_name_that_ends_in_npy_is_numpys_array() {
     let said = output(python.args(["-c", documented]).current_dir(bench.path("")));
     assert_eq!(said.code, Some(0), "{}", said.err);
     assert!(said.out.starts_with('['), "two percentiles: {}", said.out);
+}
+
+/// Cases whose words a reader could take for numbers, for truth values, or for nothing.
+fn misleading() -> Vec<Vec<Case>> {
+    let base = Case {
+        variant: "noop".into(),
+        workload: Workload::Rate,
+        message_bytes: None,
+        total: None,
+        load: Some(Load::USUAL),
+        placement: Placement::Cpus(0, 1),
+        place: ResolvedPlacement { cpus: Some((0, 1)), ..ResolvedPlacement::FREE },
+        workers: Workers::Process,
+        payload: Policy::Untouched,
+        twin: false,
+        route: Route::Local,
+        observe: None,
+        beside: None,
+    };
+    let served = |service| Some(Load { service, ..Load::USUAL });
+    let transfer = |total| Case {
+        variant: "pipe".into(),
+        workload: Workload::Throughput,
+        message_bytes: Some(64),
+        total: Some(total),
+        load: None,
+        ..base.clone()
+    };
+    vec![
+        vec![base.clone()],
+        vec![Case { load: served(Service::Fixed(5_000)), ..base.clone() }],
+        vec![Case { load: served(Service::Exponential(5_000)), ..base.clone() }],
+        vec![transfer(Total::Bytes(1 << 20))],
+        vec![transfer(Total::Long)],
+    ]
+}
+
+/// What each reader makes of a table, cell by cell, against the text of it.
+const READERS: &str = r#"
+import csv, json, math, sys
+
+def is_number(text):
+    try:
+        return math.isfinite(float(text))
+    except ValueError:
+        return False
+
+def raw(name):
+    return list(csv.DictReader(open(name, newline='')))
+
+def same(text, value):
+    if text == '':
+        return value is None or value != value
+    if isinstance(value, bool) or type(value).__name__ == 'bool':
+        return text == str(value).lower()
+    if isinstance(value, str):
+        return text == value
+    return is_number(text) and float(text) == float(value)
+
+def check(reader, name, column, values):
+    texts = [row[column] for row in raw(name)]
+    assert len(texts) == len(values), (reader, name, column)
+    for text, value in zip(texts, values):
+        assert same(text, value), (reader, name, column, text, value)
+    # A column of words is one of words in all rows, and one of numbers of numbers.
+    kinds = {is_number(text) for text in texts if text != ''}
+    assert len(kinds) <= 1, (name, column, set(texts))
+    for value in values:
+        if isinstance(value, str):
+            assert kinds == {False}, (reader, name, column, value)
+
+def integers(value):
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list):
+        return [number for each in value for number in integers(each)]
+    return [value] if isinstance(value, int) else []
+
+assert all(abs(number) <= 2 ** 53 for number in integers(json.load(open('run.json'))))
+for name in ('run.csv', 'launches.csv', 'samples.csv'):
+    try:
+        import pandas
+    except ImportError:
+        print('skipped pandas')
+    else:
+        table = pandas.read_csv(name)
+        for column in table.columns:
+            check('pandas', name, column, table[column].tolist())
+    try:
+        import duckdb
+    except ImportError:
+        print('skipped duckdb')
+    else:
+        table = duckdb.read_csv(name)
+        rows = table.fetchall()
+        for nth, column in enumerate(table.columns):
+            check('duckdb', name, column, [row[nth] for row in rows])
+print('read')
+"#;
+
+/// The same of R: base and readr.
+const R_READERS: &str = r#"
+text <- function(name) read.csv(name, colClasses = "character", na.strings = NULL, check.names = FALSE)
+check <- function(reader, name, table) {
+  raw <- text(name)
+  stopifnot(names(raw) == names(table), nrow(raw) == nrow(table))
+  for (column in names(raw)) {
+    cells <- raw[[column]]
+    values <- table[[column]]
+    there <- cells != ""
+    found <- if (is.logical(values)) tolower(as.character(values)) == cells
+      # readr may miss the last bits of a number.
+      else if (is.numeric(values)) abs(as.numeric(cells) - values) <= 1e-12 * abs(values)
+      else as.character(values) == cells
+    right <- all(is.na(values[!there]) | values[!there] == "") && all(found[there] %in% TRUE)
+    if (!right) stop(paste(reader, name, column, paste(head(cells[there][!(found[there] %in% TRUE)]), collapse = " ")))
+  }
+}
+for (name in c("run.csv", "launches.csv", "samples.csv")) {
+  check("R", name, read.csv(name, check.names = FALSE))
+  if (requireNamespace("readr", quietly = TRUE)) {
+    check("readr", name, readr::read_csv(name, show_col_types = FALSE, progress = FALSE))
+  } else cat("skipped readr\n")
+}
+cat("read\n")
+"#;
+
+/// Runs a program that reads the tables in a folder, and says aloud which readers are not installed.
+fn read_by(program: &str, line: [&str; 2], bench: &Bench) {
+    let asked = Command::new(program).arg("--version").output();
+    if !asked.is_ok_and(|asked| asked.status.success()) {
+        say(&format!("skipped reading tables: no {program}"));
+        return;
+    }
+    let said = output(Command::new(program).args(line).current_dir(bench.path("")));
+    assert!(said.out.ends_with("read\n"), "{program}: {}{}", said.out, said.err);
+    let skipped: Vec<&str> = said.out.lines().filter(|it| it.starts_with("skipped")).collect();
+    if let Some(one) = skipped.first() {
+        say(&format!("{one} (and {} more): not installed", skipped.len() - 1));
+    }
+}
+
+#[test]
+fn readers_find_every_word_and_number_in_their_default_settings() {
+    let bench = Bench::new();
+    let mut store = Store::open(&bench.path("runs.sqlite")).unwrap();
+    stored::run_of(&mut store, &misleading()).unwrap();
+    drop(store);
+    for (format, file) in [
+        ("csv", "run.csv"),
+        ("json", "run.json"),
+        ("launches", "launches.csv"),
+        ("samples", "samples.csv"),
+    ] {
+        bench.must(&format!("export --format {format} -o {file}"));
+    }
+    read_by("python3", ["-c", READERS], &bench);
+    read_by("Rscript", ["-e", R_READERS], &bench);
+    // What they take for a missing value or a number is not written as one.
+    let table = std::fs::read_to_string(bench.path("run.csv")).unwrap();
+    let header = table.lines().next().unwrap();
+    for column in ["total_bytes", "service_ns", "placement"] {
+        assert!(header.split(',').any(|it| it == column), "{column}: {header}");
+    }
+    assert!(table.contains(",0+1,"), "{table}");
 }
 
 #[test]

@@ -19,7 +19,7 @@ use ::report::export::ndjson;
 use ::run::campaign::{Launched, Progress, Status};
 use ::run::launch::Interrupt;
 use analysis::Judged;
-use store::{RunStatus, StoredCase, StoredRun};
+use store::{RunStatus, StoredCase, StoredGroup, StoredRun};
 
 /// How long a reader may block the output once a signal has come.
 const PATIENCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 500_000_000 };
@@ -112,8 +112,8 @@ pub struct Events<'a> {
     interrupt: &'a Interrupt,
     failed: Option<io::Error>,
     run: i64,
-    /// By id: the place among the planned cases, and the case.
-    cases: HashMap<i64, (usize, StoredCase)>,
+    /// By id: the place among the planned cases, the case, and its nodes.
+    cases: HashMap<i64, (usize, StoredCase, Vec<String>)>,
 }
 
 impl<'a> Events<'a> {
@@ -144,14 +144,18 @@ impl<'a> Events<'a> {
     fn began(&mut self, run: &StoredRun) {
         self.run = run.id;
         let cases = run.results().enumerate();
-        self.cases = cases.map(|(nth, (_, case))| (case.id, (nth, case.clone()))).collect();
+        let known = |(nth, (_, case)): (usize, (&StoredGroup, &StoredCase))| {
+            let nodes = run.nodes_of(case).into_iter().map(String::from).collect();
+            (case.id, (nth, case.clone(), nodes))
+        };
+        self.cases = cases.map(known).collect();
         self.write(&ndjson::start(run));
     }
 
     fn launched(&mut self, launches: &[Launched]) {
         let mut text = String::new();
         for launch in launches {
-            let Some((nth, case)) = self.cases.get(&launch.case) else { continue };
+            let Some((nth, case, nodes)) = self.cases.get(&launch.case) else { continue };
             let launch = ndjson::Launch {
                 round: launch.round,
                 swapped: launch.swapped,
@@ -160,7 +164,8 @@ impl<'a> Events<'a> {
                 median_ns: launch.median_ns,
                 samples: launch.samples,
             };
-            text.push_str(&ndjson::launch(self.run, (*nth, case), Vec::new(), &launch));
+            let nodes = nodes.iter().map(String::as_str).collect();
+            text.push_str(&ndjson::launch(self.run, (*nth, case), nodes, &launch));
         }
         self.write(&text);
     }

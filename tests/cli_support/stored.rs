@@ -4,9 +4,14 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use mechanisms::Variant;
+use model::clients::Clients;
+use model::counts::Counts;
+use model::distinct::distinct;
+use model::energy::Energy;
 use model::host::Host;
-use model::launch::{Outcome, Record, Workers};
-use model::noise::RoundNoise;
+use model::launch::{Outcome, Punctuality, Record, Workers};
+use model::mechanism::Datagrams;
+use model::noise::{RoundNoise, Traffic};
 use model::placement::Placement;
 use model::placement::ResolvedPlacement;
 use model::request::{Request, Stopping};
@@ -58,6 +63,21 @@ fn case(variant: &str, placement: Placement) -> Case {
     }
 }
 
+fn begin_run(store: &mut Store, request: &Request) -> Result<i64, StoreError> {
+    store.begin_run(&NewRun {
+        started: "2026-01-01T00:00:00Z".into(),
+        tool: "ipcmark 0.1.0",
+        argv: &["ipcmark".to_string(), "run".into()],
+        request,
+        host: HOST.get_or_init(|| machine::host::read(Path::new("/"))),
+        clock: &clock(),
+        peer: None,
+        labs: &[],
+        catalogue: &mechanisms::catalogue(&request.mechanisms),
+        fleet: None,
+    })
+}
+
 /// Begins a run of two cases on one CPU; gives its number and theirs.
 pub fn begin(store: &mut Store) -> Result<(i64, Vec<i64>), StoreError> {
     begin_at(store, Placement::SameCpu)
@@ -71,18 +91,7 @@ pub fn begin_at(store: &mut Store, placement: Placement) -> Result<(i64, Vec<i64
         stopping: Stopping { launches: Some(ROUNDS), ..Stopping::default() },
         ..Request::default()
     };
-    let run = store.begin_run(&NewRun {
-        started: "2026-01-01T00:00:00Z".into(),
-        tool: "ipcmark 0.1.0",
-        argv: &["ipcmark".to_string(), "run".into()],
-        request: &request,
-        host: HOST.get_or_init(|| machine::host::read(Path::new("/"))),
-        clock: &clock(),
-        peer: None,
-        labs: &[],
-        catalogue: &mechanisms::catalogue(&request.mechanisms),
-        fleet: None,
-    })?;
+    let run = begin_run(store, &request)?;
     let made = ["pipe", "unix-stream"].map(|it| case(it, placement));
     let rows: Vec<NewCase> = made
         .iter()
@@ -141,6 +150,93 @@ pub fn round_of(
         .collect();
     store.add_launches(&launches)?;
     store.add_round(run, 0, round, round * 1_000_000, &RoundNoise::default())
+}
+
+/// A complete run of these cases, one group after the other. Each takes another time; what launches may tell beside
+/// it, they tell.
+pub fn run_of(store: &mut Store, groups: &[Vec<model::case::Case>]) -> Result<i64, StoreError> {
+    let variants = distinct(groups.iter().flatten().map(|it| it.variant.clone()));
+    let request = Request {
+        mechanisms: variants,
+        stopping: Stopping { launches: Some(ROUNDS), ..Stopping::default() },
+        ..Request::default()
+    };
+    let run = begin_run(store, &request)?;
+    for (group, cases) in groups.iter().enumerate() {
+        let rows = cases.iter().enumerate().map(|(nth, case)| NewCase {
+            group,
+            nth,
+            case: case.clone(),
+            absence: None,
+            ends: None,
+            fixed: None,
+        });
+        let ids = store.add_cases(run, rows)?;
+        for id in &ids {
+            store.set_pilot(*id, 1, SAMPLES as u64, 4_000.0)?;
+        }
+        for round in 1..=ROUNDS {
+            let launches: Vec<NewLaunch> =
+                ids.iter().zip(cases).enumerate().map(|it| told(round, it)).collect();
+            store.add_launches(&launches)?;
+            let noise = RoundNoise {
+                idle: Some(Energy { microjoules: 10, ns: 1_000_000 }),
+                ..RoundNoise::default()
+            };
+            let began_ns = (group as u64 * ROUNDS + round) * 1_000_000;
+            store.add_round(run, group, round, began_ns, &noise)?;
+        }
+        store.set_group(run, group, 0.0, Some(Closed::Launches))?;
+    }
+    store.end_run(run, RunStatus::Complete, "2026-01-01T00:01:00Z", &clock(), 1_000_000_000)?;
+    Ok(run)
+}
+
+/// A launch that tells all that a launch may.
+fn told(round: u64, (position, (id, case)): (usize, (&i64, &model::case::Case))) -> NewLaunch {
+    let samples: Vec<u64> = (0..SAMPLES as u64)
+        .map(|nth| 8_000 + 400 * position as u64 + (round * 7 + nth * 31) % 97)
+        .collect();
+    let mut record = Record::without_samples(Outcome::Ok);
+    let counts = [("due_messages", 100), ("lost_messages", 3), ("sent_messages", 100)];
+    for end in [&mut record.initiator, &mut record.responder] {
+        end.usage.user_ns = 1_000_000;
+        end.delivery_counts = counts.map(|(name, count)| (name.to_string(), count)).into();
+        end.datagrams = Some(Datagrams { queue_overflows: Some(1), fragments: None });
+        let events = [("context-switches".to_string(), 2 * SAMPLES as u64)].into();
+        end.counts = case.observe.map(|_| Counts { operations: SAMPLES as u64, events });
+    }
+    record.traffic = Some(Traffic { sent: Some(200), ..Traffic::default() });
+    record.energy = Some(Energy { microjoules: 900, ns: 1_000_000 });
+    record.company_ns = case.beside.map(|_| 1_000_000);
+    let initiator = &mut record.initiator;
+    (initiator.batch, initiator.samples) = (1, SAMPLES as u64);
+    (initiator.operations, initiator.first_ns) = (SAMPLES as u64, Some(9_000.0));
+    let median = stats::batch_medians(&samples, 1)[0];
+    initiator.median_ns = Some(median * clock().ns_per_tick);
+    if let Some(load) = case.load.filter(|it| it.has_rate()) {
+        initiator.punctuality = Some(Punctuality {
+            late: 1,
+            median_ns: 100.0,
+            max_ns: 900.0,
+            due_per_sec: load.per_second as f64,
+            served_per_sec: load.per_second as f64,
+            deepest: load.depth,
+            sender_late: 0,
+            held: Some(0),
+            idle: Some(0.5),
+            tolerance_ns: 10_000.0,
+            generators: 1,
+        });
+        if load.connections > 1 {
+            let mut clients = Clients::default();
+            for _ in 0..load.connections {
+                clients.push(9, (0..10).map(f64::from).collect());
+            }
+            initiator.clients = Some(clients);
+        }
+    }
+    NewLaunch { case: *id, round, position, swapped: false, padding: 0, offset: 0, record, samples }
 }
 
 /// Ends it.

@@ -5,8 +5,7 @@ use serde::Serialize;
 use super::observed::{Overhead, is_beside, paired_ratio};
 use super::{ALPHA, CaseResult, EQUIVALENT_WITHIN, Status};
 use model::company::Company;
-use model::total::Total;
-use model::workload::Workload;
+use model::identity::Identity;
 use stats::Verdict;
 
 /// A case in company.
@@ -14,18 +13,9 @@ use stats::Verdict;
 pub struct Accompanied {
     /// What ran beside.
     pub beside: Company,
-    /// The variant.
-    pub variant: String,
-    /// What was done.
-    pub workload: Workload,
-    /// Null where the mechanism carries none.
-    pub message_bytes: Option<u64>,
-    /// What one transfer carries; null where no bytes are transferred.
-    pub total: Option<Total>,
-    /// Where the workers ran.
-    pub placement: String,
-    /// `process`, `thread`.
-    pub workers: String,
+    /// Which case: every factor, those of the result that it is compared with.
+    #[serde(flatten)]
+    pub identity: Identity,
     /// What became of it.
     pub status: Status,
     /// Why it isn't ok, with the remedy.
@@ -65,12 +55,7 @@ impl Accompanied {
         let others = |it: &CaseResult| it.others_by_round.get("mean").cloned().unwrap_or_default();
         Accompanied {
             beside: company,
-            variant: case.variant.clone(),
-            workload: case.workload,
-            message_bytes: case.message_bytes,
-            total: case.total,
-            placement: case.placement.clone(),
-            workers: case.workers.clone(),
+            identity: case.identity(),
             status: case.status,
             reason: case.reason.clone(),
             launches: case.launches,

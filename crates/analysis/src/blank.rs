@@ -18,6 +18,7 @@ impl CaseResult {
         let name = case.variant.split(':').next().unwrap_or_default();
         CaseResult {
             id: stored.id,
+            asked: case.clone(),
             group: 0,
             variant: case.variant.clone(),
             mechanism: name.to_string(),

@@ -27,8 +27,10 @@ use super::time::OverTime;
 use super::time_series::TimeSeries;
 use super::{analysis_of, connections, headline};
 use model::capacity::BoundedLaunch;
+use model::case::Case;
 use model::clock::Record;
 use model::company::Company;
+use model::identity::Identity;
 use model::load::Load;
 use model::mechanism::Carries;
 use model::metric::Metric;
@@ -45,6 +47,9 @@ pub struct CaseResult {
     /// Its id in the store.
     #[serde(skip)]
     pub id: i64,
+    /// What was asked, as types.
+    #[serde(skip)]
+    pub asked: Case,
     /// The group that it is compared in, by its number in the run.
     pub group: usize,
     /// With options: `tcp:nodelay=off`.
@@ -215,6 +220,12 @@ pub(super) fn brief<S: serde::Serializer>(metric: &Metric, to: S) -> Result<S::O
 }
 
 impl CaseResult {
+    /// What tells it from the others of its run.
+    pub fn identity(&self) -> Identity {
+        let concurrent = self.concurrent.map(Concurrent::name);
+        Identity::of(&self.asked, self.nodes.clone(), concurrent)
+    }
+
     /// A secondary quantity by its name.
     pub fn secondary(&self, name: &str) -> Option<&Secondary> {
         self.secondary.iter().find(|it| it.name == name)

@@ -57,7 +57,8 @@ impl Counted {
         if it.probe.times > 1 || it.probe.empty {
             return;
         }
-        let messages = it.total.zip(it.message_bytes).and_then(|(all, size)| all.messages(size));
+        let messages =
+            it.case.total.zip(it.case.message_bytes).and_then(|(all, size)| all.messages(size));
         self.operations = messages.unwrap_or(1) as f64;
         for event in &it.events {
             let counted = OverRounds::of(event.by_round.clone());

@@ -15,6 +15,7 @@ use serde::Serialize;
 use super::time::CommonChange;
 use super::{ALPHA, EQUIVALENT_WITHIN};
 use super::{CaseResult, Status};
+use model::case::Case;
 use model::load::Load;
 use model::mechanism::Carries;
 use model::metric::Metric;
@@ -74,6 +75,9 @@ pub struct TwinCheck {
 pub struct GroupVerdict {
     /// Its number in the run.
     pub group: usize,
+    /// What was asked of the first of its cases.
+    #[serde(skip)]
+    pub asked: Case,
     /// What was done.
     pub workload: Workload,
     /// What it yields.
@@ -147,9 +151,7 @@ impl GroupVerdict {
         asked: Option<&str>,
     ) -> Vec<GroupVerdict> {
         let same = alike(0..results.len(), |at| {
-            let it = &results[at];
-            let what = (it.workload, it.message_bytes, it.total, &it.payload, &it.workers);
-            (what, &it.site, &it.nodes, it.concurrent)
+            results[at].identity().without(&["variant", "cpus", "twin"])
         });
         let several = same.iter().filter(|it| it.len() > 1);
         let judged = several.flat_map(|members| {
@@ -187,6 +189,7 @@ impl GroupVerdict {
             let rounds = members.iter().map(|at| results[*at].by_round.len() as u64).max();
             Some(GroupVerdict {
                 group: group.nth,
+                asked: head.asked.clone(),
                 workload: head.workload,
                 metric: head.metric.clone(),
                 message_bytes: measured.iter().find_map(|at| results[*at].message_bytes),

@@ -17,6 +17,7 @@ pub mod energy;
 pub mod findings;
 pub mod floors;
 pub mod host;
+pub mod identity;
 pub mod lab;
 pub mod launch;
 pub mod load;

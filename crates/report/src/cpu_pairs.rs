@@ -37,10 +37,8 @@ pub fn matrices(judged: &Judged) -> Vec<Matrix<'_>> {
     let mut found: Vec<Matrix> = Vec::new();
     for case in judged.results.iter().filter(is_pair) {
         let same = |it: &&mut Matrix| {
-            let first = it.first();
-            (&first.variant, first.workload, first.message_bytes, first.total, &first.workers)
-                == (&case.variant, case.workload, case.message_bytes, case.total, &case.workers)
-                && first.load == case.load
+            let but_for_cpus = |it: &CaseResult| it.identity().without(&["placement", "cpus"]);
+            but_for_cpus(it.first()) == but_for_cpus(case)
         };
         match found.iter_mut().find(same) {
             Some(matrix) => matrix.cases.push(case),

@@ -88,6 +88,9 @@ pub struct CaseChange {
     pub message_bytes: Option<u64>,
     /// What one transfer carries; null where no bytes are transferred.
     pub total: Option<Total>,
+    /// `untouched`, `written`, `read`; where the runs differ in it, the first run's.
+    #[serde(skip)]
+    pub payload: String,
     /// The schedule of an open loop, or the connections of a closed one that has several; else null.
     pub load: Option<Load>,
     /// Where its two halves were.
@@ -324,6 +327,7 @@ fn blank(a: Option<&MeasuredCase>, b: Option<&MeasuredCase>) -> CaseChange {
         metric: any.metric().clone(),
         message_bytes: any.message_bytes,
         total: any.total,
+        payload: any.payload.clone(),
         load: any.load(),
         route: any.route.clone().unwrap_or_default(),
         nodes: any.nodes.clone(),

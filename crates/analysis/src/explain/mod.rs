@@ -97,6 +97,8 @@ pub struct Missing {
     pub message_bytes: Option<u64>,
     /// Where the workers would have run.
     pub placement: String,
+    /// `process`, `thread`.
+    pub workers: String,
     /// Why, with the remedy.
     pub reason: String,
 }
@@ -104,9 +106,10 @@ pub struct Missing {
 impl Missing {
     fn of(observed: &Observed, reason: String) -> Missing {
         Missing {
-            variant: observed.variant.clone(),
-            message_bytes: observed.message_bytes,
-            placement: observed.placement.clone(),
+            variant: observed.case.variant.clone(),
+            message_bytes: observed.case.message_bytes,
+            placement: observed.case.placement.clone(),
+            workers: observed.case.workers.clone(),
             reason,
         }
     }
@@ -214,10 +217,7 @@ impl<'a> Source<'a> {
 
     /// Whether `other` differs in the size alone.
     fn is_along(&self, other: &Source) -> bool {
-        let key = |it: &Source| {
-            let it = it.traced;
-            (it.variant.clone(), it.placement.clone(), it.workers.clone())
-        };
+        let key = |it: &Source| it.traced.identity.clone().without(&["message_bytes"]);
         key(self) == key(other)
     }
 
@@ -225,7 +225,10 @@ impl<'a> Source<'a> {
     /// at its place of the way from one call into the next: that is the machine's, and the same of all.
     fn rounds(&self, all: &[Source]) -> Rounds {
         let curve: Vec<&Source> = all.iter().filter(|it| self.is_along(it)).collect();
-        let place = |it: &Source| (it.traced.placement.clone(), it.traced.workers.clone());
+        let place = |it: &Source| {
+            let case = &it.traced.case;
+            (case.placement.clone(), case.workers.clone())
+        };
         let there = all.iter().filter(|it| place(it) == place(self));
         let crossing_ns = there.filter_map(Source::crossing_ns).min_by(f64::total_cmp);
         Rounds::of(self.traced, &self.overheads(crossing_ns), &slope::slopes(&curve))
@@ -294,10 +297,10 @@ impl<'a> Source<'a> {
         let small = residual_ns.median.abs() <= UNEXPLAINED * whole_ns.median;
         let on_one_cpu = self.traced.case.cpus.is_some_and(|[a, b]| a == b);
         Some(Explained {
-            variant: self.traced.variant.clone(),
-            message_bytes: self.traced.message_bytes,
-            placement: self.traced.placement.clone(),
-            workers: self.traced.workers.clone(),
+            variant: self.traced.case.variant.clone(),
+            message_bytes: self.traced.case.message_bytes,
+            placement: self.traced.case.placement.clone(),
+            workers: self.traced.case.workers.clone(),
             firing_ns: self.firing_ns(),
             slow_call_ns: self.slow_call_ns(),
             firings: each(&|it| it.parts.values().map(|share| share.firings).sum())?.median,

@@ -104,7 +104,7 @@ pub(super) struct Rounds {
 impl Rounds {
     /// The costs of `traced`, less the trace's `overheads`, with what `slopes` say of copying.
     pub(super) fn of(traced: &Observed, overheads: &TraceOverhead, slopes: &Slopes) -> Rounds {
-        let bytes = traced.message_bytes.unwrap_or(0) as f64;
+        let bytes = traced.case.message_bytes.unwrap_or(0) as f64;
         let part = |round: usize, trips: &Trips| {
             let slopes = slopes.as_ref().ok().and_then(|it| it.get(round));
             let slope = |part| slopes.and_then(|it| it.get(&part)).copied().unwrap_or(0.0);

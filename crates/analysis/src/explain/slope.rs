@@ -19,7 +19,7 @@ const COPYING: [Part; 3] = [Part::Program, Part::Call, Part::Switching];
 
 /// The slopes of one curve: per round the median of those of all pairs of sizes (Theil and Sen).
 pub(super) fn slopes(curve: &[&Source]) -> Slopes {
-    if curve.iter().any(|it| it.traced.message_bytes.is_none()) {
+    if curve.iter().any(|it| it.traced.case.message_bytes.is_none()) {
         return Err("it carries no bytes".into());
     }
     if curve.len() < ENOUGH {
@@ -44,7 +44,7 @@ fn points(curve: &[&Source], part: Part, round: usize) -> Vec<(f64, f64)> {
     let point = |it: &&Source| {
         let trips = it.traced.trips.get(round)?.as_ref()?;
         let ns = trips.parts.get(&part).map_or(0.0, |share| share.ns);
-        Some((it.traced.message_bytes? as f64, ns))
+        Some((it.traced.case.message_bytes? as f64, ns))
     };
     curve.iter().filter_map(point).collect()
 }

@@ -16,10 +16,9 @@ use serde::Serialize;
 
 use super::{ALPHA, CaseResult, MedianInterval, OverRounds, Status};
 use model::counts::{Counts, FIGURES};
+use model::identity::Identity;
 use model::probe::Probe;
-use model::total::Total;
 use model::trace::{Traced, Trips};
-use model::workload::Workload;
 use store::StoredLaunch;
 
 pub(super) use figures::assign;
@@ -33,18 +32,9 @@ pub use trace_summary::{
 pub struct Observed {
     /// Instrumentation.
     pub probe: Probe,
-    /// The variant.
-    pub variant: String,
-    /// What was done.
-    pub workload: Workload,
-    /// Null where the mechanism carries none.
-    pub message_bytes: Option<u64>,
-    /// What one transfer carries; null where no bytes are transferred.
-    pub total: Option<Total>,
-    /// Where the workers ran.
-    pub placement: String,
-    /// `process`, `thread`.
-    pub workers: String,
+    /// Which case: every factor, those of the result that it is compared with.
+    #[serde(flatten)]
+    pub identity: Identity,
     /// What became of it.
     pub status: Status,
     /// Why it isn't ok, with the remedy.
@@ -154,12 +144,7 @@ impl Observed {
         let beside = plain.iter().position(|it| is_beside(it, &case));
         Observed {
             probe,
-            variant: case.variant.clone(),
-            workload: case.workload,
-            message_bytes: case.message_bytes,
-            total: case.total,
-            placement: case.placement.clone(),
-            workers: case.workers.clone(),
+            identity: case.identity(),
             status: case.status,
             reason: case.reason.clone(),
             launches: case.launches,
@@ -177,11 +162,7 @@ impl Observed {
 
     /// Whether both are of the same case, whatever the instrumentation.
     pub fn is_same_case(&self, other: &Observed) -> bool {
-        let key = |it: &Observed| {
-            let what = (it.variant.clone(), it.workload, it.message_bytes, it.total);
-            (what, it.placement.clone(), it.workers.clone())
-        };
-        key(self) == key(other)
+        self.identity == other.identity
     }
 
     /// What was counted of the event called `name`.
@@ -192,10 +173,7 @@ impl Observed {
 
 /// Whether `plain` is the result of what `case` is, but for its instrumentation and what runs beside.
 pub(super) fn is_beside(plain: &CaseResult, case: &CaseResult) -> bool {
-    let key = |it: &CaseResult| {
-        (it.variant.clone(), it.message_bytes, it.total, it.site.clone(), it.workers.clone())
-    };
-    !plain.twin && plain.workload == case.workload && key(plain) == key(case)
+    !plain.twin && plain.identity() == case.identity()
 }
 
 /// The ratio of two cases, by round, over the rounds that have both.

@@ -69,6 +69,29 @@ fn figures_bring_families_together_user_and_kernel_apart_and_as_one() {
 }
 
 #[test]
+fn figures_are_of_their_own_rate_depth_and_number_of_connections() {
+    let usual = model::load::Load::USUAL;
+    let loads = [
+        usual,
+        model::load::Load { per_second: 2 * usual.per_second, ..usual },
+        model::load::Load { depth: 8, ..usual },
+        model::load::Load { connections: 4, ..usual },
+    ];
+    let at = |(cycles, load): (u64, &model::load::Load)| {
+        let events = [("cycles:u", cycles as f64), ("instructions:u", 1.0)];
+        let mut case = case("pipe", "same-cpu", None);
+        crate::testing::redo(&mut case, model::workload::Workload::Rate);
+        case.asked.load = Some(*load);
+        let seen = Observed::of("core".parse().unwrap(), case, &[], &[], 0);
+        Observed { events: counted("pipe", "core", &events).events, ..seen }
+    };
+    let mut all: Vec<Observed> = (1..).zip(&loads).map(at).collect();
+    assign(&mut all);
+    let found = all.iter().map(|it| figure(it, "cycles-per-instruction:u").map(|it| it.value));
+    assert_eq!(found.collect::<Vec<_>>(), [Some(1.0), Some(2.0), Some(3.0), Some(4.0)]);
+}
+
+#[test]
 fn a_figure_of_two_families_takes_the_rounds_that_both_have() {
     let mut core = counted("pipe", "core", &[("cycles:u", 1.0)]);
     let mut l1d = counted("pipe", "l1d", &[("l1d-reads:u", 1.0)]);

@@ -4,7 +4,7 @@ use super::labels;
 use super::observed::merged;
 use crate::{Block, Column, Row, Section, Table, Text, units};
 use analysis::beside::Accompanied;
-use analysis::{CaseResult, Judged, Overhead, Status};
+use analysis::{Judged, Overhead, Status};
 use model::company::Company;
 use model::distinct::distinct;
 
@@ -12,6 +12,8 @@ const MEDIAN: &str = "Median time of an operation in company over the quiet one,
                       interval; 1 is no difference.";
 const WHOLE: &str = "Time of all operations of a launch over that of as many quiet ones: what is stopped seldom \
                      and for long shows here, and not in the median.";
+const TOO_FEW: &str = "No case has rounds enough, both quiet and in company, for a ratio with its interval: more \
+                       launches (--launches) or time (--budget) give them.";
 const NO_CPU_LEFT: &str =
     "The workers had every CPU: the thread that streams also took their time.";
 
@@ -33,6 +35,9 @@ pub fn section(judged: &Judged) -> Option<Section> {
         section.blocks.push(Block::warning(NO_CPU_LEFT));
     }
     section.blocks.extend(absent(judged));
+    if section.blocks.is_empty() {
+        section.blocks.push(Block::paragraph(TOO_FEW));
+    }
     Some(section)
 }
 
@@ -46,7 +51,7 @@ fn table(
     let known = || measured.iter().filter(|it| ratio(it).is_some());
     let mut kinds = distinct(known().map(|it| it.beside));
     kinds.sort_unstable();
-    let mut table = Table::new(caption).words([("mechanism", 0), ("what", 1)]).note(note);
+    let mut table = Table::new(caption).words([("mechanism", 0), ("what", 0)]).note(note);
     table.columns.push(Column::number("quiet", 2));
     for kind in &kinds {
         table.columns.push(Column::number(kind.name(), 0));
@@ -65,18 +70,10 @@ fn table(
                 None => Text::new().muted("–"),
             }
         };
-        let name = Text::new().code(&quiet.variant);
-        let first = [name, Text::from(what(quiet)), Text::from(labels::value(quiet))];
-        table.rows.push(Row::new(first.into_iter().chain(kinds.iter().map(cell))));
+        let first = labels::named(quiet).into_iter().chain([Text::from(labels::value(quiet))]);
+        table.rows.push(Row::new(first.chain(kinds.iter().map(cell))));
     }
     (!kinds.is_empty()).then_some(table)
-}
-
-/// `latency, 64 B, one CPU`.
-fn what(case: &CaseResult) -> String {
-    let size = labels::of_size(case.message_bytes) + &labels::connected(case);
-    let place = labels::place_of((&case.workers, &case.placement));
-    format!("{}{size}, {place}", case.workload.name())
 }
 
 /// Whether it is a stream of which the workers left no CPU.

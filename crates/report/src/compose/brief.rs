@@ -80,9 +80,7 @@ fn head(group: &GroupVerdict) -> String {
         None if group.metric.is_set_up() || group.metric.is_transfer() => title.to_string(),
         None => format!("{title} of a wake-up, no bytes"),
     };
-    let load = group.load.map(open_loop::loaded);
-    let threads = if group.workers == "thread" { ", threads" } else { "" };
-    format!("{what}{}{threads}", load.unwrap_or_default())
+    format!("{what}{}{}", labels::conditions(&group.asked), labels::threads(&group.workers))
 }
 
 fn drawn(judged: &Judged, questions: &[Question], rows: usize) -> Table {

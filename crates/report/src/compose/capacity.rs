@@ -47,7 +47,7 @@ pub fn section(judged: &Judged) -> Option<Section> {
     }
     section.blocks.extend(remarks(judged, &measured));
     let failed = |it: &&Capacity| {
-        Some(Block::warning(format!("{}: {}", named(it), failures::of_capacity(it)?)))
+        Some(Block::warning(format!("{}: {}", named(judged, it), failures::of_capacity(it)?)))
     };
     section.blocks.extend(measured.iter().filter_map(failed));
     section.blocks.extend(absent(judged));
@@ -190,7 +190,7 @@ fn remarks(judged: &Judged, measured: &[&Capacity]) -> Vec<Block> {
     let mut told: Vec<(Vec<String>, String)> = Vec::new();
     for it in measured {
         let Some(why) = remark(judged, it) else { continue };
-        let name = named(it);
+        let name = named(judged, it);
         match told.iter_mut().find(|known| known.1 == why) {
             Some(known) => known.0.push(name),
             None => told.push((vec![name], why)),
@@ -202,11 +202,17 @@ fn remarks(judged: &Judged, measured: &[&Capacity]) -> Vec<Block> {
     if told.is_empty() { Vec::new() } else { vec![Block::List(told.iter().map(line).collect())] }
 }
 
-/// `tcp with 4 clients`.
-fn named(it: &Capacity) -> String {
-    match it.connections {
+/// `tcp with 4 clients`; where the run asked at several sizes or places, also which.
+fn named(judged: &Judged, it: &Capacity) -> String {
+    let name = match it.connections {
         1 => it.variant.clone(),
         many => format!("{} with {many} clients", it.variant),
+    };
+    let asked = question(it);
+    if judged.capacity.iter().any(|other| question(other) != asked) {
+        format!("{name} ({})", labels::within_sentence(&asked))
+    } else {
+        name
     }
 }
 
@@ -297,8 +303,8 @@ fn absent(judged: &Judged) -> Vec<Block> {
     for it in judged.capacity.iter().filter(|it| it.status != Status::Ok) {
         let why = failures::of_capacity(it).or_else(|| it.reason.clone()).unwrap_or_default();
         match reasons.iter_mut().find(|known| known.1 == why) {
-            Some((names, _)) => names.push(named(it)),
-            None => reasons.push((vec![named(it)], why)),
+            Some((names, _)) => names.push(named(judged, it)),
+            None => reasons.push((vec![named(judged, it)], why)),
         }
     }
     let line = |(names, why): &(Vec<String>, String)| {

@@ -7,10 +7,12 @@ mod gate;
 mod tables;
 mod trust;
 
-use super::{Detail, labels};
+use super::{Detail, labels, open_loop};
 use crate::{Block, Document, Row, Section, Table, Text, Unit, Verdict, VerdictKind, units};
 use analysis::compare::{CaseChange, Change, RunComparison};
 use model::distinct::distinct;
+use model::load::Load;
+use model::total::Total;
 use store::Concurrent;
 
 /// Differences between machines that are listed before the rest is counted.
@@ -182,28 +184,28 @@ fn unit(case: &CaseChange) -> Unit {
 
 fn short_name(case: &CaseChange) -> String {
     let size = case.message_bytes.map_or(String::new(), |it| format!(" {}", units::size(it)));
-    // Who the two are says more than that there are two.
-    let is_plain = case.route.is_local() || !case.nodes.is_empty();
-    let route = if is_plain { String::new() } else { format!(" ({})", case.route) };
-    format!("{}{route}{}{size}{}", case.variant, between(case), loaded(case))
+    format!("{}{}{size}{}", case.variant, between(case), conditions(case))
 }
 
-/// ` at 10.0 k/s, 4 connections`.
-fn loaded(case: &CaseChange) -> String {
-    let Some(load) = case.load else { return String::new() };
-    let rate =
-        load.has_rate().then(|| format!(" at {}", Unit::PerSecond.format(load.per_second as f64)));
-    let many = (load.connections > 1 || !load.has_rate())
-        .then(|| format!(", {}", units::counted(load.connections.into(), "connection")));
-    let deep = (load.depth > 1).then(|| format!(", {} under way", load.depth));
-    [rate, many, deep].into_iter().flatten().collect()
+/// ` at 10.0 k/s, 4 connections by epoll`, `, 16M a transfer`, `, bytes written`.
+fn conditions(case: &CaseChange) -> String {
+    let rate = case.load.filter(Load::has_rate);
+    let rate = rate.map(|it| format!(" at {}", Unit::PerSecond.format(it.per_second as f64)));
+    let beside = case.load.map(open_loop::beside_rate).unwrap_or_default();
+    let total = case.total.filter(|it| *it != Total::Long);
+    let total = total.map(|it| format!(", {it} a transfer")).unwrap_or_default();
+    format!("{}{total}{beside}{}", rate.unwrap_or_default(), labels::payload(&case.payload))
 }
 
-/// Of a fleet, the nodes: ` n1`, ` n1–n2`, ` n1–n2 (all pairs)`.
+/// The route, ` (peer)`; of a fleet, the nodes: ` n1`, ` n1–n2`, ` n1–n2 (all pairs)`.
 fn between(case: &CaseChange) -> String {
+    // Who the two are says more than that there are two.
+    if case.nodes.is_empty() {
+        let is_here = case.route.is_local();
+        return if is_here { String::new() } else { format!(" ({})", case.route) };
+    }
     let pairs = if case.concurrent == Some(Concurrent::All) { " (all pairs)" } else { "" };
-    let nodes = case.nodes.join("–");
-    if nodes.is_empty() { nodes } else { format!(" {nodes}{pairs}") }
+    format!(" {}{pairs}", case.nodes.join("–"))
 }
 
 /// `pipe 64 B, one CPU`; the workload is said where it isn't a round trip.

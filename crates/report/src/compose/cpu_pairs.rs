@@ -1,7 +1,7 @@
 //! Every pair of CPUs: on a page a heat map, on a terminal the matrix, in shades where it is too wide for
 //! numbers.
 
-use super::{Detail, labels, open_loop};
+use super::{Detail, labels};
 use crate::cpu_pairs::{Matrix, matrices};
 use crate::{
     Axis, Block, Figure, FigureKind, Point, Row, Scale, Section, Series, Table, Text, Unit,
@@ -33,8 +33,7 @@ fn title(matrix: &Matrix) -> String {
     let case = matrix.first();
     let what = case.metric.title.to_lowercase();
     let threads = labels::threads(&case.workers);
-    let of =
-        labels::of_size(case.message_bytes) + &case.load.map(open_loop::loaded).unwrap_or_default();
+    let of = labels::of_size(case.message_bytes) + &labels::conditions(&case.asked);
     format!("{}: {what}{of}{threads}", case.variant)
 }
 

@@ -62,9 +62,7 @@ fn of_variant(variant: &str, cases: &[Sent]) -> Vec<Block> {
         Block::paragraph(Text::new().code(variant).plain(format!(": {}.", sentences.join("; "))))
     });
     let lossy = cases.iter().filter(|it| has_lost(it.1)).map(|(case, seen)| {
-        let size = case.message_bytes.map_or(String::new(), |it| format!(" {}", units::size(it)));
-        let place = labels::place(&case.placement);
-        let text = format!(", {}{size}, {place}: {}.", case.workload.name(), counts(seen));
+        let text = format!(", {}: {}.", labels::what(case), counts(seen));
         Block::paragraph(Text::new().code(variant).plain(text))
     });
     whole.into_iter().chain(lossy).collect()
@@ -126,7 +124,6 @@ pub fn section(judged: &Judged) -> Option<Section> {
         .note(MEANING)
         .note(WIRE);
     for (case, seen) in cases(judged) {
-        let size = case.message_bytes.map_or(String::new(), |it| format!(" {}", units::size(it)));
         let failed = seen.launches.iter().filter(|it| it.status != "ok").count();
         let of_fragments = |of: u64| match seen.fragments {
             Some(_) => units::count(of),
@@ -138,7 +135,7 @@ pub fn section(judged: &Judged) -> Option<Section> {
         let parts: Vec<String> = here.into_iter().chain(there).collect();
         table.rows.push(Row::new([
             Text::new().code(&case.variant),
-            format!("{}{size}, {}", case.workload.name(), labels::place(&case.placement)).into(),
+            labels::what(case).into(),
             format!("{} ({failed})", seen.launches.len()).into(),
             seen.wire_bytes_per_payload_byte.map_or("–".into(), |it| format!("{it:.3}")).into(),
             of_fragments(it.received).into(),

@@ -103,7 +103,7 @@ fn flipped_bits(cases: &Cases) -> Table {
 
 fn table(caption: &str, columns: &[(&str, u8)]) -> Table {
     let numbers = columns.iter().map(|(name, priority)| Column::number(*name, *priority));
-    let words = [Column::text("mechanism", 0), Column::text("of", 1)];
+    let words = [Column::text("mechanism", 0), Column::text("of", 0)];
     Table {
         caption: caption.into(),
         columns: words.into_iter().chain(numbers).collect(),

@@ -1,15 +1,14 @@
 //! Every result of a run in one list: what a reader sorts and filters.
 
 use super::absences::absent;
-use super::{capacity, energy, labels, open_loop, percentiles, ratios, signs};
+use super::{capacity, energy, labels, percentiles, ratios, signs};
 use crate::document::{Listing, Value};
 use crate::{Block, Text, Unit};
 use analysis::{Carries, CaseResult, FIRST_MESSAGE, Judged};
 
 const MEANING: &str = "interval ±: half the width of the 95 % interval of the median, over the median; it holds by \
      itself, and a median without one has too few launches. The median of a time is its p50; a p99 is the median \
-     over launches of each launch's own, where a launch has the independent samples that it needs, else 81/368 are those that it has; max is the \
-     largest sample of all launches. first: the very first round trip of a launch, to a partner that already \
+     over launches of each launch's own, where a launch has the 368 independent samples that it takes, else a dash; max is the largest sample of all launches. first: the very first round trip of a launch, to a partner that already \
      waits, the median over launches. CPU: time of both workers per round trip, or per message. × reference: time \
      per operation over that of the reference of the same group, paired by round. best: among the best of its \
      group.";
@@ -81,21 +80,20 @@ fn ns(value: Option<f64>) -> Value {
     Value::number(Unit::Nanoseconds, value)
 }
 
-/// A percentile over launches, else the samples that it lacks.
+/// A percentile over launches; nothing where they have too few samples for it.
 fn percentile(case: &CaseResult, name: &str) -> Value {
-    let found = case.value.as_ref().and_then(|it| it.percentiles.get(name).copied().flatten());
-    match (found, percentiles::share(case, name)) {
-        _ if !case.is_kept() => Value::None,
-        (Some(it), _) => ns(Some(it.value)),
-        (None, share) => share.map_or(Value::None, Value::Words),
+    match percentiles::of(case, name) {
+        Some([value, ..]) => ns(Some(value)),
+        // The note says what it takes.
+        None if percentiles::lacking(case, name).is_some() => Value::Words("–".into()),
+        None => Value::None,
     }
 }
 
-/// `rate, 1,000 a second, at most 8 under way`: a load's schedule tells one from another.
+/// `rate, 1,000 a second, at most 8 under way`: what tells one from another.
 fn workload(judged: &Judged, case: &CaseResult) -> String {
-    let name = case.workload.name();
-    let loaded = |it| format!("{name}{}{}", open_loop::loaded(it), capacity::stage(judged, case));
-    case.load.map_or(name.into(), loaded)
+    let conditions = labels::conditions(&case.asked);
+    format!("{}{conditions}{}", case.workload.name(), capacity::stage(judged, case))
 }
 
 fn median(case: &CaseResult) -> Value {

@@ -1,6 +1,6 @@
 //! Launches that failed, in words: how many, and who died or gave up.
 
-use super::{labels, open_loop};
+use super::labels;
 use crate::Block;
 use analysis::failures::{self, Failure};
 use analysis::{Capacity, CaseResult, Judged, Status};
@@ -9,12 +9,8 @@ use analysis::{Capacity, CaseResult, Judged, Status};
 pub fn of_cases(judged: &Judged) -> Vec<Block> {
     let failed = |it: &&CaseResult| it.failed_launches > 0 || it.status == Status::Failed;
     let cases = judged.results.iter().filter(|_| judged.capacity.is_empty());
-    let line = |case: &CaseResult| {
-        let at = case.rate.map(|it| open_loop::per_second(it.asked_per_sec as f64));
-        let at = at.map_or(String::new(), |it| format!(", {it}"));
-        let again = if case.twin { " (A/A)" } else { "" };
-        Block::warning(format!("{}{at}{again}: {}", labels::case(case), of_case(case)))
-    };
+    let line =
+        |case: &CaseResult| Block::warning(format!("{}: {}", labels::case(case), of_case(case)));
     cases.filter(failed).map(line).collect()
 }
 

@@ -80,7 +80,8 @@ fn place(sweep: &Sweep) -> String {
         Some(total) => format!(" of {total}"),
     };
     let load = sweep.load.map(open_loop::loaded).unwrap_or_default();
-    format!("{what}{total}{load}, {}", labels::place_of((&sweep.workers, &sweep.site)))
+    let payload = labels::payload(&sweep.payload);
+    format!("{what}{total}{load}{payload}, {}", labels::place_of((&sweep.workers, &sweep.site)))
 }
 
 /// `32 KiB–64 KiB`.

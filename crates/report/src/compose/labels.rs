@@ -1,9 +1,14 @@
 //! What the report calls things: places, routes, groups and cases by name, values and ratios with their intervals.
 
+mod asked;
+
+pub use asked::{conditions, payload};
+
 use crate::{Text, Unit, VerdictKind, units};
 use analysis::hypothesis::Decision;
 use analysis::time::Shift;
 use analysis::{CaseResult, GroupVerdict, Judged, Standing};
+use asked::{between, lossy};
 use model::distinct::distinct;
 use model::metric::Metric;
 
@@ -78,20 +83,24 @@ pub fn route(route: &str) -> String {
 pub fn group(group: &GroupVerdict) -> String {
     let workers = threads(&group.workers);
     if group.metric.is_set_up() {
-        return format!("{}, {}{workers}", group.metric.title, place(&group.site));
+        let conditions = conditions(&group.asked);
+        return format!("{}{conditions}, {}{workers}", group.metric.title, place(&group.site));
     }
     let of = group.message_bytes.map_or("a wake-up".into(), units::size);
-    let load = group.load.map(super::open_loop::loaded);
-    let what = group.metric.many(&of) + &load.unwrap_or_default();
+    let what = group.metric.many(&of) + &conditions(&group.asked);
     format!("{what}, {}{workers}", place(&group.site))
 }
 
 /// The first cells of a row of any case: its variant, and `latency, 64 B, one CPU`.
 pub fn named(case: &CaseResult) -> [Text; 2] {
-    let size = of_size(case.message_bytes) + &connected(case);
+    [Text::new().code(&case.variant), Text::from(what(case))]
+}
+
+/// `latency, 64 B, one CPU`: all that a case is beside its variant.
+pub fn what(case: &CaseResult) -> String {
+    let size = of_size(case.message_bytes) + &conditions(&case.asked);
     let place = place_of((&case.workers, &case.site));
-    let what = format!("{}{size}, {place}", case.workload.name());
-    [Text::new().code(&case.variant), Text::from(what)]
+    format!("{}{size}, {place}{}", case.workload.name(), between(case))
 }
 
 /// The headline value: `4.12 µs [4.10, 4.15]`, or a dash.
@@ -101,10 +110,11 @@ pub fn value(case: &CaseResult) -> String {
         return words;
     }
     let Some(estimate) = &case.value else { return "–".into() };
-    match estimate.interval.ends() {
+    let value = match estimate.interval.ends() {
         Some((low, high)) => unit.interval(estimate.median, low, high),
         None => format!("{} (too few launches)", unit.format(estimate.median)),
-    }
+    };
+    value + &lossy(case)
 }
 
 /// What replaces a value where a schedule was not kept.
@@ -173,7 +183,7 @@ pub fn short_value(case: &CaseResult) -> String {
     let Some(estimate) = &case.value else { return "–".into() };
     let ends = estimate.interval.ends();
     let half = ends.map_or(String::new(), |it| half_width(estimate.median, it));
-    unit.format(estimate.median) + &half + sign(case)
+    unit.format(estimate.median) + &half + &lossy(case) + sign(case)
 }
 
 /// Stands before the factor within which a value is known, where ± would hide its lower end.
@@ -206,7 +216,7 @@ pub fn brief_value(case: &CaseResult) -> String {
     if !case.is_kept() {
         return short_value(case);
     }
-    case.value.as_ref().map_or("–".into(), |it| unit(case).format(it.median))
+    case.value.as_ref().map_or("–".into(), |it| unit(case).format(it.median) + &lossy(case))
 }
 
 /// Stands behind a value of which more is said than fits a table.
@@ -245,18 +255,11 @@ pub fn remark(case: &CaseResult) -> Option<String> {
     ))
 }
 
-/// `pipe, 64 B, one CPU`; the workload is said where it isn't a round trip, and where a server has several
-/// connections these.
+/// `pipe, 64 B, one CPU`; the workload is said where it isn't a round trip.
 pub fn case(case: &CaseResult) -> String {
     let (what, size) = (qualifier(&case.metric), of_size(case.message_bytes));
-    let size = size + &connected(case);
-    format!("{}{what}{size}, {}", case.variant, place_of((&case.workers, &case.site)))
-}
-
-/// `, at most 8 under way, 16 connections by epoll`; nothing of a case that needs no word on them.
-pub fn connected(case: &CaseResult) -> String {
-    let words = |load| super::open_loop::under_way(load) + &super::open_loop::connected(load);
-    case.load.map(words).unwrap_or_default()
+    let (size, place) = (size + &conditions(&case.asked), place_of((&case.workers, &case.site)));
+    format!("{}{what}{size}, {place}{}", case.variant, between(case))
 }
 
 /// `, open loop`; nothing of a round trip.
@@ -290,7 +293,8 @@ pub fn together(group: &GroupVerdict, belong: fn(&Standing) -> bool) -> String {
 /// Of what the case `of` is, `Best: pipe (one CPU); tcp ≈ udp (two CPUs, one cache).`, or nothing.
 pub fn best_by_place(judged: &Judged, of: &CaseResult, size: Option<u64>) -> String {
     let here = judged.groups.iter().filter(|it| {
-        (it.workload, it.load, it.message_bytes) == (of.workload, of.load, size)
+        (it.workload, it.message_bytes) == (of.workload, size)
+            && conditions(&it.asked) == conditions(&of.asked)
             && it.standings.len() > 1
     });
     let named =
@@ -303,7 +307,8 @@ pub fn best_by_size(judged: &Judged, of: &CaseResult, at: (&str, &str)) -> Strin
     let mut stretches: Vec<(String, u64, u64)> = Vec::new();
     for group in &judged.groups {
         let here = (group.workers.as_str(), group.site.as_str()) == at;
-        let same = (group.workload, group.load) == (of.workload, of.load);
+        let same =
+            group.workload == of.workload && conditions(&group.asked) == conditions(&of.asked);
         let Some(size) = group.message_bytes.filter(|_| here && same) else {
             continue;
         };

@@ -20,7 +20,7 @@ mod figures;
 pub mod findings;
 pub mod fleet;
 mod inflections;
-mod labels;
+pub(crate) mod labels;
 mod observed;
 mod open_loop;
 mod over_time;
@@ -168,6 +168,9 @@ pub fn compose(judged: &Judged, detail: Detail) -> Document {
     }
     if detail == Detail::Summary {
         results.blocks.extend(energy::table(judged).map(Block::from));
+    }
+    if detail == Detail::Full {
+        results.blocks.extend(percentiles::deep(judged).map(Block::from));
     }
     results.blocks.extend(delivery::tables(judged));
     results.blocks.extend(open_loop::tables(judged));

@@ -106,7 +106,7 @@ pub fn unranked<'a>(judged: &'a Judged, group: &GroupVerdict) -> Vec<&'a CaseRes
         case.workload == group.workload
             && case.site == group.site
             && case.workers == group.workers
-            && case.load == group.load
+            && labels::conditions(&case.asked) == labels::conditions(&group.asked)
             && (case.message_bytes == group.message_bytes || case.message_bytes.is_none())
     };
     let of_group = cases(judged).filter(|(case, rate)| !rate.is_kept() && here(case));

@@ -1,13 +1,13 @@
 //! Percentiles of single operations beside the median: p99 and the largest sample; and what the launches of a
 //! case lack for one.
 
-use super::open_loop;
-use crate::{Column, Text, units};
-use analysis::{CaseResult, PERCENTILES};
+use super::{labels, open_loop};
+use crate::{Column, Row, Table, Text, Unit, units};
+use analysis::{CaseResult, Judged, PERCENTILES};
 
 /// What the columns mean, said once under the last table.
 pub const MEANING: &str = "p50 and p99 are medians over launches of each launch's own; max is the largest of all \
-     launches. 81/368: a p99 takes 368 independent samples in each launch, and there were 81. batched: round trips \
+     launches. –: a p99 takes 368 independent samples in each launch, and there were fewer. batched: round trips \
      were timed in batches, which --unbatched avoids.";
 /// What it means where round trips were too short for the clock.
 pub const BY_THE_CLOCK: &str = "clock: the share of the clock's cost in a median; ! where a round trip is shorter than \
@@ -63,22 +63,46 @@ impl Columns {
     }
 }
 
-/// A percentile over launches; else what they lack for it.
+/// A percentile over launches; a dash where they have too few samples for it.
 fn cell(case: &CaseResult, name: &str) -> Text {
-    let found = case.value.as_ref().and_then(|it| it.percentiles.get(name).copied().flatten());
-    match (found, share(case, name)) {
-        _ if !case.is_kept() => Text::new().muted("–"),
-        (Some(it), _) => Text::from(units::duration(it.value)),
-        (None, Some(share)) => Text::new().muted(share),
-        (None, None) if case.batch == Some(1) => Text::new().muted("–"),
-        (None, None) => Text::new().muted("batched"),
+    match of(case, name) {
+        Some([value, ..]) => Text::from(units::duration(value)),
+        None if case.batch == Some(1) || !case.is_kept() => Text::new().muted("–"),
+        None => Text::new().muted("batched"),
     }
 }
 
-/// `81/368`: the independent samples of a launch, and those that the percentile takes; None as below.
-pub fn share(case: &CaseResult, name: &str) -> Option<String> {
-    let [there, needed] = samples(case, name)?;
-    Some(format!("{}/{}", units::count(there), units::count(needed)))
+/// A percentile over launches with the ends of its interval, where each launch has the samples that it takes.
+pub fn of(case: &CaseResult, name: &str) -> Option<[f64; 3]> {
+    let percentiles = &case.value.as_ref().filter(|_| case.is_kept())?.percentiles;
+    let found = percentiles.get(name).copied().flatten()?;
+    Some([found.value, found.low, found.high])
+}
+
+/// Percentiles beyond the 99th.
+const DEEP: [&str; 2] = ["p99.9", "p99.99"];
+
+const DEEP_MEANING: &str = "Medians over launches of each launch's own, with their intervals. –: a launch has too few \
+     independent samples: a p99.9 takes 3,688 of them, a p99.99 36,887.";
+
+/// Percentiles beyond the 99th, a row for each case that has one; None where none has.
+pub fn deep(judged: &Judged) -> Option<Table> {
+    let all = judged.results.iter().filter(|it| !it.twin);
+    let rows: Vec<&CaseResult> =
+        all.filter(|it| DEEP.iter().any(|name| of(it, name).is_some())).collect();
+    let mut table = Table::new("Tails: p99.9 and p99.99")
+        .words([("mechanism", 0), ("of", 0)])
+        .note(DEEP_MEANING);
+    table.columns.extend(DEEP.map(|name| Column::number(name, 0)));
+    for case in &rows {
+        let value = |name: &str| match of(case, name) {
+            Some([value, low, high]) => Unit::Nanoseconds.interval(value, low, high).into(),
+            None => Text::new().muted("–"),
+        };
+        let [name, what] = labels::named(case);
+        table.rows.push(Row::new([name, what].into_iter().chain(DEEP.map(value))));
+    }
+    (!rows.is_empty()).then_some(table)
 }
 
 /// `266 of the 368 needed`: the independent samples of a launch; None where they are enough, or samples

@@ -57,7 +57,7 @@ fn wholes(judged: &Judged, cases: &[&CaseResult], place: &str) -> Table {
         let open: f64 = opening.map(|it| it.value.median).sum();
         let close = of(case, CLOSE);
         table.rows.push(Row::new([
-            Text::new().code(&case.variant),
+            name(case),
             cell(judged, case, labels::cell_value(case)),
             duration(close.map(|_| open)),
             duration(close),
@@ -84,9 +84,13 @@ fn steps(cases: &[&CaseResult], place: &str) -> Option<Table> {
     table.columns.extend(names.iter().map(|name| Column::number(*name, 0)));
     for case in &cases {
         let cells = names.iter().map(|name| duration(of(case, name)));
-        table.rows.push(Row::new([Text::new().code(&case.variant)].into_iter().chain(cells)));
+        table.rows.push(Row::new([name(case)].into_iter().chain(cells)));
     }
     (!table.rows.is_empty()).then_some(table)
+}
+
+fn name(case: &CaseResult) -> Text {
+    Text::new().code(&case.variant).plain(labels::conditions(&case.asked))
 }
 
 /// Whether one worker connected to itself, listening included, as before two took part.

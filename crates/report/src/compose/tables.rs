@@ -8,7 +8,6 @@ use crate::{ASIDE, Block, Column, Emphasis, Row, Table, Text, Unit, units};
 use analysis::{Bound, BoundKind, Carries, CaseResult, Judged, Status};
 use model::load::Load;
 use model::metric::Metric;
-use model::total::Total;
 use model::workload::Workload;
 
 /// One table per workload and placement. A heading in it names a question (a size, wake-ups, the controls), and
@@ -135,18 +134,13 @@ fn table(judged: &Judged, head: &Head, cases: &[&CaseResult]) -> Table {
 
 /// What is asked of a case, as the heading of its rows: `64 B`, `a wake-up, no bytes`.
 fn question(judged: &Judged, case: &CaseResult) -> String {
-    let load = case.load.map(|it| open_loop::loaded(it) + capacity::stage(judged, case));
-    let total = match case.total {
-        None | Some(Total::Long) => String::new(),
-        Some(total) => format!(", {total} a transfer"),
-    };
     let what = match (case.carries, case.message_bytes) {
         (Carries::Signal, _) => "a wake-up, no bytes".to_string(),
-        (carries, _) if carries.is_control() => return "controls".to_string(),
+        (carries, _) if carries.is_control() => "controls".to_string(),
         (_, Some(size)) => units::size(size),
         (_, None) => "no bytes".to_string(),
     };
-    format!("{what}{total}{}", load.unwrap_or_default())
+    format!("{what}{}{}", labels::conditions(&case.asked), capacity::stage(judged, case))
 }
 
 /// Sizes first, then wake-ups, then what shows the harness.

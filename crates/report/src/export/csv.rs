@@ -3,11 +3,11 @@
 
 use std::borrow::Cow;
 
-use analysis::Total;
+use serde_json::Value;
+
 use analysis::{CaseResult, Estimate, Judged, JudgedStudy, PERCENTILES, Standing};
-use model::load::Server;
+use model::identity::Level;
 use model::metric::{Better, Unit};
-use store::Concurrent;
 
 /// One cell after the other, with the names of their columns.
 #[derive(Default)]
@@ -85,15 +85,22 @@ fn push<'a>(text: &mut String, cells: impl Iterator<Item = &'a String>) {
     text.push_str("\r\n");
 }
 
-/// Quoted where RFC 4180 needs it. Text that a spreadsheet would take for a formula has an apostrophe
-/// before it, and quotes around both (OWASP, CSV Injection); a number is what it says.
+/// Words that pandas or R take for a cell without a value, quoted or not.
+const MISSING: [&str; 15] = [
+    "NA", "N/A", "n/a", "#N/A", "#NA", "<NA>", "#N/A N/A", "NULL", "null", "None", "NaN", "nan",
+    "1.#IND", "1.#QNAN", "inf",
+];
+
+/// Quoted where RFC 4180 needs it. Text that a spreadsheet would take for a formula, or a reader for a missing value,
+/// has an apostrophe before it, and quotes around both (OWASP, CSV Injection); a number is what it says.
 pub(super) fn quoted(cell: &str) -> Cow<'_, str> {
     let number = cell.parse::<f64>().is_ok_and(f64::is_finite);
     let formula = !number && cell.starts_with(['=', '+', '-', '@', '\t', '\r']);
-    if !formula && !cell.contains([',', '"', '\r', '\n']) {
+    let guarded = formula || MISSING.contains(&cell);
+    if !guarded && !cell.contains([',', '"', '\r', '\n']) {
         return cell.into();
     }
-    let text = if formula { "'" } else { "" };
+    let text = if guarded { "'" } else { "" };
     format!("\"{text}{}\"", cell.replace('"', "\"\"")).into()
 }
 
@@ -105,6 +112,8 @@ fn row(judged: &Judged, nth: usize, standing: Option<&Standing>, found: &Quantit
     cells.put("case", nth);
     identity(&mut cells, case);
     cells.put("metric", &found.metric);
+    // What a metric is a ratio to: a floor, or a yardstick that a result may undercut.
+    cells.maybe("kind", found.kind);
     cells.put("unit", found.unit);
     cells.maybe("better", found.better.map(|it| word(&it)));
     cells.maybe("value", found.value);
@@ -123,27 +132,24 @@ fn row(judged: &Judged, nth: usize, standing: Option<&Standing>, found: &Quantit
 
 /// What a case is, the same in every row of it.
 fn identity(cells: &mut Cells, case: &CaseResult) {
-    cells.put("variant", &case.variant);
-    cells.put("mechanism", &case.mechanism);
-    cells.put("workload", case.workload.name());
-    cells.maybe("message_bytes", case.message_bytes);
-    cells.maybe("total", case.total.map(Total::stored));
-    cells.maybe("connections", case.load.map(|it| it.connections));
-    cells.maybe("depth", case.rate.map(|it| it.depth));
-    cells.maybe("server", case.rate.and_then(|it| it.server).map(Server::name));
-    cells.maybe("asked_per_sec", case.rate.map(|it| it.asked_per_sec));
-    cells.maybe("arrivals", case.rate.map(|it| word(&it.arrivals)));
-    cells.maybe("response_bytes", case.rate.and_then(|it| it.response_bytes));
-    cells.maybe("service", case.rate.map(|it| word(&it.service)));
-    cells.put("route", &case.route);
-    cells.maybe("node", case.nodes.first());
-    cells.maybe("far_node", case.nodes.get(1));
-    cells.maybe("concurrent", case.concurrent.map(Concurrent::name));
-    cells.put("placement", &case.placement);
-    cells.maybe("cpu_first", case.cpus.map(|it| it[0]));
-    cells.maybe("cpu_second", case.cpus.map(|it| it[1]));
-    cells.put("workers", &case.workers);
-    cells.put("payload", &case.payload);
+    for (key, level) in case.identity().columns() {
+        match level {
+            // The second name of another has no row.
+            Level::Flag(_) => {}
+            Level::Absent => cells.put(key, ""),
+            Level::Count(number) => cells.put(key, number),
+            Level::Word(word) => cells.put(key, word),
+            level => unreachable!("{level:?} is no cell"),
+        }
+        if key == "variant" {
+            cells.put("mechanism", &case.mechanism);
+        }
+        if key == "asked_per_sec" {
+            cells.maybe("arrivals", case.rate.map(|it| word(&it.arrivals)));
+        }
+    }
+    cells.put("carries", word(&case.carries));
+    cells.maybe("copies", case.copies);
     cells.put("spins", case.spins);
     cells.put("status", word(&case.status));
     cells.maybe("reason", case.reason.as_ref());
@@ -172,6 +178,8 @@ struct Quantity {
     coverage: Option<f64>,
     /// Smallest launch, quartiles, largest launch.
     spread: Option<[f64; 4]>,
+    /// Of what is held against a bound, that bound's kind.
+    kind: Option<&'static str>,
 }
 
 impl Quantity {
@@ -184,6 +192,7 @@ impl Quantity {
             interval: of.map_or([None; 2], |it| [it.interval.low, it.interval.high]),
             coverage: of.and_then(|it| it.interval.coverage),
             spread: of.map(|it| [it.min, it.q1, it.q3, it.max]),
+            kind: None,
         }
     }
 
@@ -219,23 +228,20 @@ fn quantities(case: &CaseResult, standing: Option<&Standing>) -> Vec<Quantity> {
             .iter()
             .map(|it| Quantity::estimated(&it.name, it.unit, it.better, Some(&it.value))),
     );
-    all.extend(case.cpu_ns_per_operation.and_then(|it| {
-        Quantity::known("cpu_time", "ns", Some(it.total), [it.interval.low, it.interval.high])
-    }));
-    if let Some(rate) = case.rate {
-        all.extend(alone("served_per_sec", "per_sec", rate.served_per_sec));
-        all.extend(alone("served_share", "share", rate.served_share));
-        all.extend(alone("late_share", "share", rate.late_share));
-        all.extend(alone("service_took", "ns", rate.service_took_ns));
-        all.extend(alone("on_time_share", "share", rate.on_time_share));
-        all.extend(alone("held_share", "share", rate.held_share));
-        all.extend(alone("generator_idle_share", "share", rate.generator_idle_share));
-        all.extend(alone("lateness_median", "ns", rate.lateness_median_ns));
-        all.extend(alone("lateness_max", "ns", rate.lateness_max_ns));
+    if let Some(cpu) = &case.cpu_ns_per_operation {
+        let ends = [cpu.interval.low, cpu.interval.high];
+        all.extend(Quantity::known("cpu_time", "ns", Some(cpu.total), ends));
+        all.extend(alone("cpu_time_user", "ns", Some(cpu.user)));
+        all.extend(alone("cpu_time_system", "ns", Some(cpu.system)));
     }
-    all.extend(case.bound.as_ref().and_then(|it| {
-        Quantity::known("time_over_bound", "ratio", it.ratio, [it.ratio_low, it.ratio_high])
-    }));
+    if let Some(bound) = &case.bound {
+        let ends = [bound.interval.low, bound.interval.high];
+        let value = Quantity::known("bound", metric.unit.name(), Some(bound.value), ends);
+        let ends = [bound.ratio_low, bound.ratio_high];
+        let over = Quantity::known("time_over_bound", "ratio", bound.ratio, ends);
+        let kind = Some(bound.kind.name());
+        all.extend([value, over].into_iter().flatten().map(|it| Quantity { kind, ..it }));
+    }
     all.extend(
         standing
             .and_then(|it| Quantity::known(OVER_REFERENCE, "ratio", it.ratio, [it.low, it.high])),
@@ -244,7 +250,119 @@ fn quantities(case: &CaseResult, standing: Option<&Standing>) -> Vec<Quantity> {
         let ends = [it.slower_than_best_at_least, it.slower_than_best_at_most];
         Quantity::known("slower_than_best", "share", None, ends)
     }));
+    all.extend(others(case));
     all
+}
+
+/// Parts of a result that stand in columns of their own, or are told above: all others are told by [`others`].
+const TOLD: [&str; 33] = [
+    "group",
+    "variant",
+    "mechanism",
+    "options",
+    "carries",
+    "copies",
+    "spins",
+    "twin",
+    "workload",
+    "metric",
+    "workers",
+    "route",
+    "placement",
+    "nodes",
+    "concurrent",
+    "cpus",
+    "message_bytes",
+    "total",
+    "connections",
+    "payload",
+    "batch",
+    "launches",
+    "failed_launches",
+    "samples",
+    "effective_samples",
+    "status",
+    "reason",
+    "value",
+    "secondary",
+    "largest_ns",
+    "clock_limited",
+    "cpu_ns_per_operation",
+    "bound",
+];
+/// The same of a schedule, which has columns for what was asked.
+const ASKED: [&str; 7] =
+    ["asked_per_sec", "depth", "connections", "response_bytes", "service", "overloaded", "void"];
+
+/// Every other number of a result, by its path in JSON: `clients_worst_share`, `delivery_residual_loss`. So that
+/// nothing which JSON has of a case is forgotten here.
+fn others(case: &CaseResult) -> Vec<Quantity> {
+    let mut found = Vec::new();
+    let Ok(Value::Object(parts)) = serde_json::to_value(case) else { return found };
+    for (name, value) in parts.into_iter().filter(|it| !TOLD.contains(&it.0.as_str())) {
+        match value {
+            Value::Object(mut rate) if name == "rate" => {
+                rate.retain(|key, _| !ASKED.contains(&key.as_str()));
+                flatten("", Value::Object(rate), &mut found);
+            }
+            value => flatten(&name, value, &mut found),
+        }
+    }
+    found
+}
+
+/// Numbers under `path`; what has ends is one quantity with its interval. Lists are of launches: see `launches`.
+fn flatten(path: &str, value: Value, found: &mut Vec<Quantity>) {
+    match value {
+        Value::Number(number) => {
+            let (name, unit) = named(path);
+            found.extend(Quantity::known(name, unit, number.as_f64(), [None; 2]));
+        }
+        Value::Bool(is_so) => {
+            found.extend(Quantity::known(path, "flag", Some(f64::from(u8::from(is_so))), [None; 2]))
+        }
+        Value::Object(mut parts) => {
+            let number = |it: Option<&Value>| it.and_then(Value::as_f64);
+            let ends = [number(parts.get("low")), number(parts.get("high"))];
+            let middle =
+                ["median", "share", "value"].into_iter().find(|it| parts.contains_key(*it));
+            if let (Some(middle), [Some(_), Some(_)]) = (middle, ends) {
+                let coverage = number(parts.get("coverage"));
+                let (name, unit) = named(path);
+                let value = number(parts.get(middle));
+                let quantity = Quantity::known(name, unit, value, ends);
+                found.extend(quantity.map(|it| Quantity { coverage, ..it }));
+                for told in [middle, "low", "high", "coverage"] {
+                    parts.remove(told);
+                }
+            }
+            for (key, value) in parts {
+                // A median without an interval is the quantity itself.
+                let path = match (path, key.as_str()) {
+                    ("", key) => key.to_string(),
+                    (path, "median") => path.to_string(),
+                    (path, key) => format!("{path}_{key}"),
+                };
+                flatten(&path, value, found);
+            }
+        }
+        Value::Null | Value::String(_) | Value::Array(_) => {}
+    }
+}
+
+/// The name without the unit of a time, and the unit that it says.
+fn named(path: &str) -> (String, &'static str) {
+    let unit = match path {
+        path if path.ends_with("_ns") || path.contains("_ns_") => "ns",
+        path if path.ends_with("_per_sec") => "per_sec",
+        path if path.ends_with("_per_payload_byte") || path.ends_with("_per_message") => "ratio",
+        path if path.ends_with("_bytes") => "bytes",
+        path if path.ends_with("share") || path.ends_with("_loss") => "share",
+        _ => "number",
+    };
+    // `clients_p50_ns_largest` is as much a time as `clients_p50_ns`.
+    let name = path.strip_suffix("_ns").unwrap_or(path).replace("_ns_", "_");
+    (name, unit)
 }
 
 /// The name that JSON gives the value: `not_applicable`.
@@ -269,6 +387,9 @@ mod tests {
         for text in ["=1+2", "+a", "-", "-inf", "@SUM(A1)", "\tx", "\rx", "=\"x\""] {
             let cell = quoted(text);
             assert!(cell.starts_with("\"'") && cell.ends_with('"'), "{text}: {cell}");
+        }
+        for text in ["NA", "null", "nan", "None"] {
+            assert_eq!(quoted(text), format!("\"'{text}\""));
         }
         assert_eq!(quoted("=\"x\",y"), "\"'=\"\"x\"\",y\"");
         for number in ["-1", "-0.25", "-1e-7", "+3", "5", "", "a=b", "x-y"] {

@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use super::csv::quoted;
 use super::{launches, npy, stored};
 use analysis::{CaseResult, Judged};
+use model::identity::Level;
 use store::{Store, StoreError, StoredCase, StoredLaunch};
 
 /// What has a row.
@@ -143,68 +144,52 @@ fn of_sample(
     ]
 }
 
-/// The cases of a run, and how wide their words are.
+/// The cases of a run: of each what tells it from the others.
 struct Cases<'a> {
     all: Vec<(&'a StoredCase, &'a CaseResult)>,
-    /// Of each what an open loop was to carry; empty where there is nothing to say.
-    loads: Vec<String>,
-    widths: [usize; 6],
+    identities: Vec<Vec<(&'static str, Level)>>,
+    /// The columns that some case has a level for, each with the letters of its longest word, or None of numbers.
+    columns: Vec<(&'static str, Option<usize>)>,
 }
 
 impl<'a> Cases<'a> {
     fn of(judged: &'a Judged) -> Cases<'a> {
         let all: Vec<_> = stored(judged).collect();
-        let widest = |word: fn(&CaseResult) -> &str| {
-            all.iter().map(|(_, it)| word(it).chars().count()).max().unwrap_or(0).max(1)
-        };
-        let load = |case: &CaseResult| case.load.map_or(String::new(), |it| it.to_string());
-        let loads: Vec<String> = all.iter().map(|(_, it)| load(it)).collect();
-        let widths = [
-            widest(|it| &it.variant),
-            widest(|it| it.workload.name()),
-            widest(|it| &it.placement),
-            widest(|it| &it.workers),
-            widest(|it| it.nodes.first().map_or("", String::as_str))
-                .max(widest(|it| it.nodes.get(1).map_or("", String::as_str))),
-            loads.iter().map(String::len).max().unwrap_or(0).max(1),
-        ];
-        Cases { all, loads, widths }
+        let identities: Vec<_> = all.iter().map(|(_, it)| it.identity().columns()).collect();
+        let mut columns: Vec<(&'static str, Option<usize>)> = Vec::new();
+        let keys = identities.first().into_iter().flatten().map(|it| it.0).enumerate();
+        for (at, key) in keys {
+            let levels = || identities.iter().map(|it| &it[at].1);
+            let words = levels().filter_map(|level| match level {
+                Level::Word(word) => Some(word.chars().count().max(1)),
+                _ => None,
+            });
+            // A flag that no case has is no column, either.
+            let any = levels().any(|it| !matches!(it, Level::Absent | Level::Flag(false)));
+            columns.extend(any.then(|| (key, words.max())));
+        }
+        Cases { all, identities, columns }
     }
 
     /// The columns of a case and of a launch of it; those that no case of the run has are left out.
     fn columns<'b>(&'b self, of: Option<(usize, &StoredLaunch)>) -> Row<'b> {
-        let case = of.map(|(nth, _)| self.all[nth].1);
-        let word =
-            |text: Option<&'b str>, at: usize| Cell::Word(text.unwrap_or(""), self.widths[at]);
-        let any = |has: fn(&CaseResult) -> bool| self.all.iter().any(|(_, it)| has(it));
         let mut row = vec![
             ("launch", Cell::Count(of.map(|(_, it)| it.id as u64))),
             ("case", Cell::Count(of.map(|(nth, _)| nth as u64))),
             ("round", Cell::Count(of.map(|(_, it)| it.round))),
-            ("variant", word(case.map(|it| it.variant.as_str()), 0)),
-            ("workload", word(case.map(|it| it.workload.name()), 1)),
         ];
-        if any(|it| it.message_bytes.is_some()) {
-            row.push(("message_bytes", Cell::Count(case.and_then(|it| it.message_bytes))));
-        }
-        if any(|it| it.load.is_some()) {
-            let load = of.map(|(nth, _)| self.loads[nth].as_str());
-            row.push(("load", word(load, 5)));
-        }
-        row.push(("placement", word(case.map(|it| it.placement.as_str()), 2)));
-        if any(|it| it.cpus.is_some()) {
-            let cpus = case.and_then(|it| it.cpus);
-            row.push(("cpu_first", Cell::Count(cpus.map(|it| it[0].into()))));
-            row.push(("cpu_second", Cell::Count(cpus.map(|it| it[1].into()))));
-        }
-        row.push(("workers", word(case.map(|it| it.workers.as_str()), 3)));
-        if any(|it| !it.nodes.is_empty()) {
-            let node = |at: usize| case.and_then(|it| it.nodes.get(at)).map(String::as_str);
-            row.push(("node", word(node(0), 4)));
-            row.push(("far_node", word(node(1), 4)));
-        }
-        if any(|it| it.twin) {
-            row.push(("twin", Cell::Count(case.map(|it| it.twin.into()))));
+        for (key, width) in &self.columns {
+            let level = of.and_then(|(nth, _)| self.identities[nth].iter().find(|it| it.0 == *key));
+            row.push((
+                key,
+                match (width, level.map(|it| &it.1)) {
+                    (Some(width), Some(Level::Word(word))) => Cell::Word(word, *width),
+                    (Some(width), _) => Cell::Word("", *width),
+                    (None, Some(Level::Count(number))) => Cell::Count(Some(*number)),
+                    (None, Some(Level::Flag(is_so))) => Cell::Count(Some((*is_so).into())),
+                    (None, _) => Cell::Count(None),
+                },
+            ));
         }
         row
     }

@@ -4,6 +4,7 @@
 
 use super::csv::quoted;
 use super::name;
+use crate::compose::labels;
 use crate::cpu_pairs::{Matrix, matrices};
 use analysis::Judged;
 
@@ -28,7 +29,9 @@ fn table(matrix: &Matrix) -> String {
     let case = matrix.first();
     let size = case.message_bytes.map_or(String::new(), |it| format!(" of {it} bytes"));
     let what = case.metric.title.to_lowercase();
-    let head = format!("{} {what}{size} in {}", case.variant, case.metric.unit.name());
+    let conditions = labels::conditions(&case.asked) + labels::threads(&case.workers);
+    let unit = case.metric.unit.name();
+    let head = format!("{} {what}{size}{conditions} in {unit}", case.variant);
     let line =
         |first: &str, cells: Vec<String>| format!("{},{}\r\n", quoted(first), cells.join(","));
     let mut text = line(&head, matrix.cpus.iter().map(u32::to_string).collect());

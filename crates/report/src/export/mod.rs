@@ -17,6 +17,7 @@ use analysis::{CaseResult, Judged};
 use model::load::{Load, Service};
 use model::metric::Operation;
 use model::size;
+use model::total::Total;
 use model::workload::Arrivals;
 use store::{Concurrent, Store, StoreError, StoredCase, StoredLaunch};
 
@@ -133,7 +134,8 @@ fn name(judged: &Judged, case: &CaseResult) -> String {
         case.load.filter(|it| !it.has_rate() && Load::of(case.workload, None) != Some(*it));
     parts.extend(closed.map(|it| format!("connections-{}", it.connections)));
     // Names of runs without a total of their own stay as they were before there were any.
-    let total = case.total.filter(|_| !judged.run.request.totals.is_empty());
+    let asked = !judged.run.request.totals.is_empty();
+    let total = case.total.filter(|it| asked || *it != Total::Long);
     parts.extend(total.map(|it| format!("of-{it}")));
     parts.extend((!case.route.is_local()).then(|| case.route.to_string()));
     parts.extend((!case.nodes.is_empty()).then(|| case.nodes.join("..")));
@@ -142,7 +144,7 @@ fn name(judged: &Judged, case: &CaseResult) -> String {
         Concurrent::All => "all-pairs".into(),
     }));
     parts.extend([case.placement.clone(), case.workers.clone()]);
-    if case.metric.is_transfer() && case.payload != "untouched" {
+    if case.payload != "untouched" {
         parts.push(case.payload.clone());
     }
     if judged.run.request.verify {

@@ -3,15 +3,12 @@
 //! its study, `end`.
 //! docs/events.schema.json describes them.
 
-use model::launch::Workers;
-use model::placement::Placement;
+use model::identity::Identity;
 use model::request::Absence;
-use model::workload::{Policy, Workload};
 use serde::Serialize;
 
 use super::{launches, stored};
 use analysis::{Accompanied, CaseResult, Claim, GroupVerdict, Judged, JudgedStudy, Observed};
-use analysis::{Route, Total};
 use model::clock::{ClockKind, Reading, TscUnavailable};
 use model::host::Host;
 use store::{Concurrent, RunStatus, Store, StoreError, StoredCase, StoredRun};
@@ -35,37 +32,20 @@ fn line(event: &str, run: i64, body: impl Serialize) -> String {
     text
 }
 
+/// Which case an event is about.
 #[derive(Serialize)]
-struct Identity<'a> {
+struct Subject {
     /// Position among the planned cases and among the results, from 0.
     case: usize,
-    variant: &'a str,
-    workload: Workload,
-    message_bytes: Option<u64>,
-    total: Option<Total>,
-    route: &'a Route,
-    nodes: Vec<&'a str>,
-    concurrent: Option<Concurrent>,
-    placement: Placement,
-    workers: Workers,
-    twin: bool,
+    #[serde(flatten)]
+    identity: Identity,
 }
 
-impl<'a> Identity<'a> {
-    fn of(case: usize, stored: &'a StoredCase, nodes: Vec<&'a str>) -> Identity<'a> {
-        Identity {
-            case,
-            variant: &stored.case.variant,
-            workload: stored.case.workload,
-            message_bytes: stored.case.message_bytes,
-            total: stored.case.total,
-            route: &stored.case.route,
-            nodes,
-            concurrent: stored.ends.and_then(|it| it.concurrent),
-            placement: stored.case.placement,
-            workers: stored.case.workers,
-            twin: stored.case.twin,
-        }
+impl Subject {
+    fn of(case: usize, stored: &StoredCase, nodes: Vec<&str>) -> Subject {
+        let nodes = nodes.into_iter().map(String::from).collect();
+        let concurrent = stored.ends.and_then(|it| it.concurrent).map(Concurrent::name);
+        Subject { case, identity: Identity::of(&stored.case, nodes, concurrent) }
     }
 }
 
@@ -93,10 +73,8 @@ struct StartClock<'a> {
 #[derive(Serialize)]
 struct Planned<'a> {
     #[serde(flatten)]
-    identity: Identity<'a>,
+    subject: Subject,
     group: usize,
-    cpus: Option<[u32; 2]>,
-    payload: Policy,
     absence: Option<Absence>,
     reason: Option<&'a str>,
 }
@@ -104,10 +82,8 @@ struct Planned<'a> {
 impl<'a> Planned<'a> {
     fn of(run: &'a StoredRun, nth: usize, group: usize, case: &'a StoredCase) -> Planned<'a> {
         Planned {
-            identity: Identity::of(nth, case, run.nodes_of(case)),
+            subject: Subject::of(nth, case, run.nodes_of(case)),
             group,
-            cpus: case.case.place.cpus.map(|(a, b)| [a, b]),
-            payload: case.case.payload,
             absence: case.absence,
             reason: case.reason.as_deref(),
         }
@@ -171,11 +147,11 @@ pub fn launch(
     #[derive(Serialize)]
     struct Body<'a> {
         #[serde(flatten)]
-        identity: Identity<'a>,
+        subject: Subject,
         #[serde(flatten)]
         launch: &'a Launch<'a>,
     }
-    line("launch", run, Body { identity: Identity::of(case, stored, nodes), launch })
+    line("launch", run, Body { subject: Subject::of(case, stored, nodes), launch })
 }
 
 /// A `result` per case, a `claim` per claim, then `end`.

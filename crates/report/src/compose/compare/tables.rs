@@ -1,6 +1,6 @@
 //! A table of cases per workload and place, the baseline first: the change with its interval, p, verdict.
 
-use super::{between, counted, distance, effect, loaded, percent, short_name, unit};
+use super::{between, conditions, counted, distance, effect, percent, short_name, unit};
 use crate::compose::labels;
 use crate::{ASIDE, Block, Column, Emphasis, Row, Table, Text, units};
 use analysis::compare::{CaseChange, Change, Difference, RunComparison};
@@ -108,7 +108,7 @@ fn rank(case: &CaseChange) -> u8 {
 
 fn name(case: &CaseChange) -> Text {
     let modes = if case.two_modes { " +" } else { "" };
-    Text::new().code(format!("{}{}{modes}", case.variant, between(case))).plain(loaded(case))
+    Text::new().code(format!("{}{}{modes}", case.variant, between(case))).plain(conditions(case))
 }
 
 /// The baseline first: `4.12 → 4.31 µs`.

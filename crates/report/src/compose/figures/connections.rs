@@ -7,7 +7,8 @@ use super::{at, intervals, place_id};
 use crate::compose::{clients, labels, open_loop};
 use crate::{Axis, Figure, FigureKind, Point, Scale, Series, Unit};
 use analysis::{CaseResult, ClientsSeen, Judged, Status};
-use model::load::Load;
+use model::case::Case;
+use model::load::{Load, Server};
 use model::workload::Workload;
 
 /// What a curve goes over.
@@ -25,13 +26,23 @@ const CONNECTIONS: Over = Over {
     name: "connections",
     axis: || Axis::new("connections", Unit::Count, Scale::Log),
     at: |load| f64::from(load.connections),
-    // The server comes with several.
-    rest: |load| Load { connections: 1, server: None, ..load },
+    rest: |load| Load { connections: 1, server: unusual(load), ..load },
     words: |load| {
         let alone = Load { connections: 1, server: None, ..load };
-        if load.has_rate() { open_loop::loaded(alone) } else { String::new() }
+        let server = unusual(load).map_or(String::new(), |it| format!(", by {}", it.name()));
+        if load.has_rate() { open_loop::loaded(alone) + &server } else { String::new() }
     },
 };
+
+/// The server's way of waiting, where it isn't the one that comes with several connections.
+fn unusual(load: Load) -> Option<Server> {
+    load.server.filter(|it| *it != Server::Epoll)
+}
+
+/// What a case differs in from others of its load.
+fn beside_load(case: &CaseResult) -> String {
+    labels::conditions(&Case { load: None, ..case.asked.clone() })
+}
 
 const RATE: Over = Over {
     name: "rate",
@@ -124,6 +135,7 @@ fn fairness(here: &[&CaseResult], place: (&str, &str)) -> Figure {
     let name = |(case, seen): &(&CaseResult, ClientsSeen)| {
         let load = if one_load { open_loop::connected } else { open_loop::loaded };
         let of = labels::of_size(case.message_bytes) + &case.load.map(load).unwrap_or_default();
+        let of = of + &beside_load(case);
         format!("{}{of}: Jain\u{a0}{}", case.variant, Unit::Number.format(seen.jain.median))
     };
     let rule = "Bars: the worst share, the median over launches, and the interval that covers it with at least 95 %. \
@@ -152,7 +164,9 @@ fn curves(
     let id = format!("{}-{name}-{}", over.name, place_id(place));
     let title = format!("{what}, {}", labels::place_of(place));
     let mut figure = Figure::new(FigureKind::Curves, id, title, rule, (over.axis)(), y);
-    let key = |it: &CaseResult| (it.variant.clone(), it.message_bytes, it.load.map(over.rest));
+    let key = |it: &CaseResult| {
+        (it.variant.clone(), it.message_bytes, it.load.map(over.rest), beside_load(it))
+    };
     let x = |it: &CaseResult| it.load.map_or(0.0, |load| (over.at)(&load));
     for of in distinct(here.iter().map(|it| key(it))) {
         let mut curve: Vec<&CaseResult> = here.iter().filter(|it| key(it) == of).copied().collect();
@@ -160,7 +174,7 @@ fn curves(
         if curve.first().map(|it| x(it)) < curve.last().map(|it| x(it)) {
             let points = curve.iter().filter_map(|it| point(it, x(it)));
             let load = curve[0].load.map(over.words).unwrap_or_default();
-            let name = format!("{}{}{load}", of.0, labels::of_size(of.1));
+            let name = format!("{}{}{load}{}", of.0, labels::of_size(of.1), of.3);
             figure.series.push(Series::new(name, points));
         }
     }

@@ -19,12 +19,11 @@ use std::collections::BTreeSet;
 pub use p_values::drawn as of_p;
 pub use study::{panel_name, study_figures};
 
-use crate::compose::open_loop;
+use crate::compose::labels;
 use crate::figure::LIT;
 use crate::{Axis, Block, Drawn, Figure, FigureKind, Scale, Section, Series, Unit};
 use analysis::{Carries, CaseResult, Judged, Status};
 use model::distinct::distinct;
-use model::load::Load;
 use model::metric::{Metric, Operation};
 use model::workload::Workload;
 
@@ -123,26 +122,26 @@ fn middle(figure: &Figure, series: &Series) -> f64 {
     if figure.y.unit == Unit::Nanoseconds { value } else { -value }
 }
 
-/// The figures of a workload, of each load by itself.
+/// The figures of a workload, of all cases under the same conditions by themselves: what a figure calls the same,
+/// is the same.
 fn workload(judged: &Judged, workload: Workload) -> Vec<Figure> {
     let cases = measured(judged, |it| it.workload == workload);
-    let loads = distinct(cases.iter().map(|it| it.load));
-    let several = loads.len() > 1;
-    let of = |load: Option<Load>| {
-        let here: Vec<&CaseResult> = cases.iter().filter(|it| it.load == load).copied().collect();
-        let mut figures = at_load(judged, &here);
-        for (figure, load) in
-            figures.iter_mut().filter_map(|it| Some((it, load.filter(|_| several)?)))
-        {
-            figure.title += &open_loop::loaded(load);
-            figure.id += &format!("-{load}").replace([':', '=', ','], "-");
+    let conditions = distinct(cases.iter().map(|it| labels::conditions(&it.asked)));
+    let several = conditions.len() > 1;
+    let of = |conditions: String| {
+        let here = |it: &&&CaseResult| labels::conditions(&it.asked) == conditions;
+        let here: Vec<&CaseResult> = cases.iter().filter(here).copied().collect();
+        let mut figures = under(judged, &here);
+        for figure in figures.iter_mut().filter(|_| several) {
+            figure.title += &conditions;
+            figure.id += &conditions.replace(|it: char| !it.is_alphanumeric(), "-");
         }
         figures
     };
-    loads.into_iter().flat_map(of).collect()
+    conditions.into_iter().flat_map(of).collect()
 }
 
-fn at_load(judged: &Judged, cases: &[&CaseResult]) -> Vec<Figure> {
+fn under(judged: &Judged, cases: &[&CaseResult]) -> Vec<Figure> {
     let answered = cases.iter().any(|it| it.metric.operation == Operation::RoundTrip);
     let counts = |it: &&&CaseResult| {
         if answered { it.carries == Carries::Bytes } else { !it.carries.is_control() }
@@ -190,9 +189,10 @@ fn smallest_latency(judged: &Judged) -> Vec<&CaseResult> {
     cases
 }
 
-/// Whether both did the same under the same load.
+/// Whether both did the same under the same conditions.
 fn are_alike(one: &CaseResult, other: &CaseResult) -> bool {
-    (one.workload, one.load) == (other.workload, other.load)
+    one.workload == other.workload
+        && labels::conditions(&one.asked) == labels::conditions(&other.asked)
 }
 
 /// What cases that are alike did: `Round trips of 64 B`, `Responses to 64 B, 1,000 a second`.
@@ -201,12 +201,12 @@ fn many_of(cases: &[&CaseResult]) -> String {
         return String::new();
     };
     let size = head.message_bytes.map_or("a wake-up".into(), crate::units::size);
-    head.metric.many(&size) + &head.load.map_or(String::new(), open_loop::loaded)
+    head.metric.many(&size) + &labels::conditions(&head.asked)
 }
 
 /// The same within a sentence.
 fn many_within(cases: &[&CaseResult]) -> String {
-    crate::compose::labels::within_sentence(&many_of(cases))
+    labels::within_sentence(&many_of(cases))
 }
 
 /// What one operation of such cases is called: `round trip`, `fan-out`.

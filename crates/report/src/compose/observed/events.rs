@@ -105,10 +105,11 @@ pub fn every(groups: &[CaseGroup]) -> Option<Block> {
 }
 
 fn all_of(case: &ObservedCase) -> Option<Table> {
-    let of = case.of();
-    let mut table = Table::new(format!("Counts of {}", labels::case(&of.case)))
+    let of = &case.of().case;
+    let operation = if of.metric.paced { "request" } else { of.metric.operation.noun() };
+    let mut table = Table::new(format!("Counts of {}", labels::case(of)))
         .words([("event", 0), ("counted with", 3)])
-        .numbers([(format!("per {} [interval]", of.case.metric.operation.noun()), 0)])
+        .numbers([(format!("per {operation} [interval]"), 0)])
         .numbers([("per message", 1), ("per byte", 1)])
         .note("Events that never happened are left out.");
     for it in &case.by {

@@ -16,6 +16,7 @@ pub(super) use untested::merged;
 use super::{Detail, labels};
 use crate::{Block, Section, Text, units};
 use analysis::{EventCount, Judged, Observed, TraceSummary};
+use model::case::Case;
 use model::distinct::grouped;
 use model::metric::Operation;
 use model::total::Total;
@@ -65,7 +66,7 @@ struct CaseGroup<'a> {
 }
 
 fn groups<'a>(seen: &[&'a Observed]) -> Vec<CaseGroup<'a>> {
-    let key = |it: &Observed| (it.workload, it.total, it.placement.clone(), it.workers.clone());
+    let key = |it: &Observed| it.identity.clone().without(&["variant", "message_bytes", "cpus"]);
     let groups = grouped(seen.iter().copied(), |a, b| key(a) == key(b));
     let group = |group: Vec<&'a Observed>| {
         let cases = grouped(group, |a, b| a.is_same_case(b)).into_iter();
@@ -92,14 +93,14 @@ impl<'a> ObservedCase<'a> {
     /// By how much counts per operation are multiplied to be shown: messages of a transfer, where
     /// that is fixed.
     fn times(&self) -> f64 {
-        let of = self.of();
+        let of = &self.of().case;
         let messages = of.total.zip(of.message_bytes).and_then(|(it, size)| it.messages(size));
         messages.unwrap_or(1) as f64
     }
 
     /// `pipe`, `tcp, 4 KiB`.
     fn name(&self, group: &CaseGroup) -> Text {
-        let of = self.of();
+        let of = &self.of().case;
         match of.message_bytes.filter(|_| group.size().is_none()) {
             Some(size) => Text::new().code(format!("{} {}", of.variant, units::size(size))),
             None => Text::new().code(&of.variant),
@@ -118,37 +119,44 @@ impl<'a> CaseGroup<'a> {
 
     /// The size of all messages, if all have the same.
     fn size(&self) -> Option<u64> {
-        let mut sizes = self.cases.iter().filter_map(|it| it.of().message_bytes);
+        let mut sizes = self.cases.iter().filter_map(|it| it.of().case.message_bytes);
         let first = sizes.next()?;
         sizes.all(|it| it == first).then_some(first)
     }
 
-    /// What counts are of: `a round trip`, `a transfer of 16 MiB`.
+    /// What counts are of: `a round trip`, `a request and its response` of an open loop, `a transfer of 16 MiB`.
     fn operation(&self) -> String {
-        match (self.done(), self.of().total) {
+        let case = &self.of().case;
+        match (self.done(), case.total) {
             (Operation::Message, Some(Total::Bytes(bytes))) => {
                 format!("a transfer of {}", units::size(bytes))
             }
             (Operation::Message, Some(Total::Message)) => "a transfer of one message".into(),
+            _ if case.metric.paced => "a request and its response".into(),
             (operation, _) => format!("a {}", operation.noun()),
         }
     }
 
     /// `a round trip of 64 B, one CPU`.
     fn caption(&self) -> String {
-        let of = self.of();
+        let of = &self.of().case;
         let size = match (self.size(), of.total) {
             (Some(size), Some(Total::Bytes(_))) => format!(" in messages of {}", units::size(size)),
             (Some(size), _) => format!(" of {}", units::size(size)),
             (None, _) => String::new(),
         };
-        let place = labels::place_of((&of.workers, &of.placement));
-        format!("{}{size}, {place}", self.operation())
+        // What one transfer carries stands in the operation.
+        let conditions = labels::conditions(&Case { total: None, ..of.asked.clone() });
+        let place = labels::place_of((&of.workers, &of.site));
+        format!("{}{size}{conditions}, {place}", self.operation())
     }
 
     /// How a count becomes one of a message: said under a table of counts.
     fn per_message(&self) -> &'static str {
-        match (self.done(), self.of().total) {
+        match (self.done(), self.of().case.total) {
+            _ if self.of().case.metric.paced => {
+                "A request and its response are two messages: half of each is one message's."
+            }
             (Operation::RoundTrip, _) => {
                 "A round trip carries two messages: half of each is one message's."
             }

@@ -1,0 +1,182 @@
+//! What tells a case from the others of its run: every factor by its key, with its level. Exports, events and labels
+//! read this list, so that a factor which is added to a case is in all of them.
+
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+
+use crate::case::Case;
+use crate::load::{Load, Service};
+use crate::total::Total;
+
+/// The level of a factor.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Level {
+    /// The case has none: a wake-up has no size.
+    Absent,
+    /// It is so, or it isn't.
+    Flag(bool),
+    /// A number.
+    Count(u64),
+    /// A word.
+    Word(String),
+    /// What one transfer carries: a word, or a number of bytes.
+    Total(Total),
+    /// The CPUs of both workers.
+    Cpus([u32; 2]),
+    /// Nodes of a fleet.
+    Nodes(Vec<String>),
+}
+
+/// Every factor of a case by its key, in the order in which exports have them. As JSON a map.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Identity(Vec<(&'static str, Level)>);
+
+impl Identity {
+    /// That of `case`; `nodes` and `concurrent` are those of a fleet's. Instrumentation and what runs beside are not in
+    /// it: such a case is the same as the result that it stands beside.
+    pub fn of(case: &Case, nodes: Vec<String>, concurrent: Option<&str>) -> Identity {
+        // No `..`: whoever adds a factor says here under which key it is told.
+        let Case {
+            variant,
+            workload,
+            message_bytes,
+            total,
+            load,
+            placement,
+            place,
+            workers,
+            payload,
+            twin,
+            route,
+            observe: _,
+            beside: _,
+        } = case;
+        let load = Load::of(*workload, *load);
+        let open = load.filter(Load::has_rate).map(|load| {
+            let Load { per_second, depth, connections: _, server: _, response, service } = load;
+            (per_second, depth, response, service)
+        });
+        let word = |word: &str| Level::Word(word.into());
+        let count = |number: Option<u64>| number.map_or(Level::Absent, Level::Count);
+        let cpus = place.cpus.map_or(Level::Absent, |(a, b)| Level::Cpus([a, b]));
+        Identity(vec![
+            ("variant", word(variant)),
+            ("workload", word(workload.name())),
+            ("message_bytes", count(*message_bytes)),
+            ("total", total.map_or(Level::Absent, Level::Total)),
+            ("asked_per_sec", count(open.map(|it| it.0))),
+            ("depth", count(open.map(|it| it.1.into()))),
+            ("connections", count(load.map(|it| it.connections.into()))),
+            ("server", load.and_then(|it| it.choice()).map_or(Level::Absent, |it| word(it.name()))),
+            ("response_bytes", count(open.and_then(|it| it.2))),
+            ("service", open.map_or(Level::Absent, |it| word(&it.3.to_string()))),
+            ("route", word(&route.to_string())),
+            ("nodes", Level::Nodes(nodes)),
+            ("concurrent", concurrent.map_or(Level::Absent, word)),
+            ("placement", word(&placement.to_string())),
+            ("cpus", cpus),
+            ("workers", word(workers.name())),
+            ("payload", word(payload.name())),
+            ("twin", Level::Flag(*twin)),
+        ])
+    }
+
+    /// Its factors, in order.
+    pub fn levels(&self) -> impl Iterator<Item = (&'static str, &Level)> {
+        self.0.iter().map(|(key, level)| (*key, level))
+    }
+
+    /// The level of the factor called `key`.
+    pub fn level(&self, key: &str) -> &Level {
+        self.0.iter().find(|it| it.0 == key).map_or(&Level::Absent, |it| &it.1)
+    }
+
+    /// The same but for the factors called `keys`: what cases that differ in these alone have in common.
+    pub fn without(mut self, keys: &[&str]) -> Identity {
+        self.0.retain(|it| !keys.contains(&it.0));
+        self
+    }
+
+    /// The same as columns of a table, in which a cell is a number, a word, a flag, or absent.
+    pub fn columns(&self) -> Vec<(&'static str, Level)> {
+        let mut columns = Vec::new();
+        for (key, level) in &self.0 {
+            match (*key, level) {
+                ("cpus", level) => {
+                    let cpu = |nth: usize| match level {
+                        Level::Cpus(cpus) => Level::Count(cpus[nth].into()),
+                        _ => Level::Absent,
+                    };
+                    columns.extend([("cpu_first", cpu(0)), ("cpu_second", cpu(1))]);
+                }
+                ("nodes", level) => {
+                    let node = |nth: usize| match level {
+                        Level::Nodes(nodes) => nodes.get(nth).cloned().map(Level::Word),
+                        _ => None,
+                    };
+                    let node = |nth: usize| node(nth).unwrap_or(Level::Absent);
+                    columns.extend([("node", node(0)), ("far_node", node(1))]);
+                }
+                // One type for all of a column: a reader that sees numbers first takes a word for an error.
+                ("total", level) => {
+                    let (word, bytes) = match level {
+                        Level::Total(Total::Bytes(bytes)) => ("bytes", Level::Count(*bytes)),
+                        Level::Total(Total::Long) => ("long", Level::Absent),
+                        Level::Total(Total::Message) => ("message", Level::Absent),
+                        _ => ("", Level::Absent),
+                    };
+                    columns.push(("total", said(word)));
+                    columns.push(("total_bytes", bytes));
+                }
+                ("service", level) => {
+                    let service = match level {
+                        Level::Word(word) => word.parse::<Service>().ok(),
+                        _ => None,
+                    };
+                    let (word, ns) = match service {
+                        None => ("", Level::Absent),
+                        Some(Service::None) => ("none", Level::Count(0)),
+                        Some(Service::Fixed(ns)) => ("fixed", Level::Count(ns)),
+                        Some(Service::Exponential(mean)) => ("exponential", Level::Count(mean)),
+                    };
+                    columns.push(("service", said(word)));
+                    columns.push(("service_ns", ns));
+                }
+                // `0,1` is a number to R's readr.
+                ("placement", Level::Word(word)) => {
+                    columns.push(("placement", Level::Word(word.replace(',', "+"))));
+                }
+                (key, level) => columns.push((key, level.clone())),
+            }
+        }
+        columns
+    }
+}
+
+fn said(word: &str) -> Level {
+    if word.is_empty() { Level::Absent } else { Level::Word(word.into()) }
+}
+
+impl Serialize for Identity {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let mut map = to.serialize_map(Some(self.0.len()))?;
+        for (key, level) in &self.0 {
+            map.serialize_entry(key, level)?;
+        }
+        map.end()
+    }
+}
+
+impl Serialize for Level {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Level::Absent => to.serialize_none(),
+            Level::Flag(is_so) => is_so.serialize(to),
+            Level::Count(number) => number.serialize(to),
+            Level::Word(word) => word.serialize(to),
+            Level::Total(total) => total.serialize(to),
+            Level::Cpus(cpus) => cpus.serialize(to),
+            Level::Nodes(nodes) => nodes.serialize(to),
+        }
+    }
+}
