@@ -3,6 +3,8 @@
 
 mod sentences;
 mod teach;
+#[cfg(test)]
+mod tests;
 
 use crate::compose::labels as common;
 use crate::units::{duration, ratio};
@@ -95,7 +97,7 @@ fn shown(found: &Explanation) -> Vec<Block> {
 fn missing(found: &Explanation) -> Option<Block> {
     let line = |it: &analysis::explain::Missing| {
         let size = common::of_size(it.message_bytes);
-        let place = common::place(&it.placement);
+        let place = common::place_of((&it.workers, &it.placement));
         Text::from(format!("{}{size}, {place}: {}", it.variant, it.reason))
     };
     (!found.missing.is_empty()).then(|| Block::List(found.missing.iter().map(line).collect()))
@@ -169,19 +171,31 @@ fn table(found: &Explanation, place: &(String, String)) -> Table {
         let mut cells = vec![case.variant.clone(), duration(case.whole_ns.median)];
         cells.extend(COLUMNS.iter().map(|(_, costs)| match costs {
             [Cost::Copying] if !copying_known => "–".to_string(),
+            costs if !case.adds_up || is_noise(sum(costs)) => "noise".to_string(),
             costs => short(sum(costs)),
         }));
         cells.push(short(case.residual_ns.median));
         table.rows.push(Row::new(cells));
     }
     table.notes.push(Text::from(NOTE));
+    if table.rows.iter().flat_map(|it| &it.cells).any(|it| it.to_plain() == "noise") {
+        table.notes.push(Text::from(NOISE));
+    }
     table
+}
+
+/// Whether a part came out below zero, as no time can be.
+fn is_noise(ns: f64) -> bool {
+    ns <= -0.5
 }
 
 const NOTE: &str = "Medians over launches; the parts are means of the middle half of the round trips, \
     so that they add up within each. calls: entering and leaving them. kernel: the rest of \
     the calls, the mechanism's own work. wake-ups: waking, waiting to run, switching. program: the \
-    loop, the clock, spinning. residual: the whole less all parts.";
+    loop, the clock, spinning. residual: the whole less all parts, below zero where they come out larger.";
+
+const NOISE: &str = "noise: a part below zero, or of a round trip whose parts don't add up to the whole. That is no \
+    result: a quieter machine or more --launches may give one.";
 
 /// A time in little room; what is nothing beside it is `0`.
 fn short(ns: f64) -> String {
@@ -213,20 +227,23 @@ fn figure(
         FigureKind::Bars,
         format!("explained-{}-{}{id}", place.0.replace(',', "-"), place.1),
         format!("A round trip taken apart{}, {}", common::of_size(size), place_in_words(place)),
-        "Bars: the parts of a traced round trip, less the overhead of tracing it; negative ones \
-         aren't drawn. Diamond: the round trip without instrumentation.",
+        "Bars: the parts of a traced round trip, less the overhead of tracing it. A part below zero, and those that \
+         don't add up to the whole, are noise and aren't drawn. Diamond: the round trip without instrumentation.",
         Axis::categories("mechanism", cases.iter().map(|it| it.variant.as_str())),
         Axis::new("time per round trip", Unit::Nanoseconds, Scale::Linear),
     );
     figure.finding = cases.first().map_or(String::new(), |case| sentences::short(case));
     for cost in Cost::ALL {
-        let any = cases.iter().any(|case| ns(&case.parts, cost).abs() >= 0.5);
+        // The same parts in every figure of the run: so each has one sign and one colour in all of them.
+        let any = found.cases.iter().any(|case| ns(&case.parts, cost).abs() >= 0.5);
         let points = cases.iter().enumerate().map(|(nth, case)| {
-            // A part whose interval holds zero may come out negative.
-            let point = Point::new(nth as f64, ns(&case.parts, cost).max(0.0));
-            match case.parts.iter().find(|it| it.cost == cost) {
-                Some(part) => point.labelled(sentences::value(&part.ns)),
-                None => point,
+            let part = case.parts.iter().find(|it| it.cost == cost);
+            match part {
+                _ if !case.adds_up => Point::gap(nth as f64, "noise: the parts don't add up"),
+                Some(part) if is_noise(part.ns.median) => Point::gap(nth as f64, "noise"),
+                Some(part) => Point::new(nth as f64, part.ns.median.max(0.0))
+                    .labelled(sentences::value(&part.ns)),
+                None => Point::new(nth as f64, 0.0),
             }
         });
         if any {
@@ -271,7 +288,16 @@ fn difference(found: &Explanation, of: &Difference) -> Verdict {
         b.variant,
         ratio(b.whole_ns.median / a.whole_ns.median)
     );
-    Verdict::new(VerdictKind::Neutral, headline, sentences::shares(&of.parts, of.whole_ns.median))
+    let unknown: Vec<String> =
+        [a, b].into_iter().filter(|it| !it.adds_up).map(|it| it.variant.clone()).collect();
+    let detail = match unknown.as_slice() {
+        [] => sentences::shares(&of.parts, of.whole_ns.median),
+        _ => format!(
+            "Where that comes from is not known: the parts of {} don't add up.",
+            common::list(&unknown)
+        ),
+    };
+    Verdict::new(VerdictKind::Neutral, headline, detail)
 }
 
 /// Tracing overhead, and how far its correction can be trusted.

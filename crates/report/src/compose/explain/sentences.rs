@@ -70,6 +70,13 @@ fn place(case: &Explained) -> String {
 
 /// What most of the time goes to, in a sentence.
 pub fn short(case: &Explained) -> String {
+    if !case.adds_up {
+        let whole = duration(case.whole_ns.median);
+        return format!(
+            "{}: {whole}, of which the parts don't add up: noise, no result.",
+            place(case)
+        );
+    }
     match heads(case).first() {
         Some((head, ns)) => {
             format!("{}: {} go to {head}.", place(case), of_whole(*ns, case.whole_ns.median))
@@ -80,6 +87,9 @@ pub fn short(case: &Explained) -> String {
 
 /// Where the rest goes, in a sentence or two.
 pub fn rest(case: &Explained) -> String {
+    if !case.adds_up {
+        return String::new();
+    }
     let heads = heads(case);
     let rest: Vec<String> =
         heads.iter().skip(1).map(|(head, ns)| format!("{head} {}", duration(*ns))).collect();
@@ -119,7 +129,8 @@ pub fn sum(case: &Explained) -> String {
         )
     } else {
         format!(
-            "The parts do not add up: {left} ({share} %) of {} remain unexplained; {launches}.",
+            "The parts do not add up: {left} ({share} %) of {} remain unexplained; {launches}. A quieter machine or \
+             more --launches may bring them nearer.",
             value(&case.whole_ns)
         )
     }
