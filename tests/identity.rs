@@ -1,7 +1,6 @@
 //! Two cases of a run never share a name: in no table, figure, verdict, row of an export, event, or benchmark. Runs
 //! that differ in each factor alone and in every pair of factors are made up through the store; nothing is measured.
 
-#[allow(dead_code)]
 mod cli_support;
 
 use std::collections::{BTreeSet, HashMap};
