@@ -10,6 +10,7 @@ use cli_support::{Bench, flat, number, say, stored, wait_for};
 use model::placement::Placement;
 use rustix::process::Signal;
 use rustix::thread::{CpuSet, sched_getaffinity};
+use serde_json::Value;
 use store::Store;
 
 /// Seven rounds in which `unix-stream` takes less time in three by a lot, and more in four by a little: its
@@ -87,7 +88,7 @@ fn in_a_terminal_the_ratio_comes_first_with_percentiles_beside_it() {
 fn the_page_markdown_and_paper_have_the_same_columns_in_the_same_order() {
     let bench = stored(Placement::Free, &APART, 3);
     let columns =
-        ["mechanism", "median", "interval ±", "p99", "max", "× reference", "class", "best"];
+        ["mechanism", "best", "median", "interval ±", "× reference", "p99", "max", "class"];
     let page = bench.path("page.html");
     bench.must(&format!("report last --html {}", page.display()));
     let page = std::fs::read_to_string(page).expect("a page");
@@ -99,6 +100,9 @@ fn the_page_markdown_and_paper_have_the_same_columns_in_the_same_order() {
         let at = written.find("ratios: 95 %, each by itself").expect("a caption");
         in_order(&written[at..], &columns);
         in_order(&written[at..], &["pipe", "4.02", "unix-stream", "6.02", "1.49"]);
+        // What is quickest stands first, wherever it stood in the request.
+        let listed = &written[at..];
+        assert!(listed.find("pipe") < listed.find("unix-stream"), "{listed}");
     }
 }
 
@@ -123,6 +127,46 @@ fn what_is_first_goes_by_ratio_across_cpus_and_by_median_on_one() {
 
     let on_one = stored(Placement::SameCpu, ticks, 1);
     assert_eq!(first(&on_one), "pipe");
+}
+
+#[test]
+fn of_too_few_launches_the_smallest_median_stands_first_and_nothing_is_ranked() {
+    // Three rounds give no interval, and so no ratio: `pipe`, what ratios are to, takes longer in each.
+    let bench = stored(Placement::Free, &[[12_000, 8_000]; 3], 1);
+    let standings = bench.export()["comparisons"][0]["standings"].clone();
+    assert_eq!(
+        (&standings[0]["variant"], &standings[0]["ratio"]),
+        (&"unix-stream".into(), &Value::Null)
+    );
+    let short = bench.must("report last").out;
+    let said = "? Too few launches to rank: sorted by the median.";
+    assert!(flat(&short).contains(said), "no `{said}` in {short}");
+    assert!(!short.contains('✓'), "{short}");
+    in_order(&short, &["unix-stream", " 4.02 µs", "pipe", " 6.02 µs"]);
+    let long = flat(&bench.must("report last -v").out);
+    let said =
+        "too few launches to rank; smallest median: unix-stream, 4.02 µs. 3 rounds of 2 mechanisms";
+    assert!(long.contains(said), "no `{said}` in {long}");
+    assert!(!long.contains("least time") && !long.contains('✓'), "{long}");
+    let one = stored(Placement::Free, &[[12_000, 8_000]; 1], 1);
+    let long = flat(&one.must("report last -v").out);
+    assert!(long.contains("1 round of 2 mechanisms"), "{long}");
+}
+
+#[test]
+fn the_short_and_the_long_table_agree_on_what_is_undecided() {
+    // Seven rounds, three won by the one and four by the other.
+    let bench = stored(Placement::SameCpu, &LESS_BY_ROUND_AND_MORE_IN_THE_MEDIAN, 1);
+    let standings = bench.export()["comparisons"][0]["standings"].clone();
+    let all = standings.as_array().expect("standings");
+    assert!(all.iter().all(|it| it["among_best"] == true), "{standings:#}");
+    for form in ["report last", "report last -v"] {
+        let text = bench.must(form).out;
+        assert!(!text.contains('✓') && !text.contains(" *"), "{form}: {text}");
+    }
+    let short = bench.must("report last").out;
+    let said = "the answer is sure for 0 of 1 question";
+    assert!(flat(&short).contains(said), "no `{said}` in {short}");
 }
 
 #[test]

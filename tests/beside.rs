@@ -112,7 +112,7 @@ fn each_level_stands_beside_the_quiet_launches_of_every_round() {
     }
     let page = std::fs::read_to_string(&page).expect("a page");
     for text in [&said.out, &page] {
-        assert!(text.contains("In company") && text.contains("hog"), "{text}");
+        assert!(text.contains("Beside a load") && text.contains("hog"), "{text}");
     }
     let launched = "SELECT count(*) FROM launches l JOIN cases c ON c.id = l.case_id
          WHERE c.beside = 'hog' AND l.round > 0";

@@ -78,7 +78,7 @@ fn a_choice_is_told_in_one_screen_and_its_exit_code_is_that_of_its_answer() {
         let words = match answer {
             "pick" => "Use ",
             "nothing" => "Nothing qualifies.",
-            _ => "Undecided.",
+            _ => "Undecided",
         };
         assert!(text.contains(words) && text.contains("rejected"), "{text}");
         let tried = "SELECT count(DISTINCT load) FROM cases WHERE mechanism = 'pipe'";

@@ -429,6 +429,39 @@ fn rounds_of_which_nobody_knows_are_not_undisturbed() {
 }
 
 #[test]
+fn where_others_disturbed_every_round_of_a_run_nothing_is_concluded() {
+    const ALL: &[u64] = &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20];
+    // A planted difference of 40 %, that every test finds.
+    let of = |a: &'static [u64], b: &'static [u64]| {
+        let bench = Bench::new();
+        let setting = |seed, rounds| Setting { disturbed: rounds, ..Setting::seeded(seed) };
+        write(&bench.store(), &usual(), &setting(1, a).labelled("before"));
+        write(&bench.store(), &planted(1, 1.4), &setting(2, b).labelled("after"));
+        bench
+    };
+    assert_eq!(verdict_of(&compared(&of(&[], &[]), ""), "unix-stream latency"), "slower");
+    for (a, b, which) in [(ALL, ALL, "A and of B"), (&[], ALL, "B"), (ALL, &[], "A")] {
+        let bench = of(a, b);
+        let found = compared(&bench, "");
+        for case in found["cases"].as_array().expect("cases") {
+            assert_eq!(case["verdict"], "inconclusive", "{case:#}");
+            assert_eq!(case["every_round_disturbed"], true, "{case:#}");
+        }
+        let said = bench.must("compare before after");
+        let words = flat(&said.out);
+        let first = format!("? Undecided: others disturbed every round of {which}.");
+        assert!(words.contains(&first), "no `{first}` in {}", said.out);
+        assert!(!said.out.contains('✗') && !said.out.contains('✓'), "{}", said.out);
+        let (code, gate) = gated(&bench, "");
+        assert_eq!(code, Some(4), "{gate}");
+        assert!(flat(&gate).contains(&first), "{gate}");
+    }
+    // One round that nobody disturbed is no reason to be silent.
+    let found = compared(&of(&ALL[..19], &ALL[..19]), "");
+    assert_eq!(found["cases"][1]["every_round_disturbed"], false, "{found:#}");
+}
+
+#[test]
 fn two_cases_can_not_be_separated_from_their_machine() {
     let pair = |factor: f64| {
         let mut cases: Vec<Made> = usual()[..2].to_vec();
@@ -689,6 +722,7 @@ fn two_searches_are_compared_by_their_capacities() {
             document["capacity"].as_array_mut().expect("all").iter_mut().zip(ends)
         {
             (it["at_least_per_sec"], it["below_per_sec"]) = (low.into(), high.into());
+            it["every_round_disturbed"] = (name == "disturbed.json").into();
         }
         std::fs::write(bench.path(name), document.to_string()).expect("a file");
     };
@@ -714,6 +748,10 @@ fn two_searches_are_compared_by_their_capacities() {
         (&document["cases"], &document["capacities"][0]["verdict"]),
         (&Value::Array(vec![]), &"higher".into())
     );
+    write("disturbed.json", [(None, None); 3]);
+    let said = bench.must("compare a.json disturbed.json").out;
+    let first = "? Undecided: others disturbed every round of one of the runs, or of both.";
+    assert!(flat(&said).contains(first), "{said}");
     let said = bench.run("compare a.json b.json --gate 5%");
     assert_eq!((said.code, said.err.lines().count()), (Some(2), 1), "{}", said.err);
 }

@@ -319,7 +319,12 @@ fn what_can_answer_nothing_does_not_end_well() {
     let refused = |line: &str, code: i32, words: &str| {
         let said = bench.run(line);
         assert_eq!(said.code, Some(code), "{line}: {}{}", said.out, said.err);
-        assert!(said.err.contains(words) || said.out.contains(words), "{line}: {}{}", said.out, said.err);
+        assert!(
+            said.err.contains(words) || said.out.contains(words),
+            "{line}: {}{}",
+            said.out,
+            said.err
+        );
     };
     refused("export last --format claims-csv", 2, "is of no study");
     refused("compare 1 2", 4, "");

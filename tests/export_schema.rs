@@ -145,7 +145,7 @@ fn assert_percentiles(estimate: &Value, is_rate: bool, of: &str) {
 #[test]
 fn a_mixed_run_is_described_and_agrees_with_itself() {
     let (bench, schema) = (Bench::thorough(), Schema::read());
-    let said = bench.must(&format!("{MIXED} --format json"));
+    let said = bench.must_lack(&format!("{MIXED} --format json"));
     let document = parse(&said.out);
     schema.must_accept(&document);
     assert_consistent(&document);
@@ -230,7 +230,7 @@ fn sweeps_over_sizes_are_described_with_and_without_inflections() {
 #[test]
 fn set_ups_and_first_messages_are_described_and_agree_with_themselves() {
     let (bench, schema) = (Bench::new(), Schema::read());
-    bench.must(
+    bench.must_lack(
         "run tcp pipe eventfd noop shm-ring:wait=spin -w connect,latency -s 64 -p same-cpu \
          -p free --launches 6 --samples 50 --seed 3",
     );
@@ -322,7 +322,7 @@ fn percentiles_share_the_unit_of_their_estimate() {
 #[test]
 fn what_cannot_be_measured_is_a_row_with_its_reason() {
     let (bench, schema) = (Bench::new(), Schema::read());
-    bench.must(
+    bench.must_lack(
         "run pipe shm-ring:wait=spin -w throughput -s 64,4K --total 1K -p same-cpu --launches 1",
     );
     let document = bench.export();
@@ -582,5 +582,20 @@ fn marked_rounds_stand_apart_and_leave_the_estimate_alone() {
     let page = bench.must("report 1").out;
     assert!(!page.contains('✓') && !page.contains(" *"), "{page}");
     let words = flat(&page);
-    assert!(words.contains("nothing there is called best"), "{page}");
+    let first = "? Other programs ran during every round: what is slow may be their doing.";
+    assert!(words.contains(first), "no `{first}` in {page}");
+    for standing in all["comparisons"][0]["standings"].as_array().expect("standings") {
+        assert_eq!(standing["among_best"], true, "{standing:#}");
+        let verdict = &standing["verdict"];
+        assert!(verdict.is_null() || *verdict == "inconclusive", "{standing:#}");
+        assert!(standing["slower_than_best_at_least"].is_null(), "{standing:#}");
+    }
+    let long = flat(&bench.must("report 1 -v").out);
+    assert!(long.contains("undecided, others disturbed every round; "), "{long}");
+    let html = bench.path("page.html");
+    bench.must(&format!("report 1 --html {}", html.display()));
+    let html = std::fs::read_to_string(html).expect("a page");
+    for words in ["Other programs ran during every round", "8 of 8 rounds disturbed by others"] {
+        assert!(html.contains(words), "no `{words}` in the page");
+    }
 }

@@ -38,7 +38,8 @@ fn close(a: &Value, b: &Value) -> bool {
 /// The bench with a mixed run in its store, and what that run printed.
 fn measured(line: &str) -> (Bench, Said) {
     let bench = Bench::new();
-    let said = bench.must(line);
+    // Of the mixed ones a queue can't carry the larger size.
+    let said = if line.starts_with(MIXED) { bench.must_lack(line) } else { bench.must(line) };
     (bench, said)
 }
 
@@ -75,7 +76,7 @@ impl EventSchema {
 fn live_events_are_described_in_order_and_repeated_by_the_export() {
     // A run without floors is warned of where it is shown, and not while it goes on.
     let bench = Bench::thorough();
-    let said = bench.must(&format!("{MIXED} --format ndjson"));
+    let said = bench.must_lack(&format!("{MIXED} --format ndjson"));
     let live = events(&said.out);
     let schema = EventSchema::read();
     live.iter().for_each(|event| schema.must_accept(event));

@@ -208,7 +208,7 @@ fn fails_with_one_line_where_a_fan_out_is_asked_for_what_an_open_loop_has() {
 #[test]
 fn the_time_until_all_have_acknowledged_is_exported_and_who_has_one_receiver_says_so() {
     let bench = Bench::new();
-    bench.must(
+    bench.must_lack(
         "run pipe eventfd posix-queue shm-ring:wait=spin -w fan-out -s 64 -p free --launches 2 --samples 30 --verify",
     );
     let document = bench.export();

@@ -74,7 +74,7 @@ fn a_buffer_above_the_limits_is_refused_without_the_privilege() {
         } else {
             bench.run(&line)
         };
-        assert_eq!(said.code, Some(0), "{}", said.err);
+        assert_eq!(said.code, Some(5), "{}", said.err);
         let export = bench.export();
         let results = export["results"].as_array().expect("results");
         let refused = results.iter().find(|case| case["mechanism"] == "unix-stream");

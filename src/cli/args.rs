@@ -148,7 +148,7 @@ pub struct RunArgs {
           conflicts_with = "command",
           value_parser = Suggesting { parser: probes, words: probe_names })]
     pub observe: Vec<Probes>,
-    /// What runs beside, as a ratio to quiet: hog (busy threads), memory (a stream), quota (half a CPU)
+    /// Also measure next to a busy neighbour, and how much slower that is: hog (busy threads), memory (a stream), quota (half a CPU)
     #[arg(long, value_name = "LIST", value_delimiter = ',', hide_possible_values = true,
           conflicts_with_all = ["command", "resume"],
           value_parser = Suggesting { parser: company, words: company_names })]
@@ -328,10 +328,8 @@ impl RunArgs {
             energy: self.energy,
             routes: self.checked_reaches()?,
             // A run that goes on has one already, or none.
-            peer: match &self.resume {
-                None => self.peer.asked()?,
-                Some(_) => None,
-            },
+            peer: if self.resume.is_none() { self.peer.asked()? } else { None },
+            named: self.named(),
             seed: self.seed.map_or_else(drawn_seed, Ok)?,
             ..Request::default()
         })
@@ -360,7 +358,7 @@ impl RunArgs {
         distinct(self.observe.iter().flat_map(|it| &it.0).copied())
     }
 
-    fn names_cpus(&self) -> bool {
+    pub(super) fn names_cpus(&self) -> bool {
         self.initiator_cpu.or(self.responder_cpu).is_some()
     }
 

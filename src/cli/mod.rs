@@ -23,6 +23,7 @@ mod lab;
 mod list;
 mod lookup;
 mod man;
+mod named;
 mod open_loop;
 mod output;
 mod own_args;
@@ -120,7 +121,7 @@ enum Command {
     List(list::ListArgs),
     /// Is this machine fit to measure on? Advice, never a change
     Doctor(doctor::DoctorArgs),
-    /// What to use for a need: sizes, rate, connections, and a bound of the response time
+    /// Recommends a mechanism for a load and a latency bound
     Choose(Box<choose::ChooseArgs>),
     /// Where a message's time goes: calls, copying, waking, waiting, switching
     Explain(Box<explain::ExplainArgs>),

@@ -36,7 +36,7 @@ const PROGRAM: &str = "/proc/self/exe";
 /// How long a process that is slow to die may keep what its launch made, at the end of a run.
 const SLOW_TO_DIE: Duration = Duration::from_secs(5);
 
-/// Exit code where a mechanism that was asked for isn't there.
+/// Exit code where a mechanism, or a size or a place of one, that was asked for isn't there.
 pub const UNAVAILABLE: u8 = 5;
 
 /// Exit code 5, by name, where no launch can be made.
@@ -380,6 +380,7 @@ fn exit_code(args: &RunArgs, judged: &Judged) -> u8 {
         .results
         .iter()
         .any(|case| case.status == Status::Unavailable && asked(&case.variant));
+    let missing = missing || !judged.asked_in_vain().is_empty();
     let failed = judged.results.iter().all(|case| case.launches == 0);
     match (missing, failed) {
         (true, _) => UNAVAILABLE,

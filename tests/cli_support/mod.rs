@@ -124,6 +124,13 @@ impl Bench {
         said
     }
 
+    /// As [`Bench::run`], and it must measure what it can and say that something that was asked for can't be had.
+    pub fn must_lack(&self, line: &str) -> Said {
+        let said = self.run(line);
+        assert_eq!(said.code, Some(5), "`ipcmark {line}`: {}{}", said.out, said.err);
+        said
+    }
+
     /// Starts `ipcmark run …` in a process group of its own and waits for its store: from then
     /// on signals are taken over.
     pub fn begin(&self, line: &str) -> Running {

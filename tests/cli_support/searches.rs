@@ -50,10 +50,11 @@ pub fn was_disturbed(it: &Value) -> bool {
     let mut rates = it["rates"].as_array().expect("rates").iter();
     let late = rates.clone().any(|rate| rate["void"].as_u64() > Some(0));
     let held_up = it["bound"] == WIDE && rates.any(|rate| rate["broke"].as_u64() > Some(0));
-    if late || held_up {
-        say("skipped a verdict: other tests took the time of the sender or of the server");
+    let by_others = it["every_round_disturbed"] == true;
+    if late || held_up || by_others {
+        say("skipped a verdict: others took the time of the sender or of the server");
     }
-    late || held_up
+    late || held_up || by_others
 }
 
 /// The line of a mechanism whose launches failed.

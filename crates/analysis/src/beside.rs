@@ -85,6 +85,8 @@ pub(super) fn assign(accompanied: &mut [Accompanied], results: &[CaseResult]) {
         it.verdict = compared.map(|(p, quiet)| {
             let (a, b) = paired(&it.case, &results[quiet]);
             match stats::verdict((&a, &b), p, EQUIVALENT_WITHIN, ALPHA) {
+                // Others that came and went are in both.
+                _ if it.case.disturbed => "inconclusive",
                 Verdict::Faster => "faster",
                 Verdict::Slower => "slower",
                 Verdict::Equivalent => "equivalent",

@@ -64,6 +64,7 @@ impl CaseResult {
             cpu_ns_per_operation: None,
             bound: None,
             precision_reached: None,
+            disturbed: false,
             stratified: None,
             sessions: None,
             earlier: None,

@@ -54,6 +54,8 @@ pub struct Capacity {
     pub status: Status,
     /// Why it isn't ok.
     pub reason: Option<String>,
+    /// Whether others disturbed every round of the rates that decide: then nothing is sure of it.
+    pub every_round_disturbed: bool,
     /// Launches at all of its rates, those that failed included, and the pilot of a rate that was given up after it.
     pub launches: u64,
     /// Of what they failed.
@@ -62,7 +64,8 @@ pub struct Capacity {
     #[serde(flatten)]
     pub found: Found,
     /// The largest rate at which the percentile is within twice its value at the lowest rate: a median over
-    /// launches, without an interval. None where most launches at the lowest broke the bound already.
+    /// launches, without an interval. None unless more launches pass at the lowest rate that was
+    /// offered than break the bound.
     pub knee_per_sec: Option<u64>,
     /// Every rate that was tried, the lowest first.
     pub rates: Vec<RateTried>,
@@ -134,6 +137,8 @@ pub struct AtRate {
     pub launches: Vec<BoundedLaunch>,
     /// Launches that failed.
     pub failed: usize,
+    /// Whether others disturbed every round of them.
+    pub disturbed: bool,
 }
 
 impl AtRate {
@@ -141,10 +146,11 @@ impl AtRate {
         self.launches.iter().filter(|it| it.standing == standing).count()
     }
 
-    /// What they come to. A launch that says nothing, or failed, counts neither for nor against.
+    /// What they come to. A launch that says nothing, or failed, counts neither for nor against; where others
+    /// disturbed every round nothing is sure.
     fn verdict(&self) -> RateVerdict {
         let all = self.launches.len() + self.failed;
-        let surely = |of| stats::surely_most(self.count(of), all, ERROR);
+        let surely = |of| !self.disturbed && stats::surely_most(self.count(of), all, ERROR);
         if surely(Standing::Passes) {
             RateVerdict::Holds
         } else if surely(Standing::Breaks) {
@@ -203,14 +209,17 @@ pub fn decide(rates: &[AtRate]) -> Found {
     }
 }
 
-/// The largest rate at which the percentile is within twice its value at the lowest.
+/// The largest rate at which the percentile is within twice its value at the lowest that was offered; None unless
+/// more launches passed there than broke the bound.
 fn knee(rates: &[AtRate]) -> Option<u64> {
-    let kept = rates.iter().filter(|it| it.majority() != Some(Standing::Void));
-    if rates.first()?.majority() == Some(Standing::Breaks) {
+    let kept: Vec<&AtRate> =
+        rates.iter().filter(|it| it.majority() != Some(Standing::Void)).collect();
+    let lowest = kept.first()?;
+    if lowest.count(Standing::Passes) <= lowest.count(Standing::Breaks) {
         return None;
     }
     let values: Vec<(u64, f64)> =
-        kept.filter_map(|it| Some((it.per_sec, it.percentile_ns()?))).collect();
+        kept.into_iter().filter_map(|it| Some((it.per_sec, it.percentile_ns()?))).collect();
     let most = KNEE * values.first()?.1;
     values.iter().rev().find(|it| it.1 <= most).map(|it| it.0)
 }
@@ -239,7 +248,8 @@ fn subject(case: &CaseResult) -> Option<Subject<'_>> {
 fn at_rate(case: &CaseResult) -> AtRate {
     let launches = case.bounded.iter().flatten().copied().collect();
     let failed = failures::count(&case.failures) as usize;
-    AtRate { per_sec: case.rate.map_or(0, |it| it.asked_per_sec), launches, failed }
+    let per_sec = case.rate.map_or(0, |it| it.asked_per_sec);
+    AtRate { per_sec, launches, failed, disturbed: case.disturbed }
 }
 
 impl Capacity {
@@ -298,6 +308,7 @@ impl Capacity {
             bound,
             status,
             reason,
+            every_round_disturbed: !deciding.is_empty() && deciding.iter().all(|it| it.disturbed),
             launches: all_launches.sum(),
             failures: failures::of(reasons.map(|it| (it.reason.as_str(), it.launches))),
             found,

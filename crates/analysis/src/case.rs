@@ -150,6 +150,9 @@ pub struct CaseResult {
     pub bound: Option<Bound>,
     /// Precision asked and reached.
     pub precision_reached: Option<Precision>,
+    /// Whether others disturbed every round that it has a launch in: see [`super::RoundCounts`].
+    #[serde(skip)]
+    pub disturbed: bool,
     /// Those in undisturbed rounds, where more than a tenth were in disturbed ones.
     pub stratified: Option<Stratified>,
     /// Over the sessions of the run; null where there was one.

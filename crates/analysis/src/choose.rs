@@ -7,7 +7,7 @@
 use serde::Serialize;
 
 use super::capacity::{Capacity, RateTried, RateVerdict};
-use super::{ALPHA, CaseResult, GroupVerdict, Judged, Status, failures};
+use super::{ALPHA, CaseResult, Judged, RoundState, Status, failures};
 use model::capacity::{Standing, TailBound};
 use model::choice::Need;
 use model::load::{Load, Server};
@@ -143,8 +143,11 @@ pub struct Evidence {
     pub run: i64,
     /// Rounds; what was shown to be hopeless before took part in the first alone.
     pub rounds: usize,
-    /// Rounds that others disturbed. Where that is all of them nothing is rejected for good.
+    /// Rounds that others disturbed, of all rates.
     pub disturbed_rounds: u64,
+    /// Whether they disturbed every round at the load that is needed: then nothing is picked, and nothing rejected for
+    /// its times.
+    pub every_round_disturbed: bool,
     /// Mechanisms that were measured.
     pub candidates: usize,
     /// The rates that were tried, per second.
@@ -158,19 +161,11 @@ impl Choice {
     pub fn of(judged: &Judged) -> Option<Choice> {
         let request = &judged.run.request;
         let (need, bound) = request.aim.need().zip(request.bound)?;
-        let choice = Choice::judge((need, bound), &judged.capacity, &judged.results, judged.run.id);
-        let disturbed = judged.groups.iter().map(|it| it.marked_rounds).sum();
-        let all = !judged.groups.is_empty() && judged.groups.iter().all(GroupVerdict::is_disturbed);
-        Some(choice.beside_others(disturbed, all))
-    }
-
-    /// The same where others disturbed so many rounds: where that is all of them, they may be why nothing qualified.
-    fn beside_others(mut self, disturbed_rounds: u64, all: bool) -> Choice {
-        self.evidence.disturbed_rounds = disturbed_rounds;
-        if self.answer == Answer::Nothing && all {
-            (self.answer, self.closest) = (Answer::Undecided, None);
-        }
-        self
+        let mut choice =
+            Choice::judge((need, bound), &judged.capacity, &judged.results, judged.run.id);
+        let disturbed = judged.rounds.iter().filter(|it| it.state() == RoundState::Disturbed);
+        choice.evidence.disturbed_rounds = disturbed.count() as u64;
+        Some(choice)
     }
 
     /// By what each mechanism came to at every rate.
@@ -198,6 +193,10 @@ impl Choice {
                 (None, None) => {}
             }
         }
+        // What came closest to it, or kept it all the same, first.
+        let broke = |it: &Candidate| 2 * it.passed <= it.launches;
+        let time = |it: &Candidate| it.percentile_ns.unwrap_or(f64::INFINITY);
+        undecided.sort_by(|a, b| broke(a).cmp(&broke(b)).then(time(a).total_cmp(&time(b))));
         let mut ranked = rank(&holding, results);
         // The run may end before a mechanism has its turn: nothing is known of that.
         let unknown = !undecided.is_empty() || capacity.iter().any(Capacity::awaits_launches);
@@ -226,7 +225,11 @@ impl Choice {
         rates.sort_unstable();
         rates.dedup();
         let measured = || capacity.iter().filter(|it| it.status == Status::Ok);
-        let rounds = measured().filter_map(|it| it.at(need.per_second)).map(|it| it.launches);
+        let needed = || measured().filter_map(|it| it.at(need.per_second));
+        let rounds = needed().map(|it| it.launches);
+        let mut launched = needed().filter(|it| it.launches > 0).peekable();
+        let every_round_disturbed =
+            launched.peek().is_some() && launched.all(|it| results[it.result].disturbed);
         let lacking = measured().flat_map(|it| &it.rates).map(|it| it.messages_lacking).max();
         let asked =
             results.iter().find(|it| it.load.is_some_and(|it| it.per_second == need.per_second));
@@ -249,6 +252,7 @@ impl Choice {
                 run,
                 rounds: rounds.max().unwrap_or(0),
                 disturbed_rounds: 0,
+                every_round_disturbed,
                 candidates: measured().count(),
                 rates_per_sec: rates,
                 messages_lacking: lacking.unwrap_or(0),

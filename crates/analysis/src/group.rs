@@ -119,7 +119,7 @@ pub struct GroupVerdict {
     pub reference: Option<usize>,
     /// Comparisons over which ratios, and what is said of the best, are corrected: all cases but one.
     pub family: usize,
-    /// Every ranked case, the smallest median first; across CPUs the smallest ratio.
+    /// Every ranked case, the smallest median first; across CPUs the smallest ratio, where there is one.
     pub standings: Vec<Standing>,
     /// The A/A pair, where the group has one.
     pub twin: Option<TwinCheck>,
@@ -183,7 +183,11 @@ impl GroupVerdict {
             let mut standings: Vec<Standing> =
                 standings.iter().filter(|it| own(&it.result)).cloned().collect();
             if by_ratio {
-                let key = |it: &Standing| it.ratio.unwrap_or(f64::INFINITY);
+                // What has no ratio stands where its median puts it.
+                let against = reference.map_or(1.0, |at| typical(&results[at]));
+                let key = |it: &Standing| {
+                    it.ratio.unwrap_or_else(|| typical(&results[it.result]) / against)
+                };
                 standings.sort_by(|a, b| key(a).total_cmp(&key(b)));
             }
             let rounds = members.iter().map(|at| results[*at].by_round.len() as u64).max();
@@ -215,6 +219,17 @@ impl GroupVerdict {
             })
         };
         [false, true].into_iter().filter_map(question).collect()
+    }
+
+    /// Whether it says what is best: something in it is shown to be slower. Wherever one is called best, this is asked.
+    pub fn names_the_best(&self) -> bool {
+        !self.is_disturbed() && self.standings.iter().any(|it| !it.among_best)
+    }
+
+    /// Whether its launches are too few to rank anything: then its order is that of the medians.
+    pub fn has_too_few_launches(&self) -> bool {
+        let known = |it: &Standing| it.slower_than_best_at_most.is_some();
+        self.standings.len() > 1 && !self.is_disturbed() && !self.standings.iter().any(known)
     }
 
     /// The first of the best, and the first of the best that sleep.

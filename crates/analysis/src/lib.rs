@@ -42,6 +42,7 @@ mod sessions;
 pub mod testing;
 pub mod time;
 mod time_series;
+mod unmeasured;
 
 use model::distinct::distinct;
 use serde::Serialize;
@@ -86,7 +87,7 @@ pub use over_rounds::OverRounds;
 pub use per_launch::{FIRST_MESSAGE, Secondary};
 pub use percentile::{Curve, PERCENTILES};
 pub use rate::RateSeen;
-pub use rounds::{JudgedRound, Stratified};
+pub use rounds::{JudgedRound, RoundCounts, RoundState, Stratified};
 pub use sessions::SessionsSeen;
 pub use stats::Share;
 pub use time::{CommonChange, OverTime};
@@ -214,7 +215,13 @@ impl Judged {
         }
         group::assign_precision(&mut results, &groups);
         time::assign(&mut results, &mut groups);
-        let rounds = rounds::assign(&run, &mut results, &mut groups);
+        let observed_cases = observed.iter_mut().map(|it| &mut it.case);
+        let other_cases = observed_cases.chain(accompanied.iter_mut().map(|it| &mut it.case));
+        if run.fleet.is_some() {
+            let asked = run.request.reference.as_deref();
+            groups = GroupVerdict::of_each_node(&run, &results, asked);
+        }
+        let rounds = rounds::assign(&run, results.iter_mut().chain(other_cases), &mut groups);
         sessions::assign(&mut results, &rounds);
         earlier::assign(store, &run, &mut results)?;
         observed::assign(&mut observed);
@@ -228,10 +235,6 @@ impl Judged {
         derived::assign(&mut results, &run);
         let one_at_a_time = run.fleet.is_none() && run.measuring_ns > 0;
         let timed_share = one_at_a_time.then(|| (timed_ns / run.measuring_ns as f64).min(1.0));
-        if run.fleet.is_some() {
-            let asked = run.request.reference.as_deref();
-            groups = GroupVerdict::of_each_node(&run, &results, asked);
-        }
         let capacity = capacity::capacities(&results, run.request.bound);
         let sweeps = sweeps(&results, &run.catalogue, |case| run.host_of(&case.nodes));
         let (study, fleet) = (None, fleet::FleetJudged::of(store, id)?);

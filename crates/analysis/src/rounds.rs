@@ -41,10 +41,67 @@ pub struct Stratified {
     pub marked_median: f64,
 }
 
+/// What is known of others during a round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RoundState {
+    /// They were looked for, and did nothing that matters.
+    Undisturbed,
+    /// They disturbed it.
+    Disturbed,
+    /// What they did could not be read.
+    Unknown,
+}
+
+/// The rounds that a comparison rests on, by what is known of others meanwhile.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RoundCounts {
+    /// Known to be undisturbed.
+    pub undisturbed: u64,
+    /// Disturbed.
+    pub disturbed: u64,
+    /// Of which nothing is known.
+    pub unknown: u64,
+}
+
+impl RoundCounts {
+    /// The one rule on disturbed rounds: where others disturbed all of those of which something is known, nothing
+    /// that rests on them is a firm verdict. Groups, cases, capacities, needs, claims, and two runs compared ask it
+    /// here. Where nothing is known of any, verdicts stand beside words that say so; only a gate needs rounds that
+    /// are known to be undisturbed.
+    pub fn allow_no_verdict(self) -> bool {
+        self.undisturbed == 0 && self.disturbed > 0
+    }
+}
+
+impl FromIterator<RoundState> for RoundCounts {
+    fn from_iter<T: IntoIterator<Item = RoundState>>(states: T) -> RoundCounts {
+        let mut counts = RoundCounts::default();
+        for state in states {
+            match state {
+                RoundState::Undisturbed => counts.undisturbed += 1,
+                RoundState::Disturbed => counts.disturbed += 1,
+                RoundState::Unknown => counts.unknown += 1,
+            }
+        }
+        counts
+    }
+}
+
+impl JudgedRound {
+    /// What is known of others meanwhile.
+    pub fn state(&self) -> RoundState {
+        match (&self.marked, &self.unknown) {
+            (Some(_), _) => RoundState::Disturbed,
+            (None, Some(_)) => RoundState::Unknown,
+            (None, None) => RoundState::Undisturbed,
+        }
+    }
+}
+
 /// Judges the rounds of a run, and gives cases and groups what follows.
-pub(super) fn assign(
+pub(super) fn assign<'a>(
     run: &StoredRun,
-    results: &mut [CaseResult],
+    cases: impl Iterator<Item = &'a mut CaseResult>,
     groups: &mut [GroupVerdict],
 ) -> Vec<JudgedRound> {
     let judged = |it: &store::StoredRound| {
@@ -66,15 +123,20 @@ pub(super) fn assign(
     for group in groups {
         group.marked_rounds = marked(group.group).len() as u64;
         group.unknown_rounds = unknown(group.group).len() as u64;
+        if group.is_disturbed() {
+            group.decide_nothing();
+        }
     }
-    for case in results {
-        let known = Vec::from_iter(
-            case.launch_medians
-                .iter()
-                .zip(1..)
-                .map(|(value, round)| value.filter(|_| !unknown(case.group).contains(&round))),
-        );
+    for case in cases {
+        let unknown = unknown(case.group);
+        let known = case.launch_medians.iter().zip(1..);
+        let known: Vec<Option<f64>> =
+            known.map(|(value, round)| value.filter(|_| !unknown.contains(&round))).collect();
         case.stratified = Stratified::of(&known, &marked(case.group));
+        let launched = |round: u64| matches!(case.by_round.get(round as usize - 1), Some(Some(_)));
+        let own = rounds.iter().filter(|it| it.group == case.group && launched(it.round));
+        let counts: RoundCounts = own.map(JudgedRound::state).collect();
+        case.disturbed = counts.allow_no_verdict();
     }
     rounds
 }
@@ -108,7 +170,19 @@ impl Stratified {
 impl GroupVerdict {
     /// Whether others disturbed every round of it: then nothing of it is called best.
     pub fn is_disturbed(&self) -> bool {
-        self.rounds > 0 && self.marked_rounds >= self.rounds
+        let disturbed = self.marked_rounds.min(self.rounds);
+        let unknown = self.unknown_rounds.min(self.rounds - disturbed);
+        let undisturbed = self.rounds - disturbed - unknown;
+        RoundCounts { undisturbed, disturbed, unknown }.allow_no_verdict()
+    }
+
+    /// Takes back what its rounds don't bear: any of its cases may be the best, and none is faster or slower.
+    fn decide_nothing(&mut self) {
+        for it in &mut self.standings {
+            it.verdict = it.verdict.map(|_| "inconclusive");
+            it.among_best = true;
+            (it.slower_than_best_at_least, it.slower_than_best_at_most) = (None, None);
+        }
     }
 }
 
@@ -128,6 +202,22 @@ mod tests {
         let found = Stratified::of(&launches, &all).unwrap();
         assert_eq!((found.launches, found.median, found.interval.low), (0, None, None));
         assert_eq!((found.marked_launches, found.marked_median), (20, 10.5));
+    }
+
+    #[test]
+    fn no_verdict_rests_on_rounds_that_others_disturbed_wherever_it_is_known() {
+        use RoundState::{Disturbed, Undisturbed, Unknown};
+        for (states, allow_none) in [
+            (&[][..], false),
+            (&[Undisturbed], false),
+            (&[Disturbed, Undisturbed, Unknown], false),
+            (&[Disturbed], true),
+            (&[Disturbed, Disturbed, Unknown], true),
+            (&[Unknown], false),
+        ] {
+            let counts: RoundCounts = states.iter().copied().collect();
+            assert_eq!(counts.allow_no_verdict(), allow_none, "{states:?}");
+        }
     }
 
     /// A launch that failed is in no stratum.

@@ -108,6 +108,28 @@ pub struct Request {
     pub defaults: Vec<String>,
     /// Seed of every random choice; below 2^53, so that JSON keeps it exactly.
     pub seed: u64,
+    /// Which of its levels the user named; of the others the usual ones are measured.
+    #[serde(default, skip_serializing_if = "Named::is_nothing")]
+    pub named: Named,
+}
+
+/// Levels that a user named, by an argument or a flag: what of these is not measured is told, and no success.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Named {
+    /// Mechanisms, or variants of them.
+    pub mechanisms: bool,
+    /// Workloads.
+    pub workloads: bool,
+    /// Message sizes.
+    pub sizes: bool,
+    /// Placements, each by its name.
+    pub placements: bool,
+}
+
+impl Named {
+    fn is_nothing(&self) -> bool {
+        *self == Named::default()
+    }
 }
 
 /// Nothing yet: processes that take turns on one CPU, bytes untouched, until they are precise.
@@ -147,6 +169,7 @@ impl Default for Request {
             study: None,
             defaults: Vec::new(),
             seed: 0,
+            named: Named::default(),
         }
     }
 }

@@ -17,7 +17,8 @@ fn at(per_sec: u64, launches: &[(Standing, usize)]) -> AtRate {
     let each = |(standing, many): &(Standing, usize)| {
         vec![BoundedLaunch { ns: 1e5, standing: *standing }; *many]
     };
-    AtRate { per_sec, launches: launches.iter().flat_map(each).collect(), failed: 0 }
+    let launches = launches.iter().flat_map(each).collect();
+    AtRate { per_sec, launches, failed: 0, disturbed: false }
 }
 
 use Standing::{Breaks, Passes, Short, Void};
@@ -89,10 +90,43 @@ fn where_the_generator_ends_nothing_fails() {
 
 #[test]
 fn the_knee_is_within_twice_the_percentile_of_the_lowest_rate() {
-    let rate = |per_sec, ns: f64| AtRate { per_sec, launches: vec![launch(ns); 6], failed: 0 };
+    let rate = |per_sec, ns: f64| AtRate { launches: vec![launch(ns); 6], ..at(per_sec, &[]) };
     let rates = [rate(1, 10_000.0), rate(2, 12_000.0), rate(4, 20_000.0), rate(8, 21_000.0)];
     assert_eq!(knee(&rates), Some(4));
     assert_eq!(knee(&[]), None);
+    // What was not offered says nothing, and where no rate passed there is nothing to be within.
+    let void = || at(1, &[(Void, 3)]);
+    let rising = |first| [void(), first, rate(4, 20_000.0), rate(8, 41_000.0)];
+    assert_eq!(knee(&rising(rate(2, 12_000.0))), Some(4));
+    assert_eq!(
+        knee(&rising(rate(2, 4.0 * BOUND_NS))),
+        None,
+        "the lowest that was offered broke it"
+    );
+    assert_eq!(knee(&rising(at(2, &[(Breaks, 3), (Passes, 3)]))), None);
+    assert_eq!(knee(&[void(), at(2, &[(Void, 3)])]), None, "no rate was offered");
+}
+
+#[test]
+fn where_others_disturbed_every_round_a_rate_is_undecided_and_no_end_is_sure() {
+    let disturbed = |it: AtRate| AtRate { disturbed: true, ..it };
+    let (low, high) = (|| at(1_000, &[(Passes, 12)]), || at(2_000, &[(Breaks, 12)]));
+    let quiet = decide(&[low(), high()]);
+    assert_eq!((quiet.at_least_per_sec, quiet.below_per_sec), (Some(1_000), Some(2_000)));
+    let found = decide(&[disturbed(low()), disturbed(high())]);
+    assert_eq!((found.at_least_per_sec, found.below_per_sec), (None, None));
+    assert_eq!((found.likely_low_per_sec, found.likely_high_per_sec), (Some(1_000), Some(2_000)));
+    let bound = "p99:200us".parse().unwrap();
+    let rate = |disturbed, per_second, ns| CaseResult {
+        disturbed,
+        ..tried(0, per_second, vec![launch(ns); 12])
+    };
+    let of = |first| {
+        capacities(&[rate(first, 1_000, 1e5), rate(true, 2_000, 4e5)], Some(bound)).remove(0)
+    };
+    assert!(of(true).every_round_disturbed && !of(false).every_round_disturbed);
+    let verdicts = of(true).rates.iter().map(|it| it.verdict).collect::<Vec<_>>();
+    assert_eq!(verdicts, [RateVerdict::Undecided; 2]);
 }
 
 #[test]
@@ -132,7 +166,7 @@ fn drawn(rng: &mut ChaCha8Rng, capacity: f64, per_sec: u64, rounds: usize) -> At
     };
     let median = BOUND_NS * (per_sec as f64 / capacity).powf(1.5);
     let launches = (0..rounds).map(|_| launch(median * (0.5 * normal(rng)).exp())).collect();
-    AtRate { per_sec, launches, failed: 0 }
+    AtRate { per_sec, launches, failed: 0, disturbed: false }
 }
 
 /// Both stages, as a run makes them: coarse rates choose finer ones, which are decided by launches of their own.

@@ -151,14 +151,26 @@ fn what_launches_do_not_tell_is_undecided_and_never_picked() {
 }
 
 #[test]
-fn nothing_is_rejected_for_good_where_others_disturbed_every_round() {
-    let results = [at("pipe", 50_000, 600.0, 0.4)];
-    let alone = judge(&results);
-    assert_eq!((alone.answer, named(&alone.closest)), (Answer::Nothing, Some("pipe")));
-    let some = judge(&results).beside_others(11, false);
-    assert_eq!((some.answer, some.evidence.disturbed_rounds), (Answer::Nothing, 11));
-    let all = judge(&results).beside_others(12, true);
-    assert_eq!((all.answer, named(&all.closest)), (Answer::Undecided, None));
-    let held = judge(&[at("pipe", 50_000, 60.0, 0.4)]).beside_others(12, true);
-    assert_eq!(held.answer, Answer::Pick, "what held beside others holds");
+fn nothing_is_picked_and_nothing_rejected_where_others_disturbed_every_round() {
+    let disturbed = |it: CaseResult| CaseResult { disturbed: true, ..it };
+    let (quick, slow) = (|| at("pipe", 50_000, 60.0, 0.4), || at("tcp", 50_000, 600.0, 0.4));
+    let quiet = judge(&[slow(), quick()]);
+    assert_eq!((quiet.answer, named(&quiet.pick)), (Answer::Pick, Some("pipe")));
+    assert!(!quiet.evidence.every_round_disturbed);
+    for cases in [vec![slow(), quick()], vec![slow()], vec![quick()]] {
+        let names = cases.len();
+        let found = judge(&cases.into_iter().map(disturbed).collect::<Vec<_>>());
+        assert_eq!((found.answer, &found.pick, &found.closest), (Answer::Undecided, &None, &None));
+        assert!(found.rejected.is_empty() && found.evidence.every_round_disturbed);
+        assert_eq!(found.undecided.len(), names);
+        assert_eq!(
+            found.undecided[0].variant,
+            if names == 1 { &found.undecided[0].variant } else { "pipe" }
+        );
+    }
+    // One of them had a round of its own that nobody disturbed.
+    let mixed = judge(&[slow(), disturbed(quick())]);
+    assert_eq!(mixed.answer, Answer::Undecided);
+    assert!(!mixed.evidence.every_round_disturbed);
+    assert_eq!(mixed.rejected[0].variant, "tcp");
 }

@@ -47,6 +47,7 @@ pub struct MeasuredCapacity {
     /// `ok`, or why there is nothing.
     status: String,
     reason: Option<String>,
+    every_round_disturbed: bool,
     #[serde(flatten)]
     found: Found,
     rates: Vec<MeasuredRate>,
@@ -66,6 +67,8 @@ pub struct Side {
     pub found: Found,
     /// The lowest rate that was tried.
     pub lowest_per_sec: Option<u64>,
+    /// Whether others disturbed every round that decides: then neither end is sure.
+    pub every_round_disturbed: bool,
 }
 
 /// The verdict on one capacity.
@@ -142,7 +145,9 @@ pub(super) fn compare(
 impl MeasuredCapacity {
     fn side(&self) -> Option<Side> {
         let lowest_per_sec = self.rates.first().map(|it| it.per_sec);
-        (self.status == "ok").then_some(Side { found: self.found, lowest_per_sec })
+        let every_round_disturbed = self.every_round_disturbed;
+        let side = Side { found: self.found, lowest_per_sec, every_round_disturbed };
+        (self.status == "ok").then_some(side)
     }
 }
 

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::super::{Judged, ModesSeen, SCHEMA_VERSION};
+use super::super::{Judged, ModesSeen, RoundCounts, RoundState, SCHEMA_VERSION};
 use super::capacities::MeasuredCapacity;
 use model::load::{Load, Server, Service};
 use model::metric::{Better, Metric, Unit};
@@ -61,6 +61,16 @@ pub struct MeasuredRound {
     /// The checks that couldn't be made, where nothing was noticed.
     #[serde(default)]
     pub unknown: Option<String>,
+}
+
+impl MeasuredRound {
+    fn state(&self) -> RoundState {
+        match (&self.marked, &self.unknown) {
+            (Some(_), _) => RoundState::Disturbed,
+            (None, Some(_)) => RoundState::Unknown,
+            (None, None) => RoundState::Undisturbed,
+        }
+    }
 }
 
 /// A case of a run.
@@ -312,6 +322,15 @@ impl Measured {
         let is_quiet = |it: &&MeasuredRound| it.marked.is_none() && it.unknown.is_none();
         let here = self.rounds.iter().filter(move |it| it.group == group).filter(is_quiet);
         here.map(|it| it.round)
+    }
+
+    /// Whether others disturbed every round in which the case has a launch.
+    pub(super) fn disturbs_all_of(&self, case: &MeasuredCase) -> bool {
+        let has = |round: u64| {
+            matches!(case.launch_medians.get((round as usize).wrapping_sub(1)), Some(Some(_)))
+        };
+        let own = self.rounds.iter().filter(|it| it.group == case.group && has(it.round));
+        own.map(MeasuredRound::state).collect::<RoundCounts>().allow_no_verdict()
     }
 
     /// A field of the export, by its JSON pointer; null where it isn't there.

@@ -134,6 +134,8 @@ pub struct CaseChange {
     pub p: Option<f64>,
     /// The same, corrected by Holm over the cases.
     pub p_holm: Option<f64>,
+    /// Whether others disturbed every round of it in one of the runs: then nothing is concluded.
+    pub every_round_disturbed: bool,
     /// The smallest relative difference that could have been seen, where it is inconclusive.
     pub smallest_effect: Option<f64>,
     /// Whether the launches of either run fall into two modes.
@@ -349,6 +351,7 @@ fn blank(a: Option<&MeasuredCase>, b: Option<&MeasuredCase>) -> CaseChange {
         high: None,
         p: None,
         p_holm: None,
+        every_round_disturbed: false,
         smallest_effect: None,
         two_modes: [a, b].into_iter().flatten().any(|it| it.modes.is_some()),
         differences: Vec::new(),
@@ -389,6 +392,14 @@ impl Pair<'_> {
             return;
         }
         self.change.verdict = Change::Inconclusive;
+        let disturbed = [("A", runs.0, a), ("B", runs.1, b)];
+        let disturbed = disturbed.iter().filter(|(_, run, case)| run.disturbs_all_of(case));
+        let disturbed: Vec<&str> = disturbed.map(|it| it.0).collect();
+        if !disturbed.is_empty() {
+            self.change.every_round_disturbed = true;
+            let of = disturbed.join(" and of ");
+            self.change.reason = Some(format!("others disturbed every round of {of}"));
+        }
         match stats::compare_unpaired(&b.times(), &a.times(), ALPHA) {
             Some(Shift { ratio, p }) => {
                 self.change.ratio = Some(ratio.estimate);
@@ -401,7 +412,8 @@ impl Pair<'_> {
 
     fn judged(mut self, terms: Terms) -> CaseChange {
         let p = self.change.p_holm.or(self.change.p);
-        if let (Some(p), Some(a), Some(b)) = (p, self.a, self.b) {
+        let bears_one = !self.change.every_round_disturbed;
+        if let (Some(p), Some(a), Some(b)) = (p.filter(|_| bears_one), self.a, self.b) {
             let verdict = stats::verdict_unpaired(&b.times(), &a.times(), p, terms.margin, ALPHA);
             self.change.verdict = match verdict {
                 Verdict::Faster => Change::Faster,

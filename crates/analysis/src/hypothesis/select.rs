@@ -80,6 +80,14 @@ pub fn overloaded(sides: &[Chosen], results: &[CaseResult]) -> Vec<(String, Stri
     results.iter().filter(chosen).filter_map(short).collect()
 }
 
+/// Whether others disturbed every round of any measured case that one of `sides` chooses.
+pub fn any_disturbed(sides: &[Chosen], results: &[CaseResult]) -> bool {
+    let chosen = |case: &&CaseResult| {
+        !case.twin && case.is_valid() && sides.iter().any(|side| takes(side, case))
+    };
+    results.iter().filter(chosen).any(|case| case.disturbed)
+}
+
 /// The measured quantity by round, `of` a statistic of each launch: ns of a latency or set-up, bytes or wake-ups per second of a
 /// throughput.
 pub fn quantity(case: &CaseResult, of: &str) -> Vec<Option<f64>> {

@@ -4,7 +4,7 @@ use super::curves::{Curve, curves};
 use super::needed::LEAST_ROUNDS;
 use super::parts::{refuting, together};
 use super::ratio::{Sides, Test as Compared, Value, decided, ranking};
-use super::select::{cases, goodness, have, in_words, overloaded, quantity, takes};
+use super::select::{any_disturbed, cases, goodness, have, in_words, overloaded, quantity, takes};
 use super::slope::Steps;
 use super::{ALPHA, CaseResult, Decision, Effect, Ground, TestResult, bounds, lost};
 use crate::{Derived, EQUIVALENT_WITHIN, OverRounds};
@@ -21,6 +21,15 @@ pub fn decide(claim: &Hypothesis, on: &Ground) -> TestResult {
     }
     let sides = [&claim.left].into_iter().chain(&claim.right).chain(&claim.or).chain(&claim.order);
     let sides: Vec<Chosen> = sides.map(chosen).collect();
+    let firm = matches!(result.decision, Decision::Supported | Decision::Refuted);
+    // What is counted is as many beside others.
+    let counts = claim.of.as_ref().is_some_and(|of| Count::number(of.get_ref()).is_some());
+    if firm && !counts && claim.floor.is_none() && any_disturbed(&sides, on.results) {
+        result.decision = Decision::Inconclusive;
+        let why = "; others disturbed every round of some of its cases";
+        result.brief = result.brief.map(|brief| brief + why);
+        result.effect.push_str(why);
+    }
     for (name, why) in overloaded(&sides, on.results) {
         if result.effect.contains(&why) {
             continue;

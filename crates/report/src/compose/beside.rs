@@ -8,7 +8,7 @@ use analysis::{Judged, Overhead, Status};
 use model::company::Company;
 use model::distinct::distinct;
 
-const MEDIAN: &str = "Median time of an operation in company over the quiet one, paired by rounds, with its 95 % \
+const MEDIAN: &str = "Median time of an operation beside a load over the quiet one, paired by rounds, with its 95 % \
                       interval; 1 is no difference.";
 const WHOLE: &str = "Time of all operations of a launch over that of as many quiet ones: what is stopped seldom \
                      and for long shows here, and not in the median.";
@@ -22,7 +22,7 @@ pub fn section(judged: &Judged) -> Option<Section> {
     if judged.beside.is_empty() {
         return None;
     }
-    let mut section = Section::new("beside", "In company");
+    let mut section = Section::new("beside", "Beside a load");
     let measured: Vec<&Accompanied> =
         judged.beside.iter().filter(|it| it.status == Status::Ok).collect();
     for (caption, note, ratio) in [

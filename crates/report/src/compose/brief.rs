@@ -3,9 +3,9 @@
 
 use std::collections::BTreeSet;
 
-use super::{energy, labels, open_loop};
-use crate::{Block, Emphasis, Row, Section, Table, Text, units};
-use analysis::{CaseResult, GroupVerdict, Judged, Standing, Status};
+use super::{energy, labels, rates, unmeasured};
+use crate::{Block, Emphasis, Row, Section, Table, Text, Verdict, VerdictKind, units};
+use analysis::{Carries, CaseResult, GroupVerdict, Judged, Standing};
 use store::Closed;
 
 /// Lines of the table's rows, headings of its questions counted, and of the facts below it: with what surrounds
@@ -15,26 +15,50 @@ const ROWS: usize = 27;
 const WARNED: usize = 2;
 /// Letters of a line beside the name of a fact, on 80 columns.
 const FACT_LETTERS: usize = 69;
-/// Reasons for which mechanisms were not measured at all.
-const ABSENT: usize = 2;
+/// The name of the line on what to do next.
+const NEXT: &str = "next";
 /// The order of placements; what is not among them, such as a pair of CPUs, comes first.
 const PLACES: [&str; 6] =
     ["same-cpu", "smt-sibling", "same-llc", "cross-llc", "cross-node", "free"];
 
-/// The answer, and what is said of it.
-pub fn section(judged: &Judged) -> Section {
+/// The answer, and what is said of it, where so many lines of the screen are taken by something `beside` it.
+pub fn section(judged: &Judged, beside: usize) -> Section {
     let mut section = Section::new("answer", "The fastest here");
-    section.blocks.extend(super::cautions(judged));
-    section.blocks.extend(failures(judged));
-    section.blocks.extend(absent(judged));
+    let groups: Vec<&GroupVerdict> = judged.groups.iter().filter(|it| !it.metric.paced).collect();
+    section.blocks.extend(above(judged, &groups));
     let facts = closing(judged);
     let lines = |text: &str| text.chars().count().div_ceil(FACT_LETTERS);
-    // The table has a note where others disturbed it.
-    let noted = usize::from(judged.groups.iter().any(GroupVerdict::is_disturbed));
-    let taken = noted + facts.iter().map(|it| lines(&it.1)).sum::<usize>();
+    let tall = |block: &Block| match block {
+        Block::Warning(text) => lines(&text.to_plain()),
+        Block::Verdict(it) => lines(&it.headline.to_plain()) + lines(&it.detail.to_plain()),
+        _ => 1,
+    };
+    let above = section.blocks.iter().map(tall).sum::<usize>();
+    let taken = beside + above + facts.iter().map(|it| lines(&it.1)).sum::<usize>();
     section.blocks.extend(table(judged, ROWS.saturating_sub(taken)).map(Block::from));
     section.blocks.push(Block::Facts(facts));
     section
+}
+
+/// What stands above an answer: what must be known before, why no best is named of some `groups`, what is missing.
+pub fn above(judged: &Judged, groups: &[&GroupVerdict]) -> Vec<Block> {
+    let mut blocks = super::cautions(judged);
+    blocks.extend(undecided(groups).map(Block::from));
+    blocks.extend(unmeasured::blocks(judged));
+    blocks
+}
+
+/// The same for a page, which has all results below it: without cautions and without what to do next.
+pub fn page(judged: &Judged, rows: usize) -> Vec<Block> {
+    let groups: Vec<&GroupVerdict> = judged.groups.iter().collect();
+    let mut blocks: Vec<Block> = undecided(&groups).map(Block::from).into_iter().collect();
+    blocks.extend(table(judged, rows).map(Block::from));
+    blocks.extend(rates::blocks(judged, rows));
+    if !blocks.is_empty() {
+        let facts = closing(judged).into_iter().filter(|it| it.0 != NEXT);
+        blocks.push(Block::Facts(facts.collect()));
+    }
+    blocks
 }
 
 /// The best of each question with what follows it, in so many rows; None where nothing was measured.
@@ -52,8 +76,9 @@ struct Question<'a> {
 /// In the order of the request, wake-ups without bytes last.
 fn questions(judged: &Judged) -> Vec<Question<'_>> {
     let mut questions: Vec<Question> = Vec::new();
-    for group in judged.groups.iter().filter(|it| !it.standings.is_empty()) {
-        let head = head(group);
+    let by_median = |it: &&GroupVerdict| !it.standings.is_empty() && !it.metric.paced;
+    for group in judged.groups.iter().filter(by_median) {
+        let head = head(judged, group);
         match questions.iter_mut().find(|it| it.head == head) {
             Some(question) => question.groups.push(group),
             None => questions.push(Question { head, groups: vec![group] }),
@@ -70,13 +95,17 @@ fn questions(judged: &Judged) -> Vec<Question<'_>> {
 }
 
 /// `Round trip, 64 B`; `Round trip of a wake-up, no bytes`.
-fn head(group: &GroupVerdict) -> String {
+fn head(judged: &Judged, group: &GroupVerdict) -> String {
     let title = &group.metric.title;
+    let wakes = |it: &Standing| judged.results[it.result].carries == Carries::Signal;
     let what = match group.message_bytes {
         Some(size) if group.metric.is_transfer() => {
             format!("{title}, messages of {}", units::size(size))
         }
         Some(size) => format!("{title}, {}", units::size(size)),
+        None if group.metric.is_set_up() && group.standings.iter().all(wakes) => {
+            format!("{title} of what wakes alone")
+        }
         None if group.metric.is_set_up() || group.metric.is_transfer() => title.to_string(),
         None => format!("{title} of a wake-up, no bytes"),
     };
@@ -90,7 +119,9 @@ fn drawn(judged: &Judged, questions: &[Question], rows: usize) -> Table {
         ("CPU time", 0),
     ]);
     let room = rows.saturating_sub(questions.len());
-    let mut shares = shares(questions, room).into_iter();
+    let groups: Vec<&GroupVerdict> =
+        questions.iter().flat_map(|it| it.groups.iter().copied()).collect();
+    let mut shares = shares(&groups, room).into_iter();
     let mut shown: Vec<&CaseResult> = Vec::new();
     let (mut left, mut cut) = (room, 0);
     for question in questions {
@@ -114,8 +145,7 @@ fn drawn(judged: &Judged, questions: &[Question], rows: usize) -> Table {
                     slower(group, standing),
                     price(case).into(),
                 ]);
-                let is_best =
-                    standing.among_best && group.standings.len() > 1 && !group.is_disturbed();
+                let is_best = standing.among_best && group.names_the_best();
                 table.rows.push(row.emphasis(if is_best {
                     Emphasis::Best
                 } else {
@@ -128,11 +158,9 @@ fn drawn(judged: &Judged, questions: &[Question], rows: usize) -> Table {
     table
 }
 
-/// How many rows each group gets, in the order of the questions: one at least, and what is left over goes round
+/// How many rows each group gets, in their order: one at least, and what is left over goes round
 /// among those that carry bytes first.
-fn shares(questions: &[Question], room: usize) -> Vec<usize> {
-    let groups: Vec<&GroupVerdict> =
-        questions.iter().flat_map(|it| it.groups.iter().copied()).collect();
+pub fn shares(groups: &[&GroupVerdict], room: usize) -> Vec<usize> {
     let mut shares = vec![1; groups.len()];
     let mut left = room.saturating_sub(groups.len());
     for bytes in [true, false] {
@@ -154,9 +182,28 @@ fn shares(questions: &[Question], room: usize) -> Vec<usize> {
     shares
 }
 
-/// Whether anything there may be called best.
-fn is_contest(group: &GroupVerdict) -> bool {
-    group.standings.len() > 1 && !group.is_disturbed()
+/// Why some questions, or all, have no firm answer: others disturbed every round, or launches are too few.
+pub fn undecided(groups: &[&GroupVerdict]) -> Option<Verdict> {
+    let count = |is: fn(&GroupVerdict) -> bool| groups.iter().filter(|it| is(it)).count();
+    let (disturbed, few) =
+        (count(GroupVerdict::is_disturbed), count(GroupVerdict::has_too_few_launches));
+    let contests = count(|it| it.standings.len() > 1);
+    let therefore = match contests {
+        _ if groups.iter().any(|it| it.metric.paced) => {
+            "what is slow, or not served, may be their doing"
+        }
+        0 => "what is slow may be their doing",
+        _ => "no best is named",
+    };
+    labels::disturbed((disturbed, groups.len()), "question", therefore).or_else(|| {
+        let of = match contests {
+            all if all == few => String::new(),
+            all => format!(" in {few} of {}", units::counted(all as u64, "comparison")),
+        };
+        let head = format!("Too few launches to rank{of}: sorted by the median.");
+        let remedy = "Give a longer --budget, or more --launches.";
+        (few > 0).then(|| Verdict::new(VerdictKind::Unknown, Text::new().strong(head), remedy))
+    })
 }
 
 /// The best, then those that follow; the best that blocks is among them.
@@ -177,9 +224,10 @@ fn chosen<'a>(judged: &Judged, group: &'a GroupVerdict, most: usize) -> Vec<&'a 
 
 /// `best`, or by how much it is slower than the best, at least and at most.
 fn slower(group: &GroupVerdict, standing: &Standing) -> Text {
-    let alone = is_contest(group) && group.standings.iter().filter(|it| it.among_best).count() == 1;
+    let alone = group.standings.iter().filter(|it| it.among_best).count() == 1;
     match (standing.slower_than_best_at_least, standing.slower_than_best_at_most) {
         _ if group.standings.len() < 2 => Text::default(),
+        _ if !group.names_the_best() => Text::new().muted("–"),
         _ if standing.among_best && alone => Text::new().strong("best"),
         (Some(least), Some(most)) => span(least, most).into(),
         _ => Text::new().muted("–"),
@@ -239,19 +287,12 @@ fn notes(judged: &Judged, shown: &[&CaseResult], questions: &[Question], cut: us
                 .muted(format!("{results}{questions}: `ipcmark report {} -v`.", judged.run.id)),
         );
     }
-    let marked = questions.iter().flat_map(|it| &it.groups).any(|it| is_contest(it));
-    if marked {
+    let named = questions.iter().flat_map(|it| &it.groups).any(|it| it.names_the_best());
+    if named {
         notes.push(Text::new().muted(
-            "✓ may be the best. ±: 95 %, each median by itself; slower: 95 % for all of a question.",
+            "✓ best, or not separated from the best. ±: 95 % interval of a median. slower: 95 % interval, held by all \
+             rows of a question together.",
         ));
-    }
-    let disturbed =
-        questions.iter().flat_map(|it| &it.groups).filter(|it| it.is_disturbed()).count();
-    if disturbed > 0 {
-        notes.push(Text::from(format!(
-            "Others disturbed every round of {}: nothing there is called best.",
-            units::counted(disturbed as u64, "comparison")
-        )));
     }
     let spinning: BTreeSet<&str> =
         shown.iter().filter(|it| it.spins).map(|it| it.variant.as_str()).collect();
@@ -266,55 +307,9 @@ fn notes(judged: &Judged, shown: &[&CaseResult], questions: &[Question], cut: us
     notes
 }
 
-/// What was not measured at all, and why.
-fn absent(judged: &Judged) -> Vec<Block> {
-    let measured: BTreeSet<&str> = judged
-        .results
-        .iter()
-        .filter(|it| !matches!(it.status, Status::NotApplicable | Status::Unavailable))
-        .map(|it| it.variant.as_str())
-        .collect();
-    let absent = judged.results.iter().filter(|it| !measured.contains(it.variant.as_str()));
-    let mut reasons: Vec<(Vec<String>, &str)> = Vec::new();
-    for case in absent {
-        let why = case.reason.as_deref().unwrap_or_default();
-        if reasons.iter().any(|it| it.0.contains(&case.variant)) {
-            continue;
-        }
-        match reasons.iter_mut().find(|it| it.1 == why) {
-            Some((names, _)) => names.push(case.variant.clone()),
-            None => reasons.push((vec![case.variant.clone()], why)),
-        }
-    }
-    let line = |(names, why): &(Vec<String>, &str)| {
-        let text = labels::few_codes(Text::new().plain("Not measured: "), names);
-        Block::warning(text.plain(format!(": {why}")))
-    };
-    reasons.iter().take(ABSENT).map(line).collect()
-}
-
-fn failures(judged: &Judged) -> Vec<Block> {
-    let mut blocks = super::failures::of_cases(judged);
-    let more = blocks.len().saturating_sub(2);
-    blocks.truncate(2);
-    if more > 0 {
-        blocks.push(Block::warning(format!(
-            "{} with failed launches: `ipcmark report {} -v`",
-            units::counted(more as u64, "more case"),
-            judged.run.id
-        )));
-    }
-    let unranked = judged.groups.iter().flat_map(|group| open_loop::unranked(judged, group));
-    let names: Vec<String> = unranked.map(labels::case).collect();
-    if !names.is_empty() {
-        blocks.push(Block::warning(format!("Not ranked, overloaded: {}", labels::few(&names))));
-    }
-    blocks
-}
-
 /// What the run warned of, each in its first clause; the rounds that were disturbed are counted beside the machine.
 fn warnings(judged: &Judged) -> Vec<String> {
-    let all = judged.run.warnings.iter().filter(|it| !it.contains("rounds were disturbed"));
+    let all = judged.run.warnings.iter().filter(|it| !it.contains(" disturbed: "));
     let mut short: Vec<String> = all.map(|it| first_clause(it)).collect();
     let more = short.len().saturating_sub(WARNED);
     short.truncate(WARNED);
@@ -334,37 +329,31 @@ fn first_clause(warning: &str) -> String {
 }
 
 /// Precision, energy, machine, warnings, what next: a line each.
-fn closing(judged: &Judged) -> Vec<(String, String)> {
+pub fn closing(judged: &Judged) -> Vec<(String, String)> {
     let mut lines = Vec::new();
-    let reached = precision(judged);
-    if !reached.is_empty() {
-        lines.push(("precision".into(), reached.join(", ")));
-    }
+    lines.extend(precision(judged).map(|it| ("precision".into(), it)));
     lines.extend(energy::in_short(judged).map(|it| ("energy".into(), it)));
     lines.push(("machine".into(), machine(judged)));
     lines.extend(warnings(judged).into_iter().map(|it| ("warning".into(), it)));
-    lines.push(("next".into(), next(judged)));
+    lines.push((NEXT.into(), next(judged)));
     lines
 }
 
-/// `19 of 21 medians within ±2 %`, per precision that was asked; ratios are to the reference.
-fn precision(judged: &Judged) -> Vec<String> {
-    let mut kinds: Vec<(bool, f64, usize, usize)> = Vec::new();
-    for group in &judged.groups {
-        for standing in &group.standings {
-            let Some(it) = judged.results[standing.result].precision_reached else { continue };
-            let within = usize::from(it.half_width.is_some_and(|half| half <= it.asked));
-            match kinds.iter_mut().find(|kind| (kind.0, kind.1) == (group.by_ratio, it.asked)) {
-                Some(kind) => (kind.2, kind.3) = (kind.2 + within, kind.3 + 1),
-                None => kinds.push((group.by_ratio, it.asked, within, 1)),
-            }
-        }
-    }
-    let parts = kinds.into_iter().map(|(by_ratio, asked, within, all)| {
-        let what = if by_ratio { "ratios" } else { "medians" };
-        format!("{within} of {all} {what} within ±{} %", 100.0 * asked)
-    });
-    parts.collect()
+/// `reached by 33 of 95 results; the answer is sure for 6 of 8 questions`; None where none was asked.
+fn precision(judged: &Judged) -> Option<String> {
+    let standings = judged.groups.iter().flat_map(|it| &it.standings);
+    let asked: Vec<bool> = standings
+        .filter_map(|it| Some(judged.results[it.result].precision_reached?.reached))
+        .collect();
+    let (reached, all) = (asked.iter().filter(|it| **it).count(), asked.len() as u64);
+    let words = format!("reached by {reached} of {}", units::counted(all, "result"));
+    let contests = || judged.groups.iter().filter(|it| it.standings.len() > 1);
+    let sure = contests().filter(|it| it.names_the_best()).count();
+    let questions = units::counted(contests().count() as u64, "question");
+    (all > 0).then(|| match contests().next() {
+        Some(_) => format!("{words}; the answer is sure for {sure} of {questions}"),
+        None => words,
+    })
 }
 
 /// `a virtual machine; 3 of 84 rounds disturbed by others`.

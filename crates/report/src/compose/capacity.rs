@@ -1,5 +1,5 @@
-//! Capacities: between which rates each mechanism stops to keep the bound, and what it does at the largest that
-//! surely holds.
+//! Capacities: between which rates each mechanism begins to exceed the bound, and what it does at the largest that
+//! is sure to hold.
 
 use super::{failures, labels};
 use crate::{Block, Emphasis, Row, Section, Table, Text, Unit, units};
@@ -9,11 +9,11 @@ use model::distinct::distinct;
 use model::launch::Punctuality;
 use model::load::Service;
 
-const MEANING: &str = "Capacity: from the largest rate at which surely most launches keep the bound to the smallest at \
-     which surely most do not; together 95 %. Knee: the largest rate at which the percentile is within twice its value \
-     at the lowest rate. At: the largest rate that holds, of which p50, p99 and what was served are medians over launches.";
+const MEANING: &str = "Capacity: from the largest rate at which more than half of all launches keep the bound to the \
+     smallest at which more than half exceed it; both together 95 % sure. Knee: the largest rate at which the percentile \
+     is within twice its value at the lowest rate. At: the largest rate that holds, of which p50, p99 and what was served are medians over launches.";
 
-const UNSURE: &str = "Where no rate surely holds, it is the largest that is likely to, else the lowest that was tried. A \
+const UNSURE: &str = "Where no rate is sure to hold, it is the largest that is likely to, else the lowest that was tried. A \
      capacity with a question mark is what most launches did, and not sure.";
 
 /// What a person reads when such a run is over: the same, and what the run warned of.
@@ -32,6 +32,9 @@ pub fn section(judged: &Judged) -> Option<Section> {
     let mut section = Section::new("capacity", title);
     let measured: Vec<&Capacity> =
         judged.capacity.iter().filter(|it| it.status == Status::Ok).collect();
+    let disturbed = measured.iter().filter(|it| it.every_round_disturbed).count();
+    let words = labels::disturbed((disturbed, measured.len()), "capacity", "no end is sure");
+    section.blocks.extend(words.map(Block::from));
     let questions = distinct(measured.iter().map(|it| question(it)));
     let several = questions.len() > 1;
     for asked in &questions {
@@ -219,6 +222,9 @@ fn named(judged: &Judged, it: &Capacity) -> String {
 /// Why a capacity has no upper end, or no lower one; None of an interval.
 pub fn remark(judged: &Judged, it: &Capacity) -> Option<String> {
     let found = &it.found;
+    if it.every_round_disturbed {
+        return Some("other programs ran during every round: `ipcmark doctor` says which".into());
+    }
     let lacking = it.rates.iter().map(|it| it.messages_lacking).max().filter(|it| *it > 0);
     if let Some(messages) = lacking {
         let all = units::count(it.bound.messages_needed());
@@ -353,6 +359,7 @@ mod tests {
             bound: "p99:200us".parse().unwrap(),
             status: Status::Ok,
             reason: None,
+            every_round_disturbed: false,
             launches: 6,
             failures: Vec::new(),
             found,

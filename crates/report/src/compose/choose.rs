@@ -68,16 +68,16 @@ fn verdict(choice: &Choice) -> Verdict {
                 format!("Its {percentile} is {time} at that load, of which it serves {served}.");
             Verdict::new(VerdictKind::Bad, headline, detail)
         }
+        (Answer::Undecided, ..) if choice.evidence.every_round_disturbed => {
+            let headline = Text::new()
+                .strong("Undecided: ")
+                .plain("other programs ran during every round, and no mechanism is named.");
+            Verdict::new(VerdictKind::Unknown, headline, beside_others(choice))
+        }
         (Answer::Undecided, ..) if choice.undecided.is_empty() => Verdict::new(
             VerdictKind::Unknown,
             Text::new().strong("Undecided."),
-            match choice.evidence.disturbed_rounds {
-                0 => "The run ended before all that might qualify was measured.",
-                _ => {
-                    "Others disturbed the rounds, and nothing kept the bound meanwhile: `ipcmark doctor` says by \
-                     what; measure again on a quieter machine."
-                }
-            },
+            "The run ended before all that might qualify was measured.",
         ),
         (Answer::Undecided, ..) => {
             let names: Vec<String> = choice.undecided.iter().map(|it| it.variant.clone()).collect();
@@ -95,6 +95,17 @@ fn verdict(choice: &Choice) -> Verdict {
     }
 }
 
+/// What kept the bound although others disturbed every round, and what to do about these.
+fn beside_others(choice: &Choice) -> String {
+    let kept = choice.undecided.iter().filter(|it| 2 * it.passed > it.launches);
+    let names: Vec<String> = kept.map(|it| it.variant.clone()).collect();
+    let meanwhile = match names.as_slice() {
+        [] => "Nothing kept the bound meanwhile".to_string(),
+        some => format!("Most launches of {} kept the bound all the same", labels::few(some)),
+    };
+    format!("{meanwhile}. `ipcmark doctor` says what disturbs: end it, and run again.")
+}
+
 /// `88.0 µs [80.0, 97.0]`.
 fn time_of(it: &Candidate) -> String {
     let Some(ns) = it.percentile_ns else { return "–".into() };
@@ -102,11 +113,12 @@ fn time_of(it: &Candidate) -> String {
 }
 
 fn sure(choice: &Choice, pick: &Candidate) -> String {
-    let held = format!("{} of {} launches kept the bound", pick.passed, pick.launches);
-    let messages = units::count(pick.messages);
+    let launches = units::counted(pick.launches as u64, "launch");
+    let held = format!("{} of {launches} kept the bound", pick.passed);
+    let messages = units::counted(pick.messages, "message");
     let need = per_second(choice.need.per_second);
     format!(
-        "At {need}: {held}, {messages} messages in all. Surely most do (97.5 % for each mechanism)."
+        "At {need}: {held}, {messages} in all. So more than half of all launches keep it (97.5 % sure)."
     )
 }
 
@@ -114,8 +126,8 @@ fn unsure(choice: &Choice) -> String {
     let rounds = units::counted(choice.evidence.rounds as u64, "round");
     if choice.evidence.messages_lacking > 0 {
         return format!(
-            "Launches lack {} messages for a {}: leave --samples out.",
-            units::count(choice.evidence.messages_lacking),
+            "Launches lack {} for a {}: leave --samples out.",
+            units::counted(choice.evidence.messages_lacking, "message"),
             choice.bound.percentile()
         );
     }
@@ -130,7 +142,7 @@ fn unsure(choice: &Choice) -> String {
     match choice.evidence.rounds {
         0..6 => format!(
             "There {} {rounds}, and 6 that agree are needed: give a longer --budget, or more --launches.",
-            if choice.evidence.rounds == 1 { "was" } else { "were" }
+            units::were(choice.evidence.rounds as u64)
         ),
         _ => {
             format!("The launches of {rounds} disagree: give a longer --budget, or another bound.")
@@ -225,7 +237,9 @@ fn facts(judged: &Judged, choice: &Choice) -> Vec<(String, String)> {
             "changes",
             match &beyond.variant {
                 Some(variant) => format!("from {from} on: {variant}"),
-                None => format!("from {from} on nothing that was measured surely keeps the bound"),
+                None => {
+                    format!("from {from} on nothing that was measured is sure to keep the bound")
+                }
             },
         );
     }
@@ -235,7 +249,7 @@ fn facts(judged: &Judged, choice: &Choice) -> Vec<(String, String)> {
         (choice.pick.is_some() && !names.is_empty()).then(|| format!("{}: {why}", few(&names)))
     };
     for (why, void) in [
-        ("launches disagree, or are too few", false),
+        ("launches disagree, are too few, or others disturbed every round of them", false),
         (
             "the load can't be offered from here: the sender was late, or in calls all the time",
             true,
@@ -258,7 +272,11 @@ fn facts(judged: &Judged, choice: &Choice) -> Vec<(String, String)> {
         put(if nth == 0 { "rejected" } else { "" }, line);
     }
     let run = choice.evidence.run;
-    let further = if more > 0 { format!("{more} more reasons, ") } else { String::new() };
+    let further = if more > 0 {
+        format!("{}, ", units::counted(more as u64, "more reason"))
+    } else {
+        String::new()
+    };
     put("next", format!("`ipcmark report {run} -v`: {further}every rate and mechanism"));
     facts
 }
@@ -352,20 +370,36 @@ fn words(judged: &Judged, choice: &Choice, it: &Rejected) -> String {
                 return words;
             }
             let detail = it.detail.as_deref().unwrap_or("not measured");
-            let own = it.variant.split(':').next().unwrap_or_default();
-            let told =
-                detail.strip_prefix(own).and_then(|it| it.strip_prefix(' ')).unwrap_or(detail);
-            first_clause(told)
+            first_clause(labels::without_name(detail, &it.variant))
         }
     }
 }
 
-/// A reason without its remedy, which `-v` shows.
+/// Letters of a reason that is shown as a whole.
+const WHOLE: usize = 90;
+
+/// A reason; of a long one the first clause, whose remedy `-v` shows. A colon within a name ends none.
 fn first_clause(reason: &str) -> String {
-    let cut = reason.find([';', ':']).unwrap_or(reason.len());
-    reason[..cut].to_string()
+    let end = || ["; ", ": "].iter().filter_map(|it| reason.find(it)).min();
+    let cut = if reason.chars().count() > WHOLE { end() } else { None };
+    reason[..cut.unwrap_or(reason.len())].to_string()
 }
 
 fn per_second(rate: u64) -> String {
     Unit::PerSecond.format(rate as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::first_clause;
+
+    #[test]
+    fn a_reason_is_whole_where_it_is_short_and_never_ends_within_a_name() {
+        let remedy = "has no descriptor for epoll to wait for: --server scan asks it";
+        assert_eq!(first_clause(remedy), remedy);
+        let long = "shm-ring:wait=spin spins while it waits and would take the CPU of the one that it waits for: \
+                    choose what blocks; or two CPUs";
+        let short = "shm-ring:wait=spin spins while it waits and would take the CPU of the one that it waits for";
+        assert_eq!(first_clause(long), short);
+    }
 }

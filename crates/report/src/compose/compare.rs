@@ -18,6 +18,10 @@ use store::Concurrent;
 /// Differences between machines that are listed before the rest is counted.
 const LISTED: usize = 12;
 
+/// What to do where others disturbed every round.
+const QUIETER: &str = "So no case is called faster, slower or equivalent. `ipcmark doctor` says what disturbs: end \
+     it, and run both again.";
+
 /// Writes up a comparison.
 pub fn comparison(found: &RunComparison, detail: Detail) -> Document {
     let mut document = Document::new(format!("{} against {}", name(found, 'B'), name(found, 'A')));
@@ -105,8 +109,25 @@ fn verdict(found: &RunComparison) -> Verdict {
     .filter(|(many, _)| *many > 0)
     .map(|(many, word)| format!("{many} {word}"))
     .collect();
-    let cases = if all == 1 { "Of 1 case" } else { &format!("Of {all} cases") };
-    let headline = Text::new().strong(format!("{cases}: {}.", labels::list(&parts)));
+    let cases = format!("Of {}", units::counted(all as u64, "case"));
+    let disturbed: Vec<&CaseChange> =
+        counted(found).filter(|case| case.every_round_disturbed).collect();
+    let (headline, detail) = match disturbed.as_slice() {
+        [first, ..] if disturbed.len() == compared => {
+            let why = first.reason.as_deref().unwrap_or_default();
+            let head = format!("Undecided: {why}.");
+            (Text::new().strong(head), QUIETER.into())
+        }
+        some => {
+            let head = Text::new().strong(format!("{cases}: {}.", labels::list(&parts)));
+            let mut detail = extremes(found);
+            if !some.is_empty() {
+                let many = units::counted(some.len() as u64, "case");
+                detail = detail.plain(format!(" Others disturbed every round of {many}."));
+            }
+            (head, detail)
+        }
+    };
     let kind = if !with(found, Change::Slower).is_empty() {
         VerdictKind::Bad
     } else if !with(found, Change::Faster).is_empty() {
@@ -116,7 +137,7 @@ fn verdict(found: &RunComparison) -> Verdict {
     } else {
         VerdictKind::Unknown
     };
-    Verdict::new(kind, headline, extremes(found))
+    Verdict::new(kind, headline, detail)
 }
 
 fn remedy(found: &RunComparison) -> &'static str {
@@ -139,8 +160,8 @@ fn extremes(found: &RunComparison) -> Text {
     }
     let tests = counted(found).filter(|case| case.p_holm.is_some()).count();
     text.plain(format!(
-        "Exact Mann–Whitney tests of the launch medians, Holm-corrected over {tests} case{}.",
-        if tests == 1 { "" } else { "s" }
+        "Exact Mann–Whitney tests of the launch medians, Holm-corrected over {}.",
+        units::counted(tests as u64, "case")
     ))
 }
 

@@ -1,17 +1,28 @@
 //! Launches that failed, in words: how many, and who died or gave up.
 
 use super::labels;
-use crate::Block;
+use crate::{Block, units};
 use analysis::failures::{self, Failure};
 use analysis::{Capacity, CaseResult, Judged, Status};
 
-/// A line for each case of which launches failed. Those of a search for a capacity are told with it.
+/// A line for each way in which launches failed, with the cases of which they did. Those of a search for a capacity are
+/// told with it, and what had no time did not fail.
 pub fn of_cases(judged: &Judged) -> Vec<Block> {
     let failed = |it: &&CaseResult| it.failed_launches > 0 || it.status == Status::Failed;
     let cases = judged.results.iter().filter(|_| judged.capacity.is_empty());
-    let line =
-        |case: &CaseResult| Block::warning(format!("{}: {}", labels::case(case), of_case(case)));
-    cases.filter(failed).map(line).collect()
+    let mut lines: Vec<(String, Vec<String>)> = Vec::new();
+    for case in cases.filter(failed).filter(|case| !case.had_no_time()) {
+        let again = if case.twin { " (A/A)" } else { "" };
+        let (name, how) = (format!("{}{again}", labels::case(case)), of_case(case));
+        match lines.iter_mut().find(|it| it.0 == how) {
+            Some((_, names)) => names.push(name),
+            None => lines.push((how, vec![name])),
+        }
+    }
+    let line = |(how, names): &(String, Vec<String>)| {
+        Block::warning(format!("{}: {how}", labels::few_with_commas(names)))
+    };
+    lines.iter().map(line).collect()
 }
 
 fn of_case(case: &CaseResult) -> String {
@@ -37,7 +48,7 @@ fn words(failures: &[Failure], launches: u64, clients: Option<u32>) -> Option<St
     let reasons: Vec<String> = failures.iter().map(reason).collect();
     let head = match launches {
         0 => "its pilot failed".into(),
-        all => format!("{failed} of {all} launches failed"),
+        all => format!("{failed} of {} failed", units::counted(all, "launch")),
     };
     (failed > 0).then(|| format!("{head}: {}", reasons.join("; ")))
 }
@@ -83,6 +94,7 @@ mod tests {
                      (the clients): recv: Broken pipe (1)",
                 ),
             ),
+            (vec![of("why", 1)], 1, None, Some("1 of 1 launch failed: why")),
             (vec![server], 0, None, Some("its pilot failed: responder was killed by signal 9")),
         ] {
             assert_eq!(words(&failures, launches, clients).as_deref(), expected);

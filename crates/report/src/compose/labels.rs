@@ -4,13 +4,15 @@ mod asked;
 
 pub use asked::{conditions, payload};
 
-use crate::{Text, Unit, VerdictKind, units};
+use crate::{Text, Unit, Verdict, VerdictKind, units};
 use analysis::hypothesis::Decision;
 use analysis::time::Shift;
 use analysis::{CaseResult, GroupVerdict, Judged, Standing};
 use asked::{between, lossy};
 use model::distinct::distinct;
 use model::metric::Metric;
+
+pub use super::lists::{few, few_codes, few_with_commas, list};
 
 pub fn unit(case: &CaseResult) -> Unit {
     case.metric.unit.into()
@@ -130,8 +132,8 @@ pub fn cell_value(case: &CaseResult) -> String {
 /// `36.0–52.0 µs, 5 runs`: the results of earlier runs, where there were any.
 pub fn earlier_runs(case: &CaseResult) -> Option<String> {
     let it = case.earlier?;
-    let runs = if it.runs == 1 { "run" } else { "runs" };
-    Some(format!("{}, {} {runs}", unit(case).range(it.low, it.high), it.runs))
+    let runs = units::counted(it.runs as u64, "run");
+    Some(format!("{}, {runs}", unit(case).range(it.low, it.high)))
 }
 
 /// The same with its heading: `earlier here: 36.0–52.0 µs, 5 runs`.
@@ -161,7 +163,8 @@ pub fn times_reference(
 /// `3 sessions: 41.0 µs [36.0, 52.0]`, where there were several.
 pub fn sessions(case: &CaseResult) -> Option<String> {
     let it = case.sessions.as_ref()?;
-    Some(format!("{} sessions: {}", it.sessions, unit(case).interval(it.median, it.low, it.high)))
+    let sessions = units::counted(it.sessions as u64, "session");
+    Some(format!("{sessions}: {}", unit(case).interval(it.median, it.low, it.high)))
 }
 
 /// How a case stands to the reference, in little room: `0.978× ±4.1%`.
@@ -236,8 +239,9 @@ pub fn remark(case: &CaseResult) -> Option<String> {
                 format!("changed after round {}: {first} → {last}", it.after_round)
             }
             Some(Shift::Drifted) => format!(
-                "drifted: {first} in the first {} launches, {last} in the last {}",
-                it.first_launches, it.last_launches
+                "drifted: {first} in the first {}, {last} in the last {}",
+                units::counted(it.first_launches as u64, "launch"),
+                it.last_launches
             ),
             None => {
                 format!("first {}: {first}, last {}: {last}", it.first_launches, it.last_launches)
@@ -247,9 +251,10 @@ pub fn remark(case: &CaseResult) -> Option<String> {
     let modes = case.modes.as_ref()?;
     let all = modes.low_launches + modes.high_launches;
     Some(format!(
-        "two modes: {} in {} of {all} launches, {} in {}",
+        "two modes: {} in {} of {}, {} in {}",
         unit.format(modes.low),
         modes.low_launches,
+        units::counted(all as u64, "launch"),
         unit.format(modes.high),
         modes.high_launches
     ))
@@ -270,10 +275,39 @@ pub fn qualifier(metric: &Metric) -> String {
     }
 }
 
+/// A reason without the name of the mechanism that it begins with, with its options or without: where that stands
+/// before it already.
+pub fn without_name<'a>(reason: &'a str, variant: &str) -> &'a str {
+    let mechanism = variant.split(':').next().unwrap_or_default();
+    let without = |name: &str| reason.strip_prefix(name)?.strip_prefix(' ');
+    without(variant).or_else(|| without(mechanism)).unwrap_or(reason)
+}
+
+/// What stands first where others disturbed every round of some, or all, of so many comparisons; None where of none.
+pub fn disturbed((some, all): (usize, usize), noun: &str, therefore: &str) -> Option<Verdict> {
+    if some == 0 {
+        return None;
+    }
+    let which = match all {
+        _ if some < all => format!(" of {some} of {}", units::counted(all as u64, noun)),
+        _ => String::new(),
+    };
+    let there = if some < all { " there" } else { "" };
+    let head = format!("Other programs ran during every round{which}: {therefore}{there}.");
+    Some(Verdict::new(
+        VerdictKind::Unknown,
+        Text::new().strong(head),
+        "`ipcmark doctor` says what disturbs: end it, and run again.",
+    ))
+}
+
 /// The names of a group's best set: `pipe`, or `pipe ≈ futex ≈ 3 more`; none of what others disturbed.
 pub fn best_of(group: &GroupVerdict) -> String {
     if group.is_disturbed() {
         return "undecided, every round was disturbed".into();
+    }
+    if group.has_too_few_launches() {
+        return "undecided, too few launches".into();
     }
     together(group, |it| it.among_best)
 }
@@ -349,46 +383,6 @@ pub fn capital(text: &str) -> String {
     letters.next().map_or(String::new(), |it| it.to_uppercase().chain(letters).collect())
 }
 
-/// `a`, `a and b`, `a, b and c`.
-pub fn list(names: &[String]) -> String {
-    match names {
-        [] => String::new(),
-        [one] => one.clone(),
-        [first @ .., last] => format!("{} and {last}", first.join(", ")),
-    }
-}
-
-/// As [`list`], but of a long one only the first few and how many more there are.
-pub fn few(names: &[String]) -> String {
-    match cut(names) {
-        (named, 0) => list(named),
-        (named, more) => format!("{} and {more} more", named.join(", ")),
-    }
-}
-
-/// As [`few`], after `text`, with each name as code.
-pub fn few_codes(mut text: Text, names: &[String]) -> Text {
-    let (named, more) = cut(names);
-    for (nth, name) in named.iter().enumerate() {
-        text = match nth {
-            0 => text,
-            _ if nth + 1 == named.len() && more == 0 => text.plain(" and "),
-            _ => text.plain(", "),
-        };
-        text = text.code(name);
-    }
-    if more > 0 { text.plain(format!(" and {more} more")) } else { text }
-}
-
-/// Those worth naming, and how many more there are: never just one.
-fn cut(names: &[String]) -> (&[String], usize) {
-    const NAMED: usize = 4;
-    match names.len().checked_sub(NAMED) {
-        Some(more @ 2..) => (&names[..NAMED], more),
-        _ => (names, 0),
-    }
-}
-
 /// Workers and placements, in the order of the results.
 pub fn places<'a>(cases: &[&'a CaseResult]) -> Vec<(&'a str, &'a str)> {
     distinct(cases.iter().map(|it| (it.workers.as_str(), it.site.as_str())))
@@ -426,22 +420,4 @@ pub fn kind(decision: Decision) -> VerdictKind {
 pub fn within_sentence(words: &str) -> String {
     let mut letters = words.chars();
     letters.next().map_or(String::new(), |it| it.to_lowercase().chain(letters).collect())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::Run;
-
-    #[test]
-    fn names_as_code_read_as_names_do() {
-        for count in 0..8 {
-            let names: Vec<String> = (0..count).map(|nth| format!("m{nth}")).collect();
-            let text = few_codes(Text::new(), &names);
-            let read: String = text.runs.iter().map(Run::as_str).collect();
-            assert_eq!(read, few(&names));
-            let codes = text.runs.iter().filter(|run| matches!(run, Run::Code(_)));
-            assert_eq!(codes.count(), if count < 6 { count } else { 4 }, "{read}");
-        }
-    }
 }

@@ -21,6 +21,7 @@ pub mod findings;
 pub mod fleet;
 mod inflections;
 pub(crate) mod labels;
+mod lists;
 mod observed;
 mod open_loop;
 mod over_time;
@@ -28,18 +29,20 @@ mod peer;
 mod percentiles;
 mod print;
 mod probe;
+mod rates;
 mod ratios;
 mod setup;
 mod signs;
 mod study;
 mod tables;
+mod unmeasured;
 mod verdicts;
 
 pub use compare::comparison;
 
 use super::{Block, Document, Section, Text, units};
 use ::study::paper::Form;
-use analysis::{GroupVerdict, Judged};
+use analysis::Judged;
 use model::request::Aim;
 use store::{RunStatus, StoredRun};
 
@@ -80,14 +83,18 @@ pub fn answer(judged: &Judged) -> Document {
         document.sections.push(section);
         return document;
     }
-    let compares =
-        asked.aim == Aim::Comparison && asked.study.is_none() && asked.observe.is_empty();
-    // Of a set-up its steps are the answer, of an open loop its percentiles and what was served.
-    let by_median = |it: &GroupVerdict| !it.metric.is_set_up() && !it.metric.paced;
-    if !compares || !judged.groups.iter().all(by_median) {
+    if asked.aim != Aim::Comparison || asked.study.is_some() {
         return compose(judged, Detail::Summary);
     }
-    document.sections.push(brief::section(judged));
+    // Of an open loop its percentiles and what was served are the answer.
+    let rates = rates::section(judged);
+    let seen = observed::short(judged);
+    if rates.is_none() || judged.groups.iter().any(|it| !it.metric.paced) {
+        let beside = seen.as_ref().map_or(0, |it| observed::lines(it));
+        document.sections.push(brief::section(judged, beside));
+    }
+    document.sections.extend(rates);
+    document.sections.extend(seen);
     document.sections.extend(beside::section(judged));
     document.sections.extend(cpu_pairs::section(judged, Detail::Summary));
     document
@@ -123,7 +130,7 @@ pub fn compose(judged: &Judged, detail: Detail) -> Document {
     );
     verdicts.blocks.extend(cautions(judged));
     if detail == Detail::Full {
-        verdicts.blocks.extend(brief::table(judged, PAGE_ROWS).map(Block::from));
+        verdicts.blocks.extend(brief::page(judged, PAGE_ROWS));
     }
     verdicts.blocks.extend(match detail {
         Detail::Summary => verdicts::blocks(judged, detail),

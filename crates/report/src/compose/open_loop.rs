@@ -10,8 +10,7 @@ const MEANING: &str = "Response times count from when a message was due by its s
      behind others is in them. Served: over all connections; share: of what was due \
      in the same launch. On time: begun within the tolerance (10 µs, on one CPU 200 µs, or 1 % of the mean \
      interval) of when it was due, one more might be under way and no call for another was; what is not is \
-     the sender's own fault. Held: late by more than that since the generator of several clients was in \
-     other calls. Late: begun more than 1 µs after it was due, whoever's fault; begun: by how much, the median \
+     the sender's own fault. Held: sent late by more than that, since the generator was serving another client. Late: begun more than 1 µs after it was due, whoever's fault; begun: by how much, the median \
      and the largest of all launches. On one CPU the sender sleeps until a message is due, and its wake-up is in the response. \
      `noop` sends nothing: what of it was served is the rate that the sender keeps by itself.";
 
@@ -77,27 +76,38 @@ pub fn remarks(judged: &Judged) -> Vec<Block> {
                  more, so that this is no result of the mechanism; measure with a lower --rate, or where more CPUs \
                  generate"
         } else if rate.void {
-            "the sender itself was late with more than 1 % of the messages, so that this is no result of the \
-                 mechanism; measure on a quieter machine, or with a lower --rate"
+            "more than 1 % of the messages were sent late; measure on a quieter machine, or with a lower --rate"
         } else {
             "messages queued for as long as the launch lasted, and response times only show its \
                  length: measure with a lower --rate"
         };
-        Block::warning(format!("{}: {}: {why}", labels::case(case), shortfall(rate)))
+        Block::warning(format!("{}: {why}", told(&labels::case(case), rate)))
     });
     warnings.collect()
 }
 
-/// `overloaded at 50.0 k/s, served 13.1 k/s`; void where the sender was too late to tell.
+/// `can't serve 50.0 k/s here (13.1 k/s)`; where the sender was too late to tell, that.
 pub fn shortfall(rate: RateSeen) -> String {
-    let served = rate.served_per_sec.map_or("–".into(), per_second);
-    format!("{}, served {served}", short_of(rate))
+    if rate.void { short_of(rate) } else { format!("{} ({})", short_of(rate), served(rate)) }
+}
+
+/// What was served of a rate: `13.1 k/s`.
+pub fn served(rate: RateSeen) -> String {
+    rate.served_per_sec.map_or("–".into(), per_second)
 }
 
 /// The same without what was served.
 pub fn short_of(rate: RateSeen) -> String {
-    let what = if rate.void { "void" } else { "overloaded" };
-    format!("{what} at {}", per_second(rate.asked_per_sec as f64))
+    let asked = per_second(rate.asked_per_sec as f64);
+    match rate.void {
+        true => format!("the load generator was late at {asked}: no result"),
+        false => format!("can't serve {asked} here"),
+    }
+}
+
+/// The same with the case's name before it: `tcp can't serve 10.0 k/s here (9.10 k/s)`.
+pub fn told(name: &str, rate: RateSeen) -> String {
+    format!("{name}{} {}", if rate.void { ":" } else { "" }, shortfall(rate))
 }
 
 /// The cases of a group that are not ranked, since their schedule was not kept.

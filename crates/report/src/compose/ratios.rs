@@ -81,5 +81,6 @@ pub fn headline(judged: &Judged, group: &GroupVerdict, standing: &Standing) -> S
 
 /// What the first of the best has: `least time` by ratio, else the smallest median, or largest rate.
 pub fn best_by(group: &GroupVerdict, case: &CaseResult) -> &'static str {
-    if group.by_ratio { "least time" } else { labels::best_median(case) }
+    let by_ratio = group.by_ratio && !group.has_too_few_launches();
+    if by_ratio { "least time" } else { labels::best_median(case) }
 }

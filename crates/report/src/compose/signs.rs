@@ -2,7 +2,7 @@
 
 use super::{labels, ratios};
 use crate::{Emphasis, Table, Text};
-use analysis::{CaseResult, GroupVerdict, Judged};
+use analysis::{CaseResult, Judged};
 
 /// Stands before what is among the best.
 const BEST: char = '*';
@@ -44,8 +44,8 @@ pub fn cell(judged: &Judged, case: &CaseResult, value: String) -> Text {
     }
 }
 
-/// Whether it is among the best of a group that has more than one.
+/// Whether it is among the best of a group that says what is best.
 pub fn is_best(judged: &Judged, case: &CaseResult) -> bool {
-    let is_contest = |group: &GroupVerdict| group.standings.len() > 1 && !group.is_disturbed();
-    ratios::standing(judged, case).is_some_and(|(group, it)| it.among_best && is_contest(group))
+    ratios::standing(judged, case)
+        .is_some_and(|(group, it)| it.among_best && group.names_the_best())
 }

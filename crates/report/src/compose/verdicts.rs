@@ -1,7 +1,7 @@
 //! What is best, by how much, how sure: one verdict per group, then what stayed open.
 
-use super::{Detail, failures, labels, open_loop, over_time, ratios};
-use crate::{Block, Text, Verdict, VerdictKind};
+use super::{Detail, failures, labels, open_loop, over_time, ratios, unmeasured};
+use crate::{Block, Text, Verdict, VerdictKind, units};
 use analysis::{CaseResult, GroupVerdict, Judged, Standing};
 use store::Closed;
 
@@ -20,6 +20,7 @@ pub fn blocks(judged: &Judged, detail: Detail) -> Vec<Block> {
     blocks.extend(over_time::remarks(judged, detail));
     blocks.extend(open_cases(judged, detail));
     blocks.extend(failures::of_cases(judged));
+    blocks.extend(unmeasured::no_time(judged));
     blocks
 }
 
@@ -35,18 +36,41 @@ fn verdict(judged: &Judged, group: &GroupVerdict) -> Verdict {
         let detail = format!("Nothing to compare it with. {}", not_ranked(judged, group));
         return Verdict::new(VerdictKind::Neutral, headline, detail.trim_end());
     }
-    let headline = ending(head, judged, group);
+    let headline = match undecided(group) {
+        Some(why) => first_of(head.plain(format!("{why}; ")), judged, group),
+        None => ending(head, judged, group),
+    };
     Verdict::new(kind(group), headline, detail(judged, group))
 }
 
 /// Several that are not separated are a finding too; a group where nothing is separated is not, nor
 /// one that was disturbed in every round.
 fn kind(group: &GroupVerdict) -> VerdictKind {
+    if group.names_the_best() { VerdictKind::Good } else { VerdictKind::Unknown }
+}
+
+/// Why nothing of it is ranked; None where it is.
+fn undecided(group: &GroupVerdict) -> Option<&'static str> {
     if group.is_disturbed() {
-        return VerdictKind::Unknown;
+        Some("undecided, others disturbed every round")
+    } else if group.has_too_few_launches() {
+        Some("too few launches to rank")
+    } else {
+        None
     }
-    let best = group.standings.iter().filter(|it| it.among_best).count();
-    if best == group.standings.len() { VerdictKind::Unknown } else { VerdictKind::Good }
+}
+
+/// What stands first where nothing is ranked: `smallest median: pipe, 5.62 µs.`
+fn first_of(head: Text, judged: &Judged, group: &GroupVerdict) -> Text {
+    let first = &group.standings[0];
+    let case = &judged.results[first.result];
+    let median = case.value.as_ref().map(|it| labels::unit(case).format(it.median));
+    let value = match group.has_too_few_launches() {
+        true => median.unwrap_or_default(),
+        false => ratios::headline(judged, group, first),
+    };
+    let by = ratios::best_by(group, case);
+    head.plain(format!("{by}: ")).code(&first.variant).plain(format!(", {value}."))
 }
 
 fn ending(head: Text, judged: &Judged, group: &GroupVerdict) -> Text {
@@ -110,7 +134,10 @@ fn best_blocking(text: Text, judged: &Judged, group: &GroupVerdict) -> Text {
 }
 
 fn detail(judged: &Judged, group: &GroupVerdict) -> Text {
-    let mut text = against_reference(judged, group);
+    let mut text = match undecided(group) {
+        Some(_) => Text::new(),
+        None => against_reference(judged, group),
+    };
     let best = group.standings.iter().filter(|it| it.among_best);
     let most = best
         .map(|it| it.slower_than_best_at_most)
@@ -122,26 +149,27 @@ fn detail(judged: &Judged, group: &GroupVerdict) -> Text {
     if !unranked.is_empty() {
         text = text.plain(format!("{unranked} "));
     }
-    if group.is_disturbed() {
-        text = text.plain("Every round was disturbed: none of them is called best. ");
-    }
-    text.plain(format!(
-        "{} rounds, paired; 95 % for all of the {} mechanisms together{}.",
-        group.rounds,
-        group.standings.len(),
-        match group.closed {
-            Some(Closed::Precise) => "; every interval as narrow as asked",
-            Some(Closed::Budget) => "; stopped at the time limit",
-            Some(Closed::Launches) => "",
-            None => "; not finished",
+    let closed = match group.closed {
+        Some(Closed::Precise) => "; every interval as narrow as asked",
+        Some(Closed::Budget) => "; stopped at the time limit",
+        Some(Closed::Launches) => "",
+        None => "; not finished",
+    };
+    let rounds = units::counted(group.rounds, "round");
+    let mechanisms = units::counted(group.standings.len() as u64, "mechanism");
+    text.plain(match undecided(group) {
+        Some(_) if group.is_disturbed() => {
+            format!("{rounds} of {mechanisms}, all disturbed{closed}.")
         }
-    ))
+        Some(_) => format!("{rounds} of {mechanisms}: more launches rank them{closed}."),
+        None => format!("{rounds}, paired; 95 % for all of the {mechanisms} together{closed}."),
+    })
 }
 
-/// `Not ranked: pipe, overloaded at 50.0 k/s, served 13.1 k/s.`, or nothing.
+/// `Not ranked: pipe can't serve 50.0 k/s here (13.1 k/s).`, or nothing.
 fn not_ranked(judged: &Judged, group: &GroupVerdict) -> String {
     let cases = open_loop::unranked(judged, group);
-    let each = cases.iter().map(|it| format!("{}, {}", it.variant, labels::value(it)));
+    let each = cases.iter().filter_map(|it| Some(open_loop::told(&it.variant, it.rate?)));
     if cases.is_empty() {
         String::new()
     } else {
@@ -196,7 +224,8 @@ fn open_cases(judged: &Judged, detail: Detail) -> Vec<Block> {
         return vec![Block::paragraph(asked), Block::List(lines.collect())];
     }
     let ranked: usize = judged.groups.iter().map(|group| group.standings.len()).sum();
-    let counted = format!(": {} of {ranked} cases; {}.", all.len(), worst(judged, &all));
+    let cases = units::counted(ranked as u64, "case");
+    let counted = format!(": {} of {cases}; {}.", all.len(), worst(judged, &all));
     let rest = format!(
         " {remedy} `ipcmark report {} -vv` and the page (--html) name them all.",
         judged.run.id

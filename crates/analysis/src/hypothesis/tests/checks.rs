@@ -106,6 +106,29 @@ fn what_was_overloaded_is_named_and_decides_nothing() {
 }
 
 #[test]
+fn where_others_disturbed_every_round_of_a_case_no_claim_is_supported_or_refuted() {
+    let claim = |left: &str, right: &str| {
+        let of = |it: &str| format!("{{ placement = \"{it}\" }}");
+        format!("test = \"faster\"\nleft = {}\nright = {}\n", of(left), of(right))
+    };
+    let (quick, slow) = ("same-cpu", "free");
+    let of = |disturbed| {
+        let slow = CaseResult { disturbed, ..measured(slow, 8000.0, 0.0) };
+        [measured(quick, 4000.0, 0.0), slow]
+    };
+    assert_eq!(decided(&claim(quick, slow), &of(false)).0, Decision::Supported);
+    assert_eq!(decided(&claim(slow, quick), &of(false)).0, Decision::Refuted);
+    for claim in [claim(quick, slow), claim(slow, quick)] {
+        let (decision, effect) = decided(&claim, &of(true));
+        assert_eq!(decision, Decision::Inconclusive, "{effect}");
+        assert!(
+            effect.ends_with("; others disturbed every round of some of its cases"),
+            "{effect}"
+        );
+    }
+}
+
+#[test]
 fn a_ranking_tells_each_step_by_what_its_two_sides_do_not_share() {
     let order = |first: &str, second: &str| {
         format!(

@@ -5,8 +5,8 @@ use crate::{Block, Emphasis, Row, Table, Text, Verdict, VerdictKind, units};
 use analysis::compare::{CapacityChange, CapacityVerdict, RunComparison, Side};
 use model::distinct::distinct;
 
-const MEANING: &str = "A and B: from the largest rate at which surely most launches keep the bound to the smallest at \
-     which surely most do not. Higher, lower: the two intervals do not overlap; each such verdict by itself errs in 5 % \
+const MEANING: &str = "A and B: from the largest rate at which more than half of all launches keep the bound to the \
+     smallest at which more than half exceed it. Higher, lower: the two intervals do not overlap; each such verdict by itself errs in 5 % \
      of comparisons at most.";
 
 /// What came of all of them.
@@ -22,10 +22,7 @@ pub(super) fn verdict(found: &RunComparison) -> Verdict {
     .filter(|it| many(it.0) > 0)
     .map(|(of, word)| format!("{} {word}", many(of)))
     .collect();
-    let all = match found.capacities.len() {
-        1 => "1 capacity".into(),
-        all => format!("{all} capacities"),
-    };
+    let all = units::counted(found.capacities.len() as u64, "capacity");
     let kind = if many(CapacityVerdict::Lower) > 0 {
         VerdictKind::Bad
     } else if many(CapacityVerdict::Higher) > 0 {
@@ -33,6 +30,14 @@ pub(super) fn verdict(found: &RunComparison) -> Verdict {
     } else {
         VerdictKind::Unknown
     };
+    let disturbed = |it: &&CapacityChange| {
+        [it.a, it.b].into_iter().flatten().any(|side| side.every_round_disturbed)
+    };
+    let compared = found.capacities.iter().filter(|it| it.a.is_some() && it.b.is_some());
+    if compared.clone().next().is_some() && compared.clone().all(|it| disturbed(&it)) {
+        let head = "Undecided: others disturbed every round of one of the runs, or of both.";
+        return Verdict::new(VerdictKind::Unknown, Text::new().strong(head), super::QUIETER);
+    }
     let headline = Text::new().strong(format!("Of {all}: {}.", labels::list(&parts)));
     Verdict::new(
         kind,

@@ -2,7 +2,7 @@
 
 use super::{case_name, change, counted, percent, short_name};
 use crate::compose::labels;
-use crate::{Block, Text, Verdict, VerdictKind};
+use crate::{Block, Text, Verdict, VerdictKind, units};
 use analysis::compare::{
     CaseChange, Gate, GateGroup, GateOn, LEAST_UNMARKED, RunComparison, Unsettled,
 };
@@ -68,7 +68,7 @@ fn judged(found: &RunComparison) -> String {
 
 fn remedy(found: &RunComparison) -> &'static str {
     if counted(found).all(|case| case.ratio.is_none()) {
-        "No case has a ratio."
+        "Too few launches: each run needs six of a case for a ratio."
     } else if found.gate_groups.iter().any(|it| it.unsettled.is_some()) {
         "The reasons follow."
     } else {
@@ -82,7 +82,10 @@ fn unsettled(found: &RunComparison, group: &GateGroup) -> Option<Text> {
     let place = labels::place(&first.placement);
     let what = match group.cases.as_slice() {
         [_] => case_name(first),
-        cases => format!("{} cases with {}, {place}", cases.len(), short_name(first)),
+        cases => {
+            let others = units::counted(cases.len() as u64 - 1, "more case");
+            format!("{} and {others}, {place}", short_name(first))
+        }
     };
     let head = Text::new().code(what).plain(": ");
     Some(match group.unsettled? {
@@ -93,7 +96,10 @@ fn unsettled(found: &RunComparison, group: &GateGroup) -> Option<Text> {
                     some => format!(" (of {some} it is unknown)"),
                 };
                 (quiet < LEAST_UNMARKED)
-                    .then(|| format!("{quiet} of {all} rounds of {name} were left undisturbed{unknown}"))
+                    .then(|| {
+                        let (rounds, were) = (units::counted(all, "round"), units::were(quiet));
+                        format!("{quiet} of {rounds} of {name} {were} left undisturbed{unknown}")
+                    })
             };
             let [unknown_a, unknown_b] = group.unknown;
             let sides =

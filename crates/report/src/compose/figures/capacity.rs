@@ -43,7 +43,7 @@ fn times(
     name: &str,
 ) -> Figure {
     let rule = "The median over launches of each launch's percentile, at every rate that was tried. A ring: the largest rate \
-         at which surely most launches keep the bound; a square: the knee. A launch with too few messages has none.";
+         at which more than half of all launches are sure to keep the bound; a square: the knee. A launch with too few messages has none.";
     let y = Axis::new(format!("{name} of the response time"), Unit::Nanoseconds, Scale::Log);
     let bound = measured[0].bound;
     let mut figure = curves(
@@ -61,7 +61,7 @@ fn times(
             let is = |found: Option<u64>| found == Some(rate.per_sec) && name == bound.percentile();
             let holds = is(it.found.at_least_per_sec);
             let point =
-                if holds { point.marked("the largest rate that surely holds") } else { point };
+                if holds { point.marked("the largest rate that is sure to hold") } else { point };
             Some(if is(it.knee_per_sec) { point.framed("the knee") } else { point })
         },
     );

@@ -20,6 +20,38 @@ const NAMED: usize = 4;
 /// Calls below this share of all aren't named.
 const RARE: f64 = 0.01;
 
+/// What its caption begins with.
+pub const CAPTION: &str = "Events in ";
+
+/// Tables of the same columns as one, what each is of as a heading of its rows, and so many rows at most.
+pub fn in_one(tables: &[&Block], rows: usize, run: i64) -> Option<Table> {
+    let tables =
+        || tables.iter().filter_map(|it| if let Block::Table(it) = it { Some(it) } else { None });
+    let first = tables().next()?;
+    let alike: Vec<&Table> = tables().filter(|it| it.columns == first.columns).collect();
+    let all: usize = tables().map(|it| it.rows.len()).sum();
+    let mut found = Table { rows: Vec::new(), ..first.clone() };
+    let mut shown = 0;
+    if alike.len() > 1 {
+        found.caption = String::new();
+    }
+    for (nth, table) in alike.iter().enumerate() {
+        // What is left is shared among those that follow.
+        let share = (rows - shown).div_ceil(alike.len() - nth).min(table.rows.len());
+        if alike.len() > 1 && share > 0 {
+            found.rows.push(Row::heading(Text::new().strong(&*table.caption)));
+        }
+        found.rows.extend(table.rows.iter().take(share).cloned());
+        shown += share;
+    }
+    let more = all - shown;
+    if more > 0 {
+        let more = units::counted(more as u64, "more row");
+        found.notes.push(Text::new().muted(format!("{more}: `ipcmark report {run} -v`.")));
+    }
+    Some(found)
+}
+
 /// What happened in an operation, case by case; None where no case was counted so.
 pub fn table(group: &CaseGroup, detail: Detail) -> Option<Table> {
     let has_any = |case: &&ObservedCase| COLUMNS.iter().any(|it| case.event(it.1).is_some());
@@ -32,8 +64,8 @@ pub fn table(group: &CaseGroup, detail: Detail) -> Option<Table> {
         .filter(|it| detail == Detail::Full || !it.1.ends_with("-ns"))
         .filter(|it| group.cases.iter().any(|case| case.event(it.1).is_some()))
         .collect();
-    let mut table = Table::new(format!("Events in {}, both workers", group.caption()))
-        .words([("mechanism", 0)]);
+    let mut table =
+        Table::new(format!("{CAPTION}{}, both workers", group.caption())).words([("mechanism", 0)]);
     table.columns.extend(present.iter().map(|it| Column::number(it.0, it.2)));
     if calls {
         table.columns.push(Column::text("system calls", 0));

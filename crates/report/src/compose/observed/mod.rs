@@ -46,6 +46,44 @@ pub fn section(judged: &Judged, detail: Detail) -> Option<Section> {
     Some(section)
 }
 
+/// Rows of the table on a screen.
+const ROWS: usize = 8;
+/// Reasons there for which something can't be counted.
+const REASONS: usize = 2;
+
+/// The same on a screen: one table of events beside the answer, and what can't be counted here; None of a run without
+/// instrumentation.
+pub fn short(judged: &Judged) -> Option<Section> {
+    let whole = section(judged, Detail::Summary)?;
+    let mut section = Section::new("observed", "What was counted");
+    let (tables, mut others): (Vec<Block>, Vec<Block>) =
+        whole.blocks.into_iter().partition(|it| matches!(it, Block::Table(_)));
+    let is_of_events = |it: &&Block| matches!(it, Block::Table(table) if table.caption.starts_with(events::CAPTION));
+    let events: Vec<&Block> = tables.iter().filter(is_of_events).collect();
+    // Where no events were counted, what was counted or traced instead.
+    let first: Vec<&Block> =
+        if events.is_empty() { tables.iter().take(1).collect() } else { events };
+    section.blocks.extend(events::in_one(&first, ROWS, judged.run.id).map(Block::from));
+    others.truncate(REASONS);
+    section.blocks.extend(others);
+    let tables_left = tables.len() - first.len();
+    if tables_left > 0 {
+        let more = units::counted(tables_left as u64, "more table");
+        let all = format!("{more}: `ipcmark report {} -v`.", judged.run.id);
+        section.blocks.push(Block::paragraph(Text::new().muted(all)));
+    }
+    Some(section)
+}
+
+/// Lines that such a section takes.
+pub fn lines(section: &Section) -> usize {
+    let tall = |block: &Block| match block {
+        Block::Table(table) => table.rows.len() + 4,
+        _ => 2,
+    };
+    2 + section.blocks.iter().map(tall).sum::<usize>()
+}
+
 /// Leaves out the notes of a table that an earlier one has.
 fn drop_repeats(blocks: &mut [Block]) {
     let mut earlier: Vec<Text> = Vec::new();

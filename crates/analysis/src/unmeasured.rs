@@ -1,0 +1,90 @@
+//! What was asked for by name or flag, and was not measured.
+
+use super::{CaseResult, Judged, Status};
+use model::request::Named;
+
+impl CaseResult {
+    /// Whether it could not be measured: it makes no sense, or can't be had here.
+    pub fn is_absent(&self) -> bool {
+        matches!(self.status, Status::NotApplicable | Status::Unavailable)
+    }
+
+    /// Whether the run ended before any launch of it, its pilot included: nothing failed.
+    pub fn had_no_time(&self) -> bool {
+        self.status == Status::Failed && self.failures.is_empty() && self.failed_launches == 0
+    }
+}
+
+impl Judged {
+    /// The absent cases that its user asked for: see [`asked_in_vain`].
+    pub fn asked_in_vain(&self) -> Vec<&CaseResult> {
+        asked_in_vain(&self.results, self.run.request.named)
+    }
+}
+
+/// Absent cases of a combination of named levels of which nothing was measured. Where a level wasn't named, any of
+/// the usual ones that could be measured will do: nobody asked for the others.
+fn asked_in_vain(results: &[CaseResult], named: Named) -> Vec<&CaseResult> {
+    if named == Named::default() {
+        return Vec::new();
+    }
+    let agree = |a: &CaseResult, b: &CaseResult| {
+        (!named.mechanisms || a.variant == b.variant)
+            && (!named.workloads || a.workload == b.workload)
+            && (!named.sizes || a.message_bytes == b.message_bytes)
+            && (!named.placements || a.site == b.site)
+    };
+    let cases = || results.iter().filter(|case| !case.twin);
+    let in_vain = |absent: &&CaseResult| {
+        // A control is no mechanism: what it has none of is nothing that is missing.
+        let is_mechanism = !absent.carries.is_control();
+        is_mechanism
+            && absent.is_absent()
+            && !cases().any(|case| !case.is_absent() && agree(case, absent))
+    };
+    cases().filter(in_vain).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::case;
+
+    fn of(variant: &str, bytes: u64, placement: &str, status: Status) -> CaseResult {
+        CaseResult { message_bytes: Some(bytes), status, ..case(variant, placement, None) }
+    }
+
+    fn in_vain(results: &[CaseResult], named: Named) -> Vec<String> {
+        let words = |it: &CaseResult| {
+            format!("{} {} {}", it.variant, it.message_bytes.unwrap_or(0), it.placement)
+        };
+        asked_in_vain(results, named).into_iter().map(words).collect()
+    }
+
+    #[test]
+    fn what_was_named_and_not_measured_is_told_and_nothing_else() {
+        use Status::{NotApplicable, Ok, Unavailable};
+        let results = [
+            of("pipe", 64, "same-cpu", Ok),
+            of("pipe", 65_536, "same-cpu", Ok),
+            of("pipe", 64, "free", Ok),
+            of("queue", 64, "same-cpu", Ok),
+            of("queue", 65_536, "same-cpu", NotApplicable),
+            of("seqlock", 64, "same-cpu", NotApplicable),
+            of("seqlock", 64, "free", Ok),
+            of("gone", 64, "free", Unavailable),
+        ];
+        let nothing = Named::default();
+        let mechanisms = Named { mechanisms: true, ..nothing };
+        let sized = Named { sizes: true, ..mechanisms };
+        let placed = Named { placements: true, ..mechanisms };
+        assert_eq!(in_vain(&results, nothing), [""; 0]);
+        assert_eq!(in_vain(&results, mechanisms), ["gone 64 free"]);
+        assert_eq!(in_vain(&results, sized), ["queue 65536 same-cpu", "gone 64 free"]);
+        assert_eq!(in_vain(&results, placed), ["seqlock 64 same-cpu", "gone 64 free"]);
+        // Of mechanisms that nobody named it takes that none was measured there.
+        let places = Named { placements: true, ..nothing };
+        assert_eq!(in_vain(&results, places), [""; 0]);
+        assert_eq!(in_vain(&results[5..6], places), ["seqlock 64 same-cpu"]);
+    }
+}

@@ -1,0 +1,144 @@
+//! Open loops on one screen: at each rate the response times of what was served, and in words what was not.
+
+use super::percentiles::{Columns, lacking};
+use super::{brief, labels, open_loop};
+use crate::{Block, Emphasis, Row, Section, Table, Text, units};
+use analysis::{CaseResult, GroupVerdict, Judged, RateSeen, Standing};
+
+/// Lines of the table's rows, its headings counted, and of what is said under it.
+const ROWS: usize = 22;
+/// Lines on rates that were not kept.
+const NOT_KEPT: usize = 6;
+
+/// The answer of a run with open loops; None of any other.
+pub fn section(judged: &Judged) -> Option<Section> {
+    let mut section = Section::new("rates", "Response times under load");
+    let blocks = blocks(judged, ROWS);
+    if blocks.is_empty() {
+        return None;
+    }
+    section.blocks.extend(brief::above(judged, &paced(judged)));
+    section.blocks.extend(blocks);
+    section.blocks.push(Block::Facts(brief::closing(judged)));
+    Some(section)
+}
+
+fn paced(judged: &Judged) -> Vec<&GroupVerdict> {
+    judged.groups.iter().filter(|it| it.metric.paced).collect()
+}
+
+/// The table, and what was not kept, in so many lines; nothing of a run without open loops.
+pub fn blocks(judged: &Judged, lines: usize) -> Vec<Block> {
+    let groups = paced(judged);
+    let told = not_kept(judged, &groups);
+    let table = table(judged, &groups, lines.saturating_sub(told.len()));
+    table.map(Block::from).into_iter().chain(told).collect()
+}
+
+/// The quickest at each rate, in so many lines; None where no rate was kept.
+fn table(judged: &Judged, groups: &[&GroupVerdict], lines: usize) -> Option<Table> {
+    let groups: Vec<&GroupVerdict> =
+        groups.iter().copied().filter(|it| !it.standings.is_empty()).collect();
+    let all = || groups.iter().flat_map(|group| &group.standings);
+    let cases: Vec<&CaseResult> = all().map(|it| &judged.results[it.result]).collect();
+    let columns = Columns::of(&cases);
+    let mut table = Table::new("").words([("mechanism", 0)]).numbers([("p50", 0)]);
+    table.columns.extend(columns.columns());
+    table = table.numbers([("share", 0)]);
+    let shares = brief::shares(&groups, lines.saturating_sub(groups.len()));
+    let mut shown: Vec<&CaseResult> = Vec::new();
+    // Each has a heading and a row at least.
+    for (group, share) in groups.iter().zip(shares).take(lines / 2) {
+        table.rows.push(Row::heading(Text::new().strong(labels::capital(&labels::group(group)))));
+        for standing in group.standings.iter().take(share) {
+            let case = &judged.results[standing.result];
+            shown.push(case);
+            table.rows.push(row(&columns, group, standing, case));
+        }
+    }
+    let more = cases.len() - shown.len();
+    if more > 0 {
+        let more = units::counted(more as u64, "more result");
+        let all = format!("{more}: `ipcmark report {} -v`.", judged.run.id);
+        table.notes.push(Text::new().muted(all));
+    }
+    table.notes.extend((!shown.is_empty()).then(|| meaning(&groups, &shown)));
+    (!shown.is_empty()).then_some(table)
+}
+
+fn row(columns: &Columns, group: &GroupVerdict, standing: &Standing, case: &CaseResult) -> Row {
+    let served = case.rate.and_then(|it| it.served_share);
+    let served = served.map_or("–".into(), |it| format!("{:.1} %", 100.0 * it));
+    let first = [Text::new().code(&case.variant), labels::short_value(case).into()];
+    let cells = first.into_iter().chain(columns.cells(case)).chain([served.into()]);
+    let is_best = standing.among_best && group.names_the_best();
+    Row::new(cells).emphasis(if is_best { Emphasis::Best } else { Emphasis::Normal })
+}
+
+fn meaning(groups: &[&GroupVerdict], shown: &[&CaseResult]) -> Text {
+    let best = match groups.iter().any(|it| it.names_the_best()) {
+        true => "✓ best, or not separated from the best. ",
+        false => "",
+    };
+    let few = match shown.iter().any(|it| lacking(it, "p99").is_some()) {
+        true => " A p99 takes 368 independent samples in each launch.",
+        false => "",
+    };
+    Text::new().muted(format!(
+        "{best}p50 and p99: medians over launches, from when a message was due. Share: of what was due.{few}"
+    ))
+}
+
+/// What was not served, and what was not offered, a line for each load and place.
+fn not_kept(judged: &Judged, groups: &[&GroupVerdict]) -> Vec<Block> {
+    let mut lines: Vec<Block> = Vec::new();
+    // What carries no bytes belongs to two groups.
+    let mut told: Vec<*const CaseResult> = Vec::new();
+    for group in groups {
+        let seen: Vec<(&CaseResult, RateSeen)> = open_loop::unranked(judged, group)
+            .into_iter()
+            .filter(|case| !told.contains(&std::ptr::from_ref(*case)))
+            .filter_map(|case| Some((case, case.rate?)))
+            .collect();
+        told.extend(seen.iter().map(|it| std::ptr::from_ref(it.0)));
+        let of = |void: bool| seen.iter().filter(move |it| it.1.void == void);
+        let at = open_loop::per_second(seen.first().map_or(0.0, |it| it.1.asked_per_sec as f64));
+        let place = labels::place_of((&group.workers, &group.site));
+        let served: Vec<(&str, String)> = of(false)
+            .map(|(case, rate)| (case.variant.as_str(), open_loop::served(*rate)))
+            .collect();
+        match served.as_slice() {
+            [] => {}
+            [(name, served)] => {
+                let text = format!(" can't serve {at} here ({served}), {place}");
+                lines.push(Block::warning(Text::new().code(*name).plain(text)));
+            }
+            some => {
+                let each = some.iter().map(|(name, served)| format!("{name} ({served})"));
+                let names = labels::few(&each.collect::<Vec<_>>());
+                lines.push(Block::warning(format!("Can't serve {at} here, {place}: {names}")));
+            }
+        }
+        let void: Vec<String> = of(true).map(|it| it.0.variant.clone()).collect();
+        if !void.is_empty() {
+            let text = format!("At {at}, {place}, {}: no result of ", seen_late(&seen));
+            lines.push(Block::warning(labels::few_codes(Text::new().plain(text), &void)));
+        }
+    }
+    let more = lines.len().saturating_sub(NOT_KEPT);
+    if more > 1 {
+        lines.truncate(NOT_KEPT);
+        let more = units::counted(more as u64, "more line");
+        let all = format!("{more} of this kind: `ipcmark report {} -v`", judged.run.id);
+        lines.push(Block::warning(all));
+    }
+    lines
+}
+
+fn seen_late(seen: &[(&CaseResult, RateSeen)]) -> &'static str {
+    let mut void = seen.iter().filter(|it| it.1.void).peekable();
+    match void.peek().is_some() && void.all(|it| it.1.is_out_of_generators()) {
+        true => "calls took all of the load generator's time",
+        false => "the load generator was late",
+    }
+}

@@ -1,0 +1,152 @@
+//! What was asked for and is missing, on a screen: launches that failed, cases that had no time, launches that the time
+//! limit cut, and cases that can't be measured here.
+
+use std::collections::BTreeSet;
+
+use super::{failures, labels};
+use crate::{Block, Text, units};
+use analysis::{CaseResult, Judged};
+use model::distinct::distinct;
+use store::{Closed, RunStatus};
+
+/// Lines on what its user named.
+const NAMED: usize = 6;
+/// Lines on mechanisms that nobody named and of which nothing was measured.
+const UNNAMED: usize = 2;
+/// Lines on launches that failed.
+const FAILED: usize = 2;
+
+/// A line for each reason.
+pub fn blocks(judged: &Judged) -> Vec<Block> {
+    let mut blocks = first(failures::of_cases(judged), FAILED, "more line on failures", judged);
+    blocks.extend(no_time(judged));
+    blocks.extend(fewer_launches(judged));
+    blocks.extend(absent(judged));
+    blocks
+}
+
+/// The first of some lines, and how many more there are.
+fn first(mut lines: Vec<Block>, most: usize, noun: &str, judged: &Judged) -> Vec<Block> {
+    let more = lines.len().saturating_sub(most);
+    if more > 1 {
+        lines.truncate(most);
+        let many = units::counted(more as u64, noun);
+        lines.push(Block::warning(format!("{many}: `ipcmark report {} -v`", judged.run.id)));
+    }
+    lines
+}
+
+/// Cases that the run ended before: nothing of them failed.
+pub fn no_time(judged: &Judged) -> Option<Block> {
+    let cases: Vec<&CaseResult> =
+        judged.results.iter().filter(|case| case.had_no_time() && !case.twin).collect();
+    if cases.is_empty() {
+        return None;
+    }
+    let is_more = judged.results.iter().any(|case| case.launches > 0);
+    let many = units::counted(cases.len() as u64, if is_more { "more case" } else { "case" });
+    let names = distinct(cases.iter().map(|case| case.variant.clone()));
+    let text = labels::few_codes(Text::new().plain(format!("{many} had no time (")), &names);
+    Some(Block::warning(match judged.run.status {
+        RunStatus::Complete => text.plain("): give a longer --budget"),
+        _ => text.plain(format!("): `ipcmark run --resume {}` goes on", judged.run.id)),
+    }))
+}
+
+/// That the time limit cut launches that were asked for.
+fn fewer_launches(judged: &Judged) -> Option<Block> {
+    let asked = judged.run.request.stopping.launches?;
+    let cut = |rounds: u64, closed| rounds < asked && closed == Some(Closed::Budget);
+    let rounds: Vec<u64> = judged
+        .groups
+        .iter()
+        .filter(|group| cut(group.rounds, group.closed))
+        .map(|group| group.rounds)
+        .collect();
+    let (least, most) = (rounds.iter().min()?, rounds.iter().max()?);
+    let got = match most {
+        most if most == least => units::counted(*most, "launch"),
+        most => format!("{least} to {}", units::counted(*most, "launch")),
+    };
+    let of = match judged.groups.len() {
+        all if all == rounds.len() => "each case".to_string(),
+        all => {
+            format!("the cases of {} of {}", rounds.len(), units::counted(all as u64, "comparison"))
+        }
+    };
+    Some(Block::warning(format!(
+        "Asked for {asked} launches of each case: the time limit left {got} of {of}; give a longer --budget"
+    )))
+}
+
+/// What can't be measured, and why: first what its user named, then mechanisms of which nothing was measured.
+fn absent(judged: &Judged) -> Vec<Block> {
+    let named = judged.asked_in_vain();
+    let is_named = |case: &CaseResult| named.iter().any(|it| std::ptr::eq(*it, case));
+    let measured: BTreeSet<&str> = judged
+        .results
+        .iter()
+        .filter(|case| !case.is_absent())
+        .map(|case| case.variant.as_str())
+        .collect();
+    let unnamed: Vec<&CaseResult> = judged
+        .results
+        .iter()
+        .filter(|case| !measured.contains(case.variant.as_str()) && !is_named(case))
+        .filter(|case| !named.iter().any(|it| it.variant == case.variant))
+        .collect();
+    let mut blocks = first(lines(judged, &named), NAMED, "more reason", judged);
+    blocks.extend(first(lines(judged, &unnamed), UNNAMED, "more reason", judged));
+    blocks
+}
+
+/// `Not measured at 64 KiB: sysv-queue and posix-queue: at most 8,192 bytes a message here`: a line for each place and
+/// reason.
+fn lines(judged: &Judged, cases: &[&CaseResult]) -> Vec<Block> {
+    let mut reasons: Vec<(String, &str, Vec<String>)> = Vec::new();
+    for case in cases {
+        let reason = case.reason.as_deref().unwrap_or_default();
+        let why = labels::without_name(reason, &case.variant);
+        let is_bound = why.starts_with("carries at most");
+        let why = if is_bound { &why["carries ".len()..] } else { why };
+        let at = levels(judged, case);
+        match reasons.iter_mut().find(|it| (it.0.as_str(), it.1) == (at.as_str(), why)) {
+            Some((_, _, names)) if names.contains(&case.variant) => {}
+            Some((_, _, names)) => names.push(case.variant.clone()),
+            None => reasons.push((at, why, vec![case.variant.clone()])),
+        }
+    }
+    let line = |(at, why, names): &(String, &str, Vec<String>)| {
+        let text = labels::few_codes(Text::new().plain(format!("Not measured{at}: ")), names);
+        Block::warning(text.plain(format!(": {why}")))
+    };
+    reasons.iter().map(line).collect()
+}
+
+/// The fewest levels by which its mechanism's absent cases are told from those that were measured: nothing where none
+/// was, ` at 64 KiB`, ` on one CPU`, or both.
+fn levels(judged: &Judged, case: &CaseResult) -> String {
+    let own: Vec<&CaseResult> = judged
+        .results
+        .iter()
+        .filter(|it| it.variant == case.variant && !it.is_absent() && !it.twin)
+        .collect();
+    let same_size = |it: &&CaseResult| it.message_bytes == case.message_bytes;
+    let same_site = |it: &&CaseResult| it.site == case.site;
+    let size = case.message_bytes.map(|bytes| format!(" at {}", units::size(bytes)));
+    let place = match labels::place_of((&case.workers, &case.site)) {
+        free if free.starts_with("placed") => format!(" {free}"),
+        place => format!(" on {place}"),
+    };
+    if own.is_empty() {
+        String::new()
+    } else if !own.iter().any(|it| it.workload == case.workload) {
+        format!(" in {}", case.workload.name())
+    } else if !own.iter().any(same_size) {
+        size.unwrap_or_default()
+    } else if !own.iter().any(same_site) {
+        place
+    } else {
+        size.unwrap_or_default() + &place
+    }
+}
