@@ -244,6 +244,7 @@ fn every_series_and_point_is_in_the_page_as_data() {
 fn a_listing_is_a_table_whose_numbers_a_page_sorts() {
     let number = |unit, value, low| Value::Number { unit, value, low, high: low };
     let listing = Listing {
+        aside: Vec::new(),
         caption: "All results".into(),
         columns: ["mechanism", "size", "median"].map(str::to_string).to_vec(),
         rows: vec![

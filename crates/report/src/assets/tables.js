@@ -76,7 +76,9 @@ const list = (holder) => {
   const show = () => {
     const asked = filter.value.toLowerCase().split(",").map((it) => it.trim());
     rows.forEach(({ row, text }) => { row.hidden = !asked.every((it) => text.includes(it)); });
-    count.textContent = `${rows.filter(({ row }) => !row.hidden).length} of ${rows.length}`;
+    const box = holder.querySelector(".scroll");
+    const further = box.scrollHeight > box.clientHeight + 1 ? ": the list goes on below, scroll in it" : "";
+    count.textContent = `${rows.filter(({ row }) => !row.hidden).length} of ${rows.length} rows${further}`;
   };
   filter.addEventListener("input", show);
   label.append(filter);

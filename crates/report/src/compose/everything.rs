@@ -11,30 +11,30 @@ const MEANING: &str = "interval ±: half the width of the 95 % interval of the m
      over launches of each launch's own, where a launch has the 368 independent samples that it takes, else a dash; max is the largest sample of all launches. first: the very first round trip of a launch, to a partner that already \
      waits, the median over launches. CPU: time of both workers per round trip, or per message. × reference: time \
      per operation over that of the reference of the same group, paired by round. best: among the best of its \
-     group.";
+     group. Rows stand by question, the best of each first.";
 
 /// A column: its head, and what a case has in it.
 type ColumnOf = (&'static str, fn(&Judged, &CaseResult) -> Value);
 
 const COLUMNS: [ColumnOf; 17] = [
     ("mechanism", |_, case| Value::Words(case.variant.clone())),
+    ("best", |judged, case| {
+        Value::Words(if signs::is_best(judged, case) { "best" } else { "" }.into())
+    }),
     ("workload", |judged, case| Value::Words(workload(judged, case))),
     ("placement", |_, case| Value::Words(labels::place_of((&case.workers, &case.site)))),
     ("size", |_, case| Value::number(Unit::Bytes, case.message_bytes.map(|it| it as f64))),
     ("median", |_, case| median(case)),
     ("interval ±", |_, case| precision(case)),
+    ("× reference", ratio),
     ("p99", |_, case| percentile(case, "p99")),
     ("max", |_, case| ns(case.largest_ns.filter(|_| case.is_kept()))),
     ("first", |_, case| ns(case.secondary(FIRST_MESSAGE).map(|it| it.value.median))),
     ("CPU", |_, case| ns(case.cpu_ns_per_operation.map(|it| it.total))),
     (energy::COLUMN, |_, case| energy::value(case)),
-    ("× reference", ratio),
     ("× bound", |_, case| bound(case)),
     ("copies", |_, case| Value::number(Unit::Count, case.copies.map(f64::from))),
     ("class", |_, case| Value::Words(class(case).into())),
-    ("best", |judged, case| {
-        Value::Words(if signs::is_best(judged, case) { "best" } else { "" }.into())
-    }),
     ("launches", |_, case| Value::number(Unit::Count, Some(case.launches as f64))),
 ];
 
@@ -53,9 +53,12 @@ pub fn blocks(judged: &Judged) -> Vec<Block> {
     blocks
 }
 
-/// A row for each case, without the columns that none has anything in.
+/// A row for each case, of each question the best first, without the columns that none has anything in.
 fn listing(judged: &Judged) -> Listing {
-    let measured = || judged.results.iter().filter(|it| it.value.is_some() && !it.twin);
+    let mut cases: Vec<usize> = (0..judged.results.len()).collect();
+    cases.retain(|at| judged.results[*at].value.is_some() && !judged.results[*at].twin);
+    cases.sort_by_cached_key(|at| place_of(judged, *at));
+    let measured = || cases.iter().map(|at| &judged.results[*at]);
     let empty = |value: &Value| match value {
         Value::None => true,
         Value::Words(words) => words.is_empty(),
@@ -69,11 +72,23 @@ fn listing(judged: &Judged) -> Listing {
     Listing {
         caption: format!("All results{}", ratios::AT_ONCE),
         columns: columns.iter().map(|(name, _)| name.to_string()).collect(),
+        aside: (0..columns.len())
+            .filter(|at| ["best", "× reference"].contains(&columns[*at].0))
+            .collect(),
         rows: measured()
             .map(|case| columns.iter().map(|(_, of)| of(judged, case)).collect())
             .collect(),
         notes: notes.into_iter().flatten().collect(),
     }
+}
+
+/// Its question, and its place in that; what is not ranked stands behind what is.
+fn place_of(judged: &Judged, result: usize) -> (usize, usize) {
+    let question = judged.groups.iter().position(|group| group.members.contains(&result));
+    let rank = question.and_then(|at| {
+        judged.groups[at].standings.iter().position(|standing| standing.result == result)
+    });
+    (question.unwrap_or(usize::MAX), rank.unwrap_or(usize::MAX))
 }
 
 fn ns(value: Option<f64>) -> Value {

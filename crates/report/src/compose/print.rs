@@ -103,6 +103,7 @@ fn results(judged: &Judged) -> Section {
             .filter(|at| COLUMNS.contains(&all.columns[*at].as_str()))
             .collect();
         section.blocks.push(Block::Listing(Listing {
+            aside: Vec::new(),
             columns: kept.iter().map(|at| all.columns[*at].clone()).collect(),
             rows: all
                 .rows

@@ -14,6 +14,9 @@ pub struct Listing {
     pub caption: String,
     /// The heads of the columns; the first names the row.
     pub columns: Vec<String>,
+    /// Columns that a narrow terminal leaves out first, by their index.
+    #[serde(default)]
+    pub aside: Vec<usize>,
     /// One value per column in each.
     pub rows: Vec<Vec<Value>>,
     /// What the columns mean.
@@ -74,7 +77,9 @@ impl Listing {
             self.rows.iter().all(|row| matches!(row.get(at), None | Some(Value::Words(_))))
         };
         let column = |(at, name): (usize, &String)| {
-            if is_words(at) { Column::text(name, at as u8) } else { Column::number(name, at as u8) }
+            let aside = if self.aside.contains(&at) { self.columns.len() } else { 0 };
+            let priority = (at + aside) as u8;
+            if is_words(at) { Column::text(name, priority) } else { Column::number(name, priority) }
         };
         let row = |row: &Vec<Value>| {
             let named = row.first().map(|it| Text::new().code(it.in_words()));
