@@ -633,9 +633,12 @@ fn the_answer_is_forty_lines_of_eighty_columns_and_comes_last() {
     let some = "pipe tcp shm-ring shm-ring:wait=spin eventfd futex";
     let full = format!("{some} --full --workers both -p free,same-cpu,same-llc");
     let sizes = "pipe tcp shm-ring eventfd -s 1..64K:x4 -w throughput -p free";
-    for asked in ["", &full, sizes] {
+    // Of the second what spins was asked for on one CPU.
+    for (asked, code) in [("", 0), (&*full, 5), (sizes, 0)] {
         let run = format!("-q run {asked} --launches 1 --samples 3 --total 64K");
-        let said = bench.must(&run).out;
+        let said = bench.run(&run);
+        assert_eq!(said.code, Some(code), "{asked}: {}{}", said.out, said.err);
+        let said = said.out;
         let lines: Vec<&str> = said.lines().collect();
         assert!(lines.len() <= 40, "{asked}: {} lines:\n{said}", lines.len());
         assert!(lines.iter().all(|it| it.chars().count() <= 80), "{asked}:\n{said}");
@@ -825,7 +828,9 @@ fn a_set_up_is_shown_with_its_steps_and_a_latency_with_its_first_message() {
     bench.must(
         "run tcp pipe shm-ring -w connect,latency -s 64 -p same-cpu --launches 6 --samples 9",
     );
-    let said = bench.must("report last");
+    let short = bench.must("report last").out;
+    assert!(short.lines().count() <= 40 && short.contains("Set-up and tear-down"), "{short}");
+    let said = bench.must("report last -v");
     assert!(said.out.contains("Set-up and tear-down, one CPU"), "{}", said.out);
     let words = |line: &str| line.split_whitespace().map(str::to_string).collect::<Vec<_>>();
     let heads = ["mechanism", "socket", "bind", "listen", "connect", "accept", "close"];

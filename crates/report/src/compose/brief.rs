@@ -118,13 +118,15 @@ fn drawn(judged: &Judged, questions: &[Question], rows: usize) -> Table {
         ("slower than best", 0),
         ("CPU time", 0),
     ]);
-    let room = rows.saturating_sub(questions.len());
+    // Each that is shown has a heading, and a row at least.
+    let (asked, rest) = questions.split_at(questions.len().min(rows / 2));
+    let room = rows.saturating_sub(asked.len());
     let groups: Vec<&GroupVerdict> =
-        questions.iter().flat_map(|it| it.groups.iter().copied()).collect();
+        asked.iter().flat_map(|it| it.groups.iter().copied()).collect();
     let mut shares = shares(&groups, room).into_iter();
     let mut shown: Vec<&CaseResult> = Vec::new();
-    let (mut left, mut cut) = (room, 0);
-    for question in questions {
+    let (mut left, mut cut) = (room, rest.iter().map(|it| it.groups.len()).sum());
+    for question in asked {
         if left == 0 {
             cut += question.groups.len();
             continue;

@@ -103,7 +103,11 @@ fn beside_others(choice: &Choice) -> String {
         [] => "Nothing kept the bound meanwhile".to_string(),
         some => format!("Most launches of {} kept the bound all the same", labels::few(some)),
     };
-    format!("{meanwhile}. `ipcmark doctor` says what disturbs: end it, and run again.")
+    let few = match choice.evidence.rounds {
+        0..6 => format!(" {}", unsure(choice)),
+        _ => String::new(),
+    };
+    format!("{meanwhile}. `ipcmark doctor` says what disturbs: end it, and run again.{few}")
 }
 
 /// `88.0 µs [80.0, 97.0]`.

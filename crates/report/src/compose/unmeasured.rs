@@ -134,7 +134,7 @@ fn levels(judged: &Judged, case: &CaseResult) -> String {
     let same_size = |it: &&CaseResult| it.message_bytes == case.message_bytes;
     let same_site = |it: &&CaseResult| it.site == case.site;
     let size = case.message_bytes.map(|bytes| format!(" at {}", units::size(bytes)));
-    let place = match labels::place_of((&case.workers, &case.site)) {
+    let place = match labels::place(&case.site) {
         free if free.starts_with("placed") => format!(" {free}"),
         place => format!(" on {place}"),
     };

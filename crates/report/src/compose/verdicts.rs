@@ -33,8 +33,10 @@ fn verdict(judged: &Judged, group: &GroupVerdict) -> Verdict {
     if group.standings.len() == 1 {
         let value = ratios::headline(judged, group, leader);
         let headline = head.code(&leader.variant).plain(format!(", {value}"));
-        let detail = format!("Nothing to compare it with. {}", not_ranked(judged, group));
-        return Verdict::new(VerdictKind::Neutral, headline, detail.trim_end());
+        let others = if group.is_disturbed() { "Others disturbed every round. " } else { "" };
+        let detail = format!("Nothing to compare it with. {others}{}", not_ranked(judged, group));
+        let kind = if group.is_disturbed() { VerdictKind::Unknown } else { VerdictKind::Neutral };
+        return Verdict::new(kind, headline, detail.trim_end());
     }
     let headline = match undecided(group) {
         Some(why) => first_of(head.plain(format!("{why}; ")), judged, group),
