@@ -62,6 +62,8 @@ struct Fidelity<E> {
     end: E,
     buffers: Buffers,
     samples: Page,
+    /// Samples that there is room for.
+    room: usize,
     scratch: Page,
     batch: u64,
     shortest_ns: f64,
@@ -73,14 +75,15 @@ impl<E: Bare> Fidelity<E> {
     fn new(end: E, lasting_ns: f64, shortest_ns: f64, clock: ClockKind) -> io::Result<Self> {
         let buffers = Buffers::new(MESSAGE_BYTES, 0).expect("memory");
         let most = (lasting_ns / shortest_ns) as usize + 1;
-        let samples = Page::new(most.max(Warmup::default().operations as usize))?;
-        Ok(Fidelity { end, buffers, samples, scratch: Page::new(1)?, batch: 1, shortest_ns, clock })
+        let room = most.max(Warmup::default().operations as usize);
+        let samples = Page::new(room)?;
+        Ok(Fidelity { end, buffers, samples, room, scratch: Page::new(1)?, batch: 1, shortest_ns, clock })
     }
 }
 
 impl<E: Bare> Side for Fidelity<E> {
     fn start(&mut self) -> io::Result<()> {
-        self.samples.populate(self.samples.room())?;
+        self.samples.populate(self.room)?;
         self.scratch.populate(1)?;
         self.end.start(&Deadline::default())
     }

@@ -111,7 +111,7 @@ fn a_message_of_128_kib_comes_out_of_a_pipe_in_two_reads_of_64_kib() {
     let bench = Bench::new();
     let words =
         "run pipe -w throughput --total 16M -s 128K -p same-cpu --samples 3 --observe trace";
-    let (said, document) = run(&bench, &format!("{words} --launches {LAUNCHES}"));
+    let (_, document) = run(&bench, &format!("{words} --launches {LAUNCHES}"));
     let read = named(&seen(&document, "trace", "pipe", 128 << 10)["trace"]["calls"], "read");
     let full = &read["returned"][0];
     assert_eq!(full["value"], 64 << 10);
@@ -119,6 +119,7 @@ fn a_message_of_128_kib_comes_out_of_a_pipe_in_two_reads_of_64_kib() {
     let write = named(&seen(&document, "trace", "pipe", 128 << 10)["trace"]["calls"], "write");
     counts_exactly(&write["returned"][0], 1.0);
     // A transfer of 16 MiB is 128 such messages.
+    let said = bench.must("report last -v");
     let row = said.out.lines().find(|it| it.contains("64 KiB") && it.contains("read"));
     assert!(row.is_some_and(|it| it.contains("256.0")), "{}", said.out);
     assert!(said.out.contains("a transfer of 16 MiB"), "{}", said.out);

@@ -25,7 +25,7 @@ use super::rounds::Stratified;
 use super::sessions::SessionsSeen;
 use super::time::OverTime;
 use super::time_series::TimeSeries;
-use super::{analysis_of, connections, headline};
+use super::{analysis_of, connections, headline, unmeasured};
 use model::capacity::BoundedLaunch;
 use model::case::Case;
 use model::clock::Record;
@@ -377,7 +377,7 @@ impl CaseResult {
             self.reason = launches.iter().rev().find_map(|launch| launch.reason.clone());
         }
         if self.status == Status::Failed && self.reason.is_none() {
-            self.reason = Some("the run ended before it was launched".into());
+            self.reason = Some(unmeasured::NO_TIME.into());
         }
     }
 

@@ -3,6 +3,9 @@
 use super::{CaseResult, Judged, Status};
 use model::request::Named;
 
+/// Why there is nothing of a case that had no time.
+pub(super) const NO_TIME: &str = "the run ended before it was launched";
+
 impl CaseResult {
     /// Whether it could not be measured: it makes no sense, or can't be had here.
     pub fn is_absent(&self) -> bool {
@@ -11,7 +14,7 @@ impl CaseResult {
 
     /// Whether the run ended before any launch of it, its pilot included: nothing failed.
     pub fn had_no_time(&self) -> bool {
-        self.status == Status::Failed && self.failures.is_empty() && self.failed_launches == 0
+        self.status == Status::Failed && self.reason.as_deref() == Some(NO_TIME)
     }
 }
 

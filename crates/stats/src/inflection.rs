@@ -78,10 +78,15 @@ impl fmt::Display for TooFew {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             TooFew::Sizes(found) => {
-                write!(f, "{found} sizes, {LEAST_SIZES} are needed (-s 64..1M:x2 asks for 15)")
+                let s = if *found == 1 { "" } else { "s" };
+                write!(f, "{found} size{s}, {LEAST_SIZES} are needed (-s 64..1M:x2 asks for 15)")
             }
             TooFew::Rounds(found) => {
-                write!(f, "{found} rounds with every size, {LEAST_ROUNDS} are needed (--launches)")
+                let s = if *found == 1 { "" } else { "s" };
+                write!(
+                    f,
+                    "{found} round{s} with every size, {LEAST_ROUNDS} are needed (--launches)"
+                )
             }
         }
     }

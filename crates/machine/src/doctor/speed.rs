@@ -287,6 +287,9 @@ pub(super) fn thermal(stretch: &Interval) -> Finding {
             "see the temperatures (`sensors`), or the host's.",
         ),
         Some(0) => THERMAL.fine("not slowed down for heat meanwhile"),
-        Some(count) => THERMAL.warning(format!("slowed down for heat {count} times")),
+        Some(count) => {
+            let times = model::words::counted(count, "time");
+            THERMAL.warning(format!("slowed down for heat {times}"))
+        }
     }
 }

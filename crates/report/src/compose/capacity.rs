@@ -222,9 +222,6 @@ fn named(judged: &Judged, it: &Capacity) -> String {
 /// Why a capacity has no upper end, or no lower one; None of an interval.
 pub fn remark(judged: &Judged, it: &Capacity) -> Option<String> {
     let found = &it.found;
-    if it.every_round_disturbed {
-        return Some("other programs ran during every round: `ipcmark doctor` says which".into());
-    }
     let lacking = it.rates.iter().map(|it| it.messages_lacking).max().filter(|it| *it > 0);
     if let Some(messages) = lacking {
         let all = units::count(it.bound.messages_needed());
@@ -233,6 +230,9 @@ pub fn remark(judged: &Judged, it: &Capacity) -> Option<String> {
             units::count(messages),
             it.bound.percentile()
         ));
+    }
+    if it.every_round_disturbed {
+        return Some("other programs ran during every round: `ipcmark doctor` says which".into());
     }
     if it.breaks_at_lowest() {
         let lowest = it.lowest()?;

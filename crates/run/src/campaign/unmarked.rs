@@ -58,16 +58,17 @@ impl Campaign<'_> {
             let of = |it: &&LiveGroup| format!("{} ({} of {})", it.title(), it.unmarked, it.rounds);
             groups.iter().map(of).collect::<Vec<String>>().join(", ")
         };
+        let rounds = model::words::counted(asked, "round");
         let (unknown, disturbed) = (named(&unknown), named(&disturbed));
         if !disturbed.is_empty() {
             self.warn(&format!(
-                "fewer than {asked} rounds were left undisturbed in {MOST_TIMES} times the time: {disturbed}; \
+                "fewer than {rounds} left undisturbed in {MOST_TIMES} times the time: {disturbed}; \
                  `ipcmark doctor` says by what"
             ))?;
         }
         if !unknown.is_empty() {
             self.warn(&format!(
-                "fewer than {asked} rounds are known to be undisturbed: {unknown}; what would tell can't be read \
+                "fewer than {rounds} known to be undisturbed: {unknown}; what would tell can't be read \
                  here, and `ipcmark doctor` says why"
             ))?;
         }

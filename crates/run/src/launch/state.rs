@@ -400,7 +400,8 @@ impl LaunchState {
             _ if !(reasons.is_empty() && ended.is_empty()) => {}
             (_, None) => reasons.push("it ended without a word".into()),
             (came, Some(of)) if came != of.reported_samples() => {
-                reasons.push(format!("{came} samples came of {}", of.reported_samples()));
+                let samples = model::words::counted(came, "sample");
+                reasons.push(format!("{samples} came of {}", of.reported_samples()));
             }
             _ => {
                 let silent = self.sides().find(|(_, side)| side.record.is_none());
