@@ -77,7 +77,16 @@ impl<E: Bare> Fidelity<E> {
         let most = (lasting_ns / shortest_ns) as usize + 1;
         let room = most.max(Warmup::default().operations as usize);
         let samples = Page::new(room)?;
-        Ok(Fidelity { end, buffers, samples, room, scratch: Page::new(1)?, batch: 1, shortest_ns, clock })
+        Ok(Fidelity {
+            end,
+            buffers,
+            samples,
+            room,
+            scratch: Page::new(1)?,
+            batch: 1,
+            shortest_ns,
+            clock,
+        })
     }
 }
 
