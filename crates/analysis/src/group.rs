@@ -229,7 +229,8 @@ impl GroupVerdict {
     /// Whether its launches are too few to rank anything: then its order is that of the medians.
     pub fn has_too_few_launches(&self) -> bool {
         let known = |it: &Standing| it.slower_than_best_at_most.is_some();
-        self.standings.len() > 1 && !self.is_disturbed() && !self.standings.iter().any(known)
+        let open = !self.is_disturbed() && !self.names_the_best();
+        open && self.standings.len() > 1 && !self.standings.iter().any(known)
     }
 
     /// The first of the best, and the first of the best that sleep.

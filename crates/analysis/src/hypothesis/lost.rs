@@ -33,7 +33,7 @@ pub(super) fn failed(
     let percent = |it: f64| format!("{:.1}", 100.0 * it);
     let effect = format!(
         "{failed} of {} failed: {} % [{}, {}]; claimed {} to {} %",
-        model::words::counted(launches as u64, "launch"),
+        model::words::counted(launches, "launch"),
         percent(share.share),
         percent(share.low),
         percent(share.high),

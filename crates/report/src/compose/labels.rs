@@ -132,7 +132,7 @@ pub fn cell_value(case: &CaseResult) -> String {
 /// `36.0–52.0 µs, 5 runs`: the results of earlier runs, where there were any.
 pub fn earlier_runs(case: &CaseResult) -> Option<String> {
     let it = case.earlier?;
-    let runs = units::counted(it.runs as u64, "run");
+    let runs = units::counted(it.runs, "run");
     Some(format!("{}, {runs}", unit(case).range(it.low, it.high)))
 }
 
@@ -163,7 +163,7 @@ pub fn times_reference(
 /// `3 sessions: 41.0 µs [36.0, 52.0]`, where there were several.
 pub fn sessions(case: &CaseResult) -> Option<String> {
     let it = case.sessions.as_ref()?;
-    let sessions = units::counted(it.sessions as u64, "session");
+    let sessions = units::counted(it.sessions, "session");
     Some(format!("{sessions}: {}", unit(case).interval(it.median, it.low, it.high)))
 }
 
@@ -240,7 +240,7 @@ pub fn remark(case: &CaseResult) -> Option<String> {
             }
             Some(Shift::Drifted) => format!(
                 "drifted: {first} in the first {}, {last} in the last {}",
-                units::counted(it.first_launches as u64, "launch"),
+                units::counted(it.first_launches, "launch"),
                 it.last_launches
             ),
             None => {
@@ -254,7 +254,7 @@ pub fn remark(case: &CaseResult) -> Option<String> {
         "two modes: {} in {} of {}, {} in {}",
         unit.format(modes.low),
         modes.low_launches,
-        units::counted(all as u64, "launch"),
+        units::counted(all, "launch"),
         unit.format(modes.high),
         modes.high_launches
     ))

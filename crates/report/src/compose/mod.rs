@@ -90,7 +90,7 @@ pub fn answer(judged: &Judged) -> Document {
     let rates = rates::section(judged);
     let seen = observed::short(judged);
     if rates.is_none() || judged.groups.iter().any(|it| !it.metric.paced) {
-        let beside = seen.as_ref().map_or(0, |it| observed::lines(it));
+        let beside = seen.as_ref().map_or(0, observed::lines);
         document.sections.push(brief::section(judged, beside));
     }
     document.sections.extend(rates);

@@ -238,5 +238,5 @@ fn asides_in_words(cases: &[&CaseResult]) -> Option<Text> {
 /// `futex wake-up round trip, one CPU (3.02 µs [2.98, 3.10], 12 rounds)`.
 fn named_bound(unit: Unit, bound: &Bound) -> String {
     let value = unit.with_ends(bound.value, bound.interval.ends());
-    format!("{} ({value}, {})", bound.name, units::counted(bound.rounds as u64, "round"))
+    format!("{} ({value}, {})", bound.name, units::counted(bound.rounds, "round"))
 }

@@ -27,7 +27,7 @@ pub fn compose(found: &FleetJudged, comparisons: &[GroupVerdict], detail: Detail
     document.subtitle = format!(
         "{here} of {}, {} asked; {}",
         units::counted(fleet.nodes.len() as u64, "node"),
-        units::counted(fleet.asked.rounds as u64, "round"),
+        units::counted(fleet.asked.rounds, "round"),
         units::counted(found.launches, "launch")
     );
     document.meta = vec![
