@@ -120,6 +120,18 @@ fn each_level_stands_beside_the_quiet_launches_of_every_round() {
 }
 
 #[test]
+fn with_too_few_rounds_for_a_ratio_it_is_said_and_no_section_is_empty() {
+    let bench = Bench::new();
+    let words =
+        "run pipe -w latency -s 64 -p same-cpu --launches 3 --samples 50 --beside hog --no-wait -q";
+    let shown = bench.must(words).out;
+    for text in [shown, bench.must("report last -v").out] {
+        let below = text.split("In company").nth(1).unwrap_or_else(|| panic!("{text}"));
+        assert!(below.contains("more launches (--launches)"), "{text}");
+    }
+}
+
+#[test]
 fn a_study_varies_what_runs_beside_and_a_claim_may_name_it() {
     let bench = Bench::new();
     let study = bench.path("s.toml");

@@ -1,4 +1,4 @@
-//! A case before any launch: what is known of it from the plan.
+//! A case before any launch: what is known of it from the plan, and what tells it from others.
 
 use std::collections::BTreeMap;
 
@@ -8,10 +8,17 @@ use super::estimate::Status;
 use super::percentile::Curve;
 use super::rate::RateSeen;
 use model::catalogue::{Catalogue, Described};
+use model::identity::Identity;
 use model::load::Load;
-use store::StoredCase;
+use store::{Concurrent, StoredCase};
 
 impl CaseResult {
+    /// What tells it from the others of its run.
+    pub fn identity(&self) -> Identity {
+        let concurrent = self.concurrent.map(Concurrent::name);
+        Identity::of(&self.asked, self.nodes.clone(), concurrent)
+    }
+
     pub(super) fn blank(stored: &StoredCase, catalogue: &Catalogue) -> CaseResult {
         let case = &stored.case;
         let described = catalogue.variant(&case.variant);

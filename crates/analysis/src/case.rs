@@ -30,7 +30,6 @@ use model::capacity::BoundedLaunch;
 use model::case::Case;
 use model::clock::Record;
 use model::company::Company;
-use model::identity::Identity;
 use model::load::Load;
 use model::mechanism::Carries;
 use model::metric::Metric;
@@ -223,12 +222,6 @@ pub(super) fn brief<S: serde::Serializer>(metric: &Metric, to: S) -> Result<S::O
 }
 
 impl CaseResult {
-    /// What tells it from the others of its run.
-    pub fn identity(&self) -> Identity {
-        let concurrent = self.concurrent.map(Concurrent::name);
-        Identity::of(&self.asked, self.nodes.clone(), concurrent)
-    }
-
     /// A secondary quantity by its name.
     pub fn secondary(&self, name: &str) -> Option<&Secondary> {
         self.secondary.iter().find(|it| it.name == name)
