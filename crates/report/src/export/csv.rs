@@ -2,6 +2,7 @@
 //! empty cell, and a column of nothing else is left out.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use serde_json::Value;
 
@@ -54,7 +55,25 @@ pub fn text(judged: &Judged) -> String {
         let found = quantities(case, standing);
         found.into_iter().map(move |it| row(judged, nth, standing, &it))
     });
-    table(filled(rows.collect()).into_iter())
+    let rows = filled(rows.collect());
+    let first = |nth: usize| rows.iter().position(|it| !it.0[nth].1.is_empty());
+    let columns = rows.first().map_or(0, |it| it.0.len());
+    let telling = (0..columns).filter_map(first).collect();
+    table(early(rows, &telling).into_iter())
+}
+
+/// Rows from which a reader may guess the type of a column: DuckDB the first 20,480, R's readr 1,000, pandas all.
+const LOOKED_AT: usize = 1_000;
+
+/// The same rows, those that are `telling` first where a reader would not come to them: a column that is empty as far
+/// as it looks has no type, and the numbers that follow are words.
+pub(super) fn early<T>(rows: Vec<T>, telling: &BTreeSet<usize>) -> Vec<T> {
+    if telling.last().is_none_or(|at| *at < LOOKED_AT) {
+        return rows;
+    }
+    let rows = rows.into_iter().enumerate();
+    let (first, rest): (Vec<_>, Vec<_>) = rows.partition(|(at, _)| telling.contains(at));
+    first.into_iter().chain(rest).map(|(_, row)| row).collect()
 }
 
 /// Without the columns in which every cell is empty.
@@ -380,6 +399,16 @@ mod tests {
         assert_eq!(quoted("pipe"), "pipe");
         assert_eq!(quoted("tcp:family=6,nodelay=off"), "\"tcp:family=6,nodelay=off\"");
         assert_eq!(quoted("a \"b\"\nc"), "\"a \"\"b\"\"\nc\"");
+    }
+
+    #[test]
+    fn rows_that_tell_a_type_come_as_early_as_readers_look() {
+        let rows = || (0..3 * LOOKED_AT).collect::<Vec<_>>();
+        let first = [3, LOOKED_AT - 1].into();
+        assert_eq!(early(rows(), &first), rows(), "in their own order");
+        let found = early(rows(), &[3, 2 * LOOKED_AT].into());
+        assert_eq!(found[..4], [3, 2 * LOOKED_AT, 0, 1]);
+        assert_eq!(found.len(), 3 * LOOKED_AT);
     }
 
     #[test]

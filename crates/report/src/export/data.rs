@@ -1,9 +1,10 @@
 //! Launches and samples as tables, a row each, for programs that compute: CSV (RFC 4180), or the `.npy` that
 //! numpy loads (`npy.rs`). Rows are written as they are read: a run may have more samples than memory.
 
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 
-use super::csv::quoted;
+use super::csv::{early, quoted};
 use super::{launches, npy, stored};
 use analysis::{CaseResult, Judged};
 use model::identity::Level;
@@ -76,7 +77,15 @@ pub fn write(
     let cases = Cases::of(judged);
     let found = launches(judged, store)?;
     let kept: Vec<&(usize, StoredLaunch)> = match rows {
-        Rows::Launches => found.iter().collect(),
+        Rows::Launches => {
+            // The first of each case that ended well has all that a launch of it may have.
+            let mut seen = BTreeSet::new();
+            let tells =
+                |(nth, launch): &(usize, StoredLaunch)| launch.status == "ok" && seen.insert(*nth);
+            let telling =
+                found.iter().map(tells).enumerate().filter(|it| it.1).map(|it| it.0).collect();
+            early(found.iter().collect(), &telling)
+        }
         Rows::Samples => found.iter().filter(|(_, it)| it.status == "ok").collect(),
     };
     let (heading, count) = match rows {
