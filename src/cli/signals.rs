@@ -7,6 +7,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use super::Failure;
 use ::run::launch::Interrupt;
 use machine::interrupt::not_removed;
+use mechanisms::unavailable_in;
 
 /// What is said where an orderly end is given up; `not_removed` is what was made and is still there.
 fn farewell(not_removed: &[String]) -> String {
@@ -23,7 +24,13 @@ fn farewell(not_removed: &[String]) -> String {
 /// Takes over SIGINT, SIGTERM and SIGHUP.
 pub fn take_over() -> Result<Interrupt, Failure> {
     Interrupt::install().and_then(|interrupt| interrupt.with_watch(give_up)).map_err(|error| {
-        let other = || Failure::other(format!("take over signals: {error}"));
+        let other = || {
+            let line = match unavailable_in(&error) {
+                Some(why) => format!("{}; {}", why.reason, why.remedy),
+                None => error.to_string(),
+            };
+            Failure::other(format!("take over signals: {line}"))
+        };
         super::run::can_measure().err().unwrap_or_else(other)
     })
 }

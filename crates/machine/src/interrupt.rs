@@ -12,8 +12,10 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process};
 
+use sys::failed::{failed_in, named};
 use sys::process::{is_ignored, note_first_signal};
 
 /// How long what a signal cuts short may still take.
@@ -99,13 +101,11 @@ impl Interrupt {
     /// it starts in the background.
     pub fn install() -> io::Result<Interrupt> {
         let come = Arc::new(Come::default());
-        let (wake, write) = UnixStream::pair()?;
+        let (wake, write) = UnixStream::pair().map_err(failed_in("socketpair AF_UNIX"))?;
         // All waits are polls. Where a filter denies them, that is said before anything is begun.
         let at_once = Timespec::default();
-        poll(&mut [PollFd::new(&wake, PollFlags::IN)], Some(&at_once)).map_err(|errno| {
-            let error = io::Error::from(errno);
-            io::Error::new(error.kind(), format!("poll (ppoll): {error}; allow it"))
-        })?;
+        poll(&mut [PollFd::new(&wake, PollFlags::IN)], Some(&at_once))
+            .map_err(|errno| named("poll (ppoll)", errno))?;
         for number in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
             if !is_ignored(number)? {
                 note_first_signal(number, come.first.clone())?;
@@ -119,7 +119,11 @@ impl Interrupt {
     /// `overdue` with the signal where the orderly end hangs; not for processes that fork by themselves.
     pub fn with_watch(self, overdue: fn(i32)) -> io::Result<Interrupt> {
         let (come, wake) = (self.come.clone(), self.wake.try_clone()?);
-        std::thread::Builder::new().spawn(move || watch(&come, &wake, overdue))?;
+        let begun = std::thread::Builder::new().spawn(move || watch(&come, &wake, overdue));
+        begun.map_err(|error| match Errno::from_io_error(&error) {
+            Some(errno) => named("pthread_create", errno),
+            None => error,
+        })?;
         Ok(self)
     }
 

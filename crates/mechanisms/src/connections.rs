@@ -1,12 +1,12 @@
 //! Whether several connections of a mechanism can be had for one server: tried with one, and counted.
 
-use std::fs::read_dir;
+use std::fs::{read_dir, read_to_string};
 
 use rustix::process::{Resource, getrlimit};
 
 use super::{
-    Cause, Nonblocking, NonblockingVisitor, OpenError, Opened, Unavailable, Variant, Waits,
-    io_uring, open_nonblocking, probe_by,
+    Cause, Endpoint, Nonblocking, NonblockingVisitor, OpenError, Opened, Unavailable, Variant,
+    Visitor, Waits, io_uring, open, open_nonblocking, probe_by,
 };
 use crate::nonblocking::SHARED_MOST;
 use model::load::Server;
@@ -71,6 +71,37 @@ pub fn probe_crowd(variant: &Variant, message_bytes: usize, crowd: u32) -> Resul
         // Of each connection one for the crowd beside those of its ends; and two of a member, to its worker.
         enough((each + 3) * u64::from(crowd), crowd)
     })
+}
+
+/// Bytes of memory that both ends of a connection hold beside the buffers of their workers: found by opening one.
+///
+/// # Errors
+/// It can't be opened.
+pub fn held_by_ends(variant: &Variant, message_bytes: usize) -> Result<u64, OpenError> {
+    probe_by(variant, message_bytes, |name, spec| {
+        let before = mapped_bytes();
+        open(name, spec, Held { before })
+    })
+}
+
+/// How much of the address space both ends take.
+struct Held {
+    before: u64,
+}
+
+impl Visitor for Held {
+    type Output = u64;
+
+    fn visit<E: Endpoint>(self, _opened: Opened<E>) -> u64 {
+        mapped_bytes().saturating_sub(self.before)
+    }
+}
+
+/// What is mapped in this process; 0 where /proc can't be read.
+fn mapped_bytes() -> u64 {
+    let text = read_to_string("/proc/self/statm").unwrap_or_default();
+    let pages = text.split(' ').next().and_then(|it| it.parse::<u64>().ok());
+    pages.unwrap_or(0).saturating_mul(rustix::param::page_size() as u64)
 }
 
 /// How many descriptors a connection takes; None where its ends can't be shared.

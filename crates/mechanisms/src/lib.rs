@@ -63,7 +63,7 @@ use std::io;
 use std::net::IpAddr;
 
 pub use connection::Connection;
-pub use connections::{probe_connections, probe_crowd};
+pub use connections::{held_by_ends, probe_connections, probe_crowd};
 pub use endpoint::{Deadline, Endpoint, Phase};
 use model::bend::Bend;
 use model::mechanism::{Carries, Cause, Framing, Scope, Traits, Unavailable, Waits};
@@ -415,11 +415,11 @@ impl NonblockingVisitor for Close {
     fn visit<E: Nonblocking>(self, _opened: Opened<E>) {}
 }
 
-fn probe_by(
+fn probe_by<T: Default + Send>(
     variant: &Variant,
     message_bytes: usize,
-    open: impl Fn(&str, &OpenSpec) -> Result<(), OpenError> + Sync,
-) -> Result<(), OpenError> {
+    open: impl Fn(&str, &OpenSpec) -> Result<T, OpenError> + Sync,
+) -> Result<T, OpenError> {
     let options = variant.options.clone();
     let spec = OpenSpec { options, message_bytes, same_process: false, seed: 0 };
     let tried = || open(variant.entry.name, &spec);
@@ -428,10 +428,10 @@ fn probe_by(
     }
     // It moves to a network of its own, where nobody may follow: all that is launched later would be
     // measured there.
-    let found = std::thread::scope(|scope| scope.spawn(tried).join());
-    match found.unwrap_or_else(|panic| std::panic::resume_unwind(panic)) {
+    let found = sys::process::in_a_thread(|| Ok(tried()));
+    match found.map_err(OpenError::call("pthread_create"))? {
         // Without privileges only a process of one thread moves (unshare(2)): its launch will tell.
-        Err(OpenError::Unavailable(Unavailable { cause: Cause::Other, .. })) => Ok(()),
+        Err(OpenError::Unavailable(Unavailable { cause: Cause::Other, .. })) => Ok(T::default()),
         found => found,
     }
 }

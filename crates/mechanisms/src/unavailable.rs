@@ -151,6 +151,10 @@ impl System<'_> {
             Errno::NFILE => {
                 (", the system's table of files is full".into(), "raise sysctl fs.file-max".into())
             }
+            // A thread needs a stack, too (pthread_create(3)).
+            Errno::AGAIN if call == "pthread_create" && self.is_out_of_addresses() => {
+                self.no_memory(call)
+            }
             Errno::AGAIN if begins_a_process(call) => self.no_process(),
             Errno::AGAIN => plainly("raise the limit on locked memory (ulimit -l), or free memory"),
             Errno::NOMEM if call == "io_uring_setup" => {
@@ -193,11 +197,27 @@ impl System<'_> {
                 format!(", the limit on processes is {} in this control group", group.limit),
                 format!("raise it: {}", group.file.display()),
             ),
-            None => (
-                format!(", the limit on processes is {}", limit(Resource::Nproc)),
-                "raise it: ulimit -u".into(),
-            ),
+            None => match own {
+                Some(own) => {
+                    (format!(", the limit on processes is {own}"), "raise it: ulimit -u".into())
+                }
+                None => {
+                    let most = self.text("proc/sys/kernel/threads-max").unwrap_or_default();
+                    let found =
+                        format!(", the limit on processes of this machine is {}", most.trim());
+                    (found, "raise sysctl kernel.threads-max and kernel.pid_max".into())
+                }
+            },
         }
+    }
+
+    /// Whether the limit on address space leaves no room for a stack.
+    fn is_out_of_addresses(&self) -> bool {
+        const STACK: u64 = 512 << 10;
+        let Some(limit) = getrlimit(Resource::As).current else { return false };
+        let pages =
+            self.text("proc/self/statm").and_then(|it| it.split(' ').next()?.parse::<u64>().ok());
+        pages.is_some_and(|it| it * rustix::param::page_size() as u64 + STACK > limit)
     }
 
     /// No memory: by which limit.

@@ -2,8 +2,11 @@
 
 use std::fmt;
 use std::io;
+use std::sync::OnceLock;
+use std::sync::atomic::AtomicU32;
 
 use rustix::io::Errno;
+use rustix::thread::futex;
 
 /// A call that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,14 +63,17 @@ pub fn errno_of(error: &io::Error) -> Option<Errno> {
 }
 
 /// Whether futexes work here (futex(2)): where they are denied, what waits on one looks again and again, and
-/// nothing says so. Tried on a word that nobody else has.
+/// nothing says so. Tried on a word that nobody else has, once: set-up is timed, too.
 ///
 /// # Errors
 /// The kernel's refusal.
 pub fn try_futex() -> io::Result<()> {
-    let word = std::sync::atomic::AtomicU32::new(0);
-    let woken = rustix::thread::futex::wake(&word, rustix::thread::futex::Flags::PRIVATE, 1);
-    woken.map(drop).map_err(|errno| named("futex", errno))
+    static REFUSAL: OnceLock<Option<Errno>> = OnceLock::new();
+    let refusal = REFUSAL.get_or_init(|| {
+        let word = AtomicU32::new(0);
+        futex::wake(&word, futex::Flags::PRIVATE, 1).err()
+    });
+    refusal.map_or(Ok(()), |errno| Err(named("futex", errno)))
 }
 
 #[cfg(test)]

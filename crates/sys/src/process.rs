@@ -16,6 +16,7 @@ use rustix::io::Errno;
 use rustix::process::Pid;
 
 use super::claim;
+use super::failed::named;
 
 /// Forks a process (fork(2)) that gets the first of `theirs`, runs `child` with it, and exits with what
 /// that returns; gives its id. The first is gone from `theirs` then.
@@ -72,6 +73,24 @@ impl Drop for AbortOnUnwind {
     fn drop(&mut self) {
         std::process::abort();
     }
+}
+
+/// Does something in a thread of its own, and waits for its end: what is a thread's (a namespace) stays there.
+///
+/// # Errors
+/// There is no thread for it (EAGAIN: a limit on processes); what `action` gives.
+///
+/// # Panics
+/// As `action`.
+pub fn in_a_thread<T: Send>(action: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
+    std::thread::scope(|scope| {
+        let begun = std::thread::Builder::new().spawn_scoped(scope, action);
+        let begun = begun.map_err(|error| match Errno::from_io_error(&error) {
+            Some(errno) => named("pthread_create", errno),
+            None => error,
+        })?;
+        begun.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
 }
 
 /// The threads of this process.

@@ -10,6 +10,7 @@ use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use serde::{Deserialize, Serialize};
 
 use sys::namespace;
+use sys::process::in_a_thread;
 
 /// Which namespace it is, whatever its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -73,12 +74,4 @@ impl Space {
             action()
         })
     }
-}
-
-/// A namespace is a thread's: a thread of its own leaves the others where they are.
-fn in_a_thread<T: Send>(action: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
-    std::thread::scope(|scope| match scope.spawn(action).join() {
-        Ok(done) => done,
-        Err(panic) => std::panic::resume_unwind(panic),
-    })
 }

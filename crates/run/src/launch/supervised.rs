@@ -18,6 +18,7 @@ use super::handle::Launcher;
 use super::spec::Spec;
 use super::wire::{FrameKind, Missing, Reader, write_frame};
 use model::launch::{Outcome, Record};
+use sys::process::in_a_thread;
 
 /// How long a supervisor may take to end once it is asked to, before it is killed.
 const ENDS_WITHIN: Duration = Duration::from_millis(500);
@@ -50,12 +51,9 @@ impl Supervisors {
         let child = match &self.network {
             None => command.spawn()?,
             // A network is a thread's: one of its own leaves this thread where it is.
-            Some(network) => std::thread::scope(|scope| {
-                let spawned = scope.spawn(|| {
-                    move_into_link_name_space(network.as_fd(), Some(LinkNameSpaceType::Network))?;
-                    command.spawn()
-                });
-                spawned.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            Some(network) => in_a_thread(|| {
+                move_into_link_name_space(network.as_fd(), Some(LinkNameSpaceType::Network))?;
+                command.spawn()
             })?,
         };
         mechanisms::note_launch(child.id());

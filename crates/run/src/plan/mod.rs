@@ -2,6 +2,7 @@
 
 mod beside;
 mod case;
+mod memory;
 mod observed;
 mod remote_host;
 pub mod waited;
@@ -350,7 +351,7 @@ fn absence(
         }
         (opened, _) => opened,
     };
-    match opened {
+    match opened.and_then(|()| memory::enough(case)) {
         Ok(()) => None,
         Err(OpenError::NotApplicable(reason)) => Some((Absence::NotApplicable, reason)),
         Err(error @ OpenError::Unavailable(_)) => Some((Absence::Unavailable, error.to_string())),
