@@ -32,6 +32,34 @@ fn deepest(declared: &ValidatedStudy) -> Option<(&str, u64)> {
     needed.max_by_key(|it| it.1)
 }
 
+/// What the quick floors take at most, in s.
+const FLOORS_S: f64 = 1.5;
+/// The share of a budget that may be exceeded without a word.
+const TOLERATED: f64 = 0.2;
+
+/// That a choice will take longer than its budget, where what comes before its rounds does: the floors, and one launch
+/// of each case. A third of the budget is left for rounds in any case.
+pub fn beyond_budget(request: &Request, plan: &Plan) -> Option<String> {
+    request.aim.need()?;
+    let budget = request.stopping.budget_ns? as f64 / 1e9;
+    let cases = plan.groups.iter().map(|group| group.cases.len()).sum::<usize>();
+    let least_s = least_s(cases, budget);
+    (least_s > (1.0 + TOLERATED) * budget).then(|| {
+        format!(
+            "this will take about {} at least, beyond the budget of {}: floors, and a launch of each of {}, come \
+             before the choice; name fewer mechanisms, or give more time",
+            units::duration(least_s * 1e9),
+            units::duration(budget * 1e9),
+            units::counted(cases as u64, "case")
+        )
+    })
+}
+
+fn least_s(cases: usize, budget: f64) -> f64 {
+    let pilots = cases as f64 * LAUNCH_S;
+    FLOORS_S + pilots.max(budget * 2.0 / 3.0) + budget / 3.0
+}
+
 /// A study's cases, and the time for them.
 pub struct Forecast {
     /// Cases of a round.
@@ -135,4 +163,19 @@ fn launch_s(request: &Request, case: &Case) -> f64 {
     let messages = case.total.zip(case.message_bytes).and_then(|(it, size)| it.messages(size));
     let sample = messages.map_or(ROUND_TRIP_S, |it| it as f64 * MESSAGE_S);
     LAUNCH_S + samples as f64 * sample
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two thirds of a budget are for what comes before, and more isn't counted.
+    #[test]
+    fn what_comes_before_a_choice_is_counted_where_it_takes_more_than_its_share() {
+        assert_eq!(least_s(1, 30.0), FLOORS_S + 30.0);
+        let many = least_s(200, 4.0);
+        assert!((many - (FLOORS_S + 200.0 * LAUNCH_S + 4.0 / 3.0)).abs() < 1e-9, "{many}");
+        assert!(least_s(1, 30.0) < (1.0 + TOLERATED) * 30.0);
+        assert!(many > (1.0 + TOLERATED) * 4.0);
+    }
 }

@@ -6,9 +6,10 @@ use std::path::Path;
 use clap::Args;
 use serde_json::{Value, json};
 
+use super::run::PROGRAM;
 use super::{Common, Failure, print, signals};
 use ::report::{Block, Document, Emphasis, Row, Section, Table, Text};
-use ::run::launch::Interrupt;
+use ::run::launch::{Interrupt, Launcher, carries_a_message};
 use mechanisms::{MECHANISMS, OpenError, OptionSpec, Variant, probe};
 use model::mechanism::{Carries, Cause, Framing, Scope, Unavailable, Waits};
 
@@ -25,9 +26,10 @@ pub struct ListArgs {
 pub fn list(common: &Common, args: &ListArgs, interrupt: &Interrupt) -> Result<u8, Failure> {
     let lacking: Vec<String> =
         machine::needs::lacking(Path::new("/")).iter().map(ToString::to_string).collect();
+    let launcher = Launcher::new(PROGRAM.into());
     let mut variants = Vec::new();
     for variant in Variant::shown() {
-        variants.push(Offered::of(variant));
+        variants.push(Offered::of(variant, &launcher, interrupt));
         signals::unless_stopped(interrupt)?;
     }
     if args.format == "json" {
@@ -63,9 +65,10 @@ struct Offered {
 }
 
 impl Offered {
-    fn of(variant: Variant) -> Offered {
+    fn of(variant: Variant, launcher: &Launcher, interrupt: &Interrupt) -> Offered {
         let obstacle = match probe(&variant, 1) {
-            Ok(()) => None,
+            // What opens may not carry anything: a filter may deny the call that moves the bytes.
+            Ok(()) => carries_a_message(launcher, &variant, interrupt).err(),
             Err(OpenError::Unavailable(why)) => Some(why),
             Err(OpenError::NotApplicable(reason)) => {
                 Some(Unavailable { cause: Cause::Other, reason, remedy: "none known".into() })

@@ -12,7 +12,9 @@ use super::awaited::Awaited;
 use super::events::{Events, Live};
 use super::progress::StderrProgress;
 use super::routes::{self, Routes};
-use super::{Common, Failure, choose, complain, document_output, export, report, resume, signals};
+use super::{
+    Common, Failure, choose, complain, document_output, export, forecast, report, resume, signals,
+};
 use ::report::export::Format;
 use ::run::campaign::{Campaign, Conditions, Hosts, Turn};
 use ::run::launch::peer::Peer;
@@ -31,7 +33,7 @@ use store::{RunStatus, Store, StoredRun};
 const PAGE: &str = "report.html";
 
 /// This program, whatever became of its file since.
-const PROGRAM: &str = "/proc/self/exe";
+pub const PROGRAM: &str = "/proc/self/exe";
 
 /// How long a process that is slow to die may keep what its launch made, at the end of a run.
 const SLOW_TO_DIE: Duration = Duration::from_secs(5);
@@ -127,6 +129,12 @@ fn measure_with(
     if let Some((request, _)) = &mut asked {
         request.defaults = common.defaults.iter().map(ToString::to_string).collect();
     }
+    if let Some((request, plan)) = &asked
+        && let Some(line) = forecast::beyond_budget(request, plan)
+        && !common.quiet
+    {
+        complain(&line);
+    }
     let mut store = match args.resume {
         None => Store::open(&common.store_path()?)?,
         Some(_) => Store::reopen(&common.store_path()?)?,
@@ -198,6 +206,10 @@ fn measure_with(
     if let Some(why) = lost {
         complain(&format!("{why}; what was measured is kept: {resume}"));
         return Ok(1);
+    }
+    if nothing_is_available(&judged) {
+        complain("nothing that was asked for is available here; the reasons are listed above");
+        return Ok(UNAVAILABLE);
     }
     if let Some(code) = choose::exit_code(&judged) {
         return Ok(code);
@@ -372,6 +384,12 @@ fn show(common: &Common, args: &RunArgs, judged: &Judged, store: &Store) -> Resu
         args.pdf.as_ref().map_or(Ok(()), |path| document_output::pdf(path, judged, args.pages));
     let files = args.files.write(judged, store);
     results.and(page).and(pdf).and(files)
+}
+
+/// Whether all that was asked for is denied, unknown here or at a limit.
+fn nothing_is_available(judged: &Judged) -> bool {
+    let is = |status| judged.results.iter().any(|case| case.status == status);
+    is(Status::Unavailable) && !is(Status::Ok) && !is(Status::Failed)
 }
 
 fn exit_code(args: &RunArgs, judged: &Judged) -> u8 {

@@ -35,6 +35,7 @@ pub mod state;
 mod supervised;
 mod supervisor;
 mod tracing;
+mod trial;
 mod worker;
 mod workers;
 
@@ -51,3 +52,4 @@ pub use protocol::SETTLED;
 pub use spec::{Spec, not_started};
 pub use state::Stage;
 pub use supervisor::serve;
+pub use trial::carries_a_message;
