@@ -1,10 +1,15 @@
 //! The program: parse, dispatch, exit code.
 
 mod cli;
+mod room;
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    if let Err(line) = room::check() {
+        eprintln!("ipcmark: {line}");
+        return ExitCode::FAILURE;
+    }
     sys::process::survive_file_size_limit();
     model::tool::built_from(cli::BUILT_FROM);
     // A launch starts a thousand times a run: it doesn't wait for the argument parser.

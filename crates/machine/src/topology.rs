@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::Path;
 
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use super::{cores, tree};
@@ -88,6 +89,15 @@ impl Topology {
         let online: Vec<u32> = named.into_iter().filter(described).collect();
         let online = if online.is_empty() { present.clone() } else { online };
         if online.is_empty() {
+            // Where no file can be opened at all, sysfs is there all the same.
+            if let Err(error) = std::fs::read_dir(root.join(CPU_DIR))
+                && matches!(Errno::from_io_error(&error), Some(Errno::MFILE | Errno::NFILE))
+            {
+                let line = format!(
+                    "open /{CPU_DIR}: {error}; raise the limit on open files: ulimit -n 1024"
+                );
+                return Err(io::Error::new(error.kind(), line));
+            }
             return Err(io::Error::new(
                 io::ErrorKind::NotFound,
                 format!("no CPU is described in /{CPU_DIR}; mount sysfs on /sys"),
