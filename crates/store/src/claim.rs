@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use rusqlite::params;
 use rustix::fs::{MemfdFlags, memfd_create};
 
-use super::lock::{is_locked, try_lock, unlock};
+use super::lock::{is_locked, no_process_locks, try_lock, unlock};
 use super::seal::{Table, Writer};
 use super::{Store, StoreError};
 
@@ -103,6 +103,15 @@ impl Claims {
                 }
             }
         }
+    }
+
+    /// Why there are no locks where the store is; None where there are, or nobody can tell. The file is made only if
+    /// it may be.
+    pub(super) fn no_locks(&self, may_make: bool) -> Option<io::Error> {
+        if !may_make && !self.path.exists() {
+            return None;
+        }
+        no_process_locks(self.file().ok()?)
     }
 
     /// Keeps everybody else from making the store meanwhile; None where that lasts too long.

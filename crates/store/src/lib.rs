@@ -179,6 +179,16 @@ fn is_damage(error: &rusqlite::Error) -> bool {
 }
 
 fn explain(what: &str, path: &Path, error: rusqlite::Error) -> StoreError {
+    // To SQLite a file system without locks is one where somebody else has it locked, or a broken disk.
+    if let Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked | ErrorCode::SystemIoFailure) =
+        error.sqlite_error_code()
+        && let Some(why) = claim::Claims::beside(path).no_locks(what != "read")
+    {
+        return StoreError::unusable(format!(
+            "{what} {}: this file system has no locks ({why}); choose a local place with --store FILE",
+            path.display()
+        ));
+    }
     let (kind, remedy) = match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => {
             (ErrorKind::Other, "free space on that disk; what was stored before is safe")

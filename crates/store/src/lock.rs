@@ -39,6 +39,20 @@ pub(crate) fn is_locked(file: &File, at: i64) -> io::Result<bool> {
     Ok(i32::from(lock.l_type) != libc::F_UNLCK)
 }
 
+/// Why locks of a process (F_SETLK), by which SQLite keeps programs apart, can't be had on the file system of `file`;
+/// None where they can. Tried on a byte that nobody else locks; `file` must not be SQLite's, whose locks would go
+/// with it.
+pub(crate) fn no_process_locks(file: &File) -> Option<io::Error> {
+    const AT: i64 = 1 << 60;
+    match fcntl(file, FcntlArg::F_SETLK(&of(libc::F_WRLCK, AT))) {
+        Ok(_) | Err(Errno::EAGAIN | Errno::EACCES | Errno::EINTR) => {
+            let _ = fcntl(file, FcntlArg::F_SETLK(&of(libc::F_UNLCK, AT)));
+            None
+        }
+        Err(error) => Some(error.into()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
