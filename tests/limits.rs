@@ -267,7 +267,7 @@ fn a_denied_call_is_named_where_the_kernel_says_only_that_it_was() {
         ("unix-seqpacket", &[call(libc::SYS_recvfrom)], "recvfrom: "),
     ] {
         let bench = Bench::new();
-        let line = format!("run {variant} null {REST}");
+        let line = format!("run {variant} noop {REST}");
         let Some(said) = bench.run_denied(denied, libc::EPERM, &line) else { return };
         let results = results(&said);
         let (_, status, reason) =
@@ -302,4 +302,173 @@ fn a_umask_that_takes_the_owners_rights_is_named() {
     let bench = Bench::new();
     let said = output(&mut bench.after("umask 777", &format!("run fifo pipe {REST}")));
     assert_unavailable(&said, "fifo", &["the umask takes rights from the owner", "umask 077"]);
+}
+
+/// What opens may carry nothing: `list` sends a message, and a run ends with 5 where all that it was asked for is denied.
+#[test]
+fn what_a_filter_denies_later_than_open_is_unavailable_with_its_call() {
+    let bench = Bench::new();
+    let cases: [(&str, &[i64], &str); 3] = [
+        (
+            "process-vm",
+            &[libc::SYS_process_vm_readv, libc::SYS_process_vm_writev],
+            "process_vm_readv",
+        ),
+        ("vmsplice", &[libc::SYS_vmsplice, libc::SYS_splice, libc::SYS_tee], "vmsplice"),
+        ("sysv-sem", &[libc::SYS_semop, libc::SYS_semtimedop], "semop"),
+    ];
+    for (variant, calls, named) in cases {
+        let denied: Vec<Denied> = calls.iter().map(|call| Denied::call(*call)).collect();
+        for errno in [libc::EPERM, libc::ENOSYS] {
+            let run = |line: &str| bench.run_denied(&denied, errno, line);
+            let Some(said) = run(&format!("run {variant} pipe {REST}")) else { return };
+            assert_unavailable(&said, variant, &[named, "a seccomp filter is in force", "allow "]);
+            assert!(results(&said).iter().any(|it| it.0 == "pipe" && it.1 == "ok"), "{}", said.out);
+            let (_, _, reason) =
+                results(&said).into_iter().find(|it| it.0 == variant).expect("its result");
+            assert!(!reason.contains("yama") && !reason.contains("ulimit"), "{reason}");
+        }
+        let said = bench.run_denied(&denied, libc::EPERM, &format!("run {variant} {REST}"));
+        assert_eq!(said.expect("a filter as before").code, Some(5), "{variant}");
+    }
+    let denied = [Denied::call(libc::SYS_process_vm_readv), Denied::call(libc::SYS_vmsplice)];
+    let listed = bench.run_denied(&denied, libc::EPERM, "list --format json").expect("as before");
+    let document: Value = serde_json::from_str(&listed.out).expect("JSON");
+    for row in document["mechanisms"].as_array().expect("rows") {
+        let name = row["variant"].as_str().expect("a name");
+        let denied = name == "process-vm" || name.starts_with("vmsplice");
+        let cause = row["unavailable"]["cause"].as_str();
+        assert_eq!(cause == Some("denied"), denied, "{row}");
+    }
+}
+
+#[test]
+fn a_refused_family_and_used_up_ports_are_told_as_what_they_are() {
+    let bench = Bench::new();
+    const INET: u64 = 2;
+    let family = [Denied::call_with(libc::SYS_socket, 0, INET)];
+    let line = format!("run tcp pipe {REST}");
+    let Some(said) = bench.run_denied(&family, libc::EAFNOSUPPORT, &line) else { return };
+    assert_unavailable(
+        &said,
+        "tcp",
+        &["socket AF_INET", "let the filter pass this address family"],
+    );
+    let (range, off) = ("net/ipv4/ip_local_port_range", "net/ipv6/conf/lo/disable_ipv6");
+    let network = format!("ip link set lo up && echo 60000 60001 > /proc/sys/{range}");
+    let without = format!("ip link set lo up && echo 1 > /proc/sys/{off}");
+    for (first, variant, words) in [
+        (network, "tcp", ["60000 to 60001", "net.ipv4.ip_local_port_range"]),
+        (without, "tcp:family=6", ["net.ipv6.conf.lo.disable_ipv6 is 1", "family=4"]),
+        ("true".into(), "tcp", ["the loopback interface is down", "ip link set lo up"]),
+    ] {
+        if !works("a network of its own", &["unshare", "-n", "sh", "-c", &first]) {
+            continue;
+        }
+        let script = format!("{first}; exec \"$0\" \"$@\"");
+        let task = if variant == "tcp" { "connect" } else { "latency" };
+        let line = format!(
+            "run {variant} pipe -w {task} -p same-cpu --launches 1 --samples 10 --format json"
+        );
+        let said = output(&mut bench.behind(&["unshare", "-n", "sh", "-c", &script], &line));
+        if first.starts_with("true") && !said.out.contains("loopback interface is down") {
+            // Some kernels give a new network its loopback addresses before it is up.
+            continue;
+        }
+        assert_unavailable(&said, variant, &words);
+    }
+}
+
+#[test]
+fn a_workload_whose_threads_meet_the_limit_is_unavailable() {
+    if !may_become_nobody() || !works("few processes", &["prlimit", "--nproc=64", "true"]) {
+        return;
+    }
+    let anybody = Anybody::new();
+    const SOMEBODY: u32 = 64_124; // counted by user: its own alone
+    let user = format!("--reuid={SOMEBODY}");
+    let before = ["prlimit", "--nproc=12:12", "setpriv", &user, "--regid=65534", "--clear-groups"];
+    let rest = "-s 64 -p free --launches 1 --no-wait --format json";
+    for line in [
+        format!("run unix-stream -w messaging --connections 60 {rest}"),
+        format!(
+            "run unix-stream -w rate --rate 1k --server threads --connections 60 --duration 50ms {rest}"
+        ),
+    ] {
+        let said = anybody.run(&before, &line);
+        assert_unavailable(&said, "unix-stream", &["the limit on processes is 12", "ulimit -u"]);
+    }
+}
+
+/// Asked before anything is allocated: neither an abort by the allocator nor the kernel's choice of a process to kill.
+#[test]
+fn messages_that_no_memory_holds_are_unavailable_with_the_limit() {
+    if !works("little address space", &["prlimit", "--as=1073741824", "true"]) {
+        return;
+    }
+    let bench = Bench::new();
+    let limits = ["prlimit", "--as=1073741824:1073741824"];
+    let line = "run pipe shm-ring -w throughput -s 1G -p free --launches 1 --no-wait --format json";
+    let said = output(&mut bench.behind(&limits, line));
+    for variant in ["pipe", "shm-ring"] {
+        assert_unavailable(&said, variant, &["address space", "ulimit -v"]);
+    }
+    // More than any machine has.
+    let line = "run unix-stream pipe -w rate --rate 1k -s 1G --connections 4096 -p free --launches 1 \
+                --no-wait --format json";
+    let said = output(&mut bench.after("ulimit -n $(ulimit -H -n)", line));
+    if results(&said).iter().all(|it| it.2.contains("limit on open files")) {
+        cli_support::say("skipped the memory of 4,096 connections: too few open files");
+        return;
+    }
+    assert_unavailable(&said, "unix-stream", &["4096 connections of 1 GiB", "leaves"]);
+}
+
+#[test]
+fn what_the_run_itself_needs_is_named_where_it_is_denied() {
+    let bench = Bench::new();
+    let denied = [Denied::call(libc::SYS_socketpair)];
+    let Some(said) = bench.run_denied(&denied, libc::EPERM, &format!("run pipe {REST}")) else {
+        return;
+    };
+    assert!(said.err.contains("socketpair AF_UNIX: Operation not permitted"), "{}", said.err);
+    assert!(said.err.contains("allow socketpair in the filter"), "{}", said.err);
+    assert_eq!((said.err.lines().count(), said.code), (1, Some(1)), "{}", said.err);
+}
+
+#[test]
+fn a_small_stack_and_few_files_are_named_in_one_line() {
+    if !works("a small stack", &["prlimit", "--stack=131072:131072", "true"]) {
+        return;
+    }
+    let bench = Bench::new();
+    for (limit, code, words) in [
+        ("--stack=131072:131072", Some(1), "the limit on the stack is 128 KiB"),
+        ("--nofile=3:3", Some(1), "open files"),
+    ] {
+        let said = output(&mut bench.behind(&["prlimit", limit], &format!("run pipe {REST}")));
+        let last = said.err.lines().last().unwrap_or_default();
+        assert!(last.contains(words) && last.contains("ulimit"), "{limit}: {}", said.err);
+        assert!(!said.err.contains("mount sysfs"), "{limit}: {}", said.err);
+        assert_eq!(said.code, code, "{limit}: {}", said.err);
+    }
+    // What the user may raise is raised.
+    let soft = ["prlimit", "--stack=131072:"];
+    let said = output(&mut bench.behind(&soft, &format!("run pipe {REST}")));
+    assert_eq!(said.code, Some(0), "{}", said.err);
+}
+
+/// As on network file systems without a lock daemon: SQLite takes it for another program's lock.
+#[test]
+fn a_store_without_locks_is_told_to_be_elsewhere() {
+    let bench = Bench::new();
+    let denied = [Denied::call_with(libc::SYS_fcntl, 1, libc::F_SETLK as u64)];
+    for errno in [libc::ENOLCK, libc::ENOSYS, libc::EOPNOTSUPP] {
+        let Some(said) = bench.run_denied(&denied, errno, &format!("run pipe {REST}")) else {
+            return;
+        };
+        assert!(said.err.contains("this file system has no locks"), "{}", said.err);
+        assert!(said.err.contains("choose a local place with --store FILE"), "{}", said.err);
+        assert_eq!((said.err.lines().count(), said.code), (1, Some(2)), "{}", said.err);
+    }
 }
