@@ -149,7 +149,7 @@ impl Site<'_> {
         self.wait_for_carriers()?;
         self.go_on()?;
         if let Some(relay) = relay {
-            state.price = Some(price::measure(&self.plan.name)?);
+            state.price = Some(price::measure(&self.plan.name, || self.go_on())?);
             self.go_on()?;
             relay.let_go()?;
         }
@@ -296,6 +296,7 @@ pub fn remove_left(name: &str, owner: &ProcessIdentity) -> Result<Option<TakenDo
 /// While nobody else makes or removes a laboratory.
 fn locked<T>(act: impl FnOnce(&Lock) -> Result<T, LabError>) -> Result<T, LabError> {
     let lock = Lock::take()?;
+    end_goes_on();
     let done = act(&lock);
     let left = lock.leave_nothing();
     done.and_then(|done| left.map(|()| done))

@@ -36,8 +36,8 @@ pub struct Price {
 /// A link between both spaces: its name and the network that it has there.
 const LINKS: [(&str, &str); 2] = [("plain", "198.18.254"), ("relay", "198.18.255")];
 
-/// Measures it.
-pub fn measure(name: &str) -> Result<Price, LabError> {
+/// Measures it; asks before each step whether to `go_on`.
+pub fn measure(name: &str, go_on: impl Fn() -> Result<(), LabError>) -> Result<Price, LabError> {
     let failed = |error: io::Error| LabError::Failed(format!("measure the relay: {error}"));
     let spaces = [Space::fresh().map_err(failed)?, Space::fresh().map_err(failed)?];
     let [left, right] = &spaces;
@@ -49,9 +49,11 @@ pub fn measure(name: &str) -> Result<Price, LabError> {
         Ok(RelayEnd { namespace: space.path(), identity, interface: "relay".into() })
     };
     let ends = [end(left)?, end(right)?];
+    go_on()?;
     let spec = RelaySpec { ends, delay_ns: 0, loss: 0, seed: 0, counts: None };
     let _relay = Started::start(name, &spec)?;
     for (number, space) in [(1, left), (2, right)] {
+        go_on()?;
         let lines = LINKS.map(|(link, net)| {
             format!("link set {link} up\naddress add {net}.{number}/24 dev {link}\n")
         });
@@ -60,6 +62,7 @@ pub fn measure(name: &str) -> Result<Price, LabError> {
     let mut times = [Vec::new(), Vec::new()];
     for _ in 0..BLOCKS {
         for (times, (_, net)) in times.iter_mut().zip(LINKS) {
+            go_on()?;
             times.extend(block(left, right, net).map_err(failed)?);
         }
     }

@@ -8,6 +8,7 @@ use std::process::{Command, Stdio};
 
 use super::LabError;
 use super::space::Space;
+use crate::interrupt::end_goes_on;
 use crate::program;
 
 /// Runs a program inside `space`, with `input` on its standard input. It holds `lock` as long as it
@@ -50,6 +51,8 @@ fn call(space: &Space, words: &[&str], input: &str, stdout: Stdio) -> Result<Str
         }
         child.wait_with_output()
     });
+    // Where this is a part of an orderly end, a busy machine may take its time for each program.
+    end_goes_on();
     let ran = ran.map_err(|error| LabError::Failed(format!("{name}: {error}")))?;
     if !ran.status.success() {
         let reason = reason_of(words, input, &String::from_utf8_lossy(&ran.stderr));

@@ -365,12 +365,7 @@ impl Launches {
                 Ok(Some(readable)) => readable,
                 Ok(None) => return Ok(()), // nobody is left who could say anything
                 Err(error) => {
-                    let waits = |state: &&mut LaunchState| {
-                        active.iter().any(|node| state.is_of(*node))
-                            && !state.is_at(Stage::Reported)
-                    };
-                    let waiting = self.states.values_mut().filter(waits);
-                    waiting.for_each(|state| state.fail(format!("poll: {error}")));
+                    self.fail_open(active, &format!("poll: {error}"));
                     return Ok(());
                 }
             };
@@ -402,20 +397,23 @@ impl Launches {
         }
         if let (Node::Agent { name, .. }, Some(why)) = (&self.nodes[node], self.nodes[node].lost())
         {
-            let name = name.as_deref().unwrap_or("the peer");
-            let open = |it: &&mut LaunchState| it.is_of(node) && !it.is_at(Stage::Reported);
-            for state in self.states.values_mut().filter(open) {
-                state.fail(format!("{name} is gone: {why}"));
-            }
+            let why = format!("{} is gone: {why}", name.as_deref().unwrap_or("the peer"));
+            self.fail_open(&[node], &why);
         }
         any
     }
 
+    /// Fails the launches on these nodes that haven't reported.
+    fn fail_open(&mut self, on: &[usize], why: &str) {
+        for state in self.states.values_mut().filter(|state| !state.is_at(Stage::Reported)) {
+            if on.iter().any(|node| state.is_of(*node)) {
+                state.fail(why.into());
+            }
+        }
+    }
+
     /// Waits until a node of `active` sends something, a signal comes, or the deadline passes: which it is, and
     /// of which launch where that is here. None where no node can any more.
-    ///
-    /// # Errors
-    /// As poll(2): nothing can be waited for.
     fn readable(
         &self,
         active: &[usize],

@@ -54,6 +54,17 @@ impl Command {
         }
     }
 
+    /// How many operations it asks for; None of more than can be counted.
+    pub fn operations(self) -> Option<u64> {
+        match self {
+            Command::Verify(count) => Some(count),
+            Command::Exchange { lead, samples, batch } => {
+                samples.checked_mul(batch)?.checked_add(lead)
+            }
+            Command::First | Command::Finish | Command::Stop => Some(0),
+        }
+    }
+
     /// As bytes, for a partner that shares no memory.
     pub fn to_bytes(self) -> [u8; Command::BYTES] {
         let mut bytes = [0; Command::BYTES];
@@ -133,6 +144,11 @@ impl Page {
         Parking::new(self.mapping.word(DONE_PARKING), parking::flags(false))
     }
 
+    /// Room for samples.
+    pub fn room(&self) -> usize {
+        (self.mapping.bytes() - PAGE) / 8
+    }
+
     /// The first `count` samples, in ticks.
     pub fn samples(&self, count: usize) -> &[AtomicU64] {
         &self.mapping.words(PAGE)[..count]
@@ -188,6 +204,13 @@ mod tests {
             assert_eq!(page.samples(10)[0].load(Ordering::Relaxed), nth);
         }
         worker.join().unwrap();
+    }
+
+    #[test]
+    fn more_operations_than_can_be_counted_are_noticed() {
+        let asked = |lead, samples, batch| Command::Exchange { lead, samples, batch }.operations();
+        assert_eq!(asked(3, 4, 5), Some(23));
+        assert_eq!((asked(0, u64::MAX, 2), asked(1, u64::MAX, 1)), (None, None));
     }
 
     #[test]

@@ -190,7 +190,10 @@ impl<'a> WorkerProtocol<'a> {
         let mut bytes = [0; Command::BYTES];
         self.patiently(|channel| channel.hear(&mut bytes))?;
         self.loops.channel().say(&[0xAC])?;
-        Ok(Command::from_bytes(&bytes))
+        let command = Command::from_bytes(&bytes);
+        // It comes from another host.
+        command.operations().ok_or_else(|| io::Error::other(format!("asked for {command:?}")))?;
+        Ok(command)
     }
 
     /// Does what waits for a partner that takes its time, again and again: datagrams give up soon. Not

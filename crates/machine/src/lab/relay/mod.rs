@@ -17,6 +17,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use serde::{Deserialize, Serialize};
 
@@ -84,10 +85,14 @@ pub fn end(relay: &ProcessIdentity) -> Result<bool, LabError> {
     pidfd_send_signal(&handle, Signal::KILL).map_err(|error| failed(&error))?;
     let mut ended = [PollFd::new(&handle, PollFlags::IN)];
     let wait = Timespec { tv_sec: 30, tv_nsec: 0 };
-    match poll(&mut ended, Some(&wait)) {
-        Ok(1) => Ok(true),
-        Ok(_) => Err(failed(&"it doesn't")),
-        Err(error) => Err(failed(&error)),
+    loop {
+        match poll(&mut ended, Some(&wait)) {
+            Ok(1) => return Ok(true),
+            Ok(_) => return Err(failed(&"it doesn't")),
+            // Further signals change nothing: this is a part of the end that the first one asked for.
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(failed(&error)),
+        }
     }
 }
 
