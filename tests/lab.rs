@@ -446,27 +446,6 @@ fn an_interrupted_up_leaves_nothing() {
     lab.assert_nothing_left();
 }
 
-/// Each namespace, and each program, is a step of the end, which further signals don't disturb: nor the wait for the relay.
-#[test]
-fn signals_that_go_on_leave_nothing_of_a_laboratory_with_a_relay() {
-    let Some(lab) = Lab::begin("storm") else { return };
-    let words = format!("lab up --name {} --routers 2 --delay 1ms --by relay", lab.name);
-    let mut up = lab.bench.command(words.split(' '));
-    let mut child = up.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let state = format!("/run/ipcmark-lab/{}.json", lab.name);
-    wait_for("the relay", PATIENCE, || {
-        let text = std::fs::read_to_string(&state).unwrap_or_default();
-        text.contains("\"relay\":{").then_some(())
-    });
-    while child.try_wait().unwrap().is_none() {
-        cli_support::send(child.id() as i32, Signal::INT);
-        std::thread::sleep(Duration::from_millis(1));
-    }
-    let ended = child.wait_with_output().unwrap();
-    assert_eq!(ended.status.code(), Some(130), "{}", String::from_utf8_lossy(&ended.stderr));
-    lab.assert_nothing_left();
-}
-
 fn ip(words: &str) {
     let ended = Command::new("ip").args(words.split(' ')).output().expect("run ip");
     assert!(ended.status.success(), "ip {words}: {}", String::from_utf8_lossy(&ended.stderr));

@@ -234,6 +234,32 @@ fn after_an_interrupt_nothing_is_left_and_the_run_goes_on() {
     assert!(statuses(&bench.export()).iter().all(|it| it.ends_with(" ok")));
 }
 
+/// As a terminal's or timeout(1)'s may: each falls into the removal somewhere, also into the wait for the relay of the line.
+#[test]
+fn signals_that_go_on_leave_nothing_of_a_runs_laboratory() {
+    if !labs_can_be_had("a laboratory of a run that gets many signals") {
+        return;
+    }
+    let bench = Bench::new();
+    let mut running =
+        bench.begin("run tcp -w latency -s 64 --launches 100 --samples 20 --route lab:delay=1ms");
+    let pid = running.pid();
+    wait_for("a launch", PATIENCE, || {
+        let made = "SELECT count(*) FROM launches";
+        let made = bench.open().query_row(made, [], |row| row.get::<_, i64>(0)).unwrap_or(0);
+        (made > 0).then_some(())
+    });
+    // Not without a pause: a fork that a signal interrupts begins anew each time.
+    while !running.is_over() {
+        running.signal(Signal::INT);
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let said = running.finish(PATIENCE);
+    assert_eq!(said.code, Some(130), "{}{}", said.out, said.err);
+    assert_eq!(labs_of(pid), BTreeSet::new(), "{}", said.err);
+    bench.wait_for_silence(PATIENCE);
+}
+
 #[test]
 fn what_a_killed_run_left_is_found_and_removed() {
     if !labs_can_be_had("laboratories of a run that is killed") {
