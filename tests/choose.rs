@@ -235,7 +235,9 @@ fn a_mechanism_whose_launches_all_fail_is_rejected_with_the_reason() {
         (&"unix-stream".into(), &"failed".into())
     );
     assert!(rejected["detail"].as_str().is_some_and(|it| it.contains("killed by signal 9")));
-    let text = flat(&bench.must("report last").out);
+    let report = bench.run("report last");
+    assert_eq!(report.code, Some(1), "nothing was measured: {}", report.err);
+    let text = flat(&report.out);
     let line = line_of(&bench, "unix-stream", Half::Responder).expect("launches failed");
     assert!(text.contains(&format!("rejected unix-stream: {line}")), "{text}");
 }

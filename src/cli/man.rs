@@ -18,7 +18,10 @@ const FURTHER: [(&str, &[(&str, &str)]); 4] = [
             ("1", "Failed; one line on standard error gives the reason and the remedy."),
             ("2", "A wrong command line."),
             ("3", "compare --gate: a case is slower by more than the gate."),
-            ("4", "compare --gate: no case is, but some are undecided."),
+            (
+                "4",
+                "compare: nothing could be compared. compare --gate: no case is, but some are undecided.",
+            ),
             ("5", "A mechanism that was asked for is not available."),
             (
                 "129, 130, 143",

@@ -34,8 +34,9 @@ pub(super) fn read(root: &Path, online: &[u32]) -> Vec<Cores> {
             capacity: tree::number(root, &file("cpu_capacity")),
             max_khz: tree::number(root, &file("cpufreq/cpuinfo_max_freq")),
         };
-        let same = |it: &&mut Cores| {
-            (&it.family, it.capacity, it.max_khz) == (&cores.family, cores.capacity, cores.max_khz)
+        let same = |known: &&mut Cores| {
+            (&known.family, known.capacity, known.max_khz)
+                == (&cores.family, cores.capacity, cores.max_khz)
         };
         match found.iter_mut().find(same) {
             Some(known) => known.cpus.push(cpu),
@@ -48,7 +49,7 @@ pub(super) fn read(root: &Path, online: &[u32]) -> Vec<Cores> {
 /// Gives those that are alike one number, from 0 for the fastest.
 fn numbered(mut all: Vec<Cores>) -> Vec<Cores> {
     // Stable: where nothing is said of the speed, by their first CPU.
-    all.sort_by_key(|it| std::cmp::Reverse((it.capacity, it.max_khz)));
+    all.sort_by_key(|cores| std::cmp::Reverse((cores.capacity, cores.max_khz)));
     let mut firsts: Vec<Cores> = Vec::new();
     for cores in &mut all {
         match firsts.iter().find(|first| are_alike(first, cores)) {
@@ -59,7 +60,7 @@ fn numbered(mut all: Vec<Cores>) -> Vec<Cores> {
             }
         }
     }
-    all.sort_by_key(|it| (it.kind, it.cpus.first().copied()));
+    all.sort_by_key(|cores| (cores.kind, cores.cpus.first().copied()));
     all
 }
 
@@ -81,7 +82,7 @@ mod tests {
 
     fn kinds(files: &[(String, &str)], online: &[u32]) -> Vec<(u32, Vec<u32>)> {
         let root = stored::unpack(files.iter().map(|(path, text)| (path.as_str(), *text)));
-        read(root.path(), online).into_iter().map(|it| (it.kind, it.cpus)).collect()
+        read(root.path(), online).into_iter().map(|cores| (cores.kind, cores.cpus)).collect()
     }
 
     #[test]

@@ -65,15 +65,17 @@ fn calls(
                     "a filter (seccomp) or security module denies it: it needs one that allows it, and {since}"
                 )
             }
-            Errno::MFILE | Errno::NFILE => "raise the limit on open files (ulimit -n)".into(),
             _ => format!("it needs {since} or later, and a filter (seccomp) that allows it"),
         },
     };
-    let pidfd = pidfd().err().map(|(what, error)| {
+    // How many descriptors there may be is no property of the call, and told by each case.
+    let is_lack = |error: &Errno| !matches!(*error, Errno::MFILE | Errno::NFILE);
+    let pidfd = pidfd().err().filter(|(_, error)| is_lack(error)).map(|(what, error)| {
         let since = if what.starts_with("waitid") { "Linux 5.4" } else { "Linux 5.3" };
         call(what, since, error)
     });
-    let pair = socket_pair().err().map(|error| call("socketpair(2)", "any Linux", error));
+    let pair = socket_pair().err().filter(is_lack);
+    let pair = pair.map(|error| call("socketpair(2)", "any Linux", error));
     pidfd.into_iter().chain(pair).collect()
 }
 
@@ -119,6 +121,7 @@ mod tests {
         assert_eq!(denied.lines().count(), 2);
         assert!(denied.lines().all(|line| line.contains("filter (seccomp)")), "{denied}");
         assert_eq!(lines(Ok(()), Ok(())), "");
+        assert_eq!(lines(Err(("pidfd_open(2)", Errno::MFILE)), Err(Errno::NFILE)), "");
         let waitid = lines(Err(("waitid(2) by pidfd", Errno::INVAL)), Ok(()));
         assert!(waitid.contains("needs Linux 5.4 or later"), "{waitid}");
     }

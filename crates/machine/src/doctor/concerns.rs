@@ -51,7 +51,7 @@ impl Measured<'_> {
             Concerns::All => true,
             Concerns::Pinned => self.pinned,
             Concerns::TwoCpus => self.two_cpus,
-            Concerns::Mechanisms(names) => names.iter().any(|it| self.mechanisms.contains(it)),
+            Concerns::Mechanisms(names) => names.iter().any(|name| self.mechanisms.contains(name)),
         })
     }
 }
@@ -59,22 +59,19 @@ impl Measured<'_> {
 /// What a run of `measured` is to warn of: a line for each serious finding, one for all that are minor, and one for
 /// what others do where that can't be read.
 pub fn warnings(findings: &[Finding], measured: &Measured) -> Vec<String> {
-    let concerned =
-        |level| findings.iter().filter(move |it| it.level == level && measured.is_concerned(it));
+    let concerned = |level| {
+        findings.iter().filter(move |found| found.level == level && measured.is_concerned(found))
+    };
     let mut lines: Vec<String> = concerned(Level::Warning).map(serious).collect();
-    let minor: Vec<String> =
-        concerned(Level::Note).map(|it| format!("{} ({})", it.check, it.found)).collect();
+    let minor: Vec<String> = concerned(Level::Note).map(named).collect();
     if !minor.is_empty() {
         lines.push(format!(
             "settings of this machine shape the results: {}; `ipcmark doctor` says how, and what to do",
             minor.join(", ")
         ));
     }
-    let open: Vec<String> = findings
-        .iter()
-        .filter(|finding| finding.leaves_open())
-        .map(|it| format!("{} ({})", it.check, it.found))
-        .collect();
+    let open: Vec<String> =
+        findings.iter().filter(|finding| finding.leaves_open()).map(named).collect();
     if !open.is_empty() {
         lines.push(format!(
             "whether others disturb this run can't be told by {}; `ipcmark doctor` says what would help",
@@ -82,6 +79,11 @@ pub fn warnings(findings: &[Finding], measured: &Measured) -> Vec<String> {
         ));
     }
     lines
+}
+
+/// `pipes (a fresh pipe holds 4 KiB)`.
+fn named(finding: &Finding) -> String {
+    format!("{} ({})", finding.check, finding.found)
 }
 
 fn serious(finding: &Finding) -> String {
@@ -154,7 +156,7 @@ mod tests {
         let found =
             super::super::examine(std::path::Path::new("/"), &host, &[], std::time::Duration::ZERO);
         for (check, _) in SETTINGS {
-            assert!(found.iter().any(|it| it.check == check), "{check}");
+            assert!(found.iter().any(|finding| finding.check == check), "{check}");
         }
     }
 }

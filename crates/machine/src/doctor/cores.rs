@@ -1,6 +1,6 @@
 //! Whether the CPUs used are of one kind of core.
 
-use super::guest::hidden_by;
+use super::guest::{hidden_by, is_guest};
 use super::speed::frequency_words;
 use super::{Check, Finding, Seen};
 use crate::format_cpu_list;
@@ -21,10 +21,12 @@ pub(super) fn cores(seen: &Seen) -> Finding {
     };
     let used: Vec<Cores> =
         seen.host.cores.iter().map(used).filter(|cores| !cores.cpus.is_empty()).collect();
-    if used
-        .iter()
-        .all(|cores| (&cores.family, cores.capacity, cores.max_khz) == (&None, None, None))
-    {
+    // A guest's kernel gives every CPU the capacity that it gives where it knows nothing.
+    let is_told = |cores: &Cores| {
+        let capacity = cores.capacity.filter(|_| !is_guest(seen.host));
+        cores.family.is_some() || capacity.is_some() || cores.max_khz.is_some()
+    };
+    if !used.iter().any(is_told) {
         return CORES.unknown(
             format!(
                 "which kind of core a CPU is, and how fast it may run: {}",

@@ -101,9 +101,9 @@ fn calls(seen: &Seen) -> Finding {
     if seen.lacking.is_empty() {
         return CALLS.fine(format!("all that a launch needs ({LEAST_KERNEL}, /proc)"));
     }
-    let remedies: Vec<&str> = seen.lacking.iter().map(|it| &*it.remedy).collect();
+    let remedies: Vec<&str> = seen.lacking.iter().map(|call| &*call.remedy).collect();
     let found: Vec<String> =
-        seen.lacking.iter().map(|it| format!("{}: {}", it.what, it.found)).collect();
+        seen.lacking.iter().map(|call| format!("{}: {}", call.what, call.found)).collect();
     CALLS.warning(found.join("; ")).advice(remedies.join("; "))
 }
 

@@ -232,6 +232,9 @@ fn a_guest_without_cpufreq() {
     let found = of(&root, &[0, 1], &quiet());
     assert_eq!(found["virtualisation"].level, Level::Note);
     assert!(found["virtualisation"].effect.contains("topology may not be its host's"));
+    let capacity = |cpu| format!("sys/devices/system/cpu/cpu{cpu}/cpu_capacity");
+    add(root.path(), [(&*capacity(0), "1024"), (&*capacity(1), "1024")]);
+    assert_eq!(of(&root, &[0, 1], &quiet())["cores"].level, Level::Unknown);
     for check in ["governor", "boost", "smt"] {
         assert_eq!(found[check].level, Level::Unknown, "{check}");
         assert!(found[check].found.contains("guest"), "{check}");

@@ -223,9 +223,12 @@ impl Snapshot {
     fn silent(&self, earlier: &Snapshot, ns: u64) -> Silent {
         let (now, then) = (&self.counters, &earlier.counters);
         let still = now.stands_still(then, ns);
-        let why = |file: &str, is_read: bool| match is_read {
-            true => format!("{file} stands still: nothing was counted in {} ms", ns / 1_000_000),
-            false => format!("{file} can't be read, or not for the CPUs used"),
+        let why = |file: &str, is_read: bool| {
+            if is_read {
+                format!("{file} stands still: nothing was counted in {} ms", ns / 1_000_000)
+            } else {
+                format!("{file} can't be read, or not for the CPUs used")
+            }
         };
         let counts_used = |counters: &Counters, of: fn(&CpuCounters) -> bool| {
             !counters.cpus.is_empty() && counters.cpus.iter().all(of)

@@ -374,6 +374,9 @@ fn machine(judged: &Judged) -> String {
         _ => "",
     };
     let of = units::counted(rounds, "round");
+    if rounds == 0 {
+        return format!("{what}no round is recorded");
+    }
     if unknown == 0 {
         return format!("{what}{marked} of {of} disturbed by others");
     }

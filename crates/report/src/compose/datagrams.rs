@@ -43,9 +43,14 @@ fn of_variant(variant: &str, cases: &[Sent]) -> Vec<Block> {
             0 => String::new(),
             _ => format!(", {} fragments arrived in order", units::count(came)),
         };
+        let known = quiet().all(|(_, seen)| drops_are_known(seen));
+        let dropped = if known {
+            "the kernel dropped none"
+        } else {
+            "what the kernel dropped can't be read here"
+        };
         sentences.push(format!(
-            "in {} no datagram is known to be lost, late or duplicated, and the kernel dropped \
-             none{fragments}",
+            "in {} no datagram is known to be lost, late or duplicated, and {dropped}{fragments}",
             units::counted(launches as u64, "launch")
         ));
     }
@@ -75,6 +80,12 @@ fn has_lost(seen: &DatagramsSeen) -> bool {
     let dropped = [seen.here, seen.peer].into_iter().flatten().any(|it| dropped(&it) > 0);
     let astray = fragments.lost + fragments.reordered + fragments.duplicated;
     failed || dropped || astray > 0 || seen.queue_overflows > Some(0)
+}
+
+/// Whether the kernel's counters of what it dropped could be read.
+fn drops_are_known(seen: &DatagramsSeen) -> bool {
+    let known = |of: Traffic| of.receive_errors.is_some() && of.send_queue_errors.is_some();
+    seen.here.is_some_and(known) && seen.peer.is_none_or(known)
 }
 
 fn dropped(of: &Traffic) -> u64 {
