@@ -112,14 +112,13 @@ fn an_affinity_that_the_call_does_not_tell_is_honoured() {
     only.set(last);
     let denied = [Denied::call(libc::SYS_sched_getaffinity)];
     let run = |line: &str| {
-        let said = std::thread::scope(|scope| {
+        std::thread::scope(|scope| {
             let pinned = || {
                 sched_setaffinity(None, &only).expect("pin this thread");
                 output_denied(&mut bench.command(line.split_whitespace()), &denied, libc::EINVAL)
             };
             scope.spawn(pinned).join().expect("a thread")
-        });
-        said
+        })
     };
     let Some(said) = run(&format!("{SHORT} -p same-cpu --format json")) else { return };
     let found = parse(&said.out);

@@ -99,7 +99,7 @@ fn instant(clock: model::clock::ClockKind, offset_ns: i64) -> Instant {
         let before = clock.now();
         let time = clock_gettime(ClockId::Monotonic);
         let took = clock.now() - before;
-        let own_ns = time.tv_sec * 1_000_000_000 + i64::from(time.tv_nsec);
+        let own_ns = time.tv_sec * 1_000_000_000 + time.tv_nsec;
         let monotonic_ns = own_ns.saturating_sub(offset_ns).max(0) as u64;
         (took, Instant { ticks: before + took / 2, monotonic_ns })
     };
