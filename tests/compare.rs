@@ -5,9 +5,10 @@ mod cli_support;
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use boon::{Compiler, Schemas};
-use cli_support::{Bench, Said, flat};
+use cli_support::{Bench, Said, flat, output, say};
 use mechanisms::Variant;
 use model::host::Host;
 use model::launch::{Outcome, Record, Workers};
@@ -780,4 +781,71 @@ fn cases_of_one_name_say_which_load_they_had() {
         let found: HashSet<Option<&str>> = cases.iter().map(|it| it["load"].as_str()).collect();
         assert_eq!(found, HashSet::from(loads));
     }
+}
+
+/// In a repository of six commits, of which the fourth can't be judged, and from the fifth on a case is slower.
+#[test]
+fn git_bisect_run_finds_the_commit_and_no_failure_blames_one() {
+    if Command::new("git").arg("--version").output().is_err() {
+        return say("skipped git bisect: no git");
+    }
+    let bench = Bench::new();
+    let folder = bench.path("repository");
+    std::fs::create_dir(&folder).unwrap();
+    write(&bench.store(), &usual(), &Setting::seeded(1).labelled("good"));
+    let git = |words: &[&str]| {
+        let mut command = Command::new("git");
+        command
+            .args(["-c", "user.name=a", "-c", "user.email=a@b.c"])
+            .args(words)
+            .current_dir(&folder);
+        command.env("IPCMARK_STORE", bench.store()).env("HOME", &folder).env("LC_ALL", "C");
+        output(&mut command)
+    };
+    let must = |words: &[&str]| {
+        let said = git(words);
+        assert_eq!(said.code, Some(0), "git {words:?}: {}{}", said.out, said.err);
+        said.out
+    };
+    must(&["init", "-q"]);
+    for nth in 1..=6 {
+        let mut cases = if nth < 5 { usual() } else { planted(1, 1.3) };
+        if nth == 4 {
+            cases.iter_mut().for_each(|case| case.launches = 3);
+        }
+        write(&bench.store(), &cases, &Setting::seeded(10 + nth));
+        bench.must("export last -o repository/run.json");
+        must(&["add", "run.json"]);
+        must(&["commit", "-q", "-m", &format!("commit {nth}")]);
+    }
+    let compare = |what: &str| format!("{} compare {what}", env!("CARGO_BIN_EXE_ipcmark"));
+    let bisect = |what: &str| {
+        must(&["bisect", "start", "HEAD", "HEAD~5"]);
+        let said = git(&["bisect", "run", "sh", "-c", &compare(what)]);
+        git(&["bisect", "reset"]);
+        said
+    };
+    let found = bisect("good run.json --gate 5% --bisect");
+    let all = format!("{}{}", found.out, found.err);
+    // Between the third commit, which is good, and the fifth, one can't be judged.
+    assert!(all.contains("only skipped commits left") || all.contains("first bad commit"), "{all}");
+    assert!(all.contains("commit 5") && !all.contains("commit 2 is"), "{all}");
+    for wrong in [
+        "nosuch run.json --gate 5% --bisect",
+        "good run.json --gate much --bisect",
+        "good --bisect",
+    ] {
+        let failed = bisect(wrong);
+        assert!(
+            !format!("{}{}", failed.out, failed.err).contains("first bad commit"),
+            "{wrong}: {}",
+            failed.out
+        );
+        assert_ne!(failed.code, Some(0), "{wrong}");
+    }
+    let code = |line: &str| bench.run(line).code;
+    assert_eq!(code("compare good good --bisect"), Some(0));
+    assert_eq!(code("compare good last --bisect"), Some(1));
+    assert!(code("compare good nosuch --bisect") >= Some(128));
+    assert!(code("compare good last --bisect --gate").is_some_and(|it| it >= 128));
 }

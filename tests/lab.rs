@@ -403,7 +403,7 @@ fn a_second_one_of_the_same_name_is_refused_and_another_name_is_not() {
     let before = lab.left();
     let said = lab.lab("up --routers 3");
     assert_eq!(said.code, Some(2));
-    assert!(said.err.contains("is up: remove it with ipcmark lab down"), "{}", said.err);
+    assert!(said.err.contains("is up: remove it with `ipcmark lab down --name "), "{}", said.err);
     assert_eq!(said.err.lines().count(), 1);
     other.must("up --switches 1");
     let [a, b] = other.pair();
@@ -535,9 +535,9 @@ fn wrong_words_are_refused_in_one_line() {
         ("lab up --by magic", "relay"),
         ("lab up --name Big", "small letters"),
         ("lab exec a true", "--"),
-        ("lab", "a command is missing"),
+        ("lab", "no command given"),
         ("lab relay x", "is started by lab up"),
-        ("lab down --name never-made", "ipcmark lab up --name never-made makes it"),
+        ("lab down --name never-made", "`ipcmark lab up --name never-made` makes it"),
     ] {
         let said = bench.run(line);
         // Missing privileges are reported first where nothing else is wrong.

@@ -352,6 +352,11 @@ fn without_a_store_nothing_is_kept_and_nothing_is_said_to_be() {
     names.sort();
     assert_eq!(names, ["out.json", "page.html"]);
 
+    for form in ["-v", "-vv", "--format markdown"] {
+        let said = none(&format!("{SMALL} --store none {form}"));
+        let names = ["ipcmark report 1", "ipcmark export 1"];
+        assert!(!names.iter().any(|name| said.out.contains(name)), "{form}: {}", said.out);
+    }
     let said = none(&format!("{SMALL} --store none --html /dev/full"));
     assert_eq!((said.code, said.err.lines().count()), (Some(1), 1), "{}", said.err);
     assert!(said.err.contains("nothing is stored") && !said.err.contains("`"), "{}", said.err);

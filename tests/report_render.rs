@@ -91,7 +91,7 @@ fn writes_the_sample_where_asked() {
     std::fs::write(directory.join("report.html"), html::render(&sample())).unwrap();
     let styles = [
         ("report.txt", Style::default()),
-        ("report.ansi", Style { color: true, width: 100, unfold: true }),
+        ("report.ansi", Style { color: true, width: 100, unfold: true, ..Style::default() }),
     ];
     for (name, style) in styles {
         std::fs::write(directory.join(name), terminal::render(&sample(), &style)).unwrap();

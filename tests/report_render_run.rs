@@ -63,7 +63,7 @@ fn page(judged: &Judged) -> (Document, String) {
         assert!(!rest.contains(load), "{load} in the page");
     }
     for width in [40, 80, 120] {
-        let style = Style { width, color: false, unfold: true };
+        let style = Style { width, color: false, unfold: true, ..Style::default() };
         for document in [&document, &compose(judged, Detail::Summary)] {
             let text = terminal::render(document, &style);
             assert!(text.lines().all(|line| line.width() <= width), "{text}");
@@ -110,7 +110,7 @@ fn verdicts_name_the_largest_rate_and_only_what_spins_as_burning() {
         for case in &mut judged.results {
             case.spins = spinning.iter().any(|nth| case.variant == names[*nth]);
         }
-        let style = Style { width: 2_000, color: false, unfold: true };
+        let style = Style { width: 2_000, color: false, unfold: true, ..Style::default() };
         let text = terminal::render(&compose(&judged, Detail::Summary), &style);
         let line = text.lines().find(|line| line.contains("Transfers of 64 B")).unwrap();
         names
@@ -357,7 +357,10 @@ fn inflections_have_a_section_and_marks_and_say_what_coincides() {
         let document = compose(&judged, detail);
         let section = document.sections.iter().find(|it| it.id == "inflections").expect("one");
         let alone = Document { sections: vec![section.clone()], ..Document::default() };
-        let text = terminal::render(&alone, &Style { width: 80, color: false, unfold: true });
+        let text = terminal::render(
+            &alone,
+            &Style { width: 80, color: false, unfold: true, ..Style::default() },
+        );
         assert!(text.lines().all(|it| it.width() <= 80), "{text}");
         assert!(!text.contains("Not shown at this width"), "{text}");
         let words = text.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -1,6 +1,6 @@
 //! `ipcmark clean`: removes what processes of this program that were killed left behind.
 
-use super::{Common, Failure, complain, print, routes};
+use super::{Common, Failure, complain, routes, say};
 use mechanisms::clean;
 
 /// Removes it, and says what; says also what it left, and where it couldn't look, and why.
@@ -11,10 +11,10 @@ pub fn run(_common: &Common) -> Result<u8, Failure> {
     let failed: Vec<String> =
         cleaned.unseen.iter().map(|it| format!("could not look at {it}")).chain(failed).collect();
     if cleaned.removed.is_empty() && cleaned.left.is_empty() && failed.is_empty() {
-        print("nothing was left behind\n")?;
+        say("nothing was left behind\n")?;
     }
-    cleaned.removed.iter().try_for_each(|line| print(&format!("removed {line}\n")))?;
-    cleaned.left.iter().try_for_each(|line| print(&format!("left {line}\n")))?;
+    cleaned.removed.iter().try_for_each(|line| say(&format!("removed {line}\n")))?;
+    cleaned.left.iter().try_for_each(|line| say(&format!("left {line}\n")))?;
     failed.iter().for_each(|line| complain(line));
     Ok(u8::from(!failed.is_empty()))
 }

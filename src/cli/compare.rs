@@ -1,10 +1,12 @@
 //! `ipcmark compare A B`: what a second run is beside the first, case by case.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
+use super::exit_codes::{BISECT_FAILED, BISECT_SKIP};
 use super::{Common, Failure, output, print};
 use crate::cli::input;
 use ::report::compose::{Detail, comparison};
@@ -34,6 +36,10 @@ pub struct CompareArgs {
     /// Exit with 3 if a case is slower by more than this, as in 5%, with 4 if that is undecided
     #[arg(long, value_name = "SLOWER", value_parser = share)]
     gate: Option<f64>,
+    /// For `git bisect run`: exit with 0 where no case is slower than the gate (5% without --gate), with 1 where one
+    /// is, with 125 where that is undecided, and with 128 or more where anything fails
+    #[arg(long)]
+    bisect: bool,
     /// What the gate compares a case with: relative, what all cases of its rounds did together, or
     /// absolute, its own time in A, as for two kernels
     #[arg(long, value_name = "WHAT", default_value = "relative", requires = "gate",
@@ -52,6 +58,25 @@ pub struct CompareArgs {
     /// Write the page with the figure here
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
+}
+
+/// What `--bisect` holds cases to without `--gate`.
+const BISECT_GATE: f64 = 0.05;
+
+/// Whether a command line asks for the exit codes of `git bisect run`, right or wrong as it may be.
+pub fn asks_for_bisect(words: &[OsString]) -> bool {
+    let has = |wanted: &str| words.iter().any(|word| word == wanted);
+    has("compare") && has("--bisect")
+}
+
+/// The exit code that git takes for what another code says.
+pub fn for_bisect(code: u8) -> u8 {
+    match code {
+        0 => 0,
+        REGRESSION => 1,
+        INCONCLUSIVE => BISECT_SKIP,
+        failed => BISECT_FAILED.saturating_add(failed % BISECT_FAILED),
+    }
 }
 
 fn gate_on(word: String) -> GateOn {
@@ -73,13 +98,14 @@ fn share(text: &str) -> Result<f64, String> {
 /// Compares two runs, and shows what came of it.
 pub fn compare(common: &Common, args: &CompareArgs) -> Result<u8, Failure> {
     let (a, b) = (measured(common, &args.a)?, measured(common, &args.b)?);
-    if args.gate.is_some() && [&a, &b].into_iter().all(|it| !it.capacity.is_empty()) {
+    let gate = args.gate.or(args.bisect.then_some(BISECT_GATE));
+    if gate.is_some() && [&a, &b].into_iter().all(|it| !it.capacity.is_empty()) {
         return Err(Failure::usage(
             "--gate: it holds cases, and these runs sought capacities: leave it out",
         ));
     }
     let margin = args.margin.unwrap_or(EQUIVALENT_WITHIN);
-    let terms = Terms { margin, gate: args.gate, gate_on: args.gate_on, force: args.force };
+    let terms = Terms { margin, gate, gate_on: args.gate_on, force: args.force };
     let found = judge((&args.a, &a), (&args.b, &b), terms);
     if let Some(path) = &args.html {
         output::write(path, html::render(&comparison(&found, Detail::Full)), "name another file")?;
@@ -105,15 +131,26 @@ fn exit_code(found: &RunComparison) -> u8 {
     }
 }
 
+/// The run of a file that `ipcmark export` wrote; None where the name is not one of a file.
+pub fn of_file(name: &str) -> Option<Result<Measured, Failure>> {
+    if !name.contains('/') && !name.ends_with(".json") {
+        return None;
+    }
+    let text = input::text(Path::new(name), LONGEST_EXPORT).map_err(|error| {
+        Failure::usage(format!(
+            "read {name}: {error}; write it with `ipcmark export last -o {name}`"
+        ))
+    });
+    let parsed = |text: String| {
+        Measured::parse(&text).map_err(|why| Failure::usage(format!("{name} {why}")))
+    };
+    Some(text.and_then(parsed))
+}
+
 /// The run that the user named: of the store, or a file.
 fn measured(common: &Common, name: &str) -> Result<Measured, Failure> {
-    if name.contains('/') || name.ends_with(".json") {
-        let text = input::text(Path::new(name), LONGEST_EXPORT).map_err(|error| {
-            Failure::usage(format!(
-                "read {name}: {error}; write it with `ipcmark export RUN -o {name}`"
-            ))
-        })?;
-        return Measured::parse(&text).map_err(|why| Failure::usage(format!("{name} {why}")));
+    if let Some(found) = of_file(name) {
+        return found;
     }
     let store = Store::open_existing(&common.store_path()?)?;
     let id = store.find_run(name)?;
@@ -122,7 +159,18 @@ fn measured(common: &Common, name: &str) -> Result<Measured, Failure> {
 
 #[cfg(test)]
 mod tests {
-    use super::share;
+    use super::*;
+
+    #[test]
+    fn no_failure_is_a_verdict_for_git() {
+        let words = |line: &str| line.split(' ').map(OsString::from).collect::<Vec<_>>();
+        assert!(asks_for_bisect(&words("ipcmark compare a b --bisect")));
+        assert!(!asks_for_bisect(&words("ipcmark compare a b --gate 5%")));
+        assert_eq!([0, REGRESSION, INCONCLUSIVE].map(for_bisect), [0, 1, 125]);
+        for failed in [1, 2, 5, 101, 129, 141] {
+            assert!(for_bisect(failed) >= 128, "{failed}");
+        }
+    }
 
     #[test]
     fn a_share_is_a_percentage_or_a_fraction() {

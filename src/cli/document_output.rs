@@ -40,25 +40,30 @@ impl Script {
 /// Writes the document to a file, or to standard output.
 pub fn write(script: Script, path: Option<&Path>, judged: &Judged) -> Result<(), Failure> {
     let draft = Draft::of(judged);
-    write_document(script, path, judged.run.id, &draft.document(), &draft.form())
+    let again = again(script, judged.run.id);
+    write_document(script, path, &again, &draft.document(), &draft.form())
 }
 
-/// Writes any document of a stored run so.
+/// What writes a stored run so where a file couldn't be written.
+pub fn again(script: Script, run: i64) -> String {
+    output::again(&format!("report {run} --format {} -o FILE", script.name()))
+}
+
+/// Writes any document so; `again` is the remedy where a file can't be written.
 pub fn write_document(
     script: Script,
     path: Option<&Path>,
-    run: i64,
+    again: &str,
     document: &Document,
     form: &Form,
 ) -> Result<(), Failure> {
-    let again = output::again(&format!("report {run} --format {} -o FILE", script.name()));
     let text = match (script, path) {
         (Script::Typst, _) => source::render(document, form),
         (Script::Markdown, Some(path)) => {
             let folder = pictures(path);
             let figures = document.figures();
             let names = file_names(&figures);
-            draw_all(&folder, figures.iter().copied().zip(&names), &again)?;
+            draw_all(&folder, figures.iter().copied().zip(&names), again)?;
             let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
             markdown::illustrated(document, |number, _| {
                 markdown::escaped(&format!("{name}/{}", names[number - 1]))
@@ -70,7 +75,7 @@ pub fn write_document(
         }),
     };
     match path {
-        Some(path) => output::write(path, &text, &again),
+        Some(path) => output::write(path, &text, again),
         None => print(&text),
     }
 }
@@ -110,8 +115,8 @@ impl Printer {
     /// Where there is none.
     pub fn of(run: i64) -> Result<Printer, Failure> {
         let compiler = typst::Compiler::find().map_err(|none| {
-            let line = format!("{none}; run {run} is stored: `ipcmark report {run} --pdf FILE`");
-            Failure { line, code: super::run::UNAVAILABLE }
+            let again = output::again(&format!("report {run} --pdf FILE"));
+            Failure { line: format!("{none}; {again}"), code: super::run::UNAVAILABLE }
         })?;
         Ok(Printer { compiler, run })
     }

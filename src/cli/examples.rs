@@ -2,14 +2,17 @@
 
 use clap::Command;
 
+use super::exit_codes;
+
 /// A command with its examples, each with its meaning.
 type Examples = (&'static str, &'static [(&'static str, &'static str)]);
 
-const EXAMPLES: [Examples; 25] = [
+const EXAMPLES: [Examples; 26] = [
     (
         "ipcmark",
         &[
             ("ipcmark", "every mechanism of this machine, and report.html"),
+            ("ipcmark --budget 10m", "the same, with more time: flags are those of `run`"),
             ("ipcmark run uds tcp", "two of them"),
             ("ipcmark report -v", "every result of the newest run"),
         ],
@@ -35,7 +38,7 @@ const EXAMPLES: [Examples; 25] = [
         "doctor",
         &[
             ("ipcmark doctor", "of the CPUs that a run would choose"),
-            ("ipcmark doctor --cpus 0-3", "of these"),
+            ("ipcmark doctor --cpus 0", "of these"),
         ],
     ),
     (
@@ -63,12 +66,21 @@ const EXAMPLES: [Examples; 25] = [
         ],
     ),
     ("probe-effect", &[("ipcmark probe-effect pipe --levels software", "what counting costs")]),
-    ("runs", &[("ipcmark runs", "numbers and labels, for report, export and compare")]),
+    (
+        "runs",
+        &[
+            ("ipcmark runs", "numbers and labels, for report, export and compare"),
+            ("ipcmark runs --format json", "for a program"),
+            ("ipcmark runs rm 3 before", "remove two of them for good"),
+        ],
+    ),
+    ("runs rm", &[("ipcmark runs rm 3 before", "by number and label")]),
     (
         "compare",
         &[
             ("ipcmark compare last~1 last", "has anything changed?"),
             ("ipcmark compare before after --gate 5%", "exit with 3 where one is slower"),
+            ("ipcmark compare good last --gate 5% --bisect", "in a script of `git bisect run`"),
         ],
     ),
     (
@@ -76,6 +88,7 @@ const EXAMPLES: [Examples; 25] = [
         &[
             ("ipcmark report -v", "every result of the newest run"),
             ("ipcmark report 3 --html page.html", "its page with the figures"),
+            ("ipcmark report run.json", "what an export holds"),
         ],
     ),
     (
@@ -97,7 +110,7 @@ const EXAMPLES: [Examples; 25] = [
         "lab",
         &[
             ("ipcmark lab up --routers 2 --loss 1%", "two hosts, far apart"),
-            ("ipcmark lab exec a -- ping -c1 b", "in one of them"),
+            ("ipcmark lab exec a -- ip route", "in one of them"),
             ("ipcmark lab down", "gone again"),
         ],
     ),
@@ -120,7 +133,10 @@ fn put_at(command: Command, above: &str) -> Command {
     let below = if command.get_name() == "ipcmark" { String::new() } else { format!("{path} ") };
     let command = match EXAMPLES.iter().find(|(of, _)| *of == path) {
         None => command,
-        Some((_, examples)) => command.after_help(text(examples)),
+        Some((_, examples)) => {
+            let codes = exit_codes::in_help(&path);
+            command.after_help(text(examples) + &codes)
+        }
     };
     command.mut_subcommands(|it| put_at(it, &below))
 }
@@ -132,7 +148,7 @@ fn text(examples: &[(&str, &str)]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Cli;
+    use super::super::{Cli, bare};
     use super::*;
     use clap::{CommandFactory, Parser};
 
@@ -141,8 +157,8 @@ mod tests {
         for (of, examples) in EXAMPLES {
             for (words, _) in examples {
                 let typed = words.split(['|', '>']).next().unwrap();
-                let typed = shlex::split(typed).unwrap();
-                let parsed = Cli::try_parse_from(&typed).err();
+                let typed = shlex::split(typed).unwrap().into_iter().map(Into::into).collect();
+                let parsed = Cli::try_parse_from(bare::with_command(typed).all).err();
                 assert!(parsed.is_none(), "{of}: {words}: {}", parsed.unwrap());
             }
         }

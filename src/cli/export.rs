@@ -103,7 +103,9 @@ pub fn write(
     }
     if format == Format::ClaimsCsv && judged.study.is_none() {
         let id = judged.run.id;
-        let line = format!("run {id} is of no study, and has no claims: `ipcmark study run NAME`");
+        let line = format!(
+            "run {id} is of no study, and has no claims: `ipcmark study run 001` makes one"
+        );
         return Err(Failure::usage(line));
     }
     let again =

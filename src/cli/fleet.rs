@@ -177,7 +177,7 @@ impl FleetArgs {
         };
         if let Some(paced) = workloads.iter().find(|it| it.traits().paced) {
             return Err(format!(
-                "-w {}: many nodes have no open loop yet: see `ipcmark run --peer`",
+                "-w {}: many nodes have no open loop yet: see `ipcmark run --peer 'ssh HOST'`",
                 paced.name()
             ));
         }

@@ -53,7 +53,7 @@ pub fn show(
             document_output::write_document(
                 script,
                 path,
-                found.fleet.run.id,
+                &document_output::again(script, found.fleet.run.id),
                 &found.document(Detail::Full),
                 &Form::PLAIN,
             )

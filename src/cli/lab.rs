@@ -10,7 +10,7 @@ use std::process::Command;
 use clap::{Args, Subcommand};
 use serde::Serialize;
 
-use super::{Common, Failure, complain, print, signals};
+use super::{Common, Failure, complain, print, say, signals};
 use ::report::units;
 use ::run::launch::Interrupt;
 use machine::interrupt::Removal;
@@ -191,7 +191,7 @@ fn up(common: &Common, args: &UpArgs, interrupt: &Interrupt) -> Result<(), Failu
             host.ipv4
         );
     }
-    print(&text)
+    say(&text)
 }
 
 /// How a command names a laboratory: not at all if it has the usual name.
@@ -232,9 +232,9 @@ fn status(args: &StatusArgs) -> Result<(), Failure> {
         return print(&(text + "\n"));
     }
     if labs.is_empty() {
-        print("no laboratory is up: ipcmark lab up makes one\n")
+        say("no laboratory is up: `ipcmark lab up` makes one\n")
     } else {
-        print(&labs.iter().map(describe).collect::<Vec<_>>().join("\n"))
+        say(&labs.iter().map(describe).collect::<Vec<_>>().join("\n"))
     }
 }
 
@@ -245,7 +245,7 @@ fn describe(status: &Status) -> String {
         let _ = write!(text, ", {further}");
     }
     text += "\n";
-    let remove = format!("ipcmark lab down{} removes the rest", named(&status.name));
+    let remove = format!("`ipcmark lab down{}` removes the rest", named(&status.name));
     let _ = match status.condition {
         Condition::Up => Ok(()),
         Condition::HalfMade => writeln!(text, "  half made: {remove}"),
@@ -310,5 +310,5 @@ fn down(args: &DownArgs) -> Result<(), Failure> {
         complain(&format!("namespace {stranger} is not the one that lab up made, and stays"));
     }
     let relay = if taken.relay { " and a relay" } else { "" };
-    print(&format!("laboratory {name} is gone: {} namespaces{relay}\n", taken.namespaces))
+    say(&format!("laboratory {name} is gone: {} namespaces{relay}\n", taken.namespaces))
 }

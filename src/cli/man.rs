@@ -7,29 +7,10 @@ use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
 
 use super::output::Folder;
-use super::{Cli, Failure, print};
+use super::{Cli, Failure, exit_codes, print};
 
 /// What the arguments don't say: section, then names and meanings.
-const FURTHER: [(&str, &[(&str, &str)]); 4] = [
-    (
-        "EXIT STATUS",
-        &[
-            ("0", "Done."),
-            ("1", "Failed; one line on standard error gives the reason and the remedy."),
-            ("2", "A wrong command line."),
-            ("3", "compare --gate: a case is slower by more than the gate."),
-            (
-                "4",
-                "compare: nothing could be compared. compare --gate: no case is, but some are undecided.",
-            ),
-            ("5", "A mechanism that was asked for is not available."),
-            (
-                "129, 130, 143",
-                "Ended by SIGHUP, SIGINT, SIGTERM, unless it was started to ignore them: in order, within \
-                 two seconds, however many signals come; all is stored.",
-            ),
-        ],
-    ),
+const FURTHER: [(&str, &[(&str, &str)]); 3] = [
     (
         "ENVIRONMENT",
         &[
@@ -38,6 +19,12 @@ const FURTHER: [(&str, &[(&str, &str)]); 4] = [
             ("XDG_DATA_HOME", "Where the store is otherwise, in ipcmark/runs.sqlite."),
             ("NO_COLOR", "No colours, if set and not empty."),
             ("COLUMNS", "Width of the output, in columns."),
+            ("TERM", "No colours and no moving cursor if unset or dumb."),
+            (
+                "LC_ALL, LC_CTYPE, LANG",
+                "The first that is set names the locale: text keeps to signs of ASCII unless it is one of UTF-8. Files \
+                 and exports are UTF-8 in any case.",
+            ),
         ],
     ),
     (
@@ -106,21 +93,40 @@ fn page(command: &Command, whole: bool) -> String {
     let man = Man::new(command.clone()).title(name.to_uppercase());
     let mut text = Vec::new();
     man.render(&mut text).expect("writing to memory");
+    let path = name.replacen("ipcmark-", "", 1);
+    exit_status(&path, whole).to_writer(&mut text).expect("writing to memory");
     if whole {
         further().to_writer(&mut text).expect("writing to memory");
     }
     String::from_utf8_lossy(&text).into_owned()
 }
 
+/// The exit codes of a command and of every one; of the program all.
+fn exit_status(command: &str, whole: bool) -> Roff {
+    let below = format!("{command} ");
+    let mut roff = Roff::default();
+    roff.control("SH", ["EXIT STATUS"]);
+    let is_meant = |of: &&str| of.starts_with(&below) || *of == command;
+    for it in exit_codes::ALL
+        .iter()
+        .filter(|it| whole || it.of.is_empty() || it.of.iter().any(|of| is_meant(&of)))
+    {
+        entry(&mut roff, it.code, &it.sentence());
+    }
+    roff
+}
+
+fn entry(roff: &mut Roff, name: &str, meaning: &str) {
+    roff.control("TP", []);
+    roff.text([bold(name)]);
+    roff.text([roman(meaning)]);
+}
+
 fn further() -> Roff {
     let mut roff = Roff::default();
     for (section, entries) in FURTHER {
         roff.control("SH", [section]);
-        for (name, meaning) in entries {
-            roff.control("TP", []);
-            roff.text([bold(*name)]);
-            roff.text([roman(*meaning)]);
-        }
+        entries.iter().for_each(|(name, meaning)| entry(&mut roff, name, meaning));
     }
     roff
 }

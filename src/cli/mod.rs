@@ -2,6 +2,7 @@
 
 mod args;
 mod awaited;
+mod bare;
 mod capacity;
 mod choose;
 mod clean;
@@ -12,6 +13,7 @@ mod doctor;
 mod document_output;
 mod events;
 mod examples;
+mod exit_codes;
 mod explain;
 mod export;
 mod fleet;
@@ -28,6 +30,8 @@ mod open_loop;
 mod output;
 mod own_args;
 mod peer;
+#[cfg(test)]
+mod printed;
 mod probe_effect;
 mod progress;
 mod report;
@@ -35,6 +39,7 @@ mod resume;
 mod routes;
 mod run;
 mod runs;
+mod screen;
 mod signals;
 mod study;
 mod typst;
@@ -49,8 +54,8 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use ::report::{Document, terminal};
-use ::run::launch::Interrupt;
 use mechanisms::MECHANISMS;
+use model::hint;
 use model::visible::{one_line, visible_lines};
 use store::{Store, StoreError};
 use sys::process;
@@ -72,15 +77,13 @@ fn long_version() -> String {
 /// Measures how processes talk to each other, and says how sure it is.
 ///
 /// Without a command: every mechanism of this machine in about a minute, the answer on the
-/// terminal, everything else in report.html.
+/// terminal, everything else in report.html. It takes the flags of `run`, as in
+/// `ipcmark --budget 10m`: see `ipcmark run --help`.
 #[derive(Parser)]
 #[command(name = "ipcmark", version, long_version = long_version(), max_term_width = 80, arg_required_else_help = false)]
 struct Cli {
     #[command(flatten)]
     common: Common,
-    /// Without a command: more sizes, which take longer
-    #[arg(long)]
-    full: bool,
     #[command(subcommand)]
     command: Option<Command>,
 }
@@ -150,6 +153,9 @@ enum Command {
     /// The process in which floors are measured
     #[command(hide = true)]
     FloorWorker,
+    /// The runs of the store and their labels, for the completions of a shell
+    #[command(hide = true)]
+    CompleteRuns,
 }
 
 /// Why a command ended badly: the line to print, and the exit code.
@@ -162,6 +168,12 @@ impl Failure {
     /// Bad usage: exit code 2.
     fn usage(line: impl Into<String>) -> Failure {
         Failure { line: line.into(), code: 2 }
+    }
+
+    /// Nobody reads standard output any more: the exit code of a program that SIGPIPE ends. Without a line nothing is
+    /// said.
+    fn closed(line: &str) -> Failure {
+        Failure { line: line.into(), code: exit_codes::CLOSED }
     }
 
     /// Anything else: exit code 1.
@@ -189,6 +201,17 @@ impl From<StoreError> for Failure {
 
 /// Parses the command line, does what it says, gives the exit code.
 pub fn main() -> ExitCode {
+    let words = bare::with_command(std::env::args_os().collect());
+    let code = answer(&words);
+    // Whatever goes wrong before the comparison or in it is no verdict on a commit.
+    ExitCode::from(if compare::asks_for_bisect(&words.all) {
+        compare::for_bisect(code)
+    } else {
+        code
+    })
+}
+
+fn answer(words: &bare::Words) -> u8 {
     // A process that this program started for itself has all its settings from it.
     let own = std::env::args_os().skip(1).take(2).any(|it| it == "floor-worker" || it == "relay");
     let read =
@@ -197,7 +220,7 @@ pub fn main() -> ExitCode {
         Ok(config) => (config, None),
         Err(line) => (config::Config::default(), Some(line)),
     };
-    let parsed = parse(&config, std::env::args_os());
+    let parsed = parse(&config, &words.all);
     // Whoever asks for help, or tidies up, needs no defaults.
     if needs_defaults(&parsed) {
         if let Some(line) = broken {
@@ -207,24 +230,26 @@ pub fn main() -> ExitCode {
     }
     let cli = match parsed {
         Ok(cli) => cli,
-        Err(error) => return refuse(&error),
+        Err(error) => return refuse(&error, words),
     };
-    match dispatch(&config, &cli) {
-        Ok(code) => ExitCode::from(code),
+    match dispatch(words, &cli) {
+        Ok(code) => code,
         Err(failure) => give_up(&failure),
     }
 }
 
 /// Does what a command line says. A command that opens mechanisms, or makes anything else that could outlive it, asks
 /// for the signals: they are taken over before its first step. The others end at once.
-fn dispatch(config: &config::Config, cli: &Cli) -> Result<u8, Failure> {
+fn dispatch(words: &bare::Words, cli: &Cli) -> Result<u8, Failure> {
     let common = &cli.common;
     if common.store_path().is_ok_and(|path| path == std::path::Path::new(store::NONE)) {
-        model::unkept::keep_nothing();
+        hint::keep_nothing();
+    } else if let Some(store) = common.store.as_ref().and_then(|path| path.to_str()) {
+        hint::name_store(&shlex::try_quote(store).unwrap_or(store.into()));
     }
     let signals = signals::take_over;
     match &cli.command {
-        None => main_job(config, cli, &signals()?),
+        Some(Command::Run(args)) if words.is_bare => bare::run(common, args, &signals()?),
         Some(Command::Run(args)) => run::chosen(common, args, &signals()?),
         Some(Command::Floor(args)) => floor::floor(common, args, &signals()?),
         Some(Command::List(args)) => list::list(common, args, &signals()?),
@@ -242,13 +267,15 @@ fn dispatch(config: &config::Config, cli: &Cli) -> Result<u8, Failure> {
         Some(Command::Clean) => clean::run(common),
         Some(Command::Completions(args)) => completions::completions(args),
         Some(Command::Man(args)) => man::man(args),
+        Some(Command::CompleteRuns) => completions::runs(common),
         Some(Command::FloorWorker) => Ok(::run::floor::serve()),
+        None => unreachable!("without a command it is `run`"),
     }
 }
 
-fn give_up(failure: &Failure) -> ExitCode {
+fn give_up(failure: &Failure) -> u8 {
     complain(&failure.line);
-    ExitCode::from(failure.code)
+    failure.code
 }
 
 /// Whether files of defaults could say anything to this command.
@@ -263,10 +290,7 @@ fn needs_defaults(parsed: &Result<Cli, clap::Error>) -> bool {
 }
 
 /// A command line, with defaults from files.
-fn parse(
-    config: &config::Config,
-    words: impl IntoIterator<Item = OsString>,
-) -> Result<Cli, clap::Error> {
+fn parse(config: &config::Config, words: &[OsString]) -> Result<Cli, clap::Error> {
     let matches = config.apply(examples::put(Cli::command())).try_get_matches_from(words)?;
     let mut cli = Cli::from_arg_matches(&matches)?;
     cli.common.defaults = config.used(&matches);
@@ -274,33 +298,19 @@ fn parse(
     Ok(cli)
 }
 
-/// What is done without a command: `run`, with its defaults.
-fn main_job(config: &config::Config, asked: &Cli, interrupt: &Interrupt) -> Result<u8, Failure> {
-    let words = ["ipcmark", "run"].map(OsString::from);
-    let found = parse(config, words).map_err(|error| Failure::usage(in_one_line(&error)))?;
-    match (&found.command, asked.full) {
-        (Some(Command::Run(args)), full) => {
-            let common = Common { defaults: found.common.defaults, ..asked.common.clone() };
-            run::default(&common, args, full, interrupt)
-        }
-        _ => unreachable!("`run` was parsed"),
-    }
-}
-
 /// A wrong command line in one line; help and version as they are.
-fn refuse(error: &clap::Error) -> ExitCode {
+fn refuse(error: &clap::Error, words: &bare::Words) -> u8 {
     let done = match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
             let text = error.render();
-            let colored = io::stdout().is_terminal()
-                && std::env::var_os("NO_COLOR").is_none_or(|it| it.is_empty());
+            let colored = screen::is_colored(&io::stdout());
             let text = if colored { text.ansi().to_string() } else { text.to_string() };
-            print_raw(&text)
+            print_raw(&screen::readable(&text))
         }
-        _ => Err(Failure::usage(in_one_line(error))),
+        _ => Err(Failure::usage(words.misplaced().unwrap_or_else(|| in_one_line(error)))),
     };
     match done {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(()) => 0,
         Err(failure) => give_up(&failure),
     }
 }
@@ -315,9 +325,7 @@ fn in_one_line(error: &clap::Error) -> String {
     let word = said(ContextKind::InvalidSubcommand);
     let line = match error.kind() {
         // Of a command that needs another, clap tells the whole help.
-        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            "what is to be done? a command is missing".into()
-        }
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => "no command given".into(),
         ErrorKind::InvalidSubcommand if MECHANISMS.iter().any(|it| it.is_meant(&word)) => {
             format!("`{word}` is no command: `ipcmark run {word}` measures it")
         }
@@ -344,9 +352,7 @@ impl Common {
         match self.color.as_str() {
             "always" => true,
             "never" => false,
-            _ => {
-                std::env::var_os("NO_COLOR").is_none_or(|it| it.is_empty()) && stream.is_terminal()
-            }
+            _ => screen::is_colored(stream),
         }
     }
 
@@ -354,9 +360,10 @@ impl Common {
     fn show(&self, document: &Document) -> Result<(), Failure> {
         let stdout = io::stdout();
         let style = terminal::Style {
-            width: terminal_width(),
+            width: screen::width(),
             color: self.colored(&stdout),
             unfold: self.verbose > 1,
+            ascii: screen::is_ascii(),
         };
         print_raw(&terminal::render(document, &style))
     }
@@ -365,7 +372,25 @@ impl Common {
 /// One line on standard error, fit for a terminal whatever it quotes. Where nobody reads it, nothing is
 /// lost but the line.
 fn complain(line: &str) {
-    let _ = writeln!(io::stderr(), "ipcmark: {}", one_line(line));
+    if !line.is_empty() {
+        tell(&format!("ipcmark: {line}"));
+    }
+}
+
+/// Writes a line to standard error, on a terminal broken between words.
+fn tell(line: &str) {
+    let line = one_line(line);
+    let mut err = io::stderr();
+    let columns = screen::columns_of(&err).filter(|_| err.is_terminal());
+    let _ = match columns {
+        Some(columns) => write!(err, "{}", terminal::broken(&line, columns, screen::is_ascii())),
+        None => writeln!(err, "{}", screen::readable(&line)),
+    };
+}
+
+/// Writes words for a person to standard output.
+fn say(text: &str) -> Result<(), Failure> {
+    print(&screen::readable(text))
 }
 
 /// Writes to standard output as it is where a program reads; a terminal obeys nothing of it.
@@ -379,11 +404,4 @@ fn print_raw(text: &str) -> Result<(), Failure> {
     out.write_all(text.as_bytes())
         .and_then(|()| out.flush())
         .map_err(|error| output::Unwritten::to_standard_output(&error).into())
-}
-
-fn terminal_width() -> usize {
-    let asked = std::env::var("COLUMNS").ok().and_then(|it| it.parse().ok());
-    let seen = rustix::termios::tcgetwinsize(io::stdout()).ok().map(|it| usize::from(it.ws_col));
-    // Zero columns are a terminal that doesn't know its width.
-    asked.or(seen).filter(|width| *width > 0).unwrap_or(80).clamp(40, 120)
 }

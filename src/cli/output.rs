@@ -27,7 +27,7 @@ use tempfile::{Builder, TempPath};
 
 use super::Failure;
 use super::lookup::{self, Place};
-use model::unkept;
+use model::hint;
 use sys::process;
 
 const ACL: &CStr = c"system.posix_acl_access";
@@ -55,41 +55,55 @@ fn fill(
 }
 
 /// Why a file couldn't be written, and what became of the earlier one.
-pub struct Unwritten(String);
+pub enum Unwritten {
+    /// Nobody reads standard output any more, as behind `| head`.
+    Closed,
+    /// Anything else.
+    Failed(String),
+}
 
 impl Unwritten {
     fn new(path: &Path, error: &io::Error, earlier: bool) -> Unwritten {
         let path = path.display();
         let kept =
             if earlier { format!("; the earlier {path} was kept as it was") } else { "".into() };
-        Unwritten(format!("write {path}: {}{kept}", reason(error)))
+        Unwritten::Failed(format!("write {path}: {}{kept}", reason(error)))
     }
 
     /// The same of standard output.
     pub fn to_standard_output(error: &io::Error) -> Unwritten {
-        Unwritten(format!("write to standard output: {}", reason(error)))
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Unwritten::Closed,
+            _ => Unwritten::Failed(format!("write to standard output: {}", reason(error))),
+        }
     }
 
     /// The whole line, with what the user can do.
     pub fn but(self, remedy: &str) -> Failure {
-        Failure::other(format!("{}; {remedy}", self.0))
+        match self {
+            Unwritten::Closed => Failure::closed(&format!("standard output was closed; {remedy}")),
+            Unwritten::Failed(why) => Failure::other(format!("{why}; {remedy}")),
+        }
     }
 
     /// The same before anything was done: a wrong word on the command line.
     pub fn refused(self, remedy: &str) -> Failure {
-        Failure::usage(format!("{}; {remedy}", self.0))
+        Failure { code: 2, ..self.but(remedy) }
     }
 }
 
 impl From<Unwritten> for Failure {
     fn from(why: Unwritten) -> Failure {
-        Failure::other(why.0)
+        match why {
+            Unwritten::Closed => Failure::closed(""),
+            Unwritten::Failed(why) => Failure::other(why),
+        }
     }
 }
 
 /// What is said where a file couldn't be written and nothing that was measured is lost: what writes it again.
 pub fn again(words: &str) -> String {
-    if unkept::is_nothing_kept() {
+    if hint::is_nothing_kept() {
         return "nothing is stored: measure again, with another file".into();
     }
     format!("the run is stored: `ipcmark {words}` writes it")
@@ -112,7 +126,7 @@ pub struct Folder {
 impl Folder {
     pub fn make(path: &Path) -> Result<Folder, Unwritten> {
         let folder = lookup::follow(None, path, true).and_then(Place::into_folder);
-        let failed = |error| Unwritten(format!("make {}: {error}", path.display()));
+        let failed = |error| Unwritten::Failed(format!("make {}: {error}", path.display()));
         Ok(Folder { folder: folder.map_err(failed)?, path: path.into() })
     }
 

@@ -59,7 +59,7 @@ impl OwnArgs {
             Some(_) => {
                 Err("--peer: instrumentation sees the workers of one kernel, and half of a \
                             round trip can't be told from a wait: leave it out, or measure with \
-                            ipcmark run --peer"
+                            `ipcmark run --peer 'ssh HOST'`"
                     .into())
             }
         }

@@ -1,9 +1,11 @@
 //! Progress on standard error: one line that is rewritten on a terminal, plain lines now and
 //! then elsewhere. Drawn only while nothing is timed.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
+use super::{screen, tell};
+use ::report::terminal;
 use ::run::campaign::{Progress, Reached, Status};
 use model::visible::one_line;
 
@@ -23,7 +25,12 @@ pub struct StderrProgress {
 impl StderrProgress {
     /// Progress that says nothing if `quiet`.
     pub fn new(quiet: bool) -> StderrProgress {
-        StderrProgress { quiet, terminal: io::stderr().is_terminal(), drawn: false, last: None }
+        StderrProgress {
+            quiet,
+            terminal: screen::obeys_escapes(&io::stderr()),
+            drawn: false,
+            last: None,
+        }
     }
 
     fn write(&mut self, text: &str) {
@@ -33,7 +40,14 @@ impl StderrProgress {
         let text = one_line(text);
         let mut err = io::stderr().lock();
         // Progress that can't be shown is no reason to stop measuring.
-        let _ = if self.terminal { write!(err, "\r\x1b[K{text}") } else { writeln!(err, "{text}") };
+        let _ = if self.terminal {
+            // A full row wraps, and what is on the row above can't be erased.
+            let cells = screen::columns_of(&err).unwrap_or(80).saturating_sub(1);
+            let text = terminal::shortened(&text, cells, screen::is_ascii());
+            write!(err, "\r\x1b[K{text}")
+        } else {
+            writeln!(err, "{}", screen::readable(&text))
+        };
         let _ = err.flush();
         self.drawn = self.terminal;
     }
@@ -62,26 +76,61 @@ impl Progress for StderrProgress {
 
     fn round(&mut self, status: &Status) {
         if self.due() {
-            let left =
-                status.left.map_or(String::new(), |left| format!(", {} s left", left.as_secs()));
-            let Status { now, round, planned, .. } = status;
-            let reached = match status.reached {
-                Reached::Precise(few, all) => format!("; {few} of {all} cases precise enough"),
-                Reached::Rates(1) => " at 1 rate".into(),
-                Reached::Rates(many) => format!(" at {many} rates"),
-            };
-            self.write(&format!("{now}: round {round} of {planned}{reached}{left}"));
+            self.write(&in_words(status));
         }
     }
 
     fn warning(&mut self, text: &str) {
         self.clear();
         if !self.quiet {
-            let _ = writeln!(io::stderr(), "warning: {}", one_line(text));
+            tell(&format!("warning: {text}"));
         }
     }
 
     fn done(&mut self) {
         self.clear();
+    }
+}
+
+/// What a round is of how many, when all are measured, and what of: what is cut off on a narrow terminal comes last.
+fn in_words(status: &Status) -> String {
+    let Status { now, round, planned, .. } = status;
+    let left = status.left.map_or(String::new(), |left| format!(", about {} left", whole(left)));
+    let reached = match status.reached {
+        Reached::Precise(few, all) => format!("; {few} of {all} cases precise enough"),
+        Reached::Rates(1) => " at 1 rate".into(),
+        Reached::Rates(many) => format!(" at {many} rates"),
+    };
+    format!("round {round} of {}{left}: {now}{reached}", planned.max(round))
+}
+
+/// A time in whole seconds or minutes, never none.
+pub fn whole(time: Duration) -> String {
+    match time.as_secs_f64().ceil() as u64 {
+        seconds @ 0..120 => format!("{} s", seconds.max(1)),
+        seconds => format!("{} min", seconds.div_ceil(60)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_is_told_by_rounds_and_is_never_nothing() {
+        let status = |left: Option<u64>| Status {
+            now: "latency 64 B, same-cpu, process".into(),
+            round: 3,
+            planned: 12,
+            reached: Reached::Precise(0, 101),
+            left: left.map(Duration::from_millis),
+        };
+        assert_eq!(
+            in_words(&status(Some(40_000))),
+            "round 3 of 12, about 40 s left: latency 64 B, same-cpu, process; 0 of 101 cases precise enough"
+        );
+        assert!(in_words(&status(Some(0))).starts_with("round 3 of 12, about 1 s left"));
+        assert!(in_words(&status(Some(150_000))).contains("about 3 min left"));
+        assert!(in_words(&status(None)).starts_with("round 3 of 12: "));
     }
 }

@@ -8,16 +8,17 @@ use super::args::{Shown, text_or_written};
 use super::document_output::{Pages, pages};
 use super::fleet_report::{self, Judgement};
 use super::value_parsers::variant;
-use super::{Common, Failure, complain, document_output, output};
-use ::report::compose::{Detail, answer, compose};
+use super::{Common, Failure, compare, complain, document_output, output};
+use ::report::compose::{Detail, answer, compose, exported};
 use ::report::{Document, html, terminal};
 use analysis::{Judged, Status};
 use store::Store;
+use study::paper::Form;
 
 /// Flags of `report`.
 #[derive(Args)]
 pub struct ReportArgs {
-    /// The run: its number, label, `last`, or `last~1` for the one before it
+    /// The run: its number, label, `last`, or `last~1` for the one before it; or a file that `ipcmark export` wrote
     #[arg(value_name = "RUN", default_value = "last")]
     run: String,
     /// What ratios are to, of the mechanisms that were measured [default: what the run was made with]
@@ -43,6 +44,9 @@ pub struct ReportArgs {
 
 /// Shows a run, and writes its page where asked.
 pub fn report(common: &Common, args: &ReportArgs) -> Result<u8, Failure> {
+    if let Some(found) = compare::of_file(&args.run) {
+        return of_export(common, args, &exported(&found?)).map(|()| 0);
+    }
     let store = Store::open_existing(&common.store_path()?)?;
     let id = store.find_run(&args.run).map_err(|error| Failure::usage(error.to_string()))?;
     let reference = args.reference.as_deref().map(as_written);
@@ -92,6 +96,31 @@ fn answered(id: i64, has_results: bool) -> u8 {
         complain(&format!("run {id} has no results: nothing was measured"));
     }
     u8::from(!has_results)
+}
+
+/// Shows what a file tells of a run.
+fn of_export(common: &Common, args: &ReportArgs, document: &Document) -> Result<(), Failure> {
+    let missing = [("--pdf", args.pdf.is_some()), ("--reference", args.reference.is_some())];
+    if let Some((flag, _)) = missing.into_iter().find(|(_, given)| *given) {
+        return Err(Failure::usage(format!(
+            "{flag}: it takes the samples of a run, and {} is an export: name a run of the store, or use --html",
+            args.run
+        )));
+    }
+    if let Some(path) = &args.html {
+        output::write(path, html::render(document), "name another file")?;
+    }
+    match (args.format, &args.output) {
+        (Shown::Written(script), path) => {
+            let again = "name another file";
+            document_output::write_document(script, path.as_deref(), again, document, &Form::PLAIN)
+        }
+        (_, Some(path)) => {
+            let text = terminal::render(document, &terminal::Style::default());
+            output::write(path, text, "name another file")
+        }
+        (_, None) => common.show(document),
+    }
 }
 
 /// The name of a variant as runs keep it; what this build doesn't know, another one may have measured.

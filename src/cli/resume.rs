@@ -2,7 +2,7 @@
 //! line, and compared with what the run was begun with.
 
 use super::Failure;
-use model::unkept;
+use model::hint;
 use store::{FleetRequest, StoredRun, command_line, resume_fleet, resume_run};
 
 /// The command that goes on with a run, as it is typed.
@@ -20,7 +20,7 @@ pub fn fleet_line(run: i64, asked: &FleetRequest) -> String {
 
 /// What is said at the end of a run that isn't complete.
 pub fn how(run: i64, line: &str) -> String {
-    if unkept::is_nothing_kept() {
+    if hint::is_nothing_kept() {
         return "nothing of it is stored".into();
     }
     format!("`{line}` goes on with run {run}")

@@ -149,7 +149,7 @@ impl OwnLab {
 impl Drop for OwnLab {
     fn drop(&mut self) {
         if let Err(error) = lab::down(&self.name, true) {
-            complain(&format!("{error}; ipcmark clean removes what is left"));
+            complain(&format!("{error}; `ipcmark clean` removes what is left"));
         }
     }
 }
@@ -179,7 +179,7 @@ pub fn clean() -> (Cleaned, Vec<String>) {
             Liveness::Alive => cleaned.left.push(format!("{run}: it runs")),
             Liveness::Unknown(why) => cleaned
                 .left
-                .push(format!("{run}: {why}; ipcmark lab down --name {name} removes it")),
+                .push(format!("{run}: {why}; `ipcmark lab down --name {name}` removes it")),
             Liveness::Dead => match lab::remove_left(name, owner) {
                 Ok(taken) => cleaned
                     .removed

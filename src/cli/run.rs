@@ -3,7 +3,6 @@
 use super::compare::{INCONCLUSIVE, REGRESSION};
 use analysis::explain::explain;
 use analysis::hypothesis::Decision;
-use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
 
@@ -14,6 +13,7 @@ use super::progress::StderrProgress;
 use super::routes::{self, Routes};
 use super::{
     Common, Failure, choose, complain, document_output, export, forecast, report, resume, signals,
+    tell,
 };
 use ::report::export::Format;
 use ::run::campaign::{Campaign, Conditions, Hosts, Turn};
@@ -26,11 +26,7 @@ use mechanisms::{clean, clean_up_after_launches};
 use model::peer::PeerRequest;
 use model::request::{Aim, Request};
 use model::route::Route;
-use model::visible::one_line;
 use store::{RunStatus, Store, StoredRun};
-
-/// The page that the main job leaves in the working directory.
-const PAGE: &str = "report.html";
 
 /// This program, whatever became of its file since.
 pub const PROGRAM: &str = "/proc/self/exe";
@@ -52,25 +48,6 @@ pub fn can_measure() -> Result<(), Failure> {
             code: UNAVAILABLE,
         }),
     }
-}
-
-/// The main job: every mechanism, and a page.
-pub fn default(
-    common: &Common,
-    args: &RunArgs,
-    full: bool,
-    interrupt: &Interrupt,
-) -> Result<u8, Failure> {
-    let full = full || args.full;
-    let mut html = args.html.clone();
-    if html.is_none() {
-        // Nobody named the page: a folder that takes none is no reason to measure nothing.
-        match Awaited::default().file("--html", Some(Path::new(PAGE))) {
-            Ok(()) => html = Some(PAGE.into()),
-            Err(failure) => complain(&format!("{}; goes on without the page", failure.line)),
-        }
-    }
-    run(common, &RunArgs { html, full, ..args.clone() }, interrupt)
 }
 
 /// `ipcmark run …`.
@@ -375,8 +352,7 @@ fn show(common: &Common, args: &RunArgs, judged: &Judged, store: &Store) -> Resu
     let page = args.html.as_ref().map_or(Ok(()), |path| {
         report::write_page(path, judged)?;
         if !common.quiet {
-            let line = format!("The page with all figures: {}", path.display());
-            let _ = writeln!(std::io::stderr(), "{}", one_line(&line));
+            tell(&format!("The page with all figures: {}", path.display()));
         }
         Ok(())
     });

@@ -1,24 +1,120 @@
-//! `ipcmark runs`: the runs in the store, and whether they are what was stored.
+//! `ipcmark runs`: the runs in the store, and whether they are what was stored; which of them to remove.
 
-use clap::Args;
+use clap::{Args, Subcommand};
 use model::words::counted;
+use serde_json::json;
 
-use super::{Common, Failure, complain, print};
-use ::report::{Block, Document, Row, Section, Table, Text};
+use super::{Common, Failure, complain, print, say};
+use ::report::{Block, Document, Row, Section, Table, Text, units};
+use model::visible::one_line;
 use store::{RunRow, RunStatus, Store, command_line};
 
 /// Flags of `runs`.
 #[derive(Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub struct RunsArgs {
     /// Read everything, and compare it with its checksums; exit with 1 if anything is damaged
     #[arg(long)]
     check: bool,
+    /// text, or json: one object with every run
+    #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = ["text", "json"],
+          hide_possible_values = true, conflicts_with = "check")]
+    format: String,
+    #[command(subcommand)]
+    what: Option<What>,
+}
+
+#[derive(Subcommand)]
+enum What {
+    /// Remove runs from the store, for good, and nothing else
+    Rm {
+        /// Each run: its number, label, `last`, or `last~1` for the one before it
+        #[arg(value_name = "RUN", required = true)]
+        runs: Vec<String>,
+    },
 }
 
 /// Lists the runs.
 pub fn runs(common: &Common, args: &RunsArgs) -> Result<u8, Failure> {
+    if let Some(What::Rm { runs }) = &args.what {
+        return remove(common, runs);
+    }
     let store = Store::open_existing(&common.store_path()?)?;
-    if args.check { check(&store) } else { list(common, &store) }
+    match args.format.as_str() {
+        _ if args.check => check(&store),
+        "json" => list_json(&store),
+        _ => list(common, &store),
+    }
+}
+
+/// Removes the runs that are named, all of them or none.
+fn remove(common: &Common, names: &[String]) -> Result<u8, Failure> {
+    let mut store = Store::reopen(&common.store_path()?)?;
+    let mut ids = Vec::new();
+    for name in names {
+        // Before any is gone: `last~1` means what it meant.
+        let id = store.find_run(name).map_err(|error| Failure::usage(error.to_string()))?;
+        if !ids.contains(&id) {
+            ids.push(id);
+        }
+    }
+    let lines: Vec<String> = ids.iter().map(|id| removed(&store, *id)).collect();
+    store.remove_runs(&ids)?;
+    lines.iter().try_for_each(|line| say(&format!("{}\n", one_line(line))))?;
+    Ok(0)
+}
+
+/// What is said of a run that is gone.
+fn removed(store: &Store, id: i64) -> String {
+    match store.run_row(id) {
+        Err(_) => format!("removed run {id}, which was damaged"),
+        Ok(run) => format!(
+            "removed run {id}{} of {}, {}: {}",
+            run.label.as_ref().map_or(String::new(), |label| format!(" ({label})")),
+            run.started,
+            units::counted(run.launches, "launch"),
+            command_line(&run.argv)
+        ),
+    }
+}
+
+/// Lists the runs for a program.
+fn list_json(store: &Store) -> Result<u8, Failure> {
+    let (mut runs, mut damaged) = (Vec::new(), Vec::new());
+    for id in store.run_ids()? {
+        runs.push(match store.run_row(id) {
+            Ok(run) => json!({
+                "run": id,
+                "label": run.label,
+                "started": run.started,
+                "status": status(&run),
+                "launches": run.launches,
+                "argv": run.argv,
+                "reason": null,
+            }),
+            Err(error) if error.is_damage() => {
+                damaged.push(error.to_string());
+                json!({
+                    "run": id,
+                    "label": null,
+                    "started": null,
+                    "status": "damaged",
+                    "launches": null,
+                    "argv": null,
+                    "reason": error.to_string(),
+                })
+            }
+            Err(error) => return Err(error.into()),
+        });
+    }
+    let store = store.path().display().to_string();
+    let tool = model::tool::name();
+    print(&format!(
+        "{:#}\n",
+        json!({ "schema_version": 1, "tool": tool, "store": store, "runs": runs })
+    ))?;
+    damaged.iter().for_each(|line| complain(line));
+    Ok(u8::from(!damaged.is_empty()))
 }
 
 fn list(common: &Common, store: &Store) -> Result<u8, Failure> {
@@ -83,12 +179,12 @@ fn check(store: &Store) -> Result<u8, Failure> {
     let found = store.check()?;
     let file = store.path().display();
     for line in &found.file {
-        print(&format!("{file} itself is damaged: {}\n", line.replace('\n', " ")))?;
+        say(&format!("{file} itself is damaged: {}\n", line.replace('\n', " ")))?;
     }
     for (_, line) in &found.damaged {
-        print(&format!("{line}\n"))?;
+        say(&format!("{line}\n"))?;
     }
     let (runs, launches) = (found.whole, found.launches);
-    print(&format!("whole: {}, {}\n", counted(runs, "run"), counted(launches, "launch")))?;
+    say(&format!("whole: {}, {}\n", counted(runs, "run"), counted(launches, "launch")))?;
     Ok(u8::from(!(found.file.is_empty() && found.damaged.is_empty())))
 }

@@ -90,6 +90,8 @@ impl Bench {
             .env_clear()
             .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")
             .env("HOME", self.folder.path())
+            // Signs beyond ASCII are read here.
+            .env("LC_ALL", "C.UTF-8")
             .env("TMPDIR", self.folder.path())
             .env("IPCMARK_STORE", self.store())
             // Tests run side by side, and measure nothing that the others could spoil.

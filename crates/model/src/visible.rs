@@ -1,8 +1,6 @@
 //! Text from elsewhere, made fit to show: what a terminal would obey instead of showing is replaced by
 //! a sign, and one line stays one line of bearable length.
 
-use crate::unkept::adapted;
-
 /// Characters of a line that are shown; of a longer one its beginning and its end, where the remedy
 /// stands.
 const LONGEST: usize = 1000;
@@ -12,7 +10,6 @@ const END: usize = 400;
 /// The text with control characters and direction overrides replaced by a sign; lines and tabs end in
 /// spaces.
 pub fn visible(text: &str) -> String {
-    let text = adapted(text);
     text.chars().map(|c| if matches!(c, '\n' | '\t') { ' ' } else { shown(c) }).collect()
 }
 

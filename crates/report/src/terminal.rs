@@ -26,11 +26,13 @@ pub struct Style {
     pub color: bool,
     /// Whether to show what a page would fold: details, and all of a long list of facts.
     pub unfold: bool,
+    /// Whether to keep to signs of ASCII.
+    pub ascii: bool,
 }
 
 impl Default for Style {
     fn default() -> Self {
-        Self { width: 80, color: false, unfold: false }
+        Self { width: 80, color: false, unfold: false, ascii: false }
     }
 }
 
@@ -44,6 +46,7 @@ const PLOTTED: [FigureKind; 3] =
 /// Renders a document; every line ends with a newline and none is wider than the style says.
 pub fn render(document: &Document, style: &Style) -> String {
     let document = &*document.labelled();
+    let _signs = wrap::KeepTo::ascii(style.ascii);
     let mut page = Page { style: *style, lines: Vec::new() };
     page.style.width = style.width.max(40);
     page.head(document);
@@ -52,6 +55,23 @@ pub fn render(document: &Document, style: &Style) -> String {
         page.blocks(&section.blocks, 0);
     }
     page.finish()
+}
+
+/// A line of words as lines of at most `cells`, broken between words.
+pub fn broken(words: &str, cells: usize, ascii: bool) -> String {
+    let _signs = wrap::KeepTo::ascii(ascii);
+    let mut out = String::new();
+    for line in wrap_text(&Text::from(words), cells, Ink::Plain) {
+        line.write(false, &mut out);
+        out.push('\n');
+    }
+    out
+}
+
+/// A line of words cut to `cells`.
+pub fn shortened(words: &str, cells: usize, ascii: bool) -> String {
+    let _signs = wrap::KeepTo::ascii(ascii);
+    wrap::shorten(words, cells)
 }
 
 /// The page while it is being written.

@@ -182,6 +182,36 @@ impl Store {
         self.write(|it| tell(it, run))
     }
 
+    /// Removes runs with all that is stored of them, all or none.
+    ///
+    /// # Errors
+    /// Where another process measures one of them, or the store can't be written.
+    pub fn remove_runs(&mut self, runs: &[i64]) -> Result<(), StoreError> {
+        for (nth, run) in runs.iter().enumerate() {
+            let taken = self.claims.take(*run).map_err(|error| self.unclaimed(*run, &error));
+            if !matches!(taken, Ok(true)) {
+                runs[..nth].iter().for_each(|run| self.release(*run));
+                taken?;
+                let holder = self.holder(*run)?;
+                return Err(StoreError::unusable(format!(
+                    "run {run} is being measured by {holder}: nothing was removed; wait for its end, or end it"
+                )));
+            }
+        }
+        let removed = self.write(|it| {
+            for run in runs {
+                it.remove(Table::Runs, "id = ?", [run])?;
+                // Of a damaged run only these may tell.
+                for table in [Table::Tallies, Table::Cases, Table::Nodes] {
+                    it.remove(table, "run = ?", [run])?;
+                }
+            }
+            Ok(())
+        });
+        runs.iter().for_each(|run| self.release(*run));
+        removed
+    }
+
     /// Claims a run that is just begun.
     pub(super) fn claim_new(&self, it: &Writer, run: i64) -> rusqlite::Result<()> {
         let failed = |why: String| rusqlite::Error::ToSqlConversionFailure(why.into());

@@ -8,6 +8,22 @@ pub fn command_line(argv: &[String]) -> String {
     std::iter::once("ipcmark".into()).chain(words).collect::<Vec<Cow<str>>>().join(" ")
 }
 
+/// The same command with another time for measuring, `budget`.
+pub fn with_budget(argv: &[String], budget: &str) -> String {
+    let mut kept: Vec<String> = Vec::new();
+    let mut words = argv.iter();
+    while let Some(word) = words.next() {
+        match word.split_once('=').map_or(word.as_str(), |(flag, _)| flag) {
+            "--budget" | "--duration" if word.contains('=') => {}
+            "--budget" | "--duration" => drop(words.next()),
+            _ => kept.push(word.clone()),
+        }
+    }
+    let end = kept.iter().position(|word| word == "--").unwrap_or(kept.len());
+    kept.splice(end..end, ["--budget".to_string(), budget.to_string()]);
+    command_line(&kept)
+}
+
 /// The words of our own that shells leave as they are stay readable: `tcp:nodelay=off`, `last~1`.
 fn quoted(word: &str) -> Cow<'_, str> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "%+=:,./~_-".contains(c);
@@ -21,6 +37,19 @@ fn quoted(word: &str) -> Cow<'_, str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_longer_budget_takes_the_place_of_the_one_that_was_given() {
+        let longer = |line: &str| {
+            with_budget(&line.split(' ').map(str::to_string).collect::<Vec<_>>(), "10m")
+        };
+        assert_eq!(longer("./ipcmark"), "ipcmark --budget 10m");
+        let expected = "ipcmark run pipe -s 64 --budget 10m";
+        for given in ["--budget 3s", "--duration 3s", "--budget=3s", "--duration=3s"] {
+            assert_eq!(longer(&format!("ipcmark run {given} pipe -s 64")), expected);
+        }
+        assert_eq!(longer("ipcmark run -- pipe"), "ipcmark run --budget 10m -- pipe");
+    }
 
     #[test]
     fn a_shell_takes_it_as_it_was_given() {

@@ -29,7 +29,7 @@ use rusqlite::{Connection, ErrorCode};
 use serde::{Deserialize, Serialize};
 
 pub use check::Checked;
-pub use command_line::command_line;
+pub use command_line::{command_line, with_budget};
 pub use earlier::RunBefore;
 pub use fleet::{Concurrent, Ends, FleetGroup, FleetLaunch, FleetRequest, StoredFleet, StoredNode};
 pub use label::Label;

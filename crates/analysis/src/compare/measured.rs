@@ -334,7 +334,7 @@ impl Measured {
     }
 
     /// A field of the export, by its JSON pointer; null where it isn't there.
-    pub(super) fn field(&self, pointer: &str) -> &Value {
+    pub fn field(&self, pointer: &str) -> &Value {
         self.whole.pointer(pointer).unwrap_or(&Value::Null)
     }
 
@@ -347,7 +347,7 @@ impl Measured {
     }
 }
 
-const AGAIN: &str = "write it with `ipcmark export RUN -o FILE`";
+const AGAIN: &str = "write it with `ipcmark export last -o run.json`";
 
 impl MeasuredCase {
     /// What it was asked to carry: the schedule of an open loop, the connections of a closed one that has several.

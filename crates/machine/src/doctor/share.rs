@@ -29,7 +29,7 @@ const ISOLATION: Check = Check {
     effect: "The scheduler may put anyone's task beside the workers, and a timer tick comes some \
              hundred times a second: both show in the tail from p99.9 on, hardly in the median.",
     advice: "for tails, boot with two or more CPUs isolated (isolcpus=2-3 nohz_full=2-3) and name \
-             them: taskset -c 2-3 ipcmark run … -p 2,3; for medians there is no need.",
+             them: `taskset -c 2-3 ipcmark -p 2,3`; for medians there is no need.",
 };
 
 /// CPUs that two workers need at once.
@@ -126,5 +126,5 @@ pub(super) fn isolation(seen: &Seen) -> Finding {
     ISOLATION
         .note(format!("CPUs {list} are isolated, but {} would be used", format_cpu_list(seen.cpus)))
         .advice("name the isolated CPUs: the scheduler never chooses them itself.")
-        .command(format!("taskset -c {list} ipcmark run … -p {}", pair.join(",")))
+        .command(format!("taskset -c {list} ipcmark -p {}", pair.join(",")))
 }

@@ -56,8 +56,8 @@ fn up_until(
         built.map(|()| state.clone()).map_err(|error| match take_down(&state, &lock) {
             Ok(_) => error,
             Err(left) => LabError::Left(format!(
-                "{error}; not all that was made could be removed again ({left}): ipcmark lab down \
-                 --name {} does",
+                "{error}; not all that was made could be removed again ({left}): `ipcmark lab \
+                 down --name {}` does",
                 asked.name
             )),
         })
@@ -72,8 +72,8 @@ fn refuse_taken(plan: &Plan) -> Result<(), LabError> {
     if let Some(state) = State::read(name)? {
         let how = if state.complete { "is up" } else { "was left half made" };
         return Err(LabError::Usage(format!(
-            "laboratory `{name}` {how}: remove it with ipcmark lab down --name {name}, or choose \
-             another --name"
+            "laboratory `{name}` {how}: remove it with `ipcmark lab down --name {name}`, or \
+             choose another --name"
         )));
     }
     for node in 0..plan.nodes.len() {
@@ -384,7 +384,7 @@ fn end_programs(state: &State, kill: bool) -> Result<(), LabError> {
             let name = &state.asked.name;
             return Err(LabError::Failed(format!(
                 "{} programs still run in laboratory `{name}`, as {}: end them, or \
-                 ipcmark lab down --name {name} --kill",
+                 `ipcmark lab down --name {name} --kill`",
                 left.len(),
                 line.join(", ")
             )));

@@ -49,8 +49,8 @@ fn found(name: &str, node: &str) -> Result<(String, Space), LabError> {
     let broken = || {
         let namespace = plan.namespace(place);
         LabError::Failed(format!(
-            "namespace {namespace} is not what lab up made: ipcmark lab down --name {name} removes \
-             the rest"
+            "namespace {namespace} is not what lab up made: `ipcmark lab down --name {name}` \
+             removes the rest"
         ))
     };
     let made = state.namespaces.get(place).ok_or_else(broken)?;

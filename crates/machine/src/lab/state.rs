@@ -101,8 +101,10 @@ impl State {
     /// As [`State::read`]; it must be there.
     pub fn existing(name: &str) -> Result<State, LabError> {
         let remedy = match name {
-            "lab" => "ipcmark lab up makes it".to_string(),
-            _ => format!("ipcmark lab up --name {name} makes it, ipcmark lab status shows others"),
+            "lab" => "`ipcmark lab up` makes it".to_string(),
+            _ => format!(
+                "`ipcmark lab up --name {name}` makes it, `ipcmark lab status` shows others"
+            ),
         };
         State::read(name)?
             .ok_or_else(|| LabError::Usage(format!("no laboratory `{name}` is up: {remedy}")))

@@ -215,7 +215,7 @@ fn method(judged: &Judged) -> Section {
             units::duration(run.measuring_ns as f64)
         )));
     }
-    if model::unkept::is_nothing_kept() {
+    if model::hint::is_nothing_kept() {
         return section.with(Block::paragraph("Nothing of it is stored."));
     }
     section.with(Block::paragraph(

@@ -405,7 +405,8 @@ fn next(judged: &Judged) -> String {
     }
     match longer(judged) {
         Some(budget) => {
-            format!("`--budget {budget}` for the precision that was not reached; {all}")
+            let again = store::with_budget(&judged.run.argv, &budget);
+            format!("`{again}` for the precision that was not reached; {all}")
         }
         None => all,
     }

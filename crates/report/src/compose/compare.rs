@@ -159,10 +159,13 @@ fn extremes(found: &RunComparison) -> Text {
         }
     }
     let tests = counted(found).filter(|case| case.p_holm.is_some()).count();
-    text.plain(format!(
-        "Exact Mann–Whitney tests of the launch medians, Holm-corrected over {}.",
-        units::counted(tests as u64, "case")
-    ))
+    match tests {
+        0 => text.plain("No case has enough launches for a test."),
+        tests => text.plain(format!(
+            "Exact Mann–Whitney tests of the launch medians, Holm-corrected over {}.",
+            units::counted(tests as u64, "case")
+        )),
+    }
 }
 
 fn distance(case: &CaseChange) -> f64 {

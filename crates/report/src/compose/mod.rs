@@ -15,6 +15,7 @@ mod delivery;
 mod energy;
 mod everything;
 mod explain;
+mod exported;
 mod failures;
 mod figures;
 pub mod findings;
@@ -39,6 +40,7 @@ mod unmeasured;
 mod verdicts;
 
 pub use compare::comparison;
+pub use exported::exported;
 
 use super::{Block, Document, Section, Text, units};
 use ::study::paper::Form;

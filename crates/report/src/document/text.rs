@@ -1,5 +1,6 @@
 //! Short texts as runs of one meaning each, with no word on how they look.
 
+use model::hint::kept;
 use serde::{Deserialize, Serialize};
 
 /// A short text as runs of one meaning each.
@@ -63,7 +64,7 @@ impl Text {
 
     /// Appends ordinary words.
     pub fn plain(mut self, words: impl Into<String>) -> Self {
-        self.runs.push(Run::Plain(words.into()));
+        self.runs.push(Run::Plain(kept(&words.into()).into_owned()));
         self
     }
 
@@ -81,7 +82,7 @@ impl Text {
 
     /// Appends an aside.
     pub fn muted(mut self, words: impl Into<String>) -> Self {
-        self.runs.push(Run::Muted(words.into()));
+        self.runs.push(Run::Muted(kept(&words.into()).into_owned()));
         self
     }
 
@@ -93,6 +94,7 @@ impl Text {
 
     /// Ordinary words, but what stands between two backticks is a name.
     pub fn of_prose(words: &str) -> Self {
+        let words = &*kept(words);
         let pieces: Vec<&str> = words.split('`').collect();
         if pieces.len().is_multiple_of(2) {
             return Self::from(words);

@@ -3,10 +3,9 @@
 //! Each part has a sign of its own, and colour only repeats it. `◆` is a value that the parts should add up to;
 //! its number is at the end of the row.
 
-use super::wrap::{Ink, Line, shorten, width, wrap_text};
+use super::wrap::{Ink, Line, shorten, visible, width, wrap_text};
 use crate::document::Text;
 use crate::figure::{Drawn, Figure, Series, finite};
-use model::visible::visible;
 
 /// Signs of parts, those of neighbours as unlike as can be.
 const FILLS: [&str; 9] = ["█", "░", "▓", "╱", "▒", "═", "▚", "·", "▤"];

@@ -4,10 +4,9 @@
 //! first curve's is shown. Colour only repeats the letters.
 
 use super::plot::{AxisRange, heading, labelled_axis, mark};
-use super::wrap::{Ink, Line, shorten, width, wrap_text};
+use super::wrap::{Ink, Line, shorten, visible, width, wrap_text};
 use crate::document::Text;
 use crate::figure::{Figure, Point};
-use model::visible::visible;
 
 const LETTERS: &[u8] = b"abcdefghijklmnopqrstuvwxyz";
 const ROWS: usize = 12;

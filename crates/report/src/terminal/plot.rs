@@ -5,10 +5,9 @@
 //! value. The number is at the end of the row, so that nothing has to be read off the
 //! axis. Signs differ between series, and colour only repeats them.
 
-use super::wrap::{Ink, Line, shorten, width, wrap_text};
+use super::wrap::{Ink, Line, shorten, visible, width, wrap_text};
 use crate::document::Text;
 use crate::figure::{Axis, Figure, Mark, Point, Scale, finite};
-use model::visible::visible;
 
 const SIGNS: [&str; 6] = ["●", "○", "◆", "◇", "■", "□"];
 /// A bound of the figure, running down through its rows.

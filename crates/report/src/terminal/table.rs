@@ -5,9 +5,8 @@
 //! too wide, the widest is narrowed and its cells are wrapped: at words, and only where gaps of one
 //! cell don't help either, within words.
 
-use super::wrap::{Ink, Line, width, wrap_text};
+use super::wrap::{Ink, Line, visible, width, wrap_text};
 use crate::document::{ASIDE, Align, Emphasis, Row, Table, Text};
-use model::visible::visible;
 
 const GAP: usize = 2;
 /// No column is narrowed below this many cells.

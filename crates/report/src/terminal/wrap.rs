@@ -6,8 +6,39 @@
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
+use std::cell::Cell;
+
 use crate::document::{Run, Text, VerdictKind};
-use model::visible::visible;
+use model::hint;
+use model::plain_signs::ascii;
+
+thread_local! {
+    static ASCII: Cell<bool> = const { Cell::new(false) };
+}
+
+/// While it lives, all that this thread makes visible keeps to ASCII, or doesn't.
+pub(super) struct KeepTo {
+    before: bool,
+}
+
+impl KeepTo {
+    pub(super) fn ascii(ascii: bool) -> KeepTo {
+        KeepTo { before: ASCII.replace(ascii) }
+    }
+}
+
+impl Drop for KeepTo {
+    fn drop(&mut self) {
+        ASCII.set(self.before);
+    }
+}
+
+/// The text as it may be shown: nothing in it is obeyed, and it keeps to the signs that are asked for. Widths are
+/// counted of this.
+pub(super) fn visible(text: &str) -> String {
+    let text = model::visible::visible(&hint::typed(text));
+    if ASCII.get() { ascii(&text) } else { text }
+}
 
 /// What a piece of text looks like where colour is allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -142,8 +173,9 @@ pub(super) fn shorten(words: &str, cells: usize) -> String {
     if width(&words) <= cells {
         return words;
     }
-    let (head, _) = split_at_width(&words, cells.saturating_sub(1));
-    format!("{head}…")
+    let sign = visible("…");
+    let (head, _) = split_at_width(&words, cells.saturating_sub(width(&sign)));
+    format!("{head}{sign}")
 }
 
 /// Wraps a text at spaces into lines of at most `cells`; always at least one line.
@@ -151,7 +183,7 @@ pub(super) fn wrap_text(text: &Text, cells: usize, base: Ink) -> Vec<Line> {
     let cells = cells.max(1);
     let mut lines = vec![Line::default()];
     let mut used = 0;
-    for word in words(text, base) {
+    for word in words(text, base, cells) {
         let wide = word.width();
         let space = usize::from(used > 0 && word.spaced);
         if used > 0 && used + space + wide > cells {
@@ -210,25 +242,57 @@ impl Word {
     }
 }
 
-fn words(text: &Text, base: Ink) -> Vec<Word> {
+/// Stands for a space at which no line is broken.
+const UNBROKEN: char = '\u{e000}';
+
+/// A command between ticks is one word where it fits a line, so that it can be copied.
+fn joined(words: &str, cells: usize) -> String {
+    let mut found = String::with_capacity(words.len());
+    for (nth, part) in words.split('`').enumerate() {
+        if nth > 0 {
+            found.push('`');
+        }
+        let is_command = nth % 2 == 1 && part.starts_with("ipcmark ") && width(part) + 3 < cells;
+        if is_command {
+            found.push_str(&part.replace(' ', &UNBROKEN.to_string()));
+        } else {
+            found.push_str(part);
+        }
+    }
+    found
+}
+
+/// What is shown of a run; a command is one whether ticks are around it, or the run is code.
+fn shown(run: &Run, cells: usize) -> String {
+    match run {
+        Run::Code(code) if code.starts_with("ipcmark ") => {
+            let quoted = joined(&visible(&format!("`{code}`")), cells);
+            quoted[1..quoted.len() - 1].to_string()
+        }
+        _ => joined(&visible(run.as_str()), cells),
+    }
+}
+
+fn words(text: &Text, base: Ink, cells: usize) -> Vec<Word> {
     let mut found: Vec<Word> = Vec::new();
     let mut open = false;
     let mut spaced = false;
     for run in &text.runs {
         let ink = Ink::of(run, base);
-        for (position, part) in visible(run.as_str()).split(' ').enumerate() {
+        for (position, part) in shown(run, cells).split(' ').enumerate() {
             if position > 0 {
                 (open, spaced) = (false, true);
             }
             if part.is_empty() {
                 continue;
             }
+            let part = part.replace(UNBROKEN, " ");
             match found.last_mut() {
-                Some(word) if open => word.pieces.push((part.to_string(), ink)),
+                Some(word) if open => word.pieces.push((part, ink)),
                 _ => found.push(Word {
                     spaced,
                     space_ink: if position > 0 { ink } else { Ink::Plain },
-                    pieces: vec![(part.to_string(), ink)],
+                    pieces: vec![(part, ink)],
                 }),
             }
             (open, spaced) = (true, false);

@@ -12,6 +12,7 @@ mod hosts;
 mod idle;
 mod live;
 mod look;
+mod outlook;
 mod pilot;
 mod progress;
 mod refine;
@@ -77,6 +78,8 @@ pub struct Campaign<'a> {
     clock_start: Anchor,
     settle: Duration,
     began: Instant,
+    /// When this part of the run was taken up, floors and all.
+    created: Instant,
     /// How much of preparing is not counted.
     beyond: Duration,
     /// Wall time of the parts of this run before it was resumed, in ns.
@@ -131,6 +134,7 @@ impl<'a> Campaign<'a> {
         let stored = with.store.run(run)?;
         let mut campaign = Campaign::on_hosts(with, hosts, stored, clock)?;
         campaign.warn_of_the_machine(&host, plan)?;
+        campaign.tell_if_cases_are_many();
         campaign.find_floors()?;
         Ok(campaign)
     }
@@ -194,6 +198,7 @@ impl<'a> Campaign<'a> {
             clock_start,
             settle: Duration::from_nanos(run.settle.quiet_ns),
             began: Instant::now(),
+            created: Instant::now(),
             beyond: Duration::ZERO,
             measured_before: run.measuring_ns,
             pending: Vec::new(),
@@ -203,9 +208,10 @@ impl<'a> Campaign<'a> {
         })
     }
 
-    /// Counts the budget from now on: floors are no part of it.
+    /// Counts the budget from now on; of one that was asked for floors are part.
     fn begin_budget(&mut self) {
-        self.began = Instant::now();
+        let is_asked = self.request.stopping.budget_is_hard;
+        self.began = if is_asked { self.created } else { Instant::now() };
         if let Some(budget) = self.request.stopping.budget_ns {
             let pauses = self.request.sessions.map_or(0, |it| (it.count - 1) * it.every_ns);
             let times = self.request.stopping.unmarked.map_or(1, |_| unmarked::MOST_TIMES);
@@ -283,6 +289,7 @@ impl<'a> Campaign<'a> {
             return Ok(Err(Interrupted));
         }
         self.leave_time_for_rounds();
+        self.tell_if_rounds_are_long();
         (0..self.groups.len()).try_for_each(|nth| self.end_hopeless(nth))?;
         loop {
             let open = self.open();
@@ -374,27 +381,6 @@ impl<'a> Campaign<'a> {
         let launches = self.launches_of(nth);
         let lacking = self.lacks_unmarked(group);
         Bound { launches, rounds_left, hard: stopping.budget_is_hard, lacking }
-    }
-
-    fn tell_status(&mut self, nth: usize) {
-        let group = &self.groups[nth];
-        let planned = group.progressed().plan(self.bound(nth)).launches as u64;
-        let budget = self.request.stopping.budget_ns.map(Duration::from_nanos);
-        let reached = match self.request.bound {
-            Some(_) => Reached::Rates(group.rates()),
-            None => {
-                let cases = || self.groups.iter().flat_map(LiveGroup::results);
-                Reached::Precise(cases().filter(|case| case.precise).count(), cases().count())
-            }
-        };
-        let status = Status {
-            now: group.title(),
-            round: group.rounds + 1,
-            planned,
-            reached,
-            left: budget.map(|budget| budget.saturating_sub(self.began.elapsed())),
-        };
-        self.with.progress.round(&status);
     }
 
     /// The clock that stamps what node `near` begins.

@@ -63,6 +63,6 @@ pub struct Status {
     pub planned: u64,
     /// How far the run is.
     pub reached: Reached,
-    /// Time left in the budget.
+    /// What the rounds that are planned take about, of all groups; None where none was timed yet.
     pub left: Option<Duration>,
 }

@@ -31,7 +31,7 @@ fn residual() -> Text {
             ": the whole, measured without instrumentation, less all parts. It holds what attaching \
              a trace costs once, what overlaps, and what no event shows. ",
         )
-        .code("ipcmark explain … --launches 30")
+        .code("ipcmark explain pipe --launches 30")
         .plain(" narrows its interval; it doesn't remove it.")
 }
 

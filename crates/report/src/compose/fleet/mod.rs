@@ -165,9 +165,9 @@ fn typical(found: &FleetJudged) -> Block {
     )
     .words([("what", 0)])
     .numbers([("measured", 1), ("middle", 0), ("least", 0)])
-    .words([("of", 2)])
+    .words([("least of", 2)])
     .numbers([("most", 0)])
-    .words([("of", 2)]);
+    .words([("most of", 2)]);
     for group in &found.groups {
         let mut cells: Vec<(usize, f64)> = group
             .cells

@@ -245,7 +245,7 @@ impl Written<'_> {
             if rest > 0 {
                 let run = judged.run.id;
                 let line = format!(
-                    "{} could not be tested in this run and {} no row; `ipcmark report {run} --html FILE` \
+                    "{} could not be tested in this run and {} no row; `ipcmark report {run} --html report.html` \
                      gives the reasons.",
                     counted(rest, "claim"),
                     if rest == 1 { "has" } else { "have" },
@@ -360,10 +360,14 @@ impl Written<'_> {
             "{}, run {} of {}, seed {}: ",
             run.tool, run.id, run.started, run.request.seed
         ))
-        .code(command_line(&run.argv))
-        .plain(". Every sample is stored; written up again by ")
-        .code(format!("ipcmark report {}", run.id))
-        .plain(".");
+        .code(command_line(&run.argv));
+        let own = if model::hint::is_nothing_kept() {
+            own.plain(". Nothing of it is stored.")
+        } else {
+            own.plain(". Every sample is stored; written up again by ")
+                .code(format!("ipcmark report {}", run.id))
+                .plain(".")
+        };
         let source = self.source_line().map(Text::from);
         source.into_iter().chain([own]).collect()
     }

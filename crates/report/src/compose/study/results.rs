@@ -105,7 +105,7 @@ impl Written<'_> {
         }
         if !missing.is_empty() {
             section.blocks.push(Block::Paragraph(Text::of_prose(&format!(
-                "Left out, because the form allows no more pages: {}. `ipcmark report {} --html FILE` \
+                "Left out, because the form allows no more pages: {}. `ipcmark report {} --html report.html` \
                  shows all of it.",
                 labels::list(&missing),
                 judged.run.id

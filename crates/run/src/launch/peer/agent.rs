@@ -33,7 +33,7 @@ const EXAMINED: Duration = Duration::from_millis(100);
 /// Serves a coordinator over standard input and output; gives the exit code.
 pub fn serve() -> i32 {
     if io::stdin().is_terminal() {
-        eprintln!("peer: speaks with a coordinator; it is started by `ipcmark run --peer`");
+        eprintln!("peer: speaks with a coordinator; `ipcmark run --peer 'ssh HOST'` starts it");
         return 2;
     }
     // Before anything else: whatever ends this process from here on leaves nothing behind.
@@ -49,7 +49,7 @@ pub fn serve() -> i32 {
         _ => None,
     };
     let Some(asked) = asked else {
-        eprintln!("peer: the first message is no hello; it is started by `ipcmark run --peer`");
+        eprintln!("peer: the first message is no hello; `ipcmark run --peer 'ssh HOST'` starts it");
         return 2;
     };
     let own = serde_json::json!({ "build": BUILD });

@@ -1,0 +1,80 @@
+//! How long it will take: told before it is measured where it is more than was asked, and while it is.
+
+use std::time::Duration;
+
+use super::{Campaign, LiveGroup, Reached, Status, settle};
+use stats::LEAST_LAUNCHES;
+
+/// Beyond its budget by so much a run says what it will take.
+const LONGER: f64 = 1.2;
+/// What a launch takes about, with what surrounds it; and what is found out before the pilots: floors, and the quiet.
+const LAUNCH: Duration = Duration::from_millis(45);
+const BEFORE: Duration = Duration::from_secs(3);
+
+impl Campaign<'_> {
+    pub(super) fn tell_status(&mut self, nth: usize) {
+        let group = &self.groups[nth];
+        let reached = match self.request.bound {
+            Some(_) => Reached::Rates(group.rates()),
+            None => {
+                let cases = || self.groups.iter().flat_map(LiveGroup::results);
+                Reached::Precise(cases().filter(|case| case.precise).count(), cases().count())
+            }
+        };
+        let status = Status {
+            now: group.title(),
+            round: group.rounds + 1,
+            planned: self.planned(nth),
+            reached,
+            left: Some(self.rounds_take()).filter(|left| !left.is_zero()),
+        };
+        self.with.progress.round(&status);
+    }
+
+    /// Rounds that a group is planned to have, by what bounds it now.
+    fn planned(&self, nth: usize) -> u64 {
+        self.groups[nth].progressed().plan(self.bound(nth)).launches as u64
+    }
+
+    /// What the rounds to come take about: a group that becomes precise needs fewer.
+    fn rounds_take(&self) -> Duration {
+        let open = (0..self.groups.len()).filter(|nth| self.groups[*nth].closed.is_none());
+        let of = |nth: usize| {
+            let group = &self.groups[nth];
+            group.took * self.planned(nth).saturating_sub(group.rounds) as u32
+        };
+        open.map(of).sum()
+    }
+
+    /// Before anything is measured: that the cases need more than the budget, whatever a launch takes here.
+    pub(super) fn tell_if_cases_are_many(&mut self) {
+        let cases = self.groups.iter().map(|group| group.cases.len()).sum::<usize>();
+        let rounds = if self.request.stopping.budget_is_hard { 1 } else { LEAST_LAUNCHES as u32 };
+        let before = if settle::is_brief() { Duration::ZERO } else { BEFORE };
+        self.tell_if_longer(before + LAUNCH * (cases as u32 * (1 + rounds)), "at least");
+    }
+
+    /// After the pilots: that the rounds will take longer than the budget.
+    pub(super) fn tell_if_rounds_are_long(&mut self) {
+        self.tell_if_longer(self.created.elapsed() + self.rounds_take(), "about");
+    }
+
+    fn tell_if_longer(&mut self, whole: Duration, how: &str) {
+        // A search chooses its cases as it goes on, and says itself what is too short.
+        let budget = self.request.stopping.budget_ns.filter(|_| self.request.bound.is_none());
+        let Some(budget) = budget.map(Duration::from_nanos) else { return };
+        let pauses = self.request.sessions.map_or(0, |it| (it.count - 1) * it.every_ns);
+        let lacks = self.request.stopping.unmarked.is_some();
+        if lacks || whole <= budget.mul_f64(LONGER) {
+            return;
+        }
+        let cases = self.groups.iter().map(|group| group.cases.len()).sum::<usize>();
+        let rounds = if self.request.stopping.budget_is_hard { "one round" } else { "12 rounds" };
+        self.with.progress.warning(&format!(
+            "this takes {how} {} s, not {}: floors, a pilot and {rounds} of {cases} cases need that; fewer mechanisms, \
+             sizes (-s) or placements (-p) take less",
+            (whole + Duration::from_nanos(pauses)).as_secs_f64().ceil(),
+            model::duration::format_ns(budget.as_nanos() as u64),
+        ));
+    }
+}

@@ -1,0 +1,160 @@
+//! Every exit code of every command: what the manual, the help and docs/COMPARE.md say of them.
+
+/// Nobody reads standard output any more: that of a program that SIGPIPE ends.
+pub const CLOSED: u8 = 128 + 13;
+/// Added by `compare --bisect` to the code of what failed: git ends a bisection there.
+pub const BISECT_FAILED: u8 = 128;
+/// What `git bisect run` takes for undecided.
+pub const BISECT_SKIP: u8 = 125;
+
+/// A code, and where it means that.
+pub struct ExitCode {
+    pub code: &'static str,
+    /// The commands, as they are typed; none where it is every one.
+    pub of: &'static [&'static str],
+    pub meaning: &'static str,
+}
+
+const fn every(code: &'static str, meaning: &'static str) -> ExitCode {
+    ExitCode { code, of: &[], meaning }
+}
+
+pub const ALL: [ExitCode; 21] = [
+    every("0", "Done."),
+    every("1", "Failed: one line on standard error gives the reason and the remedy."),
+    ExitCode { code: "1", of: &["choose"], meaning: "Nothing qualifies." },
+    ExitCode {
+        code: "1",
+        of: &["run", "report", "explain", "probe-effect"],
+        meaning: "There are no results: nothing could be measured.",
+    },
+    ExitCode { code: "1", of: &["runs --check"], meaning: "Something that is stored is damaged." },
+    ExitCode {
+        code: "1",
+        of: &["clean"],
+        meaning: "Something that was left behind could not be removed.",
+    },
+    ExitCode {
+        code: "1",
+        of: &["compare --bisect"],
+        meaning: "A case is slower by more than the gate: bad.",
+    },
+    every("2", "A wrong command line, a run that is not there, or a store that can't be used."),
+    ExitCode {
+        code: "3",
+        of: &["compare --gate"],
+        meaning: "A case is slower by more than the gate.",
+    },
+    ExitCode { code: "3", of: &["study run --gate"], meaning: "A claim is refuted." },
+    ExitCode { code: "4", of: &["compare"], meaning: "Nothing could be compared." },
+    ExitCode {
+        code: "4",
+        of: &["compare --gate"],
+        meaning: "No case is slower, but some are undecided.",
+    },
+    ExitCode {
+        code: "4",
+        of: &["study run --gate"],
+        meaning: "No claim is refuted, but some are not supported.",
+    },
+    ExitCode { code: "4", of: &["choose"], meaning: "Undecided: some mechanisms might qualify." },
+    ExitCode {
+        code: "5",
+        of: &["run", "study run", "explain", "probe-effect", "choose"],
+        meaning: "A mechanism that was asked for is not available here, or a size or a place of one.",
+    },
+    ExitCode {
+        code: "5",
+        of: &["run", "study run", "report", "fleet"],
+        meaning: "A PDF was asked for, and there is no Typst compiler.",
+    },
+    ExitCode {
+        code: "125",
+        of: &["compare --bisect"],
+        meaning: "Undecided: git skips the commit.",
+    },
+    ExitCode {
+        code: "128 and more",
+        of: &["compare --bisect"],
+        meaning: "Failed, 128 more than elsewhere: git ends the bisection.",
+    },
+    every(
+        "129, 130, 143",
+        "Ended by SIGHUP, SIGINT, SIGTERM, unless it was started to ignore them: in order, within \
+         two seconds, however many signals come; all is stored.",
+    ),
+    every(
+        "141",
+        "Nobody read standard output to its end, as behind `| head`; what was measured is stored.",
+    ),
+    ExitCode { code: "any", of: &["lab exec"], meaning: "That of the command that it ran." },
+];
+
+/// The codes that say something of one command, with its flags or without: those of every command last.
+pub fn of(command: &str) -> impl Iterator<Item = &'static ExitCode> {
+    ALL.iter().filter(move |it| it.of.iter().any(|of| is_of(of, command)))
+}
+
+/// Whether `typed`, as in `study run --gate`, is of the command `study run`.
+fn is_of(typed: &str, command: &str) -> bool {
+    typed.strip_prefix(command).is_some_and(|rest| rest.is_empty() || rest.starts_with(" --"))
+}
+
+impl ExitCode {
+    /// `compare --gate: A case is slower …`.
+    pub fn sentence(&self) -> String {
+        match self.of {
+            [] => self.meaning.to_string(),
+            of => format!("{}: {}", of.join(", "), self.meaning),
+        }
+    }
+}
+
+/// What stands in the help of a command beside its examples.
+pub fn in_help(command: &str) -> String {
+    let line = |it: &ExitCode| {
+        let flag =
+            it.of.iter().find_map(|of| of.strip_prefix(command).filter(|_| is_of(of, command)));
+        let flag = flag.map(str::trim).filter(|flag| !flag.is_empty());
+        let with = flag.map_or(String::new(), |flag| format!("with {flag}: "));
+        format!("  {}\n      {with}{}\n", it.code, it.meaning)
+    };
+    let lines: String = of(command).map(line).collect();
+    if lines.is_empty() {
+        return lines;
+    }
+    format!("\nExit codes beside 0, 1 (failed), 2 (usage):\n{lines}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::compare::{INCONCLUSIVE, REGRESSION};
+    use crate::cli::run::UNAVAILABLE;
+
+    #[test]
+    fn the_codes_that_the_program_returns_are_in_the_table() {
+        for (command, code) in [
+            ("compare", REGRESSION),
+            ("compare", INCONCLUSIVE),
+            ("compare", BISECT_SKIP),
+            ("study run", REGRESSION),
+            ("study run", INCONCLUSIVE),
+            ("choose", 1),
+            ("choose", INCONCLUSIVE),
+            ("run", UNAVAILABLE),
+        ] {
+            assert!(of(command).any(|it| it.code == code.to_string()), "{command}: {code}");
+        }
+        assert!(ALL.iter().any(|it| it.code == CLOSED.to_string()));
+    }
+
+    #[test]
+    fn a_document_has_every_code_that_the_table_has() {
+        let text = include_str!("../../docs/COMPARE.md");
+        for it in of("compare") {
+            let row = format!("| {} | {} |", it.code, it.sentence());
+            assert!(text.contains(&row), "docs/COMPARE.md lacks this row:\n{row}");
+        }
+    }
+}
