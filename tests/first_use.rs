@@ -41,14 +41,11 @@ fn flags_without_a_command_are_those_of_run_and_leave_a_page() {
     assert!(help.contains("ipcmark run --help") && help.lines().count() < 80, "{help}");
 }
 
-/// The commands between ticks, and those that stand alone on a line.
+/// The commands between ticks.
 fn printed(text: &str) -> Vec<String> {
     let flat = text.replace('\n', " ");
     let quoted = flat.split('`').skip(1).step_by(2).map(cli_support::flat);
-    let own =
-        text.lines().map(|line| line.trim().split(": ").next().unwrap_or_default().to_string());
-    let found = quoted.chain(own).filter(|it| it == "ipcmark" || it.starts_with("ipcmark "));
-    found.collect()
+    quoted.filter(|it| it == "ipcmark" || it.starts_with("ipcmark ")).collect()
 }
 
 /// Runs a command as it is printed; of one that measures, until its run has begun.
@@ -159,6 +156,9 @@ fn a_terminal_gets_escapes_unless_it_is_dumb() {
             on_a_terminal(&mut command, 80)
         };
         assert!(shown(Some("xterm")).contains('\u{1b}'), "{line}");
+        let mut never = bench.command(["--color", "never"].into_iter().chain(line.split(' ')));
+        let shown_never = on_a_terminal(never.env("TERM", "xterm"), 80).replace("\r\u{1b}[K", "");
+        assert!(!shown_never.contains('\u{1b}'), "{line}: {shown_never}");
         for plain in [Some("dumb"), None] {
             let shown = shown(plain);
             assert!(
@@ -333,8 +333,10 @@ fn fish_completes_what_stands_behind_a_command() {
     let words = bench.must("complete-runs").out;
     assert!(words.starts_with("1\t") && words.contains("\nmine\trun 1"), "{words}");
     let script = bench.must("completions fish").out;
-    if Command::new("fish").arg("--version").output().is_err() {
-        return say("skipped fish's completions: no fish");
+    let known = ["fish", "--no-config", "-c", "__fish_seen_subcommand_from x; true"];
+    let asked = Command::new(known[0]).args(&known[1..]).output();
+    if !asked.is_ok_and(|it| it.stderr.is_empty()) {
+        return say("skipped fish's completions: no fish with its functions");
     }
     std::fs::write(bench.path("completions.fish"), script).unwrap();
     let folder =

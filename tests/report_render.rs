@@ -104,7 +104,10 @@ fn no_line_is_wider_than_the_terminal() {
     for document in [sample(), hostile()] {
         for width in [40, 60, 80, 81, 132] {
             for unfold in [false, true] {
-                let text = terminal::render(&document, &Style { width, color: false, unfold });
+                let text = terminal::render(
+                    &document,
+                    &Style { width, color: false, unfold, ascii: false },
+                );
                 for line in text.lines() {
                     assert!(line.width() <= width, "{} cells of {width}: {line}", line.width());
                 }

@@ -60,6 +60,14 @@ fn names_no_command(program: &Command, typed: &[OsString]) -> bool {
 }
 
 impl Words {
+    /// What was said of colours, where the words were not parsed.
+    pub fn color(&self) -> Option<String> {
+        let words = || self.all.iter().map(|word| word.to_string_lossy());
+        let joined = words().filter_map(|word| word.strip_prefix("--color=").map(str::to_string));
+        let apart = words().zip(words().skip(1)).filter(|(flag, _)| flag == "--color");
+        joined.chain(apart.map(|(_, when)| when.into_owned())).next_back()
+    }
+
     /// What is wrong where a command stands behind flags that are its own.
     pub fn misplaced(&self) -> Option<String> {
         let program = Cli::command();

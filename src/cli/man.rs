@@ -109,7 +109,7 @@ fn exit_status(command: &str, whole: bool) -> Roff {
     let is_meant = |of: &&str| of.starts_with(&below) || *of == command;
     for it in exit_codes::ALL
         .iter()
-        .filter(|it| whole || it.of.is_empty() || it.of.iter().any(|of| is_meant(&of)))
+        .filter(|it| whole || it.of.is_empty() || it.of.iter().any(|of| is_meant(of)))
     {
         entry(&mut roff, it.code, &it.sentence());
     }

@@ -303,7 +303,11 @@ fn refuse(error: &clap::Error, words: &bare::Words) -> u8 {
     let done = match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
             let text = error.render();
-            let colored = screen::is_colored(&io::stdout());
+            let colored = match words.color().as_deref() {
+                Some("always") => true,
+                Some("never") => false,
+                _ => screen::is_colored(&io::stdout()),
+            };
             let text = if colored { text.ansi().to_string() } else { text.to_string() };
             print_raw(&screen::readable(&text))
         }

@@ -1,6 +1,8 @@
 //! A run of which an export is at hand, and no store: the results and verdicts that the file holds, without what needs
 //! the samples.
 
+use std::collections::BTreeSet;
+
 use super::labels;
 use crate::{Block, Document, Emphasis, Row, Section, Table, Text, units};
 use analysis::compare::{Measured, MeasuredCase};
@@ -8,6 +10,8 @@ use serde_json::Value;
 
 /// Reasons for which cases were not measured that are shown.
 const ABSENT: usize = 6;
+/// Results that are in no comparison, of which a fleet has as many as pairs of nodes.
+const UNRANKED: usize = 40;
 
 /// The document of an exported run.
 pub fn exported(run: &Measured) -> Document {
@@ -27,6 +31,7 @@ pub fn exported(run: &Measured) -> Document {
     answer.blocks.extend(warnings.filter_map(Value::as_str).map(Block::warning));
     let groups = run.field("/comparisons").as_array().map_or(&[][..], Vec::as_slice);
     answer.blocks.extend(groups.iter().filter_map(|group| table(run, group)).map(Block::from));
+    answer.blocks.extend(unranked(run, groups).map(Block::from));
     answer.blocks.extend(capacities(run).map(Block::from));
     answer.blocks.extend(absent(run));
     answer.blocks.push(Block::paragraph(
@@ -45,7 +50,7 @@ fn table(run: &Measured, group: &Value) -> Option<Table> {
     let (rounds, marked) =
         (group["rounds"].as_u64()?, group["marked_rounds"].as_u64().unwrap_or(0));
     let disturbed = rounds > 0 && marked >= rounds;
-    let mut table = Table::new(caption(first, group)).words([("mechanism", 0)]).numbers([
+    let mut table = Table::new(caption(first)).words([("mechanism", 0)]).numbers([
         ("median", 0),
         ("× reference", 1),
         ("p99", 2),
@@ -77,15 +82,48 @@ fn table(run: &Measured, group: &Value) -> Option<Table> {
 }
 
 /// `Round trip, 64 B, one CPU`.
-fn caption(first: &MeasuredCase, group: &Value) -> String {
+fn caption(first: &MeasuredCase) -> String {
     let size =
         first.message_bytes.map_or(String::new(), |bytes| format!(", {}", units::size(bytes)));
     let load = first.load().map_or(String::new(), |load| format!(", {load}"));
     let place = labels::place_of((&first.workers, &first.placement));
-    let nodes: Vec<&str> =
-        group["nodes"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-    let nodes = if nodes.is_empty() { String::new() } else { format!(", {}", nodes.join(" and ")) };
+    let nodes = match first.nodes.as_slice() {
+        [] => String::new(),
+        nodes => format!(", {}", nodes.join(" and ")),
+    };
     format!("{}{size}{load}, {place}{nodes}", labels::capital(&first.metric().title))
+}
+
+/// What is in no comparison: the nodes and pairs of a fleet, controls, second names; None where there is nothing.
+fn unranked(run: &Measured, groups: &[Value]) -> Option<Table> {
+    let standings =
+        groups.iter().flat_map(|group| group["standings"].as_array().into_iter().flatten());
+    let ranked: BTreeSet<u64> = standings.filter_map(|it| it["result"].as_u64()).collect();
+    let rest: Vec<(usize, &MeasuredCase)> = run
+        .results
+        .iter()
+        .enumerate()
+        .filter(|(at, case)| case.status == "ok" && !ranked.contains(&(*at as u64)))
+        .collect();
+    let mut table = Table::new("Not ranked: nodes of a fleet, controls, and second names")
+        .words([("mechanism", 0), ("case", 0)])
+        .numbers([("median", 0)]);
+    for (at, case) in rest.iter().take(UNRANKED) {
+        let median = run.field(&format!("/results/{at}/value/median")).as_f64();
+        let unit = units::Unit::from(case.metric().unit);
+        table.rows.push(Row::new([
+            Text::new().code(&case.variant),
+            caption(case).into(),
+            median.map_or("–".into(), |median| unit.format(median)).into(),
+        ]));
+    }
+    let more = rest.len().saturating_sub(UNRANKED) as u64;
+    if more > 0 {
+        table
+            .notes
+            .push(Text::from(format!("{} in the file.", units::counted(more, "more result"))));
+    }
+    (!rest.is_empty()).then_some(table)
 }
 
 /// What was asked of a run that sought capacities.
