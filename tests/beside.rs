@@ -126,7 +126,7 @@ fn with_too_few_rounds_for_a_ratio_it_is_said_and_no_section_is_empty() {
         "run pipe -w latency -s 64 -p same-cpu --launches 3 --samples 50 --beside hog --no-wait -q";
     let shown = bench.must(words).out;
     for text in [shown, bench.must("report last -v").out] {
-        let below = text.split("In company").nth(1).unwrap_or_else(|| panic!("{text}"));
+        let below = text.split("Beside a load").nth(1).unwrap_or_else(|| panic!("{text}"));
         assert!(below.contains("more launches (--launches)"), "{text}");
     }
 }

@@ -24,7 +24,7 @@ fn a_capacity_is_sought_in_two_stages_and_told_everywhere() {
          --launches 6 --seed 5 --html {}",
         page.display()
     ));
-    let told = said.err.contains("round 1 of 3 at 2 rates");
+    let told = said.err.contains("round 1 of 3") && said.err.contains(" at 2 rates");
     assert!(told && !said.err.contains("precise"), "{}", said.err);
     let document = bench.export();
     must_fit_the_schema(&document);

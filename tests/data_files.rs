@@ -306,8 +306,9 @@ fn files_are_written_beside_what_is_shown() {
         assert_eq!(written, bench.must(&format!("export --format {format}")).out, "{file}");
     }
     let said = bench.run(&format!("{TWO} --export-json no/a.json --export-csv b.csv"));
-    assert_eq!(said.code, Some(1), "{}", said.err);
-    assert!(said.err.contains("no/a.json") && bench.path("b.csv").exists(), "{}", said.err);
+    assert_eq!((said.code, said.err.lines().count()), (Some(2), 1), "{}", said.err);
+    assert!(said.err.contains("no/a.json") && !bench.path("b.csv").exists(), "{}", said.err);
+    assert!(bench.run("report 2").err.contains("no run `2`"), "nothing was measured");
 }
 
 #[test]

@@ -146,7 +146,7 @@ fn the_text_names_every_part_in_80_columns() {
 fn bad_usage_is_2_and_the_hidden_process_is_not_for_people() {
     let bench = Bench::thorough();
     assert_eq!(bench.run("floor --format yaml").code, Some(2));
-    assert_eq!(bench.run("floor -o /nowhere/at/all").code, Some(1));
+    assert_eq!(bench.run("floor -o /nowhere/at/all").code, Some(2));
     let said = bench.run("floor-worker");
     assert_eq!(said.code, Some(2));
     assert!(said.err.contains("`ipcmark floor` starts it"), "{}", said.err);

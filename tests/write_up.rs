@@ -241,7 +241,7 @@ fn without_a_compiler_nothing_is_measured_and_the_remedy_is_named() {
     let mut command = bench.command("-q report last --pdf small.pdf".split_whitespace());
     let said = output(command.env("PATH", bench.path("nothing")));
     assert_eq!(said.code, Some(5), "{}", said.err);
-    assert!(said.err.contains("pip install typst") && said.err.contains("run 1 is stored"));
+    assert!(said.err.contains("pip install typst") && said.err.contains("the run is stored"));
 }
 
 #[test]

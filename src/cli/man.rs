@@ -107,9 +107,8 @@ fn exit_status(command: &str, whole: bool) -> Roff {
     let mut roff = Roff::default();
     roff.control("SH", ["EXIT STATUS"]);
     let is_meant = |of: &&str| of.starts_with(&below) || *of == command;
-    for it in exit_codes::ALL
-        .iter()
-        .filter(|it| whole || it.of.is_empty() || it.of.iter().any(|of| is_meant(of)))
+    for it in
+        exit_codes::ALL.iter().filter(|it| whole || it.of.is_empty() || it.of.iter().any(is_meant))
     {
         entry(&mut roff, it.code, &it.sentence());
     }

@@ -120,7 +120,7 @@ fn between_two_network_stacks() {
     assert_eq!((&peer["one_kernel"], &peer["one_network"]), (&true.into(), &false.into()));
     assert!(said.out.contains("no verdict on physical distance"), "{}", said.out);
     // The noise of both, and datagrams of the path's MTU, which both sides took alike.
-    let text = flat(&said.out);
+    let text = flat(&bench.must("report last -v").out);
     assert!(text.contains("Noise of both hosts: others forked during"), "{text}");
     for case in run["results"].as_array().unwrap() {
         let there = &case["noise"]["peer"];

@@ -227,8 +227,7 @@ impl CaseResult {
         self.secondary.iter().find(|it| it.name == name)
     }
 
-    /// Whether it may be compared with others: measured, no second name of another, no control, and a
-    /// schedule that was kept.
+    /// Whether it may be compared: measured, no second name of another, no control, its schedule kept.
     pub fn is_ranked(&self) -> bool {
         self.is_valid() && !self.twin && !self.carries.is_control()
     }

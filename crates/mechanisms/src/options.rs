@@ -212,7 +212,7 @@ mod tests {
         }
         assert!(error("tcp:nodelay=off,nodelay=on").contains("nodelay is set twice"));
         assert!(Variant::parse(&"x".repeat(1 << 20)).unwrap_err().len() < 1000);
-        assert!(error("zzz").contains("choose one of null, pipe"));
+        assert!(error("zzz").contains("choose one of noop, pipe"));
     }
 
     #[test]

@@ -12,8 +12,7 @@ pub fn of_cases(judged: &Judged) -> Vec<Block> {
     let cases = judged.results.iter().filter(|_| judged.capacity.is_empty());
     let mut lines: Vec<(String, Vec<String>)> = Vec::new();
     for case in cases.filter(failed).filter(|case| !case.had_no_time()) {
-        let again = if case.twin { " (A/A)" } else { "" };
-        let (name, how) = (format!("{}{again}", labels::case(case)), of_case(case));
+        let (name, how) = (labels::case(case), of_case(case));
         match lines.iter_mut().find(|it| it.0 == how) {
             Some((_, names)) => names.push(name),
             None => lines.push((how, vec![name])),

@@ -210,7 +210,7 @@ fn who_dies_or_says_nothing_in_time_is_named() {
         NEAR,
         [(FrameKind::Record, &record), (FrameKind::Samples, &ticks[..8]), (FrameKind::Done, &[])],
     );
-    assert_eq!(reason(&mut state), "1 samples came of 2");
+    assert_eq!(reason(&mut state), "1 sample came of 2");
 
     let mut state = here();
     state.fail("n3 is gone".into());
