@@ -5,6 +5,7 @@ use std::io;
 use std::net::UdpSocket;
 use std::time::{Duration, Instant};
 
+use rustix::net::Shutdown;
 use serde::{Deserialize, Serialize};
 
 use super::LabError;
@@ -85,26 +86,54 @@ fn block(left: &Space, right: &Space, net: &str) -> io::Result<Vec<u64>> {
     let (asks, answers) = (socket(left, 1)?, socket(right, 2)?);
     asks.connect(answers.local_addr()?)?;
     answers.connect(asks.local_addr()?)?;
+    round_trips(&asks, &answers)
+}
+
+/// Whichever of both ends first, by an error or a signal, ends the other: that would wait for it.
+fn round_trips(asks: &UdpSocket, answers: &UdpSocket) -> io::Result<Vec<u64>> {
+    let end = |socket: &UdpSocket| {
+        let _ = rustix::net::shutdown(socket, Shutdown::Both);
+    };
     std::thread::scope(|scope| {
-        let echo = scope.spawn(|| -> io::Result<()> {
+        let echo = scope.spawn(|| {
             let mut message = [0; MESSAGE];
-            for _ in 0..WARM_UP + ROUND_TRIPS {
-                answers.recv(&mut message)?;
-                answers.send(&message)?;
-            }
-            Ok(())
+            let mut answer = || answers.recv(&mut message).and_then(|_| answers.send(&message));
+            let answered = (0..WARM_UP + ROUND_TRIPS).try_for_each(|_| answer().map(drop));
+            answered.inspect_err(|_| end(asks))
         });
-        let mut times = Vec::with_capacity(ROUND_TRIPS);
         let mut message = [0; MESSAGE];
-        for nth in 0..WARM_UP + ROUND_TRIPS {
+        let mut ask = || {
             let start = Instant::now();
             asks.send(&message)?;
             asks.recv(&mut message)?;
-            if nth >= WARM_UP {
-                times.push(start.elapsed().as_nanos() as u64);
-            }
-        }
+            Ok(start.elapsed().as_nanos() as u64)
+        };
+        let times: io::Result<Vec<u64>> = (0..WARM_UP + ROUND_TRIPS).map(|_| ask()).collect();
+        let times = times.inspect_err(|_| end(answers))?;
         let ended = echo.join().map_err(|_| io::Error::other("the echo panicked"))?;
-        ended.map(|()| times)
+        ended.map(|()| times[WARM_UP..].to_vec())
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_end_of_one_side_ends_the_other() {
+        let socket = |patience: Option<Duration>| {
+            let socket = UdpSocket::bind("127.0.0.1:0").expect("bind");
+            socket.set_read_timeout(patience).expect("a time limit");
+            socket
+        };
+        let soon = Some(Duration::from_millis(1));
+        for patience in [[soon, None], [None, soon]] {
+            let [asks, answers] = patience.map(socket);
+            let silent = socket(None);
+            for socket in [&asks, &answers] {
+                socket.connect(silent.local_addr().expect("an address")).expect("connect");
+            }
+            round_trips(&asks, &answers).expect_err("nobody answers");
+        }
+    }
 }
