@@ -398,6 +398,12 @@ fn a_workload_whose_threads_meet_the_limit_is_unavailable() {
         let said = anybody.run(&before, &line);
         assert_unavailable(&said, "unix-stream", &["the limit on processes is 12", "ulimit -u"]);
     }
+    let line = "choose unix-stream --size 64 --rate 1k --bound p99:10ms --server threads --connections 60 --launches 1 \
+                --no-wait";
+    let said = anybody.run(&before, line);
+    assert_eq!(said.code, Some(5), "{} {}", said.out, said.err);
+    let text = said.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("the limit on processes is 12; raise it: ulimit -u"), "{text}");
 }
 
 /// Asked before anything is allocated: neither an abort by the allocator nor the kernel's choice of a process to kill.

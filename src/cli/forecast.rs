@@ -37,27 +37,32 @@ const FLOORS_S: f64 = 1.5;
 /// The share of a budget that may be exceeded without a word.
 const TOLERATED: f64 = 0.2;
 
-/// That a choice will take longer than its budget, where what comes before its rounds does: the floors, and one launch
-/// of each case. A third of the budget is left for rounds in any case.
+/// That a choice will take longer than its budget: floors and one launch of each case come before its rounds, and one
+/// round there is in any case.
 pub fn beyond_budget(request: &Request, plan: &Plan) -> Option<String> {
     request.aim.need()?;
     let budget = request.stopping.budget_ns? as f64 / 1e9;
-    let cases = plan.groups.iter().map(|group| group.cases.len()).sum::<usize>();
-    let least_s = least_s(cases, budget);
+    let messages = request.bound.map_or(0, |it| it.messages_needed());
+    let cases = plan.groups.iter().flat_map(|group| &group.cases);
+    let rates: Vec<u64> = cases.map(|case| case.load.map_or(0, |it| it.per_second)).collect();
+    let least_s = least_s(&rates, messages, budget);
     (least_s > (1.0 + TOLERATED) * budget).then(|| {
         format!(
-            "this will take about {} at least, beyond the budget of {}: floors, and a launch of each of {}, come \
-             before the choice; name fewer mechanisms, or give more time",
+            "this will take about {} at least, beyond the budget of {}: floors, a pilot of each of {} and one round of \
+             them need that; name fewer mechanisms, or give more time",
             units::duration(least_s * 1e9),
             units::duration(budget * 1e9),
-            units::counted(cases as u64, "case")
+            units::counted(rates.len() as u64, "case")
         )
     })
 }
 
-fn least_s(cases: usize, budget: f64) -> f64 {
-    let pilots = cases as f64 * LAUNCH_S;
-    FLOORS_S + pilots.max(budget * 2.0 / 3.0) + budget / 3.0
+/// Of a budget pilots may take two thirds, and rounds have the rest.
+fn least_s(rates: &[u64], messages: u64, budget: f64) -> f64 {
+    let launch = |rate: &u64| LAUNCH_S + messages as f64 / *rate.max(&1) as f64;
+    let pilots = rates.len() as f64 * LAUNCH_S;
+    let round: f64 = rates.iter().map(launch).sum();
+    FLOORS_S + pilots.max(budget * 2.0 / 3.0) + round.max(budget / 3.0)
 }
 
 /// A study's cases, and the time for them.
@@ -169,13 +174,17 @@ fn launch_s(request: &Request, case: &Case) -> f64 {
 mod tests {
     use super::*;
 
-    /// Two thirds of a budget are for what comes before, and more isn't counted.
     #[test]
-    fn what_comes_before_a_choice_is_counted_where_it_takes_more_than_its_share() {
-        assert_eq!(least_s(1, 30.0), FLOORS_S + 30.0);
-        let many = least_s(200, 4.0);
-        assert!((many - (FLOORS_S + 200.0 * LAUNCH_S + 4.0 / 3.0)).abs() < 1e-9, "{many}");
-        assert!(least_s(1, 30.0) < (1.0 + TOLERATED) * 30.0);
-        assert!(many > (1.0 + TOLERATED) * 4.0);
+    fn what_comes_before_a_choice_and_one_round_are_counted_where_they_take_more_than_their_share()
+    {
+        assert_eq!(least_s(&[1_000_000], 100, 30.0), FLOORS_S + 30.0);
+        assert!(least_s(&[1_000_000], 100, 30.0) < (1.0 + TOLERATED) * 30.0);
+        // Most of a launch at a low rate is waiting for messages to be due.
+        let slow = [1000, 2000, 4000].repeat(17);
+        let round = 17.0 * 368.0 * (1.0 + 0.5 + 0.25) / 1000.0 + 51.0 * LAUNCH_S;
+        let least = least_s(&slow, 368, 4.0);
+        assert!((least - (FLOORS_S + 4.0 * 2.0 / 3.0 + round)).abs() < 1e-9, "{least}");
+        let many = least_s(&[1_000_000; 200], 0, 4.0);
+        assert!((many - (FLOORS_S + 400.0 * LAUNCH_S)).abs() < 1e-9, "{many}");
     }
 }

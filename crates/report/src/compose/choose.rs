@@ -374,36 +374,11 @@ fn words(judged: &Judged, choice: &Choice, it: &Rejected) -> String {
                 return words;
             }
             let detail = it.detail.as_deref().unwrap_or("not measured");
-            first_clause(labels::without_name(detail, &it.variant))
+            labels::without_name(detail, &it.variant).to_string()
         }
     }
 }
 
-/// Letters of a reason that is shown as a whole.
-const WHOLE: usize = 90;
-
-/// A reason; of a long one the first clause, whose remedy `-v` shows. A colon within a name ends none.
-fn first_clause(reason: &str) -> String {
-    let end = || ["; ", ": "].iter().filter_map(|it| reason.find(it)).min();
-    let cut = if reason.chars().count() > WHOLE { end() } else { None };
-    reason[..cut.unwrap_or(reason.len())].to_string()
-}
-
 fn per_second(rate: u64) -> String {
     Unit::PerSecond.format(rate as f64)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::first_clause;
-
-    #[test]
-    fn a_reason_is_whole_where_it_is_short_and_never_ends_within_a_name() {
-        let remedy = "has no descriptor for epoll to wait for: --server scan asks it";
-        assert_eq!(first_clause(remedy), remedy);
-        let long = "shm-ring:wait=spin spins while it waits and would take the CPU of the one that it waits for: \
-                    choose what blocks; or two CPUs";
-        let short = "shm-ring:wait=spin spins while it waits and would take the CPU of the one that it waits for";
-        assert_eq!(first_clause(long), short);
-    }
 }
