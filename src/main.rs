@@ -6,9 +6,9 @@ mod room;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    if let Err(line) = room::check() {
+    if let Err((line, code)) = room::check() {
         eprintln!("ipcmark: {line}");
-        return ExitCode::FAILURE;
+        return ExitCode::from(code);
     }
     sys::process::survive_file_size_limit();
     model::tool::built_from(cli::BUILT_FROM);

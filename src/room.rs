@@ -1,7 +1,9 @@
 //! Whether this process has room to work in: where a stack or an address space is too small, the program would die of a
-//! signal, somewhere, without a word.
+//! signal, somewhere, without a word; where a filter denies what nobody foresees, of a panic.
 
+use crate::cli::UNAVAILABLE;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use sys::process::denied_unforeseen;
 
 /// The least stack that parsing, judging and showing take, with much to spare, in bytes.
 const STACK: u64 = 1 << 20;
@@ -10,12 +12,25 @@ const USUAL_STACK: u64 = 8 << 20;
 /// What is allocated, at least, beside the program itself.
 const MEMORY: u64 = 16 << 20;
 
+/// What keeps the program from working: a line with the way out, and the exit code.
+pub type Obstacle = (String, u8);
+
 /// Raises what may be raised.
 ///
 /// # Errors
-/// What is too small, in a line with the way out.
-pub fn check() -> Result<(), String> {
-    stack()?;
+/// What is too small, and what is denied.
+pub fn check() -> Result<(), Obstacle> {
+    if let Some((call, errno)) = denied_unforeseen() {
+        let error = std::io::Error::from(errno);
+        let line = format!(
+            "nothing can be done here: {call}(2): {error}; a filter (seccomp) denies it: it needs one that allows it"
+        );
+        return Err((line, UNAVAILABLE));
+    }
+    stack().and_then(|()| memory()).map_err(|line| (line, 1))
+}
+
+fn memory() -> Result<(), String> {
     for (resource, what, flag, used) in [
         (Resource::As, "address space", "-v", "VmSize:"),
         (Resource::Data, "data", "-d", "VmData:"),

@@ -257,6 +257,9 @@ fn a_denied_call_is_named_where_the_kernel_says_only_that_it_was() {
     for (variant, denied, named) in [
         ("pipe", &[prctl][..], "prctl PR_SET_PDEATHSIG: "),
         ("pipe", &[call(libc::SYS_madvise)], "madvise: "),
+        ("pipe", &[call(libc::SYS_setpgid)], "allow dup2, setpgid and execve in the filter"),
+        ("fifo", &[call(libc::SYS_flock)], "flock: "),
+        ("signal", &[call(libc::SYS_rt_sigprocmask)], "pthread_sigmask: "),
         ("posix-queue", &[call(libc::SYS_mq_timedsend)], "mq_timedsend: "),
         ("posix-queue", &[call(libc::SYS_mq_timedreceive)], "mq_timedreceive: "),
         ("sysv-queue", &[call(libc::SYS_msgsnd)], "msgsnd: "),
@@ -289,7 +292,7 @@ fn a_run_whose_words_are_denied_ends_soon_with_its_reason() {
 
     let waits = [Denied::call(libc::SYS_ppoll)];
     let said = bench.run_denied(&waits, libc::EPERM, &line).expect("a filter as before");
-    assert_eq!((said.code, said.out.as_str()), (Some(1), ""), "{}", said.err);
+    assert_eq!((said.code, said.out.as_str()), (Some(5), ""), "{}", said.err);
     let last = said.err.lines().last().unwrap_or_default();
     assert!(last.contains("ppoll") && last.contains("not permitted"), "{last}");
 }
@@ -442,6 +445,35 @@ fn what_the_run_itself_needs_is_named_where_it_is_denied() {
     assert_eq!((said.err.lines().count(), said.code), (1, Some(5)), "{}", said.err);
 }
 
+/// Libraries panic where these fail.
+#[test]
+fn a_denied_call_that_nobody_foresees_is_named_and_no_panic() {
+    let bench = Bench::new();
+    for (number, name) in [
+        (libc::SYS_prlimit64, "prlimit64(2)"),
+        (libc::SYS_sysinfo, "sysinfo(2)"),
+        (libc::SYS_clock_nanosleep, "clock_nanosleep(2)"),
+        (libc::SYS_sched_yield, "sched_yield(2)"),
+        (libc::SYS_getppid, "getppid(2)"),
+        (libc::SYS_gettid, "gettid(2)"),
+        (libc::SYS_fcntl, "take over signals: fcntl: "),
+    ] {
+        for errno in [libc::EPERM, libc::ENOSYS] {
+            let denied = [Denied::call(number)];
+            let Some(said) = bench.run_denied(&denied, errno, &format!("run pipe {REST}")) else {
+                return;
+            };
+            assert!(
+                said.err.contains(name) && said.err.contains("seccomp"),
+                "{name}: {}",
+                said.err
+            );
+            let judged = (said.err.lines().count(), said.code);
+            assert_eq!(judged, (1, Some(5)), "{name}: {}", said.err);
+        }
+    }
+}
+
 #[test]
 fn a_small_stack_and_few_files_are_named_in_one_line() {
     if !works("a small stack", &["prlimit", "--stack=131072:131072", "true"]) {
@@ -450,7 +482,7 @@ fn a_small_stack_and_few_files_are_named_in_one_line() {
     let bench = Bench::new();
     for (limit, code, words) in [
         ("--stack=131072:131072", Some(1), "the limit on the stack is 128 KiB"),
-        ("--nofile=3:3", Some(1), "open files"),
+        ("--nofile=3:3", Some(5), "open files"),
     ] {
         let said = output(&mut bench.behind(&["prlimit", limit], &format!("run pipe {REST}")));
         let last = said.err.lines().last().unwrap_or_default();

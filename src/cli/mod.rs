@@ -60,6 +60,7 @@ use model::visible::{one_line, visible_lines};
 use store::{Store, StoreError};
 use sys::process;
 
+pub use run::UNAVAILABLE;
 /// What the program was built from (build.rs); empty where nobody knows.
 pub const BUILT_FROM: &str = env!("IPCMARK_BUILT_FROM");
 

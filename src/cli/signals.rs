@@ -5,6 +5,7 @@ use std::io;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::Failure;
+use super::run::UNAVAILABLE;
 use ::run::launch::Interrupt;
 use machine::interrupt::not_removed;
 use mechanisms::unavailable_in;
@@ -25,11 +26,11 @@ fn farewell(not_removed: &[String]) -> String {
 pub fn take_over() -> Result<Interrupt, Failure> {
     Interrupt::install().and_then(|interrupt| interrupt.with_watch(give_up)).map_err(|error| {
         let other = || {
-            let line = match unavailable_in(&error) {
-                Some(why) => format!("{}; {}", why.reason, why.remedy),
-                None => error.to_string(),
+            let (line, code) = match unavailable_in(&error) {
+                Some(why) => (format!("{}; {}", why.reason, why.remedy), UNAVAILABLE),
+                None => (error.to_string(), 1),
             };
-            Failure::other(format!("take over signals: {line}"))
+            Failure { line: format!("take over signals: {line}"), code }
         };
         super::run::can_measure().err().unwrap_or_else(other)
     })

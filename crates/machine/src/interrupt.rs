@@ -109,7 +109,10 @@ impl Interrupt {
         for number in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
             if !is_ignored(number)? {
                 note_first_signal(number, come.first.clone())?;
-                signal_hook::low_level::pipe::register(number, write.try_clone()?)?;
+                write
+                    .try_clone()
+                    .and_then(|write| signal_hook::low_level::pipe::register(number, write))
+                    .map_err(failed_in("fcntl"))?;
             }
         }
         Ok(Interrupt { come, wake })

@@ -75,7 +75,7 @@ fn calls(
         call(what, since, error)
     });
     let pair = socket_pair().err().filter(is_lack);
-    let pair = pair.map(|error| call("socketpair(2)", "any Linux", error));
+    let pair = pair.map(|error| call("socketpair(2)", "Linux 2.6.27", error));
     pidfd.into_iter().chain(pair).collect()
 }
 

@@ -373,7 +373,12 @@ fn lo_is_down() -> Found {
 fn allow(call: &str) -> String {
     // What stands behind the name of a call says which use of it.
     let name = call.split(' ').next().unwrap_or(call);
-    let name = if call == "a system call" { "it" } else { name };
+    let name = match call {
+        "a system call" => "it",
+        // The standard library doesn't say which.
+        _ if name == "start" => "dup2, setpgid and execve",
+        _ => name,
+    };
     format!("allow {name} in the filter (docker: --security-opt seccomp=FILE)")
 }
 

@@ -118,6 +118,27 @@ pub fn may_signal(process: BorrowedFd<'_>) -> rustix::io::Result<()> {
     }
 }
 
+/// The first that is denied of the calls which libraries take for some that can't fail: those panic where one does.
+pub fn denied_unforeseen() -> Option<(&'static str, Errno)> {
+    const CALLS: [(&str, libc::c_long); 6] = [
+        ("prlimit64", libc::SYS_prlimit64),
+        ("sysinfo", libc::SYS_sysinfo),
+        ("clock_nanosleep", libc::SYS_clock_nanosleep),
+        ("sched_yield", libc::SYS_sched_yield),
+        ("getppid", libc::SYS_getppid),
+        ("gettid", libc::SYS_gettid),
+    ];
+    CALLS.into_iter().find_map(|(name, number)| {
+        // SAFETY: with every argument 0 none of them touches memory or changes anything: an address of 0 is none to
+        // prlimit64, and EFAULT to sysinfo and clock_nanosleep; the others take nothing.
+        let code = unsafe { libc::syscall(number, 0_usize, 0_usize, 0_usize, 0_usize) };
+        let error = || Errno::from_io_error(&io::Error::last_os_error());
+        let errno = if code == -1 { error() } else { None };
+        let is_denied = |it: &Errno| matches!(*it, Errno::PERM | Errno::ACCESS | Errno::NOSYS);
+        errno.filter(is_denied).map(|errno| (name, errno))
+    })
+}
+
 /// The process group of this process; 0 where its leader is outside of the PID namespace, which
 /// rustix takes for impossible.
 pub fn group() -> u32 {

@@ -1,6 +1,9 @@
 //! Queued real-time signals between two threads (signal(7), sigqueue(3)), and a while without any.
 
+use rustix::io::Errno;
 use std::io;
+
+use super::failed::named;
 
 use super::{checked, last_error};
 
@@ -40,7 +43,7 @@ impl Set {
             libc::sigaddset(&mut set, number());
             match libc::pthread_sigmask(libc::SIG_BLOCK, &set, std::ptr::null_mut()) {
                 0 => Ok(Set(set)),
-                error => Err(io::Error::from_raw_os_error(error)),
+                error => Err(named("pthread_sigmask", Errno::from_raw_os_error(error))),
             }
         }
     }

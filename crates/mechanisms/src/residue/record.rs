@@ -13,10 +13,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use rustix::fs::{AtFlags, CWD, FlockOperation, flock, linkat};
+use rustix::io::Errno;
 use rustix::rand::{GetRandomFlags, getrandom};
 use serde::{Deserialize, Serialize};
 
 use super::clean;
+use sys::failed::named;
 use sys::identity::{self, ProcessIdentity};
 use sys::process;
 use sys::system_v::{Object, ObjectKind, Status};
@@ -318,7 +320,11 @@ fn publish(folder: &Path, path: &Path, text: &[u8]) -> io::Result<File> {
 }
 
 fn fill(file: &File, text: &[u8]) -> io::Result<()> {
-    flock(file, FlockOperation::LockExclusive)?;
+    flock(file, FlockOperation::LockExclusive).map_err(|errno| match errno {
+        // By a filter alone; a file system has other errors.
+        Errno::PERM | Errno::NOSYS => named("flock", errno),
+        errno => errno.into(),
+    })?;
     // Whatever the umask.
     file.set_permissions(PermissionsExt::from_mode(0o600))?;
     file.write_all_at(text, 0)
