@@ -124,6 +124,21 @@ fn launches_with_too_few_messages_say_how_many_they_lack() {
 }
 
 #[test]
+fn launches_that_the_time_limit_cut_and_what_was_not_tried_are_told() {
+    let _turn = alone();
+    for line in [
+        "run pipe posix-queue -w capacity --bound p50:10s -s 1M --rate 500,1k --samples 400",
+        "choose pipe posix-queue --bound p50:10s --size 1M --rate 500",
+    ] {
+        let bench = Bench::new();
+        let said = bench.run(&format!("{line} -p same-cpu --launches 60 --budget 2s"));
+        let text = flat(&said.out);
+        assert!(text.contains("60 launches of each case were planned: "), "{line}: {text}");
+        assert!(text.contains("posix-queue: carries at most"), "{line}: {text}");
+    }
+}
+
+#[test]
 fn an_interrupted_search_is_taken_up_again_in_either_stage() {
     let _turn = alone();
     let asked = format!(

@@ -803,7 +803,7 @@ fn what_had_no_time_did_not_fail_and_launches_that_were_cut_are_told() {
         assert!(!said.contains("failed"), "{form}: {said}");
     }
     let said = bench.must("report last").out;
-    let words = "! Asked for 6 launches of each case: the time limit left 1 launch of each case";
+    let words = "! 6 launches of each case were planned: the time limit left 1 launch of each case";
     assert!(flat(&said).contains(words), "no `{words}`: {said}");
 }
 

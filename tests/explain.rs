@@ -4,7 +4,7 @@
 mod cli_support;
 mod common;
 
-use cli_support::{Bench, rows};
+use cli_support::{Bench, flat, rows};
 use common::launching::{conclude, quick, start};
 use common::say;
 use machine::trace;
@@ -109,6 +109,33 @@ fn what_was_not_asked_to_explain_explains_nothing() {
     let said = bench.run("explain pip");
     assert_eq!(said.code, Some(2));
     assert!(said.err.contains("`pipe`"), "{}", said.err);
+}
+
+#[test]
+fn what_was_asked_and_cannot_be_taken_apart_exits_with_5_and_nothing_else_does() {
+    if !can_trace() {
+        return;
+    }
+    let rest = "--no-wait --launches 1 --seed 7";
+    let no_siblings = !machine_has("smt-sibling");
+    for (line, code, words) in [
+        ("explain seqlock -s 64 -p same-cpu", 5, "seqlock: spinning on one CPU"),
+        ("explain pipe posix-queue -s 64,64K -p same-cpu", 5, "posix-queue: carries at most"),
+        // Of the places that it tries by itself any will do.
+        ("explain pipe -s 64", 0, ""),
+        ("explain noop -s 64 -p same-cpu", 2, "name a mechanism that carries messages"),
+        ("explain pipe -s 64 -p smt-sibling", if no_siblings { 5 } else { 0 }, ""),
+    ] {
+        let said = Bench::new().run(&format!("{line} {rest}"));
+        assert_eq!(said.code, Some(code), "{line}: {}{}", said.out, said.err);
+        assert!(flat(&format!("{}{}", said.out, said.err)).contains(words), "{line}: {}", said.out);
+    }
+}
+
+/// Whether this machine has such a pair of CPUs.
+fn machine_has(placement: &str) -> bool {
+    let line = format!("run pipe -w latency -s 64 -p {placement} --launches 1 --samples 10");
+    Bench::new().run(&line).code == Some(0)
 }
 
 #[test]

@@ -130,6 +130,13 @@ fn cases(workload: Workload) -> Vec<Case> {
             found.push(both);
         }
     }
+    // All at once, and all but one.
+    for but in 0..=changes.len() {
+        let mut most = base.clone();
+        let all = changes.iter().enumerate().filter(|(nth, _)| *nth != but);
+        all.for_each(|(_, (_, change))| change(&mut most));
+        found.push(most);
+    }
     // One total is no other one's change.
     let mut kept: Vec<Case> = Vec::new();
     for case in found {
@@ -160,10 +167,14 @@ fn group_of(case: &Case) -> String {
 }
 
 fn made(workload: Workload) -> (tempfile::TempDir, Store, Judged) {
+    made_of(with_observed(cases(workload)))
+}
+
+fn made_of(cases: Vec<Case>) -> (tempfile::TempDir, Store, Judged) {
     let folder = tempfile::tempdir().unwrap();
     let mut store = Store::open(&folder.path().join("runs.sqlite")).unwrap();
     let mut groups: Vec<(String, Vec<Case>)> = Vec::new();
-    for case in with_observed(cases(workload)) {
+    for case in cases {
         let key = group_of(&case);
         match groups.iter_mut().find(|it| it.0 == key) {
             Some((_, cases)) => cases.push(case),
@@ -302,6 +313,24 @@ fn no_two_cases_share_a_name_in_what_a_person_reads() {
         }
     }
     shared.is_none();
+}
+
+#[test]
+fn each_answer_of_a_run_has_its_rows_and_what_is_true_of_all_is_said_once() {
+    let other = Case { variant: "unix-stream".into(), ..base(Workload::Latency) };
+    let quiet = vec![base(Workload::Latency), other];
+    let (_folder, _store, judged) = made_of([quiet, with_observed(cases(Workload::Rate))].concat());
+    let answer = answer(&judged);
+    let blocks = || answer.sections.iter().flat_map(|it| &it.blocks);
+    for id in ["answer", "rates"] {
+        let section = answer.sections.iter().find(|it| it.id == id).expect(id);
+        let has_rows = |it: &Block| matches!(it, Block::Table(table) if table.rows.iter().any(|row| row.cells.len() > 1));
+        assert!(section.blocks.iter().any(has_rows), "{id}: {section:?}");
+    }
+    assert_eq!(blocks().filter(|it| matches!(it, Block::Facts(_))).count(), 1);
+    for (nth, block) in blocks().enumerate() {
+        assert!(!blocks().skip(nth + 1).any(|it| it == block), "twice: {block:?}");
+    }
 }
 
 #[test]

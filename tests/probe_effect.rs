@@ -3,7 +3,7 @@
 
 mod cli_support;
 
-use cli_support::{Bench, rows};
+use cli_support::{Bench, flat, rows};
 
 /// Whether the kernel's software counters can be had here; else says that a test is skipped.
 fn counts_here(bench: &Bench) -> bool {
@@ -73,5 +73,23 @@ fn wrong_words_end_with_the_way_out() {
         assert_eq!(said.code, Some(2), "{line}: {}", said.err);
         assert_eq!(said.err.trim_end().lines().count(), 1, "{line}: {}", said.err);
         assert!(said.err.contains(word), "{line}: {}", said.err);
+    }
+}
+
+#[test]
+fn what_was_asked_and_cannot_be_measured_is_told_and_exits_with_5() {
+    let bench = Bench::new();
+    if !counts_here(&bench) {
+        return;
+    }
+    let rest = "-p same-cpu --levels software --launches 1 --times 1";
+    for (line, words) in [
+        ("probe-effect seqlock -s 64", "seqlock: spinning on one CPU"),
+        ("probe-effect posix-queue -s 1G", "posix-queue: carries at most"),
+        ("probe-effect pipe posix-queue -s 64,1M", "posix-queue: carries at most"),
+    ] {
+        let said = bench.run(&format!("{line} {rest}"));
+        assert_eq!(said.code, Some(5), "{line}: {}{}", said.out, said.err);
+        assert!(flat(&said.out).contains(words), "{line}: {}", said.out);
     }
 }

@@ -233,8 +233,11 @@ pub fn show_json(path: Option<&Path>, judged: &Judged) -> Result<(), Failure> {
 
 /// The exit code of a run that was made for a need; None of any other.
 pub fn exit_code(judged: &Judged) -> Option<u8> {
-    Some(match Choice::of(judged)?.answer {
+    let choice = Choice::of(judged)?;
+    let nothing_was = choice.evidence.candidates == 0;
+    Some(match choice.answer {
         Answer::Pick => 0,
+        Answer::Nothing if nothing_was && !judged.asked_in_vain().is_empty() => run::UNAVAILABLE,
         Answer::Nothing => 1,
         Answer::Undecided => UNDECIDED,
     })

@@ -7,11 +7,12 @@ use super::own_args::OwnArgs;
 use super::value_parsers::{Placements, Probes, Sizes, Task, placements, probes, sizes, variant};
 use super::{Common, Failure, run};
 use ::run::launch::Interrupt;
-use ::run::plan::AvailableRoutes;
+use ::run::plan::{Absent, AvailableRoutes};
+use model::mechanism::Carries;
 use model::placement::Placement;
 use model::probe::Probe;
 use model::probe::Scope;
-use model::request::{Absence, Aim};
+use model::request::Aim;
 use model::workload::Workload;
 
 /// Flags of `explain`.
@@ -47,15 +48,22 @@ pub fn explain(common: &Common, args: &ExplainArgs, interrupt: &Interrupt) -> Re
     let asked = asked(args).map_err(Failure::usage)?;
     let mut request = asked.request().map_err(Failure::usage)?;
     request.aim = Aim::Explanation { teach: args.teach };
+    // Its own usual sizes and placements are nobody's wish.
+    request.named.sizes = args.size.is_some();
+    request.named.placements = !args.placement.is_empty();
     // A round trip is decomposed one by one, and half of a short launch is enough of them.
     request.stopping.launches = Some(args.own.launches());
     let plan = run::planned(&request, &AvailableRoutes::default(), interrupt)?;
     if plan.groups.iter().flat_map(|it| &it.cases).all(|case| case.observe.is_none()) {
-        let line =
-            "nothing to take apart: name a mechanism that carries messages and is available here";
-        let mut absent = plan.groups.iter().flat_map(|it| &it.absent);
-        let reason = absent.find(|it| it.absence == Absence::Unavailable).map(|it| &it.reason);
-        return Err(Failure::usage(reason.map_or(line.into(), |why| format!("{line} ({why})"))));
+        let absent = plan.groups.iter().flat_map(|it| &it.absent);
+        let mut absent = absent.filter(|it| it.case.variant.traits().carries != Carries::Nothing);
+        return Err(match absent.next() {
+            Some(Absent { case, reason, .. }) => Failure {
+                line: format!("nothing to take apart: {}: {reason}", case.variant),
+                code: run::UNAVAILABLE,
+            },
+            None => Failure::usage("nothing to take apart: name a mechanism that carries messages"),
+        });
     }
     run::measure(common, &asked, Some((request, plan)), interrupt)
 }

@@ -16,7 +16,7 @@ use model::mechanism::Carries;
 use model::placement::Placement;
 use model::probe::Probe;
 use model::probe::Scope;
-use model::request::{Aim, Request, Stopping};
+use model::request::{Aim, Named, Request, Stopping};
 use model::workload::Workload;
 
 /// A curve, and not too long a wait.
@@ -144,6 +144,12 @@ impl ProbeEffectArgs {
                 budget_ns: self.own.budget.map(in_ns),
                 budget_is_hard: self.own.budget.is_some(),
                 ..Stopping::default()
+            },
+            named: Named {
+                mechanisms: !self.mechanisms.is_empty(),
+                workloads: false,
+                sizes: self.size.is_some(),
+                placements: !self.placement.is_empty(),
             },
             seed: self.own.seed.map_or_else(drawn_seed, Ok)?,
             ..Request::default()

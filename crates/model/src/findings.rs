@@ -1,6 +1,7 @@
 //! What was found about a machine's fitness to measure on: findings, whether they let it pass, and the
 //! marks of rounds that were disturbed.
 
+use crate::noise::RoundNoise;
 use crate::words::{counted, were};
 use std::collections::BTreeMap;
 
@@ -180,25 +181,27 @@ fn list(names: &[&str]) -> String {
     }
 }
 
-/// One sentence on the rounds that were marked, most frequent cause first; `None` where none was.
-pub fn count_marks<'a>(rounds: impl IntoIterator<Item = &'a [Mark]>) -> Option<String> {
+/// One sentence on the rounds that were disturbed, most frequent cause first; `None` where none was.
+pub fn count_marks<'a>(rounds: impl IntoIterator<Item = &'a RoundNoise>) -> Option<String> {
     let (mut all, mut marked) = (0, 0);
-    let mut causes: BTreeMap<&str, (u64, &Mark)> = BTreeMap::new();
-    for marks in rounds {
+    let mut causes: BTreeMap<&str, (u64, Option<&Mark>)> = BTreeMap::new();
+    for round in rounds {
         all += 1;
-        marked += u64::from(!marks.is_empty());
-        for mark in marks {
-            let (count, worst) = causes.entry(&mark.check).or_insert((0, mark));
+        marked += u64::from(!round.causes().is_empty());
+        for cause in round.causes() {
+            let (count, worst) = causes.entry(cause).or_default();
             *count += 1;
-            if mark.level > worst.level {
+            let mark = round.marks.iter().find(|mark| mark.check == cause);
+            if mark.map(|it| it.level) > worst.map(|it| it.level) {
                 *worst = mark;
             }
         }
     }
-    let mut causes: Vec<(&str, (u64, &Mark))> = causes.into_iter().collect();
+    let mut causes: Vec<(&str, (u64, Option<&Mark>))> = causes.into_iter().collect();
     causes.sort_by_key(|(_, (count, _))| std::cmp::Reverse(*count));
-    let cause = |(check, (count, worst)): (&str, (u64, &Mark))| {
-        format!("{check} in {count} (for example: {})", worst.found)
+    let cause = |(check, (count, worst)): (&str, (u64, Option<&Mark>))| {
+        let example = worst.map_or(String::new(), |it| format!(" (for example: {})", it.found));
+        format!("{check} in {count}{example}")
     };
     let causes: Vec<String> = causes.into_iter().map(cause).collect();
     (marked > 0).then(|| {
@@ -224,16 +227,21 @@ mod tests {
         let load = mark("load", Level::Note, "others used 0.20 CPUs");
         let more = mark("load", Level::Warning, "others used 1.20 CPUs");
         let steal = mark("steal", Level::Note, "20 ms of 400 ms");
-        let rounds = [vec![], vec![steal, load.clone()], vec![more], vec![load]];
-        let sentence = count_marks(rounds.iter().map(Vec::as_slice)).unwrap();
+        let of = |marks| RoundNoise { marks, ..RoundNoise::default() };
+        // Forks are no check of the doctor, and mark a round as well.
+        let forks = RoundNoise { forks: true, ..RoundNoise::default() };
+        let rounds = [of(vec![]), of(vec![steal, load.clone()]), of(vec![more]), of(vec![load])];
+        let sentence = count_marks(rounds.iter().chain([&forks])).unwrap();
         assert_eq!(
             sentence,
-            "3 of 4 rounds were disturbed: load in 3 (for example: others used 1.20 CPUs), \
-             steal in 1 (for example: 20 ms of 400 ms); `ipcmark doctor` says what to do"
+            "4 of 5 rounds were disturbed: load in 3 (for example: others used 1.20 CPUs), \
+             forks in 1, steal in 1 (for example: 20 ms of 400 ms); `ipcmark doctor` says what to do"
         );
-        let one = count_marks(rounds[1..2].iter().map(Vec::as_slice)).unwrap();
+        let counted = rounds.iter().filter(|it| !it.disturbance().is_none()).count();
+        assert_eq!(counted, 3, "as everywhere else");
+        let one = count_marks(&rounds[1..2]).unwrap();
         assert!(one.starts_with("1 of 1 round was disturbed: "), "{one}");
-        assert_eq!(count_marks([&[][..], &[]]), None);
+        assert_eq!(count_marks([&of(vec![]), &of(vec![])]), None);
         assert_eq!(count_marks([]), None);
     }
 

@@ -103,13 +103,17 @@ impl RoundNoise {
     /// doctor that found something amiss (steal, others' CPU time, device interrupts, a quota, clock rates
     /// that somebody changed), or forks that were nobody's of ours. No measured value has a part in it.
     pub fn disturbance(&self) -> Disturbance {
-        let mut why: Vec<&str> = self.marks.iter().map(|mark| &*mark.check).collect();
-        why.extend(self.forks.then_some("forks"));
-        match (why.as_slice(), self.unknown.as_slice()) {
+        match (self.causes().as_slice(), self.unknown.as_slice()) {
             ([], []) => Disturbance::None,
             ([], unknown) => Disturbance::Unknown(unknown.join(", ")),
             (why, _) => Disturbance::By(why.join(", ")),
         }
+    }
+
+    /// The names of what noticed others.
+    pub fn causes(&self) -> Vec<&str> {
+        let checks = self.marks.iter().map(|mark| &*mark.check);
+        checks.chain(self.forks.then_some("forks")).collect()
     }
 }
 

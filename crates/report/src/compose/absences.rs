@@ -30,7 +30,14 @@ pub fn absences(judged: &Judged) -> Vec<(String, String)> {
             None => reasons.push((vec![what], why)),
         }
     }
-    folded(reasons.into_iter().map(|(whats, why)| (labels::list(&whats), why)).collect())
+    let named = |(whats, why): (Vec<String>, String)| {
+        let why = match whats.as_slice() {
+            [one] => labels::without_name(&why, one).to_string(),
+            _ => why,
+        };
+        (labels::list(&whats), why)
+    };
+    folded(reasons.into_iter().map(named).collect())
 }
 
 /// Fewer reasons of a kind are given in full.

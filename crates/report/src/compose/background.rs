@@ -60,7 +60,7 @@ fn unsteady_cpu(judged: &Judged) -> Option<Block> {
     let widest = judged.results.iter().filter_map(|case| spread(&case)).reduce(f64::max)?;
     (widest > STEADY_CPU).then(|| {
         Block::warning(format!(
-            "even null, which does nothing, took {:.0} % longer in a quarter of its launches than \
+            "even noop, which does nothing, took {:.0} % longer in a quarter of its launches than \
              in another quarter: the speed of these CPUs is not constant (frequency, or \
              neighbours), and all intervals are wide for it",
             100.0 * (widest - 1.0)

@@ -11,6 +11,8 @@ use store::Closed;
 /// Lines of the table's rows, headings of its questions counted, and of the facts below it: with what surrounds
 /// them, 40 lines.
 const ROWS: usize = 27;
+/// So many there are also where others take the screen: two questions with a row or two each.
+const LEAST_ROWS: usize = 6;
 /// Warnings of the run that are shown, the first lines of each.
 const WARNED: usize = 2;
 /// Letters of a line beside the name of a fact, on 80 columns.
@@ -35,7 +37,7 @@ pub fn section(judged: &Judged, beside: usize) -> Section {
     };
     let above = section.blocks.iter().map(tall).sum::<usize>();
     let taken = beside + above + facts.iter().map(|it| lines(&it.1)).sum::<usize>();
-    section.blocks.extend(table(judged, ROWS.saturating_sub(taken)).map(Block::from));
+    section.blocks.extend(table(judged, ROWS.saturating_sub(taken).max(LEAST_ROWS)).map(Block::from));
     section.blocks.push(Block::Facts(facts));
     section
 }

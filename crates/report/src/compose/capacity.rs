@@ -308,6 +308,7 @@ fn absent(judged: &Judged) -> Vec<Block> {
     let mut reasons: Vec<(Vec<String>, String)> = Vec::new();
     for it in judged.capacity.iter().filter(|it| it.status != Status::Ok) {
         let why = failures::of_capacity(it).or_else(|| it.reason.clone()).unwrap_or_default();
+        let why = labels::without_name(&why, &it.variant).to_string();
         match reasons.iter_mut().find(|known| known.1 == why) {
             Some((names, _)) => names.push(named(judged, it)),
             None => reasons.push((vec![named(judged, it)], why)),

@@ -99,15 +99,24 @@ fn verdict(choice: &Choice) -> Verdict {
 fn beside_others(choice: &Choice) -> String {
     let kept = choice.undecided.iter().filter(|it| 2 * it.passed > it.launches);
     let names: Vec<String> = kept.map(|it| it.variant.clone()).collect();
-    let meanwhile = match names.as_slice() {
-        [] => "Nothing kept the bound meanwhile".to_string(),
-        some => format!("Most launches of {} kept the bound all the same", labels::few(some)),
-    };
+    let meanwhile = meanwhile(&names, choice.undecided.iter().map(|it| it.void).max());
     let few = match choice.evidence.rounds {
         0..6 => format!(" {}", unsure(choice)),
         _ => String::new(),
     };
     format!("{meanwhile}. `ipcmark doctor` says what disturbs: end it, and run again.{few}")
+}
+
+/// What is known of the bound then, where these kept it and so many launches, at most, had a late sender.
+fn meanwhile(kept: &[String], late: Option<usize>) -> String {
+    match (kept, late) {
+        ([], None | Some(0)) => "Nothing kept the bound meanwhile".into(),
+        ([], Some(late)) => format!(
+            "The sender itself was late, or in calls all the time, in up to {}",
+            units::counted(late as u64, "launch")
+        ),
+        (some, _) => format!("Most launches of {} kept the bound all the same", labels::few(some)),
+    }
 }
 
 /// `88.0 µs [80.0, 97.0]`.
@@ -381,4 +390,17 @@ fn words(judged: &Judged, choice: &Choice, it: &Rejected) -> String {
 
 fn per_second(rate: u64) -> String {
     Unit::PerSecond.format(rate as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::meanwhile;
+
+    #[test]
+    fn a_late_sender_is_not_told_as_a_bound_that_was_broken() {
+        assert_eq!(meanwhile(&[], Some(0)), "Nothing kept the bound meanwhile");
+        let late = meanwhile(&[], Some(5));
+        assert!(late.ends_with("in up to 5 launches") && !late.contains("kept"), "{late}");
+        assert!(meanwhile(&["pipe".into()], Some(5)).contains("pipe kept the bound"));
+    }
 }

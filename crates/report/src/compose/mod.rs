@@ -93,7 +93,11 @@ pub fn answer(judged: &Judged) -> Document {
     let seen = observed::short(judged);
     if rates.is_none() || judged.groups.iter().any(|it| !it.metric.paced) {
         let beside = seen.as_ref().map_or(0, observed::lines);
-        document.sections.push(brief::section(judged, beside));
+        let mut first = brief::section(judged, beside);
+        // What is true of the whole run is said once.
+        let said = rates.as_ref().map_or(&[][..], |it| &it.blocks);
+        first.blocks.retain(|block| !said.contains(block));
+        document.sections.push(first);
     }
     document.sections.extend(rates);
     document.sections.extend(seen);
@@ -230,6 +234,7 @@ fn cautions(judged: &Judged) -> Vec<Block> {
         let cut = "This run was interrupted: what was measured until then is shown.";
         blocks.push(Block::warning(cut));
     }
+    blocks.extend(unmeasured::fewer_launches(judged));
     blocks
 }
 

@@ -1,5 +1,5 @@
-//! What was asked for and is missing, on a screen: launches that failed, cases that had no time, launches that the time
-//! limit cut, and cases that can't be measured here.
+//! What was asked for and is missing, on a screen: launches that failed, cases that had no time, and cases that can't be
+//! measured here; and, above every answer, launches that the time limit cut.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +20,6 @@ const FAILED: usize = 2;
 pub fn blocks(judged: &Judged) -> Vec<Block> {
     let mut blocks = first(failures::of_cases(judged), FAILED, "more line on failures", judged);
     blocks.extend(no_time(judged));
-    blocks.extend(fewer_launches(judged));
     blocks.extend(absent(judged));
     blocks
 }
@@ -53,8 +52,8 @@ pub fn no_time(judged: &Judged) -> Option<Block> {
     }))
 }
 
-/// That the time limit cut launches that were asked for.
-fn fewer_launches(judged: &Judged) -> Option<Block> {
+/// That the time limit cut launches that were asked for, or are usual.
+pub fn fewer_launches(judged: &Judged) -> Option<Block> {
     let asked = judged.run.request.stopping.launches?;
     let cut = |rounds: u64, closed| rounds < asked && closed == Some(Closed::Budget);
     let rounds: Vec<u64> = judged
@@ -74,8 +73,9 @@ fn fewer_launches(judged: &Judged) -> Option<Block> {
             format!("the cases of {} of {}", rounds.len(), units::counted(all as u64, "comparison"))
         }
     };
+    let (planned, were) = (units::counted(asked, "launch"), units::were(asked));
     Some(Block::warning(format!(
-        "Asked for {asked} launches of each case: the time limit left {got} of {of}; give a longer --budget"
+        "{planned} of each case {were} planned: the time limit left {got} of {of}; give a longer --budget"
     )))
 }
 

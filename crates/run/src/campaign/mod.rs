@@ -89,6 +89,8 @@ pub struct Campaign<'a> {
     pending_since: Option<Instant>,
     /// Launches that are not reported yet.
     unreported: Vec<Launched>,
+    /// What was warned of.
+    warned: HashSet<String>,
     session: Session,
 }
 
@@ -204,6 +206,7 @@ impl<'a> Campaign<'a> {
             pending: Vec::new(),
             pending_since: None,
             unreported: Vec::new(),
+            warned: HashSet::new(),
             session: Session::nth(session.max(1)),
         })
     }

@@ -17,7 +17,11 @@ use store::StoreError;
 const BUSY: f64 = 2.5;
 
 impl Campaign<'_> {
+    /// Says it at once and keeps it, but nothing twice in the same words.
     pub(super) fn warn(&mut self, text: &str) -> Result<(), StoreError> {
+        if !self.warned.insert(text.to_string()) {
+            return Ok(());
+        }
         self.with.progress.warning(text);
         self.with.store.warn(self.run, text)
     }
