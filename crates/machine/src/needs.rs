@@ -51,31 +51,30 @@ fn calls(
     pidfd: impl FnOnce() -> Result<(), (&'static str, Errno)>,
     socket_pair: impl FnOnce() -> Result<(), Errno>,
 ) -> Vec<Lacking> {
-    let call = |what: &str, since: &str, error: Errno| Lacking {
+    // Without a kernel that brought it every Linux has it.
+    let call = |what: &str, since: Option<&str>, error: Errno| Lacking {
         what: what.into(),
         found: io::Error::from(error).to_string(),
-        remedy: match error {
-            Errno::NOSYS | Errno::INVAL => {
-                format!(
-                    "it needs {since} or later ({LEAST_KERNEL} for all), or a filter (seccomp) that allows it"
-                )
+        remedy: match (error, since) {
+            (Errno::PERM | Errno::ACCESS, _) | (_, None) => {
+                "a filter (seccomp) or security module denies it: allow it there".into()
             }
-            Errno::PERM | Errno::ACCESS => {
-                format!(
-                    "a filter (seccomp) or security module denies it: it needs one that allows it, and {since}"
-                )
+            (Errno::NOSYS | Errno::INVAL, Some(since)) => format!(
+                "it needs {since} or later ({LEAST_KERNEL} for all), or a filter (seccomp) that allows it"
+            ),
+            (_, Some(since)) => {
+                format!("it needs {since} or later, and a filter (seccomp) that allows it")
             }
-            _ => format!("it needs {since} or later, and a filter (seccomp) that allows it"),
         },
     };
     // How many descriptors there may be is no property of the call, and told by each case.
     let is_lack = |error: &Errno| !matches!(*error, Errno::MFILE | Errno::NFILE);
     let pidfd = pidfd().err().filter(|(_, error)| is_lack(error)).map(|(what, error)| {
         let since = if what.starts_with("waitid") { "Linux 5.4" } else { "Linux 5.3" };
-        call(what, since, error)
+        call(what, Some(since), error)
     });
     let pair = socket_pair().err().filter(is_lack);
-    let pair = pair.map(|error| call("socketpair(2)", "Linux 2.6.27", error));
+    let pair = pair.map(|error| call("socketpair(2)", None, error));
     pidfd.into_iter().chain(pair).collect()
 }
 
@@ -119,6 +118,8 @@ mod tests {
         );
         let denied = lines(Err(("pidfd_open(2)", Errno::PERM)), Err(Errno::PERM));
         assert_eq!(denied.lines().count(), 2);
+        let refused = lines(Ok(()), Err(Errno::AFNOSUPPORT));
+        assert!(refused.ends_with("denies it: allow it there"), "{refused}");
         assert!(denied.lines().all(|line| line.contains("filter (seccomp)")), "{denied}");
         assert_eq!(lines(Ok(()), Ok(())), "");
         assert_eq!(lines(Err(("pidfd_open(2)", Errno::MFILE)), Err(Errno::NFILE)), "");

@@ -129,7 +129,16 @@ impl System<'_> {
 
     fn found(&self, call: &str, errno: Errno) -> Found {
         let plainly = |remedy: &str| (String::new(), remedy.to_string());
-        if let Some(remedy) = by_file(call, errno).or_else(|| by_call(call, errno)) {
+        if let Some(remedy) = by_file(call, errno) {
+            return match (errno, self.seccomp()) {
+                // A file system that refuses, or a filter: the error doesn't tell.
+                (Errno::PERM, (found, Some(true))) => {
+                    (found, format!("{remedy}, or {}", allow(call)))
+                }
+                _ => plainly(remedy),
+            };
+        }
+        if let Some(remedy) = by_call(call, errno) {
             return plainly(remedy);
         }
         match errno {
@@ -156,7 +165,10 @@ impl System<'_> {
                 self.no_memory(call)
             }
             Errno::AGAIN if begins_a_process(call) => self.no_process(),
-            Errno::AGAIN => plainly("raise the limit on locked memory (ulimit -l), or free memory"),
+            // Both lock memory.
+            Errno::AGAIN if call.starts_with("mmap") || call.starts_with("io_uring_") => {
+                plainly("raise the limit on locked memory (ulimit -l), or free memory")
+            }
             Errno::NOMEM if call == "io_uring_setup" => {
                 // Rings are locked memory of the user (io_uring_setup(2)).
                 let limit = limit(Resource::Memlock);
@@ -317,6 +329,12 @@ impl System<'_> {
         }
         match self.seccomp() {
             (found, Some(true)) => (found, allow(call)),
+            // A packet filter answers what sends so.
+            (found, Some(false)) if call.starts_with("connect to") || call.starts_with("send") => (
+                found,
+                "see which rule of the firewall rejects it (nft list ruleset), or which security module denies it"
+                    .into(),
+            ),
             (found, Some(false)) => (
                 found,
                 "see which security module denies it (dmesg, ausearch -m avc), or run as root"

@@ -49,6 +49,17 @@ pub(super) fn by_file(call: &str, errno: Errno) -> Option<&'static str> {
         return None;
     }
     Some(match call {
+        "mkfifo" | "open a FIFO" | "write a record in the folder for temporary files"
+        | "mkdir in the folder for temporary files" | "bind to a path"
+            if matches!(errno, Errno::NOSPC | Errno::DQUOT) =>
+        {
+            "free space there, or let TMPDIR name another folder"
+        }
+        "mkfifo" | "open a FIFO" | "bind to a path"
+            if matches!(errno, Errno::ACCESS | Errno::ROFS | Errno::NOENT | Errno::NOTDIR) =>
+        {
+            "let TMPDIR name a folder that you may write to"
+        }
         "mkfifo" | "open a FIFO" => "let TMPDIR name a file system that knows FIFOs",
         "write a record in the folder for temporary files" => {
             "let TMPDIR name a folder that takes files and locks"
@@ -76,6 +87,10 @@ pub(super) fn by_call(call: &str, errno: Errno) -> Option<&'static str> {
         ("semget", Errno::NOSPC | Errno::NOMEM) => {
             "remove sets that nobody needs (ipcs -s, ipcrm -s), or raise sysctl kernel.sem"
         }
+        // An unprivileged user's share of pages, too, ends so (pipe(7)).
+        ("pipe2", Errno::NFILE) => "raise sysctl fs.file-max, or fs.pipe-user-pages-hard",
+        ("rt_tgsigqueueinfo", Errno::AGAIN) => "raise the limit on pending signals (ulimit -i)",
+        ("epoll_ctl", Errno::NOSPC) => "raise sysctl fs.epoll.max_user_watches",
         ("mq_open", Errno::NOSPC) => "raise sysctl fs.mqueue.queues_max",
         ("setsockopt SO_NO_CHECK", _) => "leave checksum=off out",
         ("unshare", Errno::PERM | Errno::ACCESS) => "run as root, or allow user namespaces",

@@ -170,9 +170,36 @@ fn the_limit_on_processes_in_force_is_named() {
 }
 
 #[test]
+fn an_error_with_several_meanings_is_told_by_what_the_call_means_by_it() {
+    for (call, errno, word) in [
+        ("mmap", Errno::AGAIN, "ulimit -l"),
+        ("rt_tgsigqueueinfo", Errno::AGAIN, "ulimit -i"),
+        ("connect to 127.0.0.1", Errno::AGAIN, "none known"),
+        ("pipe2", Errno::NFILE, "fs.pipe-user-pages-hard"),
+        ("socketpair AF_UNIX", Errno::NFILE, "raise sysctl fs.file-max"),
+        ("epoll_ctl", Errno::NOSPC, "fs.epoll.max_user_watches"),
+        ("connect to 127.0.0.1", Errno::PERM, "rule of the firewall"),
+        ("sendto", Errno::PERM, "rule of the firewall"),
+    ] {
+        let why = said(&[FREE], true, call, errno);
+        assert!(why.remedy.contains(word), "{call}: {why:?}");
+    }
+}
+
+#[test]
 fn files_go_by_their_folder() {
     let why = said(&[FILTERED], true, "mkfifo", Errno::ACCESS);
     assert!(why.remedy.contains("TMPDIR"), "{why:?}");
+    // By the error first: a full or foreign folder knows FIFOs, and a filter may be what denies.
+    for (call, errno, word) in [
+        ("mkfifo", Errno::NOSPC, "free space there"),
+        ("bind to a path", Errno::DQUOT, "free space there"),
+        ("mkfifo", Errno::ROFS, "that you may write to"),
+        ("mkfifo", Errno::PERM, "a file system that knows FIFOs, or allow mkfifo in the filter"),
+    ] {
+        let why = said(&[FILTERED], true, call, errno);
+        assert!(why.remedy.contains(word), "{call}: {why:?}");
+    }
     let why = said(&[FREE], true, "open /dev/ptmx", Errno::NOSPC);
     assert_eq!(why.remedy, "raise sysctl kernel.pty.max");
     let why = said(&[FREE], true, "open /dev/ptmx", Errno::NOENT);

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use super::{failures, labels};
 use crate::{Block, Text, units};
-use analysis::{CaseResult, Judged};
+use analysis::{Capacity, CaseResult, GroupVerdict, Judged, Status};
 use model::distinct::distinct;
 use store::{Closed, RunStatus};
 
@@ -55,23 +55,27 @@ pub fn no_time(judged: &Judged) -> Option<Block> {
 /// That the time limit cut launches that were asked for, or are usual.
 pub fn fewer_launches(judged: &Judged) -> Option<Block> {
     let asked = judged.run.request.stopping.launches?;
-    let cut = |rounds: u64, closed| rounds < asked && closed == Some(Closed::Budget);
-    let rounds: Vec<u64> = judged
-        .groups
-        .iter()
-        .filter(|group| cut(group.rounds, group.closed))
-        .map(|group| group.rounds)
-        .collect();
+    let cut = |closed| closed == Some(Closed::Budget);
+    // Of each comparison; a search for rates has none, but capacities.
+    let of_group = |group: &GroupVerdict| (group.rounds, cut(group.closed));
+    let ended = judged.run.groups.iter().any(|it| cut(it.closed));
+    let of_search = |it: &&Capacity| it.status == Status::Ok;
+    let searches = judged.capacity.iter().filter(of_search);
+    let all: Vec<(u64, bool)> = match judged.groups.as_slice() {
+        [] => searches.map(|it| (it.rounds() as u64, ended)).collect(),
+        groups => groups.iter().map(of_group).collect(),
+    };
+    let is_cut = |it: &&(u64, bool)| it.1 && it.0 < asked;
+    let rounds: Vec<u64> = all.iter().filter(is_cut).map(|it| it.0).collect();
     let (least, most) = (rounds.iter().min()?, rounds.iter().max()?);
     let got = match most {
         most if most == least => units::counted(*most, "launch"),
         most => format!("{least} to {}", units::counted(*most, "launch")),
     };
-    let of = match judged.groups.len() {
+    let noun = if judged.groups.is_empty() { "searches" } else { "comparisons" };
+    let of = match all.len() {
         all if all == rounds.len() => "each case".to_string(),
-        all => {
-            format!("the cases of {} of {}", rounds.len(), units::counted(all as u64, "comparison"))
-        }
+        all => format!("the cases of {} of {all} {noun}", rounds.len()),
     };
     let (planned, were) = (units::counted(asked, "launch"), units::were(asked));
     Some(Block::warning(format!(
