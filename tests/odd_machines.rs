@@ -4,7 +4,11 @@
 mod cli_support;
 
 use cli_support::deny::{Denied, output_denied};
-use cli_support::{Bench, Said, output, parse, results, works};
+use cli_support::strike::await_store;
+use std::time::Duration;
+
+use cli_support::{Bench, Said, flat, output, parse, results, say, works};
+use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde_json::Value;
 
@@ -161,4 +165,30 @@ fn a_machine_whose_counters_stand_still_is_not_called_calm() {
     if rounds.iter().any(unknown) {
         assert!(report.contains("unknown whether others disturbed"), "{report}");
     }
+}
+
+#[test]
+fn cpus_that_are_taken_from_a_run_are_named() {
+    let allowed = sched_getaffinity(None).expect("an affinity");
+    let cpus: Vec<usize> = (0..CpuSet::MAX_CPU).filter(|cpu| allowed.is_set(*cpu)).collect();
+    let [kept, .., lost] = cpus[..] else { return say("skipped CPUs that are lost: one is there") };
+    let bench = Bench::new();
+    let line = "run pipe -w latency -s 64 -p free --launches 400 --samples 20 --no-wait";
+    let mut running = bench.begin(line);
+    await_store(&bench, &mut running, "SELECT count(*) FROM launches WHERE round > 0");
+    assert!(!running.is_over(), "it goes on");
+    let mut one = CpuSet::new();
+    one.set(kept);
+    sched_setaffinity(Pid::from_raw(running.pid()), &one).expect("a narrower affinity");
+    let said = running.finish(Duration::from_secs(120));
+    let words = format!("CPU {lost} could not be used any more before the run ended");
+    let all_but_one = cpus.len() == 2;
+    assert!(
+        flat(&said.err).contains(if all_but_one { &words } else { "could not be used" }),
+        "{}",
+        said.err
+    );
+    let document = bench.export();
+    let warnings = document["warnings"].as_array().expect("warnings");
+    assert!(warnings.iter().any(|it| it.as_str().unwrap().contains("could not be used any more")));
 }

@@ -49,8 +49,11 @@ pub(super) fn by_file(call: &str, errno: Errno) -> Option<&'static str> {
         return None;
     }
     Some(match call {
-        "mkfifo" | "open a FIFO" | "write a record in the folder for temporary files"
-        | "mkdir in the folder for temporary files" | "bind to a path"
+        "mkfifo"
+        | "open a FIFO"
+        | "write a record in the folder for temporary files"
+        | "mkdir in the folder for temporary files"
+        | "bind to a path"
             if matches!(errno, Errno::NOSPC | Errno::DQUOT) =>
         {
             "free space there, or let TMPDIR name another folder"

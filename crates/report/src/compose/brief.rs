@@ -37,7 +37,9 @@ pub fn section(judged: &Judged, beside: usize) -> Section {
     };
     let above = section.blocks.iter().map(tall).sum::<usize>();
     let taken = beside + above + facts.iter().map(|it| lines(&it.1)).sum::<usize>();
-    section.blocks.extend(table(judged, ROWS.saturating_sub(taken).max(LEAST_ROWS)).map(Block::from));
+    section
+        .blocks
+        .extend(table(judged, ROWS.saturating_sub(taken).max(LEAST_ROWS)).map(Block::from));
     section.blocks.push(Block::Facts(facts));
     section
 }

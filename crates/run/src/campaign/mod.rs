@@ -272,6 +272,7 @@ impl<'a> Campaign<'a> {
         self.warn_of_marks()?;
         self.warn_of_lacking()?;
         self.warn_of_the_clock()?;
+        self.warn_of_lost_cpus()?;
         let status = if interrupted { RunStatus::Interrupted } else { RunStatus::Complete };
         self.with.progress.done();
         self.clock.conclude(&self.clock_start, &clock::anchor(self.clock.kind));

@@ -7,10 +7,12 @@ use super::{Campaign, LiveCase};
 use crate::plan::{Case, Plan};
 use machine::doctor::Measured;
 use machine::energy::PackageCounters;
+use machine::format_cpu_list;
 use machine::noise::load;
 use model::clock::ClockKind;
 use model::host::Host;
 use store::StoreError;
+use sys::affinity::Affinity;
 
 /// A load average, over a minute, from which on the machine counts as busy: above what a run
 /// of our own leaves behind.
@@ -82,6 +84,22 @@ impl Campaign<'_> {
             Ok(_) => Ok(()),
             Err(why) => self.warn(&format!("energy: not readable here: {why}")),
         }
+    }
+
+    /// Says which CPUs were taken from the run meanwhile, as by a cpuset that shrank.
+    pub(super) fn warn_of_lost_cpus(&mut self) -> Result<(), StoreError> {
+        let before = self.with.store.run(self.run)?.host.limits.affinity.unwrap_or_default();
+        let Ok(now) = Affinity::here().map(|it| it.cpus()) else { return Ok(()) };
+        let lost: Vec<u32> = before.into_iter().filter(|cpu| !now.contains(cpu)).collect();
+        if lost.is_empty() {
+            return Ok(());
+        }
+        let noun = if lost.len() == 1 { "CPU" } else { "CPUs" };
+        let lost = format_cpu_list(&lost);
+        self.warn(&format!(
+            "{noun} {lost} could not be used any more before the run ended (a cpuset or an affinity that changed): what \
+             ran there failed, and what is placed freely had less room from then on: measure anew"
+        ))
     }
 
     /// Names the cases of some groups whose launches take fewer samples than were asked for.
