@@ -38,9 +38,10 @@ fn a_round_trip_is_taken_apart_and_written_up_again() {
     for section in ["Where the time goes", "What the parts are"] {
         assert!(said.out.contains(section), "{section}: {}", said.out);
     }
-    // A bar for each mechanism, with its whole behind it, and what each sign of a part is.
+    // A line for each mechanism, with its whole behind it, and what each sign of a part is. It has bars unless the
+    // parts are noise.
     for mechanism in ["pipe", "unix-stream"] {
-        let bar = said.out.lines().find(|it| it.starts_with(mechanism) && it.contains('█'));
+        let bar = said.out.lines().find(|it| it.starts_with(mechanism) && it.contains('◆'));
         assert!(bar.is_some_and(|it| it.ends_with('s')), "{mechanism}: {}", said.out);
     }
     for sign in ["█ entering and leaving calls", "◆ unobserved round trip"] {
@@ -129,6 +130,24 @@ fn what_was_asked_and_cannot_be_taken_apart_exits_with_5_and_nothing_else_does()
         let said = Bench::new().run(&format!("{line} {rest}"));
         assert_eq!(said.code, Some(code), "{line}: {}{}", said.out, said.err);
         assert!(flat(&format!("{}{}", said.out, said.err)).contains(words), "{line}: {}", said.out);
+    }
+}
+
+#[test]
+fn where_others_disturbed_every_round_no_difference_is_firm() {
+    if !can_trace() {
+        return;
+    }
+    let bench = Bench::new();
+    let line = "explain pipe unix-stream -s 64 -p same-cpu --launches 6 --no-wait";
+    bench.must(&format!("-q {line}"));
+    bench.edit("UPDATE rounds SET noise = json_set(noise, '$.forks', json('true'))");
+    for form in ["report last", "report last -v"] {
+        let said = bench.must(form).out;
+        let words = "? Other programs ran during every round: no verdict is firm.";
+        assert!(flat(&said).contains(words), "{form}: no `{words}`: {said}");
+        let firm = |line: &&str| ["= ", "✓", "✗"].iter().any(|sign| line.starts_with(sign));
+        assert_eq!(said.lines().find(firm), None, "{form}: {said}");
     }
 }
 

@@ -42,7 +42,7 @@ mod verdicts;
 pub use compare::comparison;
 pub use exported::exported;
 
-use super::{Block, Document, Section, Text, units};
+use super::{Block, Document, Section, Text, VerdictKind, units};
 use ::study::paper::Form;
 use analysis::Judged;
 use model::request::Aim;
@@ -236,6 +236,24 @@ fn cautions(judged: &Judged) -> Vec<Block> {
     }
     blocks.extend(unmeasured::fewer_launches(judged));
     blocks
+}
+
+/// Takes back what is firm in the verdicts of an answer where others disturbed every round of a case, and says so first.
+fn beside_others(judged: &Judged, answer: &mut [Section]) {
+    let measured = || judged.results.iter().filter(|it| it.launches > 0 && !it.twin);
+    let disturbed = measured().filter(|it| it.disturbed).count();
+    let all = measured().count();
+    let Some(why) = labels::disturbed((disturbed, all), "case", "no verdict is firm") else {
+        return;
+    };
+    for block in answer.iter_mut().flat_map(|it| &mut it.blocks) {
+        if let Block::Verdict(verdict) = block {
+            verdict.kind = VerdictKind::Unknown;
+        }
+    }
+    if let Some(first) = answer.first_mut() {
+        first.blocks.insert(0, why.into());
+    }
 }
 
 /// A run that is written up for paper: the paper of its study, else all of the report.

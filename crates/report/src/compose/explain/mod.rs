@@ -6,7 +6,7 @@ mod teach;
 #[cfg(test)]
 mod tests;
 
-use crate::compose::labels as common;
+use crate::compose::{beside_others, labels as common};
 use crate::units::{duration, ratio};
 use crate::{
     Axis, Block, Column, Drawn, Figure, FigureKind, Point, Row, Scale, Section, Series, Table,
@@ -28,6 +28,7 @@ pub fn sections(judged: &Judged) -> Vec<Section> {
     if !found.cases.is_empty() {
         sections.push(overhead(&found));
     }
+    beside_others(judged, &mut sections);
     if teach {
         sections.push(teach::section(&found));
     }
@@ -59,6 +60,7 @@ pub fn answer(judged: &Judged) -> Vec<Section> {
         judged.run.id
     ))));
     let mut sections = vec![section];
+    beside_others(judged, &mut sections);
     if teach {
         sections.push(teach::section(&found));
     }

@@ -6,8 +6,8 @@ mod figures;
 mod tables;
 mod verdicts;
 
-use super::{Detail, labels};
-use crate::{Block, Section, VerdictKind};
+use super::{Detail, beside_others, labels};
+use crate::{Block, Section};
 use analysis::Judged;
 use analysis::probe::{Common, ProbeEffect};
 use model::request::Aim;
@@ -20,26 +20,8 @@ pub fn sections(judged: &Judged, detail: Detail) -> Vec<Section> {
         _ => None,
     };
     let mut sections = effect.map_or_else(Vec::new, |effect| written(&effect, detail));
-    if let Some(answer) = sections.first_mut() {
-        beside_others(judged, answer);
-    }
+    beside_others(judged, &mut sections);
     sections
-}
-
-/// Takes back what is firm in the verdicts where others disturbed every round of a case, and says so first.
-fn beside_others(judged: &Judged, answer: &mut Section) {
-    let measured = || judged.results.iter().filter(|it| it.launches > 0 && !it.twin);
-    let disturbed = measured().filter(|it| it.disturbed).count();
-    let all = measured().count();
-    let Some(why) = labels::disturbed((disturbed, all), "case", "no verdict is firm") else {
-        return;
-    };
-    for block in &mut answer.blocks {
-        if let Block::Verdict(verdict) = block {
-            verdict.kind = VerdictKind::Unknown;
-        }
-    }
-    answer.blocks.insert(0, why.into());
 }
 
 fn written(effect: &ProbeEffect, detail: Detail) -> Vec<Section> {
