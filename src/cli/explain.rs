@@ -48,7 +48,8 @@ pub fn explain(common: &Common, args: &ExplainArgs, interrupt: &Interrupt) -> Re
     let asked = asked(args).map_err(Failure::usage)?;
     let mut request = asked.request().map_err(Failure::usage)?;
     request.aim = Aim::Explanation { teach: args.teach };
-    // Its own usual sizes and placements are nobody's wish.
+    // Its own workload, usual sizes and placements are nobody's wish.
+    request.named.workloads = false;
     request.named.sizes = args.size.is_some();
     request.named.placements = !args.placement.is_empty();
     // A round trip is decomposed one by one, and half of a short launch is enough of them.

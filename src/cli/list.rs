@@ -77,19 +77,19 @@ impl Offered {
         Offered { variant, obstacle }
     }
 
-    /// Whether it is its mechanism's first variant, which explains the others.
-    fn is_first(&self) -> bool {
-        let chosen = self.variant.to_string();
-        let options = chosen.split_once(':').map_or("", |(_, options)| options);
-        self.variant.entry.shown.first() == Some(&options)
+    /// What it is, with its options.
+    fn what(&self) -> &'static str {
+        (self.variant.entry.summary_with)(&self.variant.options)
     }
 
-    /// What it is, and what else it is called.
+    /// The same, and what else it is called.
     fn summary(&self) -> String {
-        match self.variant.entry.aliases {
-            [] => self.variant.entry.summary.into(),
-            aliases => format!("{}; also {}", self.variant.entry.summary, aliases.join(", ")),
+        let aliases = self.variant.entry.aliases;
+        let is_first = self.what() == self.variant.entry.summary;
+        if !is_first || aliases.is_empty() {
+            return self.what().into();
         }
+        format!("{}; also {}", self.what(), aliases.join(", "))
     }
 
     fn largest(&self) -> Option<usize> {
@@ -120,8 +120,7 @@ impl Offered {
             Scope::Network => "network",
         };
         let (what, emphasis) = match &self.obstacle {
-            None if self.is_first() => (self.summary(), Emphasis::Normal),
-            None => ("the same, by other means".into(), Emphasis::Normal),
+            None => (self.summary(), Emphasis::Normal),
             Some(why) => (format!("not here: {}", why.cause.name()), Emphasis::Warning),
         };
         let name = Text::new().code(self.variant.to_string());
@@ -152,7 +151,7 @@ impl Offered {
             "variant": self.variant.to_string(),
             "mechanism": self.variant.entry.name,
             "aliases": self.variant.entry.aliases,
-            "summary": self.variant.entry.summary,
+            "summary": self.what(),
             "carries": traits.carries,
             "keeps_boundaries": traits.framing == Framing::Message,
             "scope": if traits.scope == Scope::Host { "host" } else { "network" },

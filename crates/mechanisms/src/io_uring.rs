@@ -35,6 +35,14 @@ impl Mechanism for IoUring {
     }];
     const SHOWN: &'static [&'static str] = &["op=send", "op=msg-ring", "op=futex"];
 
+    fn summary(options: &Options) -> &'static str {
+        match options.get(Self::OPTIONS, "op") {
+            Choice::Word("msg-ring") => "a completion posted into the partner's ring",
+            Choice::Word("futex") => "sleeping and waking on a futex, through the ring",
+            _ => Self::SUMMARY,
+        }
+    }
+
     fn traits(options: &Options) -> Traits {
         match options.get(Self::OPTIONS, "op") {
             Choice::Word("send") => Self::TRAITS,

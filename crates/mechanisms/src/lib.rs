@@ -103,6 +103,11 @@ pub trait Mechanism {
         None
     }
 
+    /// The same with these options: what differs.
+    fn summary(_options: &Options) -> &'static str {
+        Self::SUMMARY
+    }
+
     /// What it carries, and how, with these options.
     fn traits(_options: &Options) -> Traits {
         Self::TRAITS
@@ -232,6 +237,8 @@ pub struct Entry {
     pub aliases: &'static [&'static str],
     /// See [`Mechanism::SUMMARY`].
     pub summary: &'static str,
+    /// See [`Mechanism::summary`].
+    pub summary_with: fn(&Options) -> &'static str,
     /// See [`Mechanism::traits`].
     pub traits: fn(&Options) -> Traits,
     /// See [`Mechanism::OPTIONS`].
@@ -263,6 +270,7 @@ macro_rules! mechanisms {
             name: <$mechanism>::NAME,
             aliases: <$mechanism>::ALIASES,
             summary: <$mechanism>::SUMMARY,
+            summary_with: <$mechanism>::summary,
             traits: <$mechanism>::traits,
             options: <$mechanism>::OPTIONS,
             shown: <$mechanism>::SHOWN,

@@ -8,7 +8,7 @@ use std::io;
 use super::socket::wrong_length;
 use super::{
     Carries, Choice, Deadline, Endpoint, Framing, Mechanism, OpenError, OpenSpec, Opened,
-    OptionSpec, Traits, Visitor,
+    OptionSpec, Options, Traits, Visitor,
 };
 use model::bend::{Bend, Length};
 use sys::cross_memory::{Receiver, Sender, let_partners_in, two};
@@ -40,6 +40,13 @@ impl Mechanism for ProcessVm {
         takes_size: false,
     }];
     const SHOWN: &'static [&'static str] = &["", "call=writev"];
+
+    fn summary(options: &Options) -> &'static str {
+        match options.get(Self::OPTIONS, "call") {
+            Choice::Word("writev") => "the sender copies (process_vm_writev)",
+            _ => Self::SUMMARY,
+        }
+    }
 
     fn open<V: Visitor>(spec: &OpenSpec, visitor: V) -> Result<V::Output, OpenError> {
         match spec.options.get(Self::OPTIONS, "call") {

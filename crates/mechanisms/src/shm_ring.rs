@@ -62,6 +62,15 @@ impl Mechanism for ShmRing {
         &["wait=futex", "wait=eventfd", "wait=yield", "wait=spin"];
     const MEASURED: &'static [&'static str] = &["wait=futex", "wait=spin"];
 
+    fn summary(options: &Options) -> &'static str {
+        match options.get(Self::OPTIONS, "wait") {
+            Choice::Word("spin") => "the receiver busy-waits",
+            Choice::Word("yield") => "the receiver busy-waits, and lets others run",
+            Choice::Word("eventfd") => "the receiver sleeps in a read of an eventfd",
+            _ => Self::SUMMARY,
+        }
+    }
+
     fn waits(options: &Options) -> Waits {
         match options.get(Self::OPTIONS, "wait") {
             Choice::Word("spin") => Waits::Spinning,

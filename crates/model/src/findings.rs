@@ -182,7 +182,7 @@ fn list(names: &[&str]) -> String {
 }
 
 /// One sentence on the rounds that were disturbed, most frequent cause first; `None` where none was.
-pub fn count_marks<'a>(rounds: impl IntoIterator<Item = &'a RoundNoise>) -> Option<String> {
+pub fn count_disturbed<'a>(rounds: impl IntoIterator<Item = &'a RoundNoise>) -> Option<String> {
     let (mut all, mut marked) = (0, 0);
     let mut causes: BTreeMap<&str, (u64, Option<&Mark>)> = BTreeMap::new();
     for round in rounds {
@@ -231,7 +231,7 @@ mod tests {
         // Forks are no check of the doctor, and mark a round as well.
         let forks = RoundNoise { forks: true, ..RoundNoise::default() };
         let rounds = [of(vec![]), of(vec![steal, load.clone()]), of(vec![more]), of(vec![load])];
-        let sentence = count_marks(rounds.iter().chain([&forks])).unwrap();
+        let sentence = count_disturbed(rounds.iter().chain([&forks])).unwrap();
         assert_eq!(
             sentence,
             "4 of 5 rounds were disturbed: load in 3 (for example: others used 1.20 CPUs), \
@@ -239,10 +239,10 @@ mod tests {
         );
         let counted = rounds.iter().filter(|it| !it.disturbance().is_none()).count();
         assert_eq!(counted, 3, "as everywhere else");
-        let one = count_marks(&rounds[1..2]).unwrap();
+        let one = count_disturbed(&rounds[1..2]).unwrap();
         assert!(one.starts_with("1 of 1 round was disturbed: "), "{one}");
-        assert_eq!(count_marks([&of(vec![]), &of(vec![])]), None);
-        assert_eq!(count_marks([]), None);
+        assert_eq!(count_disturbed([&of(vec![]), &of(vec![])]), None);
+        assert_eq!(count_disturbed([]), None);
     }
 
     #[test]

@@ -55,8 +55,8 @@ pub fn above(judged: &Judged, groups: &[&GroupVerdict]) -> Vec<Block> {
 /// The same for a page, which has all results below it: without cautions and without what to do next.
 pub fn page(judged: &Judged, rows: usize) -> Vec<Block> {
     let groups: Vec<&GroupVerdict> = judged.groups.iter().collect();
-    let mut blocks: Vec<Block> = undecided(&groups).map(Block::from).into_iter().collect();
-    blocks.extend(table(judged, rows).map(Block::from));
+    let mut blocks: Vec<Block> = undecided(&groups).map(Block::from).collect();
+    blocks.extend(listed(judged, rows, " below").map(Block::from));
     blocks.extend(rates::blocks(judged, rows));
     if !blocks.is_empty() {
         let facts = closing(judged).into_iter().filter(|it| it.0 != NEXT);
@@ -67,8 +67,13 @@ pub fn page(judged: &Judged, rows: usize) -> Vec<Block> {
 
 /// The best of each question with what follows it, in so many rows; None where nothing was measured.
 pub fn table(judged: &Judged, rows: usize) -> Option<Table> {
+    listed(judged, rows, &format!(": `ipcmark report {} -v`", judged.run.id))
+}
+
+/// The same, and where the `rest` stands.
+fn listed(judged: &Judged, rows: usize, rest: &str) -> Option<Table> {
     let questions = questions(judged);
-    (!questions.is_empty()).then(|| drawn(judged, &questions, rows))
+    (!questions.is_empty()).then(|| drawn(judged, &questions, rows, rest))
 }
 
 /// The same workload, size and workers, wherever: the groups of which differ in placement.
@@ -116,7 +121,7 @@ fn head(judged: &Judged, group: &GroupVerdict) -> String {
     format!("{what}{}{}", labels::conditions(&group.asked), labels::threads(&group.workers))
 }
 
-fn drawn(judged: &Judged, questions: &[Question], rows: usize) -> Table {
+fn drawn(judged: &Judged, questions: &[Question], rows: usize, elsewhere: &str) -> Table {
     let mut table = Table::new("").words([("", 0), ("mechanism", 0)]).numbers([
         ("median", 0),
         ("slower than best", 0),
@@ -160,7 +165,7 @@ fn drawn(judged: &Judged, questions: &[Question], rows: usize) -> Table {
             }
         }
     }
-    table.notes.extend(notes(judged, &shown, questions, cut));
+    table.notes.extend(notes(&shown, questions, cut, elsewhere));
     table
 }
 
@@ -189,7 +194,7 @@ pub fn shares(groups: &[&GroupVerdict], room: usize) -> Vec<usize> {
 }
 
 /// Why some questions, or all, have no firm answer: others disturbed every round, or launches are too few.
-pub fn undecided(groups: &[&GroupVerdict]) -> Option<Verdict> {
+pub fn undecided(groups: &[&GroupVerdict]) -> impl Iterator<Item = Verdict> {
     let count = |is: fn(&GroupVerdict) -> bool| groups.iter().filter(|it| is(it)).count();
     let (disturbed, few) =
         (count(GroupVerdict::is_disturbed), count(GroupVerdict::has_too_few_launches));
@@ -201,15 +206,16 @@ pub fn undecided(groups: &[&GroupVerdict]) -> Option<Verdict> {
         0 => "what is slow may be their doing",
         _ => "no best is named",
     };
-    labels::disturbed((disturbed, groups.len()), "question", therefore).or_else(|| {
-        let of = match contests {
-            all if all == few => String::new(),
-            all => format!(" in {few} of {}", units::counted(all as u64, "comparison")),
-        };
-        let head = format!("Too few launches to rank{of}: sorted by the median.");
-        let remedy = "Give a longer --budget, or more --launches.";
-        (few > 0).then(|| Verdict::new(VerdictKind::Unknown, Text::new().strong(head), remedy))
-    })
+    let of = match contests {
+        all if all == few => String::new(),
+        all => format!(" in {few} of {}", units::counted(all as u64, "comparison")),
+    };
+    let head = format!("Too few launches to rank{of}: sorted by the median.");
+    let remedy = "Give a longer --budget, or more --launches.";
+    let too_few =
+        (few > 0).then(|| Verdict::new(VerdictKind::Unknown, Text::new().strong(head), remedy));
+    let disturbed = labels::disturbed((disturbed, groups.len()), "question", therefore);
+    disturbed.into_iter().chain(too_few)
 }
 
 /// The best, then those that follow; the best that blocks is among them.
@@ -274,7 +280,7 @@ fn place(judged: &Judged, group: &GroupVerdict) -> String {
     }
 }
 
-fn notes(judged: &Judged, shown: &[&CaseResult], questions: &[Question], cut: usize) -> Vec<Text> {
+fn notes(shown: &[&CaseResult], questions: &[Question], cut: usize, elsewhere: &str) -> Vec<Text> {
     let mut notes = Vec::new();
     let more = questions
         .iter()
@@ -288,10 +294,7 @@ fn notes(judged: &Judged, shown: &[&CaseResult], questions: &[Question], cut: us
             cut => format!(", and {}", units::counted(cut as u64, "question")),
         };
         let results = units::counted(more as u64, "more result");
-        notes.push(
-            Text::new()
-                .muted(format!("{results}{questions}: `ipcmark report {} -v`.", judged.run.id)),
-        );
+        notes.push(Text::new().muted(format!("{results}{questions}{elsewhere}.")));
     }
     let named = questions.iter().flat_map(|it| &it.groups).any(|it| it.names_the_best());
     if named {

@@ -111,7 +111,10 @@ pub fn compose(judged: &Judged, detail: Detail) -> Document {
     let run = &judged.run;
     let mut document = Document::new(match detail {
         Detail::Summary => format!("Run {}", run.id),
-        Detail::Full => headline(run).to_string(),
+        Detail::Full => match &run.label {
+            Some(label) => format!("{}: {label}", headline(run)),
+            None => headline(run).to_string(),
+        },
     });
     document.subtitle = subtitle(judged);
     let study = study::Written::of(judged);

@@ -8,7 +8,7 @@ use analysis::{CaseResult, Judged};
 const BEST: char = '*';
 const BEST_IN_WORDS: &str = "* among the best of its group: not separated from the best.";
 
-const MAY_BE_BEST: &str = "✓ may be the best under its heading: not separated from the best there.";
+const MAY_BE_BEST: &str = "✓ best under its heading, or not separated from the best there.";
 
 /// What the sign of the best means, where it is used in `table`.
 pub fn best_in_words(table: &Table) -> Option<Text> {

@@ -82,6 +82,8 @@ pub struct Campaign<'a> {
     created: Instant,
     /// How much of preparing is not counted.
     beyond: Duration,
+    /// How long it was said that it will take; nothing where nothing was.
+    told: Duration,
     /// Wall time of the parts of this run before it was resumed, in ns.
     measured_before: u64,
     /// Launches that have ended and are not stored yet, and since when.
@@ -202,6 +204,7 @@ impl<'a> Campaign<'a> {
             began: Instant::now(),
             created: Instant::now(),
             beyond: Duration::ZERO,
+            told: Duration::ZERO,
             measured_before: run.measuring_ns,
             pending: Vec::new(),
             pending_since: None,
@@ -333,11 +336,15 @@ impl<'a> Campaign<'a> {
     /// Runs every case once that was not piloted before.
     fn pilot_all(&mut self) -> Result<Result<(), Interrupted>, StoreError> {
         self.with.progress.stage("pilots: how many operations fill a sample, and a launch");
+        let to_come =
+            |nth: &usize| self.groups[*nth].cases.iter().any(|live| live.samples == 0);
+        let piloted: Vec<usize> = (0..self.groups.len()).filter(to_come).collect();
         for together in self.driver.together(self.in_order_of_pilots()) {
             if !self.with.progress.wanted() || self.pilot(&together)?.is_err() {
                 return Ok(Err(Interrupted));
             }
         }
+        self.warn_of_fewer_samples(&piloted)?;
         Ok(Ok(()))
     }
 

@@ -51,28 +51,34 @@ impl Campaign<'_> {
         let cases = self.groups.iter().map(|group| group.cases.len()).sum::<usize>();
         let rounds = if self.request.stopping.budget_is_hard { 1 } else { LEAST_LAUNCHES as u32 };
         let before = if settle::is_brief() { Duration::ZERO } else { BEFORE };
-        self.tell_if_longer(before + LAUNCH * (cases as u32 * (1 + rounds)), "at least");
+        self.tell_if_longer(before + LAUNCH * (cases as u32 * (1 + rounds)));
     }
 
     /// After the pilots: that the rounds will take longer than the budget.
     pub(super) fn tell_if_rounds_are_long(&mut self) {
-        self.tell_if_longer(self.created.elapsed() + self.rounds_take(), "about");
+        self.tell_if_longer(self.created.elapsed() + self.rounds_take());
     }
 
-    fn tell_if_longer(&mut self, whole: Duration, how: &str) {
+    /// Said once, and again where it will take even longer than was said. Where a budget is hard it ends what it can:
+    /// the rounds of those groups that are not begun by then.
+    fn tell_if_longer(&mut self, whole: Duration) {
         // A search chooses its cases as it goes on, and says itself what is too short.
         let budget = self.request.stopping.budget_ns.filter(|_| self.request.bound.is_none());
         let Some(budget) = budget.map(Duration::from_nanos) else { return };
         let pauses = self.request.sessions.map_or(0, |it| (it.count - 1) * it.every_ns);
         let lacks = self.request.stopping.unmarked.is_some();
-        if lacks || whole <= budget.mul_f64(LONGER) {
+        if lacks || whole <= budget.max(self.told).mul_f64(LONGER) {
             return;
         }
+        self.told = whole;
         let cases = self.groups.iter().map(|group| group.cases.len()).sum::<usize>();
-        let rounds = if self.request.stopping.budget_is_hard { "one round" } else { "12 rounds" };
+        let (how, rest, rounds) = match self.request.stopping.budget_is_hard {
+            true => ("up to", ", and what it doesn't reach has no result", "one round"),
+            false => ("about", "", "12 rounds"),
+        };
         self.with.progress.warning(&format!(
-            "this takes {how} {} s, not {}: floors, a pilot and {rounds} of {cases} cases need that; fewer mechanisms, \
-             sizes (-s) or placements (-p) take less",
+            "this takes {how} {} s, not {}{rest}: floors, a pilot and {rounds} of {cases} cases need that; fewer \
+             mechanisms, sizes (-s) or placements (-p) take less",
             (whole + Duration::from_nanos(pauses)).as_secs_f64().ceil(),
             model::duration::format_ns(budget.as_nanos() as u64),
         ));

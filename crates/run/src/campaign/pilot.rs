@@ -69,7 +69,6 @@ impl Campaign<'_> {
                     self.with.store.set_pilot(live.id, batch, samples, live.operation_ns)?;
                 }
             }
-            self.warn_of_fewer_samples(of)?;
         }
         Ok(Ok(()))
     }

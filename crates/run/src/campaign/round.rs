@@ -7,7 +7,7 @@ use super::{Campaign, Launched, LiveCase, value_ns};
 use crate::launch::{LaunchResult, Spec};
 use machine::interrupt::Interrupted;
 use model::capacity::LOOKS;
-use model::findings::count_marks;
+use model::findings::count_disturbed;
 use model::launch::SampleCount;
 use store::{NewLaunch, StoreError};
 
@@ -141,7 +141,7 @@ impl Campaign<'_> {
     /// Says once, at the end, how many rounds were marked, and by what.
     pub(super) fn warn_of_marks(&mut self) -> Result<(), StoreError> {
         let rounds = self.with.store.rounds(self.run)?;
-        match count_marks(rounds.iter().map(|round| &round.noise)) {
+        match count_disturbed(rounds.iter().map(|round| &round.noise)) {
             Some(warning) if self.measured_before > 0 => {
                 self.warn(&format!("counting those before it was resumed, {warning}"))
             }
