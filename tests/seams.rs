@@ -106,6 +106,28 @@ fn only_the_system_boundary_lifts_the_lint_on_unsafe_code() {
     assert_eq!(lifting, [root().join("crates/sys/src/lib.rs")]);
 }
 
+/// Programs call the C library, and so does what is timed; the floors alone compare the two.
+#[test]
+fn no_system_call_is_made_inline_but_by_the_floors() {
+    let inline: Vec<PathBuf> = files(&["rs"])
+        .into_iter()
+        .filter(|path| {
+            let text = fs::read_to_string(path).expect("readable source");
+            text.contains("asm!") && (text.contains("\"syscall\"") || text.contains("\"svc "))
+        })
+        .collect();
+    assert_eq!(inline, [root().join("crates/sys/src/calls.rs")]);
+    let users: BTreeSet<PathBuf> = files(&["rs"])
+        .into_iter()
+        .filter(|path| {
+            let text = fs::read_to_string(path).expect("readable source");
+            ["inline_getpid", "inline_read", "inline_write"].iter().any(|name| text.contains(name))
+        })
+        .collect();
+    let floor = root().join("crates/run/src/floor/calls.rs");
+    assert_eq!(users, BTreeSet::from([floor, root().join("crates/sys/src/calls.rs")]));
+}
+
 #[test]
 fn no_file_is_longer_than_one_subject() {
     for path in files(&["rs", "sql"]) {

@@ -15,6 +15,8 @@ pub mod cross_memory;
 pub mod failed;
 pub mod groups;
 pub mod identity;
+#[cfg(all(test, not(miri)))]
+mod library_calls;
 // loom switches stacks, which Miri can't follow.
 #[cfg(all(test, not(miri)))]
 mod models;

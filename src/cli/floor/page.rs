@@ -157,11 +157,10 @@ fn agreement(found: &Clocks) -> Option<Text> {
     (!spans.is_empty()).then(|| format!("Over {over}, span by span of 100 ms: {spans}.").into())
 }
 
-const MESSAGES: &str = "Loops over descriptors, shared memory and futexes make their calls inline, by an instruction in the \
-     loop; most programs call the C library, as those over System V and POSIX queues and semaphores, condvar and signal \
-     do here. A program that returns from a function between two calls may leave the processor to mispredict returns \
-     inside the kernel (see spec_rstack_overflow under /sys/devices/system/cpu/vulnerabilities). What the library's calls \
-     take more, such a program needs beyond what results say, for each message.";
+const MESSAGES: &str = "Timed loops call the C library, as most programs do. A call may take less where it is made inline, by \
+     an instruction in the loop: on some processors, returning from a function between two calls makes the processor \
+     mispredict returns inside the kernel (see spec_rstack_overflow under /sys/devices/system/cpu/vulnerabilities). A \
+     program that makes its calls inline takes so much less for each message than results say.";
 
 /// What the calls of a table cost.
 fn costs(title: &str, calls: &[Call]) -> Table {

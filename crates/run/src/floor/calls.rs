@@ -2,8 +2,8 @@
 //!
 //! More than one trivial call, because kernels have been tuned to look well on a single one;
 //! and the C library's getpid beside them, which some libraries answered without the kernel.
-//! Then a message that a process sends to itself, with calls that stand in the loop, as in the loops of launches, and
-//! with the C library's functions, as most programs make them. Batches are timed; nothing is subtracted.
+//! Then a message that a process sends to itself, by the C library's functions, as the loops of launches and most programs
+//! make their calls, and inline, without it. Batches are timed; nothing is subtracted.
 
 use model::floors::{Call, Calls};
 use std::hint::black_box;
@@ -13,7 +13,8 @@ use std::os::unix::net::UnixStream;
 use super::worker::Setting;
 use model::floors::Repeats;
 use sys::calls::{
-    getpid, getppid, getuid, library_getpid, library_read, library_write, read_nothing,
+    getpid, getppid, getuid, inline_getpid, inline_read, inline_write, library_getpid,
+    library_read, library_write, read_nothing,
 };
 
 const BARE: &str = "syscall(2)";
@@ -30,16 +31,17 @@ pub(super) fn measure(setting: &Setting) -> Result<Calls, String> {
     let empty = empty.as_fd();
     let (pipe, socket) = ((out.as_fd(), into.as_fd()), (one.as_fd(), other.as_fd()));
     type Work<'a> = &'a dyn Fn(u64);
-    let works: [(&str, &str, Work); 9] = [
+    let works: [(&str, &str, Work); 10] = [
         ("getpid", BARE, &|count| again(count, getpid)),
         ("getppid", BARE, &|count| again(count, getppid)),
         ("getuid", BARE, &|count| again(count, getuid)),
         ("read of 0 bytes", BARE, &|count| again(count, || read_nothing(empty))),
+        ("getpid", INLINE, &|count| again(count, inline_getpid)),
         ("getpid", LIBRARY, &|count| again(count, library_getpid)),
-        (BY_PIPE, INLINE, &|count| again(count, || inline(pipe))),
-        (BY_PIPE, LIBRARY, &|count| again(count, || by_library(pipe))),
-        (BY_SOCKET, INLINE, &|count| again(count, || inline(socket))),
-        (BY_SOCKET, LIBRARY, &|count| again(count, || by_library(socket))),
+        (BY_PIPE, INLINE, &|count| again(count, || message(pipe, inline_write, inline_read))),
+        (BY_PIPE, LIBRARY, &|count| again(count, || message(pipe, library_write, library_read))),
+        (BY_SOCKET, INLINE, &|count| again(count, || message(socket, inline_write, inline_read))),
+        (BY_SOCKET, LIBRARY, &|count| again(count, || message(socket, library_write, library_read))),
     ];
     let lasting = setting.by_extent(100e3, 200e3);
     let counts = works.map(|(_, _, work)| setting.watch.filling(lasting, work));
@@ -68,17 +70,11 @@ fn again(count: u64, call: impl Fn() -> i64) {
 
 /// A message, written and read again; -1 where it doesn't go in whole.
 #[inline(always)]
-fn inline((from, to): (BorrowedFd<'_>, BorrowedFd<'_>)) -> i64 {
+fn message(
+    (from, to): (BorrowedFd<'_>, BorrowedFd<'_>),
+    write: impl Fn(BorrowedFd<'_>, &[u8]) -> i64,
+    read: impl Fn(BorrowedFd<'_>, &mut [u8]) -> i64,
+) -> i64 {
     let mut bytes = [0xA5; 64];
-    match rustix::io::write(to, &bytes) {
-        Ok(64) => rustix::io::read(from, &mut bytes).map_or(-1, |it| it as i64),
-        _ => -1,
-    }
-}
-
-/// The same by the C library's functions.
-#[inline(always)]
-fn by_library((from, to): (BorrowedFd<'_>, BorrowedFd<'_>)) -> i64 {
-    let mut bytes = [0xA5; 64];
-    if library_write(to, &bytes) == 64 { library_read(from, &mut bytes) } else { -1 }
+    if write(to, &bytes) == 64 { read(from, &mut bytes) } else { -1 }
 }
