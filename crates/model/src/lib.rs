@@ -1,5 +1,6 @@
 //! The words of an experiment, as types: no input or output, no system call.
 
+pub mod alignment;
 pub mod arrivals;
 pub mod bend;
 pub mod bound;

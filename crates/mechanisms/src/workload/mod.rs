@@ -7,6 +7,7 @@
 //! once per stretch of operations; inside its loops nothing is looked up.
 
 mod assignment;
+mod buffers;
 pub mod connect;
 mod connections;
 mod crowd;
@@ -28,17 +29,15 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::AtomicU64;
 
-use rustix::io::Errno;
-
 use crate::network::{ConnectionKind, Cookie};
 use crate::{Endpoint, OpenSpec};
+pub use buffers::Buffers;
 use model::launch::WorkerReport;
 use model::load::Load;
 use model::mechanism::Carries;
 use model::metric::{Measured, Metric};
 use model::workload::{Arrivals, Policy, Workload};
 pub use payload::{Check, Payload};
-use sys::failed::named;
 
 /// One side of an open mechanism, and what its messages need.
 pub struct Side<'a, E, P> {
@@ -363,60 +362,4 @@ pub fn metrics() -> Vec<Measured> {
         signals: of(workload, Carries::Signal),
     };
     Workload::ALL.into_iter().map(both).collect()
-}
-
-/// A worker's message buffers: reused for every message, as the report says.
-pub struct Buffers {
-    memory: Vec<u8>,
-    out: std::ops::Range<usize>,
-    into: std::ops::Range<usize>,
-}
-
-impl Buffers {
-    /// Two buffers of `bytes`, as [`Buffers::sized`].
-    ///
-    /// # Errors
-    /// The same.
-    pub fn new(bytes: usize, offset: usize) -> io::Result<Buffers> {
-        Buffers::sized(bytes, bytes, offset)
-    }
-
-    /// A buffer of `out` bytes and one of `into`, each starting `offset` bytes into a page of its own, and touched.
-    ///
-    /// # Errors
-    /// There is no memory for them.
-    pub fn sized(out: usize, into: usize, offset: usize) -> io::Result<Buffers> {
-        const PAGE: usize = 4096;
-        let spans = [out, into].map(|bytes| (bytes + offset).next_multiple_of(PAGE));
-        let bytes = spans[0] + spans[1] + PAGE;
-        let mut memory = Vec::new();
-        memory.try_reserve_exact(bytes).map_err(|_| named("mmap", Errno::NOMEM))?;
-        memory.resize(bytes, 0xA5);
-        let first = memory.as_ptr().align_offset(PAGE) + offset;
-        let second = first + spans[0];
-        Ok(Buffers { memory, out: first..first + out, into: second..second + into })
-    }
-
-    /// The message to send, and the place for the message to receive.
-    pub fn split(&mut self) -> (&mut [u8], &mut [u8]) {
-        let (first, second) = self.memory.split_at_mut(self.into.start);
-        (&mut first[self.out.clone()], &mut second[..self.into.len()])
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn buffers_start_where_they_should_and_do_not_overlap() {
-        for (bytes, offset) in [([1, 1], 0), ([64, 5000], 128), ([4096, 1], 64), ([5000, 64], 4032)]
-        {
-            let mut buffers = Buffers::sized(bytes[0], bytes[1], offset).unwrap();
-            let (out, into) = buffers.split();
-            assert_eq!([out.len(), into.len()], bytes);
-            assert_eq!(out.as_ptr() as usize % 4096, offset);
-            assert_eq!(into.as_ptr() as usize % 4096, offset);
-        }
-    }
 }

@@ -12,6 +12,7 @@ use super::{LiveCase, LiveGroup};
 use crate::launch::{LaunchResult, Spec};
 use crate::plan::Case;
 use machine::interrupt::Interrupted;
+use model::alignment::Alignment;
 use model::launch::Record;
 use model::noise::RoundNoise;
 use model::request::Request;
@@ -53,7 +54,8 @@ pub(crate) fn swapped(seed: u64, what: usize, round: u64) -> bool {
 impl Turn {
     /// The same, with where its stack and its buffers begin drawn anew.
     pub fn shifted(self, rng: &mut ChaCha8Rng) -> Turn {
-        let (padding, offset) = (16 * rng.random_range(0..256), 64 * rng.random_range(0..64));
+        let padding = 16 * rng.random_range(0..256);
+        let offset = Alignment::default().offset(rng.random_range(0..Alignment::LINES));
         Turn { padding, offset, ..self }
     }
 
@@ -162,5 +164,22 @@ pub(crate) trait Driver {
     /// How long launches that have ended may be in memory alone.
     fn stored_within(&self) -> Duration {
         Duration::ZERO
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_launch_has_its_buffers_at_the_same_place_of_one_of_all_lines_of_a_page() {
+        let mut rng = rng(1, 2);
+        let mut offsets: Vec<usize> =
+            (0..2_000).map(|_| Turn::default().shifted(&mut rng).offset).collect();
+        offsets.sort_unstable();
+        offsets.dedup();
+        let all: Vec<usize> =
+            (0..Alignment::LINES).map(|line| Alignment::default().offset(line)).collect();
+        assert_eq!(offsets, all);
     }
 }

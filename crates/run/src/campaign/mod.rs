@@ -36,6 +36,7 @@ use crate::floor::{self, Order};
 use crate::launch::{Interrupt, Spec, spec::BUILD};
 use crate::plan::Plan;
 use machine::interrupt::Interrupted;
+use model::alignment::Alignment;
 use model::clock::Anchor;
 use model::floors::FloorDetail;
 use model::placement::ResolvedPlacement;
@@ -423,7 +424,7 @@ impl<'a> Campaign<'a> {
             clock: clock.kind,
             ns_per_tick: clock.ns_per_tick,
             deadline_ms: live.deadline_ms(),
-            buffer_offset: 0,
+            buffer_offset: Alignment::default().offset(0),
             observe: live.case.observe,
             beside: live.case.beside,
             energy: self.request.energy,

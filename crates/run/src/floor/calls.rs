@@ -41,7 +41,9 @@ pub(super) fn measure(setting: &Setting) -> Result<Calls, String> {
         (BY_PIPE, INLINE, &|count| again(count, || message(pipe, inline_write, inline_read))),
         (BY_PIPE, LIBRARY, &|count| again(count, || message(pipe, library_write, library_read))),
         (BY_SOCKET, INLINE, &|count| again(count, || message(socket, inline_write, inline_read))),
-        (BY_SOCKET, LIBRARY, &|count| again(count, || message(socket, library_write, library_read))),
+        (BY_SOCKET, LIBRARY, &|count| {
+            again(count, || message(socket, library_write, library_read))
+        }),
     ];
     let lasting = setting.by_extent(100e3, 200e3);
     let counts = works.map(|(_, _, work)| setting.watch.filling(lasting, work));

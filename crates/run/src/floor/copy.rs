@@ -11,6 +11,8 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use super::worker::{Setting, repeat};
+use mechanisms::workload::Buffers;
+use model::alignment::Alignment;
 use model::floors::Part;
 use model::host::Cache;
 
@@ -77,8 +79,8 @@ fn beyond_caches(setting: &Setting, largest: Option<u64>) -> Result<u64, String>
 }
 
 fn copy(setting: &Setting, bytes: u64) -> Result<Copied, String> {
-    let (from, mut to) = (filled(bytes, 0x5a)?, filled(bytes, 0xa5)?);
-    let mut again = |count: u64| again(&from, &mut to, count);
+    let mut buffers = buffers(bytes)?;
+    let mut again = |count: u64| again(&mut buffers, count);
     let count = setting.watch.filling(LASTING, &mut again);
     let per_second = |_| bytes as f64 * 1e9 / setting.watch.per_operation(count, &mut again);
     let bytes_per_sec = repeat(setting.by_extent(12, 20), WITHIN, per_second);
@@ -86,25 +88,19 @@ fn copy(setting: &Setting, bytes: u64) -> Result<Copied, String> {
 }
 
 /// Copies one buffer to the other, so many times.
-pub(super) fn again(from: &[u8], to: &mut [u8], count: u64) {
+pub(super) fn again(buffers: &mut Buffers, count: u64) {
+    let (from, to) = buffers.split();
     for _ in 0..count {
-        to.copy_from_slice(black_box(from));
+        to.copy_from_slice(black_box(&*from));
         black_box(&mut *to);
     }
 }
 
-/// `bytes` times `byte`. Written, so that every page is there: untouched ones would all be the one
-/// zero page. Page by page, since byte by byte takes seconds in a build for debugging.
-pub(super) fn filled(bytes: u64, byte: u8) -> Result<Vec<u8>, String> {
-    let mut buffer = Vec::new();
-    buffer
-        .try_reserve_exact(bytes as usize)
-        .map_err(|error| format!("a buffer of {bytes} bytes: {error}; free memory"))?;
-    let page = [byte; 4096];
-    while let left @ 1.. = bytes as usize - buffer.len() {
-        buffer.extend_from_slice(&page[..left.min(page.len())]);
-    }
-    Ok(buffer)
+/// Two buffers of `bytes`, laid as those of a launch: where both lie decides how fast they are copied.
+pub(super) fn buffers(bytes: u64) -> Result<Buffers, String> {
+    let bytes = bytes as usize;
+    Buffers::new(bytes, Alignment::default().offset(0))
+        .map_err(|error| format!("two buffers of {bytes} bytes: {error}; free memory"))
 }
 
 #[cfg(test)]
@@ -128,5 +124,19 @@ mod tests {
         assert_eq!((of(1), of(24 << 10)), ("L1".into(), "L1".into()));
         assert_eq!((of((24 << 10) + 1), of(512 << 10)), ("L2".into(), "L2".into()));
         assert_eq!((of(1 << 20), of(u64::MAX)), ("memory".into(), "memory".into()));
+    }
+
+    #[test]
+    fn what_is_copied_lies_where_messages_of_launches_do() {
+        for bytes in [64, 12 << 10, 65_536] {
+            let mut buffers = buffers(bytes).unwrap();
+            let (from, to) = buffers.split();
+            assert_eq!((from.len() as u64, to.len() as u64), (bytes, bytes));
+            for place in [from.as_ptr(), to.as_ptr()] {
+                assert_eq!(place as usize % 4096, Alignment::default().offset(0));
+            }
+        }
+        let why = buffers(1 << 62).err().unwrap();
+        assert!(why.contains("free memory"), "{why}");
     }
 }

@@ -17,6 +17,7 @@ use super::worker::{Setting, pin};
 use super::{FloorDetail, Order, copy, line, wake_up};
 use crate::launch::Interrupt;
 use crate::launch::wire::{FrameKind, Missing, Reader, write_frame};
+use mechanisms::workload::Buffers;
 use model::bound::{Beside, RoundBound};
 use sys::shared::{LINE, Mapping, PAGE};
 
@@ -95,7 +96,7 @@ struct Bench {
     /// Which line is next.
     line: usize,
     /// The buffers of the last size that was copied.
-    buffers: Option<(Vec<u8>, Vec<u8>)>,
+    buffers: Option<Buffers>,
 }
 
 impl Bench {
@@ -156,12 +157,12 @@ impl Bench {
 
     fn copy(&mut self, bytes: u64) -> Option<f64> {
         let part = bytes.clamp(1, MOST_COPIED);
-        if self.buffers.as_ref().is_none_or(|it| it.0.len() as u64 != part) {
-            self.buffers = Some((copy::filled(part, 0x5a).ok()?, copy::filled(part, 0xa5).ok()?));
+        if self.buffers.as_mut().is_none_or(|buffers| buffers.split().0.len() as u64 != part) {
+            self.buffers = Some(copy::buffers(part).ok()?);
         }
-        let (from, to) = self.buffers.as_mut()?;
+        let buffers = self.buffers.as_mut()?;
         pin(self.setting.home).ok()?;
-        let ns = median_of_batches(&self.setting, COPYING_NS, |count| copy::again(from, to, count));
+        let ns = median_of_batches(&self.setting, COPYING_NS, |count| copy::again(buffers, count));
         Some(ns * bytes as f64 / part as f64)
     }
 }
