@@ -16,6 +16,7 @@ use serde::Serialize;
 
 use super::{ALPHA, CaseResult, MedianInterval};
 use model::bound::{Beside, RoundBound};
+use model::distinct::distinct;
 use model::floors::{Floors, LinePair, Part, Repeats};
 use model::metric::Better;
 
@@ -74,7 +75,7 @@ pub struct Bound {
 pub(super) type Rounds = Vec<(u64, Vec<RoundBound>)>;
 
 /// Puts beside each measured case of a group what its rounds found. Gives a sentence for every kind that
-/// should be there and isn't, and for each floor that a result undercut.
+/// should be there and isn't.
 pub(super) fn assign(cases: &mut [CaseResult], rounds: &Rounds) -> Vec<String> {
     let mut warnings = Vec::new();
     for case in cases.iter_mut() {
@@ -86,9 +87,7 @@ pub(super) fn assign(cases: &mut [CaseResult], rounds: &Rounds) -> Vec<String> {
                 .push(format!("no {name} to compare results with: its rounds measured none")),
         }
     }
-    warnings.extend(demote(cases));
-    warnings.dedup();
-    warnings
+    distinct(warnings)
 }
 
 /// What fits a case, where it was measured on this machine.
@@ -179,26 +178,31 @@ fn lies_below(case: &CaseResult, bound: &Bound) -> bool {
     }
 }
 
-/// Calls each floor that a case undercut a yardstick, for all cases that are compared with it.
-fn demote(cases: &mut [CaseResult]) -> Vec<String> {
-    let is_floor = |it: &Bound| it.kind == BoundKind::Floor;
-    let refuted: Vec<(String, String)> = cases
-        .iter()
-        .filter_map(|case| Some((case, case.bound.as_ref().filter(|it| is_floor(it))?)))
-        .filter(|(_, bound)| bound.undercut)
-        .map(|(case, bound)| (bound.name.clone(), case.variant.clone()))
-        .collect();
-    for bound in cases.iter_mut().filter_map(|it| it.bound.as_mut()) {
-        if refuted.iter().any(|(name, _)| *name == bound.name) {
+/// Calls each floor that a case of the run undercut a yardstick, for all cases that are compared with it; gives a sentence
+/// for all of them.
+pub(super) fn demote(cases: &mut [CaseResult]) -> Option<String> {
+    let mut refuted: Vec<(String, Vec<&str>)> = Vec::new();
+    for case in &*cases {
+        let is_floor = |bound: &&Bound| bound.kind == BoundKind::Floor && bound.undercut;
+        let Some(bound) = case.bound.as_ref().filter(is_floor) else { continue };
+        match refuted.iter_mut().find(|(name, _)| *name == bound.name) {
+            Some((_, variants)) if variants.contains(&case.variant.as_str()) => {}
+            Some((_, variants)) => variants.push(&case.variant),
+            None => refuted.push((bound.name.clone(), vec![&case.variant])),
+        }
+    }
+    let each = refuted.iter().map(|(name, variants)| format!("{name} ({})", variants.join(", ")));
+    let each = each.collect::<Vec<_>>().join("; ");
+    let names: Vec<String> = refuted.into_iter().map(|(name, _)| name).collect();
+    for bound in cases.iter_mut().filter_map(|case| case.bound.as_mut()) {
+        if names.contains(&bound.name) {
             bound.kind = BoundKind::Yardstick;
         }
     }
-    let sentence = |(name, variant): (String, String)| {
-        format!(
-            "{variant} lies below {name}, beyond both intervals: here it is a yardstick, not a floor"
-        )
-    };
-    refuted.into_iter().map(sentence).collect()
+    let sentence = format!(
+        "results lie below what should be a floor, beyond both intervals, so that it is a yardstick here: {each}"
+    );
+    (!names.is_empty()).then_some(sentence)
 }
 
 /// Puts what all rounds of a run found in the place of what was measured once, at its start.
@@ -290,23 +294,33 @@ mod tests {
     }
 
     #[test]
-    fn a_floor_that_a_result_undercuts_is_none_and_that_is_said() {
-        let copy = Beside::Copy { bytes: 65_536 };
-        let mut cases = [transfer("pipe", 65_536, 9_000.0), transfer("tcp", 65_536, 3_000.0)];
-        let warnings = assign(&mut cases, &rounds(copy, 2_000.0));
-        assert_eq!(warnings, Vec::<String>::new());
-        assert!(cases.iter().all(|it| it.bound.as_ref().unwrap().kind == BoundKind::Floor));
-        let warnings = assign(&mut cases, &rounds(copy, 4_000.0));
-        assert_eq!(warnings.len(), 1, "{warnings:?}");
-        assert!(
-            warnings[0].starts_with("tcp lies below copying once, 64 KiB messages"),
-            "{warnings:?}"
-        );
-        let kinds = cases.each_ref().map(|it| it.bound.as_ref().unwrap().kind);
-        assert_eq!(kinds, [BoundKind::Yardstick; 2], "what one beats is no floor of another");
+    fn a_floor_that_results_undercut_is_none_and_that_is_said_once() {
+        let judged = |cases: &mut [CaseResult], ns| {
+            for case in &mut *cases {
+                let copy = Beside::Copy { bytes: case.message_bytes.unwrap() };
+                assert!(assign(std::slice::from_mut(case), &rounds(copy, ns)).is_empty());
+            }
+            demote(cases)
+        };
+        let kinds = |cases: &[CaseResult]| -> Vec<BoundKind> {
+            cases.iter().map(|case| case.bound.as_ref().unwrap().kind).collect()
+        };
+        let mut cases = [
+            transfer("pipe", 65_536, 9_000.0),
+            transfer("tcp", 65_536, 3_000.0),
+            transfer("fifo", 65_536, 3_000.0),
+            transfer("tcp", 4_096, 3_000.0),
+            transfer("tcp", 65_536, 3_000.0),
+        ];
+        assert_eq!(judged(&mut cases, 2_000.0), None);
+        assert_eq!(kinds(&cases), [BoundKind::Floor; 5]);
+        let sentence = judged(&mut cases, 4_000.0).expect("a warning");
+        let ends = "here: copying once, 64 KiB messages (tcp, fifo); copying once, 4 KiB messages (tcp)";
+        assert!(sentence.ends_with(ends), "{sentence}");
+        let all = [BoundKind::Yardstick; 5];
+        assert_eq!(kinds(&cases), all, "what one beats is no floor of another");
         // Within the intervals nothing is undercut.
-        let warnings = assign(&mut cases, &rounds(copy, 3_000.0));
-        assert_eq!(warnings, Vec::<String>::new());
+        assert_eq!(judged(&mut cases, 3_000.0), None);
     }
 
     #[test]

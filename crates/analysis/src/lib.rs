@@ -213,6 +213,8 @@ impl Judged {
                 run.request.reference.as_deref(),
             ));
         }
+        run.warnings.extend(floor::demote(&mut results));
+        run.warnings = distinct(std::mem::take(&mut run.warnings));
         group::assign_precision(&mut results, &groups);
         time::assign(&mut results, &mut groups);
         let observed_cases = observed.iter_mut().map(|it| &mut it.case);
