@@ -28,13 +28,14 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use mechanisms::workload::payload::Untouched;
 use mechanisms::workload::{Buffers, latency};
 use mechanisms::{Deadline, Endpoint, OpenSpec, Opened, Variant, Visitor, open};
+use model::alignment::Alignment;
 use model::clock::ClockKind;
 use model::launch::Warmup;
 use run::launch::Page;
 use stats::{compare_paired, two_modes};
 use sys::shared::{LINE, Mapping};
 
-use common::contest::{Blocks, Contest, SETTLE, Setting, Side, Task};
+use common::contest::{Blocks, Contest, SETTLE, Setting, Side};
 use common::workers::Loop;
 use common::{Machine, SEED, median, ratio};
 
@@ -270,7 +271,8 @@ impl ContestSpec {
     fn by<E: Endpoint + 'static>(&self, opened: Opened<E>) -> io::Result<Contest> {
         let (left, right) = PingPong::pair(self.bytes, Payload::Apart)?;
         let side = |end, ping_pong| -> io::Result<Both<E>> {
-            let (buffers, sample) = (Buffers::new(self.bytes, 0)?, Page::new(1)?);
+            let buffers = Buffers::new(self.bytes, Alignment::default().offset(0))?;
+            let sample = Page::new(1)?;
             Ok(Both { end, buffers, ping_pong, sample, clock: self.clock })
         };
         let (initiator, responder) =
@@ -312,9 +314,9 @@ fn halves(
     for pair in 0..worker_pairs {
         let (clock, ns_per_tick) = (machine.clock.kind, machine.clock.ns_per_tick);
         let seed = SEED + (bytes * WORKER_PAIRS + pair) as u64;
-        let task = Task::Pairs { pairs, lasting_ns: LASTING_NS };
         let cpus = if pair % 2 == 1 { (cpus.1, cpus.0) } else { cpus };
-        let setting = Setting { task, cpus, warmup: WARMUP, ns_per_tick, seed };
+        let lasting_ns = LASTING_NS;
+        let setting = Setting { pairs, lasting_ns, cpus, warmup: WARMUP, ns_per_tick, seed };
         let mut contest = contest(ContestSpec { clock, bytes, setting })?;
         std::thread::sleep(SETTLE);
         contest.run()?;

@@ -30,36 +30,19 @@ pub trait Side {
     /// or frees memory belongs here. A launch does none of it once it is let go, but for faulting
     /// in its samples, and it may disturb round trips across CPUs as a fork does.
     fn start(&mut self) -> io::Result<()>;
-    /// Told once how long a bare round trip takes; gives the number of which counts must be
-    /// multiples.
-    fn batch(&mut self, _operation_ns: f64) -> u64 {
-        1
-    }
     /// Does `lead` untimed and `count` timed round trips; gives the ticks of the timed ones.
     fn time(&mut self, which: Loop, lead: u64, count: u64) -> io::Result<u64>;
     /// Answers `count` round trips.
     fn respond(&mut self, which: Loop, count: u64) -> io::Result<()>;
 }
 
-/// What a pair of workers is to do.
-#[derive(Clone, Copy)]
-pub enum Task {
-    /// So many pairs of halves, and as many of the bare loop against itself.
-    Pairs {
-        /// How many.
-        pairs: usize,
-        /// What each half should last, in ns.
-        lasting_ns: f64,
-    },
-    /// Exactly so many bare round trips, once: what a launch does.
-    Bare(u64),
-}
-
 /// What every contest must know.
 #[derive(Clone, Copy)]
 pub struct Setting {
-    /// The task.
-    pub task: Task,
+    /// So many pairs of halves, and as many of the bare loop against itself.
+    pub pairs: usize,
+    /// What each half should last, in ns.
+    pub lasting_ns: f64,
     /// CPUs of initiator and responder.
     pub cpus: (u32, u32),
     /// How long each loop is warmed up.
@@ -97,7 +80,7 @@ impl Blocks {
 pub struct Contest {
     workers: Workers,
     results: Arc<Mapping>,
-    task: Task,
+    pairs: usize,
 }
 
 impl Contest {
@@ -107,11 +90,7 @@ impl Contest {
         responder: S,
         setting: Setting,
     ) -> io::Result<Contest> {
-        let pairs = match setting.task {
-            Task::Pairs { pairs, .. } => pairs,
-            Task::Bare(_) => 1,
-        };
-        let results = Arc::new(Mapping::with_wide_words(pairs * 4 * 8, 0)?);
+        let results = Arc::new(Mapping::with_wide_words(setting.pairs * 4 * 8, 0)?);
         let orders = Orders::new()?;
         let (theirs, taken) = (results.clone(), orders.clone());
         let workers = Workers::spawn(
@@ -119,7 +98,7 @@ impl Contest {
             move |signals| Leader { side: initiator, orders, setting }.lead(signals, &theirs),
             move |signals| follow(responder, signals, &taken),
         )?;
-        Ok(Contest { workers, results, task: setting.task })
+        Ok(Contest { workers, results, pairs: setting.pairs })
     }
 
     /// Lets the workers run, who should have [settled](SETTLE), and waits for them.
@@ -132,15 +111,9 @@ impl Contest {
         f64::from_bits(self.results.words(0)[at].load(Ordering::Relaxed))
     }
 
-    /// The result of [`Task::Bare`], in ns per round trip.
-    pub fn mean(&self) -> f64 {
-        self.result(0)
-    }
-
-    /// The results of [`Task::Pairs`].
+    /// The results.
     pub fn blocks(&self) -> Blocks {
-        let Task::Pairs { pairs, .. } = self.task else { return Blocks::default() };
-        let column = |nth| (0..pairs).map(|pair| self.result(4 * pair + nth)).collect();
+        let column = |nth| (0..self.pairs).map(|pair| self.result(4 * pair + nth)).collect();
         Blocks { tool: column(0), bare: column(1), left: column(2), right: column(3) }
     }
 }
@@ -169,16 +142,8 @@ impl<S: Side> Leader<S> {
         signals.ready()?;
         signals.await_go()?;
         let operation_ns = self.warm_up(Loop::Bare)?;
-        match self.setting.task {
-            Task::Pairs { pairs, lasting_ns } => {
-                self.warm_up(Loop::Tool)?;
-                self.alternate(pairs, lasting_ns, operation_ns, results)?;
-            }
-            Task::Bare(count) => {
-                let mean = self.half(Loop::Bare, LEAD, count)?;
-                results.words(0)[0].store(mean.to_bits(), Ordering::Relaxed);
-            }
-        }
+        self.warm_up(Loop::Tool)?;
+        self.alternate(operation_ns, results)?;
         signals.finish()
     }
 
@@ -208,15 +173,9 @@ impl<S: Side> Leader<S> {
         }
     }
 
-    fn alternate(
-        &mut self,
-        pairs: usize,
-        lasting_ns: f64,
-        mut operation_ns: f64,
-        results: &Mapping,
-    ) -> io::Result<()> {
-        let mut rng = ChaCha8Rng::seed_from_u64(self.setting.seed);
-        let batch = self.side.batch(operation_ns);
+    fn alternate(&mut self, mut operation_ns: f64, results: &Mapping) -> io::Result<()> {
+        let Setting { pairs, lasting_ns, seed, .. } = self.setting;
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
         for pair in 0..pairs {
             let mut contests = [(0, Loop::Tool), (2, Loop::Bare)];
             if rng.random() {
@@ -225,7 +184,6 @@ impl<S: Side> Leader<S> {
             // A mechanism may change its mode: the count follows, the same for a whole pair.
             for (at, which) in contests {
                 let count = (lasting_ns / operation_ns).ceil().max(1.0) as u64;
-                let count = count.next_multiple_of(batch);
                 let mut halves = [(at, which), (at + 1, Loop::Bare)];
                 if rng.random() {
                     halves.reverse();

@@ -2,7 +2,6 @@
 //! contest between two loops of doing the same thing.
 #![allow(dead_code)] // each bench is a program of its own and uses its part
 
-pub mod bare;
 pub mod contest;
 pub mod runs;
 pub mod workers;
@@ -17,6 +16,7 @@ use rand_chacha::ChaCha8Rng;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use machine::{Topology, noise};
+use model::alignment::Alignment;
 use model::host::Host;
 use model::launch::{Outcome, SampleCount, Warmup, Workers};
 use model::placement::Placement;
@@ -184,7 +184,7 @@ pub fn launch_spec(
         clock: clock.kind,
         ns_per_tick: clock.ns_per_tick,
         deadline_ms: 20_000,
-        buffer_offset: 0,
+        buffer_offset: Alignment::default().offset(0),
         observe: None,
         beside: None,
         energy: false,

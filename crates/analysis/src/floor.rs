@@ -315,7 +315,8 @@ mod tests {
         assert_eq!(judged(&mut cases, 2_000.0), None);
         assert_eq!(kinds(&cases), [BoundKind::Floor; 5]);
         let sentence = judged(&mut cases, 4_000.0).expect("a warning");
-        let ends = "here: copying once, 64 KiB messages (tcp, fifo); copying once, 4 KiB messages (tcp)";
+        let ends =
+            "here: copying once, 64 KiB messages (tcp, fifo); copying once, 4 KiB messages (tcp)";
         assert!(sentence.ends_with(ends), "{sentence}");
         let all = [BoundKind::Yardstick; 5];
         assert_eq!(kinds(&cases), all, "what one beats is no floor of another");

@@ -26,13 +26,6 @@ const AT_HAND: u64 = u64::MAX;
 /// The counter this end adds to, and the one it takes from.
 pub struct EventfdEnd(TwoFds);
 
-impl EventfdEnd {
-    /// The descriptors behind this end.
-    pub fn fds(&self) -> &TwoFds {
-        &self.0
-    }
-}
-
 impl Mechanism for Eventfd {
     const NAME: &'static str = "eventfd";
     const SUMMARY: &'static str = "two kernel counters";

@@ -28,11 +28,11 @@ pub struct FutexEnd {
 
 /// The words of one direction.
 #[derive(Clone)]
-pub struct Bell {
+struct Bell {
     /// Signals sent and not yet taken.
-    pub tokens: Word,
+    tokens: Word,
     /// 1 while the receiver sleeps on it, else 0.
-    pub parked: Word,
+    parked: Word,
 }
 
 /// Bytes of a bell: the counter in one line, the parking word in the next.
@@ -53,14 +53,6 @@ impl Mechanism for Futex {
         let (there, back) = (bell(0), bell(BELL));
         let end = |rings, hears| FutexEnd { mapping: mapping.clone(), rings, hears, flags };
         Ok(visitor.visit(Opened::new(end(there.clone(), back.clone()), end(back, there))))
-    }
-}
-
-impl FutexEnd {
-    /// The bell this end rings, and the one it hears: for a loop written by hand on the same
-    /// memory (benches/).
-    pub fn bells(&self) -> (&Bell, &Bell) {
-        (&self.rings, &self.hears)
     }
 }
 

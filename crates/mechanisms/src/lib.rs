@@ -32,10 +32,10 @@ mod unavailable;
 mod zero_copy_pipe;
 
 pub mod condvar;
-pub mod eventfd;
-pub mod fd;
+mod eventfd;
+mod fd;
 pub mod fifo;
-pub mod futex;
+mod futex;
 pub mod io_uring;
 pub mod network;
 pub mod null;

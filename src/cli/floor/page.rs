@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use ::report::{Block, Column, Document, Row, Section, Table, Text, Unit, units};
 use model::floors::{
-    Call, Calls, ClockFloor, Clocks, Copy, Floors, LinePair, Lines, Part, Repeats, WakeUps,
+    Call, Calls, ClockFloor, Clocks, Copy, CopyLevel, Floors, LinePair, Lines, Part, Repeats,
+    WakeUps,
 };
 use model::placement::Relation;
 
@@ -223,14 +224,26 @@ fn copy(found: &Copy) -> Vec<Block> {
         .words([("in", 0)])
         .numbers([("cache", 0), ("each buffer", 0), ("rate", 0)])
         .rows(rows);
-    vec![
-        table.into(),
-        Block::paragraph(
-            "Whoever copies a message once moves bytes no faster than this. Through the kernel \
-             they are copied twice: on one CPU half of it is the most. Sizes of caches are those \
-             that the kernel tells; in a virtual machine others may share them.",
-        ),
-    ]
+    let meaning = Block::paragraph(
+        "Whoever copies a message once moves bytes no faster than this. Through the kernel \
+         they are copied twice: on one CPU half of it is the most. Sizes of caches are those \
+         that the kernel tells; in a virtual machine others may share them.",
+    );
+    [table.into(), meaning].into_iter().chain(slower_than_larger(found)).collect()
+}
+
+/// A warning of a level that copies more slowly than a larger one, beyond both intervals.
+fn slower_than_larger(found: &Copy) -> Option<Block> {
+    let ends = |level: &CopyLevel| {
+        let rate = &level.copied.get().ok()?.bytes_per_sec;
+        Some((level.level.clone(), rate.low?, rate.high?))
+    };
+    let levels: Vec<(String, f64, f64)> = found.levels.iter().filter_map(ends).collect();
+    let pair = levels.windows(2).find(|pair| pair[0].2 < pair[1].1)?;
+    Some(Block::warning(format!(
+        "copying in {} is slower than in {}, beyond both intervals: no cache explains that, so this is no floor",
+        pair[0].0, pair[1].0
+    )))
 }
 
 fn lines(found: &Lines) -> Vec<Block> {
@@ -363,7 +376,7 @@ fn wake_ups(found: &WakeUps) -> Vec<Block> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::floors::FloorDetail;
+    use model::floors::{Copied, FloorDetail};
     use report::terminal::{Style, render};
 
     /// What is shown of a machine with so many CPUs; the last pair has two modes.
@@ -394,6 +407,22 @@ mod tests {
             &Style::default(),
         );
         assert_eq!(text.matches("Not measured: was killed").count(), 5, "{text}");
+    }
+
+    #[test]
+    fn a_cache_that_copies_more_slowly_than_a_larger_one_is_told() {
+        let level = |(level, rate): (&str, f64)| {
+            let bytes_per_sec =
+                Repeats::of(&[0.98, 0.99, 1.0, 1.01, 1.02, 1.03].map(|it| it * rate));
+            let copied = Part::Measured(Copied { buffer_bytes: 1, bytes_per_sec });
+            CopyLevel { level: level.into(), cache_bytes: None, copied }
+        };
+        let told =
+            |rates: [(&str, f64); 3]| slower_than_larger(&Copy { levels: rates.map(level).into() });
+        assert!(told([("L1", 9e9), ("L2", 9.1e9), ("memory", 2e9)]).is_none());
+        let warning =
+            format!("{:?}", told([("L1", 2.2e9), ("L2", 39e9), ("memory", 8e9)]).unwrap());
+        assert!(warning.contains("copying in L1 is slower than in L2"), "{warning}");
     }
 
     #[test]
