@@ -19,6 +19,7 @@ use super::value_parsers::{
 };
 use ::report::export::Format;
 use mechanisms::{Entry, MECHANISMS, Variant};
+use model::alignment::Alignment;
 use model::distinct::distinct;
 use model::duration::{self, budget, in_ns};
 use model::launch::{Warmup, Workers};
@@ -77,6 +78,11 @@ pub struct RunArgs {
     #[arg(long, value_name = "POLICY", default_value = "untouched",
           value_parser = ["untouched", "written", "read"], hide_possible_values = true)]
     pub payload: String,
+    /// Where message buffers begin: malloc (16 bytes into a cache line, as large blocks of malloc
+    /// do), line, page
+    #[arg(long, value_name = "WHERE", default_value = "malloc",
+          value_parser = ["malloc", "line", "page"], hide_possible_values = true)]
+    pub align: String,
     /// Check every byte of every message (changes what is timed)
     #[arg(long)]
     pub verify: bool,
@@ -304,6 +310,7 @@ impl RunArgs {
             workers,
             payload: serde_json::from_value::<Policy>(word(&self.payload))
                 .unwrap_or(Policy::Untouched),
+            align: serde_json::from_value::<Alignment>(word(&self.align)).unwrap_or_default(),
             verify: self.verify,
             spin_on_one_cpu: self.spin_on_one_cpu,
             total_bytes: self.total,

@@ -18,7 +18,8 @@ use toml::Value;
 use model::nearest::unknown;
 
 /// The flags that a file may give a default for.
-const FLAGS: [&str; 50] = [
+const FLAGS: [&str; 51] = [
+    "align",
     "arrivals",
     "beside",
     "blocking",

@@ -1,18 +1,27 @@
 //! Where message buffers begin.
 
+use serde::{Deserialize, Serialize};
+
 const LINE: usize = 64;
 const PAGE: usize = 4096;
 
 /// Where message buffers begin within a cache line. Some processors copy several times as fast from one place as from
 /// another, so it is the same for all launches; which line of the page it is, is drawn.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Alignment {
     /// 16 bytes into a line, where malloc(3) of the GNU C library puts large blocks.
     #[default]
     Malloc,
+    /// With a line.
+    Line,
+    /// With a page: always the same line of it.
+    Page,
 }
 
 impl Alignment {
+    /// All of them.
+    pub const ALL: [Alignment; 3] = [Alignment::Malloc, Alignment::Line, Alignment::Page];
     /// Lines of a page.
     pub const LINES: usize = PAGE / LINE;
 
@@ -20,7 +29,14 @@ impl Alignment {
     pub const fn offset(self, line: usize) -> usize {
         match self {
             Alignment::Malloc => 16 + LINE * (line % Self::LINES),
+            Alignment::Line => LINE * (line % Self::LINES),
+            Alignment::Page => 0,
         }
+    }
+
+    /// Whether it is the usual one.
+    pub fn is_usual(&self) -> bool {
+        *self == Alignment::default()
     }
 }
 
@@ -34,5 +50,7 @@ mod tests {
             (0..Alignment::LINES).map(|line| Alignment::default().offset(line)).collect();
         assert_eq!((offsets[0], offsets[1], offsets.last()), (16, 80, Some(&4_048)));
         assert!(offsets.iter().all(|offset| offset % 64 == 16));
+        assert_eq!([0, 1, 64].map(|line| Alignment::Line.offset(line)), [0, 64, 0]);
+        assert_eq!([0, 1, 64].map(|line| Alignment::Page.offset(line)), [0; 3]);
     }
 }

@@ -1,5 +1,6 @@
 //! Floors, which no mechanism of a machine can beat, and yardsticks, which one may beat.
 
+use crate::alignment::Alignment;
 use crate::clock::TscUnavailable;
 use crate::placement::Relation;
 use std::fmt;
@@ -195,6 +196,18 @@ pub struct Call {
 pub struct Copy {
     /// L1, L2, L3 and memory, in this order.
     pub levels: Vec<CopyLevel>,
+    /// 64 KiB between buffers that begin at each of the places that `--align` knows.
+    #[serde(default)]
+    pub placed: Vec<PlacedCopy>,
+}
+
+/// Copying between buffers that begin at one kind of place.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PlacedCopy {
+    /// Where both begin.
+    pub align: Alignment,
+    /// What was found.
+    pub copied: Part<Copied>,
 }
 
 /// One level of the memory hierarchy.

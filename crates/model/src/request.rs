@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::alignment::Alignment;
 use crate::capacity::TailBound;
 use crate::choice::Need;
 use crate::company::Company;
@@ -33,6 +34,9 @@ pub struct Request {
     pub workers: Vec<Workers>,
     /// What happens to the bytes of throughput messages.
     pub payload: Policy,
+    /// Where message buffers begin.
+    #[serde(default, skip_serializing_if = "Alignment::is_usual")]
+    pub align: Alignment,
     /// Check every message.
     pub verify: bool,
     /// Measure spinning mechanisms on one CPU too.
@@ -142,6 +146,7 @@ impl Default for Request {
             placements_by_workload: BTreeMap::new(),
             workers: vec![Workers::Process],
             payload: Policy::Untouched,
+            align: Alignment::default(),
             verify: false,
             spin_on_one_cpu: false,
             total_bytes: None,

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use ::report::{Block, Column, Document, Row, Section, Table, Text, Unit, units};
+use model::alignment::Alignment;
 use model::floors::{
-    Call, Calls, ClockFloor, Clocks, Copy, CopyLevel, Floors, LinePair, Lines, Part, Repeats,
-    WakeUps,
+    Call, Calls, ClockFloor, Clocks, Copied, Copy, CopyLevel, Floors, LinePair, Lines, Part,
+    Repeats, WakeUps,
 };
 use model::placement::Relation;
 
@@ -229,7 +230,31 @@ fn copy(found: &Copy) -> Vec<Block> {
          they are copied twice: on one CPU half of it is the most. Sizes of caches are those \
          that the kernel tells; in a virtual machine others may share them.",
     );
-    [table.into(), meaning].into_iter().chain(slower_than_larger(found)).collect()
+    let blocks = [table.into(), meaning].into_iter().chain(slower_than_larger(found));
+    blocks.chain(placed(found)).collect()
+}
+
+/// What the place of a buffer does.
+fn placed(found: &Copy) -> Vec<Block> {
+    let rate = |part: &Part<Copied>| match part.get() {
+        Ok(copied) => Text::from(cell(Unit::BytesPerSecond, &copied.bytes_per_sec)),
+        Err(why) => Text::new().muted(&why.reason),
+    };
+    let rows = found.placed.iter().map(|it| {
+        let place = match it.align {
+            Alignment::Malloc => "16 bytes into a cache line, as malloc's large blocks",
+            Alignment::Line => "with a cache line",
+            Alignment::Page => "with a page",
+        };
+        Row::new([Text::from(place), rate(&it.copied)])
+    });
+    let table = Table::new("64 KiB from one buffer to another, by where both begin")
+        .words([("both begin", 0)])
+        .numbers([("rate", 0)])
+        .rows(rows);
+    let meaning =
+        "Messages lie as malloc's blocks do, unless `ipcmark run --align` says otherwise.";
+    if found.placed.is_empty() { Vec::new() } else { vec![table.into(), Block::paragraph(meaning)] }
 }
 
 /// A warning of a level that copies more slowly than a larger one, beyond both intervals.
@@ -376,7 +401,7 @@ fn wake_ups(found: &WakeUps) -> Vec<Block> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::floors::{Copied, FloorDetail};
+    use model::floors::FloorDetail;
     use report::terminal::{Style, render};
 
     /// What is shown of a machine with so many CPUs; the last pair has two modes.
@@ -417,8 +442,9 @@ mod tests {
             let copied = Part::Measured(Copied { buffer_bytes: 1, bytes_per_sec });
             CopyLevel { level: level.into(), cache_bytes: None, copied }
         };
-        let told =
-            |rates: [(&str, f64); 3]| slower_than_larger(&Copy { levels: rates.map(level).into() });
+        let told = |rates: [(&str, f64); 3]| {
+            slower_than_larger(&Copy { levels: rates.map(level).into(), placed: Vec::new() })
+        };
         assert!(told([("L1", 9e9), ("L2", 9.1e9), ("memory", 2e9)]).is_none());
         let warning =
             format!("{:?}", told([("L1", 2.2e9), ("L2", 39e9), ("memory", 8e9)]).unwrap());

@@ -98,7 +98,11 @@ pub fn of_the_case(
         if own.is_null() { all.clone() } else { own.clone() }
     };
     take("--samples", samples(a.0, a.1), samples(b.0, b.1));
-    let asked = [("--verify", "/request/verify"), ("--warmup", "/request/warmup")];
+    let asked = [
+        ("--verify", "/request/verify"),
+        ("--warmup", "/request/warmup"),
+        ("--align", "/request/align"),
+    ];
     if a.1.metric().is_transfer() {
         let total = |case: &MeasuredCase| case.total.map(|it| it.to_string()).into();
         take("--total", total(a.1), total(b.1));

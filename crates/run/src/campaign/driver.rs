@@ -53,9 +53,9 @@ pub(crate) fn swapped(seed: u64, what: usize, round: u64) -> bool {
 
 impl Turn {
     /// The same, with where its stack and its buffers begin drawn anew.
-    pub fn shifted(self, rng: &mut ChaCha8Rng) -> Turn {
+    pub fn shifted(self, align: Alignment, rng: &mut ChaCha8Rng) -> Turn {
         let padding = 16 * rng.random_range(0..256);
-        let offset = Alignment::default().offset(rng.random_range(0..Alignment::LINES));
+        let offset = align.offset(rng.random_range(0..Alignment::LINES));
         Turn { padding, offset, ..self }
     }
 
@@ -174,12 +174,13 @@ mod tests {
     #[test]
     fn every_launch_has_its_buffers_at_the_same_place_of_one_of_all_lines_of_a_page() {
         let mut rng = rng(1, 2);
-        let mut offsets: Vec<usize> =
-            (0..2_000).map(|_| Turn::default().shifted(&mut rng).offset).collect();
+        let mut offsets: Vec<usize> = (0..2_000)
+            .map(|_| Turn::default().shifted(Alignment::Malloc, &mut rng).offset)
+            .collect();
         offsets.sort_unstable();
         offsets.dedup();
         let all: Vec<usize> =
-            (0..Alignment::LINES).map(|line| Alignment::default().offset(line)).collect();
+            (0..Alignment::LINES).map(|line| Alignment::Malloc.offset(line)).collect();
         assert_eq!(offsets, all);
     }
 }

@@ -192,7 +192,8 @@ impl<'a> HostDriver<'a> {
         let mut position = 0..;
         let mut turn = |(slot, case): (usize, &usize)| {
             let (case, position) = (*case, position.next().unwrap_or(0));
-            Turn { group: nth, case, position, swapped, slot, ..Turn::default() }.shifted(&mut rng)
+            Turn { group: nth, case, position, swapped, slot, ..Turn::default() }
+                .shifted(round.request.align, &mut rng)
         };
         sets.into_iter().map(|it| it.iter().enumerate().map(&mut turn).collect()).collect()
     }
@@ -236,7 +237,7 @@ impl Driver for HostDriver<'_> {
         let generators = cases().flat_map(|live| self.generators_of(&live.case));
         let cpus = distinct(cases().flat_map(|live| cpus_here(&live.case)).chain(generators));
         for nth in round.of {
-            self.bounds.ask(&round.groups[*nth], measured);
+            self.bounds.ask(&round.groups[*nth], round.request.align, measured);
         }
         self.idle.ask(round.request.energy);
         let watch = Watch::new(Path::new("/"), &cpus);

@@ -36,9 +36,7 @@ use crate::floor::{self, Order};
 use crate::launch::{Interrupt, Spec, spec::BUILD};
 use crate::plan::Plan;
 use machine::interrupt::Interrupted;
-use model::alignment::Alignment;
 use model::clock::Anchor;
-use model::floors::FloorDetail;
 use model::placement::ResolvedPlacement;
 use model::request::Request;
 use model::route::Route;
@@ -244,7 +242,7 @@ impl<'a> Campaign<'a> {
             Route::Peer => ResolvedPlacement::FREE,
             Route::Local | Route::Lab(_) => it.case.place,
         });
-        let mut order = Order { extent: FloorDetail::Quick, pairs: Vec::new(), anywhere: false };
+        let mut order = Order::quick(self.request.align);
         for place in places {
             match place.cpus {
                 Some(pair) if order.pairs.contains(&pair) => {}
@@ -424,7 +422,7 @@ impl<'a> Campaign<'a> {
             clock: clock.kind,
             ns_per_tick: clock.ns_per_tick,
             deadline_ms: live.deadline_ms(),
-            buffer_offset: Alignment::default().offset(0),
+            buffer_offset: self.request.align.offset(0),
             observe: live.case.observe,
             beside: live.case.beside,
             energy: self.request.energy,

@@ -59,7 +59,7 @@ pub(super) fn waves<'a>(hosts: impl Iterator<Item = Option<&'a FarHost>>) -> Vec
 
 /// A round between `nodes`: a whole tournament of every level, and every node by itself, in a random order.
 pub(super) fn sets(nodes: usize, waves: Vec<Vec<usize>>, round: &RoundOf) -> Sets {
-    let (seed, nth) = (round.request.seed, round.nth);
+    let (seed, nth, align) = (round.request.seed, round.nth, round.request.align);
     let mut levels: BTreeMap<Option<Concurrent>, Vec<usize>> = BTreeMap::new();
     for group in round.of {
         let first = round.groups[*group].cases.first();
@@ -91,7 +91,8 @@ pub(super) fn sets(nodes: usize, waves: Vec<Vec<usize>>, round: &RoundOf) -> Set
             let each = cases.iter().flat_map(|it| slots().map(move |slot| (it, slot)));
             let turn = |((case, swapped), (slot, group)): (&(usize, bool), (usize, &usize))| {
                 let (group, case, swapped) = (*group, *case, *swapped);
-                Turn { group, case, position, swapped, slot, ..Turn::default() }.shifted(&mut rng)
+                Turn { group, case, position, swapped, slot, ..Turn::default() }
+                    .shifted(align, &mut rng)
             };
             each.map(turn).collect()
         };

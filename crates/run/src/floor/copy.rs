@@ -6,7 +6,7 @@
 //! are counted once, not read and written. The same two buffers are copied again and again, as
 //! a throughput sends one buffer again and again.
 
-use model::floors::{Copied, Copy, CopyLevel, MEMORY};
+use model::floors::{Copied, Copy, CopyLevel, MEMORY, PlacedCopy};
 use std::hint::black_box;
 use std::time::Duration;
 
@@ -20,6 +20,8 @@ use model::host::Cache;
 const LEVELS: [u32; 3] = [1, 2, 3];
 /// What a repeat lasts, in ns.
 const LASTING: f64 = 1e6;
+/// What is copied between buffers at each kind of place: where it shows in messages.
+const PLACED_BYTES: u64 = 64 << 10;
 /// Time that the repeats of one level may take.
 const WITHIN: Duration = Duration::from_millis(250);
 /// Each buffer where the kernel describes no cache: larger than most.
@@ -41,16 +43,20 @@ pub(super) fn measure(setting: &Setting) -> Copy {
     let mut levels: Vec<CopyLevel> =
         LEVELS.iter().map(|number| cache_level(setting, &caches, *number)).collect();
     let largest = caches.iter().filter_map(|it| it.size_bytes).max();
-    let copied = beyond_caches(setting, largest).and_then(|bytes| copy(setting, bytes)).into();
+    let copied = beyond_caches(setting, largest)
+        .and_then(|bytes| copy(setting, bytes, setting.order.align))
+        .into();
     levels.push(CopyLevel { level: MEMORY.into(), cache_bytes: None, copied });
-    Copy { levels }
+    let placed = Alignment::ALL
+        .map(|align| PlacedCopy { align, copied: copy(setting, PLACED_BYTES, align).into() });
+    Copy { levels, placed: placed.into() }
 }
 
 fn cache_level(setting: &Setting, caches: &[&Cache], number: u32) -> CopyLevel {
     let cache = caches.iter().find(|it| it.level == number);
     let cache_bytes = cache.and_then(|it| it.size_bytes);
     let copied = match (cache, cache_bytes) {
-        (_, Some(bytes)) => copy(setting, bytes / 4).into(),
+        (_, Some(bytes)) => copy(setting, bytes / 4, setting.order.align).into(),
         (Some(_), None) => {
             Part::absent(format!("the firmware doesn't tell the size of the L{number} cache"))
         }
@@ -78,8 +84,8 @@ fn beyond_caches(setting: &Setting, largest: Option<u64>) -> Result<u64, String>
     }
 }
 
-fn copy(setting: &Setting, bytes: u64) -> Result<Copied, String> {
-    let mut buffers = buffers(bytes)?;
+fn copy(setting: &Setting, bytes: u64, align: Alignment) -> Result<Copied, String> {
+    let mut buffers = buffers(bytes, align)?;
     let mut again = |count: u64| again(&mut buffers, count);
     let count = setting.watch.filling(LASTING, &mut again);
     let per_second = |_| bytes as f64 * 1e9 / setting.watch.per_operation(count, &mut again);
@@ -97,9 +103,9 @@ pub(super) fn again(buffers: &mut Buffers, count: u64) {
 }
 
 /// Two buffers of `bytes`, laid as those of a launch: where both lie decides how fast they are copied.
-pub(super) fn buffers(bytes: u64) -> Result<Buffers, String> {
+pub(super) fn buffers(bytes: u64, align: Alignment) -> Result<Buffers, String> {
     let bytes = bytes as usize;
-    Buffers::new(bytes, Alignment::default().offset(0))
+    Buffers::new(bytes, align.offset(0))
         .map_err(|error| format!("two buffers of {bytes} bytes: {error}; free memory"))
 }
 
@@ -119,7 +125,7 @@ mod tests {
             level("L3", None),
             level("memory", None),
         ];
-        let copy = Copy { levels };
+        let copy = Copy { levels, placed: Vec::new() };
         let of = |bytes| copy.level_for(bytes).unwrap().level.clone();
         assert_eq!((of(1), of(24 << 10)), ("L1".into(), "L1".into()));
         assert_eq!((of((24 << 10) + 1), of(512 << 10)), ("L2".into(), "L2".into()));
@@ -129,14 +135,14 @@ mod tests {
     #[test]
     fn what_is_copied_lies_where_messages_of_launches_do() {
         for bytes in [64, 12 << 10, 65_536] {
-            let mut buffers = buffers(bytes).unwrap();
+            let mut buffers = buffers(bytes, Alignment::Malloc).unwrap();
             let (from, to) = buffers.split();
             assert_eq!((from.len() as u64, to.len() as u64), (bytes, bytes));
             for place in [from.as_ptr(), to.as_ptr()] {
                 assert_eq!(place as usize % 4096, Alignment::default().offset(0));
             }
         }
-        let why = buffers(1 << 62).err().unwrap();
+        let why = buffers(1 << 62, Alignment::Malloc).err().unwrap();
         assert!(why.contains("free memory"), "{why}");
     }
 }

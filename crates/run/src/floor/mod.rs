@@ -27,6 +27,7 @@ pub mod copy;
 pub mod line;
 pub mod wake_up;
 
+use model::alignment::Alignment;
 use model::floors::FloorDetail;
 
 use serde::{Deserialize, Serialize};
@@ -44,12 +45,19 @@ pub struct Order {
     pub pairs: Vec<(u32, u32)>,
     /// Quick: whether workers may be anywhere, so that each relation between CPUs matters.
     pub anywhere: bool,
+    /// Where the buffers of the copies begin.
+    pub align: Alignment,
 }
 
 impl Order {
     /// Everything.
     pub fn full() -> Order {
-        Order { extent: FloorDetail::Full, pairs: Vec::new(), anywhere: true }
+        Order { extent: FloorDetail::Full, anywhere: true, ..Order::quick(Alignment::default()) }
+    }
+
+    /// Nothing of a run's cases yet.
+    pub fn quick(align: Alignment) -> Order {
+        Order { extent: FloorDetail::Quick, pairs: Vec::new(), anywhere: false, align }
     }
 }
 

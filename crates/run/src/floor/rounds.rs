@@ -14,10 +14,11 @@ use std::time::{Duration, Instant};
 
 use super::owner::{PROGRAM, Process};
 use super::worker::{Setting, pin};
-use super::{FloorDetail, Order, copy, line, wake_up};
+use super::{Order, copy, line, wake_up};
 use crate::launch::Interrupt;
 use crate::launch::wire::{FrameKind, Missing, Reader, write_frame};
 use mechanisms::workload::Buffers;
+use model::alignment::Alignment;
 use model::bound::{Beside, RoundBound};
 use sys::shared::{LINE, Mapping, PAGE};
 
@@ -41,8 +42,8 @@ impl Rounds {
     ///
     /// # Errors
     /// Why it could not be started.
-    pub fn start() -> Result<Rounds, String> {
-        let order = Order { extent: FloorDetail::Quick, pairs: Vec::new(), anywhere: false };
+    pub fn start(align: Alignment) -> Result<Rounds, String> {
+        let order = Order::quick(align);
         let process = Process::start(Path::new(PROGRAM), &order, true);
         process.map(Rounds).map_err(|error| format!("start the floor process: {error}"))
     }
@@ -158,7 +159,7 @@ impl Bench {
     fn copy(&mut self, bytes: u64) -> Option<f64> {
         let part = bytes.clamp(1, MOST_COPIED);
         if self.buffers.as_mut().is_none_or(|buffers| buffers.split().0.len() as u64 != part) {
-            self.buffers = Some(copy::buffers(part).ok()?);
+            self.buffers = Some(copy::buffers(part, self.setting.order.align).ok()?);
         }
         let buffers = self.buffers.as_mut()?;
         pin(self.setting.home).ok()?;
