@@ -435,7 +435,11 @@ fn what_takes_longer_than_its_budget_says_so_first() {
         "run pipe unix-stream tcp fifo eventfd -w latency -s 1..64K:x2 -p same-cpu --samples 3";
     let said = bench.must(&format!("{many} --budget 100ms"));
     let first = said.err.find("this takes up to").expect("the time that it takes");
-    assert!(said.err[first..].contains(" s, not 100ms, and what it doesn't reach "), "{}", said.err);
+    assert!(
+        said.err[first..].contains(" s, not 100ms, and what it doesn't reach "),
+        "{}",
+        said.err
+    );
     assert!(said.err.find("round 1 of").is_none_or(|round| first < round), "{}", said.err);
     let said =
         bench.must("run pipe -w latency -s 64 -p same-cpu --samples 3 --budget 1m --launches 2");

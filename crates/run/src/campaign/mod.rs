@@ -335,8 +335,7 @@ impl<'a> Campaign<'a> {
     /// Runs every case once that was not piloted before.
     fn pilot_all(&mut self) -> Result<Result<(), Interrupted>, StoreError> {
         self.with.progress.stage("pilots: how many operations fill a sample, and a launch");
-        let to_come =
-            |nth: &usize| self.groups[*nth].cases.iter().any(|live| live.samples == 0);
+        let to_come = |nth: &usize| self.groups[*nth].cases.iter().any(|live| live.samples == 0);
         let piloted: Vec<usize> = (0..self.groups.len()).filter(to_come).collect();
         for together in self.driver.together(self.in_order_of_pilots()) {
             if !self.with.progress.wanted() || self.pilot(&together)?.is_err() {
