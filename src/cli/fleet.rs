@@ -243,7 +243,9 @@ pub fn fleet(common: &Common, args: &FleetArgs, interrupt: &Interrupt) -> Result
         return Err(Failure::other(format!("run {run} vanished from the store")));
     };
     if !asked.simulated {
-        // Never as the store says.
+        // Never as the store says; and nodes, whose names become part of the command, as they were read just now:
+        // others may write into the store meanwhile.
+        nodes::checked(&asked.nodes).map_err(|why| Failure::usage(format!("run {run}: {why}")))?;
         (asked.launcher, asked.program) =
             (args.launcher()?, args.program().map_err(Failure::usage)?);
     }
