@@ -190,6 +190,17 @@ fn the_gate_of_a_study_is_what_became_of_its_claims() {
 }
 
 #[test]
+fn launches_that_the_time_limit_cut_are_told_before_the_claims() {
+    let bench = Bench::new();
+    let said =
+        bench.run(&format!("study run {} --launches 400 --budget 1s --no-wait", small(&bench)));
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let (told, claims) =
+        (said.out.find("400 launches of each case were planned"), said.out.find("Claims"));
+    assert!(told.is_some() && told < claims, "{}", said.out);
+}
+
+#[test]
 fn a_stored_study_that_can_not_be_read_is_one_line_and_no_missing_section() {
     let bench = Bench::new();
     let file = small(&bench);

@@ -124,7 +124,7 @@ pub fn compose(judged: &Judged, detail: Detail) -> Document {
         (Some(study), Detail::Summary) => {
             document.title = study.title().to_string();
             document.sections.extend(study.opening());
-            document.sections[0].blocks.extend(peer::hosts(judged));
+            document.sections[0].blocks.extend(cautions(judged));
         }
     }
     document.sections.extend(explain::sections(judged));
