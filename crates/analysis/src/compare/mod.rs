@@ -56,6 +56,9 @@ pub struct Named {
     pub status: String,
     /// /proc/sys/kernel/hostname.
     pub hostname: Option<String>,
+    /// Rounds of which nobody knows whether others disturbed them, of how many.
+    #[serde(skip)]
+    pub unknown_rounds: (u64, u64),
 }
 
 /// The verdict on one case.
@@ -271,6 +274,7 @@ fn named((given, run): (&str, &Measured)) -> Named {
         started: run.started.clone(),
         status: run.status.clone(),
         hostname: run.field("/host/hostname").as_str().map(str::to_string),
+        unknown_rounds: run.unknown_rounds(),
     }
 }
 

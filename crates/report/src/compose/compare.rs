@@ -31,6 +31,7 @@ pub fn comparison(found: &RunComparison, detail: Detail) -> Document {
     document.meta = ['A', 'B'].map(|side| (side.to_string(), described(found, side))).to_vec();
     let mut answer = Section::new("answer", "Answer").with(verdict(found));
     answer.blocks.extend(gate::blocks(found));
+    answer.blocks.extend(unknown_rounds(found));
     answer.blocks.extend(differences(found));
     document.sections.push(answer);
     if !(found.differences.is_empty() || found.forced) {
@@ -53,6 +54,20 @@ pub fn comparison(found: &RunComparison, detail: Detail) -> Document {
     }
     document.sections.push(trust::section(found));
     document
+}
+
+/// Said beside the verdict where nobody knows of rounds whether others disturbed them.
+fn unknown_rounds(found: &RunComparison) -> Option<Block> {
+    let told = [("A", found.a.unknown_rounds), ("B", found.b.unknown_rounds)];
+    let told = told.iter().filter(|it| it.1.0 > 0);
+    let told: Vec<String> = told
+        .map(|(side, (unknown, all))| {
+            format!("{unknown} of {} of {side}", units::counted(*all, "round"))
+        })
+        .collect();
+    let head = "Unknown whether others disturbed ";
+    let why = ": what would tell can't be read there, as `ipcmark doctor` shows.";
+    (!told.is_empty()).then(|| Block::warning(format!("{head}{}{why}", labels::list(&told))))
 }
 
 fn name(found: &RunComparison, side: char) -> String {
