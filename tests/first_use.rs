@@ -80,7 +80,7 @@ fn what_is_printed_to_be_typed_next_runs_as_printed() {
         said.out
     );
     let mut commands = found;
-    let situations: [(&str, &[&str]); 11] = [
+    let situations: [(&str, &[&str]); 15] = [
         ("report -v", &[]),
         ("pipe", &["ipcmark run pipe"]),
         ("report 99", &["ipcmark runs"]),
@@ -92,6 +92,10 @@ fn what_is_printed_to_be_typed_next_runs_as_printed() {
         ("study list", &["ipcmark study run 001"]),
         ("doctor", &[]),
         ("lab status", &[]),
+        ("study run 001 --budget 1s --samples 20", &["ipcmark study run 001"]),
+        ("fleet --simulate 4", &[]),
+        ("probe-effect pipe --levels software --launches 2 -s 64", &[]),
+        ("run pipe -w capacity --bound p50:1s -s 64 -p same-cpu --budget 1s", &["ipcmark report"]),
     ];
     for (line, expected) in situations {
         let said = bench.run(line);
@@ -333,9 +337,9 @@ fn fish_completes_what_stands_behind_a_command() {
     let words = bench.must("complete-runs").out;
     assert!(words.starts_with("1\t") && words.contains("\nmine\trun 1"), "{words}");
     let script = bench.must("completions fish").out;
-    let known = ["fish", "--no-config", "-c", "__fish_seen_subcommand_from x; true"];
+    let known = ["fish", "--no-config", "-c", "functions -q __fish_seen_subcommand_from"];
     let asked = Command::new(known[0]).args(&known[1..]).output();
-    if !asked.is_ok_and(|it| it.stderr.is_empty()) {
+    if !asked.is_ok_and(|it| it.status.success()) {
         return say("skipped fish's completions: no fish with its functions");
     }
     std::fs::write(bench.path("completions.fish"), script).unwrap();

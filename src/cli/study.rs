@@ -196,7 +196,7 @@ fn dry(
     let absent: Vec<_> = plan.groups.iter().flat_map(|group| &group.absent).collect();
     let mut section = Section::new("plan", "What would be measured");
     section.blocks.push(Block::paragraph(format!(
-        "{} of cases that are compared, {}, {} each: {}, about {:.0} s{}.",
+        "{} of cases that are compared, {}, {} each: {}, {:.0} s or more{}.",
         counted(plan.groups.iter().filter(|it| !it.cases.is_empty()).count() as u64, "group"),
         counted(cases as u64, "case"),
         counted(asked, "launch"),

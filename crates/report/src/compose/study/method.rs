@@ -29,7 +29,8 @@ impl Written<'_> {
         section.blocks.push(Block::Paragraph(text));
         section.blocks.push(self.variable_table().into());
         let text = headed("Measurement.", measurement(judged));
-        section.blocks.push(self.diagrams().fold(text, |text, it| refer(text, &it.id)));
+        let diagrams: Vec<&str> = self.diagrams().map(|it| it.id.as_str()).collect();
+        section.blocks.push(refer(text, &diagrams));
         section.blocks.extend(self.diagrams().cloned().map(Block::from));
         let order = Text::new().strong("Order. ").plain(format!(
             "The unit of every statistic is the launch: fresh processes, descriptors and mappings. A \
@@ -195,11 +196,16 @@ fn groups_of(some: usize, all: usize) -> String {
     }
 }
 
-/// A paragraph that goes on with a word on a diagram.
-fn refer(block: Block, id: &str) -> Block {
-    let Block::Paragraph(text) = block else { return block };
-    let text = text.plain(" ").refer(Target::Figure(id.into()));
-    Block::Paragraph(text.plain(" shows what is sent, and what is timed."))
+/// A paragraph that goes on with a word on its diagrams, if there are any: one sentence for all.
+fn refer(block: Block, ids: &[&str]) -> Block {
+    let (Block::Paragraph(text), [first, others @ ..]) = (&block, ids) else { return block };
+    let figure = |text: Text, id: &str| text.refer(Target::Figure(id.into()));
+    let text = figure(text.clone().plain(" "), first);
+    let (text, verb) = match others.last() {
+        Some(last) => (figure(text.plain(" to "), last), "show"),
+        None => (text, "shows"),
+    };
+    Block::Paragraph(text.plain(format!(" {verb} what is sent, and what is timed.")))
 }
 
 fn headed(head: &str, block: impl Into<String>) -> Block {
