@@ -80,7 +80,7 @@ fn what_is_printed_to_be_typed_next_runs_as_printed() {
         said.out
     );
     let mut commands = found;
-    let situations: [(&str, &[&str]); 15] = [
+    let situations: [(&str, &[&str]); 14] = [
         ("report -v", &[]),
         ("pipe", &["ipcmark run pipe"]),
         ("report 99", &["ipcmark runs"]),
@@ -93,9 +93,8 @@ fn what_is_printed_to_be_typed_next_runs_as_printed() {
         ("doctor", &[]),
         ("lab status", &[]),
         ("study run 001 --budget 1s --samples 20", &["ipcmark study run 001"]),
-        ("fleet --simulate 4", &[]),
         ("probe-effect pipe --levels software --launches 2 -s 64", &[]),
-        ("run pipe -w capacity --bound p50:1s -s 64 -p same-cpu --budget 1s", &["ipcmark report"]),
+        ("run pipe -w capacity --bound p50:1s -s 64 -p same-cpu --budget 1s", &[]),
     ];
     for (line, expected) in situations {
         let said = bench.run(line);
