@@ -52,6 +52,18 @@ fn a_page_names_its_run_and_points_at_its_own_list() {
     );
 }
 
+#[test]
+fn a_document_makes_the_folder_of_its_figures_and_no_other() {
+    let bench = Bench::new();
+    bench.must("run pipe tcp -w latency -s 64,4K -p same-cpu --launches 2 --samples 10");
+    let said = bench.run("report --format markdown -o nosuch/page.md");
+    assert_eq!((said.code, said.err.lines().count()), (Some(1), 1), "{}", said.err);
+    assert!(said.err.contains("nosuch/page.md.figures: No such file"), "{}", said.err);
+    assert!(!bench.path("nosuch").exists());
+    bench.must("report --format markdown -o page.md");
+    assert!(bench.path("page.md.figures").is_dir());
+}
+
 /// The usual places of an explanation are nothing that somebody asked for.
 #[test]
 fn places_that_nobody_named_are_missed_by_nobody() {

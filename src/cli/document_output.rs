@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::output::{self, Folder};
+use super::output::{self, Folder, Unwritten};
 use super::{Failure, complain, print, typst};
 use ::report::compose::Draft;
 use ::report::document::file_names;
@@ -94,6 +94,12 @@ fn draw_all<'a>(
 ) -> Result<(), Failure> {
     if figures.len() == 0 {
         return Ok(());
+    }
+    // Only this folder is made: what a mistyped path names is not.
+    let around = folder.parent().filter(|it| !it.as_os_str().is_empty());
+    if let Some(error) = around.and_then(|it| std::fs::metadata(it).err()) {
+        let failed = Unwritten::Failed(format!("make {}: {error}", folder.display()));
+        return Err(failed.but(again));
     }
     let folder = Folder::make(folder).map_err(|why| why.but(again))?;
     for (figure, name) in figures {
