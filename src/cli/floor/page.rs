@@ -252,8 +252,7 @@ fn placed(found: &Copy) -> Vec<Block> {
         .words([("both begin", 0)])
         .numbers([("rate", 0)])
         .rows(rows);
-    let meaning =
-        "Messages lie as malloc's blocks do, unless `ipcmark run --align` says otherwise.";
+    let meaning = "Messages lie as malloc's blocks do, unless `--align` says otherwise.";
     if found.placed.is_empty() { Vec::new() } else { vec![table.into(), Block::paragraph(meaning)] }
 }
 
