@@ -1,5 +1,6 @@
 //! `ipcmark floor`: the bounds of this machine, each with what it means to a reader.
 
+mod copies;
 mod map;
 mod page;
 

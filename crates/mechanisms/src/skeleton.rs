@@ -66,6 +66,11 @@ impl Mechanism for Skeleton {
         None
     }
 
+    /// Optional, default: `SUMMARY`. What an option that is shown by itself changes (`shm_ring.rs`).
+    fn summary(_options: &Options) -> &'static str {
+        Self::SUMMARY
+    }
+
     /// Optional, default: `TRAITS`. Where an option changes them (`pipe.rs`: `mode=packet`).
     fn traits(_options: &Options) -> Traits {
         Self::TRAITS

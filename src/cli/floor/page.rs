@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use super::copies;
+
 use ::report::{Block, Column, Document, Row, Section, Table, Text, Unit, units};
-use model::alignment::Alignment;
 use model::floors::{
-    Call, Calls, ClockFloor, Clocks, Copied, Copy, CopyLevel, Floors, LinePair, Lines, Part,
-    Repeats, WakeUps,
+    Call, Calls, ClockFloor, Clocks, Floors, LinePair, Lines, Part, Repeats, WakeUps,
 };
 use model::placement::Relation;
 
@@ -28,7 +28,7 @@ pub fn compose(floors: &Floors) -> Document {
     document.sections = vec![
         section("clocks", "Clocks", &floors.clocks, clocks),
         section("calls", "Kernel calls", &floors.calls, calls),
-        section("copy", "Copy", &floors.copy, copy),
+        section("copy", "Copy", &floors.copy, copies::blocks),
         section("line", "Cache line", &floors.line, lines),
         section("wake-up", "Wake-ups", &floors.wake_up, wake_ups),
     ];
@@ -49,7 +49,7 @@ fn absent(reason: &str) -> Block {
 }
 
 /// `4.12 µs [4.10, 4.15]`; without an interval where all repeats are alike, or too few.
-fn cell(unit: Unit, repeats: &Repeats) -> String {
+pub(super) fn cell(unit: Unit, repeats: &Repeats) -> String {
     match (repeats.median, repeats.low.zip(repeats.high), repeats.modes) {
         (Some(median), Some((low, high)), _) if low < high => unit.interval(median, low, high),
         (Some(median), ..) => unit.format(median),
@@ -206,68 +206,6 @@ fn calls(found: &Calls) -> Vec<Block> {
         blocks.push(Block::paragraph(MESSAGES));
     }
     blocks
-}
-
-fn copy(found: &Copy) -> Vec<Block> {
-    let size = |bytes: Option<u64>| bytes.map_or("–".into(), units::size);
-    let rows = found.levels.iter().map(|level| {
-        let (buffer, rate) = match level.copied.get() {
-            Ok(copied) => {
-                let rate = cell(Unit::BytesPerSecond, &copied.bytes_per_sec);
-                (units::size(copied.buffer_bytes), Text::from(rate))
-            }
-            Err(why) => ("–".into(), Text::new().muted(&why.reason)),
-        };
-        let level_name = Text::from(level.level.as_str());
-        Row::new([level_name, size(level.cache_bytes).into(), buffer.into(), rate])
-    });
-    let table = Table::new("Copying from one buffer to another, each byte counted once")
-        .words([("in", 0)])
-        .numbers([("cache", 0), ("each buffer", 0), ("rate", 0)])
-        .rows(rows);
-    let meaning = Block::paragraph(
-        "Whoever copies a message once moves bytes no faster than this. Through the kernel \
-         they are copied twice: on one CPU half of it is the most. Sizes of caches are those \
-         that the kernel tells; in a virtual machine others may share them.",
-    );
-    let blocks = [table.into(), meaning].into_iter().chain(slower_than_larger(found));
-    blocks.chain(placed(found)).collect()
-}
-
-/// What the place of a buffer does.
-fn placed(found: &Copy) -> Vec<Block> {
-    let rate = |part: &Part<Copied>| match part.get() {
-        Ok(copied) => Text::from(cell(Unit::BytesPerSecond, &copied.bytes_per_sec)),
-        Err(why) => Text::new().muted(&why.reason),
-    };
-    let rows = found.placed.iter().map(|it| {
-        let place = match it.align {
-            Alignment::Malloc => "16 bytes into a cache line, as malloc's large blocks",
-            Alignment::Line => "with a cache line",
-            Alignment::Page => "with a page",
-        };
-        Row::new([Text::from(place), rate(&it.copied)])
-    });
-    let table = Table::new("64 KiB from one buffer to another, by where both begin")
-        .words([("both begin", 0)])
-        .numbers([("rate", 0)])
-        .rows(rows);
-    let meaning = "Messages lie as malloc's blocks do, unless `--align` says otherwise.";
-    if found.placed.is_empty() { Vec::new() } else { vec![table.into(), Block::paragraph(meaning)] }
-}
-
-/// A warning of a level that copies more slowly than a larger one, beyond both intervals.
-fn slower_than_larger(found: &Copy) -> Option<Block> {
-    let ends = |level: &CopyLevel| {
-        let rate = &level.copied.get().ok()?.bytes_per_sec;
-        Some((level.level.clone(), rate.low?, rate.high?))
-    };
-    let levels: Vec<(String, f64, f64)> = found.levels.iter().filter_map(ends).collect();
-    let pair = levels.windows(2).find(|pair| pair[0].2 < pair[1].1)?;
-    Some(Block::warning(format!(
-        "copying in {} is slower than in {}, beyond both intervals: no cache explains that, so this is no floor",
-        pair[0].0, pair[1].0
-    )))
 }
 
 fn lines(found: &Lines) -> Vec<Block> {
@@ -431,23 +369,6 @@ mod tests {
             &Style::default(),
         );
         assert_eq!(text.matches("Not measured: was killed").count(), 5, "{text}");
-    }
-
-    #[test]
-    fn a_cache_that_copies_more_slowly_than_a_larger_one_is_told() {
-        let level = |(level, rate): (&str, f64)| {
-            let bytes_per_sec =
-                Repeats::of(&[0.98, 0.99, 1.0, 1.01, 1.02, 1.03].map(|it| it * rate));
-            let copied = Part::Measured(Copied { buffer_bytes: 1, bytes_per_sec });
-            CopyLevel { level: level.into(), cache_bytes: None, copied }
-        };
-        let told = |rates: [(&str, f64); 3]| {
-            slower_than_larger(&Copy { levels: rates.map(level).into(), placed: Vec::new() })
-        };
-        assert!(told([("L1", 9e9), ("L2", 9.1e9), ("memory", 2e9)]).is_none());
-        let warning =
-            format!("{:?}", told([("L1", 2.2e9), ("L2", 39e9), ("memory", 8e9)]).unwrap());
-        assert!(warning.contains("copying in L1 is slower than in L2"), "{warning}");
     }
 
     #[test]
