@@ -21,12 +21,13 @@ const COLUMNS: [ColumnOf; 17] = [
     ("best", |judged, case| {
         Value::Words(if signs::is_best(judged, case) { "best" } else { "" }.into())
     }),
+    // Beside the name, so that a narrow page shows it.
+    ("× reference", ratio),
     ("workload", |judged, case| Value::Words(workload(judged, case))),
     ("placement", |_, case| Value::Words(labels::place_of((&case.workers, &case.site)))),
     ("size", |_, case| Value::number(Unit::Bytes, case.message_bytes.map(|it| it as f64))),
     ("median", |_, case| median(case)),
     ("interval ±", |_, case| precision(case)),
-    ("× reference", ratio),
     ("p99", |_, case| percentile(case, "p99")),
     ("max", |_, case| ns(case.largest_ns.filter(|_| case.is_kept()))),
     ("first", |_, case| ns(case.secondary(FIRST_MESSAGE).map(|it| it.value.median))),

@@ -382,8 +382,9 @@ impl<'a> Campaign<'a> {
         let each: Duration = self.open().into_iter().map(|nth| self.groups[nth].took).sum();
         let rounds_left = left.map(|left| {
             let fit = left.as_nanos().checked_div(each.as_nanos()).unwrap_or(u128::MAX);
-            // Where time is left at all, something is measured.
-            let any = whole.is_some_and(|whole| whole > spent);
+            // Where time is left at all, something is measured; and something of any run.
+            let nothing_yet = self.groups.iter().all(|group| group.rounds == 0);
+            let any = nothing_yet || whole.is_some_and(|whole| whole > spent);
             let least = usize::from(group.rounds == 0 && any);
             usize::try_from(fit).map_or(MOST_LAUNCHES, |it| it.clamp(least, MOST_LAUNCHES))
         });
