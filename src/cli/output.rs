@@ -130,7 +130,7 @@ impl Folder {
         Ok(Folder { folder: folder.map_err(failed)?, path: path.into() })
     }
 
-    /// Writes a file in it, as [`write`] does.
+    /// Writes a file in it, as [`write()`] does.
     pub fn write(
         &self,
         name: &str,

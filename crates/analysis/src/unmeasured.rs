@@ -19,7 +19,7 @@ impl CaseResult {
 }
 
 impl Judged {
-    /// The absent cases that its user asked for: see [`asked_in_vain`].
+    /// The absent cases that its user asked for.
     pub fn asked_in_vain(&self) -> Vec<&CaseResult> {
         asked_in_vain(&self.results, self.run.request.named)
     }

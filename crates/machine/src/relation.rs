@@ -34,7 +34,7 @@ impl Topology {
     }
 
     /// A pair for a relation, among the CPUs that are both allowed and online; smaller CPU first. All of a machine's
-    /// pairs are of one kind of core, that of [`Topology::of_one_kind`]: what differs between them is where they are.
+    /// pairs are of one kind of core, that of `Topology::of_one_kind`: what differs between them is where they are.
     ///
     /// Of several, the pair that keeps furthest from CPU 0 (neither it nor its core, then its
     /// sibling, then itself), then the lowest numbers. `SameCpu` gives the highest-numbered CPU
