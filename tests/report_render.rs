@@ -419,3 +419,17 @@ fn files_are_named_after_what_they_show_and_no_two_alike() {
     let names = file_names(&[&figure, &twin, &titled]);
     assert_eq!(names, ["latency-64-b.svg", "latency-64-b-2.svg", "sizes-b-more.svg"]);
 }
+
+#[test]
+fn the_word_of_a_verdict_is_said_once_to_who_does_not_see_its_sign() {
+    let unknown = |headline| Verdict::new(VerdictKind::Unknown, headline, "");
+    let mut document = Document::new("Verdicts");
+    document.sections.push(
+        Section::new("one", "One")
+            .with(unknown("Undecided: others ran"))
+            .with(unknown("pipe and tcp")),
+    );
+    let page = html::render(&document);
+    assert!(page.contains("<span class=\"unseen\"></span>Undecided: others ran"), "{page}");
+    assert!(page.contains("<span class=\"unseen\">Undecided: </span>pipe and tcp"), "{page}");
+}

@@ -205,14 +205,17 @@ fn inline(text: &Text) -> String {
 
 fn verdict(out: &mut String, verdict: &Verdict) {
     let (class, sign, words) = match verdict.kind {
-        VerdictKind::Good => ("good", "✓", "In favour: "),
-        VerdictKind::Bad => ("bad", "✗", "Against: "),
-        VerdictKind::Neutral => ("neutral", "=", "Equivalent: "),
-        VerdictKind::Unknown => ("unknown", "?", "Undecided: "),
+        VerdictKind::Good => ("good", "✓", "In favour"),
+        VerdictKind::Bad => ("bad", "✗", "Against"),
+        VerdictKind::Neutral => ("neutral", "=", "Equivalent"),
+        VerdictKind::Unknown => ("unknown", "?", "Undecided"),
     };
+    // What the sign says, for who doesn't see it; a headline may begin with the word.
+    let is_said = verdict.headline.to_plain().starts_with(words);
+    let unseen = if is_said { String::new() } else { format!("{words}: ") };
     out.push_str(&format!(
         "<div class=\"verdict {class}\"><p class=\"headline\"><span class=\"sign\" \
-         aria-hidden=\"true\">{sign}</span><span><span class=\"unseen\">{words}</span>{}</span></p>",
+         aria-hidden=\"true\">{sign}</span><span><span class=\"unseen\">{unseen}</span>{}</span></p>",
         inline(&verdict.headline)
     ));
     if !verdict.detail.is_empty() {
