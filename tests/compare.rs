@@ -426,6 +426,10 @@ fn rounds_of_which_nobody_knows_are_not_undisturbed() {
     assert!(shown.contains("can't be read there") && !shown.contains("--unmarked 12"), "{shown}");
     let found = compared(&bench, "--gate 5%");
     assert_eq!(found["gate_groups"][0]["unknown"], serde_json::json!([0, 9]));
+    // Of each of two groups.
+    let rounds = |side: &str| [&found[side]["rounds"], &found[side]["unknown_rounds"]];
+    assert_eq!(rounds("a"), [&Value::from(40), &Value::from(0)]);
+    assert_eq!(rounds("b"), [&Value::from(40), &Value::from(18)]);
     // Without a gate verdicts stand, beside words that say so.
     let plain = flat(&bench.must("compare last~1 last").out);
     let words = "! Unknown whether others disturbed 18 of 40 rounds of B: ";

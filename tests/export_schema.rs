@@ -63,7 +63,7 @@ fn assert_consistent(document: &Value) {
             assert_ordered(other, &of);
         }
         // The harness alone has no second worker that could be beside the first.
-        let is_pair = case["workload"] != "connect" && case["variant"] != "null";
+        let is_pair = case["workload"] != "connect" && case["variant"] != "noop";
         if ok && case["placement"] == "free" && is_pair {
             assert!(case["observed_placement"].is_object(), "{of}");
         }

@@ -313,10 +313,10 @@ impl Measured {
         all - self.rounds.iter().filter(known).count().min(all as usize) as u64
     }
 
-    /// Rounds of which nobody knows whether others disturbed them, of how many.
-    pub(super) fn unknown_rounds(&self) -> (u64, u64) {
-        let unknown = self.rounds.iter().filter(|it| it.state() == RoundState::Unknown);
-        (unknown.count() as u64, self.rounds.len() as u64)
+    /// Rounds of which nobody knows whether others disturbed them.
+    pub(super) fn unknown_rounds(&self) -> u64 {
+        let unknown = self.rounds.iter().filter(|round| round.state() == RoundState::Unknown);
+        unknown.count() as u64
     }
 
     /// Whether its rounds were never checked: those of a fleet, on whose nodes nobody looks beside the launches.

@@ -56,9 +56,10 @@ pub struct Named {
     pub status: String,
     /// /proc/sys/kernel/hostname.
     pub hostname: Option<String>,
-    /// Rounds of which nobody knows whether others disturbed them, of how many.
-    #[serde(skip)]
-    pub unknown_rounds: (u64, u64),
+    /// Its rounds; 0 of a fleet, on whose nodes nobody looks.
+    pub rounds: u64,
+    /// Those of which nobody knows whether others disturbed them.
+    pub unknown_rounds: u64,
 }
 
 /// The verdict on one case.
@@ -274,6 +275,7 @@ fn named((given, run): (&str, &Measured)) -> Named {
         started: run.started.clone(),
         status: run.status.clone(),
         hostname: run.field("/host/hostname").as_str().map(str::to_string),
+        rounds: run.rounds.len() as u64,
         unknown_rounds: run.unknown_rounds(),
     }
 }

@@ -58,11 +58,12 @@ pub fn comparison(found: &RunComparison, detail: Detail) -> Document {
 
 /// Said beside the verdict where nobody knows of rounds whether others disturbed them.
 fn unknown_rounds(found: &RunComparison) -> Option<Block> {
-    let told = [("A", found.a.unknown_rounds), ("B", found.b.unknown_rounds)];
-    let told = told.iter().filter(|it| it.1.0 > 0);
-    let told: Vec<String> = told
-        .map(|(side, (unknown, all))| {
-            format!("{unknown} of {} of {side}", units::counted(*all, "round"))
+    let sides = [("A", &found.a), ("B", &found.b)].into_iter();
+    let told: Vec<String> = sides
+        .filter(|(_, run)| run.unknown_rounds > 0)
+        .map(|(side, run)| {
+            let rounds = units::counted(run.rounds, "round");
+            format!("{} of {rounds} of {side}", run.unknown_rounds)
         })
         .collect();
     let head = "Unknown whether others disturbed ";
