@@ -178,6 +178,7 @@ pub fn launch_spec(
         verify: false,
         warmup,
         samples: SampleCount::Exactly(samples),
+        cycles: 0,
         batch: 1,
         load: None,
         arrivals: Default::default(),

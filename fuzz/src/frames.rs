@@ -69,6 +69,7 @@ pub fn spec() -> Spec {
         verify: false,
         warmup: Warmup { operations: 10, ns: 1_000 },
         samples: SampleCount::Exactly(3),
+        cycles: 0,
         batch: 1,
         load: None,
         arrivals: Arrivals::default(),

@@ -22,7 +22,7 @@ use mechanisms::{Entry, MECHANISMS, Variant};
 use model::alignment::Alignment;
 use model::distinct::distinct;
 use model::duration::{self, budget, in_ns};
-use model::launch::{Warmup, Workers};
+use model::launch::{CYCLES, MOST_CYCLES, Warmup, Workers};
 use model::placement::Placement;
 use model::probe::Probe;
 use model::request::{Request, Sessions, Stopping};
@@ -83,6 +83,11 @@ pub struct RunArgs {
     #[arg(long, value_name = "WHERE", default_value = "malloc",
           value_parser = ["malloc", "line", "page"], hide_possible_values = true)]
     pub align: String,
+    /// In how many slices launches are timed that take turns with those they are compared with; 0 times
+    /// each whole, one after the other
+    #[arg(long, value_name = "N", default_value_t = CYCLES,
+          value_parser = clap::value_parser!(u64).range(..=MOST_CYCLES), allow_negative_numbers = true)]
+    pub cycles: u64,
     /// Check every byte of every message (changes what is timed)
     #[arg(long)]
     pub verify: bool,
@@ -311,6 +316,7 @@ impl RunArgs {
             payload: serde_json::from_value::<Policy>(word(&self.payload))
                 .unwrap_or(Policy::Untouched),
             align: serde_json::from_value::<Alignment>(word(&self.align)).unwrap_or_default(),
+            cycles: self.cycles,
             verify: self.verify,
             spin_on_one_cpu: self.spin_on_one_cpu,
             total_bytes: self.total,

@@ -18,7 +18,7 @@ use toml::Value;
 use model::nearest::unknown;
 
 /// The flags that a file may give a default for.
-const FLAGS: [&str; 51] = [
+const FLAGS: [&str; 52] = [
     "align",
     "arrivals",
     "beside",
@@ -30,6 +30,7 @@ const FLAGS: [&str; 51] = [
     "concurrent",
     "connections",
     "cpus",
+    "cycles",
     "depth",
     "energy",
     "every",

@@ -49,6 +49,7 @@ pub fn quick(mechanism: &str, message_bytes: usize) -> Spec {
         verify: true,
         warmup: Warmup { operations: 2, ns: 1_000_000 },
         samples: SampleCount::Exactly(20),
+        cycles: 0,
         batch: 1,
         load: None,
         arrivals: Default::default(),

@@ -2,7 +2,7 @@
 //! skeleton.rs shows a whole mechanism with every hook.
 
 use std::io;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::nonblocking::WithNonblocking;
@@ -122,23 +122,23 @@ pub enum Phase {
 }
 
 /// When a launch ends. It is counted from the word to go, which comes after every endpoint has started:
-/// before that nobody knows it. All clones share it.
+/// before that nobody knows it. A launch that is timed in turns has a later one with each. All clones share it.
 #[derive(Clone, Debug, Default)]
-pub struct Deadline(Arc<OnceLock<Instant>>);
+pub struct Deadline(Arc<Mutex<Option<Instant>>>);
 
 impl Deadline {
     /// One that is known from the beginning.
     pub fn at(instant: Instant) -> Deadline {
-        Deadline(Arc::new(instant.into()))
+        Deadline(Arc::new(Mutex::new(Some(instant))))
     }
 
-    /// The word to go has come: the launch ends at `instant`. The first call counts.
+    /// The word to go has come: the launch ends at `instant`. The last call counts.
     pub fn set(&self, instant: Instant) {
-        let _ = self.0.set(instant);
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(instant);
     }
 
     /// When the launch ends, if that is known.
     pub fn get(&self) -> Option<Instant> {
-        self.0.get().copied()
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -137,6 +137,9 @@ pub struct WorkerReport {
     pub samples: u64,
     /// Initiator: round trips or set-ups per sample, or messages per transfer.
     pub batch: u64,
+    /// Initiator: how it was timed in turns with other launches; None of one that was timed whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turns: Option<Turns>,
     /// Initiator of a latency: ns of the very first round trip after set-up, unverified and
     /// without any warm-up, to a partner that already waited for it.
     #[serde(default)]
@@ -168,6 +171,30 @@ pub struct WorkerReport {
     /// Set beside `error` where the mechanism could no longer be had.
     #[serde(default)]
     pub unavailable: Option<Unavailable>,
+}
+
+/// Cycles of launches that take turns, unless the user says otherwise.
+pub const CYCLES: u64 = 20;
+/// Most of them.
+pub const MOST_CYCLES: u64 = 1000;
+
+/// How a launch was timed: in slices, in turns with the other launches of its set, each cycle in an order of its own.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Turns {
+    /// Cycles; [`slices`] says which samples are of which.
+    pub cycles: u64,
+    /// The set of its round, from 0: launches of the same set took turns.
+    pub set: u64,
+    /// What a trivial system call (getppid) took right before each of its slices, in ns: how fast the machine was.
+    pub call_ns: Vec<f64>,
+}
+
+/// The samples of each cycle, of so many that are cut into `cycles` as equal as can be; none in some of more cycles
+/// than samples, and never more than [`MOST_CYCLES`].
+pub fn slices(samples: u64, cycles: u64) -> impl Iterator<Item = std::ops::Range<u64>> {
+    let cycles = cycles.clamp(1, MOST_CYCLES);
+    let end = move |nth: u64| (u128::from(samples) * u128::from(nth) / u128::from(cycles)) as u64;
+    (0..cycles).map(move |nth| end(nth)..end(nth + 1))
 }
 
 /// What a launch says of itself; the samples follow.
@@ -426,6 +453,16 @@ fn one() -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn slices_are_as_equal_as_can_be_and_hold_every_sample_once() {
+        let of = |samples, cycles| slices(samples, cycles).collect::<Vec<_>>();
+        assert_eq!(of(10, 4), [0..2, 2..5, 5..7, 7..10]);
+        assert_eq!(of(2, 4), [0..0, 0..1, 1..1, 1..2]);
+        assert_eq!((of(3, 1), of(3, 0)), (vec![0..3], vec![0..3]));
+        assert_eq!(of(5, u64::MAX).len() as u64, MOST_CYCLES);
+        assert_eq!(of(MOST_SAMPLES, 20).last(), Some(&(9_500_000..MOST_SAMPLES)));
+    }
 
     #[test]
     fn samples_are_cut_by_what_each_initiator_reported() {

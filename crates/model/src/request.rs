@@ -8,6 +8,7 @@ use crate::alignment::Alignment;
 use crate::capacity::TailBound;
 use crate::choice::Need;
 use crate::company::Company;
+use crate::launch::CYCLES;
 use crate::launch::{Warmup, Workers};
 use crate::load::{self, Load};
 use crate::peer::PeerRequest;
@@ -37,6 +38,9 @@ pub struct Request {
     /// Where message buffers begin.
     #[serde(default, skip_serializing_if = "Alignment::is_usual")]
     pub align: Alignment,
+    /// In how many cycles launches are timed that take turns; 0 times each whole, one after the other.
+    #[serde(default)]
+    pub cycles: u64,
     /// Check every message.
     pub verify: bool,
     /// Measure spinning mechanisms on one CPU too.
@@ -147,6 +151,7 @@ impl Default for Request {
             workers: vec![Workers::Process],
             payload: Policy::Untouched,
             align: Alignment::default(),
+            cycles: CYCLES,
             verify: false,
             spin_on_one_cpu: false,
             total_bytes: None,

@@ -102,6 +102,7 @@ pub fn of_the_case(
         ("--verify", "/request/verify"),
         ("--warmup", "/request/warmup"),
         ("--align", "/request/align"),
+        ("--cycles", "/request/cycles"),
     ];
     if a.1.metric().is_transfer() {
         let total = |case: &MeasuredCase| case.total.map(|it| it.to_string()).into();

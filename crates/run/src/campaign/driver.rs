@@ -35,6 +35,8 @@ pub(crate) struct Turn {
     pub offset: usize,
     /// Launches of one set with the same slot may be timed at the same time.
     pub slot: usize,
+    /// The set of the group's round, from 0.
+    pub set: usize,
 }
 
 /// The generator of one of a run's random choices: each has a stream of its own.

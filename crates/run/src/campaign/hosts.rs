@@ -78,6 +78,8 @@ pub(super) struct HostDriver<'a> {
     /// The CPUs of this machine, and those of them that launches may use.
     cpus: Option<(Topology, Vec<u32>)>,
     under_way: Option<UnderWay>,
+    /// In how many cycles launches of the round take turns.
+    cycles: u64,
 }
 
 /// What is looked at during a round.
@@ -115,6 +117,7 @@ impl<'a> HostDriver<'a> {
             idle: Idle::default(),
             cpus,
             under_way: None,
+            cycles: 0,
         }
     }
 
@@ -190,12 +193,13 @@ impl<'a> HostDriver<'a> {
         }
         let swapped = swapped(round.request.seed, group.nth, round.nth);
         let mut position = 0..;
-        let mut turn = |(slot, case): (usize, &usize)| {
+        let mut turn = |set: usize, (slot, case): (usize, &usize)| {
             let (case, position) = (*case, position.next().unwrap_or(0));
-            Turn { group: nth, case, position, swapped, slot, ..Turn::default() }
+            Turn { group: nth, case, position, swapped, slot, set, ..Turn::default() }
                 .shifted(round.request.align, &mut rng)
         };
-        sets.into_iter().map(|it| it.iter().enumerate().map(&mut turn).collect()).collect()
+        let each = sets.into_iter().enumerate();
+        each.map(|(set, it)| it.iter().enumerate().map(|one| turn(set, one)).collect()).collect()
     }
 }
 
@@ -215,9 +219,15 @@ impl Driver for HostDriver<'_> {
 
     fn launch(
         &mut self,
-        set: Vec<LaunchRequest>,
+        mut set: Vec<LaunchRequest>,
         quiet: Duration,
     ) -> Result<Vec<LaunchResult>, Interrupted> {
+        let cycles = self.cycles;
+        let takes_turns = |it: &&mut LaunchRequest| it.route.is_local() && it.spec.takes_turns();
+        let mut in_turns: Vec<_> = set.iter_mut().filter(takes_turns).collect();
+        if in_turns.len() > 1 {
+            in_turns.iter_mut().for_each(|it| it.spec.cycles = cycles);
+        }
         let set = set.into_iter().map(|it| self.wanted(it)).collect();
         let (idle, bounds, interrupt) = (&mut self.idle, &mut self.bounds, self.interrupt);
         self.launches.run(set, quiet, interrupt, || {
@@ -240,6 +250,7 @@ impl Driver for HostDriver<'_> {
             self.bounds.ask(&round.groups[*nth], round.request.align, measured);
         }
         self.idle.ask(round.request.energy);
+        self.cycles = round.request.cycles;
         let watch = Watch::new(Path::new("/"), &cpus);
         let (earlier, before) = (watch.look(), machine::spin_gaps(SPIN));
         self.under_way = Some(UnderWay { watch, earlier, before, forks: Forks::default() });

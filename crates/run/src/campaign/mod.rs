@@ -416,6 +416,7 @@ impl<'a> Campaign<'a> {
             verify: self.request.verify,
             warmup: self.request.warmup,
             samples: model::launch::SampleCount::Exactly(live.samples),
+            cycles: 0,
             batch: live.batch,
             load: live.case.load,
             arrivals: self.request.arrivals,

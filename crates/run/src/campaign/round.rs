@@ -186,6 +186,9 @@ impl Campaign<'_> {
         let batch = record.initiator.batch.max(1);
         record.initiator.median_ns =
             if round == 0 { None } else { value_ns(&mut samples.clone(), batch, scale) };
+        if let Some(turns) = &mut record.initiator.turns {
+            turns.set = turn.set as u64;
+        }
         NewLaunch {
             case: live.id,
             round,

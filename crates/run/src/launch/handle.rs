@@ -86,6 +86,11 @@ impl Launch {
         self.launches.go(&self.number);
     }
 
+    /// Lets the initiator of a launch that takes turns have the next one.
+    pub fn turn(&mut self) {
+        self.launches.turn(self.number[0]);
+    }
+
     /// Lets the workers exit; the record follows.
     pub fn end(&mut self) {
         self.launches.end(&self.number);

@@ -11,6 +11,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use rand::SeedableRng;
+use rand::seq::SliceRandom;
+use rand_chacha::ChaCha8Rng;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
@@ -23,7 +26,7 @@ use super::state::{
 use super::supervised::Supervisors;
 use super::wire::time_left;
 use machine::interrupt::{Interrupt, Interrupted};
-use model::launch::Outcome;
+use model::launch::{Outcome, slices};
 
 /// Where supervisors are started.
 pub(crate) enum Node {
@@ -125,9 +128,43 @@ impl Launches {
             let goes = |it: &u32| self.states[it].wanted.slot == slot && !self.has_failed(*it);
             let going: Vec<u32> = of.iter().copied().filter(goes).collect();
             self.go(&going);
-            self.reach(&going, Stage::Timed, interrupt)?;
+            let in_turns = |it: &u32| self.states[it].wanted.spec.cycles > 0;
+            let (in_turns, whole): (Vec<u32>, Vec<u32>) = going.into_iter().partition(in_turns);
+            self.reach(&whole, Stage::Timed, interrupt)?;
+            self.reach(&in_turns, Stage::Paused(1), interrupt)?;
         }
+        self.take_turns(of, interrupt)?;
         self.end(of);
+        Ok(())
+    }
+
+    /// Times the launches that take turns, cycle by cycle: a slice of each, in a new random order. The last turn lets each
+    /// of them finish.
+    fn take_turns(&mut self, of: &[u32], interrupt: &Interrupt) -> Result<(), Interrupted> {
+        let mut order: Vec<u32> = of.to_vec();
+        order.retain(|it| self.states[it].wanted.spec.cycles > 0);
+        let Some(first) = order.first().map(|it| &self.states[it].wanted.spec) else {
+            return Ok(());
+        };
+        let (cycles, mut rng) = (first.cycles as usize, ChaCha8Rng::seed_from_u64(first.seed));
+        for cycle in 0..cycles {
+            order.shuffle(&mut rng);
+            for number in &order {
+                let spec = &self.states[number].wanted.spec;
+                let slice = slices(spec.most_samples(), spec.cycles).nth(cycle);
+                if slice.is_some_and(|it| !it.is_empty()) && !self.has_failed(*number) {
+                    let next = self.states[number].pauses() + 1;
+                    self.turn(*number);
+                    self.reach(&[*number], Stage::Paused(next), interrupt)?;
+                }
+            }
+        }
+        for number in order {
+            if !self.has_failed(number) {
+                self.turn(number);
+                self.reach(&[number], Stage::Timed, interrupt)?;
+            }
+        }
         Ok(())
     }
 
@@ -183,6 +220,11 @@ impl Launches {
         self.say_of(of, |it| if it.failed() { Vec::new() } else { vec![it.go()] });
     }
 
+    /// Lets the initiator of one have its turn.
+    pub(super) fn turn(&mut self, number: u32) {
+        self.say_of(&[number], |it| vec![it.turn()]);
+    }
+
     /// Lets the workers exit of those that haven't failed; the records follow.
     pub(super) fn end(&mut self, of: &[u32]) {
         self.say_of(of, |it| if it.failed() { Vec::new() } else { it.end() });
@@ -230,7 +272,7 @@ impl Launches {
         let longest = || of.iter().map(|it| self.states[it].timed_within()).max();
         let within = match stage {
             Stage::Bound | Stage::Ready => READY_WITHIN,
-            Stage::Timed => longest().unwrap_or_default(),
+            Stage::Paused(_) | Stage::Timed => longest().unwrap_or_default(),
             Stage::Reported => COLLECTED_WITHIN,
         };
         self.reach_within(of, stage, within, interrupt)?;

@@ -9,6 +9,7 @@
 
 use clock::Now;
 use std::io;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -18,10 +19,12 @@ use super::instrumentation::Instrumentation;
 use super::loops::{Channel, Loops, With};
 use super::page::{Command, Page};
 use super::spec::Spec;
+use super::worker::WorkerContext;
+use mechanisms::Deadline;
 use mechanisms::network::ConnectionKind;
 use mechanisms::unavailable_in;
 use mechanisms::workload::{Row, row};
-use model::launch::{Role, SampleCount, WorkerReport};
+use model::launch::{Role, SampleCount, Turns, Usage, WorkerReport, slices};
 use model::load::Load;
 use model::mechanism::Carries;
 use model::workload::WorkloadTraits;
@@ -35,6 +38,10 @@ pub const SETTLED: Duration = Duration::from_micros(100);
 /// that take long, as many as fit this time, in ns, and at least one.
 const LEAD: u64 = 16;
 const LEAD_NS: f64 = 2e6;
+/// At least so long is led before each of several slices, in ns: caches and the scheduler forget the launches before.
+const SLICE_LEAD_NS: f64 = 3e5;
+/// Trivial calls that are timed before each.
+const TRIVIAL_CALLS: u64 = 200;
 /// How long a pilot's single operations may take, in ns.
 const PILOT_SINGLES_NS: f64 = 500e6;
 /// How long a partner on another host may take to acknowledge a command.
@@ -47,6 +54,7 @@ const STRETCHES: u64 = 16;
 /// One worker's side of the protocol with its partner.
 pub struct WorkerProtocol<'a> {
     loops: &'a mut dyn Loops,
+    context: &'a WorkerContext,
     spec: &'a Spec,
     traits: WorkloadTraits,
     row: &'static Row,
@@ -55,34 +63,46 @@ pub struct WorkerProtocol<'a> {
     pages: &'a [Page],
     instrumentation: Instrumentation,
     report: WorkerReport,
+    /// Responder: whether the stretch before had samples.
+    timing: bool,
+    deadline: &'a Deadline,
     /// When it must have said what it found: the launch ends soon after.
     last_word: Instant,
 }
 
 impl<'a> WorkerProtocol<'a> {
-    /// A protocol over `loops`, with commands over `pages`, for a mechanism that `carries` this;
-    /// `instrumentation` is active while it is timed.
+    /// A protocol over `loops`. What is `around` it: the instrumentation, active while it is timed; and the deadline,
+    /// by which its endpoints give up.
     pub fn new(
         loops: &'a mut dyn Loops,
-        spec: &'a Spec,
-        carries: Carries,
-        pages: &'a [Page],
-        instrumentation: Instrumentation,
+        context: &'a WorkerContext,
+        (instrumentation, deadline): (Instrumentation, &'a Deadline),
     ) -> WorkerProtocol<'a> {
-        let report = WorkerReport::default();
-        let last_word = Instant::now() + Duration::from_millis(spec.deadline_ms) - LAST_WORD;
-        let (traits, row) = (spec.workload.traits(), row(spec.workload));
-        WorkerProtocol {
+        let spec = &*context.spec;
+        let mut protocol = WorkerProtocol {
             loops,
+            context,
             spec,
-            traits,
-            row,
-            carries,
-            pages,
+            traits: spec.workload.traits(),
+            row: row(spec.workload),
+            carries: context.carries,
+            pages: &context.pages,
             instrumentation,
-            report,
-            last_word,
-        }
+            report: WorkerReport::default(),
+            timing: false,
+            deadline,
+            last_word: Instant::now(),
+        };
+        protocol.begin_deadline();
+        protocol
+    }
+
+    /// The time of the launch begins, or that of its turn. After its deadline the supervisor kills the workers, and their
+    /// reports would be lost.
+    fn begin_deadline(&mut self) {
+        let ends = Instant::now() + Duration::from_millis(self.spec.deadline_ms);
+        self.deadline.set(ends);
+        self.last_word = ends - LAST_WORD;
     }
 
     /// Runs the protocol in `role`. Returns the report, which holds the error where one ended it early.
@@ -136,7 +156,8 @@ impl<'a> WorkerProtocol<'a> {
                 }
                 Command::Exchange { lead, samples, batch } => {
                     self.prepare(page, samples)?;
-                    self.time_with(page, lead, samples, batch)?;
+                    let closed = self.time_slice(page, 0..samples, (lead, batch))?;
+                    self.time_ends(page, closed)?;
                 }
                 Command::First | Command::Finish => {}
                 Command::Stop => return Ok(()),
@@ -278,13 +299,35 @@ impl<'a> WorkerProtocol<'a> {
         }
     }
 
+    /// Times all samples, slice by slice where the launch takes turns.
     fn time(&mut self) -> io::Result<()> {
         let page = &self.pages[0];
         let (samples, batch) = self.how_many();
         self.prepare(page, samples)?;
         let lead = self.lead_operations();
-        self.issue(Command::Exchange { lead, samples, batch })?;
-        self.time_with(page, lead, samples, batch)
+        let mut turns = Turns { cycles: self.spec.cycles, ..Turns::default() };
+        let mut closed = Vec::new();
+        for slice in slices(samples, self.spec.cycles).filter(|it| !it.is_empty()) {
+            self.take_turn(&mut turns)?;
+            let samples = slice.end - slice.start;
+            self.issue(Command::Exchange { lead, samples, batch })?;
+            closed.extend(self.time_slice(page, slice, (lead, batch))?);
+        }
+        self.take_turn(&mut turns)?;
+        if turns.cycles > 0 {
+            self.report.turns = Some(turns);
+        }
+        self.time_ends(page, closed)
+    }
+
+    /// Waits for its turn, where the launch takes turns, and times trivial calls.
+    fn take_turn(&mut self, turns: &mut Turns) -> io::Result<()> {
+        if turns.cycles > 0 {
+            self.context.take_turn()?;
+            self.begin_deadline();
+            turns.call_ns.push(trivial_call_ns(self.spec));
+        }
+        Ok(())
     }
 
     /// Faults in and draws what `samples` need.
@@ -294,31 +337,49 @@ impl<'a> WorkerProtocol<'a> {
         Ok(())
     }
 
-    /// Does `lead` untimed operations, then fills so many samples of `page`.
-    fn time_with(&mut self, page: &Page, lead: u64, samples: u64, batch: u64) -> io::Result<()> {
+    /// Does `lead` untimed operations, then fills a slice of the samples of `page`, of `batch` operations each. Gives the
+    /// stamps that closed its stretches.
+    fn time_slice(
+        &mut self,
+        page: &Page,
+        slice: Range<u64>,
+        (lead, batch): (u64, u64),
+    ) -> io::Result<Vec<u64>> {
         // Between stretches nothing is under way: a schedule with several messages under way would be interrupted, and
         // the threads of several generators begun again.
         let overlap =
             self.spec.load.is_some_and(|it| it.has_rate() && it.depth.max(it.connections) > 1);
-        let stretches = if self.spec.pinned() || overlap { 1 } else { STRETCHES };
+        let whole = self.spec.pinned() || overlap || self.spec.cycles > 0;
+        let stretches = if whole { 1 } else { STRETCHES };
+        let samples = slice.end - slice.start;
         let chunk = (samples.div_ceil(stretches)).max(1) as usize;
         let led = Instant::now();
         self.loops.lead(&[AtomicU64::new(0)], lead)?;
         self.report.untimed_ns += led.elapsed().as_nanos() as f64;
-        self.report.lead_operations = lead;
+        self.report.lead_operations += lead;
         self.report.operations += lead + samples * batch;
-        self.loops.announce(ConnectionKind::TimingStarts)?;
+        if slice.start == 0 {
+            self.loops.announce(ConnectionKind::TimingStarts)?;
+            self.instrumentation.start()?;
+        }
         let before = sys::process::thread_usage();
         let mut closed = Vec::new();
-        self.instrumentation.start()?;
-        for samples in page.samples(samples as usize).chunks(chunk) {
+        let timed = &page.samples(slice.end as usize)[slice.start as usize..];
+        for samples in timed.chunks(chunk) {
             self.report.cpus.push(sched_getcpu() as u32);
             closed.extend(self.loops.time(samples, batch)?);
         }
-        self.instrumentation.stop(samples * batch, closed, &mut self.report)?;
-        self.report.usage = sys::process::thread_usage().since(&before);
+        let used = sys::process::thread_usage().since(&before);
+        self.report.usage = self.report.usage.with(&used);
         self.report.cpus.push(sched_getcpu() as u32);
-        (self.report.samples, self.report.batch) = (samples, batch);
+        (self.report.samples, self.report.batch) = (slice.end, batch);
+        Ok(closed)
+    }
+
+    /// What follows the last sample; `closed` holds the stamps of all stretches.
+    fn time_ends(&mut self, page: &Page, closed: Vec<u64>) -> io::Result<()> {
+        let (samples, batch) = (self.report.samples, self.report.batch);
+        self.instrumentation.stop(samples * batch, closed, &mut self.report)?;
         self.loops.announce(ConnectionKind::TimingEnds)?;
         if self.traits.sets_up && batch == 1 {
             self.issue(Command::Finish)?;
@@ -326,9 +387,11 @@ impl<'a> WorkerProtocol<'a> {
         self.loops.finish(page.samples(samples as usize), &mut self.report)
     }
 
-    /// Untimed operations before the first sample.
+    /// Untimed operations before the first sample, or those of each slice.
     fn lead_operations(&self) -> u64 {
-        ((LEAD_NS / self.report.estimate_ns.max(1.0)) as u64).clamp(1, LEAD)
+        let in_time = |ns: f64| (ns / self.report.estimate_ns.max(1.0)) as u64;
+        let least = if self.spec.cycles > 0 { in_time(SLICE_LEAD_NS) } else { 0 };
+        in_time(LEAD_NS).clamp(1, LEAD).max(least)
     }
 
     /// Samples to take, and operations in each.
@@ -351,6 +414,7 @@ impl<'a> WorkerProtocol<'a> {
         }
         for taken in 0.. {
             let command = self.next_command(taken)?;
+            self.begin_deadline();
             match command {
                 Command::First if self.carries == Carries::Own => {}
                 Command::First => self.patiently(|channel| channel.answer(With::Nothing, 1))?,
@@ -367,8 +431,8 @@ impl<'a> WorkerProtocol<'a> {
         Ok(())
     }
 
-    /// The responder's part in a stretch. What it reports is of the last stretch, which is the timed one;
-    /// where nothing tells the lead from the samples, of both.
+    /// The responder's part in a stretch. What it reports is of those with samples, and of their leads where nothing
+    /// tells these from the samples.
     fn exchange(&mut self, lead: u64, samples: u64, batch: u64) -> io::Result<()> {
         self.loops.prepare_following(lead, samples * batch);
         let (count, each) = if self.row.lead_runs_on {
@@ -379,13 +443,17 @@ impl<'a> WorkerProtocol<'a> {
         };
         let stretches = if self.carries == Carries::Own {
             0 // its partner talks to itself
-        } else if self.spec.pinned() || self.spec.serves_in_threads() {
+        } else if self.spec.pinned() || self.spec.serves_in_threads() || self.spec.cycles > 0 {
             1 // threads that were begun again between parts would be timed
         } else {
             STRETCHES.min(count).max(1)
         };
         let before = sys::process::thread_usage();
-        self.report.cpus.clear();
+        // The warm-up comes before: that of it is nobody's.
+        if !std::mem::replace(&mut self.timing, samples > 0) {
+            self.report.cpus.clear();
+            self.report.usage = Usage::default();
+        }
         self.instrumentation.start()?;
         for nth in 0..stretches {
             let part = count * (nth + 1) / stretches - count * nth / stretches;
@@ -393,7 +461,8 @@ impl<'a> WorkerProtocol<'a> {
             self.report.cpus.push(sched_getcpu() as u32);
         }
         self.instrumentation.stop(count * each, Vec::new(), &mut self.report)?;
-        self.report.usage = sys::process::thread_usage().since(&before);
+        let used = sys::process::thread_usage().since(&before);
+        self.report.usage = self.report.usage.with(&used);
         self.loops.finish_following(&mut self.report);
         Ok(())
     }
@@ -418,6 +487,15 @@ impl<'a> WorkerProtocol<'a> {
             }
         }
     }
+}
+
+/// What a trivial system call takes now, in ns.
+fn trivial_call_ns(spec: &Spec) -> f64 {
+    let began = spec.clock.now();
+    for _ in 0..TRIVIAL_CALLS {
+        let _ = rustix::process::getppid();
+    }
+    (spec.clock.now() - began) as f64 * spec.ns_per_tick / TRIVIAL_CALLS as f64
 }
 
 /// Whether nothing came for as long as the mechanism waits.

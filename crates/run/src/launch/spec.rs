@@ -1,6 +1,9 @@
 //! What a launch is to do, and what it reports: the two records that cross the process boundary.
 
-use model::launch::{MOST_SAMPLES, Outcome, Record, Role, SampleCount, Warmup, Workers};
+use model::launch::{
+    MOST_CYCLES, MOST_SAMPLES, Outcome, Record, Role, SampleCount, Warmup, WorkerReport, Workers,
+    slices,
+};
 use model::load::{Load, Server};
 use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
@@ -17,7 +20,7 @@ use model::probe::Probe;
 use model::workload::{Arrivals, Policy, Workload};
 
 /// What both sides of the wire must agree on; another build is refused, with both named.
-pub const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), "/wire-8");
+pub const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), "/wire-9");
 /// Longest launch of an open number of samples, in ns.
 const LONGEST_NS: u64 = 10_000_000_000;
 /// Shortest sample that room is made for when a pilot's count isn't known, in ns.
@@ -62,6 +65,9 @@ pub struct Spec {
     pub warmup: Warmup,
     /// How many samples.
     pub samples: SampleCount,
+    /// The cycles in which it is timed in turns with the other launches of its set; 0 times it whole.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cycles: u64,
     /// Operations per sample: round trips, set-ups, or messages of a transfer; 0 lets the workload choose by
     /// the warm-up's estimate (pilots).
     pub batch: u64,
@@ -139,6 +145,13 @@ impl Spec {
             SampleCount::Lasting(ns) if ns > LONGEST_NS => {
                 Err(format!("{ns} ns: a launch lasts at most {LONGEST_NS}"))
             }
+            _ if self.cycles > 0 && !self.takes_turns() => {
+                Err("only a launch of round trips or transfers on this host is timed in turns"
+                    .into())
+            }
+            _ if self.cycles > MOST_CYCLES => {
+                Err(format!("{} cycles: a launch is timed in at most {MOST_CYCLES}", self.cycles))
+            }
             _ if self.beside.is_some() && self.half.is_some() => {
                 Err("company is of this host: a launch between two hosts has none".into())
             }
@@ -185,6 +198,27 @@ impl Spec {
         }
     }
 
+    /// Whether it can be timed in turns with others: what sets up, keeps a schedule or has threads of its own can't be
+    /// interrupted, and what counts events, energy or company would count those of the others.
+    pub fn takes_turns(&self) -> bool {
+        let traits = self.workload.traits();
+        let steps = !(traits.sets_up || traits.paced || traits.many_connections());
+        let alone = self.others.is_empty() && !self.serves_in_threads() && self.half.is_none();
+        let counted = matches!(self.samples, SampleCount::Exactly(samples) if samples > 1);
+        let watched = self.observe.is_some() || self.beside.is_some() || self.energy;
+        steps && alone && counted && !watched
+    }
+
+    /// How often it waits for its turn: before each slice, and once all are timed. 0 where it is timed whole.
+    pub fn turns(&self) -> u64 {
+        match self.cycles {
+            0 => 0,
+            cycles => {
+                1 + slices(self.most_samples(), cycles).filter(|it| !it.is_empty()).count() as u64
+            }
+        }
+    }
+
     /// A record of this launch that claims no more than was asked for: whoever wrote it decides by it how much memory
     /// its samples take.
     ///
@@ -194,6 +228,10 @@ impl Spec {
         let (claimed, asked) = (1 + record.others.len(), self.initiators());
         if claimed > asked {
             return Err(format!("its record: {claimed} initiators, and {asked} were asked for"));
+        }
+        let turns = |report: &WorkerReport| report.turns.as_ref().map_or(0, |it| it.cycles);
+        if record.initiators().any(|it| turns(it) != 0 && turns(it) != self.cycles) {
+            return Err(format!("its record: other cycles than {}", self.cycles));
         }
         let most = self.most_samples();
         match record.initiators().map(|report| report.samples).max() {
@@ -359,6 +397,10 @@ impl Spec {
         let pinned = [initiator, responder].into_iter().chain(self.others.clone()).flatten();
         pinned.chain(generators.copied()).collect()
     }
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// For what couldn't be started by `call`: a limit, or a call that is denied, makes the case unavailable.

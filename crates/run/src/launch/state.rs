@@ -72,6 +72,8 @@ pub enum Stage {
     Bound,
     /// Its workers wait for the word to go.
     Ready,
+    /// Its initiator waits for its turn, for so many times now.
+    Paused(u64),
     /// Its workers have finished timing, and still exist.
     Timed,
     /// Everything is reported.
@@ -127,6 +129,8 @@ struct Side {
     bound: bool,
     ready: bool,
     going: bool,
+    /// How often it has waited for its turn.
+    paused: u64,
     timed: bool,
     record: Option<Record>,
     samples: Vec<u64>,
@@ -148,6 +152,7 @@ impl Side {
         match stage {
             Stage::Bound => self.bound,
             Stage::Ready => self.ready,
+            Stage::Paused(times) => self.paused >= times,
             Stage::Timed => self.timed,
             Stage::Reported => self.done,
         }
@@ -239,6 +244,7 @@ impl LaunchState {
                 side.going = true;
                 return Some(Outgoing { node: near, number, what: Message::Tell(FrameKind::Go) });
             }
+            FrameKind::Paused => side.paused += 1,
             FrameKind::Timed => side.timed = true,
             FrameKind::Record => {
                 let record = serde_json::from_slice(payload)
@@ -331,6 +337,17 @@ impl LaunchState {
     pub fn go(&self) -> Outgoing {
         let node = self.far_node().unwrap_or(self.wanted.near);
         Outgoing { node, number: self.number, what: Message::Tell(FrameKind::Go) }
+    }
+
+    /// Tells its initiator that its turn has come.
+    pub fn turn(&self) -> Outgoing {
+        let what = Message::Tell(FrameKind::Turn);
+        Outgoing { node: self.wanted.near, number: self.number, what }
+    }
+
+    /// How often its initiator has waited for its turn.
+    pub fn pauses(&self) -> u64 {
+        self.near.paused
     }
 
     /// Tells every node that takes part to let its workers exit, and to report.

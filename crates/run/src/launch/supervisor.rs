@@ -29,6 +29,7 @@ use mechanisms::network::{
 use mechanisms::{Any, Endpoint, OpenError, OpenSpec, Residue};
 use model::launch::{Outcome, Record, Role};
 use model::mechanism::{Carries, Framing};
+use model::noise::Traffic;
 use sys::process::ignore_broken_pipes;
 use sys::system_v::enter_private_namespace;
 
@@ -216,7 +217,7 @@ impl Launching<'_> {
             spec,
             pages: &pages,
             tracing,
-            family,
+            datagrams: Datagrams::of(family),
         };
         let outcome = conversation.run(self.started, effective_settings);
         // The workers are gone before what they used is removed, and the group that they were in.
@@ -239,7 +240,36 @@ struct Conversation<'a> {
     spec: &'a Spec,
     pages: &'a [Page],
     tracing: Option<Tracing>,
+    datagrams: Datagrams,
+}
+
+/// What the kernel counts of UDP while the launch has its turns: the others of its set are not counted.
+struct Datagrams {
+    /// Of datagrams over a network: whether they are IPv6's.
     family: Option<bool>,
+    before: Option<Traffic>,
+    counted: Option<Traffic>,
+}
+
+impl Datagrams {
+    fn of(family: Option<bool>) -> Datagrams {
+        Datagrams { family, before: None, counted: None }
+    }
+
+    fn now(&self) -> Option<Traffic> {
+        self.family.map(|ipv6| machine::udp_counters(Path::new("/"), ipv6))
+    }
+
+    fn begin(&mut self) {
+        self.before = self.now();
+    }
+
+    fn end(&mut self) {
+        let during = self.now().zip(self.before.take());
+        if let Some(during) = during.map(|(after, before)| after.since(&before)) {
+            self.counted = Some(self.counted.map_or(during, |it| it.plus(&during)));
+        }
+    }
 }
 
 impl Conversation<'_> {
@@ -258,19 +288,22 @@ impl Conversation<'_> {
 
         self.companions.begin()?;
 
-        let counted = || self.family.map(|ipv6| machine::udp_counters(Path::new("/"), ipv6));
-        let sent = counted();
+        self.datagrams.begin();
         let before = ledger.take();
         let used_before = packages.as_ref().and_then(PackageCounters::take);
         self.workers.say_all();
         if let Some(Half::Far { .. }) = self.spec.half {
             self.tell_owner(FrameKind::Going);
         }
-        let deadline = Instant::now() + Duration::from_millis(self.spec.deadline_ms);
-        let gathered = self.workers.gather(self.owner, deadline);
+        let within = Duration::from_millis(self.spec.deadline_ms);
+        let gathered = match self.take_turns(within) {
+            Ok(()) => self.workers.gather(self.owner, Instant::now() + within),
+            Err(outcome) => Err(outcome),
+        };
         let energy = packages.and_then(|it| it.between(&used_before?, &it.take()?));
         let after = ledger.take();
-        let traffic = counted().zip(sent).map(|(after, before)| after.since(&before));
+        self.datagrams.end();
+        let traffic = self.datagrams.counted;
         let cpus = self.watched_cpus();
         let noise = || Some(after.counters(&cpus).since(&before.counters(&cpus)));
         let Reports { initiator, others, responder } = match gathered {
@@ -319,6 +352,19 @@ impl Conversation<'_> {
             ..Record::without_samples(Outcome::Ok)
         };
         self.tell(&record).map_err(|_| owner_gone().into())
+    }
+
+    /// Passes on to the initiator when its turns come, each within so much time.
+    fn take_turns(&mut self, within: Duration) -> Result<(), Outcome> {
+        for _ in 0..self.spec.turns() {
+            self.workers.await_pause(self.owner, Instant::now() + within)?;
+            self.datagrams.end();
+            self.tell_owner(FrameKind::Paused);
+            self.await_owner(FrameKind::Turn)?;
+            self.datagrams.begin();
+            self.workers.say_turn();
+        }
+        Ok(())
     }
 
     fn watched_cpus(&self) -> Vec<u32> {

@@ -62,6 +62,7 @@ fn spec(variant: &Variant) -> Spec {
         verify: false,
         warmup: Warmup { operations: 1, ns: 1 },
         samples: SampleCount::Exactly(1),
+        cycles: 0,
         batch: 1,
         load: None,
         arrivals: Arrivals::default(),

@@ -27,10 +27,14 @@ pub enum FrameKind {
     Spec = b'L',
     /// To the supervisor: start.
     Go = b'G',
+    /// To the supervisor: the initiator's turn has come.
+    Turn = b'I',
     /// To the supervisor: let the workers exit, and report.
     End = b'E',
     /// From the supervisor: the workers are ready.
     Ready = b'R',
+    /// From the supervisor: the initiator waits for its turn.
+    Paused = b'P',
     /// From the supervisor: the workers have finished timing.
     Timed = b'T',
     /// From the supervisor: the record, as JSON. Last but for samples.
@@ -58,8 +62,8 @@ impl FrameKind {
     pub fn from_byte(byte: u8) -> Option<FrameKind> {
         use FrameKind::*;
         let all = [
-            Spec, Go, End, Ready, Timed, Record, Samples, Done, Bound, Going, Hello, Begin, Relay,
-            Over,
+            Spec, Go, Turn, End, Ready, Paused, Timed, Record, Samples, Done, Bound, Going, Hello,
+            Begin, Relay, Over,
         ];
         all.into_iter().find(|kind| *kind as u8 == byte)
     }

@@ -4,7 +4,6 @@
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use rustix::io::{read, write};
 use serde::{Deserialize, Serialize};
@@ -28,6 +27,8 @@ use sys::affinity::{self, Affinity};
 pub enum Message {
     /// Pinned and faulted in; waiting for the word to go.
     Ready,
+    /// The first initiator's turn is over, or its first one comes: it waits for the next.
+    Paused,
     /// Finished, or stopped early.
     Report(Box<WorkerReport>),
 }
@@ -61,9 +62,7 @@ pub fn worker_fn<E: Endpoint + 'static>(mut ends: Vec<E>) -> WorkerFn {
         let start = |end: &mut E| end.start(&deadline);
         let started = context.pin().and_then(|()| ends.iter_mut().try_for_each(start));
         if let Some(instrumentation) = context.stand_ready(started) {
-            // After its deadline the supervisor kills it, and its report would be lost.
-            deadline.set(Instant::now() + Duration::from_millis(context.spec.deadline_ms));
-            let report = context.measure(&mut ends, asked, instrumentation);
+            let report = context.measure(&mut ends, asked, (instrumentation, &deadline));
             context.report(report);
         }
     })
@@ -137,11 +136,11 @@ impl WorkerContext {
         &self,
         ends: &mut [E],
         asked: Result<WorkloadSpec, String>,
-        instrumentation: Instrumentation,
+        around: (Instrumentation, &Deadline),
     ) -> WorkerReport {
         match asked {
             Ok(asked) => {
-                let measuring = Measuring { context: self, ends, asked, instrumentation };
+                let measuring = Measuring { context: self, ends, asked, around };
                 dispatch(self.spec.workload, measuring)
             }
             Err(error) => WorkerReport { error: Some(error), ..Default::default() },
@@ -165,9 +164,17 @@ impl WorkerContext {
         }
     }
 
-    fn run(&self, loops: &mut dyn Loops, instrumentation: Instrumentation) -> WorkerReport {
-        WorkerProtocol::new(loops, &self.spec, self.carries, &self.pages, instrumentation)
-            .run(self.role)
+    /// Waits for the next turn of the first initiator.
+    pub(super) fn take_turn(&self) -> io::Result<()> {
+        self.tell(&Message::Paused);
+        match self.hear() {
+            true => Ok(()),
+            false => Err(io::Error::other("the supervisor is gone")),
+        }
+    }
+
+    fn run(&self, loops: &mut dyn Loops, around: (Instrumentation, &Deadline)) -> WorkerReport {
+        WorkerProtocol::new(loops, self, around).run(self.role)
     }
 }
 
@@ -176,7 +183,7 @@ struct Measuring<'a, E> {
     context: &'a WorkerContext,
     ends: &'a mut [E],
     asked: WorkloadSpec,
-    instrumentation: Instrumentation,
+    around: (Instrumentation, &'a Deadline),
 }
 
 impl<E: Endpoint> WorkloadVisitor for Measuring<'_, E> {
@@ -184,7 +191,7 @@ impl<E: Endpoint> WorkloadVisitor for Measuring<'_, E> {
 
     fn visit<W: Timed>(self) -> WorkerReport {
         let workload = W::new(self.asked);
-        let Measuring { context, ends, instrumentation, .. } = self;
+        let Measuring { context, ends, around, .. } = self;
         let spec = &context.spec;
         let first = match context.role {
             Role::Initiator(nth) => nth as u64,
@@ -196,7 +203,7 @@ impl<E: Endpoint> WorkloadVisitor for Measuring<'_, E> {
             None => {
                 let sides = ends.iter_mut().map(|end| side((spec, context.role), end, Untouched));
                 match sides.collect() {
-                    Ok(sides) => context.run(&mut Compiled { sides, workload }, instrumentation),
+                    Ok(sides) => context.run(&mut Compiled { sides, workload }, around),
                     Err(error) => stopped(&error),
                 }
             }
@@ -205,7 +212,7 @@ impl<E: Endpoint> WorkloadVisitor for Measuring<'_, E> {
                 let sides =
                     sides.map(|(end, touched)| side((spec, context.role), end, touched)).collect();
                 match sides {
-                    Ok(sides) => context.run(&mut Compiled { sides, workload }, instrumentation),
+                    Ok(sides) => context.run(&mut Compiled { sides, workload }, around),
                     Err(error) => stopped(&error),
                 }
             }

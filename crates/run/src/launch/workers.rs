@@ -135,6 +135,31 @@ impl WorkerGroup {
         }
     }
 
+    /// Lets the first initiator have its turn.
+    pub fn say_turn(&mut self) {
+        if let Some((_, link)) = self.links.first() {
+            let _ = write(link, b"!");
+        }
+    }
+
+    /// Waits until the first initiator waits for its turn.
+    ///
+    /// # Errors
+    /// As of [`WorkerGroup::gather`].
+    pub fn await_pause(
+        &mut self,
+        owner: &Reader<io::Stdin>,
+        deadline: Instant,
+    ) -> Result<(), Outcome> {
+        self.messages.fill_with(|| None);
+        while self.messages[0].is_none() {
+            if let ControlFlow::Break(outcome) = self.watch(owner, Some(deadline)) {
+                return Err(outcome);
+            }
+        }
+        Ok(())
+    }
+
     /// Waits for a message of every worker, and returns their reports.
     ///
     /// # Errors

@@ -27,6 +27,7 @@ pub fn wanted(far: Option<FarEnd>) -> Wanted {
         verify: false,
         warmup: Warmup::default(),
         samples: SampleCount::Exactly(2),
+        cycles: 0,
         batch: 1,
         load: None,
         arrivals: Arrivals::Constant,
