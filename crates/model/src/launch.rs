@@ -459,7 +459,7 @@ mod tests {
         let of = |samples, cycles| slices(samples, cycles).collect::<Vec<_>>();
         assert_eq!(of(10, 4), [0..2, 2..5, 5..7, 7..10]);
         assert_eq!(of(2, 4), [0..0, 0..1, 1..1, 1..2]);
-        assert_eq!((of(3, 1), of(3, 0)), (vec![0..3], vec![0..3]));
+        assert!([0, 1].iter().all(|whole| of(3, *whole).iter().eq(std::iter::once(&(0..3)))));
         assert_eq!(of(5, u64::MAX).len() as u64, MOST_CYCLES);
         assert_eq!(of(MOST_SAMPLES, 20).last(), Some(&(9_500_000..MOST_SAMPLES)));
     }
