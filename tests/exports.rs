@@ -756,7 +756,7 @@ fn formats(page: &std::path::Path) {
     say("skipped formatting the manual: neither mandoc nor groff is here");
 }
 
-/// The lines of Python that docs/METHOD.md gives make every interval of a run again.
+/// The lines of Python that docs/METHOD.md gives make every interval and every ratio of a run again.
 #[test]
 fn the_documented_python_makes_every_interval_again() {
     if Command::new("python3").arg("--version").output().is_err() {
@@ -767,17 +767,20 @@ fn the_documented_python_makes_every_interval_again() {
     let file = bench.path("run.json");
     std::fs::write(&file, &said.out).unwrap();
     let text = include_str!("../docs/METHOD.md");
-    let (_, script) = text.split_once("```python\n").expect("lines of Python");
-    let script = script.split_once("```").unwrap().0;
-    let output = Command::new("python3").args(["-c", script]).arg(&file).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let printed = String::from_utf8(output.stdout).unwrap();
-    let intervals = parse(&said.out)["results"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .filter(|it| it["value"]["ranks"].is_array())
-        .count();
-    assert!(intervals > 4, "{}", said.out);
-    assert_eq!(printed.lines().count(), intervals, "{printed}");
+    let scripts: Vec<&str> =
+        text.split("```python\n").skip(1).map(|it| it.split_once("```").unwrap().0).collect();
+    let json = parse(&said.out);
+    let values = json["results"].as_array().unwrap().iter().map(|it| &it["value"]);
+    let groups = json["comparisons"].as_array().unwrap().iter();
+    let standings = groups.flat_map(|it| it["standings"].as_array().unwrap());
+    let counts = [values.collect::<Vec<_>>(), standings.collect()]
+        .map(|all| all.iter().filter(|it| it["ranks"].is_array()).count());
+    assert!(counts[0] > 4 && counts[1] > 1, "{counts:?}: {}", said.out);
+    assert_eq!(scripts.len(), counts.len());
+    for (script, count) in scripts.iter().zip(counts) {
+        let output = Command::new("python3").args(["-c", script]).arg(&file).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let printed = String::from_utf8(output.stdout).unwrap();
+        assert_eq!(printed.lines().count(), count, "{printed}");
+    }
 }

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::observed::{Overhead, is_beside, paired_ratio};
+use super::paired::log_ratios;
 use super::{ALPHA, CaseResult, EQUIVALENT_WITHIN, Status};
 use model::company::Company;
 use model::identity::Identity;
@@ -29,7 +30,7 @@ pub struct Accompanied {
     /// The same of the time of all operations of a launch, which the median may not show: a quota stops
     /// few of them, each for long.
     pub whole: Option<Overhead>,
-    /// Signed-rank p of `median`, corrected by Holm over all cases in company of the run.
+    /// Sign-test p of `median`, corrected by Holm over all cases in company of the run.
     pub p: Option<f64>,
     /// `faster`, `slower`, `equivalent`, `inconclusive`: than in quiet.
     pub verdict: Option<&'static str>,
@@ -51,7 +52,8 @@ impl Accompanied {
         first: usize,
     ) -> Accompanied {
         let quiet = plain.iter().position(|it| is_beside(it, &case));
-        let (a, b) = quiet.map(|at| paired(&case, &plain[at])).unwrap_or_default();
+        let ratios = quiet.map(|at| case.log_ratios_to(&plain[at])).unwrap_or_default();
+        let shared: Vec<f64> = ratios.iter().copied().flatten().collect();
         let others = |it: &CaseResult| it.others_by_round.get("mean").cloned().unwrap_or_default();
         Accompanied {
             beside: company,
@@ -59,20 +61,16 @@ impl Accompanied {
             status: case.status,
             reason: case.reason.clone(),
             launches: case.launches,
-            rounds: a.len(),
-            median: quiet.and_then(|at| paired_ratio(&case.by_round, &plain[at].by_round)),
-            whole: quiet.and_then(|at| paired_ratio(&others(&case), &others(&plain[at]))),
-            p: stats::paired_p(&a, &b),
+            rounds: shared.len(),
+            median: paired_ratio(&ratios),
+            whole: quiet
+                .and_then(|at| paired_ratio(&log_ratios(&others(&case), &others(&plain[at])))),
+            p: stats::compare(&shared, ALPHA).map(|it| it.p),
             verdict: None,
             quiet: quiet.map(|at| first + at),
             case,
         }
     }
-}
-
-/// Times per operation of the rounds that have both.
-fn paired(a: &CaseResult, b: &CaseResult) -> (Vec<f64>, Vec<f64>) {
-    a.by_round.iter().zip(&b.by_round).filter_map(|(a, b)| (*a).zip(*b)).unzip()
 }
 
 /// Corrects all cases in company as one family, and says of each what it came to.
@@ -83,8 +81,8 @@ pub(super) fn assign(accompanied: &mut [Accompanied], results: &[CaseResult]) {
         it.p = it.p.and_then(|_| corrected.next());
         let compared = it.p.zip(it.quiet).filter(|_| it.median.is_some());
         it.verdict = compared.map(|(p, quiet)| {
-            let (a, b) = paired(&it.case, &results[quiet]);
-            match stats::verdict((&a, &b), p, EQUIVALENT_WITHIN, ALPHA) {
+            let ratios = it.case.shared_log_ratios_to(&results[quiet]);
+            match stats::verdict(&ratios, p, EQUIVALENT_WITHIN, ALPHA) {
                 // Others that came and went are in both.
                 _ if it.case.disturbed => "inconclusive",
                 Verdict::Faster => "faster",

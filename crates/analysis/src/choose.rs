@@ -7,6 +7,7 @@
 use serde::Serialize;
 
 use super::capacity::{Capacity, RateTried, RateVerdict};
+use super::paired::log_ratios;
 use super::{ALPHA, CaseResult, Judged, RoundState, Status, failures};
 use model::capacity::{Standing, TailBound};
 use model::choice::Need;
@@ -292,8 +293,10 @@ fn refusal(it: &Capacity, rate: Option<&RateTried>, results: &[CaseResult]) -> O
 fn rank(holding: &[(&Capacity, &RateTried)], results: &[CaseResult]) -> Vec<Candidate> {
     let columns: Vec<Vec<Option<f64>>> =
         holding.iter().map(|(_, rate)| by_round(&results[rate.result])).collect();
-    let columns: Vec<&[Option<f64>]> = columns.iter().map(Vec::as_slice).collect();
-    let against = stats::against_best(&columns, ALPHA);
+    let ratios = |a: usize, b: usize| -> Vec<f64> {
+        log_ratios(&columns[a], &columns[b]).into_iter().flatten().collect()
+    };
+    let against = stats::against_best(columns.len(), ratios, ALPHA);
     let of = |((it, rate), against): (&(&Capacity, &RateTried), AgainstBest)| {
         Candidate::of(it, rate, results, Some(against))
     };

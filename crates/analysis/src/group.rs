@@ -22,7 +22,7 @@ use model::metric::Metric;
 use model::route::Route;
 use model::total::Total;
 use model::workload::Workload;
-use stats::{AgainstBest, AgainstReference};
+use stats::{AgainstBest, Comparison};
 use store::{Closed, Concurrent, StoredGroup, StoredRun};
 
 /// One case of its group, compared with the others.
@@ -38,8 +38,13 @@ pub struct Standing {
     pub low: Option<f64>,
     /// Upper end.
     pub high: Option<f64>,
-    /// Signed-rank p against the reference, corrected by Holm over the group; 1 where the medians alone don't
-    /// differ.
+    /// The ranks of both ends among the ratios sorted, counted from 1.
+    pub ranks: Option<[usize; 2]>,
+    /// The coverage that these ranks have.
+    pub coverage: Option<f64>,
+    /// The ratio in each round, of which `ratio` is the median; null in a round that lacks one of both.
+    pub by_round: Option<Vec<Option<f64>>>,
+    /// Sign-test p against the reference, corrected by Holm over the group.
     pub p: Option<f64>,
     /// `faster`, `slower`, `equivalent`, `inconclusive`: than the reference.
     pub verdict: Option<&'static str>,
@@ -66,7 +71,7 @@ pub struct TwinCheck {
     pub low: f64,
     /// Upper end.
     pub high: f64,
-    /// Signed-rank p.
+    /// Sign-test p.
     pub p: f64,
 }
 
@@ -299,17 +304,16 @@ fn standings(ranked: &[usize], results: &[CaseResult], reference: Option<usize>)
     }
     let mut order: Vec<usize> = ranked.to_vec();
     order.sort_by(|a, b| typical(&results[*a]).total_cmp(&typical(&results[*b])));
-    let terms = (ranked.len().saturating_sub(1), EQUIVALENT_WITHIN, ALPHA);
-    let compared: Vec<Option<AgainstReference>> = order
+    let family = ranked.len().saturating_sub(1).max(1);
+    let compared: Vec<Option<Compared>> = order
         .iter()
         .map(|at| {
             let reference = reference.filter(|reference| reference != at)?;
-            let (a, b) = paired(&results[*at], &results[reference]);
-            stats::against_reference(&a, &b, terms)
+            Compared::of(results[*at].log_ratios_to(&results[reference]), family)
         })
         .collect();
-    let family: Vec<f64> = compared.iter().flatten().map(|it| it.p).collect();
-    let mut corrected = stats::holm(&family).into_iter();
+    let p: Vec<f64> = compared.iter().flatten().map(|it| it.found.p).collect();
+    let mut corrected = stats::holm(&p).into_iter();
     let of = |set: &[(usize, AgainstBest)], at: usize| {
         set.iter().find(|it| it.0 == at).map(|it| it.1.clone())
     };
@@ -317,8 +321,8 @@ fn standings(ranked: &[usize], results: &[CaseResult], reference: Option<usize>)
         .into_iter()
         .zip(compared)
         .map(|(at, compared)| {
-            let p = compared.and_then(|_| corrected.next());
-            let ratio = compared.map(|it| it.ratio);
+            let p = compared.as_ref().and_then(|_| corrected.next());
+            let ratio = compared.as_ref().map(|it| it.found.ratio);
             let own = of(&best, at);
             Standing {
                 result: at,
@@ -326,8 +330,11 @@ fn standings(ranked: &[usize], results: &[CaseResult], reference: Option<usize>)
                 ratio: if reference == Some(at) { Some(1.0) } else { ratio.map(|it| it.estimate) },
                 low: ratio.map(|it| it.low),
                 high: ratio.map(|it| it.high),
+                ranks: compared.as_ref().map(|it| it.found.ranks.into()),
+                coverage: ratio.map(|it| it.coverage),
                 p,
-                verdict: compared.zip(p).map(|(compared, p)| verdict_of(&compared, p)),
+                verdict: compared.as_ref().zip(p).map(|(it, p)| it.verdict(p)),
+                by_round: compared.map(|it| it.by_round()),
                 among_best: own.as_ref().is_some_and(|it| it.may_be_best),
                 among_best_sleeping: of(&best_asleep, at).is_some_and(|it| it.may_be_best),
                 slower_than_best_at_most: own.as_ref().and_then(|it| it.slower_at_most),
@@ -337,35 +344,53 @@ fn standings(ranked: &[usize], results: &[CaseResult], reference: Option<usize>)
         .collect()
 }
 
-fn verdict_of(compared: &AgainstReference, p: f64) -> &'static str {
-    match compared.ratio.estimate.total_cmp(&1.0) {
-        _ if compared.equivalent => "equivalent",
-        Ordering::Less if p < ALPHA => "faster",
-        Ordering::Greater if p < ALPHA => "slower",
-        _ => "inconclusive",
+/// A case over the reference.
+struct Compared {
+    log_ratios: Vec<Option<f64>>,
+    found: Comparison,
+    equivalent: bool,
+}
+
+impl Compared {
+    /// One of `family` comparisons; None where too few rounds have both.
+    fn of(log_ratios: Vec<Option<f64>>, family: usize) -> Option<Compared> {
+        let shared: Vec<f64> = log_ratios.iter().copied().flatten().collect();
+        let found = stats::compare(&shared, ALPHA)?;
+        let equivalent = stats::equivalent(&shared, EQUIVALENT_WITHIN, ALPHA / family as f64);
+        Some(Compared { log_ratios, found, equivalent })
+    }
+
+    fn verdict(&self, p: f64) -> &'static str {
+        match self.found.ratio.estimate.total_cmp(&1.0) {
+            _ if self.equivalent => "equivalent",
+            Ordering::Less if p < ALPHA => "faster",
+            Ordering::Greater if p < ALPHA => "slower",
+            _ => "inconclusive",
+        }
+    }
+
+    fn by_round(&self) -> Vec<Option<f64>> {
+        self.log_ratios.iter().map(|it| it.map(f64::exp)).collect()
     }
 }
 
 fn among(cases: &[usize], results: &[CaseResult]) -> Vec<(usize, AgainstBest)> {
-    let columns: Vec<&[Option<f64>]> = cases.iter().map(|at| &*results[*at].by_round).collect();
-    cases.iter().copied().zip(stats::against_best(&columns, ALPHA)).collect()
+    let measured = |at: &&usize| results[**at].by_round.iter().any(Option::is_some);
+    let cases: Vec<usize> = cases.iter().filter(measured).copied().collect();
+    let ratios = |a: usize, b: usize| results[cases[a]].shared_log_ratios_to(&results[cases[b]]);
+    let against = stats::against_best(cases.len(), ratios, ALPHA);
+    cases.iter().copied().zip(against).collect()
 }
 
 fn typical(case: &CaseResult) -> f64 {
     stats::median_of(case.by_round.iter().flatten().copied()).unwrap_or(f64::INFINITY)
 }
 
-/// The values of both in the rounds that have both.
-pub(crate) fn paired(a: &CaseResult, b: &CaseResult) -> (Vec<f64>, Vec<f64>) {
-    a.by_round.iter().zip(&b.by_round).filter_map(|(a, b)| (*a).zip(*b)).unzip()
-}
-
 fn twin_check(members: &[usize], results: &[CaseResult]) -> Option<TwinCheck> {
     let here = || members.iter().map(|at| &results[*at]);
     let twin = here().find(|case| case.twin && case.is_valid())?;
     let subject = here().find(|case| !case.twin && case.variant == twin.variant)?;
-    let (a, b) = paired(twin, subject);
-    let comparison = stats::compare_paired(&a, &b, ALPHA)?;
+    let comparison = stats::compare(&twin.shared_log_ratios_to(subject), ALPHA)?;
     Some(TwinCheck {
         variant: twin.variant.clone(),
         ratio: comparison.ratio.estimate,

@@ -31,6 +31,7 @@ pub mod hypothesis;
 mod inflection;
 mod observed;
 mod over_rounds;
+mod paired;
 mod per_launch;
 mod percentile;
 mod pool;

@@ -50,7 +50,7 @@ pub fn median_ranks(n: usize, alpha: f64) -> Option<(usize, usize, f64)> {
 }
 
 /// P(B ≤ `k`) for B binomial with `n` fair tosses.
-pub(super) fn fair_tail(n: usize, k: usize) -> f64 {
+fn fair_tail(n: usize, k: usize) -> f64 {
     let mut tail = FairTail::new(n);
     (0..=k).fold(0.0, |_, _| tail.next())
 }
@@ -60,6 +60,18 @@ pub(super) fn fair_tail(n: usize, k: usize) -> f64 {
 /// that error keeps to one side. Six of six are enough for 2.5 %, ten of twelve, sixteen of twenty-two.
 pub fn surely_most(yes: usize, n: usize, alpha: f64) -> bool {
     n > 0 && yes <= n && fair_tail(n, n - yes) <= alpha
+}
+
+/// The exact two-sided sign test of "the median of the differences is zero". It agrees with [`median_interval`]: p is at
+/// most `alpha` where, and only where, the interval at `1 - alpha` excludes zero. So differences of zero stand against
+/// either side.
+///
+/// No differences, or only zeros, give p = 1. Panics on NaN.
+pub fn sign_test(differences: &[f64]) -> f64 {
+    assert!(!differences.iter().any(|it| it.is_nan()), "sign test of NaN");
+    let of = |with: fn(&&f64) -> bool| differences.iter().filter(with).count();
+    let most = of(|it| **it > 0.0).max(of(|it| **it < 0.0));
+    (2.0 * fair_tail(differences.len(), differences.len() - most)).min(1.0)
 }
 
 /// P(B ≤ 0), P(B ≤ 1), … for B binomial with `n` fair tosses.
@@ -126,6 +138,7 @@ pub(super) fn between_ranks(
 
 #[cfg(test)]
 mod tests {
+    use super::super::draw::Draw;
     use super::*;
 
     #[test]
@@ -162,6 +175,24 @@ mod tests {
             let (_, high, _) = median_ranks(n, 0.05).unwrap();
             assert!(sure(high, n) && !sure(high - 1, n), "{n}");
         }
+    }
+
+    #[test]
+    fn the_sign_test_and_the_interval_agree() {
+        let mut draw = Draw::seeded(8);
+        let mut found = 0;
+        for _ in 0..2_000 {
+            let n = 5 + (40.0 * draw.uniform()) as usize;
+            // Coarse, so that some are zero.
+            let values = draw.many(n, |draw| (2.0 * draw.normal() + 1.6).round());
+            let excludes =
+                median_interval(&values, 0.05).is_some_and(|it| it.low > 0.0 || it.high < 0.0);
+            assert_eq!(sign_test(&values) <= 0.05, excludes, "{values:?}");
+            found += usize::from(excludes);
+        }
+        assert!((500..1_800).contains(&found), "{found}");
+        assert_eq!([sign_test(&[]), sign_test(&[0.0, -0.0]), sign_test(&[-1.0])], [1.0; 3]);
+        assert_eq!(sign_test(&[3.0; 12]), 2.0 / 4096.0);
     }
 
     #[test]

@@ -1,13 +1,13 @@
 //! Statistics: pure functions over slices; nothing here knows where numbers come from.
 //!
 //! - [`mod@quantile`]: quantiles, also of tied clock ticks, and how many samples one needs
-//! - [`interval`]: order-statistic intervals for the median, with the coverage they have
+//! - [`interval`]: order-statistic intervals for the median, with the coverage they have, and the sign test that agrees
 //! - [`analyses`]: when a group is analysed, at most twice, and the ranks that keep the error at 5 %
-//! - [`mod@signed_rank`]: exact paired tests of a symmetric shift, the pseudo-median and its interval
-//! - [`medians`]: ratios of medians where shapes differ, and multiple comparisons with the best
-//! - [`two_sample`]: the same for two samples that share no rounds
+//! - [`best`]: multiple comparisons with the best
+//! - [`two_sample`]: ratios of two samples that share no rounds
+//! - [`mod@signed_rank`]: the test of symmetric differences that published analyses used
 //! - [`mod@apart`]: whether one case moved between two runs, or all did
-//! - [`compare`]: ratios, verdicts, families of claims, the set of the best
+//! - [`mod@compare`]: ratios by round, verdicts, families of claims
 //! - [`switch`](mod@switch): whether the level changes over the rounds of a run
 //! - [`mod@dip`]: whether values may be of one mode, however skewed
 //! - [`modes`]: where the launches of a case split into two modes
@@ -25,12 +25,12 @@
 
 pub mod analyses;
 pub mod apart;
+pub mod best;
 pub mod change_point;
 pub mod compare;
 pub mod dip;
 pub mod inflection;
 pub mod interval;
-pub mod medians;
 pub mod modes;
 pub mod overhead_line;
 pub mod peak;
@@ -51,18 +51,15 @@ pub use analyses::{
     Analysis, FIRST_ANALYSIS, GroupEnd, LEAST_LAUNCHES, MOST_LAUNCHES, Plan, TOTAL_ERROR,
 };
 pub use apart::{Apart, LEAST_TO_TELL_APART, apart};
+pub use best::{AgainstBest, against_best};
 pub use change_point::{Steady, batch_medians, pelt, steady_from};
 pub use compare::{
-    Comparison, Difference, Verdict, best_set, compare_paired, equivalent, holm, shift_paired,
-    smallest_holm_n, verdict,
+    Comparison, Verdict, compare, compare_paired, equivalent, holm, log_ratio, smallest_holm_n,
+    verdict,
 };
 pub use dip::{dip, dip_p};
 pub use inflection::{Inflection, LEAST_SIZES, Line, TooFew, inflections};
-pub use interval::{Interval, median_interval, median_ranks, surely_most};
-pub use medians::{
-    AgainstBest, AgainstReference, Medians, against_best, against_reference, paired_log_ratio,
-    paired_p,
-};
+pub use interval::{Interval, median_interval, median_ranks, sign_test, surely_most};
 pub use modes::{Mode, Modes, two_modes};
 pub use overhead_line::{OverheadLine, overhead_line};
 pub use peak::{Moved, Peak, moved, peak};
@@ -70,7 +67,7 @@ pub use quantile::{median, median_of, mid_quantile, quantile, samples_needed};
 pub use sessions::over_sessions;
 pub use shape::{Rescaled, pointwise, rescaled};
 pub use share::{Share, binomial_share, clustered_share};
-pub use signed_rank::{SignedRank, hodges_lehmann, sign_test, signed_rank};
+pub use signed_rank::{SignedRank, signed_rank};
 pub use slope::theil_sen;
 pub use switch::{Switch, centered_ranks, switch};
 pub use tail::effective_samples;

@@ -6,9 +6,8 @@
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::interval::Interval;
+use super::interval::{Interval, median_interval};
 use super::quantile::median;
-use super::signed_rank::hodges_lehmann;
 
 const DRAWS: usize = 2000;
 
@@ -126,7 +125,7 @@ pub fn shape_differences(first: &Rounds, second: &Rounds, alpha: f64) -> Option<
         .collect();
     let of_level = |level: usize| {
         let values: Vec<f64> = deviations.iter().map(|round| round[level]).collect();
-        hodges_lehmann(&values, alpha / levels as f64)
+        median_interval(&values, alpha / levels as f64)
     };
     (0..levels).map(of_level).collect()
 }

@@ -1,15 +1,9 @@
-//! Paired tests that are exact for the dozen pairs a comparison usually has.
+//! The signed-rank test, as published analyses used it, and the normal distribution.
 //!
-//! The signed-rank test asks whether differences are symmetric about zero; its interval is
-//! that of the pseudo-median (the median of all pairwise averages, after Hodges and Lehmann).
-//! Differences between two launches of one round are symmetric whenever the two cases have
-//! the same distribution, so the test is exact under "no difference". The sign test beside
-//! it needs no symmetry at all.
+//! It asks whether differences are symmetric about zero. Comparisons of cases don't rest on it: two cases may differ in
+//! shape.
 
 use std::cmp::Ordering;
-
-use super::interval::{Interval, fair_tail};
-use super::quantile::median;
 
 /// Above this many differences the normal approximation takes over.
 const EXACT_UP_TO: usize = 200;
@@ -95,76 +89,6 @@ fn sign_patterns(ranks: &[u64], up_to: u64) -> Vec<f64> {
     probability
 }
 
-/// The exact two-sided sign test of "as often above zero as below"; zeros are left out.
-///
-/// No differences, or only zeros, give p = 1. Panics on NaN.
-pub fn sign_test(differences: &[f64]) -> f64 {
-    assert!(!differences.iter().any(|d| d.is_nan()), "sign test of NaN");
-    let above = differences.iter().filter(|&&d| d > 0.0).count();
-    let below = differences.iter().filter(|&&d| d < 0.0).count();
-    (2.0 * fair_tail(above + below, above.min(below))).min(1.0)
-}
-
-/// The pseudo-median of the differences, the median of all averages of two of them (each
-/// with itself included), with the interval that inverts the signed-rank test at `1 - alpha`.
-///
-/// Hodges and Lehmann (1963), "Estimates of location based on rank tests"; Hollander, Wolfe
-/// and Chicken, "Nonparametric Statistical Methods", 3.2 and 3.3. The coverage is exact up to
-/// 200 differences without ties (ties only raise it), approximate above. Memory and work
-/// grow with the square of the number of differences.
-///
-/// `None` when there are too few differences for that coverage (`n` < 6 at 5 %), or one is
-/// not finite.
-pub fn hodges_lehmann(differences: &[f64], alpha: f64) -> Option<Interval> {
-    if differences.iter().any(|d| !d.is_finite()) {
-        return None;
-    }
-    let (rank, coverage) = walsh_rank(differences.len(), alpha)?;
-    let mut averages = Vec::with_capacity(differences.len() * (differences.len() + 1) / 2);
-    for (i, a) in differences.iter().enumerate() {
-        averages.extend(differences[i..].iter().map(|b| a / 2.0 + b / 2.0));
-    }
-    averages.sort_unstable_by(f64::total_cmp);
-    Some(Interval {
-        estimate: median(&averages),
-        low: averages[rank - 1],
-        high: averages[averages.len() - rank],
-        coverage,
-    })
-}
-
-/// The rank, counted from 1 at either end of the sorted averages, of the narrowest interval
-/// with coverage at least `1 - alpha`, and the coverage it has.
-fn walsh_rank(n: usize, alpha: f64) -> Option<(usize, f64)> {
-    let half = n * (n + 1) / 4;
-    let mut found = None;
-    if n <= EXACT_UP_TO {
-        let ranks: Vec<u64> = (1..=n as u64).collect();
-        let mut error = 0.0;
-        for (sum, p) in sign_patterns(&ranks, half as u64).into_iter().enumerate() {
-            error += 2.0 * p;
-            if error > alpha {
-                break;
-            }
-            found = Some((sum + 1, 1.0 - error));
-        }
-    } else {
-        let n = n as f64;
-        let spread = (n * (n + 1.0) * (2.0 * n + 1.0) / 24.0).sqrt();
-        let error = |sum: usize| {
-            two_sided_normal((n * (n + 1.0) / 4.0 - sum as f64 - 0.5).max(0.0), spread)
-        };
-        // Errors rise with the sum: bisect for the last that is small enough.
-        let (mut good, mut bad) = (None, half + 1);
-        while good.map_or(0, |g: usize| g + 1) < bad {
-            let middle = (good.map_or(0, |g| g + 1) + bad) / 2;
-            if error(middle) <= alpha { good = Some(middle) } else { bad = middle }
-        }
-        found = good.map(|sum| (sum + 1, 1.0 - error(sum)));
-    }
-    found
-}
-
 /// The probability that a normal value is at least `distance` away from its mean, either way.
 pub(super) fn two_sided_normal(distance: f64, spread: f64) -> f64 {
     if spread == 0.0 { 1.0 } else { erfc(distance / spread / std::f64::consts::SQRT_2) }
@@ -202,7 +126,6 @@ mod tests {
         for differences in [&[][..], &[0.0, -0.0, 0.0]] {
             let test = signed_rank(differences);
             assert_eq!((test.p, test.n, test.direction), (1.0, 0, Ordering::Equal));
-            assert_eq!(sign_test(differences), 1.0);
         }
         assert_eq!(signed_rank(&[1.0]).p, 1.0);
         assert_eq!(signed_rank(&[1.0, 2.0]).p, 0.5);
@@ -214,7 +137,6 @@ mod tests {
         let test = signed_rank(&differences);
         assert_eq!((test.statistic, test.direction), (0.0, Ordering::Less));
         assert_eq!(test.p, 2.0 / 4096.0);
-        assert_eq!(sign_test(&differences), 2.0 / 4096.0);
         // All tied: every pattern of the same size is as likely; only two are extreme.
         assert_eq!(signed_rank(&[3.0; 12]).p, 2.0 / 4096.0);
     }
@@ -243,38 +165,6 @@ mod tests {
         let distance = (positive as f64 / 2.0 - 200.0 * 201.0 / 4.0).abs() - 0.5;
         let normal = two_sided_normal(distance, (squares / 4.0).sqrt());
         assert!((exact.p / normal - 1.0).abs() < 0.03, "{} {normal}", exact.p);
-
-        let (below, coverage) = walsh_rank(200, 0.05).unwrap();
-        let (above, approximate) = walsh_rank(201, 0.05).unwrap();
-        assert!(above > below && above < below + 200);
-        assert!((coverage - approximate).abs() < 1e-3);
-    }
-
-    #[test]
-    fn interval_needs_six_differences() {
-        assert_eq!(hodges_lehmann(&[], 0.05), None);
-        assert_eq!(hodges_lehmann(&[1.0; 5], 0.05), None);
-        let interval = hodges_lehmann(&[1., 2., 3., 4., 5., 6.], 0.05).unwrap();
-        assert_eq!((interval.estimate, interval.low, interval.high), (3.5, 1.0, 6.0));
-        assert!(close(interval.coverage, 0.96875));
-        assert_eq!(hodges_lehmann(&[1.0, 2.0, 3.0, 4.0, 5.0, f64::NAN], 0.05), None);
-        assert_eq!(hodges_lehmann(&[1.0, 2.0, 3.0, 4.0, 5.0, f64::INFINITY], 0.05), None);
-    }
-
-    #[test]
-    fn interval_covers_as_often_as_it_says() {
-        let mut draw = Draw::seeded(4);
-        let missed = (0..4000)
-            .filter(|_| {
-                let differences = draw.many(12, |d| d.exponential() - d.exponential());
-                let interval = hodges_lehmann(&differences, 0.05).unwrap();
-                interval.low > 0.0 || interval.high < 0.0
-            })
-            .count();
-        let (_, coverage) = walsh_rank(12, 0.05).unwrap();
-        let error = 1.0 - coverage;
-        let slack = 3.5 * (error * coverage / 4000.0).sqrt();
-        assert!((missed as f64 / 4000.0 - error).abs() < slack, "{missed} of 4000, {error}");
     }
 
     #[test]

@@ -151,28 +151,8 @@ fn sign_test_p_is_that_of_scipy() {
         p: f64,
     }
     for row in rows::<Row>("signed_rank.json", "signs") {
-        let differences = [vec![1.0; row.above], vec![-2.0; row.below], vec![0.0; 3]].concat();
+        let differences = [vec![1.0; row.above], vec![-2.0; row.below]].concat();
         assert_close(stats::sign_test(&differences), row.p, 1e-9);
-    }
-}
-
-#[test]
-fn hodges_lehmann_intervals_are_those_of_all_averages() {
-    #[derive(Deserialize)]
-    struct Row {
-        differences: Vec<f64>,
-        alpha: f64,
-        estimate: f64,
-        low: f64,
-        high: f64,
-        coverage: f64,
-    }
-    for row in rows::<Row>("hodges_lehmann.json", "intervals") {
-        let found = stats::hodges_lehmann(&row.differences, row.alpha).unwrap();
-        assert_close(found.estimate, row.estimate, 1e-12);
-        assert_close(found.low, row.low, 1e-12);
-        assert_close(found.high, row.high, 1e-12);
-        assert_close(1.0 - found.coverage, 1.0 - row.coverage, 1e-12);
     }
 }
 

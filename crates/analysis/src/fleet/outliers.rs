@@ -2,13 +2,13 @@
 //! nodes don't explain. Logarithms in, ratios out, because what slows a way multiplies its times.
 //!
 //! With six rounds and more a launch of every pair in a round gives one effect of a node, and the
-//! rounds are the units (signed ranks, and medians). With fewer the pairs are: a node's N − 1 pairs against the
-//! median node (signs). Each table is a family of its own, corrected by Holm.
+//! rounds are the units. With fewer the pairs are: a node's N − 1 pairs against the
+//! median node. Both are judged by the median of the units and its order statistics. Each table is a family of its own, corrected by Holm.
 
 use crate::ALPHA;
 use crate::EQUIVALENT_WITHIN;
 use serde::Serialize;
-use stats::Interval;
+use stats::{Comparison, Interval, Verdict};
 
 /// Fewest units with which 95 % can be reached.
 const LEAST: usize = 6;
@@ -79,9 +79,7 @@ pub fn nodes(
             .filter_map(|other| overall[cell(nodes, node, other)?])
             .map(|it| it - middle)
             .collect();
-        let wide = stats::median_interval(&of_node, ALPHA)?;
-        let narrow = stats::median_interval(&of_node, 2.0 * ALPHA);
-        Some((node, wide, narrow, stats::sign_test(&of_node), Units::Pairs(of_node.len())))
+        tested(node, of_node, Units::Pairs)
     });
     decided(each.collect())
 }
@@ -168,30 +166,29 @@ fn over_rounds(many: usize, rounds: &[Vec<Option<f64>>]) -> Vec<Deviation> {
         if values.len() < LEAST {
             return None;
         }
-        // Compared with what the rest comes to, which is 1 in every round.
-        let (own, rest): (Vec<f64>, Vec<f64>) = values.iter().map(|it| (it.exp(), 1.0)).unzip();
-        let wide = stats::paired_log_ratio(&own, &rest, ALPHA)?;
-        let narrow = stats::paired_log_ratio(&own, &rest, 2.0 * ALPHA);
-        let p = stats::paired_p(&own, &rest)?;
-        Some((nth, wide, narrow, p, Units::Rounds(values.len())))
+        tested(nth, values, Units::Rounds)
     });
     decided(each.collect())
 }
 
-type Tested = (usize, Interval, Option<Interval>, f64, Units);
+/// What is compared, the log ratios of its units, and what they come to.
+type Tested = (usize, Vec<f64>, Comparison, Units);
+
+fn tested(nth: usize, log_ratios: Vec<f64>, units: fn(usize) -> Units) -> Option<Tested> {
+    let found = stats::compare(&log_ratios, ALPHA)?;
+    Some((nth, log_ratios, found, units(found.pairs)))
+}
 
 fn decided(tested: Vec<Tested>) -> Vec<Deviation> {
-    let adjusted = stats::holm(&tested.iter().map(|it| it.3).collect::<Vec<f64>>());
-    let margin = EQUIVALENT_WITHIN.ln_1p();
-    let decide = |((nth, wide, narrow, p, units), p_holm): (Tested, f64)| {
-        let within = narrow.is_some_and(|it| -margin < it.low && it.high < margin);
-        let verdict = match wide.estimate {
-            _ if within => DeviationVerdict::Alike,
-            it if p_holm < ALPHA && it > 0.0 => DeviationVerdict::Slower,
-            _ if p_holm < ALPHA => DeviationVerdict::Faster,
-            _ => DeviationVerdict::Open,
+    let adjusted = stats::holm(&tested.iter().map(|it| it.2.p).collect::<Vec<f64>>());
+    let decide = |((nth, log_ratios, found, units), p_holm): (Tested, f64)| {
+        let verdict = match stats::verdict(&log_ratios, p_holm, EQUIVALENT_WITHIN, ALPHA) {
+            Verdict::Equivalent => DeviationVerdict::Alike,
+            Verdict::Slower => DeviationVerdict::Slower,
+            Verdict::Faster => DeviationVerdict::Faster,
+            Verdict::Inconclusive { .. } => DeviationVerdict::Open,
         };
-        Deviation { nth, ratio: wide.exp(), p: Some((p, p_holm)), units, verdict }
+        Deviation { nth, ratio: found.ratio, p: Some((found.p, p_holm)), units, verdict }
     };
     tested.into_iter().zip(adjusted).map(decide).collect()
 }

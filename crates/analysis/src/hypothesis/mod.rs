@@ -154,7 +154,7 @@ impl TestResult {
         TestResult { brief: Some(brief.into()), ..self }
     }
 
-    /// Its p is that of a signed-rank test over so many rounds.
+    /// Its p is that of a sign test over so many rounds.
     fn over_rounds(self, rounds: usize) -> TestResult {
         TestResult { least_p: Some(needed::least_p(rounds)), ..self }
     }

@@ -3,28 +3,27 @@
 //! of each of them, or of their geometric mean.
 
 use super::parts::{at_every_level, refuting, together};
-use super::select::{Pairs, goodness, level, pairs, shared};
+use super::select::{Measure, Pairs, level, pairs, shared_at};
 use super::{ALPHA, CaseResult, Decision, TestResult};
 use crate::{Derived, EQUIVALENT_WITHIN};
 use stats::Interval;
 use study::factor::{Chosen, Factor};
 use study::format::Over;
 
-/// What a case comes to, by round.
-pub type Value<'a> = &'a dyn Fn(&CaseResult) -> Vec<Option<f64>>;
-
 /// Two sides, and what is compared of them.
 pub struct Sides<'a> {
     pub left: &'a Chosen,
     pub rights: &'a [Chosen],
     pub results: &'a [CaseResult],
-    pub value: Value<'a>,
+    pub measure: Measure<'a>,
     pub over: Over,
 }
 
 /// Left over right: of one pair of cases, or the mean over several.
 pub struct Ratio {
-    /// Of each side the geometric mean over the pairs, round by round.
+    /// The mean over the pairs of the log ratio of each, round by round.
+    logs: Vec<f64>,
+    /// Of each side the geometric mean over the pairs.
     left: Vec<f64>,
     right: Vec<f64>,
     /// At the error of a claim of its own.
@@ -99,33 +98,38 @@ impl Sides<'_> {
         parts: usize,
     ) -> Result<Ratio, TestResult> {
         let columns: Vec<Vec<Option<f64>>> =
-            pairs.iter().flat_map(|(a, b)| [(self.value)(a), (self.value)(b)]).collect();
-        let rounds = shared(&columns);
+            pairs.iter().flat_map(|(a, b)| [a, b]).map(|it| self.measure.by_round(it)).collect();
+        let (nth, rounds): (Vec<usize>, Vec<Vec<f64>>) = shared_at(&columns).into_iter().unzip();
         if let Some(side) = without_ratio(&rounds) {
             let of = if side == 0 { self.left.to_string() } else { self.right_in_words() };
             return Err(TestResult::not_testable(format!(
                 "{of} is 0 in a round: no ratio can be made"
             )));
         }
-        let log = |pair: &[f64]| (pair[0] / pair[1]).ln();
         let count = pairs.len();
+        let of_pairs: Vec<Vec<Option<f64>>> =
+            pairs.iter().map(|(a, b)| self.measure.log_ratios(a, b)).collect();
+        let log = |round: &usize| {
+            let each = of_pairs.iter().map(|it| it[*round]);
+            each.sum::<Option<f64>>().map(|sum| sum / count as f64)
+        };
+        let logs: Vec<f64> = nth.iter().filter_map(log).collect();
         let mean = |side: usize| -> Vec<f64> {
             let of =
                 |row: &Vec<f64>| row.iter().skip(side).step_by(2).map(|it| it.ln()).sum::<f64>();
             rounds.iter().map(|row| (of(row) / count as f64).exp()).collect()
         };
         let (left, right) = (mean(0), mean(1));
-        let larger = (0..count)
-            .filter(|nth| {
-                let of_pair = rounds.iter().map(|row| log(&row[2 * nth..2 * nth + 2]));
-                stats::median_of(of_pair).is_some_and(|it| it > 0.0)
-            })
-            .count();
-        let Some(interval) = interval(&left, &right, ALPHA) else {
-            let of = format!("{} and {}", self.left, self.right_in_words());
-            return Err(TestResult::too_few_rounds(of, rounds.len()));
+        let is_larger = |of_pair: &&Vec<Option<f64>>| {
+            let shared = nth.iter().filter_map(|round| of_pair[*round]);
+            stats::median_of(shared).is_some_and(|it| it > 0.0)
         };
-        Ok(Ratio { left, right, interval, parts, pairs: count, larger })
+        let larger = of_pairs.iter().filter(is_larger).count();
+        let Some(interval) = interval(&logs, ALPHA) else {
+            let of = format!("{} and {}", self.left, self.right_in_words());
+            return Err(TestResult::too_few_rounds(of, logs.len()));
+        };
+        Ok(Ratio { logs, left, right, interval, parts, pairs: count, larger })
     }
 }
 
@@ -142,8 +146,8 @@ pub struct Gain {
 /// # Errors
 /// Why nothing can be compared.
 pub fn gain(left: &Chosen, rights: &[Chosen], results: &[CaseResult]) -> Result<Gain, String> {
-    let value: Value = &|case| goodness(case, "median");
-    let sides = Sides { left, rights, results, value, over: Over::Average };
+    let measure = Measure { of: "median", by_goodness: true };
+    let sides = Sides { left, rights, results, measure, over: Over::Average };
     let of = || -> Result<Gain, TestResult> {
         let measured = pairs(left, rights, results)?.measured;
         let one = |pair| Ok(sides.ratio(std::slice::from_ref(pair), 1)?.interval.estimate);
@@ -192,7 +196,7 @@ impl Ratio {
 
     /// Which side of `bound` it is on, at the errors of support and of refutation.
     fn side_of(&self, bound: f64) -> Side {
-        let refuting = interval(&self.left, &self.right, refuting(self.parts));
+        let refuting = interval(&self.logs, refuting(self.parts));
         Side {
             above: self.interval.low > bound,
             below: self.interval.high < bound,
@@ -203,13 +207,13 @@ impl Ratio {
 
     /// p of the hypothesis that it is `bound`.
     fn p_of(&self, bound: f64) -> f64 {
-        let shifted: Vec<f64> = self.right.iter().map(|it| it * bound).collect();
-        stats::paired_p(&self.left, &shifted).unwrap_or(1.0)
+        let beyond: Vec<f64> = self.logs.iter().map(|it| it - bound.ln()).collect();
+        stats::sign_test(&beyond)
     }
 
     /// Both within `margin` of each other, by two one-sided tests at `alpha`.
     fn is_equivalent(&self, margin: f64, alpha: f64) -> bool {
-        stats::equivalent((&self.left, &self.right), margin, alpha)
+        stats::equivalent(&self.logs, margin, alpha)
     }
 
     /// What was found of this ratio, in its own few words.
@@ -219,7 +223,7 @@ impl Ratio {
     }
 
     fn result(&self, decision: Decision, text: String, p: f64) -> TestResult {
-        self.found(decision, text, Some(p)).over_rounds(self.left.len())
+        self.found(decision, text, Some(p)).over_rounds(self.logs.len())
     }
 
     /// The left is faster. Refuted where the right is, or where both are equivalent.
@@ -319,9 +323,9 @@ pub fn decided(yes: bool, no: bool) -> Decision {
     }
 }
 
-/// The interval of the ratio of two sides over their rounds; None of too few.
-pub(super) fn interval(left: &[f64], right: &[f64], alpha: f64) -> Option<Interval> {
-    stats::paired_log_ratio(left, right, alpha).map(Interval::exp)
+/// The interval of a ratio by its logs; None of too few rounds.
+fn interval(logs: &[f64], alpha: f64) -> Option<Interval> {
+    stats::compare(logs, alpha).map(|it| it.ratio)
 }
 
 /// Four digits, without a unit.

@@ -1,6 +1,6 @@
 //! Cases that a selector chooses, and the rounds that they share.
 
-use super::super::{CaseResult, Status};
+use super::super::{CaseResult, Status, paired::log_ratios};
 use super::{Decision, TestResult};
 use model::company::Company;
 use model::metric::Better;
@@ -112,6 +112,39 @@ pub fn goodness(case: &CaseResult, of: &str) -> Vec<Option<f64>> {
         Better::Lower => 1.0 / value,
     };
     quantity(case, of).into_iter().map(|value| value.map(better)).collect()
+}
+
+/// What is compared of two cases: a statistic of each launch.
+#[derive(Clone, Copy)]
+pub struct Measure<'a> {
+    /// Its name.
+    pub of: &'a str,
+    /// Whether it counts by how good it is ([`goodness`]), or as it is ([`quantity`]).
+    pub by_goodness: bool,
+}
+
+impl Measure<'_> {
+    /// What the launches of a case come to.
+    pub fn by_round(self, case: &CaseResult) -> Vec<Option<f64>> {
+        if self.by_goodness { goodness(case, self.of) } else { quantity(case, self.of) }
+    }
+
+    /// The log of `left` over `right`, by round. Of medians it is made of the ratio of the two cases.
+    pub fn log_ratios(self, left: &CaseResult, right: &CaseResult) -> Vec<Option<f64>> {
+        let in_unit = |case: &CaseResult, ns: f64| {
+            let value = case.metric.of_ns(ns, case.message_bytes);
+            let turned = self.by_goodness && case.metric.better == Better::Lower;
+            if turned { 1.0 / value } else { value }
+        };
+        // What is measured is a time, or goes as its inverse: 1 or -1.
+        let power = |case| (in_unit(case, 2.0) / in_unit(case, 1.0)).log2().round();
+        if self.of != "median" || power(left) != power(right) {
+            return log_ratios(&self.by_round(left), &self.by_round(right));
+        }
+        let unit = (in_unit(left, 1.0) / in_unit(right, 1.0)).ln();
+        let ratios = left.log_ratios_to(right).into_iter();
+        ratios.map(|it| it.map(|it| power(left) * it + unit)).collect()
+    }
 }
 
 /// Whether each chosen case has that statistic of its launches.
@@ -231,12 +264,7 @@ pub fn in_words(case: &CaseResult) -> String {
     [levels.join(" "), load].join(" ").split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Rows of the rounds in which every column has a value.
-pub fn shared(columns: &[Vec<Option<f64>>]) -> Vec<Vec<f64>> {
-    shared_at(columns).into_iter().map(|(_, row)| row).collect()
-}
-
-/// The same, each with its round from 0.
+/// The rounds, from 0, in which every column has a value, each with its row.
 pub fn shared_at(columns: &[Vec<Option<f64>>]) -> Vec<(usize, Vec<f64>)> {
     let rounds = columns.iter().map(Vec::len).min().unwrap_or(0);
     let row = |round: usize| columns.iter().map(|column| column[round]).collect::<Option<Vec<_>>>();

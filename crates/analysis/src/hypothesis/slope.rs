@@ -92,7 +92,7 @@ impl<'a> Steps<'a> {
         let result = TestResult::new(
             decided(difference.high < 0.0, more),
             text,
-            Some(stats::signed_rank(&differences).p),
+            Some(stats::sign_test(&differences)),
         );
         result.measuring(&difference, unit(of_time)).over_rounds(differences.len())
     }

@@ -3,8 +3,8 @@
 use super::curves::{Curve, curves};
 use super::needed::LEAST_ROUNDS;
 use super::parts::{refuting, together};
-use super::ratio::{Sides, Test as Compared, Value, decided, ranking};
-use super::select::{any_disturbed, cases, goodness, have, in_words, overloaded, quantity, takes};
+use super::ratio::{Sides, Test as Compared, decided, ranking};
+use super::select::{Measure, any_disturbed, cases, have, in_words, overloaded, quantity, takes};
 use super::slope::Steps;
 use super::{ALPHA, CaseResult, Decision, Effect, Ground, TestResult, bounds, lost};
 use crate::{Derived, EQUIVALENT_WITHIN, OverRounds};
@@ -57,12 +57,12 @@ fn attempt(claim: &Hypothesis, on: &Ground) -> Result<TestResult, TestResult> {
         let sides = [&claim.left].into_iter().chain(&claim.right).chain(&claim.order);
         sides.into_iter().try_for_each(|side| have(of, &chosen(side), results))?;
     }
-    let goodness = |case: &CaseResult| goodness(case, of);
+    let [goodness, quantity] = [true, false].map(|by_goodness| Measure { of, by_goodness });
     let over = claim.levels.unwrap_or_default();
-    let with = |rights: &[Chosen], value: Value, test: Compared| {
-        Sides { left: &left, rights, results, value, over }.decide(test)
+    let with = |rights: &[Chosen], measure: Measure, test: Compared| {
+        Sides { left: &left, rights, results, measure, over }.decide(test)
     };
-    let compared = |test: Compared| with(&rights, &goodness, test);
+    let compared = |test: Compared| with(&rights, goodness, test);
     let margin_or = |otherwise: f64| margin.unwrap_or(otherwise);
     match claim.test {
         Test::Faster => compared(&|it| it.larger()),
@@ -75,7 +75,7 @@ fn attempt(claim: &Hypothesis, on: &Ground) -> Result<TestResult, TestResult> {
             let margin = margin_or(EQUIVALENT_WITHIN);
             // Either of the two may say yes: each gets half of the error probability.
             let near =
-                |right: &[Chosen]| with(right, &goodness, &|it| it.equivalent(margin, ALPHA / 2.0));
+                |right: &[Chosen]| with(right, goodness, &|it| it.equivalent(margin, ALPHA / 2.0));
             let right = rights.first().cloned().unwrap_or_default();
             Ok(either((&right, near(&rights)), (&or, near(std::slice::from_ref(&or)))))
         }
@@ -86,12 +86,12 @@ fn attempt(claim: &Hypothesis, on: &Ground) -> Result<TestResult, TestResult> {
         }
         Test::Difference => {
             let unit = unit_of(&left, of, results);
-            with(&rights, &|case| quantity(case, of), &|it| it.difference(numbers(claim), unit))
+            with(&rights, quantity, &|it| it.difference(numbers(claim), unit))
         }
-        Test::Ratio => with(&rights, &|case| quantity(case, of), &|it| it.within(numbers(claim))),
+        Test::Ratio => with(&rights, quantity, &|it| it.within(numbers(claim))),
         Test::Ranking => {
             let order: Vec<Chosen> = claim.order.iter().map(chosen).collect();
-            let of = Sides { left: &left, rights: &rights, results, value: &goodness, over };
+            let of = Sides { left: &left, rights: &rights, results, measure: goodness, over };
             ranking(&order, &of)
         }
         Test::Rises

@@ -151,7 +151,7 @@ impl Observed {
             events: events(&case, launches),
             figures: Vec::new(),
             trace: if probe.empty { None } else { TraceSummary::of(launches) },
-            overhead: beside.and_then(|at| paired_ratio(&case.by_round, &plain[at].by_round)),
+            overhead: beside.and_then(|at| paired_ratio(&case.log_ratios_to(&plain[at]))),
             beside: beside.map(|at| first + at),
             firings: OverRounds::of(firings(launches)),
             trips: of_traces(launches, |it| it.trips.clone()),
@@ -176,12 +176,10 @@ pub(super) fn is_beside(plain: &CaseResult, case: &CaseResult) -> bool {
     !plain.twin && plain.identity() == case.identity()
 }
 
-/// The ratio of two cases, by round, over the rounds that have both.
-pub(super) fn paired_ratio(case: &[Option<f64>], plain: &[Option<f64>]) -> Option<Overhead> {
-    let rounds = case.iter().zip(plain);
-    let (case, plain): (Vec<f64>, Vec<f64>) = rounds.filter_map(|(a, b)| (*a).zip(*b)).unzip();
-    let compared = stats::compare_paired(&case, &plain, ALPHA)?;
-    let ratio = compared.ratio;
+/// What log ratios by round come to.
+pub(super) fn paired_ratio(log_ratios: &[Option<f64>]) -> Option<Overhead> {
+    let shared: Vec<f64> = log_ratios.iter().copied().flatten().collect();
+    let ratio = stats::compare(&shared, ALPHA)?.ratio;
     Some(Overhead { ratio: ratio.estimate, low: ratio.low, high: ratio.high })
 }
 

@@ -23,7 +23,7 @@ pub struct Linearity {
     pub plain_ns: f64,
     /// By how much the line misses that, as a share of it.
     pub miss: Interval,
-    /// Signed-rank p of "the line meets it".
+    /// Sign-test p of "the line meets it".
     pub p: f64,
     /// Corrected over the strand's lines.
     pub p_holm: f64,

@@ -1,7 +1,6 @@
 //! Whether instrumentation changes which of two mechanisms is faster.
 
 use super::{Common, Pair};
-use crate::group::paired;
 use crate::{ALPHA, EQUIVALENT_WITHIN};
 use model::probe::Probe;
 use stats::Verdict;
@@ -39,10 +38,10 @@ pub enum Kept {
 }
 
 /// Two mechanisms under a probe, with the rounds that both have, unobserved and observed.
-type Found<'a> = (&'a Pair<'a>, &'a Pair<'a>, Rounds, Rounds);
+type Found<'a> = (&'a Pair<'a>, &'a Pair<'a>, LogRatios, LogRatios);
 
-/// Times per operation of two cases, by round.
-type Rounds = (Vec<f64>, Vec<f64>);
+/// Of two cases, one for each round that both have.
+type LogRatios = Vec<f64>;
 
 /// Every pair of mechanisms under every probe attached once; the p values are one family.
 pub(super) fn orders(pairs: &[Pair]) -> Vec<Order> {
@@ -50,20 +49,19 @@ pub(super) fn orders(pairs: &[Pair]) -> Vec<Order> {
     let mut found: Vec<Found> = Vec::new();
     for (nth, first) in once.iter().enumerate() {
         for second in once[nth + 1..].iter().filter(|it| compares(first, it)) {
-            let plain = paired(first.plain, second.plain);
-            let observed = paired(&first.seen.case, &second.seen.case);
-            if plain.0.len() >= 6 && observed.0.len() >= 6 {
+            let plain = first.plain.shared_log_ratios_to(second.plain);
+            let observed = first.seen.case.shared_log_ratios_to(&second.seen.case);
+            if plain.len() >= 6 && observed.len() >= 6 {
                 found.push((*first, *second, plain, observed));
             }
         }
     }
-    let p = |(a, b): &Rounds| stats::paired_p(a, b).unwrap_or(1.0);
+    let p = |of: &LogRatios| stats::sign_test(of);
     let family: Vec<f64> = found.iter().flat_map(|it| [p(&it.2), p(&it.3)]).collect();
     let corrected = stats::holm(&family);
     let order = |((first, second, plain, observed), p): (Found, &[f64])| {
-        let ratio = |(a, b): &Rounds| {
-            stats::paired_log_ratio(a, b, ALPHA).map_or(f64::NAN, |it| it.estimate.exp())
-        };
+        let ratio =
+            |of: &LogRatios| stats::compare(of, ALPHA).map_or(f64::NAN, |it| it.ratio.estimate);
         Order {
             probe: first.probe,
             first: first.plain.variant.clone(),
@@ -85,8 +83,8 @@ fn compares(a: &Pair, b: &Pair) -> bool {
         && but_variant(a) == but_variant(b)
 }
 
-fn side((a, b): &Rounds, p: f64) -> Verdict {
-    stats::verdict((a, b), p, EQUIVALENT_WITHIN, ALPHA)
+fn side(of: &LogRatios, p: f64) -> Verdict {
+    stats::verdict(of, p, EQUIVALENT_WITHIN, ALPHA)
 }
 
 fn kept(plain: Verdict, observed: Verdict) -> Kept {

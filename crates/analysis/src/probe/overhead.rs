@@ -20,11 +20,11 @@ pub struct ProbeOverhead {
     pub plain_ns: f64,
     /// The same while the probe looks, in the same rounds.
     pub observed_ns: f64,
-    /// What is added to it, in ns: Hodges–Lehmann of paired differences. None with too few rounds.
+    /// What is added to it, in ns: the median of paired differences. None with too few rounds.
     pub shift: Option<Interval>,
     /// Observed over unobserved time.
     pub ratio: Option<Interval>,
-    /// Exact signed-rank p of "nothing is added"; 1 where the medians don't differ.
+    /// Exact sign-test p of "nothing is added".
     pub p: Option<f64>,
     /// Corrected over the strand's overheads.
     pub p_holm: Option<f64>,
@@ -77,8 +77,9 @@ pub(super) fn overheads(pairs: &[Pair]) -> Vec<ProbeOverhead> {
 
 fn overhead(pair: &Pair, pairs: &[Pair]) -> ProbeOverhead {
     let (observed, plain) = pair.times();
-    let difference = stats::shift_paired(&observed, &plain, ALPHA);
-    let ratio = stats::compare_paired(&observed, &plain, ALPHA);
+    let added: Vec<f64> = observed.iter().zip(&plain).map(|(a, b)| a - b).collect();
+    let shift = stats::median_interval(&added, ALPHA);
+    let ratio = stats::compare(&pair.seen.case.shared_log_ratios_to(pair.plain), ALPHA);
     let middle = |values: Vec<f64>| stats::median_of(values).unwrap_or(f64::NAN);
     ProbeOverhead {
         probe: pair.probe,
@@ -86,9 +87,9 @@ fn overhead(pair: &Pair, pairs: &[Pair]) -> ProbeOverhead {
         rounds: plain.len(),
         plain_ns: middle(plain),
         observed_ns: middle(observed),
-        shift: difference.map(|it| it.shift),
+        shift,
         ratio: ratio.map(|it| it.ratio),
-        p: difference.map(|it| it.p),
+        p: shift.map(|_| stats::sign_test(&added)),
         p_holm: None,
         firings: firings(pair, pairs),
     }

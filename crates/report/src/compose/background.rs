@@ -172,8 +172,8 @@ fn method(judged: &Judged) -> Section {
     let paragraphs = [
         "The unit of every statistic between cases is the launch: one fresh set of processes, \
          descriptors and mappings. A round launches every case of a group once, in a random \
-         order drawn from the stored seed; comparisons are paired within rounds, by exact \
-         signed-rank tests, corrected by Holm over the group. A headline is the median over \
+         order drawn from the stored seed; comparisons are paired within rounds, by \
+         exact sign tests, corrected by Holm over the group. A headline is the median over \
          launches of each launch's median; its interval is made of order statistics and counts \
          every analysis made on the way."
             .to_string(),

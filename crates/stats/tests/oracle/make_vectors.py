@@ -174,34 +174,6 @@ def signed_ranks(rng):
     write("signed_rank", exact=exact, tied=tied, normal=normal, signs=signs)
 
 
-def hodges_lehmann(rng):
-    rows = []
-    for n, alpha in [(6, 0.05), (8, 0.1), (12, 0.05), (12, 0.1), (20, 0.01), (30, 0.05), (100, 0.05)]:
-        differences = rounded(rng.normal(0.2, 1, n))
-        walsh = sorted((a + b) / 2 for i, a in enumerate(differences) for b in differences[i:])
-        counts = {0: 1}  # rank sum -> sign patterns
-        for rank in range(1, n + 1):
-            step = dict(counts)
-            for total, count in counts.items():
-                step[total + rank] = step.get(total + rank, 0) + count
-            counts = step
-        error, rank = Fraction(0), 0
-        while error + Fraction(2 * counts[rank], 2**n) <= Fraction(str(alpha)):
-            error += Fraction(2 * counts[rank], 2**n)
-            rank += 1
-        rows.append(
-            {
-                "differences": differences,
-                "alpha": alpha,
-                "estimate": float(np.median(walsh)),
-                "low": walsh[rank - 1],
-                "high": walsh[len(walsh) - rank],
-                "coverage": float(1 - error),
-            }
-        )
-    write("hodges_lehmann", intervals=rows)
-
-
 # Two samples
 
 
@@ -338,8 +310,7 @@ def prices(rng):
         fits = [np.polyfit(levels, row, 1) for row in rounds]
         row = {"levels": levels, "rounds": rounds, "none": none}
         for name, values in [("slope", [it[0] for it in fits]), ("at_none", [it[1] for it in fits])]:
-            averages = [(a + b) / 2 for a, b in itertools.combinations_with_replacement(values, 2)]
-            row[name] = float(np.median(averages))
+            row[name] = float(np.median(values))
         lines.append(row)
     write("price", shapes=shapes, lines=lines)
 
@@ -416,7 +387,7 @@ def main():
     quantiles(rng)
     write("looks", ranks=ranks(), analyses=looks())
     signed_ranks(rng)
-    hodges_lehmann(rng)
+    rng.normal(size=188)  # so that what follows keeps its numbers
     holm(rng)
     change_points(rng)
     modes(rng)

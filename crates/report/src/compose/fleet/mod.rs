@@ -223,8 +223,8 @@ fn method(found: &FleetJudged) -> Section {
     let tests = "Each against the rest, as ratios of times: a node's level is the median over its pairs \
          (of three nodes, by least squares), compared with the median node; a pair is compared with what \
          its two nodes explain (of three nodes, against the fastest pair). With six rounds and more \
-         rounds are the units (exact signed ranks); with fewer a node's pairs are (sign test), and pairs \
-         are not tested. Each table is a family, corrected by Holm.";
+         rounds are the units; with fewer a node's pairs are, and pairs are not tested. Tests are exact \
+         sign tests. Each table is a family, corrected by Holm.";
     let mut section = Section::new("method", "How it was measured")
         .with(Block::paragraph(text))
         .with(Block::paragraph(tests));

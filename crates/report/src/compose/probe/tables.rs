@@ -70,7 +70,7 @@ fn notes(strand: &Strand) -> Vec<Text> {
     let family = strand.overheads.iter().filter(|it| it.p.is_some()).count();
     let rounds = strand.overheads.iter().map(|it| it.rounds).min().unwrap_or(0);
     let mut notes = vec![Text::from(format!(
-        "added: Hodges–Lehmann shift of {rounds} paired launches; p: exact signed-rank, corrected \
+        "added: median difference of {rounds} paired launches; p: exact sign test, corrected \
          over the {family} overheads of these tables."
     ))];
     if strand.overheads.iter().any(|it| it.firings.is_some()) {

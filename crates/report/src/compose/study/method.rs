@@ -45,7 +45,7 @@ impl Written<'_> {
         section.blocks.push(headed("Statistics.",
             "A value is the median over launches of each launch's median; the interval beside it is \
              made of order statistics and covers with at least 95 %. Two cases are compared by the \
-             ratio of their rounds (Hodges–Lehmann) with an exact signed-rank test. The p values of \
+             median of their ratios within rounds, with an exact sign test. The p values of \
              all claims are one family, corrected by Holm; a claim counts as supported or refuted by \
              a difference only if its corrected p is below 0.05."));
         section

@@ -59,19 +59,23 @@ fn best(
         .filter(|(_, case)| case.status == Status::Ok)
         .collect();
     // Time per byte, so that sizes compare.
-    let per_byte = |case: &CaseResult| -> Vec<Option<f64>> {
-        let bytes = case.message_bytes.unwrap_or(1) as f64;
-        let scale = if case.metric.is_transfer() { bytes } else { 1.0 };
-        case.by_round.iter().map(|ns| ns.map(|ns| ns / scale)).collect()
+    let bytes = |case: &CaseResult| match case.message_bytes {
+        Some(bytes) if case.metric.is_transfer() => bytes as f64,
+        _ => 1.0,
     };
-    let times: Vec<Vec<Option<f64>>> = columns.iter().map(|(_, case)| per_byte(case)).collect();
-    let times: Vec<&[Option<f64>]> = times.iter().map(Vec::as_slice).collect();
-    let best = stats::best_set(&times, analysis::ALPHA);
-    let typical = |values: &[Option<f64>]| over_launches(values).unwrap_or(f64::INFINITY);
-    let leader =
-        (0..columns.len()).min_by(|a, b| typical(times[*a]).total_cmp(&typical(times[*b])))?;
+    let ratios = |a: usize, b: usize| -> Vec<f64> {
+        let (a, b) = (columns[a].1, columns[b].1);
+        let per_byte = (bytes(b) / bytes(a)).ln();
+        a.shared_log_ratios_to(b).into_iter().map(|it| it + per_byte).collect()
+    };
+    let best = stats::against_best(columns.len(), ratios, analysis::ALPHA);
+    let typical = |nth: &usize| {
+        let case = columns[*nth].1;
+        over_launches(&case.by_round).map_or(f64::INFINITY, |ns| ns / bytes(case))
+    };
+    let leader = (0..columns.len()).min_by(|a, b| typical(a).total_cmp(&typical(b)))?;
     let others: Vec<String> = (0..columns.len())
-        .filter(|nth| best[*nth] && *nth != leader)
+        .filter(|nth| best[*nth].may_be_best && *nth != leader)
         .map(|nth| columns[nth].0.clone())
         .collect();
     let others = if others.is_empty() { NOTHING.into() } else { others.join(", ") };

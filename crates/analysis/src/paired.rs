@@ -1,0 +1,37 @@
+//! What a comparison of two cases is made of: one number for each round that both have.
+
+use super::CaseResult;
+
+impl CaseResult {
+    /// The log of its time over that of `other`, by round: None where either lacks, and in rounds that only one has.
+    /// Every comparison of two cases of a run rests on these numbers and on nothing else.
+    pub fn log_ratios_to(&self, other: &CaseResult) -> Vec<Option<f64>> {
+        log_ratios(&self.by_round, &other.by_round)
+    }
+
+    /// Those of the rounds that both have.
+    pub fn shared_log_ratios_to(&self, other: &CaseResult) -> Vec<f64> {
+        self.log_ratios_to(other).into_iter().flatten().collect()
+    }
+}
+
+/// The log of what a launch of `a` came to over what one of `b` did, round by round.
+pub(crate) fn log_ratios(a: &[Option<f64>], b: &[Option<f64>]) -> Vec<Option<f64>> {
+    let of = |round: usize| stats::log_ratio((*a.get(round)?)?, (*b.get(round)?)?);
+    (0..a.len().max(b.len())).map(of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::case;
+
+    #[test]
+    fn a_round_that_one_of_both_lacks_has_no_ratio() {
+        let (mut a, mut b) = (case("pipe", "free", None), case("tcp", "free", None));
+        a.by_round = vec![Some(6.0), None, Some(9.0), Some(0.0), Some(5.0)];
+        b.by_round = vec![Some(3.0), Some(4.0), Some(3.0), Some(1.0)];
+        let ln = f64::ln;
+        assert_eq!(a.log_ratios_to(&b), [Some(ln(2.0)), None, Some(ln(3.0)), None, None]);
+        assert_eq!(b.shared_log_ratios_to(&a), [ln(0.5), ln(1.0 / 3.0)]);
+    }
+}
