@@ -86,6 +86,7 @@ impl CaseResult {
             mean: None,
             effective_settings: BTreeMap::new(),
             by_round: Vec::new(),
+            by_cycle: Vec::new(),
             bounded: Vec::new(),
             others_by_round: BTreeMap::new(),
             counted: Counted::default(),

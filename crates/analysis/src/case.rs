@@ -10,6 +10,7 @@ use super::clients::ClientsSeen;
 use super::conditions::{ModesSeen, NoiseSeen, ObservedPlacement, SteadySeen};
 use super::counted::Counted;
 use super::cpu::CpuCost;
+use super::cycles::Cycles;
 use super::datagrams::DatagramsSeen;
 use super::delivery::{self, DeliveryCounters};
 use super::derived::Derived;
@@ -188,6 +189,9 @@ pub struct CaseResult {
     /// ns per operation of each launch, by round (from 1); what comparisons are made of.
     #[serde(skip)]
     pub by_round: Vec<Option<f64>>,
+    /// The same cycle by cycle, where its launches took turns with others.
+    #[serde(skip)]
+    pub by_cycle: Vec<Option<Cycles>>,
     /// What each launch says of the bound that was asked, by round; empty without one.
     #[serde(skip)]
     pub bounded: Vec<Option<BoundedLaunch>>,
@@ -302,6 +306,8 @@ impl CaseResult {
             }
             let value = pool.take(samples, launch, ns_per_tick, single);
             result.by_round[at] = Some(value.ns);
+            result.by_cycle.resize(at + 1, None);
+            result.by_cycle[at] = value.cycles.clone();
             result.keep_others(at, &value);
             values.push(value);
         }

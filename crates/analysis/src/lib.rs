@@ -15,6 +15,7 @@ mod conditions;
 mod connections;
 mod counted;
 mod cpu;
+mod cycles;
 mod datagrams;
 mod delivery;
 mod derived;

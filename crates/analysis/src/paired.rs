@@ -1,4 +1,6 @@
-//! What a comparison of two cases is made of: one number for each round that both have.
+//! What a comparison of two cases is made of: one number for each round that both have. Where their launches took turns
+//! it is the median over cycles of the log of what one took over what the other did in the same cycle, which leaves out
+//! what the machine did to both; else the log of the ratio of the two launches.
 
 use super::CaseResult;
 
@@ -6,7 +8,13 @@ impl CaseResult {
     /// The log of its time over that of `other`, by round: None where either lacks, and in rounds that only one has.
     /// Every comparison of two cases of a run rests on these numbers and on nothing else.
     pub fn log_ratios_to(&self, other: &CaseResult) -> Vec<Option<f64>> {
-        log_ratios(&self.by_round, &other.by_round)
+        let mut found = log_ratios(&self.by_round, &other.by_round);
+        let cycles = self.by_cycle.iter().zip(&other.by_cycle);
+        for (ratio, (own, others)) in found.iter_mut().zip(cycles) {
+            let in_turns = own.as_ref().zip(others.as_ref()).and_then(|(a, b)| a.log_ratio(b));
+            *ratio = ratio.map(|whole| in_turns.unwrap_or(whole));
+        }
+        found
     }
 
     /// Those of the rounds that both have.
@@ -23,7 +31,27 @@ pub(crate) fn log_ratios(a: &[Option<f64>], b: &[Option<f64>]) -> Vec<Option<f64
 
 #[cfg(test)]
 mod tests {
+    use crate::cycles::Cycles;
     use crate::testing::case;
+    use model::launch::Turns;
+
+    #[test]
+    fn the_ratio_of_launches_that_took_turns_is_that_within_cycles() {
+        let (mut a, mut b) = (case("pipe", "free", None), case("tcp", "free", None));
+        (a.by_round, b.by_round) = (vec![Some(9.0); 2], vec![Some(1.0); 2]);
+        let cycles = |samples: &[u64], set| {
+            let turns = Turns { cycles: 2, set, ..Turns::default() };
+            Some(Cycles::of(samples, &turns, 1.0))
+        };
+        (a.by_cycle, b.by_cycle) =
+            (vec![cycles(&[4, 8], 0); 2], vec![cycles(&[2, 4], 0), cycles(&[2, 4], 1)]);
+        let ln = f64::ln;
+        assert_eq!(
+            a.log_ratios_to(&b),
+            [Some(ln(2.0)), Some(ln(9.0))],
+            "the second pair took none"
+        );
+    }
 
     #[test]
     fn a_round_that_one_of_both_lacks_has_no_ratio() {

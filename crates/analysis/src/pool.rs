@@ -1,11 +1,13 @@
 //! The samples of a case: launch by launch for its statistics, and pooled for its curve.
 
+use super::cycles::Cycles;
 use super::percentile::{self, OfLaunch};
 use store::StoredLaunch;
 
 /// What one launch contributes.
 pub(super) struct LaunchValue {
     pub(super) ns: f64,
+    pub(super) cycles: Option<Cycles>,
     pub(super) mean_ns: f64,
     pub(super) least_ns: f64,
     /// Mean of the middle half of the samples: near the median, and means of parts add up to it.
@@ -56,10 +58,13 @@ impl Pool {
         let count = samples.len();
         let effective = stats::effective_samples(&samples, 0.9);
         let tails = single.then(|| percentile::effective(&samples));
+        let turns = launch.record.initiator.turns.as_ref();
+        let cycles = turns.map(|it| Cycles::of(&samples, it, scale));
         // From here on order doesn't matter: one buffer serves to sort and to pool.
         let mut sorted = samples;
         sorted.sort_unstable();
         let value = LaunchValue {
+            cycles,
             mean_ns: scale * mean(&sorted),
             least_ns: scale * sorted.first().copied().unwrap_or(0) as f64,
             largest_ns: sorted.last().filter(|_| single).map(|it| scale * *it as f64),
