@@ -87,6 +87,7 @@ impl CaseResult {
             effective_settings: BTreeMap::new(),
             by_round: Vec::new(),
             bounded: Vec::new(),
+            later_share: None,
             others_by_round: BTreeMap::new(),
             counted: Counted::default(),
             analysis: None,
