@@ -33,8 +33,8 @@ fn must_fit_the_choice(document: &Value) {
 fn a_choice_is_told_in_one_screen_and_its_exit_code_is_that_of_its_answer() {
     let _turn = alone();
     for (bound, launches, expected, of) in [
-        (WIDE, 6, "pick", "pipe tcp"),
-        (NARROW, 6, "nothing", "pipe"),
+        (WIDE, 7, "pick", "pipe tcp"),
+        (NARROW, 7, "nothing", "pipe"),
         (WIDE, 2, "undecided", "pipe"),
     ] {
         let line = format!(
@@ -94,9 +94,32 @@ fn a_budget_that_is_too_short_is_said_after_the_first_round() {
     let said = Bench::new().run(line);
     assert_eq!(said.code, Some(4), "a round lasts 2.8 s by its schedules: {}", said.err);
     let told = flat(&said.err);
-    assert!(told.contains("6 that agree decide: give --budget"), "{told}");
-    assert!(told.contains("time for 1 round of"), "{told}");
+    assert!(told.contains("7 that agree decide: give --budget"), "{told}");
+    assert!(told.contains("time for less than 7 rounds of"), "{told}");
     assert!(flat(&said.out).contains("There was 1 round"), "{}", said.out);
+}
+
+#[test]
+fn a_budget_that_has_no_time_for_all_leaves_out_what_matters_least() {
+    let _turn = alone();
+    let bench = Bench::new();
+    let line = "choose pipe fifo unix-stream tcp --size 64 -p same-cpu --rate 1k --bound p99:1s --budget 8s --format json";
+    let said = bench.run(line);
+    let told = flat(&said.err);
+    assert!(
+        told.contains("no time for 7 rounds of all mechanisms: those that were slowest"),
+        "{told}"
+    );
+    let document = parse(&said.out);
+    must_fit_the_choice(&document);
+    let rejected = document["rejected"].as_array().expect("rejected");
+    let out = rejected.iter().filter(|it| it["reason"] == "left_out").count();
+    assert!((1..4).contains(&out), "launches of 0.4 s leave no time for four: {document:#}");
+    let launches = "SELECT count(DISTINCT mechanism) FROM launches JOIN cases ON cases.id = case_id WHERE round > 1";
+    assert_eq!(number(&bench.open(), launches), 4 - out as i64);
+    assert!(number(&bench.open(), "SELECT max(nth) FROM rounds") >= 5, "{told}");
+    let text = flat(&bench.run("report last").out);
+    assert!(text.contains("left out: there was time for what was quicker"), "{text}");
 }
 
 #[test]
@@ -104,7 +127,7 @@ fn a_choice_to_another_host_is_among_what_reaches_it() {
     let _turn = alone();
     let bench = Bench::new();
     let said = bench.run(&format!(
-        "choose pipe tcp udp --size 64 --rate 500 --bound {WIDE} --peer env --launches 6 --format json"
+        "choose pipe tcp udp --size 64 --rate 500 --bound {WIDE} --peer env --launches 7 --format json"
     ));
     let document = parse(&said.out);
     must_fit_the_choice(&document);

@@ -33,8 +33,8 @@ use store::Label;
 /// Time for measuring where none is given.
 const BUDGET: Duration = Duration::from_secs(30);
 
-/// Launches that make sure of a rate.
-const SURE: u32 = model::capacity::SURE_LAUNCHES as u32;
+/// Launches that make sure of a mechanism.
+const SURE: u32 = model::choice::SURE_LAUNCHES as u32;
 
 /// The exit code where the launches that there was time for don't tell.
 const UNDECIDED: u8 = super::compare::INCONCLUSIVE;

@@ -88,6 +88,7 @@ impl CaseResult {
             by_round: Vec::new(),
             by_cycle: Vec::new(),
             bounded: Vec::new(),
+            later_share: None,
             others_by_round: BTreeMap::new(),
             counted: Counted::default(),
             analysis: None,

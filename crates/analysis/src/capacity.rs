@@ -64,8 +64,8 @@ pub struct Capacity {
     #[serde(flatten)]
     pub found: Found,
     /// The largest rate at which the percentile is within twice its value at the lowest rate: a median over
-    /// launches, without an interval. None unless more launches pass at the lowest rate that was
-    /// offered than break the bound.
+    /// launches, without an interval. None unless most launches pass at the lowest rate that was
+    /// offered.
     pub knee_per_sec: Option<u64>,
     /// Every rate that was tried, the lowest first.
     pub rates: Vec<RateTried>,
@@ -103,8 +103,10 @@ pub struct RateTried {
     pub passed: usize,
     /// Beyond the bound, or behind.
     pub broke: usize,
-    /// That were not offered the rate.
+    /// That broke it where the rate was not offered.
     pub void: usize,
+    /// Share of the messages of all its launches that were later than the bound allows.
+    pub later_share: Option<f64>,
     /// Messages that each launch lacks for the percentile; 0 where it has them.
     pub messages_lacking: u64,
     /// The percentile of the bound, in ns: the median over launches.
@@ -210,12 +212,12 @@ pub fn decide(rates: &[AtRate]) -> Found {
 }
 
 /// The largest rate at which the percentile is within twice its value at the lowest that was offered; None unless
-/// more launches passed there than broke the bound.
+/// most launches passed there.
 fn knee(rates: &[AtRate]) -> Option<u64> {
     let kept: Vec<&AtRate> =
         rates.iter().filter(|it| it.majority() != Some(Standing::Void)).collect();
     let lowest = kept.first()?;
-    if lowest.count(Standing::Passes) <= lowest.count(Standing::Breaks) {
+    if lowest.majority() != Some(Standing::Passes) {
         return None;
     }
     let values: Vec<(u64, f64)> =
@@ -366,6 +368,7 @@ impl RateTried {
             passed: launches.count(Standing::Passes),
             broke: launches.count(Standing::Breaks),
             void: launches.count(Standing::Void),
+            later_share: case.later_share,
             messages_lacking: if lacks { bound.messages_needed().saturating_sub(each) } else { 0 },
             percentile_ns: launches.percentile_ns(),
             served_per_sec: case.rate.and_then(|it| it.served_per_sec),

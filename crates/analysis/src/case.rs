@@ -195,6 +195,9 @@ pub struct CaseResult {
     /// What each launch says of the bound that was asked, by round; empty without one.
     #[serde(skip)]
     pub bounded: Vec<Option<BoundedLaunch>>,
+    /// Share of the messages of all launches that were later than that bound.
+    #[serde(skip)]
+    pub later_share: Option<f64>,
     /// The same of other statistics of each launch: `mean`, `min` (its quickest sample), `middle`
     /// (the mean of the middle half of its samples), and `p75` and those
     /// of [`super::PERCENTILES`] where samples are single operations.
@@ -315,13 +318,14 @@ impl CaseResult {
         result.settle_status(case, &all, &values);
         result.analysis = analysis_of(values.len(), group);
         if !values.is_empty() {
-            result.fill(run, clock, group, &values, &launches);
-            let share = result.effective_samples / result.samples as f64;
             result.pooled = pool.five().map(|five| {
                 let mut five = five.map(|ns| result.metric.of_ns(ns, result.message_bytes));
                 five.sort_by(f64::total_cmp);
                 five
             });
+            result.later_share = run.request.bound.map(|it| pool.share_later(it.ns as f64));
+            result.fill(run, clock, group, &values, &launches, &pool);
+            let share = result.effective_samples / result.samples as f64;
             if result.metric.is_time() {
                 result.curve = percentile::curve(&mut pool.ticks, share, clock.ns_per_tick);
             }
@@ -386,6 +390,7 @@ impl CaseResult {
         group: &StoredGroup,
         values: &[LaunchValue],
         launches: &[&StoredLaunch],
+        pool: &Pool,
     ) {
         let ns: Vec<f64> = values.iter().map(|value| value.ns).collect();
         let unit = self.unit();
@@ -396,7 +401,11 @@ impl CaseResult {
         self.mean = Some(unit(mean_ns));
         self.samples = values.iter().map(|value| value.samples).sum();
         self.effective_samples = values.iter().map(|value| value.effective).sum();
-        let estimate = self.estimate_of(in_unit, values, group);
+        let per_launch: Vec<OfLaunch> = values.iter().filter_map(|it| it.percentiles).collect();
+        let (percentiles, missing) =
+            percentile::over_launches(&per_launch, group, |ns| pool.share_later(ns));
+        self.samples_missing = if per_launch.is_empty() { BTreeMap::new() } else { missing };
+        let estimate = Estimate::of(in_unit, group).expect("a measured case has values");
         let asked = run.request.stopping.asked(self.workload, self.is_on_one_cpu());
         let half_width = headline(&ns, group)
             .map(|it| (it.interval.high - it.interval.low) / 2.0 / it.interval.estimate);
@@ -431,26 +440,12 @@ impl CaseResult {
         if leaves_free && !self.metric.is_set_up() && !self.two_machines {
             self.observed_placement = ObservedPlacement::of(&ok);
         }
-        self.value = Some(estimate);
+        self.value = Some(Estimate { percentiles, ..estimate });
     }
 
     /// From ns per operation to the unit of the estimate.
     pub(super) fn unit(&self) -> impl Fn(f64) -> f64 + use<> {
         let (metric, bytes) = (self.metric.clone(), self.message_bytes);
         move |ns| metric.of_ns(ns, bytes)
-    }
-
-    fn estimate_of(
-        &mut self,
-        values: Vec<f64>,
-        launches: &[LaunchValue],
-        group: &StoredGroup,
-    ) -> Estimate {
-        let per_launch: Vec<OfLaunch> =
-            launches.iter().filter_map(|launch| launch.percentiles).collect();
-        let (percentiles, missing) = percentile::over_launches(&per_launch, group);
-        self.samples_missing = if per_launch.is_empty() { BTreeMap::new() } else { missing };
-        let estimate = Estimate::of(values, group).expect("a measured case has values");
-        Estimate { percentiles, ..estimate }
     }
 }

@@ -2,7 +2,7 @@
 //! be slower than another, those whose servers use least CPU time, and of these the quickest.
 //!
 //! Only what surely holds is picked, never what is overloaded, void, failed or unverified. Each candidate is tested
-//! by itself with 2.5 %; which are the best, and by how much the others are slower, holds for all of them at once.
+//! by itself with 1 %, so that of many that are 10 % beyond the bound one is seldom picked; which are the best, and by how much the others are slower, holds for all of them at once.
 
 use serde::Serialize;
 
@@ -10,7 +10,7 @@ use super::capacity::{Capacity, RateTried, RateVerdict};
 use super::paired::log_ratios;
 use super::{ALPHA, CaseResult, Judged, RoundState, Status, failures};
 use model::capacity::{Standing, TailBound};
-use model::choice::Need;
+use model::choice::{self, Need};
 use model::load::{Load, Server};
 use stats::AgainstBest;
 
@@ -81,8 +81,10 @@ pub struct Candidate {
     pub launches: usize,
     /// Of these within the bound, having served what was due.
     pub passed: usize,
-    /// That were not offered the rate.
+    /// That broke it where the rate was not offered.
     pub void: usize,
+    /// Share of their messages that were later than the bound allows.
+    pub later_share: Option<f64>,
     /// Messages of all of them.
     pub messages: u64,
     /// The largest rate that surely holds.
@@ -129,6 +131,8 @@ pub struct Rejected {
 pub enum Why {
     /// It can't carry this, can't be had here, or was not wanted.
     NotMeasured,
+    /// The budget had no time for its rounds: it was slower in its pilot than what was measured, or the run was ended.
+    LeftOut,
     /// Some of its launches failed.
     Failed,
     /// It does not serve what is due.
@@ -187,9 +191,7 @@ impl Choice {
                     );
                     rejected.push(refused);
                 }
-                (None, Some(rate)) if rate.verdict == RateVerdict::Holds => {
-                    holding.push((it, rate))
-                }
+                (None, Some(rate)) if surely_holds(rate) => holding.push((it, rate)),
                 (None, Some(rate)) => undecided.push(Candidate::of(it, rate, results, None)),
                 (None, None) => {}
             }
@@ -267,13 +269,23 @@ impl Choice {
     }
 }
 
+/// Whether a mechanism keeps the bound, with the error of a choice.
+fn surely_holds(rate: &RateTried) -> bool {
+    let all = rate.launches + rate.failed;
+    rate.verdict == RateVerdict::Holds && stats::surely_most(rate.passed, all, choice::ERROR)
+}
+
 /// Why a mechanism does not qualify at `rate`; None where it does, or may.
 fn refusal(it: &Capacity, rate: Option<&RateTried>, results: &[CaseResult]) -> Option<Rejected> {
     let rejected = |reason, detail: Option<String>| {
         Some(Rejected { variant: it.variant.clone(), reason, detail })
     };
     let Some(rate) = rate.filter(|_| it.status == Status::Ok) else {
-        let why = if it.status == Status::Failed { Why::Failed } else { Why::NotMeasured };
+        let why = match it.status {
+            Status::Failed if it.awaits_launches() => Why::LeftOut,
+            Status::Failed => Why::Failed,
+            _ => Why::NotMeasured,
+        };
         return rejected(why, it.reason.clone());
     };
     let case = &results[rate.result];
@@ -372,6 +384,7 @@ impl Candidate {
             launches: rate.launches,
             passed: rate.passed,
             void: rate.void,
+            later_share: rate.later_share,
             messages: case.samples,
             at_least_per_sec: it.found.at_least_per_sec,
             below_per_sec: it.found.below_per_sec,

@@ -87,7 +87,7 @@ pub use observed::{
 };
 pub use over_rounds::OverRounds;
 pub use per_launch::{FIRST_MESSAGE, Secondary};
-pub use percentile::{Curve, PERCENTILES};
+pub use percentile::{Curve, OverLaunches as Percentile, PERCENTILES};
 pub use rate::RateSeen;
 pub use rounds::{JudgedRound, RoundCounts, RoundState, Stratified};
 pub use sessions::SessionsSeen;

@@ -28,6 +28,8 @@ pub struct OverLaunches {
     pub ranks: [usize; 2],
     /// The coverage that the interval really has.
     pub coverage: f64,
+    /// The share of the samples of all launches that took longer: the middle launch hides what others met.
+    pub later_share: f64,
 }
 
 /// What one launch says of each of [`PERCENTILES`]: the value in ns, and how many effectively
@@ -51,10 +53,11 @@ pub fn of_launch(sorted: &[u64], effective: [f64; PERCENTILES.len()], scale: f64
 }
 
 /// Percentiles of a case, None where its launches are too short; and for those, how many more
-/// effectively independent samples each launch needs.
+/// effectively independent samples each launch needs. `later` says which share of all samples took more ns.
 pub fn over_launches(
     launches: &[OfLaunch],
     group: &StoredGroup,
+    later: impl Fn(f64) -> f64,
 ) -> (BTreeMap<String, Option<OverLaunches>>, BTreeMap<String, u64>) {
     let (mut found, mut missing) = (BTreeMap::new(), BTreeMap::new());
     for (at, (name, p)) in PERCENTILES.into_iter().enumerate() {
@@ -72,6 +75,7 @@ pub fn over_launches(
             high: interval.high,
             ranks,
             coverage: interval.coverage,
+            later_share: later(interval.estimate),
         });
         found.insert(name.to_string(), over);
     }
@@ -117,7 +121,7 @@ mod tests {
         let mut sorted = samples.clone();
         sorted.sort_unstable();
         let launch = of_launch(&sorted, effective(&samples), 1.0);
-        let (found, missing) = over_launches(&[launch; 12], &group());
+        let (found, missing) = over_launches(&[launch; 12], &group(), |_| 0.1);
         assert!(found["p90"].is_some());
         assert!(found["p99.9"].is_none());
         assert_eq!(missing["p99.9"], 3688 - 400);

@@ -43,6 +43,12 @@ impl Pool {
         Some(five.map(|it| it * self.ns_per_tick))
     }
 
+    /// The share of all samples that took more than `ns`; of what [`Pool::five`] has sorted.
+    pub(super) fn share_later(&self, ns: f64) -> f64 {
+        let within = self.ticks.partition_point(|it| *it as f64 * self.ns_per_tick <= ns);
+        (self.ticks.len() - within) as f64 / self.ticks.len().max(1) as f64
+    }
+
     /// Takes one launch's samples in, and says what they come to. `single`: each of them is
     /// one operation, fit for percentiles.
     pub(super) fn take(

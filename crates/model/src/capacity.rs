@@ -55,9 +55,8 @@ impl TailBound {
     }
 
     /// What a launch says of it, by its response times in ticks (in any order), how it kept its schedule, and how much of
-    /// a CPU its server used. A
-    /// launch that was not offered the rate says nothing of the mechanism. Response times of a launch that
-    /// fell behind only show how long it was: it breaks every bound.
+    /// a CPU its server used. Where the rate was not offered, a bound that was broken says nothing of the mechanism.
+    /// Response times of a launch that fell behind only show how long it was: it breaks every bound.
     pub fn judge(
         &self,
         ticks: &mut [u64],
@@ -71,12 +70,13 @@ impl TailBound {
         }
         ticks.sort_unstable();
         let ns = stats::mid_quantile(ticks, self.probability()) * ns_per_tick;
+        // A late sender only adds to a time that counts from when a message was due: it voids what broke the bound alone.
         let standing = if messages < self.messages_needed() {
             Standing::Short
-        } else if kept.is_some_and(|it| it.is_void(messages, server_cpus)) {
-            Standing::Void
         } else if ns <= self.ns as f64 && !kept.is_some_and(Punctuality::is_overloaded) {
             Standing::Passes
+        } else if kept.is_some_and(|it| it.is_void(messages, server_cpus)) {
+            Standing::Void
         } else {
             Standing::Breaks
         };
@@ -100,11 +100,11 @@ pub struct BoundedLaunch {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Standing {
-    /// It was offered the rate, served it, and its percentile is within the bound.
+    /// It served what was due, and its percentile is within the bound, however late its sender was.
     Passes,
     /// It fell behind, or its percentile is beyond the bound.
     Breaks,
-    /// The rate was not offered (void).
+    /// It broke the bound, and the rate was not offered: its sender may be why.
     Void,
     /// It has too few messages for the percentile.
     Short,
@@ -332,6 +332,9 @@ mod tests {
         assert_eq!(standing(20, kept(1.0, 0)), Standing::Breaks);
         assert_eq!(standing(0, kept(0.98, 0)), Standing::Breaks, "it fell behind");
         assert_eq!(standing(20, kept(0.98, 11)), Standing::Void, "it was not offered the rate");
+        assert_eq!(standing(20, kept(1.0, 500)), Standing::Void, "its sender may be why");
+        assert_eq!(standing(5, kept(1.0, 500)), Standing::Passes, "lateness only adds to a time");
+        assert_eq!(standing(5, kept(0.98, 500)), Standing::Void, "not all that was due was served");
         let idle = |share, idle| Punctuality { idle: Some(idle), ..kept(share, 0) };
         assert_eq!(standing(0, idle(0.98, 0.04)), Standing::Void, "its calls took all of the time");
         assert_eq!(standing(0, idle(0.98, 0.06)), Standing::Breaks, "it waited for answers");

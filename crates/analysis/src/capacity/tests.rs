@@ -104,6 +104,7 @@ fn the_knee_is_within_twice_the_percentile_of_the_lowest_rate() {
         "the lowest that was offered broke it"
     );
     assert_eq!(knee(&rising(at(2, &[(Breaks, 3), (Passes, 3)]))), None);
+    assert_eq!(knee(&rising(at(2, &[(Void, 2), (Passes, 2)]))), None, "most did not pass");
     assert_eq!(knee(&[void(), at(2, &[(Void, 3)])]), None, "no rate was offered");
 }
 
@@ -289,7 +290,8 @@ fn there_is_no_knee_where_the_lowest_rate_breaks_the_bound_and_what_is_void_is_i
     let results = [tried(0, 1_000, vec![launch(3e5); 6]), tried(0, 4_000, vec![launch(4e5); 6])];
     assert_eq!(capacities(&results, Some(bound))[0].knee_per_sec, None);
     let late = BoundedLaunch { ns: 9e6, standing: Standing::Void };
-    let results = [tried(0, 1_000, vec![launch(1e5), late, launch(1e5), late, late, launch(1e5)])];
+    let mixed = vec![launch(1e5), late, launch(1e5), late, late, launch(1e5), launch(1e5)];
+    let results = [tried(0, 1_000, mixed)];
     let found = &capacities(&results, Some(bound))[0];
     assert_eq!((found.rates[0].percentile_ns, found.knee_per_sec), (Some(1e5), Some(1_000)));
 }

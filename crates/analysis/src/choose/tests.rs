@@ -6,7 +6,9 @@ use crate::failures::Failure;
 use crate::testing::case;
 use model::capacity::BoundedLaunch;
 use model::load::Load;
-use std::f64::consts::PI;
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use std::f64::consts::{PI, TAU};
 
 const NEED: Need = Need { per_second: 50_000, blocking: false, bytes: None };
 
@@ -173,4 +175,44 @@ fn nothing_is_picked_and_nothing_rejected_where_others_disturbed_every_round() {
     assert_eq!(mixed.answer, Answer::Undecided);
     assert!(!mixed.evidence.every_round_disturbed);
     assert_eq!(mixed.rejected[0].variant, "tcp");
+}
+
+/// The share of choices that pick something of 25 mechanisms, all so far beyond the bound, whose launches differ by `sd`
+/// (log-normal), `shared` of which a round has in common.
+fn wrong_picks(beyond: f64, rounds: usize, sd: f64, shared: f64) -> f64 {
+    let mut rng = ChaCha8Rng::seed_from_u64(rounds as u64);
+    let mut normal = || {
+        let (u, v): (f64, f64) = (1.0 - rng.random::<f64>(), rng.random());
+        (-2.0 * u.ln()).sqrt() * (TAU * v).cos()
+    };
+    let mut results: Vec<CaseResult> =
+        (0..25).map(|nth| at(&format!("m{nth}"), NEED.per_second, 60.0, 0.4)).collect();
+    let wrong = (0..DRAWS).filter(|_| {
+        let common: Vec<f64> = (0..rounds).map(|_| shared.sqrt() * normal()).collect();
+        for it in &mut results {
+            let launch = |common: &f64| {
+                let ns = 2e5 * beyond * (sd * (common + (1.0 - shared).sqrt() * normal())).exp();
+                let passes = ns <= 2e5;
+                let standing = if passes { Standing::Passes } else { Standing::Breaks };
+                Some(BoundedLaunch { ns, standing })
+            };
+            it.bounded = common.iter().map(launch).collect();
+        }
+        judge(&results).pick.is_some()
+    });
+    wrong.count() as f64 / DRAWS as f64
+}
+
+const DRAWS: usize = 600;
+
+#[test]
+fn of_25_that_are_10_percent_beyond_the_bound_one_is_picked_in_5_percent_at_most() {
+    let slack = 3.0 * (0.05 * 0.95 / DRAWS as f64).sqrt();
+    for rounds in [7, 9, 11, 12, 15, 22] {
+        for (sd, shared) in [(0.3, 0.0), (0.3, 0.5), (0.1, 0.0)] {
+            let [near, far] = [1.01, 1.1].map(|beyond| wrong_picks(beyond, rounds, sd, shared));
+            println!("{rounds} rounds, {sd}, {shared}: 1 % beyond {near:.3}, 10 % {far:.3}");
+            assert!(far <= 0.05 + slack, "{rounds} rounds, {sd}, {shared}: {far}");
+        }
+    }
 }

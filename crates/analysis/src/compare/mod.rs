@@ -140,7 +140,7 @@ pub struct CaseChange {
     pub p_holm: Option<f64>,
     /// Whether others disturbed every round of it in one of the runs: then nothing is concluded.
     pub every_round_disturbed: bool,
-    /// The smallest relative difference that could have been seen, where it is inconclusive.
+    /// The smallest relative difference that is found four times in five, where it is inconclusive.
     pub smallest_effect: Option<f64>,
     /// Whether the launches of either run fall into two modes.
     pub two_modes: bool,

@@ -11,7 +11,8 @@ use model::load::Service;
 
 const MEANING: &str = "Capacity: from the largest rate at which more than half of all launches keep the bound to the \
      smallest at which more than half exceed it; both together 95 % sure. Knee: the largest rate at which the percentile \
-     is within twice its value at the lowest rate. At: the largest rate that holds, of which p50, p99 and what was served are medians over launches.";
+     is within twice its value at the lowest rate. At: the largest rate that holds, of which p50, p99 and what was served are medians over launches, kept the launches that kept the \
+     bound, and later the share of all messages that were later than it allows.";
 
 const UNSURE: &str = "Where no rate is sure to hold, it is the largest that is likely to, else the lowest that was tried. A \
      capacity with a question mark is what most launches did, and not sure.";
@@ -99,7 +100,7 @@ fn table(judged: &Judged, here: &[&Capacity], several: bool) -> Table {
     for name in &percentiles {
         table = table.numbers([(name.as_str(), 1)]);
     }
-    table = table.numbers([("served", 3)]);
+    table = table.numbers([("kept", 1), ("later", 1), ("served", 3)]);
     for it in ordered(here) {
         let mut cells = vec![Text::new().code(&it.variant)];
         cells.extend(connected.then(|| Text::from(units::count(it.connections.into()))));
@@ -108,6 +109,9 @@ fn table(judged: &Judged, here: &[&Capacity], several: bool) -> Table {
         let shown = shown_at(it);
         cells.push(shown.map_or("–".into(), |it| per_second(it.per_sec)).into());
         cells.extend(percentiles.iter().map(|name| Text::from(time_at(judged, it, shown, name))));
+        let kept = shown.map(|it| format!("{} of {}", it.passed, it.launches));
+        let later = shown.and_then(|it| it.later_share).map(labels::later);
+        cells.extend([kept, later].map(|it| Text::from(it.unwrap_or_else(|| "–".into()))));
         let served = shown.and_then(|it| it.served_per_sec);
         cells.push(served.map_or("–".into(), |it| Unit::PerSecond.format(it)).into());
         let none = it.found.at_least_per_sec.is_none();
@@ -338,6 +342,7 @@ mod tests {
             failed: 0,
             broke: 0,
             void: 0,
+            later_share: Some(0.0),
             messages_lacking: 0,
             percentile_ns: Some(1e5),
             served_per_sec: Some(1e3),

@@ -6,6 +6,7 @@ use crate::{Block, Emphasis, Row, Section, Table, Text, Unit, Verdict, VerdictKi
 use analysis::capacity::RateVerdict;
 use analysis::choose::{Answer, Candidate, Choice, Rejected, Why};
 use analysis::{Capacity, Judged};
+use model::choice::SURE_LAUNCHES;
 use model::load::Service;
 use model::mechanism::Framing;
 
@@ -100,8 +101,8 @@ fn beside_others(choice: &Choice) -> String {
     let kept = choice.undecided.iter().filter(|it| 2 * it.passed > it.launches);
     let names: Vec<String> = kept.map(|it| it.variant.clone()).collect();
     let meanwhile = meanwhile(&names, choice.undecided.iter().map(|it| it.void).max());
-    let few = match choice.evidence.rounds {
-        0..6 => format!(" {}", unsure(choice)),
+    let few = match choice.evidence.rounds as u64 {
+        0..SURE_LAUNCHES => format!(" {}", unsure(choice)),
         _ => String::new(),
     };
     format!("{meanwhile}. `ipcmark doctor` says what disturbs: end it, and run again.{few}")
@@ -127,11 +128,13 @@ fn time_of(it: &Candidate) -> String {
 
 fn sure(choice: &Choice, pick: &Candidate) -> String {
     let launches = units::counted(pick.launches as u64, "launch");
-    let held = format!("{} of {launches} kept the bound", pick.passed);
-    let messages = units::counted(pick.messages, "message");
     let need = per_second(choice.need.per_second);
+    let most = units::duration(choice.bound.ns as f64);
+    let later = pick.later_share.map_or("–".into(), labels::later);
     format!(
-        "At {need}: {held}, {messages} in all. So more than half of all launches keep it (97.5 % sure)."
+        "At {need} it holds in {} of {launches}, give or take 10 %; of all {} {later} were later than {most}.",
+        pick.passed,
+        units::counted(pick.messages, "message"),
     )
 }
 
@@ -145,16 +148,16 @@ fn unsure(choice: &Choice) -> String {
         );
     }
     let late = choice.undecided.iter().map(|it| it.void).max().filter(|it| *it > 0);
-    if let Some(late) = late.filter(|_| choice.evidence.rounds >= 6) {
+    if let Some(late) = late.filter(|_| choice.evidence.rounds as u64 >= SURE_LAUNCHES) {
         return format!(
             "In {rounds} the sender itself was late, or in calls all the time, in up to {}: measure on a quieter machine, \
              or with a lower --rate.",
             units::counted(late as u64, "launch")
         );
     }
-    match choice.evidence.rounds {
-        0..6 => format!(
-            "There {} {rounds}, and 6 that agree are needed: give a longer --budget, or more --launches.",
+    match choice.evidence.rounds as u64 {
+        0..SURE_LAUNCHES => format!(
+            "There {} {rounds}, and {SURE_LAUNCHES} that agree are needed: give a longer --budget, or more --launches.",
             units::were(choice.evidence.rounds as u64)
         ),
         _ => {
@@ -378,6 +381,10 @@ fn words(judged: &Judged, choice: &Choice, it: &Rejected) -> String {
             let served = rate.and_then(|it| it.served_per_sec);
             format!("serves {}", served.map_or("–".into(), |it| Unit::PerSecond.format(it)))
         }
+        Why::LeftOut if choice.evidence.rounds > 1 => {
+            "left out: there was time for what was quicker in its pilot alone".into()
+        }
+        Why::LeftOut => "the run ended before its turn".into(),
         Why::NotMeasured | Why::Failed => {
             if let Some(words) = own.and_then(failures::of_capacity) {
                 return words;

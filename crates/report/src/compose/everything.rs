@@ -8,7 +8,8 @@ use analysis::{Carries, CaseResult, FIRST_MESSAGE, Judged};
 
 const MEANING: &str = "interval ±: half the width of the 95 % interval of the median, over the median; it holds by \
      itself, and a median without one has too few launches. The median of a time is its p50; a p99 is the median \
-     over launches of each launch's own, where a launch has the 368 independent samples that it takes, else a dash; max is the largest sample of all launches. first: the very first round trip of a launch, to a partner that already \
+     over launches of each launch's own, where a launch has the 368 independent samples that it takes, else a dash; later: the share of all messages \
+     later than it; max is the largest sample of all launches. first: the very first round trip of a launch, to a partner that already \
      waits, the median over launches. CPU: time of both workers per round trip, or per message. × reference: time \
      per operation over that of the reference of the same group, paired by round. best: among the best of its \
      group. Rows stand by question, the best of each first.";
@@ -16,7 +17,7 @@ const MEANING: &str = "interval ±: half the width of the 95 % interval of the m
 /// A column: its head, and what a case has in it.
 type ColumnOf = (&'static str, fn(&Judged, &CaseResult) -> Value);
 
-const COLUMNS: [ColumnOf; 17] = [
+const COLUMNS: [ColumnOf; 18] = [
     ("mechanism", |_, case| Value::Words(case.variant.clone())),
     ("best", |judged, case| {
         Value::Words(if signs::is_best(judged, case) { "best" } else { "" }.into())
@@ -29,6 +30,10 @@ const COLUMNS: [ColumnOf; 17] = [
     ("median", |_, case| median(case)),
     ("interval ±", |_, case| precision(case)),
     ("p99", |_, case| percentile(case, "p99")),
+    ("later", |_, case| {
+        let later = percentiles::over(case, "p99").map(|it| it.later_share);
+        Value::number(Unit::Share, later.map(|it| (1e4 * it).round() / 1e4))
+    }),
     ("max", |_, case| ns(case.largest_ns.filter(|_| case.is_kept()))),
     ("first", |_, case| ns(case.secondary(FIRST_MESSAGE).map(|it| it.value.median))),
     ("CPU", |_, case| ns(case.cpu_ns_per_operation.map(|it| it.total))),

@@ -388,6 +388,16 @@ pub fn places<'a>(cases: &[&'a CaseResult]) -> Vec<(&'a str, &'a str)> {
     distinct(cases.iter().map(|it| (it.workers.as_str(), it.site.as_str())))
 }
 
+/// A share of all messages in two digits: `6.6 %`, `0.12 %`.
+pub fn later(share: f64) -> String {
+    let percent = 100.0 * share;
+    let digits = match percent {
+        0.0 | 9.95.. => 0,
+        it => (-it.log10().floor()) as usize + 1,
+    };
+    format!("{percent:.digits$} %")
+}
+
 /// What at least three names begin with, up to the value of their first option.
 pub(super) fn shared_prefix(names: &[String]) -> Option<&str> {
     let prefix = |name: &'_ String| name.find('=').map(|at| at + 1);

@@ -3,11 +3,11 @@
 
 use super::{labels, open_loop};
 use crate::{Column, Row, Table, Text, Unit, units};
-use analysis::{CaseResult, Judged, PERCENTILES};
+use analysis::{CaseResult, Judged, PERCENTILES, Percentile};
 
 /// What the columns mean, said once under the last table.
-pub const MEANING: &str = "p50 and p99 are medians over launches of each launch's own; max is the largest of all \
-     launches. –: a p99 takes 368 independent samples in each launch, and there were fewer. batched: round trips \
+pub const MEANING: &str = "p50 and p99 are medians over launches of each launch's own, in brackets the share of all \
+     messages later than that p99; max is the largest of all launches. –: a p99 takes 368 independent samples in each launch, and there were fewer. batched: round trips \
      were timed in batches, which --unbatched avoids.";
 /// What it means where round trips were too short for the clock.
 pub const BY_THE_CLOCK: &str = "clock: the share of the clock's cost in a median; ! where a round trip is shorter than \
@@ -65,8 +65,10 @@ impl Columns {
 
 /// A percentile over launches; a dash where they have too few samples for it.
 fn cell(case: &CaseResult, name: &str) -> Text {
-    match of(case, name) {
-        Some([value, ..]) => Text::from(units::duration(value)),
+    match over(case, name) {
+        Some(it) => {
+            format!("{} ({})", units::duration(it.value), labels::later(it.later_share)).into()
+        }
         None if case.batch == Some(1) || !case.is_kept() => Text::new().muted("–"),
         None => Text::new().muted("batched"),
     }
@@ -74,15 +76,20 @@ fn cell(case: &CaseResult, name: &str) -> Text {
 
 /// A percentile over launches with the ends of its interval, where each launch has the samples that it takes.
 pub fn of(case: &CaseResult, name: &str) -> Option<[f64; 3]> {
+    over(case, name).map(|it| [it.value, it.low, it.high])
+}
+
+/// The same, with the share of all samples that took longer.
+pub fn over(case: &CaseResult, name: &str) -> Option<Percentile> {
     let percentiles = &case.value.as_ref().filter(|_| case.is_kept())?.percentiles;
-    let found = percentiles.get(name).copied().flatten()?;
-    Some([found.value, found.low, found.high])
+    percentiles.get(name).copied().flatten()
 }
 
 /// Percentiles beyond the 99th.
 const DEEP: [&str; 2] = ["p99.9", "p99.99"];
 
-const DEEP_MEANING: &str = "Medians over launches of each launch's own, with their intervals. –: a launch has too few \
+const DEEP_MEANING: &str = "Medians over launches of each launch's own, with their intervals, and the share of all \
+     messages that were later. –: a launch has too few \
      independent samples: a p99.9 takes 3,688 of them, a p99.99 36,887.";
 
 /// Percentiles beyond the 99th, a row for each case that has one; None where none has.
@@ -95,8 +102,11 @@ pub fn deep(judged: &Judged) -> Option<Table> {
         .note(DEEP_MEANING);
     table.columns.extend(DEEP.map(|name| Column::number(name, 0)));
     for case in &rows {
-        let value = |name: &str| match of(case, name) {
-            Some([value, low, high]) => Unit::Nanoseconds.interval(value, low, high).into(),
+        let value = |name: &str| match over(case, name) {
+            Some(it) => {
+                let time = Unit::Nanoseconds.interval(it.value, it.low, it.high);
+                format!("{time}, {}", labels::later(it.later_share)).into()
+            }
             None => Text::new().muted("–"),
         };
         let [name, what] = labels::named(case);

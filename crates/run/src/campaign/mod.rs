@@ -297,6 +297,7 @@ impl<'a> Campaign<'a> {
         self.leave_time_for_rounds();
         self.tell_if_rounds_are_long();
         (0..self.groups.len()).try_for_each(|nth| self.end_hopeless(nth))?;
+        (0..self.groups.len()).try_for_each(|nth| self.fit_choice(nth))?;
         loop {
             let open = self.open();
             if open.is_empty() {
@@ -326,7 +327,7 @@ impl<'a> Campaign<'a> {
                     if self.round(&of)?.is_err() {
                         return Ok(Err(Interrupted));
                     }
-                    self.tell_of_few_rounds(*first);
+                    self.fit_choice(*first)?;
                 }
             }
         }

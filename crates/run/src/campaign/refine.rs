@@ -8,9 +8,10 @@
 use std::rc::Rc;
 use std::time::Duration;
 
-use super::{Campaign, LiveCase, LiveGroup};
+use super::{Campaign, LiveCase, LiveGroup, value_ns};
 use crate::plan::Case;
-use model::capacity::{SURE_LAUNCHES, Standing, TailBound, Tried, finer, hopeless};
+use model::capacity::{Standing, TailBound, Tried, finer, hopeless};
+use model::choice::SURE_LAUNCHES;
 use stats::MOST_LAUNCHES;
 use store::{NewCase, StoreError};
 
@@ -119,30 +120,73 @@ impl Campaign<'_> {
         Ok(())
     }
 
-    /// Tells of a choice, as soon as a round shows how long one takes, that too few of them fit the budget: before that is
-    /// spent.
-    pub(super) fn tell_of_few_rounds(&mut self, nth: usize) {
-        let group = &self.groups[nth];
+    /// Where the budget of a choice has no time for as many rounds as decide, leaves out what matters least: the highest
+    /// rates, then the mechanisms, of each those first that answered slowest in their pilots. Where it has none for the
+    /// quickest alone, that is told once a round shows it, before the budget is spent.
+    pub(super) fn fit_choice(&mut self, nth: usize) -> Result<(), StoreError> {
         let stopping = &self.request.stopping;
         let chooses = self.request.aim.need().is_some() && stopping.launches.is_none();
-        let Some(left) = self.bound(nth).rounds_left.filter(|_| chooses && group.rounds == 1)
-        else {
-            return;
-        };
-        let rounds = 1 + left as u64;
-        if rounds >= SURE_LAUNCHES {
-            return;
+        let Some(budget) = stopping.budget_ns.filter(|_| chooses) else { return Ok(()) };
+        let group = &self.groups[nth];
+        let lacking = SURE_LAUNCHES.saturating_sub(group.rounds) as u32;
+        let spent = self.began.elapsed();
+        let left = Duration::from_nanos(budget).saturating_sub(spent);
+        if group.took * lacking <= left {
+            return Ok(());
         }
         // More time for rounds is more for preparing, too.
-        let needed = self.began.elapsed() + self.beyond + group.took * (SURE_LAUNCHES as u32 - 1);
-        let budget = needed.as_secs().next_multiple_of(5) + 5;
-        let text = format!(
-            "the budget has time for {} of {:.1} s, and {SURE_LAUNCHES} that agree decide: give --budget {budget}s, or \
-             name fewer mechanisms",
-            model::words::counted(rounds, "round"),
-            group.took.as_secs_f64()
-        );
-        self.with.progress.warning(&text);
+        let whole = spent + self.beyond + group.took * lacking;
+        let whole = whole.as_secs().next_multiple_of(5) + 5;
+        let live = || group.cases.iter().enumerate().filter(|(_, it)| !it.given_up);
+        let timed: f64 = live().map(|(_, it)| it.timed_ns()).sum();
+        let took = group.took.as_nanos() as f64;
+        let beside = (took - timed).max(0.0) / live().count() as f64;
+        let mut order = Vec::new();
+        for (at, it) in live() {
+            let rate = it.case.load.map_or(0, |it| it.per_second);
+            order.push((rate, self.pilot_took_ns(it)?, at));
+        }
+        order.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
+        let mut rest = left.as_nanos() as f64 / f64::from(lacking);
+        let fits = |(_, _, at): &(u64, f64, usize)| {
+            rest -= group.cases[*at].timed_ns() + beside;
+            rest >= 0.0
+        };
+        let fitting = order.iter().copied().take_while(fits).count();
+        if fitting == 0 {
+            if group.rounds == 1 {
+                let text = format!(
+                    "the budget has time for less than {SURE_LAUNCHES} rounds of {:.1} s, and {SURE_LAUNCHES} that \
+                     agree decide: give --budget {whole}s, or name fewer mechanisms",
+                    group.took.as_secs_f64()
+                );
+                self.with.progress.warning(&text);
+            }
+            return Ok(());
+        }
+        let out: Vec<usize> = order.drain(fitting..).map(|it| it.2).collect();
+        let need = self.request.aim.need().map(|it| it.per_second);
+        let is_needed = |at: &usize| group.cases[*at].case.load.map(|it| it.per_second) == need;
+        let what = if out.iter().any(is_needed) { "mechanisms" } else { "rates" };
+        let kept = order.iter().map(|it| group.cases[it.2].timed_ns() + beside).sum::<f64>();
+        let group = &mut self.groups[nth];
+        out.iter().for_each(|at| group.cases[*at].given_up = true);
+        group.took = Duration::from_nanos(kept as u64);
+        let begins = format!("no time for {SURE_LAUNCHES} rounds of all {what}: ");
+        if self.warned.iter().any(|it| it.starts_with(&begins)) {
+            return Ok(());
+        }
+        self.warn(&format!("{begins}those that were slowest in their pilots are left out; --budget {whole}s takes all"))
+    }
+
+    /// The median response time of the pilot of a case, in ns.
+    fn pilot_took_ns(&self, live: &LiveCase) -> Result<f64, StoreError> {
+        let launches = self.with.store.launches(live.id)?;
+        let Some(pilot) = launches.iter().rfind(|it| it.round == 0 && it.status == "ok") else {
+            return Ok(f64::INFINITY);
+        };
+        let mut ticks = self.with.store.samples(pilot.id)?;
+        Ok(value_ns(&mut ticks, 1, self.clock(0).ns_per_tick).unwrap_or(f64::INFINITY))
     }
 
     fn subjects(&self, nth: usize, bound: &TailBound) -> Result<Vec<Subject>, StoreError> {

@@ -140,7 +140,7 @@ fn row(case: &CaseChange) -> Row {
     })
 }
 
-/// The smallest difference that could have been found, where none was.
+/// The smallest difference that is found four times in five, where none was.
 fn detectable(case: &CaseChange) -> Option<String> {
     let effect = case.smallest_effect.filter(|it| it.is_finite())?;
     (case.verdict == Change::Inconclusive).then(|| percent(effect))
@@ -167,7 +167,7 @@ fn notes(cases: &[&CaseChange]) -> Vec<Text> {
         };
         notes.push(
             format!(
-                "inconclusive: with so many launches differences below {missed} could be missed."
+                "inconclusive: so many launches find a difference of {missed} four times in five, and miss smaller ones."
             )
             .into(),
         );
