@@ -13,8 +13,8 @@ use std::cmp::Ordering;
 
 use super::interval::{Interval, median_interval};
 use super::modes::{Modes, two_modes};
+use super::series::centered_ranks;
 use super::signed_rank::{hodges_lehmann, signed_rank};
-use super::switch::centered_ranks;
 
 /// The level of the test of medians. It is not corrected over a family: it guards against shapes, and the
 /// signed-rank test beside it is corrected.
