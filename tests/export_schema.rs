@@ -52,7 +52,17 @@ fn assert_consistent(document: &Value) {
         let ok = case["status"] == "ok";
         assert_eq!(case["samples"].as_u64().unwrap() > 0, ok, "{of}");
         assert_eq!(case["launches"].as_u64().unwrap() > 0, ok, "{of}");
-        assert!(case["effective_samples"].as_f64() <= case["samples"].as_f64(), "{of}");
+        let medians: Vec<f64> =
+            case["launch_medians"].as_array().unwrap().iter().filter_map(Value::as_f64).collect();
+        let middle = |values: &[f64]| stats::median_of(values.iter().copied());
+        let half = medians.len() / 2;
+        let halves = [middle(&medians[..half]), middle(&medians[medians.len() - half..])];
+        assert_eq!(case["halves"][0].as_f64(), halves[0], "{of}");
+        assert_eq!(case["halves"][1].as_f64(), halves[1], "{of}");
+        let serial = case["serial_correlation"].as_f64();
+        let same = |(a, b): (f64, f64)| (a - b).abs() < 1e-9;
+        let of_medians = stats::serial_correlation(&medians);
+        assert!(serial.zip(of_medians).map_or(serial == of_medians, same), "{of}: {serial:?}");
         let cpu = &case["cpu_ns_per_operation"];
         if !cpu.is_null() {
             let part = |name: &str| cpu[name].as_f64().unwrap();

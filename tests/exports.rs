@@ -395,7 +395,6 @@ fn csv_holds_what_json_holds() {
             "launches",
             "samples",
             "batch",
-            "effective_samples",
         ];
         for name in plain {
             assert!(same(&cell(&row, name), &result[name]), "{name}: {result:#}");

@@ -550,3 +550,31 @@ fn shares_of_losses_in_bursts_cover_93_percent() {
         }
     }
 }
+
+// ---- sessions ----------------------------------------------------------------------------------
+
+/// Sessions that differ by 15.5 % (SD of logarithms), of 13 launches of 9 % each: what was seen across
+/// CPUs. The interval over three to five of them covers the median of all sessions.
+#[test]
+fn intervals_over_sessions_cover_95_percent() {
+    let draws = many(5_000, 20_000);
+    let slack = 3.0 * (0.95f64 * 0.05 / draws as f64).sqrt();
+    for count in [2, 3, 4, 5] {
+        let mut draw = Draw::seeded(100 + count as u64);
+        let covering = (0..draws).filter(|_| {
+            let mut session = || {
+                let level = 0.155 * draw.normal();
+                let mut launches: Vec<f64> =
+                    (0..13).map(|_| (level + 0.09 * draw.normal()).exp()).collect();
+                launches.sort_unstable_by(f64::total_cmp);
+                stats::median(&launches)
+            };
+            let medians: Vec<f64> = (0..count).map(|_| session()).collect();
+            let found = stats::over_sessions(&medians).expect("an interval");
+            (found.low..=found.high).contains(&1.0)
+        });
+        let share = covering.count() as f64 / draws as f64;
+        println!("{count} sessions: {share:.4}");
+        assert!(share >= 0.95 - slack, "{count} sessions: {share}");
+    }
+}

@@ -18,7 +18,7 @@ const LAUNCH_S: f64 = 0.045;
 const ROUND_TRIP_S: f64 = 20e-6;
 const MESSAGE_S: f64 = 1e-6;
 
-/// The deepest percentile that a study's claims and tables name, and how many independent samples a launch
+/// The deepest percentile that a study's claims and tables name, and how many samples a launch
 /// needs for it.
 fn deepest(declared: &ValidatedStudy) -> Option<(&str, u64)> {
     let study = &declared.study;
@@ -119,7 +119,7 @@ impl Forecast {
         deeper.samples_by_workload.clear();
         let time = (Forecast::of(&deeper, plan).all_s()).ceil();
         Some(format!(
-            "{percentile} needs {needed} independent samples a launch, which holds {samples}: there it says how many are \
+            "{percentile} needs {needed} samples a launch, which holds {samples}: there it says how many are \
              missing; add --samples {enough} --budget {}s",
             Duration::from_secs_f64(time).as_secs()
         ))

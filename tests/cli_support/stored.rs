@@ -134,7 +134,7 @@ pub fn round_of(
             let samples: Vec<u64> = (0..SAMPLES as u64).map(sample).collect();
             let mut record = Record::without_samples(Outcome::Ok);
             record.initiator.batch = 1;
-            let median = stats::batch_medians(&samples, 1)[0];
+            let median = middle(&samples);
             record.initiator.median_ns = Some(median * clock().ns_per_tick);
             NewLaunch {
                 case: *case,
@@ -212,7 +212,7 @@ fn told(round: u64, (position, (id, case)): (usize, (&i64, &model::case::Case)))
     let initiator = &mut record.initiator;
     (initiator.batch, initiator.samples) = (1, SAMPLES as u64);
     (initiator.operations, initiator.first_ns) = (SAMPLES as u64, Some(9_000.0));
-    let median = stats::batch_medians(&samples, 1)[0];
+    let median = middle(&samples);
     initiator.median_ns = Some(median * clock().ns_per_tick);
     if let Some(load) = case.load.filter(|it| it.has_rate()) {
         initiator.punctuality = Some(Punctuality {
@@ -257,4 +257,11 @@ pub fn store_of(path: &Path, runs: usize) {
         }
         end(&mut store, run).expect("its end");
     }
+}
+
+/// The median of samples in any order, in ticks.
+fn middle(samples: &[u64]) -> f64 {
+    let mut sorted = samples.to_vec();
+    sorted.sort_unstable();
+    stats::mid_quantile(&sorted, 0.5)
 }

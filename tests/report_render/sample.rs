@@ -4,7 +4,7 @@
 use report::units::{duration, rate, ratio};
 use report::{
     Axis, Block, Column, Document, Drawn, Emphasis, Figure, FigureKind, Mark, Point, Protocol, Row,
-    Scale, Section, Series, Span, Step, Table, Text, Unit, Verdict, VerdictKind,
+    Scale, Section, Series, Step, Table, Text, Unit, Verdict, VerdictKind,
 };
 
 /// Name, round trip on one CPU and within a last-level cache in ns, copy rate in bytes/s.
@@ -198,11 +198,9 @@ fn time_series_figure() -> Figure {
             let median = level * (1.0 + 0.02 * scatter(nth + at * 997));
             let x = nth as f64 / 100.0 + 0.55;
             let point = Point::new(x, median).between(median * 0.96, median * 1.4);
-            points.push(if nth == 230 { point.marked("the last level begins") } else { point });
+            points.push(point);
         }
-        let mut series = Series::new(name, points);
-        series.spans = vec![Span { from: 2.5, to: 3.5, label: "no steady tail".into() }];
-        figure.series.push(series);
+        figure.series.push(Series::new(name, points));
     }
     figure
 }

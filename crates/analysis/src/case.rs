@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::clients::ClientsSeen;
-use super::conditions::{ModesSeen, NoiseSeen, ObservedPlacement, SteadySeen};
+use super::conditions::{NoiseSeen, ObservedPlacement};
 use super::counted::Counted;
 use super::cpu::CpuCost;
 use super::cycles::Cycles;
@@ -24,7 +24,6 @@ use super::pool::{LaunchValue, Pool};
 use super::rate::RateSeen;
 use super::rounds::Stratified;
 use super::sessions::SessionsSeen;
-use super::time::OverTime;
 use super::time_series::TimeSeries;
 use super::{analysis_of, connections, headline, unmeasured};
 use model::capacity::BoundedLaunch;
@@ -118,8 +117,6 @@ pub struct CaseResult {
     pub failures: Vec<Failure>,
     /// Samples over all launches.
     pub samples: u64,
-    /// Effectively independent ones, by the autocorrelation of exceedances of the p90.
-    pub effective_samples: f64,
     /// What became of it.
     pub status: Status,
     /// Why it isn't ok.
@@ -135,7 +132,13 @@ pub struct CaseResult {
     pub clients: Option<ClientsSeen>,
     /// The median of each launch, by round, in the unit of the estimate; null where it failed.
     pub launch_medians: Vec<Option<f64>>,
-    /// Effectively independent samples that each launch lacks for a percentile.
+    /// The medians of the first half of those launches and of the second, the middle one of an odd number in neither;
+    /// null of fewer than two.
+    pub halves: Option<[f64; 2]>,
+    /// The correlation of each launch's median with that of the launch before it, in logarithms; null of fewer than
+    /// three, or where all are equal.
+    pub serial_correlation: Option<f64>,
+    /// Samples that each launch lacks for a percentile.
     pub samples_missing: BTreeMap<String, u64>,
     /// The largest sample of all launches, in ns; null where samples aren't single operations.
     pub largest_ns: Option<f64>,
@@ -159,13 +162,6 @@ pub struct CaseResult {
     pub sessions: Option<SessionsSeen>,
     /// In earlier runs of the store on this host; null where there are none.
     pub earlier: Option<Earlier>,
-    /// How its launches change over the rounds, where they do by themselves: what a whole group
-    /// does is said of the group.
-    pub over_time: Option<OverTime>,
-    /// Two modes, where the launches show them and no change over the rounds.
-    pub modes: Option<ModesSeen>,
-    /// Whether launches were steady.
-    pub steady: Option<SteadySeen>,
     /// What happened beside.
     pub noise: Option<NoiseSeen>,
     /// What became of its datagrams; null of mechanisms that send none over a network.
@@ -296,10 +292,9 @@ impl CaseResult {
             }
             let samples = store.samples(launch.id)?;
             let single = result.metric.is_time() && launch.record.initiator.batch == 1;
-            let steady = (samples.len() >= 50).then(|| stats::steady_from(&samples));
             let ns_per_tick = run.clock_of(case, launch.swapped).ns_per_tick;
             let scale = ns_per_tick / launch.record.initiator.batch.max(1) as f64;
-            result.time_series.push(TimeSeries::of(launch.round, &samples, scale, slices, steady));
+            result.time_series.push(TimeSeries::of(launch.round, &samples, scale, slices));
             if let Some(bound) = run.request.bound {
                 let (kept, used) =
                     (launch.record.initiator.punctuality, launch.record.server_cpus());
@@ -325,9 +320,8 @@ impl CaseResult {
             });
             result.later_share = run.request.bound.map(|it| pool.share_later(it.ns as f64));
             result.fill(run, clock, group, &values, &launches, &pool);
-            let share = result.effective_samples / result.samples as f64;
             if result.metric.is_time() {
-                result.curve = percentile::curve(&mut pool.ticks, share, clock.ns_per_tick);
+                result.curve = percentile::curve(&mut pool.ticks, clock.ns_per_tick);
             }
         }
         Ok((result, pool.timed_ns))
@@ -336,7 +330,7 @@ impl CaseResult {
     /// Keeps what claims about other statistics than the median are made of.
     fn keep_others(&mut self, at: usize, value: &LaunchValue) {
         let tails = value.percentiles.iter().flat_map(|of_launch| {
-            percentile::PERCENTILES.iter().zip(of_launch).map(|((name, _), (ns, _))| (*name, *ns))
+            percentile::PERCENTILES.iter().zip(of_launch.ns).map(|((name, _), ns)| (*name, ns))
         });
         for (name, ns) in
             [("mean", value.mean_ns), ("min", value.least_ns), ("middle", value.middle_ns)]
@@ -396,11 +390,12 @@ impl CaseResult {
         let unit = self.unit();
         let in_unit: Vec<f64> = ns.iter().map(|ns| unit(*ns)).collect();
         self.launch_medians = self.by_round.iter().map(|ns| ns.map(&unit)).collect();
+        self.halves = halves(&in_unit);
+        self.serial_correlation = stats::serial_correlation(&in_unit);
         self.launches = values.len() as u64;
         let mean_ns = values.iter().map(|it| it.mean_ns).sum::<f64>() / values.len() as f64;
         self.mean = Some(unit(mean_ns));
         self.samples = values.iter().map(|value| value.samples).sum();
-        self.effective_samples = values.iter().map(|value| value.effective).sum();
         let per_launch: Vec<OfLaunch> = values.iter().filter_map(|it| it.percentiles).collect();
         let (percentiles, missing) =
             percentile::over_launches(&per_launch, group, |ns| pool.share_later(ns));
@@ -420,11 +415,6 @@ impl CaseResult {
         let single = self.metric.is_time() && self.batch == Some(1);
         self.clock_limited = run.request.unbatched && single && typical < clock.shortest_ns();
         self.largest_ns = values.iter().filter_map(|it| it.largest_ns).reduce(f64::max);
-        let steady: Vec<bool> = self.time_series.iter().filter_map(|it| it.steady).collect();
-        self.steady = (!steady.is_empty()).then(|| SteadySeen {
-            launches: steady.iter().filter(|it| **it).count() as u64,
-            of: steady.len() as u64,
-        });
         let ok: Vec<&StoredLaunch> =
             launches.iter().filter(|it| it.status == "ok").copied().collect();
         self.cpu_ns_per_operation = CpuCost::of(&ok, group);
@@ -448,4 +438,11 @@ impl CaseResult {
         let (metric, bytes) = (self.metric.clone(), self.message_bytes);
         move |ns| metric.of_ns(ns, bytes)
     }
+}
+
+/// The medians of the first and of the second half of values, in their order.
+fn halves(values: &[f64]) -> Option<[f64; 2]> {
+    let half = values.len() / 2;
+    let of = |values: &[f64]| stats::median_of(values.iter().copied());
+    Some([of(&values[..half])?, of(&values[values.len() - half..])?])
 }

@@ -1,30 +1,8 @@
-//! What was seen beside the measurement: modes, steadiness, noise, where free workers ran.
+//! What was seen beside the measurement: noise, where free workers ran.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use store::StoredLaunch;
-
-/// Two modes among the launches.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct ModesSeen {
-    /// Median of the launches in the mode of smaller values.
-    pub low: f64,
-    /// How many launches that are.
-    pub low_launches: u64,
-    /// Median of the launches in the mode of larger values.
-    pub high: f64,
-    /// How many launches that are.
-    pub high_launches: u64,
-}
-
-/// Whether the launches were steady inside.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct SteadySeen {
-    /// Launches with a steady tail of at least half their length.
-    pub launches: u64,
-    /// Launches long enough to tell.
-    pub of: u64,
-}
 
 /// What happened beside the measurement, per launch (medians over launches).
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]

@@ -12,7 +12,6 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
-use super::time::CommonChange;
 use super::{ALPHA, EQUIVALENT_WITHIN};
 use super::{CaseResult, Status};
 use model::case::Case;
@@ -128,8 +127,6 @@ pub struct GroupVerdict {
     pub standings: Vec<Standing>,
     /// The A/A pair, where the group has one.
     pub twin: Option<TwinCheck>,
-    /// How most of its cases change together over the rounds, where they do.
-    pub over_time: Option<CommonChange>,
     /// All that was measured of it, twin and control too: indices into the results.
     #[serde(skip)]
     pub members: Vec<usize>,
@@ -219,7 +216,6 @@ impl GroupVerdict {
                 family: ranked.len().saturating_sub(1),
                 standings,
                 twin: twin_check(&measured, results),
-                over_time: None,
                 members: measured,
             })
         };

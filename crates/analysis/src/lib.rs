@@ -42,7 +42,6 @@ mod rounds;
 mod sessions;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
-pub mod time;
 mod time_series;
 mod unmeasured;
 
@@ -68,7 +67,7 @@ pub use capacity::Capacity;
 pub use case::CaseResult;
 pub use choose::Choice;
 pub use clients::{ClientsSeen, OverClients, OverLaunches};
-pub use conditions::{ModesSeen, NoiseSeen, ObservedPlacement, PeerNoise, SteadySeen};
+pub use conditions::{NoiseSeen, ObservedPlacement, PeerNoise};
 pub use counted::Counted;
 pub use cpu::CpuCost;
 pub use datagrams::{DatagramsSeen, LaunchDatagrams};
@@ -92,7 +91,6 @@ pub use rate::RateSeen;
 pub use rounds::{JudgedRound, RoundCounts, RoundState, Stratified};
 pub use sessions::SessionsSeen;
 pub use stats::Share;
-pub use time::{CommonChange, OverTime};
 pub use time_series::{DRAWN as TIME_SERIES_DRAWN, Slice, TimeSeries};
 
 /// Error probability of every family of claims.
@@ -218,7 +216,6 @@ impl Judged {
         run.warnings.extend(floor::demote(&mut results));
         run.warnings = distinct(std::mem::take(&mut run.warnings));
         group::assign_precision(&mut results, &groups);
-        time::assign(&mut results, &mut groups);
         let observed_cases = observed.iter_mut().map(|it| &mut it.case);
         let other_cases = observed_cases.chain(accompanied.iter_mut().map(|it| &mut it.case));
         if run.fleet.is_some() {

@@ -1,7 +1,7 @@
 //! Percentiles of a case, and the curve that is drawn of them.
 //!
 //! The percentile of a case is the median over launches of the launches' percentiles; it needs so many
-//! effectively independent samples in the median launch. The curve pools all
+//! samples in the median launch. The curve pools all
 //! launches: it is drawn, not inferred from, and ends where even the pool has too few.
 
 use std::collections::BTreeMap;
@@ -32,28 +32,23 @@ pub struct OverLaunches {
     pub later_share: f64,
 }
 
-/// What one launch says of each of [`PERCENTILES`]: the value in ns, and how many effectively
-/// independent samples stand behind it.
-pub type OfLaunch = [(f64, f64); PERCENTILES.len()];
-
-/// How many effectively independent samples stand behind each percentile of a launch; its
-/// samples in the order they were taken.
-pub fn effective(in_order: &[u64]) -> [f64; PERCENTILES.len()] {
-    PERCENTILES.map(|(_, p)| {
-        // The effective number never exceeds the real one: no need to look further then.
-        let enough = in_order.len() as u64 >= stats::samples_needed(p);
-        if enough { stats::effective_samples(in_order, p) } else { in_order.len() as f64 }
-    })
+/// What one launch says of each of [`PERCENTILES`], in ns, and how many samples it has.
+#[derive(Clone, Copy)]
+pub struct OfLaunch {
+    /// In the order of [`PERCENTILES`].
+    pub ns: [f64; PERCENTILES.len()],
+    /// Its samples.
+    pub samples: u64,
 }
 
 /// Percentiles of one launch.
-pub fn of_launch(sorted: &[u64], effective: [f64; PERCENTILES.len()], scale: f64) -> OfLaunch {
-    let mut at = effective.into_iter();
-    PERCENTILES.map(|(_, p)| (stats::mid_quantile(sorted, p) * scale, at.next().expect("one each")))
+pub fn of_launch(sorted: &[u64], scale: f64) -> OfLaunch {
+    let ns = PERCENTILES.map(|(_, p)| stats::mid_quantile(sorted, p) * scale);
+    OfLaunch { ns, samples: sorted.len() as u64 }
 }
 
 /// Percentiles of a case, None where its launches are too short; and for those, how many more
-/// effectively independent samples each launch needs. `later` says which share of all samples took more ns.
+/// samples each launch needs. `later` says which share of all samples took more ns.
 pub fn over_launches(
     launches: &[OfLaunch],
     group: &StoredGroup,
@@ -62,9 +57,8 @@ pub fn over_launches(
     let (mut found, mut missing) = (BTreeMap::new(), BTreeMap::new());
     for (at, (name, p)) in PERCENTILES.into_iter().enumerate() {
         let needed = stats::samples_needed(p);
-        let effective = launches.iter().map(|launch| launch[at].1);
-        let typical = stats::median_of(effective).unwrap_or(0.0);
-        let values: Vec<f64> = launches.iter().map(|launch| launch[at].0).collect();
+        let typical = stats::median_of(launches.iter().map(|it| it.samples as f64)).unwrap_or(0.0);
+        let values: Vec<f64> = launches.iter().map(|launch| launch.ns[at]).collect();
         let interval = if typical >= needed as f64 { headline(&values, group) } else { None };
         if typical < needed as f64 {
             missing.insert(name.to_string(), (needed as f64 - typical).ceil() as u64);
@@ -86,13 +80,12 @@ pub fn over_launches(
 pub type Curve = Vec<(f64, f64)>;
 
 /// The pooled percentile curve of a case, to the deepest tail that the pool supports.
-/// `independent` is the share of samples that count as independent.
-pub fn curve(pooled: &mut [u64], independent: f64, scale: f64) -> Curve {
+pub fn curve(pooled: &mut [u64], scale: f64) -> Curve {
     if pooled.is_empty() {
         return Curve::new();
     }
     pooled.sort_unstable();
-    let supported = pooled.len() as f64 * independent;
+    let supported = pooled.len() as u64;
     let at = |tenths: i32| 1.0 - 10f64.powf(f64::from(tenths) / -12.0);
     let tail = (0..=60).map(at).filter(|p| *p >= 0.01);
     let body = [0.001, 0.01, 0.05, 0.1, 0.2, 0.3, 0.4];
@@ -101,7 +94,7 @@ pub fn curve(pooled: &mut [u64], independent: f64, scale: f64) -> Curve {
     points
         .into_iter()
         // The lowest percentiles need as many samples as the highest.
-        .filter(|p| stats::samples_needed(*p) as f64 <= supported)
+        .filter(|p| stats::samples_needed(*p) <= supported)
         .map(|p| (p, stats::mid_quantile(pooled, p) * scale))
         .collect()
 }
@@ -117,10 +110,8 @@ mod tests {
 
     #[test]
     fn a_percentile_that_the_samples_cannot_support_says_what_is_missing() {
-        let samples: Vec<u64> = (0..400).map(|nth| 1000 + nth * 7919 % 400).collect();
-        let mut sorted = samples.clone();
-        sorted.sort_unstable();
-        let launch = of_launch(&sorted, effective(&samples), 1.0);
+        let sorted: Vec<u64> = (1000..1400).collect();
+        let launch = of_launch(&sorted, 1.0);
         let (found, missing) = over_launches(&[launch; 12], &group(), |_| 0.1);
         assert!(found["p90"].is_some());
         assert!(found["p99.9"].is_none());
@@ -130,7 +121,7 @@ mod tests {
     #[test]
     fn few_samples_leave_the_middle_of_a_curve() {
         let mut pooled: Vec<u64> = (0..100).collect();
-        let curve = curve(&mut pooled, 1.0, 1.0);
+        let curve = curve(&mut pooled, 1.0);
         assert!(curve.len() > 5, "{curve:?}");
         assert!(curve.iter().all(|(p, _)| (0.01..0.99).contains(p)), "{curve:?}");
     }
@@ -138,7 +129,7 @@ mod tests {
     #[test]
     fn the_curve_rises_and_stops_in_time() {
         let mut pooled: Vec<u64> = (0..5_000).collect();
-        let curve = curve(&mut pooled, 1.0, 2.0);
+        let curve = curve(&mut pooled, 2.0);
         assert!(curve.is_sorted_by(|a, b| a.0 < b.0 && a.1 <= b.1));
         let deepest = curve.last().unwrap().0;
         assert!((0.999..0.9995).contains(&deepest), "{deepest}");

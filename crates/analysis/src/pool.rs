@@ -18,7 +18,6 @@ pub(super) struct LaunchValue {
     pub(super) largest_ns: Option<f64>,
     pub(super) percentiles: Option<OfLaunch>,
     pub(super) samples: u64,
-    pub(super) effective: f64,
 }
 
 /// The samples of a case, pooled, and the time they took.
@@ -62,8 +61,6 @@ impl Pool {
         let scale = ns_per_tick / batch as f64;
         self.timed_ns += ns_per_tick * samples.iter().sum::<u64>() as f64;
         let count = samples.len();
-        let effective = stats::effective_samples(&samples, 0.9);
-        let tails = single.then(|| percentile::effective(&samples));
         let turns = launch.record.initiator.turns.as_ref();
         let cycles = turns.map(|it| Cycles::of(&samples, it, scale));
         // From here on order doesn't matter: one buffer serves to sort and to pool.
@@ -77,9 +74,8 @@ impl Pool {
             middle_ns: scale * mean(&sorted[count / 4..count - count / 4]),
             ns: stats::mid_quantile(&sorted, 0.5) * scale,
             p75_ns: single.then(|| stats::mid_quantile(&sorted, 0.75) * scale),
-            percentiles: tails.map(|tails| percentile::of_launch(&sorted, tails, scale)),
+            percentiles: single.then(|| percentile::of_launch(&sorted, scale)),
             samples: count as u64,
-            effective,
         };
         if ns_per_tick != self.ns_per_tick {
             let scale = ns_per_tick / self.ns_per_tick;

@@ -1,8 +1,7 @@
 //! The time series of a case: its samples over time, launch after launch, few enough to be drawn.
 //!
 //! A launch is cut into slices of as many samples each; of a slice the smallest, the median
-//! and the p99 stay. This is drawn, not inferred from: what a launch's steadiness is judged by
-//! is `stats::steady_from`, whose finding is kept with the slices.
+//! and the p99 stay. This is drawn, not inferred from.
 
 /// Most slices of a launch: more than can be seen beside eleven others.
 const MOST: u64 = 40;
@@ -18,10 +17,6 @@ pub struct TimeSeries {
     pub round: u64,
     /// In the order of time.
     pub slices: Vec<Slice>,
-    /// The slice with which its last level begins; 0 where it has one level.
-    pub level_from: usize,
-    /// Whether that level is at least half of the launch; None where it is too short to tell.
-    pub steady: Option<bool>,
 }
 
 /// A slice, in ns per operation.
@@ -43,21 +38,12 @@ pub fn slices_each(launches: u64) -> usize {
 impl TimeSeries {
     /// The time series of a launch in at most `slices`. `samples` in ticks, in the order they were
     /// taken; `scale` gives ns per operation.
-    pub fn of(
-        round: u64,
-        samples: &[u64],
-        scale: f64,
-        slices: usize,
-        steady: Option<stats::Steady>,
-    ) -> TimeSeries {
+    pub fn of(round: u64, samples: &[u64], scale: f64, slices: usize) -> TimeSeries {
         let slices = slices.min(samples.len());
         let start = |nth: usize| nth * samples.len() / slices;
-        let from = steady.map_or(0, |it| it.from);
         let mut slice = Vec::new();
         TimeSeries {
             round,
-            level_from: (0..slices).find(|nth| start(*nth) >= from).unwrap_or(0),
-            steady: steady.map(|it| it.steady),
             slices: (0..slices)
                 .map(|nth| {
                     slice.clear();
@@ -81,8 +67,8 @@ mod tests {
     #[test]
     fn slices_keep_the_order_and_share_the_samples() {
         let samples: Vec<u64> = (0..1_000).map(|nth| 100 + nth / 10).collect();
-        let series = TimeSeries::of(3, &samples, 2.0, 100, None);
-        assert_eq!((series.round, series.slices.len(), series.steady), (3, 100, None));
+        let series = TimeSeries::of(3, &samples, 2.0, 100);
+        assert_eq!((series.round, series.slices.len()), (3, 100));
         assert!(series.slices.windows(2).all(|pair| pair[0].median < pair[1].median));
         assert_eq!(series.slices[0].min, 200.0);
         assert!(series.slices.iter().all(|it| it.min <= it.median && it.median <= it.p99));
@@ -90,16 +76,8 @@ mod tests {
 
     #[test]
     fn few_samples_are_a_slice_each_and_none_are_no_slices() {
-        assert_eq!(TimeSeries::of(1, &[5, 9, 7], 1.0, 100, None).slices.len(), 3);
-        assert!(TimeSeries::of(1, &[], 1.0, 100, None).slices.is_empty());
-    }
-
-    #[test]
-    fn the_last_level_is_found_again_in_slices() {
-        let mut samples = vec![1_500; 1_000];
-        samples.extend(vec![1_000; 4_000]);
-        let series = TimeSeries::of(1, &samples, 1.0, 50, Some(stats::steady_from(&samples)));
-        assert_eq!((series.level_from, series.steady), (10, Some(true)));
+        assert_eq!(TimeSeries::of(1, &[5, 9, 7], 1.0, 100).slices.len(), 3);
+        assert!(TimeSeries::of(1, &[], 1.0, 100).slices.is_empty());
     }
 
     #[test]

@@ -129,6 +129,12 @@ impl Figure {
         stem
     }
 
+    /// Whether it holds strips of dots, one below the other.
+    pub fn is_strips(&self) -> bool {
+        let dots = |it: &Series| it.drawn == Drawn::Signs;
+        self.kind == FigureKind::TimeSeries && self.series.iter().all(dots)
+    }
+
     /// How many points the figure has in all.
     pub fn points(&self) -> usize {
         self.series.iter().map(|series| series.points.len()).sum()
@@ -161,8 +167,8 @@ pub enum FigureKind {
     Protocol,
     /// Two measured quantities against each other: a sign per point, its label beside it.
     Scatter,
-    /// Values over time, one panel per series: `y` is the median of a slice, low and
-    /// high are its smallest and its p99; gaps part the launches.
+    /// Values over time, one panel per series: `y` is the median of a slice, low and high are its smallest and
+    /// its p99; gaps part the launches. Where all are [`Drawn::Signs`], `y` is a launch, and a panel a strip of dots.
     TimeSeries,
 }
 
@@ -241,9 +247,6 @@ pub struct Series {
     /// What it says by its colour, which is then that of a verdict.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tone: Option<VerdictKind>,
-    /// Stretches of the varied axis that are set off from the rest.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub spans: Vec<Span>,
 }
 
 /// How a series is drawn.
@@ -265,22 +268,11 @@ impl Drawn {
     }
 }
 
-/// A stretch of the varied axis.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Span {
-    /// Where it begins.
-    pub from: f64,
-    /// Where it ends.
-    pub to: f64,
-    /// What is particular about it.
-    pub label: String,
-}
-
 impl Series {
     /// A series out of its points.
     pub fn new(name: impl Into<String>, points: impl IntoIterator<Item = Point>) -> Self {
         let points = points.into_iter().collect();
-        Self { name: name.into(), points, drawn: Drawn::AsKind, tone: None, spans: Vec::new() }
+        Self { name: name.into(), points, drawn: Drawn::AsKind, tone: None }
     }
 
     /// The same series in the colour of a verdict.

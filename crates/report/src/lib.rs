@@ -24,7 +24,5 @@ pub use document::{
     ASIDE, Align, Block, Column, Document, Emphasis, Listing, Row, Run, Section, Table, Target,
     Text, Value, Verdict, VerdictKind,
 };
-pub use figure::{
-    Axis, Drawn, Figure, FigureKind, Mark, Point, Protocol, Scale, Series, Span, Step,
-};
+pub use figure::{Axis, Drawn, Figure, FigureKind, Mark, Point, Protocol, Scale, Series, Step};
 pub use units::Unit;

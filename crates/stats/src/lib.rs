@@ -8,17 +8,14 @@
 //! - [`mod@signed_rank`]: the test of symmetric differences that published analyses used
 //! - [`mod@apart`]: whether one case moved between two runs, or all did
 //! - [`mod@compare`]: ratios by round, verdicts, families of claims
-//! - [`switch`](mod@switch): whether the level changes over the rounds of a run
-//! - [`mod@dip`]: whether values may be of one mode, however skewed
 //! - [`modes`]: where the launches of a case split into two modes
-//! - [`change_point`]: where the level changes within a launch, and its steady tail
 //! - [`mod@overhead_line`]: what tracing costs by how often it is done, and whether that is a straight line
 //! - [`mod@peak`]: where a curve has its peak, and whether it lies elsewhere in another
 //! - [`shape`]: whether one curve is another one rescaled
 //! - [`mod@slope`]: what a step along a number adds
 //! - [`mod@inflection`]: where the cost per byte changes along a sweep, and how sure that place is
 //! - [`sessions`]: the median over sessions that differ among themselves
-//! - [`tail`]: how many independent samples a tail quantile really rests on
+//! - [`series`]: whether launches that follow each other are alike
 //!
 //! NaN is never a measurement: functions that return an `Option` give `None` when they meet
 //! one, the others panic.
@@ -26,22 +23,19 @@
 pub mod analyses;
 pub mod apart;
 pub mod best;
-pub mod change_point;
 pub mod compare;
-pub mod dip;
 pub mod inflection;
 pub mod interval;
 pub mod modes;
 pub mod overhead_line;
 pub mod peak;
 pub mod quantile;
+pub mod series;
 pub mod sessions;
 pub mod shape;
 pub mod share;
 pub mod signed_rank;
 pub mod slope;
-pub mod switch;
-pub mod tail;
 pub mod two_sample;
 
 #[cfg(test)]
@@ -52,25 +46,22 @@ pub use analyses::{
 };
 pub use apart::{Apart, LEAST_TO_TELL_APART, apart};
 pub use best::{AgainstBest, against_best};
-pub use change_point::{Steady, batch_medians, pelt, steady_from};
 pub use compare::{
     Comparison, Verdict, compare, compare_paired, equivalent, holm, log_ratio, smallest_holm_n,
     verdict,
 };
-pub use dip::{dip, dip_p};
 pub use inflection::{Inflection, LEAST_SIZES, Line, TooFew, inflections};
 pub use interval::{Interval, median_interval, median_ranks, sign_test, surely_most};
 pub use modes::{Mode, Modes, two_modes};
 pub use overhead_line::{OverheadLine, overhead_line};
 pub use peak::{Moved, Peak, moved, peak};
 pub use quantile::{median, median_of, mid_quantile, quantile, samples_needed};
+pub use series::serial_correlation;
 pub use sessions::over_sessions;
 pub use shape::{Rescaled, pointwise, rescaled};
 pub use share::{Share, binomial_share, clustered_share};
 pub use signed_rank::{SignedRank, signed_rank};
 pub use slope::theil_sen;
-pub use switch::{Switch, centered_ranks, switch};
-pub use tail::effective_samples;
 pub use two_sample::{
     MannWhitney, Shift, compare_unpaired, hodges_lehmann_shift, mann_whitney, verdict_unpaired,
 };

@@ -1,5 +1,5 @@
 //! Holds `stats` against vectors/*.json, which oracle/make_vectors.py
-//! made with SciPy, NumPy and ruptures or by definition. Nothing is measured here.
+//! made with SciPy and NumPy or by definition. Nothing is measured here.
 
 use std::path::Path;
 
@@ -261,21 +261,6 @@ fn dose_lines_are_those_of_numpy() {
 }
 
 #[test]
-fn change_points_are_those_of_ruptures() {
-    #[derive(Deserialize)]
-    struct Row {
-        values: Vec<f64>,
-        penalty: f64,
-        min_segment: usize,
-        changes: Vec<usize>,
-    }
-    for row in rows::<Row>("change_point.json", "series") {
-        let found = stats::pelt(&row.values, row.penalty, row.min_segment);
-        assert_eq!(found, row.changes, "penalty {}, {}", row.penalty, row.min_segment);
-    }
-}
-
-#[test]
 fn modes_split_where_the_least_variance_is_left() {
     #[derive(Deserialize)]
     struct Row {
@@ -287,18 +272,5 @@ fn modes_split_where_the_least_variance_is_left() {
         let modes = stats::two_modes(&row.values).unwrap();
         assert_eq!(modes.high.count, row.slow);
         assert_close(modes.within, row.within, 1e-10);
-    }
-}
-
-#[test]
-fn effective_samples_sum_the_positive_pairs() {
-    #[derive(Deserialize)]
-    struct Row {
-        samples: Vec<u64>,
-        p: f64,
-        effective: f64,
-    }
-    for row in rows::<Row>("tail.json", "cases") {
-        assert_close(stats::effective_samples(&row.samples, row.p), row.effective, 1e-9);
     }
 }

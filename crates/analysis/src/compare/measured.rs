@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::super::{Judged, ModesSeen, RoundCounts, RoundState, SCHEMA_VERSION};
+use super::super::{Judged, RoundCounts, RoundState, SCHEMA_VERSION};
 use super::capacities::MeasuredCapacity;
 use model::load::{Load, Server, Service};
 use model::metric::{Better, Metric, Unit};
@@ -128,8 +128,6 @@ pub struct MeasuredCase {
     pub reason: Option<String>,
     /// By round, in the unit of the estimate.
     pub launch_medians: Vec<Option<f64>>,
-    /// Two modes among the launches.
-    pub modes: Option<ModesSeen>,
     /// The largest sample of all launches, in ns; None where samples are no single operations.
     #[serde(default)]
     pub largest_ns: Option<f64>,

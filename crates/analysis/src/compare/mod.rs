@@ -142,8 +142,6 @@ pub struct CaseChange {
     pub every_round_disturbed: bool,
     /// The smallest relative difference that is found four times in five, where it is inconclusive.
     pub smallest_effect: Option<f64>,
-    /// Whether the launches of either run fall into two modes.
-    pub two_modes: bool,
     /// Fields in which the case was measured otherwise.
     pub differences: Vec<Difference>,
     /// Why there is nothing to compare.
@@ -359,7 +357,6 @@ fn blank(a: Option<&MeasuredCase>, b: Option<&MeasuredCase>) -> CaseChange {
         p_holm: None,
         every_round_disturbed: false,
         smallest_effect: None,
-        two_modes: [a, b].into_iter().flatten().any(|it| it.modes.is_some()),
         differences: Vec::new(),
         reason: None,
         gate: None,

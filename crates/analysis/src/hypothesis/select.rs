@@ -169,7 +169,7 @@ pub fn have(of: &str, chosen: &Chosen, results: &[CaseResult]) -> Result<(), Tes
         }
         return Err(match case.samples_missing.get(of) {
             Some(missing) => {
-                let text = format!("{missing} more independent samples a launch are needed");
+                let text = format!("{missing} more samples a launch are needed");
                 TestResult::new(Decision::TooFewSamples, about(&text), None)
             }
             None if of == "median" || case.others_by_round.contains_key(of) => continue,

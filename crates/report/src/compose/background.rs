@@ -126,13 +126,6 @@ fn noise(judged: &Judged) -> Section {
         longest = longest.max(gap.longest_ns);
     }
     let forked = forked(judged, |noise| noise.launches_with_forks);
-    let unsteady: u64 = judged
-        .results
-        .iter()
-        .filter_map(|case| case.steady)
-        .map(|steady| steady.of - steady.launches)
-        .sum();
-    let of_all: u64 = judged.results.iter().filter_map(|it| it.steady).map(|it| it.of).sum();
     let taken = match spun {
         0 => NOT_KNOWN.into(),
         spun => format!(
@@ -147,7 +140,6 @@ fn noise(judged: &Judged) -> Section {
             ("steal time of the used CPUs".into(), steal),
             ("time taken from a spinning thread between rounds".into(), taken),
             ("launches during which others forked".into(), forked.unwrap_or(NOT_KNOWN.into())),
-            ("launches without a steady tail".into(), format!("{unsteady} of {of_all}")),
         ]
         .into_iter()
         .chain(share_there)

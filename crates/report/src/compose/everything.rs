@@ -8,7 +8,7 @@ use analysis::{Carries, CaseResult, FIRST_MESSAGE, Judged};
 
 const MEANING: &str = "interval ±: half the width of the 95 % interval of the median, over the median; it holds by \
      itself, and a median without one has too few launches. The median of a time is its p50; a p99 is the median \
-     over launches of each launch's own, where a launch has the 368 independent samples that it takes, else a dash; later: the share of all messages \
+     over launches of each launch's own, where a launch has the 368 samples that it takes, else a dash; later: the share of all messages \
      later than it; max is the largest sample of all launches. first: the very first round trip of a launch, to a partner that already \
      waits, the median over launches. CPU: time of both workers per round trip, or per message. × reference: time \
      per operation over that of the reference of the same group, paired by round. best: among the best of its \

@@ -6,7 +6,6 @@ pub use asked::{conditions, payload};
 
 use crate::{Text, Unit, Verdict, VerdictKind, units};
 use analysis::hypothesis::Decision;
-use analysis::time::Shift;
 use analysis::{CaseResult, GroupVerdict, Judged, Standing};
 use asked::{between, lossy};
 use model::distinct::distinct;
@@ -124,11 +123,6 @@ pub fn not_kept(case: &CaseResult) -> Option<String> {
     case.rate.filter(|it| !it.is_kept()).map(super::open_loop::shortfall)
 }
 
-/// As [`value`] in a table, with a sign where more is said of its launches than fits there.
-pub fn cell_value(case: &CaseResult) -> String {
-    value(case) + sign(case)
-}
-
 /// `36.0–52.0 µs, 5 runs`: the results of earlier runs, where there were any.
 pub fn earlier_runs(case: &CaseResult) -> Option<String> {
     let it = case.earlier?;
@@ -186,7 +180,7 @@ pub fn short_value(case: &CaseResult) -> String {
     let Some(estimate) = &case.value else { return "–".into() };
     let ends = estimate.interval.ends();
     let half = ends.map_or(String::new(), |it| half_width(estimate.median, it));
-    unit.format(estimate.median) + &half + &lossy(case) + sign(case)
+    unit.format(estimate.median) + &half + &lossy(case)
 }
 
 /// Stands before the factor within which a value is known, where ± would hide its lower end.
@@ -220,44 +214,6 @@ pub fn brief_value(case: &CaseResult) -> String {
         return short_value(case);
     }
     case.value.as_ref().map_or("–".into(), |it| unit(case).format(it.median) + &lossy(case))
-}
-
-/// Stands behind a value of which more is said than fits a table.
-pub const CHANGES: &str = " ~";
-
-fn sign(case: &CaseResult) -> &'static str {
-    if case.over_time.is_some() || case.modes.is_some() { CHANGES } else { "" }
-}
-
-/// What the launches of a case show beside their median: a change over the rounds, or two modes.
-pub fn remark(case: &CaseResult) -> Option<String> {
-    let unit = unit(case);
-    if let Some(it) = &case.over_time {
-        let (first, last) = (unit.format(it.first), unit.format(it.last));
-        return Some(match it.verdict {
-            Some(Shift::Changed) => {
-                format!("changed after round {}: {first} → {last}", it.after_round)
-            }
-            Some(Shift::Drifted) => format!(
-                "drifted: {first} in the first {}, {last} in the last {}",
-                units::counted(it.first_launches, "launch"),
-                it.last_launches
-            ),
-            None => {
-                format!("first {}: {first}, last {}: {last}", it.first_launches, it.last_launches)
-            }
-        });
-    }
-    let modes = case.modes.as_ref()?;
-    let all = modes.low_launches + modes.high_launches;
-    Some(format!(
-        "two modes: {} in {} of {}, {} in {}",
-        unit.format(modes.low),
-        modes.low_launches,
-        units::counted(all, "launch"),
-        unit.format(modes.high),
-        modes.high_launches
-    ))
 }
 
 /// `pipe, 64 B, one CPU`; the workload is said where it isn't a round trip.

@@ -25,7 +25,7 @@ pub(crate) mod labels;
 mod lists;
 mod observed;
 mod open_loop;
-mod over_time;
+mod over_sessions;
 mod peer;
 mod percentiles;
 mod print;

@@ -7,7 +7,7 @@ use analysis::{CaseResult, Judged, PERCENTILES, Percentile};
 
 /// What the columns mean, said once under the last table.
 pub const MEANING: &str = "p50 and p99 are medians over launches of each launch's own, in brackets the share of all \
-     messages later than that p99; max is the largest of all launches. –: a p99 takes 368 independent samples in each launch, and there were fewer. batched: round trips \
+     messages later than that p99; max is the largest of all launches. –: a p99 takes 368 samples in each launch, and there were fewer. batched: round trips \
      were timed in batches, which --unbatched avoids.";
 /// What it means where round trips were too short for the clock.
 pub const BY_THE_CLOCK: &str = "clock: the share of the clock's cost in a median; ! where a round trip is shorter than \
@@ -90,7 +90,7 @@ const DEEP: [&str; 2] = ["p99.9", "p99.99"];
 
 const DEEP_MEANING: &str = "Medians over launches of each launch's own, with their intervals, and the share of all \
      messages that were later. –: a launch has too few \
-     independent samples: a p99.9 takes 3,688 of them, a p99.99 36,887.";
+     samples: a p99.9 takes 3,688 of them, a p99.99 36,887.";
 
 /// Percentiles beyond the 99th, a row for each case that has one; None where none has.
 pub fn deep(judged: &Judged) -> Option<Table> {
@@ -115,14 +115,14 @@ pub fn deep(judged: &Judged) -> Option<Table> {
     (!rows.is_empty()).then_some(table)
 }
 
-/// `266 of the 368 needed`: the independent samples of a launch; None where they are enough, or samples
+/// `266 of the 368 needed`: the samples of a launch; None where they are enough, or samples
 /// are no single operations.
 pub fn lacking(case: &CaseResult, name: &str) -> Option<String> {
     let [there, needed] = samples(case, name)?;
     Some(format!("{} of the {} needed", units::count(there), units::count(needed)))
 }
 
-/// The independent samples of a launch, and those that the percentile takes; None as above.
+/// The samples of a launch, and those that the percentile takes; None as above.
 fn samples(case: &CaseResult, name: &str) -> Option<[u64; 2]> {
     let missing = *case.samples_missing.get(name)?;
     let (_, probability) = PERCENTILES.into_iter().find(|(known, _)| *known == name)?;

@@ -81,7 +81,7 @@ fn meaning(groups: &[&GroupVerdict], shown: &[&CaseResult]) -> Text {
         false => "",
     };
     let few = match shown.iter().any(|it| lacking(it, "p99").is_some()) {
-        true => " A p99 takes 368 independent samples in each launch.",
+        true => " A p99 takes 368 samples in each launch.",
         false => "",
     };
     Text::new().muted(format!(

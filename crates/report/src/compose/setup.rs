@@ -58,7 +58,7 @@ fn wholes(judged: &Judged, cases: &[&CaseResult], place: &str) -> Table {
         let close = of(case, CLOSE);
         table.rows.push(Row::new([
             name(case),
-            cell(judged, case, labels::cell_value(case)),
+            cell(judged, case, labels::value(case)),
             duration(close.map(|_| open)),
             duration(close),
         ]));

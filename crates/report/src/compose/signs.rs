@@ -26,10 +26,6 @@ pub fn in_words(tables: &[Table]) -> Option<Text> {
         (any_cell(&|it| it.contains(" ±")), "±: 95 %, each by itself."),
         (any_cell(&|it| it.contains(labels::FACTOR)), "×/÷: known within this factor only."),
         (any_cell(&|it| it.ends_with(" +")), "+ carries a wake-up, no bytes."),
-        (
-            any_cell(&|it| it.ends_with(labels::CHANGES)),
-            "~ its launches change over the rounds, or fall into two modes: see the verdicts.",
-        ),
     ];
     let meanings: Vec<&str> = meant.into_iter().filter(|it| it.0).map(|it| it.1).collect();
     (!meanings.is_empty()).then(|| Text::from(meanings.join(" ")))

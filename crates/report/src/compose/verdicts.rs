@@ -1,6 +1,6 @@
 //! What is best, by how much, how sure: one verdict per group, then what stayed open.
 
-use super::{Detail, failures, labels, open_loop, over_time, ratios, unmeasured};
+use super::{Detail, failures, labels, open_loop, over_sessions, ratios, unmeasured};
 use crate::{Block, Text, Verdict, VerdictKind, units};
 use analysis::{CaseResult, GroupVerdict, Judged, Standing};
 use store::Closed;
@@ -17,7 +17,7 @@ pub fn blocks(judged: &Judged, detail: Detail) -> Vec<Block> {
         })
         .map(|group| Block::Verdict(verdict(judged, group)))
         .collect();
-    blocks.extend(over_time::remarks(judged, detail));
+    blocks.extend(over_sessions::remarks(judged, detail));
     blocks.extend(open_cases(judged, detail));
     blocks.extend(failures::of_cases(judged));
     blocks.extend(unmeasured::no_time(judged));

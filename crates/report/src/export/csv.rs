@@ -175,7 +175,6 @@ fn identity(cells: &mut Cells, case: &CaseResult) {
     cells.put("launches", case.launches);
     cells.put("failed_launches", case.failed_launches);
     cells.put("samples", case.samples);
-    cells.put("effective_samples", case.effective_samples);
     cells.maybe("batch", case.batch);
     cells.put("clock_limited", case.clock_limited);
     cells.maybe("overloaded", case.rate.map(|it| it.overloaded));
@@ -274,7 +273,7 @@ fn quantities(case: &CaseResult, standing: Option<&Standing>) -> Vec<Quantity> {
 }
 
 /// Parts of a result that stand in columns of their own, or are told above: all others are told by [`others`].
-const TOLD: [&str; 33] = [
+const TOLD: [&str; 32] = [
     "group",
     "variant",
     "mechanism",
@@ -299,7 +298,6 @@ const TOLD: [&str; 33] = [
     "launches",
     "failed_launches",
     "samples",
-    "effective_samples",
     "status",
     "reason",
     "value",

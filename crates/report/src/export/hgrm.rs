@@ -59,14 +59,12 @@ fn spectrum(judged: &Judged, case: &CaseResult, title: &str, samples_ns: &[f64])
         run.id,
         units::counted(case.launches, "launch")
     );
-    let independent = case.effective_samples / case.samples.max(1) as f64;
-    let supported = total as f64 * independent;
     let _ = writeln!(
         text,
         "{:>12} {:>14} {:>10} {:>14}\n",
         "Value", "Percentile", "TotalCount", "1/(1-Percentile)"
     );
-    let deep = |p: f64| p > 0.5 && stats::samples_needed(p) as f64 > supported;
+    let deep = |p: f64| p > 0.5 && stats::samples_needed(p) > total as u64;
     for p in levels().take_while(|p| !deep(*p)) {
         let rank = (p * total as f64).ceil().clamp(1.0, total as f64) as usize;
         let value = samples_ns[rank - 1];

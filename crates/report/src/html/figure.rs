@@ -61,7 +61,9 @@ fn plot(out: &mut String, drawn: &str) {
 /// The series that are drawn, and that the script has: of a time series the first.
 fn drawn(figure: &Figure) -> &[Series] {
     match figure.kind {
-        FigureKind::TimeSeries => &figure.series[..figure.series.len().min(DRAWN)],
+        FigureKind::TimeSeries if !figure.is_strips() => {
+            &figure.series[..figure.series.len().min(DRAWN)]
+        }
         _ => &figure.series,
     }
 }

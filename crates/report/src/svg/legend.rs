@@ -3,8 +3,7 @@
 use super::metrics::{shorten, width_of};
 use super::sheet::{Anchor, Area, Sheet, TEXT, TextStyle, stroke};
 use super::theme::number_of;
-use crate::figure::{Drawn, Figure, FigureKind, Span};
-use model::distinct::distinct;
+use crate::figure::{Drawn, Figure, FigureKind};
 
 /// How a series shows in the legend.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -19,15 +18,13 @@ pub(super) enum Sample {
     Quiet,
     /// A hollow sign of what comes from elsewhere, counted among its like.
     Beside(usize),
-    /// A stretch that is set off.
-    Stretch,
 }
 
 impl Sample {
     fn length(self) -> f64 {
         match self {
             Sample::Line { .. } | Sample::Quiet => 22.0,
-            Sample::Fill(_) | Sample::Stretch => 14.0,
+            Sample::Fill(_) => 14.0,
             Sample::Sign(_) | Sample::Beside(_) => 8.0,
         }
     }
@@ -67,13 +64,6 @@ pub(super) fn entries(figure: &Figure) -> Vec<Entry> {
     let all: Vec<Entry> = figure.series.iter().enumerate().map(&mut entry).collect();
     let toned = figure.series.iter().any(|it| it.tone.is_some());
     if all.len() > 1 || toned { all } else { Vec::new() }
-}
-
-/// The labels of the stretches that are set off, each once.
-pub(super) fn stretches<'a>(spans: impl Iterator<Item = &'a Span>) -> Vec<Entry> {
-    let names = distinct(spans.map(|it| it.label.as_str()));
-    let entry = |name: &str| Entry { sample: Sample::Stretch, name: name.into(), series: None };
-    names.into_iter().map(entry).collect()
 }
 
 /// Draws the entries from `top` down; gives the height at which they end.
@@ -123,10 +113,6 @@ fn sample(sheet: &mut Sheet, sample: Sample, x: f64, y: f64) {
         }
         Sample::Beside(nth) => {
             sheet.shape(3 + nth, middle, 6.5, sheet.theme.paper, sheet.theme.ink)
-        }
-        Sample::Stretch => {
-            let [ground, edge] = sheet.theme.pale;
-            sheet.rect(swatch, 0.0, &format!("fill=\"{ground}\" stroke=\"{edge}\""));
         }
     }
 }

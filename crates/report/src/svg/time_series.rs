@@ -1,20 +1,22 @@
-//! Values over time: a panel for each series, with gaps between the launches.
+//! Values over time: a panel for each series, with gaps between the launches, or a dot for each of them.
 
+use super::frame;
 use super::lines::runs;
 use super::metrics::{shorten, wrap};
-use super::sheet::{Anchor, Area, Sheet, Spot, TEXT, TextStyle, stroke};
-use super::{frame, legend};
-use crate::figure::{Figure, Point, Series, finite};
+use super::sheet::{Anchor, Sheet, Spot, TEXT, TextStyle, stroke};
+use crate::figure::{Drawn, Figure, Point, Series, finite};
 
 /// Panels that a printed page holds, the others are named below; and that a page shows unasked.
 pub(crate) const PANELS: usize = 6;
 const TALL: f64 = 74.0;
+/// The height of a strip of dots.
+const STRIP: f64 = 26.0;
 
 pub(super) fn draw(sheet: &mut Sheet, figure: &Figure) -> f64 {
     let most = if sheet.theme.inline { usize::MAX } else { PANELS };
     let shown = &figure.series[..figure.series.len().min(most)];
-    let stretches = legend::stretches(shown.iter().flat_map(|it| &it.spans));
-    let mut top = legend::draw(sheet, &stretches, 4.0);
+    let mut top = 4.0;
+    let tall = if figure.is_strips() { STRIP } else { TALL };
     let panel = |(nth, series): (usize, &Series)| {
         let mut panel = Figure { series: vec![series.clone()], ..figure.clone() };
         panel.y.label.clear();
@@ -24,7 +26,7 @@ pub(super) fn draw(sheet: &mut Sheet, figure: &Figure) -> f64 {
         panel
     };
     let panels: Vec<Figure> = shown.iter().enumerate().map(panel).collect();
-    let rooms = panels.iter().map(|it| frame::room_left(it, TALL, sheet.width));
+    let rooms = panels.iter().map(|it| frame::room_left(it, tall, sheet.width));
     let left = rooms.fold(0.0, f64::max);
     for (nth, panel) in panels.iter().enumerate() {
         let series = &panel.series[0];
@@ -36,7 +38,7 @@ pub(super) fn draw(sheet: &mut Sheet, figure: &Figure) -> f64 {
         let words = TextStyle { bold: true, ..TextStyle::new(Anchor::Start, sheet.theme.ink) };
         sheet.named(&series.name, |sheet| sheet.text([4.0, top + 6.0], words, &name));
         let worded = nth + 1 == panels.len();
-        let place = frame::PlotBox { top: top + 8.0, tall: TALL, left, worded };
+        let place = frame::PlotBox { top: top + 8.0, tall, left, worded };
         let frame = frame::lay_below(sheet, panel, figure, place);
         frame.inside(sheet, panel, |sheet| panel_of(sheet, series, &frame, nth));
         top = if worded { frame.bottom + 2.0 } else { frame.plot.bottom + 8.0 };
@@ -45,27 +47,16 @@ pub(super) fn draw(sheet: &mut Sheet, figure: &Figure) -> f64 {
 }
 
 fn panel_of(sheet: &mut Sheet, series: &Series, frame: &frame::Frame, nth: usize) {
-    let [ground, _] = sheet.theme.pale;
-    for span in &series.spans {
-        let ends = [span.from, span.to].map(|it| frame.varied.at(it));
-        let [Some(left), Some(right)] = ends else { continue };
-        let area = Area { left, right, ..frame.plot };
-        sheet.named(&span.label, |sheet| {
-            sheet.rect(area, 0.0, &format!("fill=\"{ground}\""));
-        });
-    }
     sheet.series(nth, &series.name, |sheet| {
+        if series.drawn == Drawn::Signs {
+            let dots = series.points.iter().filter_map(|it| frame.spot(it.x, it.y?, 0.0));
+            return dots.for_each(|spot| sheet.sign(0, spot, 3.0));
+        }
         let color = sheet.theme.color(0);
         bands(sheet, frame, &series.points);
         sheet.group("data-line=\"\"", |sheet| {
             sheet.lines(&runs(frame, &series.points), &stroke(color, 1.0));
         });
-        for point in series.points.iter().filter(|it| it.marked) {
-            let spot = point.y.and_then(|y| frame.spot(point.x, y, 0.0));
-            let Some(spot) = spot else { continue };
-            let why = point.label.as_deref().unwrap_or_default();
-            sheet.named(why, |sheet| sheet.ring(spot, 4.0));
-        }
     });
 }
 

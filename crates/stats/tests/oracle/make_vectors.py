@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Makes tests/vectors/*.json, against which tests/vectors.rs holds crates/stats.
 
-    pip install numpy scipy ruptures
+    pip install numpy scipy
     python3 crates/stats/tests/oracle/make_vectors.py
 
-What SciPy, NumPy and ruptures offer comes from them; the rest is computed here by
+What SciPy and NumPy offer comes from them; the rest is computed here by
 definition (enumeration, exact fractions), never by the algorithm under test. Each file
 records the versions it was made with. Seeded: the same versions make the same files.
 """
@@ -15,16 +15,13 @@ import pathlib
 from fractions import Fraction
 
 import numpy as np
-import ruptures
 import scipy
-from ruptures.version import __version__ as ruptures_version
 from scipy import stats
 
 VECTORS = pathlib.Path(__file__).resolve().parent.parent / "vectors"
 VERSIONS = {
     "numpy": np.__version__,
     "scipy": scipy.__version__,
-    "ruptures": ruptures_version,
 }
 
 
@@ -315,29 +312,6 @@ def prices(rng):
     write("price", shapes=shapes, lines=lines)
 
 
-# Within launches
-
-
-def change_points(rng):
-    rows = []
-    for levels in [[0], [0, 3], [0, 3, 0], [1, 1.5, 4, 2], [5, 0, 5, 0, 5]]:
-        for min_size, penalty in [(2, 3.0), (3, 8.0), (5, 15.0)]:
-            values = rounded(
-                np.concatenate([rng.normal(level, 0.8, rng.integers(8, 25)) for level in levels])
-            )
-            signal = np.array(values).reshape(-1, 1)
-            algo = ruptures.Pelt(model="l2", min_size=min_size, jump=1).fit(signal)
-            rows.append(
-                {
-                    "values": values,
-                    "penalty": penalty,
-                    "min_segment": min_size,
-                    "changes": [int(end) for end in algo.predict(pen=penalty)[:-1]],
-                }
-            )
-    write("change_point", series=rows)
-
-
 def modes(rng):
     """Share of variance within the best two groups, over every split."""
     rows = []
@@ -362,25 +336,6 @@ def modes(rng):
     write("modes", cases=rows)
 
 
-def tails(rng):
-    rows = []
-    for n, p, memory in [(100, 0.5, 0.0), (400, 0.9, 0.7), (1000, 0.95, 0.9), (1500, 0.7, 0.95)]:
-        state, samples = 0.0, []
-        for noise in rng.normal(size=n):
-            state = memory * state + noise
-            samples.append(int(1000 * math.exp(0.2 * state)))
-        threshold = sorted(samples)[math.ceil(p * n) - 1]
-        above = np.array([float(x > threshold) for x in samples])
-        above -= above.mean()
-        correlation = [above[: n - lag] @ above[lag:] / (above @ above) for lag in range(n)]
-        time, lag = -1.0, 0
-        while correlation[lag] + correlation[lag + 1] > 0:
-            time += 2 * (correlation[lag] + correlation[lag + 1])
-            lag += 2
-        rows.append({"samples": samples, "p": p, "effective": max(1.0, min(n, n / time))})
-    write("tail", cases=rows)
-
-
 def main():
     VECTORS.mkdir(exist_ok=True)
     rng = np.random.default_rng(1945)
@@ -389,9 +344,7 @@ def main():
     signed_ranks(rng)
     rng.normal(size=188)  # so that what follows keeps its numbers
     holm(rng)
-    change_points(rng)
     modes(rng)
-    tails(rng)
     # A stream of its own: what stands above keeps its numbers.
     two_samples(np.random.default_rng(1947))
     prices(np.random.default_rng(1948))

@@ -77,7 +77,7 @@ fn tails(title: &str, cases: &[&CaseChange]) -> Option<Table> {
     });
     let lacks = |it: &&CaseChange| it.p99_a.is_none() || it.p99_b.is_none();
     if cases.iter().any(lacks) {
-        let note = "–: a p99 takes 368 independent samples in each launch.";
+        let note = "–: a p99 takes 368 samples in each launch.";
         table.notes.push(note.into());
     }
     (!cases.is_empty()).then_some(table)
@@ -107,8 +107,7 @@ fn rank(case: &CaseChange) -> u8 {
 }
 
 fn name(case: &CaseChange) -> Text {
-    let modes = if case.two_modes { " +" } else { "" };
-    Text::new().code(format!("{}{}{modes}", case.variant, between(case))).plain(conditions(case))
+    Text::new().code(format!("{}{}", case.variant, between(case))).plain(conditions(case))
 }
 
 /// The baseline first: `4.12 → 4.31 µs`.
@@ -170,13 +169,6 @@ fn notes(cases: &[&CaseChange]) -> Vec<Text> {
                 "inconclusive: so many launches find a difference of {missed} four times in five, and miss smaller ones."
             )
             .into(),
-        );
-    }
-    if cases.iter().any(|case| case.two_modes) {
-        notes.push(
-            "+: two modes among the launches; the change is of their mixture, and moves with \
-             their shares."
-                .into(),
         );
     }
     let mut reasons: Vec<(String, Vec<String>)> = Vec::new();

@@ -77,11 +77,10 @@ fn bounds(cases: &[&CaseResult]) -> Vec<Mark> {
     marks
 }
 
-/// The value with its interval; what else its launches show in its label.
+/// The value with its interval, and of how many launches.
 pub(super) fn point_of(case: &CaseResult, x: f64) -> Option<Point> {
     let estimate = case.value.as_ref()?;
     let launches = units::counted(case.launches, "launch");
-    let label = [Some(launches), labels::remark(case)].into_iter().flatten().collect::<Vec<_>>();
-    let point = Point::new(x, estimate.median).labelled(label.join("; "));
+    let point = Point::new(x, estimate.median).labelled(launches);
     Some(point.with_ends(estimate.interval.ends()))
 }

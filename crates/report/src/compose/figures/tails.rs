@@ -9,7 +9,7 @@ use analysis::{CaseResult, Judged};
 const FEWEST: usize = 4;
 
 const CAPTION: &str = "A curve that stays low to the right has a short tail. All launches pooled, drawn \
-     to the deepest percentile that the effectively independent samples support.";
+     to the deepest percentile that the samples support.";
 
 pub(super) fn figures(judged: &Judged) -> Vec<Figure> {
     let mut cases = super::smallest_latency(judged);

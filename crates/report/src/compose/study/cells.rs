@@ -53,7 +53,7 @@ impl Table<'_> {
             return Text::from(derived.to_string());
         }
         match show {
-            "median" => Text::from(labels::cell_value(case)),
+            "median" => Text::from(labels::value(case)),
             "mean" => case.mean.map_or(Text::from(NOTHING), plain),
             "min" => plain(estimate.min),
             "q1" => plain(estimate.q1),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::Written;
 use crate::compose::background::cpus_of;
-use crate::compose::{absences, labels, over_time, peer};
+use crate::compose::{absences, labels, over_sessions, peer};
 use crate::{Block, Figure, Row, Section, Table, Target, Text, units};
 use analysis::{CaseResult, Judged, Status};
 use store::{Closed, RunStatus};
@@ -171,7 +171,7 @@ impl Written<'_> {
             Text::from("No result: ").code(labels::few(cases)).plain(format!(" ({why})."))
         });
         deviations.extend(none);
-        let drifts = over_time::lines(judged);
+        let drifts = over_sessions::lines(judged);
         let told = self.declared.form.pages.map_or(drifts.len(), |_| DRIFTS.min(drifts.len()));
         let more = (drifts.len() - told) as u64;
         deviations.extend(drifts.into_iter().take(told).map(|line| line.plain(".")));

@@ -79,5 +79,5 @@ fn best(
         .map(|nth| columns[nth].0.clone())
         .collect();
     let others = if others.is_empty() { NOTHING.into() } else { others.join(", ") };
-    Some([columns[leader].0.clone(), labels::cell_value(columns[leader].1), others])
+    Some([columns[leader].0.clone(), labels::value(columns[leader].1), others])
 }
