@@ -12,6 +12,7 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
+use super::paired::CaseRatio;
 use super::time::CommonChange;
 use super::{ALPHA, EQUIVALENT_WITHIN};
 use super::{CaseResult, Status};
@@ -22,7 +23,7 @@ use model::metric::Metric;
 use model::route::Route;
 use model::total::Total;
 use model::workload::Workload;
-use stats::{AgainstBest, Comparison};
+use stats::AgainstBest;
 use store::{Closed, Concurrent, StoredGroup, StoredRun};
 
 /// One case of its group, compared with the others.
@@ -65,12 +66,9 @@ pub struct Standing {
 pub struct TwinCheck {
     /// The variant that was measured twice.
     pub variant: String,
-    /// Ratio of the two.
-    pub ratio: f64,
-    /// Lower end of its interval.
-    pub low: f64,
-    /// Upper end.
-    pub high: f64,
+    /// The one over the other.
+    #[serde(flatten)]
+    pub over: CaseRatio,
     /// Sign-test p.
     pub p: f64,
 }
@@ -309,10 +307,10 @@ fn standings(ranked: &[usize], results: &[CaseResult], reference: Option<usize>)
         .iter()
         .map(|at| {
             let reference = reference.filter(|reference| reference != at)?;
-            Compared::of(results[*at].log_ratios_to(&results[reference]), family)
+            Compared::of(&results[*at].log_ratios_to(&results[reference]), family)
         })
         .collect();
-    let p: Vec<f64> = compared.iter().flatten().map(|it| it.found.p).collect();
+    let p: Vec<f64> = compared.iter().flatten().map(|it| it.over.p).collect();
     let mut corrected = stats::holm(&p).into_iter();
     let of = |set: &[(usize, AgainstBest)], at: usize| {
         set.iter().find(|it| it.0 == at).map(|it| it.1.clone())
@@ -322,19 +320,21 @@ fn standings(ranked: &[usize], results: &[CaseResult], reference: Option<usize>)
         .zip(compared)
         .map(|(at, compared)| {
             let p = compared.as_ref().and_then(|_| corrected.next());
-            let ratio = compared.as_ref().map(|it| it.found.ratio);
             let own = of(&best, at);
+            let verdict = compared.as_ref().zip(p).map(|(it, p)| it.verdict(p));
+            let over = compared.map(|it| it.over);
+            let ratio = over.as_ref().map(|it| it.ratio);
             Standing {
                 result: at,
                 variant: results[at].variant.clone(),
-                ratio: if reference == Some(at) { Some(1.0) } else { ratio.map(|it| it.estimate) },
-                low: ratio.map(|it| it.low),
-                high: ratio.map(|it| it.high),
-                ranks: compared.as_ref().map(|it| it.found.ranks.into()),
-                coverage: ratio.map(|it| it.coverage),
+                ratio: if reference == Some(at) { Some(1.0) } else { ratio },
+                low: over.as_ref().map(|it| it.low),
+                high: over.as_ref().map(|it| it.high),
+                ranks: over.as_ref().map(|it| it.ranks),
+                coverage: over.as_ref().map(|it| it.coverage),
+                by_round: over.map(|it| it.by_round),
                 p,
-                verdict: compared.as_ref().zip(p).map(|(it, p)| it.verdict(p)),
-                by_round: compared.map(|it| it.by_round()),
+                verdict,
                 among_best: own.as_ref().is_some_and(|it| it.may_be_best),
                 among_best_sleeping: of(&best_asleep, at).is_some_and(|it| it.may_be_best),
                 slower_than_best_at_most: own.as_ref().and_then(|it| it.slower_at_most),
@@ -346,31 +346,25 @@ fn standings(ranked: &[usize], results: &[CaseResult], reference: Option<usize>)
 
 /// A case over the reference.
 struct Compared {
-    log_ratios: Vec<Option<f64>>,
-    found: Comparison,
+    over: CaseRatio,
     equivalent: bool,
 }
 
 impl Compared {
     /// One of `family` comparisons; None where too few rounds have both.
-    fn of(log_ratios: Vec<Option<f64>>, family: usize) -> Option<Compared> {
+    fn of(log_ratios: &[Option<f64>], family: usize) -> Option<Compared> {
         let shared: Vec<f64> = log_ratios.iter().copied().flatten().collect();
-        let found = stats::compare(&shared, ALPHA)?;
         let equivalent = stats::equivalent(&shared, EQUIVALENT_WITHIN, ALPHA / family as f64);
-        Some(Compared { log_ratios, found, equivalent })
+        Some(Compared { over: CaseRatio::of(log_ratios)?, equivalent })
     }
 
     fn verdict(&self, p: f64) -> &'static str {
-        match self.found.ratio.estimate.total_cmp(&1.0) {
+        match self.over.ratio.total_cmp(&1.0) {
             _ if self.equivalent => "equivalent",
             Ordering::Less if p < ALPHA => "faster",
             Ordering::Greater if p < ALPHA => "slower",
             _ => "inconclusive",
         }
-    }
-
-    fn by_round(&self) -> Vec<Option<f64>> {
-        self.log_ratios.iter().map(|it| it.map(f64::exp)).collect()
     }
 }
 
@@ -390,12 +384,6 @@ fn twin_check(members: &[usize], results: &[CaseResult]) -> Option<TwinCheck> {
     let here = || members.iter().map(|at| &results[*at]);
     let twin = here().find(|case| case.twin && case.is_valid())?;
     let subject = here().find(|case| !case.twin && case.variant == twin.variant)?;
-    let comparison = stats::compare(&twin.shared_log_ratios_to(subject), ALPHA)?;
-    Some(TwinCheck {
-        variant: twin.variant.clone(),
-        ratio: comparison.ratio.estimate,
-        low: comparison.ratio.low,
-        high: comparison.ratio.high,
-        p: comparison.p,
-    })
+    let over = CaseRatio::of(&twin.log_ratios_to(subject))?;
+    Some(TwinCheck { variant: twin.variant.clone(), p: over.p, over })
 }
