@@ -771,8 +771,9 @@ fn the_documented_python_makes_every_interval_again() {
     let json = parse(&said.out);
     let values = json["results"].as_array().unwrap().iter().map(|it| &it["value"]);
     let groups = json["comparisons"].as_array().unwrap().iter();
-    let standings = groups.flat_map(|it| it["standings"].as_array().unwrap());
-    let counts = [values.collect::<Vec<_>>(), standings.collect()]
+    let ratios =
+        groups.flat_map(|it| it["standings"].as_array().unwrap().iter().chain([&it["twin"]]));
+    let counts = [values.collect::<Vec<_>>(), ratios.collect()]
         .map(|all| all.iter().filter(|it| it["ranks"].is_array()).count());
     assert!(counts[0] > 4 && counts[1] > 1, "{counts:?}: {}", said.out);
     assert_eq!(scripts.len(), counts.len());

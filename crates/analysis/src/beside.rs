@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use super::observed::{Overhead, is_beside, paired_ratio};
-use super::paired::log_ratios;
+use super::observed::is_beside;
+use super::paired::{CaseRatio, log_ratios};
 use super::{ALPHA, CaseResult, EQUIVALENT_WITHIN, Status};
 use model::company::Company;
 use model::identity::Identity;
@@ -26,10 +26,10 @@ pub struct Accompanied {
     /// Rounds that have both.
     pub rounds: usize,
     /// Median time per operation over the quiet one, paired by rounds; null where too few rounds have both.
-    pub median: Option<Overhead>,
+    pub median: Option<CaseRatio>,
     /// The same of the time of all operations of a launch, which the median may not show: a quota stops
     /// few of them, each for long.
-    pub whole: Option<Overhead>,
+    pub whole: Option<CaseRatio>,
     /// Sign-test p of `median`, corrected by Holm over all cases in company of the run.
     pub p: Option<f64>,
     /// `faster`, `slower`, `equivalent`, `inconclusive`: than in quiet.
@@ -53,7 +53,7 @@ impl Accompanied {
     ) -> Accompanied {
         let quiet = plain.iter().position(|it| is_beside(it, &case));
         let ratios = quiet.map(|at| case.log_ratios_to(&plain[at])).unwrap_or_default();
-        let shared: Vec<f64> = ratios.iter().copied().flatten().collect();
+        let median = CaseRatio::of(&ratios);
         let others = |it: &CaseResult| it.others_by_round.get("mean").cloned().unwrap_or_default();
         Accompanied {
             beside: company,
@@ -61,11 +61,11 @@ impl Accompanied {
             status: case.status,
             reason: case.reason.clone(),
             launches: case.launches,
-            rounds: shared.len(),
-            median: paired_ratio(&ratios),
+            rounds: ratios.iter().flatten().count(),
+            p: median.as_ref().map(|it| it.p),
+            median,
             whole: quiet
-                .and_then(|at| paired_ratio(&log_ratios(&others(&case), &others(&plain[at])))),
-            p: stats::compare(&shared, ALPHA).map(|it| it.p),
+                .and_then(|at| CaseRatio::of(&log_ratios(&others(&case), &others(&plain[at])))),
             verdict: None,
             quiet: quiet.map(|at| first + at),
             case,

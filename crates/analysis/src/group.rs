@@ -12,6 +12,7 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
+use super::paired::CaseRatio;
 use super::{ALPHA, EQUIVALENT_WITHIN};
 use super::{CaseResult, Status};
 use model::case::Case;
@@ -21,7 +22,7 @@ use model::metric::Metric;
 use model::route::Route;
 use model::total::Total;
 use model::workload::Workload;
-use stats::{AgainstBest, Comparison};
+use stats::AgainstBest;
 use store::{Closed, Concurrent, StoredGroup, StoredRun};
 
 /// One case of its group, compared with the others.
@@ -64,12 +65,9 @@ pub struct Standing {
 pub struct TwinCheck {
     /// The variant that was measured twice.
     pub variant: String,
-    /// Ratio of the two.
-    pub ratio: f64,
-    /// Lower end of its interval.
-    pub low: f64,
-    /// Upper end.
-    pub high: f64,
+    /// The one over the other.
+    #[serde(flatten)]
+    pub over: CaseRatio,
     /// Sign-test p.
     pub p: f64,
 }
@@ -192,6 +190,7 @@ impl GroupVerdict {
                 };
                 standings.sort_by(|a, b| key(a).total_cmp(&key(b)));
             }
+            assign_distances(&mut standings, results);
             let rounds = members.iter().map(|at| results[*at].by_round.len() as u64).max();
             Some(GroupVerdict {
                 group: group.nth,
@@ -214,6 +213,7 @@ impl GroupVerdict {
                 closed: group.closed,
                 reference,
                 family: ranked.len().saturating_sub(1),
+                round_levels: round_levels(&standings, results),
                 standings,
                 twin: twin_check(&measured, results),
                 members: measured,
@@ -240,6 +240,33 @@ impl GroupVerdict {
         let sleeping = self.standings.iter().find(|it| it.among_best_sleeping);
         (best, sleeping)
     }
+}
+
+/// How far each is from the first of what may be the best, in the middle round.
+fn assign_distances(standings: &mut [Standing], results: &[CaseResult]) {
+    let Some(first) = standings.iter().find(|it| it.among_best).map(|it| it.result) else { return };
+    for standing in standings {
+        let ratios = results[standing.result].shared_log_ratios_to(&results[first]);
+        standing.slower_than_best = stats::median_of(ratios.into_iter()).map(f64::exp_m1);
+    }
+}
+
+/// Fewer cases than this have no common level in a round.
+const LEAST_FOR_A_LEVEL: usize = 3;
+
+/// How many times as long as in their middle rounds the launches of each round took: the median over the cases.
+fn round_levels(standings: &[Standing], results: &[CaseResult]) -> Vec<Option<f64>> {
+    let cases: Vec<(f64, &CaseResult)> =
+        standings.iter().map(|it| &results[it.result]).map(|it| (typical(it), it)).collect();
+    let rounds = cases.iter().map(|(_, it)| it.by_round.len()).max().unwrap_or(0);
+    let level = |round: usize| {
+        let of = |(typical, case): &(f64, &CaseResult)| {
+            case.by_round.get(round).copied().flatten().map(|ns| ns / typical)
+        };
+        let there: Vec<f64> = cases.iter().filter_map(of).collect();
+        if there.len() < LEAST_FOR_A_LEVEL { None } else { stats::median_of(there.into_iter()) }
+    };
+    (0..rounds).map(level).collect()
 }
 
 /// Those that have the same key, in the order of the first of each.
@@ -305,10 +332,10 @@ fn standings(ranked: &[usize], results: &[CaseResult], reference: Option<usize>)
         .iter()
         .map(|at| {
             let reference = reference.filter(|reference| reference != at)?;
-            Compared::of(results[*at].log_ratios_to(&results[reference]), family)
+            Compared::of(&results[*at].log_ratios_to(&results[reference]), family)
         })
         .collect();
-    let p: Vec<f64> = compared.iter().flatten().map(|it| it.found.p).collect();
+    let p: Vec<f64> = compared.iter().flatten().map(|it| it.over.p).collect();
     let mut corrected = stats::holm(&p).into_iter();
     let of = |set: &[(usize, AgainstBest)], at: usize| {
         set.iter().find(|it| it.0 == at).map(|it| it.1.clone())
@@ -318,21 +345,24 @@ fn standings(ranked: &[usize], results: &[CaseResult], reference: Option<usize>)
         .zip(compared)
         .map(|(at, compared)| {
             let p = compared.as_ref().and_then(|_| corrected.next());
-            let ratio = compared.as_ref().map(|it| it.found.ratio);
             let own = of(&best, at);
+            let verdict = compared.as_ref().zip(p).map(|(it, p)| it.verdict(p));
+            let over = compared.map(|it| it.over);
+            let ratio = over.as_ref().map(|it| it.ratio);
             Standing {
                 result: at,
                 variant: results[at].variant.clone(),
-                ratio: if reference == Some(at) { Some(1.0) } else { ratio.map(|it| it.estimate) },
-                low: ratio.map(|it| it.low),
-                high: ratio.map(|it| it.high),
-                ranks: compared.as_ref().map(|it| it.found.ranks.into()),
-                coverage: ratio.map(|it| it.coverage),
+                ratio: if reference == Some(at) { Some(1.0) } else { ratio },
+                low: over.as_ref().map(|it| it.low),
+                high: over.as_ref().map(|it| it.high),
+                ranks: over.as_ref().map(|it| it.ranks),
+                coverage: over.as_ref().map(|it| it.coverage),
+                by_round: over.map(|it| it.by_round),
                 p,
-                verdict: compared.as_ref().zip(p).map(|(it, p)| it.verdict(p)),
-                by_round: compared.map(|it| it.by_round()),
+                verdict,
                 among_best: own.as_ref().is_some_and(|it| it.may_be_best),
                 among_best_sleeping: of(&best_asleep, at).is_some_and(|it| it.may_be_best),
+                slower_than_best: None,
                 slower_than_best_at_most: own.as_ref().and_then(|it| it.slower_at_most),
                 slower_than_best_at_least: own.and_then(|it| it.slower_at_least),
             }
@@ -342,31 +372,25 @@ fn standings(ranked: &[usize], results: &[CaseResult], reference: Option<usize>)
 
 /// A case over the reference.
 struct Compared {
-    log_ratios: Vec<Option<f64>>,
-    found: Comparison,
+    over: CaseRatio,
     equivalent: bool,
 }
 
 impl Compared {
     /// One of `family` comparisons; None where too few rounds have both.
-    fn of(log_ratios: Vec<Option<f64>>, family: usize) -> Option<Compared> {
+    fn of(log_ratios: &[Option<f64>], family: usize) -> Option<Compared> {
         let shared: Vec<f64> = log_ratios.iter().copied().flatten().collect();
-        let found = stats::compare(&shared, ALPHA)?;
         let equivalent = stats::equivalent(&shared, EQUIVALENT_WITHIN, ALPHA / family as f64);
-        Some(Compared { log_ratios, found, equivalent })
+        Some(Compared { over: CaseRatio::of(log_ratios)?, equivalent })
     }
 
     fn verdict(&self, p: f64) -> &'static str {
-        match self.found.ratio.estimate.total_cmp(&1.0) {
+        match self.over.ratio.total_cmp(&1.0) {
             _ if self.equivalent => "equivalent",
             Ordering::Less if p < ALPHA => "faster",
             Ordering::Greater if p < ALPHA => "slower",
             _ => "inconclusive",
         }
-    }
-
-    fn by_round(&self) -> Vec<Option<f64>> {
-        self.log_ratios.iter().map(|it| it.map(f64::exp)).collect()
     }
 }
 
@@ -386,12 +410,6 @@ fn twin_check(members: &[usize], results: &[CaseResult]) -> Option<TwinCheck> {
     let here = || members.iter().map(|at| &results[*at]);
     let twin = here().find(|case| case.twin && case.is_valid())?;
     let subject = here().find(|case| !case.twin && case.variant == twin.variant)?;
-    let comparison = stats::compare(&twin.shared_log_ratios_to(subject), ALPHA)?;
-    Some(TwinCheck {
-        variant: twin.variant.clone(),
-        ratio: comparison.ratio.estimate,
-        low: comparison.ratio.low,
-        high: comparison.ratio.high,
-        p: comparison.p,
-    })
+    let over = CaseRatio::of(&twin.log_ratios_to(subject))?;
+    Some(TwinCheck { variant: twin.variant.clone(), p: over.p, over })
 }

@@ -81,10 +81,11 @@ pub use floor::{Bound, BoundKind};
 pub use group::{GroupVerdict, Standing, TwinCheck};
 pub use inflection::{Candidate, Change, Inflection, Sweep, sweeps};
 pub use observed::{
-    Beyond, CallStats, CallSummary, CountFigure, EventCount, InterruptSummary, Observed, Overhead,
-    Returned, SocketSummary, TraceSummary, Wait, WakeUps, Worker,
+    Beyond, CallStats, CallSummary, CountFigure, EventCount, InterruptSummary, Observed, Returned,
+    SocketSummary, TraceSummary, Wait, WakeUps, Worker,
 };
 pub use over_rounds::OverRounds;
+pub use paired::CaseRatio;
 pub use per_launch::{FIRST_MESSAGE, Secondary};
 pub use percentile::{Curve, OverLaunches as Percentile, PERCENTILES};
 pub use rate::RateSeen;

@@ -2,7 +2,10 @@
 //! it is the median over cycles of the log of what one took over what the other did in the same cycle, which leaves out
 //! what the machine did to both; else the log of the ratio of the two launches.
 
-use super::CaseResult;
+use serde::Serialize;
+
+use super::{ALPHA, CaseResult};
+use stats::Comparison;
 
 impl CaseResult {
     /// The log of its time over that of `other`, by round: None where either lacks, and in rounds that only one has.
@@ -20,6 +23,43 @@ impl CaseResult {
     /// Those of the rounds that both have.
     pub fn shared_log_ratios_to(&self, other: &CaseResult) -> Vec<f64> {
         self.log_ratios_to(other).into_iter().flatten().collect()
+    }
+}
+
+/// The time of one case over that of another, of the rounds that both have.
+#[derive(Clone, Debug, Serialize)]
+pub struct CaseRatio {
+    /// The middle one of `by_round`: 1 is no difference.
+    pub ratio: f64,
+    /// Lower end of its interval.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+    /// The ranks of both ends among the ratios sorted, counted from 1.
+    pub ranks: [usize; 2],
+    /// The coverage that these ranks have.
+    pub coverage: f64,
+    /// The ratio in each round; null in a round that lacks one of both.
+    pub by_round: Vec<Option<f64>>,
+    /// Sign-test p, before any correction.
+    #[serde(skip)]
+    pub p: f64,
+}
+
+impl CaseRatio {
+    /// None where too few rounds have both.
+    pub(crate) fn of(log_ratios: &[Option<f64>]) -> Option<CaseRatio> {
+        let shared: Vec<f64> = log_ratios.iter().copied().flatten().collect();
+        let Comparison { ratio, ranks, p, .. } = stats::compare(&shared, ALPHA)?;
+        Some(CaseRatio {
+            ratio: ratio.estimate,
+            low: ratio.low,
+            high: ratio.high,
+            ranks: ranks.into(),
+            coverage: ratio.coverage,
+            by_round: log_ratios.iter().map(|it| it.map(f64::exp)).collect(),
+            p,
+        })
     }
 }
 

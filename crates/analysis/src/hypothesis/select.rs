@@ -270,3 +270,35 @@ pub fn shared_at(columns: &[Vec<Option<f64>>]) -> Vec<(usize, Vec<f64>)> {
     let row = |round: usize| columns.iter().map(|column| column[round]).collect::<Option<Vec<_>>>();
     (0..rounds).filter_map(|round| Some((round, row(round)?))).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{case, redo};
+    use model::workload::Workload;
+
+    #[test]
+    fn a_ratio_of_medians_is_that_of_what_they_come_to() {
+        let (mut small, mut large) = (case("pipe", "free", None), case("tcp", "free", None));
+        small.by_round = vec![Some(3_000.0), None, Some(5_000.0)];
+        large.by_round = vec![Some(7_000.0), Some(9_000.0), Some(4_000.0)];
+        large.message_bytes = Some(4_096);
+        for workload in [Workload::Latency, Workload::Throughput] {
+            redo(&mut small, workload);
+            redo(&mut large, workload);
+            for by_goodness in [false, true] {
+                let measure = Measure { of: "median", by_goodness };
+                let found = measure.log_ratios(&small, &large);
+                let values = log_ratios(&measure.by_round(&small), &measure.by_round(&large));
+                let near = |(a, b): (&Option<f64>, &Option<f64>)| match (a, b) {
+                    (Some(a), Some(b)) => (a - b).abs() < 1e-12,
+                    _ => a == b,
+                };
+                assert!(
+                    found.len() == 3 && found.iter().zip(&values).all(near),
+                    "{found:?}, {values:?}"
+                );
+            }
+        }
+    }
+}

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::{ALPHA, CaseResult, MedianInterval, OverRounds, Status};
+use super::{CaseRatio, CaseResult, MedianInterval, OverRounds, Status};
 use model::counts::{Counts, FIGURES};
 use model::identity::Identity;
 use model::probe::Probe;
@@ -50,7 +50,7 @@ pub struct Observed {
     pub trace: Option<TraceSummary>,
     /// Tracing overhead; null where too few rounds have both.
     #[serde(rename = "price")]
-    pub overhead: Option<Overhead>,
+    pub overhead: Option<CaseRatio>,
     /// How often the programs of a trace ran for the workers, per operation of the initiator; null
     /// of counters, and of programs that do nothing.
     #[serde(skip)]
@@ -120,17 +120,6 @@ pub(super) struct Load {
     bytes: Option<f64>,
 }
 
-/// The time of an operation under instrumentation, or in company, over its time without.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub struct Overhead {
-    /// The ratio: 1 is no difference.
-    pub ratio: f64,
-    /// Lower end of its interval.
-    pub low: f64,
-    /// Upper end.
-    pub high: f64,
-}
-
 impl Observed {
     /// Judges the launches of `case` under `probe`; `plain` are the results of its group, whose
     /// first has the index `first`.
@@ -151,7 +140,7 @@ impl Observed {
             events: events(&case, launches),
             figures: Vec::new(),
             trace: if probe.empty { None } else { TraceSummary::of(launches) },
-            overhead: beside.and_then(|at| paired_ratio(&case.log_ratios_to(&plain[at]))),
+            overhead: beside.and_then(|at| CaseRatio::of(&case.log_ratios_to(&plain[at]))),
             beside: beside.map(|at| first + at),
             firings: OverRounds::of(firings(launches)),
             trips: of_traces(launches, |it| it.trips.clone()),
@@ -174,13 +163,6 @@ impl Observed {
 /// Whether `plain` is the result of what `case` is, but for its instrumentation and what runs beside.
 pub(super) fn is_beside(plain: &CaseResult, case: &CaseResult) -> bool {
     !plain.twin && plain.identity() == case.identity()
-}
-
-/// What log ratios by round come to.
-pub(super) fn paired_ratio(log_ratios: &[Option<f64>]) -> Option<Overhead> {
-    let shared: Vec<f64> = log_ratios.iter().copied().flatten().collect();
-    let ratio = stats::compare(&shared, ALPHA)?.ratio;
-    Some(Overhead { ratio: ratio.estimate, low: ratio.low, high: ratio.high })
 }
 
 /// Something of the trace of each launch, by round.

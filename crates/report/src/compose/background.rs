@@ -76,7 +76,7 @@ fn twins(judged: &Judged) -> Option<Block> {
             let twin = group.twin.as_ref()?;
             Some(format!(
                 "{} {}: {:.3} [{:.3}, {:.3}]",
-                twin.variant, group.site, twin.ratio, twin.low, twin.high
+                twin.variant, group.site, twin.over.ratio, twin.over.low, twin.over.high
             ))
         })
         .collect();

@@ -4,7 +4,7 @@ use super::labels;
 use super::observed::merged;
 use crate::{Block, Column, Row, Section, Table, Text, units};
 use analysis::beside::Accompanied;
-use analysis::{Judged, Overhead, Status};
+use analysis::{CaseRatio, Judged, Status};
 use model::company::Company;
 use model::distinct::distinct;
 
@@ -26,8 +26,8 @@ pub fn section(judged: &Judged) -> Option<Section> {
     let measured: Vec<&Accompanied> =
         judged.beside.iter().filter(|it| it.status == Status::Ok).collect();
     for (caption, note, ratio) in [
-        ("Median over the quiet one", MEDIAN, (|it| it.median) as fn(&Accompanied) -> _),
-        ("All operations over the quiet ones", WHOLE, |it| it.whole),
+        ("Median over the quiet one", MEDIAN, (|it| it.median.as_ref()) as Over),
+        ("All operations over the quiet ones", WHOLE, |it| it.whole.as_ref()),
     ] {
         section.blocks.extend(table(judged, &measured, caption, note, ratio).map(Block::from));
     }
@@ -41,12 +41,15 @@ pub fn section(judged: &Judged) -> Option<Section> {
     Some(section)
 }
 
+/// A ratio of a case in company over the quiet one.
+type Over = fn(&Accompanied) -> Option<&CaseRatio>;
+
 fn table(
     judged: &Judged,
     measured: &[&Accompanied],
     caption: &str,
     note: &str,
-    ratio: fn(&Accompanied) -> Option<Overhead>,
+    ratio: Over,
 ) -> Option<Table> {
     let known = || measured.iter().filter(|it| ratio(it).is_some());
     let mut kinds = distinct(known().map(|it| it.beside));

@@ -22,7 +22,7 @@ pub fn table(group: &CaseGroup, detail: Detail) -> Option<Table> {
     for case in &group.cases {
         let overhead = |probe: &Probe| {
             let of = case.by.iter().find(|it| it.probe == *probe);
-            let Some(overhead) = of.and_then(|it| it.overhead) else {
+            let Some(overhead) = of.and_then(|it| it.overhead.as_ref()) else {
                 return Text::new().muted("–");
             };
             let ends = format!("[{:.2}, {:.2}]", overhead.low, overhead.high);
