@@ -52,6 +52,9 @@ pub struct Standing {
     pub among_best: bool,
     /// The same among those that sleep while they wait.
     pub among_best_sleeping: bool,
+    /// By what share it is slower than the first of what may be the best, in the middle round; 0 of that one itself, null
+    /// where they share no round.
+    pub slower_than_best: Option<f64>,
     /// By what share it is slower than the best at most, together with all others of the group; null where
     /// too few rounds tell.
     pub slower_than_best_at_most: Option<f64>,
@@ -121,6 +124,9 @@ pub struct GroupVerdict {
     pub reference: Option<usize>,
     /// Comparisons over which ratios, and what is said of the best, are corrected: all cases but one.
     pub family: usize,
+    /// What its launches had in common, by round: how many times as long as in their middle rounds they took, the median
+    /// over its cases; null in rounds of fewer than three.
+    pub round_levels: Vec<Option<f64>>,
     /// Every ranked case, the smallest median first; across CPUs the smallest ratio, where there is one.
     pub standings: Vec<Standing>,
     /// The A/A pair, where the group has one.

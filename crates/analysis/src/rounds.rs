@@ -182,6 +182,7 @@ impl GroupVerdict {
             it.verdict = it.verdict.map(|_| "inconclusive");
             it.among_best = true;
             (it.slower_than_best_at_least, it.slower_than_best_at_most) = (None, None);
+            it.slower_than_best = None;
         }
     }
 }

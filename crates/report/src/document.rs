@@ -350,8 +350,10 @@ pub enum Emphasis {
     /// Like the others.
     #[default]
     Normal,
-    /// In the set of the best.
+    /// The best, by itself.
     Best,
+    /// One of several that are not separated from the best.
+    Tied,
     /// A floor, a control, or a case without a result.
     Muted,
     /// Found, and against: slower than what it is compared with.
@@ -367,6 +369,7 @@ impl Emphasis {
     pub fn sign(self) -> Option<&'static str> {
         match self {
             Self::Best => Some("✓"),
+            Self::Tied => Some("≈"),
             Self::Worse => Some("✗"),
             Self::Warning => Some("!"),
             Self::Normal | Self::Muted | Self::Heading => None,

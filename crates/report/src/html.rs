@@ -297,7 +297,7 @@ fn notes(out: &mut String, notes: &[Text]) {
 fn table_row(out: &mut String, columns: &[Column], row: &Row, signed: bool) {
     let class_of_row = match row.emphasis {
         Emphasis::Normal => "",
-        Emphasis::Best => " class=\"best\"",
+        Emphasis::Best | Emphasis::Tied => " class=\"best\"",
         Emphasis::Muted => " class=\"muted\"",
         Emphasis::Worse => " class=\"worse\"",
         Emphasis::Warning => " class=\"warning-row\"",
@@ -352,7 +352,8 @@ fn is_prose(columns: &[Column]) -> bool {
 
 fn sign(emphasis: Emphasis) -> Option<(&'static str, &'static str)> {
     let words = match emphasis {
-        Emphasis::Best => "among the best: ",
+        Emphasis::Best => "best: ",
+        Emphasis::Tied => "not separated from the best: ",
         Emphasis::Worse => "worse: ",
         _ => "with a warning: ",
     };

@@ -118,6 +118,15 @@ impl Unit {
         format!("{value}{suffix} [{low}, {high}]")
     }
 
+    /// The same in little room, or the value alone where there is no interval: `4.12 µs (4.10–4.15)`.
+    pub fn short(self, value: f64, ends: Option<(f64, f64)>) -> String {
+        let text = self.with_ends(value, ends);
+        match text.split_once('[').and_then(|(value, ends)| Some((value, ends.split_once(", ")?))) {
+            Some((value, (low, high))) => format!("{value}({low}–{})", high.replace(']', "")) + ")",
+            None => text,
+        }
+    }
+
     /// As [`Unit::interval`], or the value alone where there is no interval.
     pub fn with_ends(self, value: f64, ends: Option<(f64, f64)>) -> String {
         match ends {

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use super::{energy, labels, rates, unmeasured};
-use crate::{Block, Emphasis, Row, Section, Table, Text, Verdict, VerdictKind, units};
+use super::{energy, labels, rates, signs, unmeasured};
+use crate::{Block, Row, Section, Table, Text, Unit, Verdict, VerdictKind, units};
 use analysis::{Carries, CaseResult, GroupVerdict, Judged, Standing};
 use store::Closed;
 
@@ -123,8 +123,8 @@ fn head(judged: &Judged, group: &GroupVerdict) -> String {
 
 fn drawn(judged: &Judged, questions: &[Question], rows: usize, elsewhere: &str) -> Table {
     let mut table = Table::new("").words([("", 0), ("mechanism", 0)]).numbers([
-        ("median", 0),
-        ("slower than best", 0),
+        ("median (95 %)", 0),
+        ("of the best (95 %)", 0),
         ("CPU time", 0),
     ]);
     // Each that is shown has a heading, and a row at least.
@@ -153,15 +153,10 @@ fn drawn(judged: &Judged, questions: &[Question], rows: usize, elsewhere: &str) 
                     Text::new().muted(format!("  {place}")),
                     Text::new().code(&case.variant),
                     labels::short_value(case).into(),
-                    slower(group, standing),
+                    of_best(group, standing),
                     price(case).into(),
                 ]);
-                let is_best = standing.among_best && group.names_the_best();
-                table.rows.push(row.emphasis(if is_best {
-                    Emphasis::Best
-                } else {
-                    Emphasis::Normal
-                }));
+                table.rows.push(row.emphasis(signs::emphasis(group, standing)));
             }
         }
     }
@@ -234,28 +229,18 @@ fn chosen<'a>(judged: &Judged, group: &'a GroupVerdict, most: usize) -> Vec<&'a 
     order
 }
 
-/// `best`, or by how much it is slower than the best, at least and at most.
-fn slower(group: &GroupVerdict, standing: &Standing) -> Text {
+/// `best`, or how many times the time of the best it takes: the middle, at least and at most.
+fn of_best(group: &GroupVerdict, standing: &Standing) -> Text {
     let alone = group.standings.iter().filter(|it| it.among_best).count() == 1;
-    match (standing.slower_than_best_at_least, standing.slower_than_best_at_most) {
+    let ends = standing.slower_than_best_at_least.zip(standing.slower_than_best_at_most);
+    match (standing.slower_than_best, ends) {
         _ if group.standings.len() < 2 => Text::default(),
         _ if !group.names_the_best() => Text::new().muted("–"),
         _ if standing.among_best && alone => Text::new().strong("best"),
-        (Some(least), Some(most)) => span(least, most).into(),
-        _ => Text::new().muted("–"),
-    }
-}
-
-/// `7–11 %`, `3.1–3.4×`: shares of time, rounded outwards.
-fn span(least: f64, most: f64) -> String {
-    match most {
-        0.0 => "0 %".into(),
-        0.0..=1.0 => format!("{:.0}–{:.0} %", (100.0 * least).floor(), (100.0 * most).ceil()),
-        ..10.0 => {
-            let tenth = |share: f64, round: fn(f64) -> f64| round(10.0 * (1.0 + share)) / 10.0;
-            format!("{:.1}–{:.1}×", tenth(least, f64::floor), tenth(most, f64::ceil))
+        (Some(middle), Some((least, most))) => {
+            Unit::Ratio.short(1.0 + middle, Some((1.0 + least, 1.0 + most))).into()
         }
-        _ => format!("{:.0}–{:.0}×", (1.0 + least).floor(), (1.0 + most).ceil()),
+        _ => Text::new().muted("–"),
     }
 }
 
@@ -299,8 +284,8 @@ fn notes(shown: &[&CaseResult], questions: &[Question], cut: usize, elsewhere: &
     let named = questions.iter().flat_map(|it| &it.groups).any(|it| it.names_the_best());
     if named {
         notes.push(Text::new().muted(
-            "✓ best, or not separated from the best. ±: 95 % interval of a median. slower: 95 % interval, held by all \
-             rows of a question together.",
+            "✓ best. ≈ not separated from the best. Intervals of a median hold by themselves, those of the best for all rows \
+             of a question together.",
         ));
     }
     let spinning: BTreeSet<&str> =
@@ -343,25 +328,38 @@ pub fn closing(judged: &Judged) -> Vec<(String, String)> {
     lines.extend(precision(judged).map(|it| ("precision".into(), it)));
     lines.extend(energy::in_short(judged).map(|it| ("energy".into(), it)));
     lines.push(("machine".into(), machine(judged)));
+    lines.extend(noise(judged).map(|it| ("noise".into(), it)));
     lines.extend(warnings(judged).into_iter().map(|it| ("warning".into(), it)));
     lines.push((NEXT.into(), next(judged)));
     lines
 }
 
-/// `reached by 33 of 95 results; the answer is sure for 6 of 8 questions`; None where none was asked.
+/// `ratios ±2 %, times ±17 % in the middle (asked: 5 and 2); the answer is sure for 6 of 8 questions`; None where none was
+/// asked.
 fn precision(judged: &Judged) -> Option<String> {
-    let standings = judged.groups.iter().flat_map(|it| &it.standings);
-    let asked: Vec<bool> = standings
-        .filter_map(|it| Some(judged.results[it.result].precision_reached?.reached))
-        .collect();
-    let (reached, all) = (asked.iter().filter(|it| **it).count(), asked.len() as u64);
-    let words = format!("reached by {reached} of {}", units::counted(all, "result"));
+    let standings = || judged.groups.iter().flat_map(|it| &it.standings);
+    let precise = |it: &Standing| judged.results[it.result].precision_reached;
+    standings().find_map(precise)?;
+    let ends = |it: &Standing| it.low.zip(it.high);
+    let value = |it: &Standing| judged.results[it.result].value.as_ref()?.interval.ends();
+    let middle = |ends: Vec<(f64, f64)>| {
+        let half = ends.into_iter().map(|(low, high)| ((high / low).ln() / 2.0).exp_m1());
+        let half = 100.0 * stats::median_of(half)?;
+        Some(if half < 9.95 { format!("±{half:.1} %") } else { format!("±{half:.0} %") })
+    };
+    let ratios = middle(standings().filter_map(ends).collect()).map(|it| format!("ratios {it}"));
+    let times = middle(standings().filter_map(value).collect()).map(|it| format!("medians {it}"));
+    let widths: Vec<String> = ratios.into_iter().chain(times).collect();
+    let widths = match widths.is_empty() {
+        true => "too few launches for an interval".to_string(),
+        false => format!("{} in the middle", widths.join(", ")),
+    };
     let contests = || judged.groups.iter().filter(|it| it.standings.len() > 1);
     let sure = contests().filter(|it| it.names_the_best()).count();
     let questions = units::counted(contests().count() as u64, "question");
-    (all > 0).then(|| match contests().next() {
-        Some(_) => format!("{words}; the answer is sure for {sure} of {questions}"),
-        None => words,
+    Some(match contests().next() {
+        Some(_) => format!("{widths}; the answer is sure for {sure} of {questions}"),
+        None => widths,
     })
 }
 
@@ -402,6 +400,18 @@ fn machine(judged: &Judged) -> String {
         0 => format!("{what}{why}"),
         some => format!("{what}others disturbed {some}, {why}"),
     }
+}
+
+/// `equal work took −4 to +44 % from round to round`: of all groups the round that was quickest, and the slowest.
+fn noise(judged: &Judged) -> Option<String> {
+    let levels = judged.groups.iter().flat_map(|it| it.round_levels.iter().flatten().copied());
+    let ends = levels.fold(None, |ends: Option<(f64, f64)>, it| {
+        Some(ends.map_or((it, it), |(low, high)| (low.min(it), high.max(it))))
+    });
+    let percent = |level: f64| format!("{:+.0}", 100.0 * (level - 1.0)).replace('-', "−");
+    ends.map(|(low, high)| {
+        format!("equal work took {} to {} % from round to round", percent(low), percent(high))
+    })
 }
 
 /// What would narrow what stayed wide, and the command that shows every result.

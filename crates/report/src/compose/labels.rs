@@ -161,51 +161,24 @@ pub fn sessions(case: &CaseResult) -> Option<String> {
     Some(format!("{sessions}: {}", unit(case).interval(it.median, it.low, it.high)))
 }
 
-/// How a case stands to the reference, in little room: `0.978× ±4.1%`.
+/// How a case stands to the reference, in little room: `0.978× (0.938–1.02)`.
 pub fn short_ratio(group: &GroupVerdict, standing: &Standing) -> Option<String> {
     match (standing.ratio, standing.low, standing.high) {
         (Some(ratio), Some(low), Some(high)) => {
-            Some(units::ratio(ratio) + &half_width(ratio, (low, high)))
+            Some(crate::Unit::Ratio.short(ratio, Some((low, high))))
         }
         _ => (group.reference == Some(standing.result)).then(|| "1".into()),
     }
 }
 
-/// The headline value in little room: `4.12 µs ±0.8%`.
+/// The headline value in little room, with the ends of its interval: `4.12 µs (4.10–4.15)`.
 pub fn short_value(case: &CaseResult) -> String {
     let unit = unit(case);
     if let Some(words) = not_kept(case) {
         return words;
     }
     let Some(estimate) = &case.value else { return "–".into() };
-    let ends = estimate.interval.ends();
-    let half = ends.map_or(String::new(), |it| half_width(estimate.median, it));
-    unit.format(estimate.median) + &half + &lossy(case)
-}
-
-/// Stands before the factor within which a value is known, where ± would hide its lower end.
-pub const FACTOR: &str = "×/÷";
-
-/// Half an interval as a share of its value, ` ±0.8%`; of a wide one the factor within which the value is known,
-/// ` ×/÷5.2`.
-fn half_width(value: f64, (low, high): (f64, f64)) -> String {
-    let half = 50.0 * (high - low) / value;
-    match within_factor(value, (low, high)) {
-        Some(factor) => format!(" {FACTOR}{factor}"),
-        None if half < 9.95 => format!(" ±{half:.1}%"),
-        None => format!(" ±{half:.0}%"),
-    }
-}
-
-/// The factor within which a value is known, rounded up, where its interval is no small part of it.
-pub fn within_factor(value: f64, (low, high): (f64, f64)) -> Option<String> {
-    const WIDE: f64 = 0.5;
-    let factor = (high / value).max(value / low);
-    let wide = high - low >= 2.0 * WIDE * value && factor.is_finite();
-    wide.then(|| match factor {
-        ..10.0 => format!("{:.1}", (10.0 * factor).ceil() / 10.0),
-        _ => format!("{:.0}", factor.ceil()),
-    })
+    unit.short(estimate.median, estimate.interval.ends()) + &lossy(case)
 }
 
 /// The headline value alone: `4.12 µs`.

@@ -42,7 +42,7 @@ pub fn cell(judged: &Judged, case: &CaseResult) -> Text {
     }
 }
 
-/// The ratio in little room: `0.978× ±4.1%`.
+/// The ratio in little room: `0.978× (0.938–1.02)`.
 pub fn brief_cell(judged: &Judged, case: &CaseResult) -> Text {
     match standing(judged, case).and_then(|(group, it)| labels::short_ratio(group, it)) {
         Some(ratio) => ratio.into(),

@@ -1,14 +1,15 @@
 //! Signs in the cells of tables, and what they mean where one is used.
 
-use super::{labels, ratios};
+use super::ratios;
 use crate::{Emphasis, Table, Text};
-use analysis::{CaseResult, Judged};
+use analysis::{CaseResult, GroupVerdict, Judged, Standing};
 
 /// Stands before what is among the best.
 const BEST: char = '*';
 const BEST_IN_WORDS: &str = "* among the best of its group: not separated from the best.";
 
-const MAY_BE_BEST: &str = "✓ best under its heading, or not separated from the best there.";
+const BEST_ALONE: &str = "✓ best under its heading.";
+const NOT_SEPARATED: &str = "≈ not separated from the best under its heading.";
 
 /// What the sign of the best means, where it is used in `table`.
 pub fn best_in_words(table: &Table) -> Option<Text> {
@@ -22,9 +23,9 @@ pub fn in_words(tables: &[Table]) -> Option<Text> {
     let cells: Vec<String> = rows().flat_map(|row| &row.cells).map(Text::to_plain).collect();
     let any_cell = |is: &dyn Fn(&str) -> bool| cells.iter().any(|it| is(it));
     let meant = [
-        (rows().any(|it| it.emphasis == Emphasis::Best), MAY_BE_BEST),
-        (any_cell(&|it| it.contains(" ±")), "±: 95 %, each by itself."),
-        (any_cell(&|it| it.contains(labels::FACTOR)), "×/÷: known within this factor only."),
+        (rows().any(|it| it.emphasis == Emphasis::Best), BEST_ALONE),
+        (rows().any(|it| it.emphasis == Emphasis::Tied), NOT_SEPARATED),
+        (any_cell(&|it| it.contains('(')), "( ): 95 %, each by itself."),
         (any_cell(&|it| it.ends_with(" +")), "+ carries a wake-up, no bytes."),
     ];
     let meanings: Vec<&str> = meant.into_iter().filter(|it| it.0).map(|it| it.1).collect();
@@ -37,6 +38,15 @@ pub fn cell(judged: &Judged, case: &CaseResult, value: String) -> Text {
         Text::new().strong(format!("{BEST}{value}"))
     } else {
         Text::from(value)
+    }
+}
+
+/// How the row of a case stands out that may be the best of its group.
+pub fn emphasis(group: &GroupVerdict, standing: &Standing) -> Emphasis {
+    match standing.among_best && group.names_the_best() {
+        false => Emphasis::Normal,
+        true if group.standings.iter().filter(|it| it.among_best).count() == 1 => Emphasis::Best,
+        true => Emphasis::Tied,
     }
 }
 

@@ -121,11 +121,11 @@ fn table(judged: &Judged, head: &Head, cases: &[&CaseResult]) -> Table {
         cells.extend(reference.as_ref().map(|_| ratios::cell(judged, case)));
         cells.push(labels::value(case).into());
         cells.extend(earlier.then(|| labels::earlier_runs(case).unwrap_or_default().into()));
-        let best = signs::is_best(judged, case);
-        let emphasis = match case.carries {
-            it if it.is_control() => Emphasis::Muted,
-            _ if best => Emphasis::Best,
-            _ => Emphasis::Normal,
+        let standing = ratios::standing(judged, case);
+        let emphasis = match standing.map(|(group, it)| signs::emphasis(group, it)) {
+            _ if case.carries.is_control() => Emphasis::Muted,
+            Some(emphasis) => emphasis,
+            None => Emphasis::Normal,
         };
         table.rows.push(Row::new(cells).emphasis(emphasis));
     }

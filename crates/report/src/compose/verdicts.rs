@@ -1,7 +1,7 @@
 //! What is best, by how much, how sure: one verdict per group, then what stayed open.
 
 use super::{Detail, failures, labels, open_loop, over_sessions, ratios, unmeasured};
-use crate::{Block, Text, Verdict, VerdictKind, units};
+use crate::{Block, Text, Unit, Verdict, VerdictKind, units};
 use analysis::{CaseResult, GroupVerdict, Judged, Standing};
 use store::Closed;
 
@@ -244,16 +244,16 @@ fn open<'a>(
     cases.filter(|case| case.precision_reached.is_some_and(|it| !it.reached))
 }
 
-/// The widest intervals by name, and how many have none: `the widest: pipe, 64 B, one CPU (±9 %)`.
+/// The widest intervals by name, and how many have none: `the widest: pipe, 64 B, one CPU (4.3–6.3 µs)`.
 fn worst(judged: &Judged, cases: &[&CaseResult]) -> String {
     let half = |case: &CaseResult| case.precision_reached.and_then(|it| it.half_width);
     let mut wide: Vec<(f64, &CaseResult)> =
         cases.iter().filter_map(|case| Some((half(case)?, *case))).collect();
     wide.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let named = |(half, case): &(f64, &CaseResult)| {
-        format!("{} ({})", labels::case(case), width(judged, case, *half, 0))
+    let named = |(_, case): &(f64, &CaseResult)| {
+        Some(format!("{} ({})", labels::case(case), width(judged, case)?))
     };
-    let widest: Vec<String> = wide.iter().take(WORST_NAMED).map(named).collect();
+    let widest: Vec<String> = wide.iter().take(WORST_NAMED).filter_map(named).collect();
     let few = cases.len() - wide.len();
     let mut parts = Vec::new();
     if !widest.is_empty() {
@@ -263,22 +263,19 @@ fn worst(judged: &Judged, cases: &[&CaseResult]) -> String {
     parts.join("; ")
 }
 
-/// `±9 %`; of a wide interval `unknown within a factor of 5.3`.
-fn width(judged: &Judged, case: &CaseResult, half: f64, decimals: usize) -> String {
+/// The ends of its ratio where that is the headline, else of its median: `4.3–6.3 µs`.
+fn width(judged: &Judged, case: &CaseResult) -> Option<String> {
     let by_ratio = ratios::standing(judged, case)
         .filter(|(group, _)| group.by_ratio)
-        .and_then(|(_, it)| Some((it.ratio?, (it.low?, it.high?))));
-    let by_value = || case.value.as_ref().and_then(|it| Some((it.median, it.interval.ends()?)));
-    let factor = by_ratio.or_else(by_value).and_then(|(it, ends)| labels::within_factor(it, ends));
-    match factor {
-        Some(factor) => format!("unknown within a factor of {factor}"),
-        None => format!("±{:.decimals$} %", 100.0 * half),
-    }
+        .and_then(|(_, it)| Some((Unit::Ratio, (it.low?, it.high?))));
+    let by_value = || Some((labels::unit(case), case.value.as_ref()?.interval.ends()?));
+    let (unit, (low, high)) = by_ratio.or_else(by_value)?;
+    Some(unit.range(low, high))
 }
 
 fn name_with_reason(judged: &Judged, case: &CaseResult) -> String {
-    match case.precision_reached.and_then(|it| it.half_width) {
-        Some(half) => format!("{} {}", case.variant, width(judged, case, half, 1)),
+    match width(judged, case) {
+        Some(width) => format!("{} {width}", case.variant),
         None => format!("{} (too few launches)", case.variant),
     }
 }

@@ -49,7 +49,7 @@ fn render_row(
 ) -> Vec<Line> {
     let ink = match row.emphasis {
         Emphasis::Heading => return wrap_text(&row.cells[0], room, Ink::Strong),
-        Emphasis::Best => Ink::Strong,
+        Emphasis::Best | Emphasis::Tied => Ink::Strong,
         Emphasis::Muted => Ink::Muted,
         Emphasis::Normal | Emphasis::Worse | Emphasis::Warning => Ink::Plain,
     };
@@ -65,7 +65,7 @@ fn render_row(
 /// The sign in front of a row; colour only repeats it.
 fn sign(emphasis: Emphasis) -> Option<(&'static str, Ink)> {
     let ink = match emphasis {
-        Emphasis::Best => Ink::Good,
+        Emphasis::Best | Emphasis::Tied => Ink::Good,
         Emphasis::Worse => Ink::Bad,
         _ => Ink::Warning,
     };

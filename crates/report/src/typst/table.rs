@@ -73,7 +73,7 @@ fn cells(row: &Row, columns: usize) -> Vec<String> {
     let cell = |at| match row.emphasis {
         Emphasis::Heading => format!("table.cell(colspan: {columns})[#strong[{}]]", of(at)),
         Emphasis::Muted => format!("text(fill: luma(40%))[{}]", of(at)),
-        Emphasis::Best => format!("[#strong[{}];]", of(at)),
+        Emphasis::Best | Emphasis::Tied => format!("[#strong[{}];]", of(at)),
         Emphasis::Normal | Emphasis::Worse | Emphasis::Warning => format!("[{}]", of(at)),
     };
     let cells = if row.emphasis == Emphasis::Heading { 1 } else { columns };
