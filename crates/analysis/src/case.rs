@@ -185,8 +185,8 @@ pub struct CaseResult {
     /// ns per operation of each launch, by round (from 1); what comparisons are made of.
     #[serde(skip)]
     pub by_round: Vec<Option<f64>>,
-    /// The same cycle by cycle, where its launches took turns with others.
-    #[serde(skip)]
+    /// Each launch cycle by cycle, by round; null where it took no turns with others.
+    #[serde(rename = "launch_cycles")]
     pub by_cycle: Vec<Option<Cycles>>,
     /// What each launch says of the bound that was asked, by round; empty without one.
     #[serde(skip)]

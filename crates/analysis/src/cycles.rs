@@ -1,10 +1,12 @@
 //! What launches took that were timed in turns, cycle by cycle.
 
 use model::launch::{Turns, slices};
+use serde::Serialize;
 
 /// One launch, cycle by cycle.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Cycles {
+    /// The set of its round: launches of the same set took turns.
     set: u64,
     /// Median of the samples of each cycle, in ns per operation; None of a cycle in which it had none.
     ns: Vec<Option<f64>>,

@@ -52,8 +52,8 @@ pub struct Standing {
     pub among_best: bool,
     /// The same among those that sleep while they wait.
     pub among_best_sleeping: bool,
-    /// By what share it is slower than the first of what may be the best, in the middle round; 0 of that one itself, null
-    /// where they share no round.
+    /// By what share it is slower than the first of what may be the best, in the middle round; 0 of what is not slower,
+    /// null where they share no round.
     pub slower_than_best: Option<f64>,
     /// By what share it is slower than the best at most, together with all others of the group; null where
     /// too few rounds tell.
@@ -253,7 +253,8 @@ fn assign_distances(standings: &mut [Standing], results: &[CaseResult]) {
     let Some(first) = standings.iter().find(|it| it.among_best).map(|it| it.result) else { return };
     for standing in standings {
         let ratios = results[standing.result].shared_log_ratios_to(&results[first]);
-        standing.slower_than_best = stats::median_of(ratios.into_iter()).map(f64::exp_m1);
+        standing.slower_than_best =
+            stats::median_of(ratios.into_iter()).map(|it| it.exp_m1().max(0.0));
     }
 }
 

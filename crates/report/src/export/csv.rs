@@ -266,7 +266,7 @@ fn quantities(case: &CaseResult, standing: Option<&Standing>) -> Vec<Quantity> {
     );
     all.extend(standing.and_then(|it| {
         let ends = [it.slower_than_best_at_least, it.slower_than_best_at_most];
-        Quantity::known("slower_than_best", "share", None, ends)
+        Quantity::known("slower_than_best", "share", it.slower_than_best, ends)
     }));
     all.extend(others(case));
     all
