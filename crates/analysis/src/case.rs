@@ -419,7 +419,7 @@ impl CaseResult {
             launches.iter().filter(|it| it.status == "ok").copied().collect();
         self.cpu_ns_per_operation = CpuCost::of(&ok, group);
         self.noise = Some(NoiseSeen::of(&ok));
-        self.rate = self.rate.map(|it| it.with(&ok));
+        self.rate = self.rate.map(|it| it.with(&ok).by_bound(&self.bounded));
         self.clients = ClientsSeen::of(&ok, group);
         self.delivery = DeliveryCounters::of(&ok);
         self.counted.add(delivery::by_round(self, &ok));

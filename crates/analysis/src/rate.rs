@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use model::capacity::{BoundedLaunch, Standing, majority};
 use model::launch::Punctuality;
 use model::load::{Load, Server, Service};
 use model::workload::Arrivals;
@@ -57,7 +58,7 @@ pub struct RateSeen {
     /// Whether it could not serve the rate: then it is no candidate for anything.
     pub overloaded: bool,
     /// Whether it was not offered the rate: the sender itself was late, with more than one message in a
-    /// hundred, or its calls took all of its time.
+    /// hundred, or its calls took all of its time; and most launches did not keep the bound, where one was asked.
     pub void: bool,
 }
 
@@ -130,6 +131,12 @@ impl RateSeen {
         }
     }
 
+    /// Not void where most of its launches kept the bound that was asked: a late sender only adds to their times.
+    pub(super) fn by_bound(self, launches: &[Option<BoundedLaunch>]) -> RateSeen {
+        let most = majority(launches.iter().flatten().map(|it| it.standing));
+        RateSeen { void: self.void && most != Some(Standing::Passes), ..self }
+    }
+
     /// Whether its response times are those of the rate that was asked: it was offered, and served.
     pub fn is_kept(&self) -> bool {
         !self.overloaded && !self.void
@@ -156,5 +163,21 @@ impl RateSeen {
     /// Whether it was not offered since the generators were in calls all the time, and not late by themselves.
     pub fn is_out_of_generators(&self) -> bool {
         self.void && self.on_time_share.is_some_and(|it| it >= Punctuality::ON_TIME)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_kept_its_bound_is_not_void_however_late_its_sender_was() {
+        let late = RateSeen { void: true, ..RateSeen::of(Load::USUAL) };
+        let launches = |passed: usize| {
+            let of = |nth| if nth < passed { Standing::Passes } else { Standing::Void };
+            (0..7).map(|nth| Some(BoundedLaunch { ns: 1e5, standing: of(nth) })).collect::<Vec<_>>()
+        };
+        assert!(!late.by_bound(&launches(4)).void);
+        assert!(late.by_bound(&launches(3)).void && late.by_bound(&[]).void);
     }
 }
