@@ -87,7 +87,6 @@ impl CaseResult {
             bounded: Vec::new(),
             others_by_round: BTreeMap::new(),
             counted: Counted::default(),
-            analysis: None,
             pooled: None,
             curve: Curve::new(),
             time_series: Vec::new(),

@@ -2,7 +2,6 @@
 //!
 //! - [`mod@quantile`]: quantiles, also of tied clock ticks, and how many samples one needs
 //! - [`interval`]: order-statistic intervals for the median, with the coverage they have
-//! - [`analyses`]: when a group is analysed, at most twice, and the ranks that keep the error at 5 %
 //! - [`mod@signed_rank`]: exact paired tests of a symmetric shift, the pseudo-median and its interval
 //! - [`medians`]: ratios of medians where shapes differ, and multiple comparisons with the best
 //! - [`two_sample`]: the same for two samples that share no rounds
@@ -20,7 +19,6 @@
 //! NaN is never a measurement: functions that return an `Option` give `None` when they meet
 //! one, the others panic.
 
-pub mod analyses;
 pub mod apart;
 pub mod compare;
 pub mod inflection;
@@ -41,16 +39,16 @@ pub mod two_sample;
 #[cfg(test)]
 mod draw;
 
-pub use analyses::{
-    Analysis, FIRST_ANALYSIS, GroupEnd, LEAST_LAUNCHES, MOST_LAUNCHES, Plan, TOTAL_ERROR,
-};
 pub use apart::{Apart, LEAST_TO_TELL_APART, apart};
 pub use compare::{
     Comparison, Difference, Verdict, best_set, compare_paired, equivalent, holm, shift_paired,
     smallest_holm_n, verdict,
 };
 pub use inflection::{Inflection, LEAST_SIZES, Line, TooFew, inflections};
-pub use interval::{Interval, median_interval, median_ranks, surely_most};
+pub use interval::{
+    Interval, LEAST_LAUNCHES, launches_needed, median_interval, median_ranks, narrowest,
+    surely_most,
+};
 pub use medians::{
     AgainstBest, AgainstReference, Medians, against_best, against_reference, paired_log_ratio,
     paired_p,

@@ -11,7 +11,7 @@ use std::time::Duration;
 use super::{Campaign, LiveCase, LiveGroup};
 use crate::plan::Case;
 use model::capacity::{SURE_LAUNCHES, Standing, TailBound, Tried, finer, hopeless};
-use stats::MOST_LAUNCHES;
+use model::request::MOST_LAUNCHES;
 use store::{NewCase, StoreError};
 
 /// Rounds of coarse rates: most of three decide.
@@ -52,7 +52,7 @@ impl Campaign<'_> {
             Some(_) if self.is_coarse(nth) => {
                 Some(asked.unwrap_or(COARSE_ROUNDS).min(COARSE_ROUNDS))
             }
-            Some(_) => Some(asked.unwrap_or(MOST_LAUNCHES)),
+            Some(_) => Some(asked.unwrap_or(MOST_LAUNCHES as usize)),
         }
     }
 
