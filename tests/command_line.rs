@@ -790,7 +790,7 @@ fn what_had_no_time_did_not_fail_and_launches_that_were_cut_are_told() {
     // Of two cases the second is never launched; six launches of each were asked for.
     let (run, cases) = stored::begin(&mut store).expect("a run");
     stored::round_of(&mut store, run, &cases, 1, &[8_000]).expect("a round");
-    store.set_group(run, 0, 0.0, Some(Closed::Budget)).expect("its end");
+    store.set_group(run, 0, Some(Closed::Budget)).expect("its end");
     let ended = "2026-01-01T00:01:00Z";
     store
         .end_run(run, RunStatus::Complete, ended, &stored::clock(), 1_000_000_000)

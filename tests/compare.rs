@@ -173,7 +173,7 @@ fn write(path: &Path, cases: &[Made], setting: &Setting) -> i64 {
         };
         let rows: Vec<NewLaunch> = (1..=launches as u64).map(one).collect();
         store.add_launches(&rows).unwrap();
-        store.set_group(run, group, 0.0, Some(Closed::Launches)).unwrap();
+        store.set_group(run, group, Some(Closed::Launches)).unwrap();
     }
     for group in 0..2 {
         for round in 1..=LAUNCHES as u64 {

@@ -118,7 +118,7 @@ pub struct RunArgs {
     /// three at least; rate for 200 ms]
     #[arg(long, value_name = "N", value_parser = samples, allow_negative_numbers = true)]
     pub samples: Option<u64>,
-    /// Exactly so many launches per case [default: what the time allows, 12 to 100; 22 if they are precise]
+    /// Exactly so many launches per case [default: what the precision needs and the time allows, 12 at least]
     #[arg(long, value_name = "N", value_parser = launches, allow_negative_numbers = true)]
     pub launches: Option<u64>,
     /// Half-width of the interval that is enough, as in 2% [default: 2% on one CPU, else 5%]

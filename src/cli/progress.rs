@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::{screen, tell};
 use ::report::terminal;
-use ::run::campaign::{Progress, Reached, Status};
+use ::run::campaign::{Progress, Status};
 use model::visible::one_line;
 
 /// How often a line is written where lines can't be rewritten.
@@ -96,12 +96,12 @@ impl Progress for StderrProgress {
 fn in_words(status: &Status) -> String {
     let Status { now, round, planned, .. } = status;
     let left = status.left.map_or(String::new(), |left| format!(", about {} left", whole(left)));
-    let reached = match status.reached {
-        Reached::Precise(few, all) => format!("; {few} of {all} cases precise enough"),
-        Reached::Rates(1) => " at 1 rate".into(),
-        Reached::Rates(many) => format!(" at {many} rates"),
+    let rates = match status.rates {
+        None => String::new(),
+        Some(1) => " at 1 rate".into(),
+        Some(many) => format!(" at {many} rates"),
     };
-    format!("round {round} of {}{left}: {now}{reached}", planned.max(round))
+    format!("round {round} of {}{left}: {now}{rates}", planned.max(round))
 }
 
 /// A time in whole seconds or minutes, never none.
@@ -122,12 +122,12 @@ mod tests {
             now: "latency 64 B, same-cpu, process".into(),
             round: 3,
             planned: 12,
-            reached: Reached::Precise(0, 101),
+            rates: None,
             left: left.map(Duration::from_millis),
         };
         assert_eq!(
             in_words(&status(Some(40_000))),
-            "round 3 of 12, about 40 s left: latency 64 B, same-cpu, process; 0 of 101 cases precise enough"
+            "round 3 of 12, about 40 s left: latency 64 B, same-cpu, process"
         );
         assert!(in_words(&status(Some(0))).starts_with("round 3 of 12, about 1 s left"));
         assert!(in_words(&status(Some(150_000))).contains("about 3 min left"));

@@ -186,7 +186,7 @@ pub fn run_of(store: &mut Store, groups: &[Vec<model::case::Case>]) -> Result<i6
             let began_ns = (group as u64 * ROUNDS + round) * 1_000_000;
             store.add_round(run, group, round, began_ns, &noise)?;
         }
-        store.set_group(run, group, 0.0, Some(Closed::Launches))?;
+        store.set_group(run, group, Some(Closed::Launches))?;
     }
     store.end_run(run, RunStatus::Complete, "2026-01-01T00:01:00Z", &clock(), 1_000_000_000)?;
     Ok(run)
@@ -241,7 +241,7 @@ fn told(round: u64, (position, (id, case)): (usize, (&i64, &model::case::Case)))
 
 /// Ends it.
 pub fn end(store: &mut Store, run: i64) -> Result<(), StoreError> {
-    store.set_group(run, 0, 0.0, Some(Closed::Launches))?;
+    store.set_group(run, 0, Some(Closed::Launches))?;
     store.end_run(run, RunStatus::Complete, "2026-01-01T00:01:00Z", &clock(), 1_000_000_000)
 }
 

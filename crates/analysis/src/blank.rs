@@ -89,7 +89,6 @@ impl CaseResult {
             later_share: None,
             others_by_round: BTreeMap::new(),
             counted: Counted::default(),
-            analysis: None,
             pooled: None,
             curve: Curve::new(),
             time_series: Vec::new(),

@@ -25,7 +25,7 @@ use super::rate::RateSeen;
 use super::rounds::Stratified;
 use super::sessions::SessionsSeen;
 use super::time_series::TimeSeries;
-use super::{analysis_of, connections, headline, unmeasured};
+use super::{connections, interval_of, unmeasured};
 use model::capacity::BoundedLaunch;
 use model::case::Case;
 use model::clock::Record;
@@ -37,7 +37,6 @@ use model::placement::Placement;
 use model::probe::Probe;
 use model::route::Route;
 use model::total::Total;
-use stats::Analysis;
 use store::{Concurrent, Store, StoreError, StoredCase, StoredGroup, StoredLaunch, StoredRun};
 
 /// A case, judged.
@@ -177,7 +176,7 @@ pub struct CaseResult {
     #[serde(skip)]
     pub counted: Counted,
     /// Mean of all operations, over launches alike, in the unit of the estimate: for tables that
-    /// reproduce a published mean, never a headline.
+    /// reproduce a published mean, never a interval_of.
     #[serde(skip)]
     pub mean: Option<f64>,
     /// What the kernel granted: buffers, capacities.
@@ -199,9 +198,6 @@ pub struct CaseResult {
     /// of [`super::PERCENTILES`] where samples are single operations.
     #[serde(skip)]
     pub others_by_round: BTreeMap<&'static str, Vec<Option<f64>>>,
-    /// The analysis of its launches that the end of its group entitles it to.
-    #[serde(skip)]
-    pub analysis: Option<Analysis>,
     /// The smallest, the quartiles and the largest of the samples of all launches, in the unit of the
     /// estimate and in its order; null where a sample is a batch of operations.
     #[serde(skip)]
@@ -311,7 +307,6 @@ impl CaseResult {
         }
         result.datagrams = DatagramsSeen::of(&all, case.case.message_bytes);
         result.settle_status(case, &all, &values);
-        result.analysis = analysis_of(values.len(), group);
         if !values.is_empty() {
             result.pooled = pool.five().map(|five| {
                 let mut five = five.map(|ns| result.metric.of_ns(ns, result.message_bytes));
@@ -398,11 +393,11 @@ impl CaseResult {
         self.samples = values.iter().map(|value| value.samples).sum();
         let per_launch: Vec<OfLaunch> = values.iter().filter_map(|it| it.percentiles).collect();
         let (percentiles, missing) =
-            percentile::over_launches(&per_launch, group, |ns| pool.share_later(ns));
+            percentile::over_launches(&per_launch, |ns| pool.share_later(ns));
         self.samples_missing = if per_launch.is_empty() { BTreeMap::new() } else { missing };
-        let estimate = Estimate::of(in_unit, group).expect("a measured case has values");
+        let estimate = Estimate::of(in_unit).expect("a measured case has values");
         let asked = run.request.stopping.asked(self.workload, self.is_on_one_cpu());
-        let half_width = headline(&ns, group)
+        let half_width = interval_of(&ns)
             .map(|it| (it.interval.high - it.interval.low) / 2.0 / it.interval.estimate);
         self.precision_reached = Some(Precision {
             asked,
@@ -417,15 +412,15 @@ impl CaseResult {
         self.largest_ns = values.iter().filter_map(|it| it.largest_ns).reduce(f64::max);
         let ok: Vec<&StoredLaunch> =
             launches.iter().filter(|it| it.status == "ok").copied().collect();
-        self.cpu_ns_per_operation = CpuCost::of(&ok, group);
+        self.cpu_ns_per_operation = CpuCost::of(&ok);
         self.noise = Some(NoiseSeen::of(&ok));
         self.rate = self.rate.map(|it| it.with(&ok).by_bound(&self.bounded));
-        self.clients = ClientsSeen::of(&ok, group);
+        self.clients = ClientsSeen::of(&ok);
         self.delivery = DeliveryCounters::of(&ok);
         self.counted.add(delivery::by_round(self, &ok));
         self.effective_settings =
             ok.last().map(|it| it.record.effective_settings.clone()).unwrap_or_default();
-        self.secondary = per_launch::secondary(&self.metric, &ok, group, &run.rounds);
+        self.secondary = per_launch::secondary(&self.metric, &ok, group.nth, &run.rounds);
         let leaves_free = Placement::parse(&self.placement).is_ok_and(Placement::leaves_free);
         if leaves_free && !self.metric.is_set_up() && !self.two_machines {
             self.observed_placement = ObservedPlacement::of(&ok);

@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 
-use super::{MedianInterval, headline};
+use super::{MedianInterval, interval_of};
 use model::clients::Clients;
-use store::{StoredGroup, StoredLaunch};
+use store::StoredLaunch;
 
 /// The clients of a case, over its launches.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -42,12 +42,12 @@ pub struct OverClients {
 
 impl ClientsSeen {
     /// Over the launches that were measured; None of those with one connection.
-    pub(super) fn of(launches: &[&StoredLaunch], group: &StoredGroup) -> Option<ClientsSeen> {
+    pub(super) fn of(launches: &[&StoredLaunch]) -> Option<ClientsSeen> {
         let told: Vec<&Clients> =
             launches.iter().filter_map(|it| it.record.initiator.clients.as_ref()).collect();
         let over = |of: fn(&[f64]) -> Option<f64>| {
             let each: Vec<f64> = told.iter().filter_map(|it| of(&it.shares())).collect();
-            let interval = headline(&each, group).into();
+            let interval = interval_of(&each).into();
             Some(OverLaunches { median: stats::median_of(each)?, interval })
         };
         Some(ClientsSeen {

@@ -9,8 +9,8 @@
 
 use serde::Serialize;
 
-use super::{MedianInterval, headline};
-use store::{StoredGroup, StoredLaunch};
+use super::{MedianInterval, interval_of};
+use store::StoredLaunch;
 
 /// CPU time per round trip, or per message of a transfer, in ns.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -28,9 +28,9 @@ pub struct CpuCost {
 
 impl CpuCost {
     /// Over the launches that were measured; None where none tells.
-    pub(super) fn of(launches: &[&StoredLaunch], group: &StoredGroup) -> Option<CpuCost> {
+    pub(super) fn of(launches: &[&StoredLaunch]) -> Option<CpuCost> {
         let each: Vec<[f64; 2]> = launches.iter().filter_map(|it| per_operation(it)).collect();
-        over_launches(&each, group)
+        over_launches(&each)
     }
 }
 
@@ -47,9 +47,9 @@ fn per_operation(launch: &StoredLaunch) -> Option<[f64; 2]> {
     })
 }
 
-fn over_launches(each: &[[f64; 2]], group: &StoredGroup) -> Option<CpuCost> {
+fn over_launches(each: &[[f64; 2]]) -> Option<CpuCost> {
     let mut totals: Vec<f64> = each.iter().map(|[user, system]| user + system).collect();
-    let found = headline(&totals, group);
+    let found = interval_of(&totals);
     totals.sort_by(f64::total_cmp);
     let total = if totals.is_empty() { 0.0 } else { stats::median(&totals) };
     let all: f64 = totals.iter().sum();
@@ -66,15 +66,11 @@ fn over_launches(each: &[[f64; 2]], group: &StoredGroup) -> Option<CpuCost> {
 mod tests {
     use super::*;
 
-    fn group() -> StoredGroup {
-        StoredGroup { nth: 0, closed: None, spent: 0.0, cases: Vec::new() }
-    }
-
     #[test]
     fn the_division_is_pooled_and_adds_up_to_the_total() {
         // The tick saw user time in one launch of three only.
         let each = [[0.0, 4_000.0], [3_000.0, 1_000.0], [0.0, 5_000.0]];
-        let cost = over_launches(&each, &group()).unwrap();
+        let cost = over_launches(&each).unwrap();
         assert_eq!(cost.total, 4_000.0);
         assert!((cost.user - 4_000.0 * 3.0 / 13.0).abs() < 1e-9);
         assert_eq!(cost.user + cost.system, cost.total);
@@ -88,20 +84,20 @@ mod tests {
     #[test]
     fn twelve_launches_have_an_interval_of_the_total() {
         let each: Vec<[f64; 2]> = (1..=12).map(|nth| [f64::from(nth), 10.0]).collect();
-        let cost = over_launches(&each, &group()).unwrap();
+        let cost = over_launches(&each).unwrap();
         assert_eq!((cost.interval.low, cost.interval.high), (Some(13.0), Some(20.0)));
         assert_eq!(cost.total, 16.5);
     }
 
     #[test]
     fn a_case_that_is_all_user_has_no_negative_rest() {
-        let cost = over_launches(&[[0.2, 0.0], [0.4, 0.0], [0.9, 0.0]], &group()).unwrap();
+        let cost = over_launches(&[[0.2, 0.0], [0.4, 0.0], [0.9, 0.0]]).unwrap();
         assert_eq!((cost.user, cost.system), (0.4, 0.0));
     }
 
     #[test]
     fn no_time_and_no_launches_are_no_cost() {
-        assert_eq!(over_launches(&[], &group()), None);
-        assert_eq!(over_launches(&[[0.0, 0.0], [0.0, 0.0], [9.0, 0.0]], &group()), None);
+        assert_eq!(over_launches(&[]), None);
+        assert_eq!(over_launches(&[[0.0, 0.0], [0.0, 0.0], [9.0, 0.0]]), None);
     }
 }

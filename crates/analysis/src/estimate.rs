@@ -6,8 +6,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::percentile::OverLaunches;
-use super::{Ranked, headline};
-use store::StoredGroup;
+use super::{Ranked, interval_of};
 
 /// What became of a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -32,7 +31,7 @@ pub struct MedianInterval {
     pub high: Option<f64>,
     /// Ranks of the ends among the launches, counted from 1; null also of a share.
     pub ranks: Option<[usize; 2]>,
-    /// The coverage that it really has, the group's other analysis counted; of a share the one aimed at.
+    /// The coverage that it really has; of a share the one aimed at.
     pub coverage: Option<f64>,
 }
 
@@ -80,13 +79,13 @@ pub struct Estimate {
 
 impl Estimate {
     /// Over `values`, one of each launch, without percentiles; None without values.
-    pub(super) fn of(mut values: Vec<f64>, group: &StoredGroup) -> Option<Estimate> {
+    pub(super) fn of(mut values: Vec<f64>) -> Option<Estimate> {
         values.sort_by(f64::total_cmp);
         Some(Estimate {
             min: *values.first()?,
             max: *values.last()?,
             median: stats::median(&values),
-            interval: headline(&values, group).into(),
+            interval: interval_of(&values).into(),
             n: values.len() as u64,
             q1: stats::quantile(&values, 0.25),
             q3: stats::quantile(&values, 0.75),

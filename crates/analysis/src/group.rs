@@ -19,6 +19,7 @@ use model::case::Case;
 use model::load::Load;
 use model::mechanism::Carries;
 use model::metric::Metric;
+use model::reference;
 use model::route::Route;
 use model::total::Total;
 use model::workload::Workload;
@@ -293,33 +294,25 @@ pub(super) fn alike<K: Eq + std::hash::Hash>(
     found
 }
 
-/// Across CPUs it is the ratio to the reference that is to be precise.
+/// Of what is compared it is the ratio to the reference that is to be precise, which is 1 of the reference itself.
 pub(super) fn assign_precision(results: &mut [CaseResult], groups: &[GroupVerdict]) {
-    for group in groups.iter().filter(|it| it.by_ratio) {
-        for standing in group.standings.iter().filter(|it| group.reference != Some(it.result)) {
+    for group in groups.iter().filter(|it| it.family > 0) {
+        for standing in &group.standings {
             let Some(precision) = &mut results[standing.result].precision_reached else { continue };
             let ends = standing.low.zip(standing.high).zip(standing.ratio);
-            precision.half_width = ends.map(|((low, high), ratio)| (high - low) / 2.0 / ratio);
+            let of_ratio = ends.map(|((low, high), ratio)| (high - low) / 2.0 / ratio);
+            precision.half_width =
+                if group.reference == Some(standing.result) { Some(0.0) } else { of_ratio };
             precision.reached = precision.half_width.is_some_and(|it| it <= precision.asked);
         }
     }
 }
 
-/// What ratios are to, of the `ranked`: what was `asked` for, where it is there; else `pipe`, or `tcp` where the two
-/// halves are on different hosts; else the first, in the order of the request.
+/// What ratios are to, of the `ranked`.
 fn reference_of(ranked: &[usize], results: &[CaseResult], asked: Option<&str>) -> Option<usize> {
-    let named = |name: &str| {
-        let of = |exactly: bool| {
-            ranked.iter().copied().find(|at| {
-                let case = &results[*at];
-                if exactly { case.variant == name } else { case.mechanism == name }
-            })
-        };
-        of(true).or_else(|| of(false))
-    };
-    let first = *ranked.first()?;
-    let usual = if results[first].route.is_local() { "pipe" } else { "tcp" };
-    asked.and_then(named).or_else(|| named(usual)).or(Some(first))
+    let variants = ranked.iter().map(|at| results[*at].variant.as_str());
+    let local = results[*ranked.first()?].route.is_local();
+    reference::chosen(variants, local, asked).map(|nth| ranked[nth])
 }
 
 fn standings(ranked: &[usize], results: &[CaseResult], reference: Option<usize>) -> Vec<Standing> {

@@ -59,8 +59,8 @@ use model::request::{Aim, Request};
 use model::route::LabRecord;
 pub use model::route::Route;
 pub use model::total::Total;
-use stats::{Analysis, GroupEnd, Interval};
-use store::{Closed, RunStatus, Store, StoreError, StoredGroup, StoredRun};
+use stats::Interval;
+use store::{RunStatus, Store, StoreError, StoredRun};
 
 pub use beside::Accompanied;
 pub use capacity::Capacity;
@@ -338,7 +338,7 @@ fn launches_drawn(run: &StoredRun) -> u64 {
 /// The median of one value per launch, with its interval and the ranks of its ends.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ranked {
-    /// The ends, and what they cover together with the group's other analysis.
+    /// The ends, and what they cover.
     pub interval: Interval,
     /// Ranks of the ends among the sorted values, counted from 1.
     pub ranks: [usize; 2],
@@ -350,30 +350,10 @@ impl From<(Interval, [usize; 2])> for Ranked {
     }
 }
 
-/// The interval of `values`, of which each launch of a case gave one, whose group closed as it did:
-/// that of the analysis made at so many launches, whatever closed it.
-pub fn interval_of(values: &[f64], closed: Option<Closed>, spent: f64) -> Option<Ranked> {
-    let analysis = Analysis::at(values.len(), end_of(closed, spent))?;
-    Some(Ranked {
-        interval: analysis.interval(values)?,
-        ranks: [analysis.low_rank, analysis.high_rank],
-    })
-}
-
-fn end_of(closed: Option<Closed>, spent: f64) -> GroupEnd {
-    match closed {
-        Some(Closed::Precise) => GroupEnd::AtFirst { reserved: spent },
-        _ if spent > 0.0 => GroupEnd::AfterFirst,
-        _ => GroupEnd::Once,
-    }
-}
-
-fn headline(values: &[f64], group: &StoredGroup) -> Option<Ranked> {
-    interval_of(values, group.closed, group.spent)
-}
-
-fn analysis_of(launches: usize, group: &StoredGroup) -> Option<Analysis> {
-    Analysis::at(launches, end_of(group.closed, group.spent))
+/// The interval of `values`, of which each launch gave one; None where there are too few.
+pub fn interval_of(values: &[f64]) -> Option<Ranked> {
+    let (low, high, _) = stats::median_ranks(values.len(), ALPHA)?;
+    Some(Ranked { interval: stats::median_interval(values, ALPHA)?, ranks: [low, high] })
 }
 
 #[cfg(test)]
@@ -381,24 +361,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whatever_closes_a_group_its_interval_is_that_of_the_analysis_made_there() {
+    fn an_interval_has_the_ranks_and_the_coverage_of_so_many_launches() {
         let values: Vec<f64> = (1..=100).map(f64::from).collect();
-        let of = |n: usize, closed, spent| {
-            let found = interval_of(&values[..n], closed, spent).unwrap();
+        let of = |n: usize| {
+            let found = interval_of(&values[..n]).unwrap();
             let [low, high] = found.ranks;
             assert_eq!((found.interval.low, found.interval.high), (low as f64, high as f64));
-            (found.ranks, found.interval.coverage)
+            (found.ranks, (found.interval.coverage * 1e4).round())
         };
-        for closed in [None, Some(Closed::Budget), Some(Closed::Launches)] {
-            let (ranks, coverage) = of(12, closed, 0.0);
-            assert_eq!((ranks, (coverage * 1e4).round()), ([3, 10], 9614.0), "{closed:?}");
-        }
-        let first = Analysis::first(0.0).error;
-        assert_eq!(of(22, Some(Closed::Precise), 0.01), ([6, 17], 1.0 - first - 0.01));
-        assert_eq!(of(22, Some(Closed::Budget), first), ([6, 17], 1.0 - first));
-        let second = Analysis::second(60).unwrap();
-        let ranks = [second.low_rank, second.high_rank];
-        assert_eq!(of(60, Some(Closed::Budget), first), (ranks, 1.0 - second.spent));
-        assert_eq!(interval_of(&values[..3], None, 0.0), None, "three can't support 95 %");
+        assert_eq!(of(12), ([3, 10], 9614.0));
+        assert_eq!(of(22), ([6, 17], 9831.0));
+        assert_eq!(of(100), ([40, 61], 9648.0));
+        assert_eq!(interval_of(&values[..4]), None, "four can't support 95 %");
     }
 }

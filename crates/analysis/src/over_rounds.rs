@@ -26,7 +26,7 @@ impl OverRounds {
             return None;
         }
         values.sort_by(f64::total_cmp);
-        let found = interval_of(&values, None, 0.0);
+        let found = interval_of(&values);
         Some(OverRounds { median: stats::median(&values), interval: found.into(), by_round })
     }
 

@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::Estimate;
 use super::energy::{self, ENERGY};
 use model::metric::{Better, Metric, Unit};
-use store::{StoredGroup, StoredLaunch, StoredRound};
+use store::{StoredLaunch, StoredRound};
 
 /// The name of the first round trip after set-up, among secondary quantities.
 pub const FIRST_MESSAGE: &str = "first_message";
@@ -33,11 +33,11 @@ pub struct Secondary {
 pub(super) fn secondary(
     metric: &Metric,
     launches: &[&StoredLaunch],
-    group: &StoredGroup,
+    group: usize,
     rounds: &[StoredRound],
 ) -> Vec<Secondary> {
     let secondary = |name: &str, values: Vec<f64>, unit: Unit, better: Better| {
-        let value = Estimate::of(values, group)?;
+        let value = Estimate::of(values)?;
         Some(Secondary { name: name.into(), unit, better, value })
     };
     let first = launches.iter().filter_map(|it| it.record.initiator.first_ns).collect();
@@ -57,7 +57,7 @@ pub(super) fn secondary(
         secondary(name, all.filter(|it| it.0 == *name).map(|it| it.1).collect(), unit, better)
     };
     let first = secondary(FIRST_MESSAGE, first, Unit::Nanoseconds, Better::Lower);
-    let joules = energy::of_launches(launches, rounds, group.nth);
+    let joules = energy::of_launches(launches, rounds, group);
     let energy = secondary(ENERGY, joules, Unit::Joules, Better::Lower);
     first.into_iter().chain(steps.iter().filter_map(step)).chain(energy).collect()
 }
@@ -104,9 +104,8 @@ mod tests {
     }
 
     fn judged(launches: &[StoredLaunch], rounds: &[StoredRound]) -> Vec<Secondary> {
-        let group = StoredGroup { nth: 3, closed: None, spent: 0.0, cases: Vec::new() };
         let metric = Metric::undeclared(Workload::Latency);
-        secondary(&metric, &launches.iter().collect::<Vec<_>>(), &group, rounds)
+        secondary(&metric, &launches.iter().collect::<Vec<_>>(), 3, rounds)
     }
 
     #[test]

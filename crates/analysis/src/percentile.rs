@@ -8,8 +8,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::{Ranked, headline};
-use store::StoredGroup;
+use super::{Ranked, interval_of};
 
 /// The percentiles that are stated: name and probability.
 pub const PERCENTILES: [(&str, f64); 5] =
@@ -51,7 +50,6 @@ pub fn of_launch(sorted: &[u64], scale: f64) -> OfLaunch {
 /// samples each launch needs. `later` says which share of all samples took more ns.
 pub fn over_launches(
     launches: &[OfLaunch],
-    group: &StoredGroup,
     later: impl Fn(f64) -> f64,
 ) -> (BTreeMap<String, Option<OverLaunches>>, BTreeMap<String, u64>) {
     let (mut found, mut missing) = (BTreeMap::new(), BTreeMap::new());
@@ -59,7 +57,7 @@ pub fn over_launches(
         let needed = stats::samples_needed(p);
         let typical = stats::median_of(launches.iter().map(|it| it.samples as f64)).unwrap_or(0.0);
         let values: Vec<f64> = launches.iter().map(|launch| launch.ns[at]).collect();
-        let interval = if typical >= needed as f64 { headline(&values, group) } else { None };
+        let interval = if typical >= needed as f64 { interval_of(&values) } else { None };
         if typical < needed as f64 {
             missing.insert(name.to_string(), (needed as f64 - typical).ceil() as u64);
         }
@@ -102,17 +100,12 @@ pub fn curve(pooled: &mut [u64], scale: f64) -> Curve {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use store::Closed;
-
-    fn group() -> StoredGroup {
-        StoredGroup { nth: 0, closed: Some(Closed::Precise), spent: 0.0, cases: Vec::new() }
-    }
 
     #[test]
     fn a_percentile_that_the_samples_cannot_support_says_what_is_missing() {
         let sorted: Vec<u64> = (1000..1400).collect();
         let launch = of_launch(&sorted, 1.0);
-        let (found, missing) = over_launches(&[launch; 12], &group(), |_| 0.1);
+        let (found, missing) = over_launches(&[launch; 12], |_| 0.1);
         assert!(found["p90"].is_some());
         assert!(found["p99.9"].is_none());
         assert_eq!(missing["p99.9"], 3688 - 400);

@@ -248,7 +248,7 @@ pub struct Sessions {
 /// When a group of cases has been measured enough.
 #[derive(Default, Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Stopping {
-    /// Exactly so many launches a case; None lets time and precision decide, between 12 and 100.
+    /// Exactly so many launches a case; None lets time and precision decide, from 12 on.
     pub launches: Option<u64>,
     /// Relative half-width of the interval that is enough, of every case; None asks it of nine of ten: 10 % of
     /// transfers, else 2 % where both workers share a CPU and 5 % elsewhere.
@@ -275,10 +275,9 @@ impl Stopping {
         self.precision.unwrap_or(usual)
     }
 
-    /// Whether so many precise cases of so `many` are enough to close a group.
-    pub fn is_enough(&self, precise: usize, many: usize) -> bool {
-        let lacking = many.saturating_sub(precise);
-        if self.precision.is_some() { lacking == 0 } else { 10 * lacking <= many }
+    /// How many of so many cases are to have that precision: nine of ten unless one was asked for.
+    pub fn enough_of(&self, cases: usize) -> usize {
+        if self.precision.is_some() { cases } else { (9 * cases).div_ceil(10) }
     }
 }
 
@@ -327,10 +326,9 @@ mod tests {
     #[test]
     fn nine_of_ten_are_enough_unless_a_precision_was_asked() {
         let usual = Stopping::default();
-        assert!(usual.is_enough(18, 20) && !usual.is_enough(17, 20));
-        assert!(usual.is_enough(3, 3) && !usual.is_enough(2, 3));
+        assert_eq!([20, 3, 0].map(|it| usual.enough_of(it)), [18, 3, 0]);
         let asked = Stopping { precision: Some(0.01), ..usual };
-        assert!(asked.is_enough(20, 20) && !asked.is_enough(19, 20));
+        assert_eq!(asked.enough_of(20), 20);
         assert_eq!(asked.asked(Workload::Throughput, true), 0.01);
         let usual =
             [(Workload::Latency, true), (Workload::Latency, false), (Workload::Throughput, true)];

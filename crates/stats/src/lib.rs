@@ -2,7 +2,6 @@
 //!
 //! - [`mod@quantile`]: quantiles, also of tied clock ticks, and how many samples one needs
 //! - [`interval`]: order-statistic intervals for the median, with the coverage they have, and the sign test that agrees
-//! - [`analyses`]: when a group is analysed, at most twice, and the ranks that keep the error at 5 %
 //! - [`best`]: multiple comparisons with the best
 //! - [`two_sample`]: ratios of two samples that share no rounds
 //! - [`mod@signed_rank`]: the test of symmetric differences that published analyses used
@@ -20,7 +19,6 @@
 //! NaN is never a measurement: functions that return an `Option` give `None` when they meet
 //! one, the others panic.
 
-pub mod analyses;
 pub mod apart;
 pub mod best;
 pub mod compare;
@@ -41,9 +39,6 @@ pub mod two_sample;
 #[cfg(test)]
 mod draw;
 
-pub use analyses::{
-    Analysis, FIRST_ANALYSIS, GroupEnd, LEAST_LAUNCHES, MOST_LAUNCHES, Plan, TOTAL_ERROR,
-};
 pub use apart::{Apart, LEAST_TO_TELL_APART, apart};
 pub use best::{AgainstBest, against_best};
 pub use compare::{
@@ -51,7 +46,10 @@ pub use compare::{
     verdict,
 };
 pub use inflection::{Inflection, LEAST_SIZES, Line, TooFew, inflections};
-pub use interval::{Interval, median_interval, median_ranks, sign_test, surely_most};
+pub use interval::{
+    Interval, LEAST_LAUNCHES, launches_needed, median_interval, median_ranks, narrowest, sign_test,
+    surely_most,
+};
 pub use modes::{Mode, Modes, two_modes};
 pub use overhead_line::{OverheadLine, overhead_line};
 pub use peak::{Moved, Peak, moved, peak};

@@ -79,36 +79,13 @@ fn median_ranks_have_their_binomial_coverage() {
         low: Option<usize>,
         coverage: Option<f64>,
     }
-    for row in rows::<Row>("looks.json", "ranks") {
+    for row in rows::<Row>("ranks.json", "ranks") {
         let found = stats::median_ranks(row.n, row.alpha);
         assert_eq!(found.map(|(low, ..)| low), row.low, "n = {}", row.n);
         let Some((low, high, coverage)) = found else { continue };
         assert_eq!(low + high, row.n + 1);
         // SciPy's own distribution function is good to about 1e-11.
         assert_close(1.0 - coverage, 1.0 - row.coverage.unwrap(), 1e-9);
-    }
-}
-
-#[test]
-fn analyses_spend_what_the_walk_says() {
-    #[derive(Deserialize)]
-    struct Row {
-        launches: usize,
-        second: bool,
-        low: usize,
-        error: f64,
-        spent: f64,
-    }
-    for row in rows::<Row>("looks.json", "analyses") {
-        let of = if row.second { stats::Analysis::second } else { stats::Analysis::only };
-        let analysis = of(row.launches).unwrap();
-        let (low, high) = (row.low, row.launches + 1 - row.low);
-        assert_eq!(
-            (analysis.launches, analysis.low_rank, analysis.high_rank),
-            (row.launches, low, high)
-        );
-        assert_close(analysis.error, row.error, 1e-12);
-        assert_close(analysis.spent, row.spent, 1e-12);
     }
 }
 

@@ -135,13 +135,12 @@ impl Store {
     }
 
     fn groups(&self, run: i64) -> Result<Vec<StoredGroup>, StoreError> {
-        let (columns, which) = ("nth, closed, spent", "run = ? ORDER BY nth");
+        let (columns, which) = ("nth, closed", "run = ? ORDER BY nth");
         let mut groups = self.sealed(run, Table::Groups, columns, which, [run], |row| {
             let closed: Option<String> = row.get(1)?;
             Ok(StoredGroup {
                 nth: row.get(0)?,
                 closed: closed.map(|_| word(row, 1)).transpose()?,
-                spent: row.get(2)?,
                 cases: Vec::new(),
             })
         })?;

@@ -134,9 +134,6 @@ pub struct StoredGroup {
     pub nth: usize,
     /// Why it was closed; None while open.
     pub closed: Option<Closed>,
-    /// Error probability of its other analysis: what a first one spent that closed nothing, or what a
-    /// second one would have; 0 where there is one only.
-    pub spent: f64,
     /// Its cases.
     pub cases: Vec<StoredCase>,
 }

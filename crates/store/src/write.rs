@@ -241,18 +241,15 @@ impl Store {
         })
     }
 
-    /// Records the error probability that a group has spent at its looks, and its end.
+    /// Records the end of a group.
     pub fn set_group(
         &mut self,
         run: i64,
         group: usize,
-        spent: f64,
         closed: Option<Closed>,
     ) -> Result<(), StoreError> {
         let closed = closed.map(|it| word(&it));
-        self.write(|it| {
-            it.set(Table::Groups, &[&run, &group], &[("spent", &spent), ("closed", &closed)])
-        })
+        self.write(|it| it.set(Table::Groups, &[&run, &group], &[("closed", &closed)]))
     }
 
     /// Records the wall time of measuring so far.

@@ -84,7 +84,7 @@ impl Summary {
     fn of(values: impl Iterator<Item = f64>) -> Option<Summary> {
         let mut values: Vec<f64> = values.collect();
         values.sort_by(f64::total_cmp);
-        let interval = interval_of(&values, None, 0.0).map(|it| it.interval);
+        let interval = interval_of(&values).map(|it| it.interval);
         let interval = interval.map(|it| (it.low, it.high));
         (!values.is_empty()).then(|| Summary {
             median: stats::median(&values),

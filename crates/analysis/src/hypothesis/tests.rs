@@ -260,8 +260,7 @@ struct Measured {
     values: Vec<f64>,
 }
 
-/// The median and the ends of its interval, or why there is none. Looks that were taken while
-/// measuring have spent error, which counts of observed launches know nothing of.
+/// The median and the ends of its interval, or why there is none.
 fn measure(case: &CaseResult, of: &str) -> Result<Measured, String> {
     if Count::number(of).is_some() {
         let found = case.counted.of(of)?;
@@ -275,8 +274,7 @@ fn measure(case: &CaseResult, of: &str) -> Result<Measured, String> {
         return Ok(Measured { median: estimate.median, ends: estimate.interval.ends(), values });
     }
     let found = OverRounds::of(by_round).ok_or_else(|| format!("no launch has {of}"))?;
-    let interval = case.analysis.and_then(|it| it.interval(&values));
-    Ok(Measured { median: found.median, ends: interval.map(|it| (it.low, it.high)), values })
+    Ok(Measured { median: found.median, ends: found.interval.ends(), values })
 }
 
 /// Whether it is near one or the other, and which. One that the machine lacks can't refute.

@@ -421,32 +421,39 @@ fn next(judged: &Judged) -> String {
         return format!("`ipcmark doctor`: what disturbs this machine; {all}");
     }
     match longer(judged) {
-        Some(budget) => {
-            let again = store::with_budget(&judged.run.argv, &budget);
-            format!("`{again}` for the precision that was not reached; {all}")
-        }
+        Some(times) => match budget(judged, times) {
+            Some(budget) => {
+                let again = store::with_budget(&judged.run.argv, &budget);
+                format!("`{again}` for the precision that was not reached; {all}")
+            }
+            None => format!(
+                "no --budget up to 2h gives the precision asked in such an hour: measure fewer mechanisms, or at \
+                 another hour; {all}"
+            ),
+        },
         None => all,
     }
 }
 
-/// The budget in which nine of ten cases would have the precision that was asked, judged by this run's: an
-/// interval narrows with the root of the time.
-fn longer(judged: &Judged) -> Option<String> {
-    let budget = judged.run.request.stopping.budget_ns? as f64;
-    let cut = judged.groups.iter().any(|it| it.closed == Some(Closed::Budget));
-    let mut needed: Vec<f64> = judged
-        .groups
-        .iter()
+/// How many times as long as this run enough of its cases would need for the precision that was asked, where time was what
+/// they lacked: an interval narrows with the root of the time. None where they have it.
+fn longer(judged: &Judged) -> Option<f64> {
+    let cut = judged.groups.iter().filter(|it| it.closed == Some(Closed::Budget));
+    let mut needed: Vec<f64> = cut
         .flat_map(|it| &it.standings)
         .filter_map(|it| judged.results[it.result].precision_reached)
         .map(|it| it.half_width.map_or(4.0, |half| (half / it.asked).powi(2)))
         .collect();
     needed.sort_by(f64::total_cmp);
-    let ninth = *needed.get((needed.len() * 9).div_ceil(10).saturating_sub(1))?;
-    if !cut || ninth <= 1.0 {
-        return None;
-    }
-    const MINUTES: [u64; 8] = [2, 3, 5, 10, 15, 20, 30, 60];
-    let minutes = (budget * ninth / 60e9).ceil() as u64;
-    Some(MINUTES.into_iter().find(|it| *it >= minutes).map_or("2h".into(), |it| format!("{it}m")))
+    let last = judged.run.request.stopping.enough_of(needed.len()).checked_sub(1)?;
+    Some(needed[last]).filter(|times| *times > 1.0)
+}
+
+/// A budget of so many times what this run took, in round numbers; None where that is more than anybody waits for.
+fn budget(judged: &Judged, times: f64) -> Option<String> {
+    let took = judged.run.request.stopping.budget_ns?.max(judged.run.measuring_ns);
+    let minutes = took as f64 * times / 60e9;
+    const MINUTES: [u64; 9] = [2, 3, 5, 10, 15, 20, 30, 60, 120];
+    let enough = MINUTES.into_iter().find(|it| *it as f64 >= minutes)?;
+    Some(if enough == 120 { "2h".into() } else { format!("{enough}m") })
 }

@@ -265,9 +265,8 @@ fn worst(judged: &Judged, cases: &[&CaseResult]) -> String {
 
 /// The ends of its ratio where that is the headline, else of its median: `4.3–6.3 µs`.
 fn width(judged: &Judged, case: &CaseResult) -> Option<String> {
-    let by_ratio = ratios::standing(judged, case)
-        .filter(|(group, _)| group.by_ratio)
-        .and_then(|(_, it)| Some((Unit::Ratio, (it.low?, it.high?))));
+    let by_ratio =
+        ratios::standing(judged, case).and_then(|(_, it)| Some((Unit::Ratio, (it.low?, it.high?))));
     let by_value = || Some((labels::unit(case), case.value.as_ref()?.interval.ends()?));
     let (unit, (low, high)) = by_ratio.or_else(by_value)?;
     Some(unit.range(low, high))

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::time::Duration;
 
-use super::stopping::Progressed;
 use crate::launch::state::is_given_up;
 use crate::plan::Case;
 use model::total::Total;
@@ -20,12 +19,11 @@ pub(crate) struct LiveCase {
     pub batch: u64,
     pub samples: u64,
     pub operation_ns: f64,
-    /// Medians of its launches, in ns per operation.
-    pub medians: Vec<f64>,
+    /// Medians of its launches by round, in ns per operation; None where one failed.
+    pub medians: Vec<Option<f64>>,
     /// Launches of rounds that worked, and those that failed.
     pub worked: usize,
     pub failed: usize,
-    pub precise: bool,
     /// Set when it failed so often that further launches would only cost time.
     pub given_up: bool,
 }
@@ -41,7 +39,10 @@ pub(crate) struct LiveGroup {
     pub unmarked: u64,
     /// Those of which that is unknown.
     pub unknown: u64,
-    pub spent: f64,
+    /// So many launches of each case are enough for the precision that was asked; None until it is known.
+    pub needed: Option<usize>,
+    /// Its first rounds, which chose the cases that go on; 0 where they chose none.
+    pub screened: u64,
     pub closed: Option<Closed>,
     /// How long a round of it takes: what its pilot lets expect, then the mean.
     pub took: Duration,
@@ -66,7 +67,6 @@ impl LiveCase {
             medians: Vec::new(),
             worked: 0,
             failed: 0,
-            precise: false,
             given_up: false,
         }
     }
@@ -84,12 +84,10 @@ impl LiveCase {
     /// Takes in the median of a launch, in ns per operation; None of one that failed.
     pub(super) fn count(&mut self, median_ns: Option<f64>) {
         match median_ns {
-            Some(median_ns) => {
-                self.worked += 1;
-                self.medians.push(median_ns);
-            }
+            Some(_) => self.worked += 1,
             None => self.failed += 1,
         }
+        self.medians.push(median_ns);
         // Further launches would only cost time.
         self.given_up |= is_given_up(self.failed, self.worked);
     }
@@ -105,7 +103,8 @@ impl LiveGroup {
             rounds: 0,
             unmarked: 0,
             unknown: 0,
-            spent: 0.0,
+            needed: None,
+            screened: 0,
             closed: None,
             took: Duration::ZERO,
         }
@@ -117,8 +116,9 @@ impl LiveGroup {
         self.cases.iter().all(free)
     }
 
-    pub(super) fn progressed(&self) -> Progressed {
-        Progressed { rounds: self.rounds as usize, spent: self.spent }
+    /// Rounds that its results rest on.
+    pub(super) fn judged(&self) -> u64 {
+        self.rounds - self.screened
     }
 
     /// The cases at which nothing looks.

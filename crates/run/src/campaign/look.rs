@@ -1,16 +1,13 @@
-//! Groups: how they begin, are taken up again, and whether every case is precise enough to close one.
+//! Groups: how they begin, are taken up again, and end.
 
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use super::stopping::Next;
 use super::{Campaign, LiveCase, LiveGroup, StoredLaunches};
 use crate::launch::state::is_given_up;
 use crate::plan::{Case, Plan};
 use model::noise::Disturbance;
-use model::request::Request;
 use model::route::Route;
-use stats::Analysis;
 use store::{Closed, MadeLaunch, NewCase, Store, StoreError, StoredGroup, StoredRun};
 
 /// A launch in one number: the median of its samples, in ns per operation.
@@ -25,58 +22,19 @@ pub fn value_ns(samples: &mut [u64], batch: u64, ns_per_tick: f64) -> Option<f64
 }
 
 impl Campaign<'_> {
-    /// Whether a group gets another round. Analyses it where that is due, and closes it if it may close.
+    /// Whether a group gets another round. Closes it if not.
     pub(super) fn goes_on(&mut self, nth: usize) -> Result<bool, StoreError> {
+        self.screen(nth);
         let bound = self.bound(nth);
-        let request = &self.request;
         let group = &mut self.groups[nth];
-        // Sessions are for what differs between them: none is left out because one was precise.
-        let may_end = request.sessions.is_none() && request.bound.is_none() && !bound.lacking;
-        let next = group
-            .progressed()
-            .next(bound, |analysis| group.judge_precision(analysis, request) && may_end);
-        let (spent, closed) = match next {
-            // Nothing is left to launch.
-            _ if group.cases.iter().all(|it| it.given_up) => (group.spent, Some(Closed::Launches)),
-            Next::Round { spent } if spent == group.spent => return Ok(true),
-            Next::Round { spent } => (spent, None),
-            Next::Close { closed, spent } => (spent, Some(closed)),
-        };
-        (group.spent, group.closed) = (spent, closed);
-        self.with.store.set_group(self.run, group.nth, spent, closed)?;
-        Ok(closed.is_none())
-    }
-}
-
-impl LiveGroup {
-    /// Whether enough of the cases that aren't given up are as precise as asked.
-    fn judge_precision(&mut self, analysis: &Analysis, request: &Request) -> bool {
-        for case in &mut self.cases {
-            let asked =
-                request.stopping.asked(case.case.workload, case.case.place.shares_one_cpu());
-            // What carries nothing is a control: it is compared with nothing, and holds up
-            // nobody; nor does what is observed, which has launches enough for its counts, or what has company,
-            // of which no width is asked.
-            let control = case.case.variant.traits().carries.is_control();
-            let no_result = case.is_observed() || case.is_accompanied();
-            case.precise = control || no_result || case.half_width(analysis) <= asked;
+        // Or nothing is left to launch.
+        let given_up = group.cases.iter().all(|it| it.given_up);
+        group.closed =
+            if given_up { Some(Closed::Launches) } else { bound.ends(group.judged() as usize) };
+        if group.closed.is_some() {
+            self.with.store.set_group(self.run, group.nth, group.closed)?;
         }
-        let going_on = || self.cases.iter().filter(|case| !case.given_up);
-        let precise = going_on().filter(|case| case.precise).count();
-        request.stopping.is_enough(precise, going_on().count())
-    }
-}
-
-impl LiveCase {
-    /// Relative half-width of the headline interval at a look; infinite while launches lack.
-    fn half_width(&self, analysis: &Analysis) -> f64 {
-        if self.medians.len() != analysis.launches {
-            return f64::INFINITY;
-        }
-        match analysis.interval(&self.medians) {
-            Some(interval) => (interval.high - interval.low) / 2.0 / interval.estimate,
-            None => f64::INFINITY,
-        }
+        Ok(group.closed.is_none())
     }
 }
 
@@ -91,7 +49,7 @@ pub(super) fn add_groups(store: &mut Store, run: i64, plan: &Plan) -> Result<(),
         };
         store.add_cases(run, measured.chain(absent).enumerate().map(row))?;
         if group.cases.is_empty() {
-            store.set_group(run, group_nth, 0.0, Some(Closed::Launches))?;
+            store.set_group(run, group_nth, Some(Closed::Launches))?;
         }
     }
     Ok(())
@@ -132,7 +90,7 @@ pub(super) fn revive(
             let found: Vec<Disturbance> = kept.map(|it| it.noise.disturbance()).collect();
             live.unmarked = found.iter().filter(|it| it.is_none()).count() as u64;
             live.unknown = found.iter().filter(|it| it.is_unknown()).count() as u64;
-            (live.rounds, live.spent, live.closed) = (counted, group.spent, group.closed);
+            (live.rounds, live.closed) = (counted, group.closed);
         }
         for (mut case, made) in cases {
             let made = made.iter().filter(|it| it.round <= counted);

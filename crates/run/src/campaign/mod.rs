@@ -1,7 +1,7 @@
-//! A run from its first pilot to its last look: what is launched when, and when to stop.
+//! A run from its first pilot to its last round: what is launched when, and when to stop.
 //!
-//! A round launches every case of a group once, in a random order; a group is analysed twice at most, and
-//! closes as a whole. That is so on one host, between two and on the nodes of a fleet: how the launches of a
+//! A round launches every case of a group once, in a random order; the first ones screen, the rest has those that
+//! go on, and a group closes as a whole. That is so on one host, between two and on the nodes of a fleet: how the launches of a
 //! round are made is a `driver`'s. This is the one place that knows launches, store and statistics; it keeps no
 //! figure of its own: what is judged later is judged from the store.
 
@@ -18,6 +18,7 @@ mod progress;
 mod refine;
 mod room;
 mod round;
+mod screen;
 mod sessions;
 mod settle;
 mod sizing;
@@ -38,9 +39,9 @@ use crate::plan::Plan;
 use machine::interrupt::Interrupted;
 use model::clock::Anchor;
 use model::placement::ResolvedPlacement;
-use model::request::Request;
+use model::request::{MOST_LAUNCHES, Request};
 use model::route::Route;
-use stats::{LEAST_LAUNCHES, MOST_LAUNCHES};
+use stats::LEAST_LAUNCHES;
 use store::{Label, NewLaunch, NewRun, RunStatus, Store, StoreError, StoredRun};
 
 use stopping::Bound;
@@ -49,7 +50,7 @@ pub use exclusive::{Other, Turn};
 pub use hosts::{Hosts, OpenRoutes};
 pub(crate) use live::{LiveCase, LiveGroup};
 pub use look::value_ns;
-pub use progress::{Launched, Progress, Reached, Status};
+pub use progress::{Launched, Progress, Status};
 use sessions::Session;
 pub use settle::find_quiet;
 pub use sizing::lasting_ns;
@@ -387,11 +388,12 @@ impl<'a> Campaign<'a> {
             let nothing_yet = self.groups.iter().all(|group| group.rounds == 0);
             let any = nothing_yet || whole.is_some_and(|whole| whole > spent);
             let least = usize::from(group.rounds == 0 && any);
-            usize::try_from(fit).map_or(MOST_LAUNCHES, |it| it.clamp(least, MOST_LAUNCHES))
+            (fit.min(MOST_LAUNCHES.into()) as usize).max(least)
         });
         let launches = self.launches_of(nth);
         let lacking = self.lacks_unmarked(group);
-        Bound { launches, rounds_left, hard: stopping.budget_is_hard, lacking }
+        let needed = group.needed;
+        Bound { launches, needed, rounds_left, hard: stopping.budget_is_hard, lacking }
     }
 
     /// The clock that stamps what node `near` begins.

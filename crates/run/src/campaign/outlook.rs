@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Campaign, LiveGroup, Reached, Status, settle};
+use super::{Campaign, Status, settle};
 use stats::LEAST_LAUNCHES;
 
 /// Beyond its budget by so much a run says what it will take.
@@ -14,29 +14,23 @@ const BEFORE: Duration = Duration::from_secs(3);
 impl Campaign<'_> {
     pub(super) fn tell_status(&mut self, nth: usize) {
         let group = &self.groups[nth];
-        let reached = match self.request.bound {
-            Some(_) => Reached::Rates(group.rates()),
-            None => {
-                let cases = || self.groups.iter().flat_map(LiveGroup::results);
-                Reached::Precise(cases().filter(|case| case.precise).count(), cases().count())
-            }
-        };
         let status = Status {
             now: group.title(),
             round: group.rounds + 1,
             planned: self.planned(nth),
-            reached,
+            rates: self.request.bound.map(|_| group.rates()),
             left: Some(self.rounds_take()).filter(|left| !left.is_zero()),
         };
         self.with.progress.round(&status);
     }
 
-    /// Rounds that a group is planned to have, by what bounds it now.
+    /// Rounds that a group is planned to have, by what bounds it now, those that screened it included.
     fn planned(&self, nth: usize) -> u64 {
-        self.groups[nth].progressed().plan(self.bound(nth)).launches as u64
+        let group = &self.groups[nth];
+        group.screened + self.bound(nth).plan(group.judged() as usize) as u64
     }
 
-    /// What the rounds to come take about: a group that becomes precise needs fewer.
+    /// What the rounds to come take about: of what is still screened fewer may be needed.
     fn rounds_take(&self) -> Duration {
         let open = (0..self.groups.len()).filter(|nth| self.groups[*nth].closed.is_none());
         let of = |nth: usize| {

@@ -43,15 +43,6 @@ pub struct Launched {
     pub samples: u64,
 }
 
-/// How far a run is, by what it asks.
-#[derive(Clone, Copy, Debug)]
-pub enum Reached {
-    /// Of all cases that are measured, those that had the asked precision when their group was analysed.
-    Precise(usize, usize),
-    /// The rates that are tried now: rounds alone end a search for a capacity.
-    Rates(usize),
-}
-
 /// Where a campaign stands.
 #[derive(Clone, Debug)]
 pub struct Status {
@@ -61,8 +52,8 @@ pub struct Status {
     pub round: u64,
     /// Rounds that the group is planned to have, in the time that is left.
     pub planned: u64,
-    /// How far the run is.
-    pub reached: Reached,
+    /// Of a search for a capacity the rates that are tried now.
+    pub rates: Option<usize>,
     /// What the rounds that are planned take about, of all groups; None where none was timed yet.
     pub left: Option<Duration>,
 }

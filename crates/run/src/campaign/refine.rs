@@ -12,7 +12,7 @@ use super::{Campaign, LiveCase, LiveGroup, value_ns};
 use crate::plan::Case;
 use model::capacity::{Standing, TailBound, Tried, finer, hopeless};
 use model::choice::SURE_LAUNCHES;
-use stats::MOST_LAUNCHES;
+use model::request::MOST_LAUNCHES;
 use store::{NewCase, StoreError};
 
 /// Rounds of coarse rates: most of three decide.
@@ -53,7 +53,7 @@ impl Campaign<'_> {
             Some(_) if self.is_coarse(nth) => {
                 Some(asked.unwrap_or(COARSE_ROUNDS).min(COARSE_ROUNDS))
             }
-            Some(_) => Some(asked.unwrap_or(MOST_LAUNCHES)),
+            Some(_) => Some(asked.unwrap_or(MOST_LAUNCHES as usize)),
         }
     }
 

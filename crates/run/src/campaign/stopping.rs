@@ -1,25 +1,19 @@
-//! When a group ends: as soon as every interval is narrow enough, or where its time does.
+//! When a group ends: after as many rounds as were planned for it, or where its time does.
 //!
-//! Nothing here knows launches or the store. What is decided depends on values only through the one
-//! question that an analysis asks, and its answer is paid for ([`stats::analyses`]).
+//! Nothing here knows launches or the store. Values are asked once, after the first rounds: how many launches the
+//! precision needs that was asked. One analysis is made of what there is then.
 
-use stats::{Analysis, LEAST_LAUNCHES, MOST_LAUNCHES, Plan};
+use model::request::MOST_LAUNCHES;
+use stats::LEAST_LAUNCHES;
 use store::Closed;
 
-/// A group that is being measured.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Progressed {
-    /// Rounds that it has.
-    pub rounds: usize,
-    /// The error that a first analysis spent which closed nothing; 0 if there was none.
-    pub spent: f64,
-}
-
-/// What bounds it.
+/// What bounds a group.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Bound {
-    /// Exactly so many launches, which the user asked for; else [`MOST_LAUNCHES`] at most.
+    /// Exactly so many launches, which the user asked for.
     pub launches: Option<usize>,
+    /// So many are enough for the precision that was asked; None where that isn't known yet, or isn't asked.
+    pub needed: Option<usize>,
     /// For how many more rounds there is time; None if there is time for any number.
     pub rounds_left: Option<usize>,
     /// Whether time may end it with less than [`LEAST_LAUNCHES`].
@@ -28,56 +22,29 @@ pub struct Bound {
     pub lacking: bool,
 }
 
-/// What comes next.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Next {
-    /// Another round; with what is spent by then.
-    Round {
-        /// As in [`Progressed`].
-        spent: f64,
-    },
-    /// It ends.
-    Close {
-        /// Why.
-        closed: Closed,
-        /// What its other analysis spent, or would have; 0 where there is one only.
-        spent: f64,
-    },
-}
-
-impl Progressed {
-    /// What is planned for it now.
-    pub fn plan(&self, bound: Bound) -> Plan {
-        let least = if bound.hard { 0 } else { LEAST_LAUNCHES };
-        let by_time = bound.rounds_left.map_or(usize::MAX, |left| (self.rounds + left).max(least));
-        if let Some(launches) = bound.launches {
-            return Plan::exactly(launches.min(by_time));
+impl Bound {
+    /// How many launches a group will have that has so many now.
+    pub fn plan(&self, now: usize) -> usize {
+        let least = if self.hard { 0 } else { LEAST_LAUNCHES };
+        let by_time = self.rounds_left.map_or(usize::MAX, |left| (now + left).max(least));
+        match (self.launches, self.needed) {
+            (Some(launches), _) => launches.min(by_time),
+            (None, Some(needed)) if needed.max(least) <= by_time => needed.max(least).max(now),
+            (None, _) => stats::narrowest(now, by_time.min(MOST_LAUNCHES as usize).max(now)),
         }
-        let within = by_time.min(MOST_LAUNCHES);
-        Plan::within(self.rounds, within, self.spent > 0.0)
     }
 
-    /// Whether it goes on; `is_precise` is asked at most once, about an analysis that is made.
-    pub fn next(&self, bound: Bound, is_precise: impl FnOnce(&Analysis) -> bool) -> Next {
-        let plan = self.plan(bound);
-        let mut spent = self.spent;
-        if spent == 0.0
-            && let Some(analysis) = plan.first_analysis(self.rounds)
-        {
-            if is_precise(&analysis) {
-                return Next::Close {
-                    closed: Closed::Precise,
-                    spent: analysis.spent - analysis.error,
-                };
-            }
-            spent = analysis.error;
+    /// Why a group ends with so many launches; None where it goes on.
+    pub fn ends(&self, now: usize) -> Option<Closed> {
+        if now < self.plan(now) || self.lacking {
+            return None;
         }
-        if self.rounds < plan.launches || bound.lacking {
-            return Next::Round { spent };
-        }
-        let all = self.rounds >= bound.launches.unwrap_or(MOST_LAUNCHES);
-        let closed = if all { Closed::Launches } else { Closed::Budget };
-        Next::Close { closed, spent }
+        Some(match (self.launches, self.needed) {
+            (Some(launches), _) if now >= launches => Closed::Launches,
+            (None, Some(needed)) if now >= needed => Closed::Precise,
+            (None, _) if now >= MOST_LAUNCHES as usize => Closed::Launches,
+            _ => Closed::Budget,
+        })
     }
 }
 
@@ -85,66 +52,53 @@ impl Progressed {
 mod tests {
     use super::*;
 
-    fn next(rounds: usize, spent: f64, bound: Bound, precise: bool) -> Next {
-        Progressed { rounds, spent }.next(bound, |_| precise)
-    }
-
     fn time(rounds_left: usize) -> Bound {
         Bound { rounds_left: Some(rounds_left), ..Bound::default() }
     }
 
     #[test]
-    fn a_group_that_is_precise_closes_at_its_first_analysis_and_nowhere_else() {
-        let first = Analysis::first(0.0).error;
-        for rounds in 0..MOST_LAUNCHES {
-            let found = next(rounds, 0.0, Bound::default(), true);
-            let closes = matches!(found, Next::Close { closed: Closed::Precise, .. });
-            assert_eq!(closes, rounds == stats::FIRST_ANALYSIS, "{rounds}: {found:?}");
-        }
-        assert_eq!(next(22, 0.0, time(50), false), Next::Round { spent: first });
-        // It is asked once.
-        assert_eq!(next(22, first, time(50), true), Next::Round { spent: first });
+    fn a_group_has_what_its_precision_needs_where_there_is_time() {
+        let needs = |needed, left| Bound { needed: Some(needed), ..time(left) };
+        assert_eq!((needs(150, 500).plan(4), needs(5, 500).plan(4)), (150, 12));
+        assert_eq!(
+            (needs(150, 500).ends(149), needs(150, 1).ends(150)),
+            (None, Some(Closed::Precise))
+        );
+        assert_eq!(needs(5, 0).ends(12), Some(Closed::Precise));
+        assert_eq!((needs(150, 10).plan(12), needs(150, 0).ends(22)), (20, Some(Closed::Budget)));
     }
 
     #[test]
-    fn where_time_ends_soon_there_is_one_analysis() {
-        assert_eq!(next(12, 0.0, time(0), true), close(Closed::Budget, 0.0));
-        assert_eq!(next(22, 0.0, time(1), true), Next::Round { spent: 0.0 });
-        assert_eq!(next(23, 0.0, time(0), true), close(Closed::Budget, 0.0));
-        let first = Analysis::first(0.0).error;
-        assert_eq!(next(40, first, time(0), true), close(Closed::Budget, first));
-        assert_eq!(next(100, first, time(70), true), close(Closed::Launches, first));
+    fn where_time_ends_the_narrowest_interval_is_taken() {
+        assert_eq!(
+            (time(10).plan(4), time(2).plan(12), time(0).ends(12)),
+            (12, 12, Some(Closed::Budget))
+        );
+        assert_eq!((time(13).plan(4), time(1).ends(12)), (17, Some(Closed::Budget)));
     }
 
     #[test]
     fn twelve_launches_are_made_unless_the_user_set_the_time() {
         let hard = |rounds_left| Bound { hard: true, ..time(rounds_left) };
-        assert_eq!(next(3, 0.0, time(0), false), Next::Round { spent: 0.0 });
-        assert_eq!(next(3, 0.0, hard(0), false), close(Closed::Budget, 0.0));
-        assert_eq!(next(3, 0.0, hard(1), false), Next::Round { spent: 0.0 });
+        assert_eq!(
+            (time(0).ends(3), hard(0).ends(3), hard(1).ends(3)),
+            (None, Some(Closed::Budget), None)
+        );
     }
 
     #[test]
     fn a_number_that_was_asked_for_is_kept() {
-        let exactly = |launches| Bound { launches: Some(launches), ..Bound::default() };
-        assert_eq!(next(22, 0.0, exactly(50), true), Next::Round { spent: 0.0 });
-        assert_eq!(next(50, 0.0, exactly(50), true), close(Closed::Launches, 0.0));
-        assert_eq!(next(200, 0.0, exactly(300), true), Next::Round { spent: 0.0 });
-        let in_time = Bound { rounds_left: Some(0), ..exactly(300) };
-        assert_eq!(next(200, 0.0, in_time, true), close(Closed::Budget, 0.0));
+        let exactly = Bound { launches: Some(300), needed: Some(20), ..Bound::default() };
+        assert_eq!((exactly.ends(22), exactly.ends(300)), (None, Some(Closed::Launches)));
+        let in_time = Bound { rounds_left: Some(0), ..exactly };
+        assert_eq!(in_time.ends(200), Some(Closed::Budget));
     }
 
     #[test]
     fn what_lacks_undisturbed_rounds_goes_on() {
-        let lacking = |bound| Bound { lacking: true, ..bound };
         for bound in [time(0), Bound { launches: Some(12), ..Bound::default() }] {
-            assert_eq!(next(12, 0.0, lacking(bound), false), Next::Round { spent: 0.0 });
-            assert!(matches!(next(12, 0.0, bound, false), Next::Close { .. }));
+            assert!(bound.ends(12).is_some());
+            assert_eq!(Bound { lacking: true, ..bound }.ends(12), None);
         }
-        assert_eq!(next(150, 0.0, lacking(Bound::default()), false), Next::Round { spent: 0.0 });
-    }
-
-    fn close(closed: Closed, spent: f64) -> Next {
-        Next::Close { closed, spent }
     }
 }

@@ -99,37 +99,6 @@ def ranks():
     return rows
 
 
-def walk(looks):
-    """Exact first-miss probabilities of (launches, low rank) looks at a fair walk."""
-    ways = {0: 1}  # launches below the median -> sign patterns that missed at no look
-    at, errors = 0, []
-    for launches, low in looks:
-        for _ in range(launches - at):
-            step = {}
-            for below, count in ways.items():
-                step[below] = step.get(below, 0) + count
-                step[below + 1] = step.get(below + 1, 0) + count
-            ways = step
-        at = launches
-        missed = [k for k in ways if k <= low - 1 or k >= launches + 1 - low]
-        errors.append(Fraction(sum(ways.pop(k) for k in missed), 2**launches))
-    return errors
-
-
-def looks():
-    """The narrowest ranks of one analysis of n launches, and of one after (6, 17) of 22."""
-    rows = []
-    for n in [6, 8, 12, 13, 15, 19, 22, 23, 25, 29, 30, 31, 37, 44, 51, 64, 80, 99, 100, 120]:
-        for before in [[], [(22, 6)]] if n > 22 else [[]]:
-            for low in range(1, (n + 1) // 2 + 1):
-                errors = walk([*before, (n, low)])
-                if sum(errors) > Fraction(5, 100):
-                    break
-                best = {"low": low, "error": float(errors[-1]), "spent": float(sum(errors))}
-            rows.append({"launches": n, "second": bool(before), **best})
-    return rows
-
-
 # Signed ranks
 
 
@@ -340,7 +309,7 @@ def main():
     VECTORS.mkdir(exist_ok=True)
     rng = np.random.default_rng(1945)
     quantiles(rng)
-    write("looks", ranks=ranks(), analyses=looks())
+    write("ranks", ranks=ranks())
     signed_ranks(rng)
     rng.normal(size=188)  # so that what follows keeps its numbers
     holm(rng)

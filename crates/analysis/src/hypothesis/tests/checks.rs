@@ -198,10 +198,6 @@ fn within_is_decided_by_the_interval_that_the_looks_left() {
     (estimate.interval.low, estimate.interval.high) = (Some(3995.0), Some(4005.0));
     results[0].value = Some(estimate);
     assert_eq!(decided(&claim("median"), &results).0, Decision::Supported);
-    // Without an analysis there is no interval.
-    let (decision, effect) = decided(&claim("p99"), &results);
-    assert_eq!(decision, Decision::Inconclusive, "{effect}");
-    results[0].analysis = stats::Analysis::only(12);
     assert_eq!(decided(&claim("p99"), &results).0, Decision::Supported);
 }
 
@@ -268,7 +264,6 @@ fn a_derived_column_is_claimed_of_by_round() {
                  within = [\"9\", \"11\"]\n[[derived]]\nname = \"share\"\nunit = \"%\"\n\
                  expression = \"100 * 400 / median\"\n";
     let mut made = measured("free", 4000.0, 0.0);
-    made.analysis = stats::Analysis::only(12);
     made.derived_by_round.insert("share".into(), vec![None; 12]);
     assert_eq!(
         decided(claim, &[made.clone()]).0,

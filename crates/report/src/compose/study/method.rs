@@ -107,10 +107,9 @@ impl Written<'_> {
         let stopping = &judged.run.request.stopping;
         let asked = match stopping.launches {
             Some(launches) => format!("Each case was to be launched {}", units::counted(launches, "time")),
-            None => "Launches went on for as long as there was time, 100 a case at most; where 30 or more \
-                     were to come, a group was analysed after 22 too, and ended there if nine of ten of its \
-                     cases had the precision asked, ±2 % on one CPU, ±5 % across and ±10 % of \
-                     transfers; the error probability was spent across both analyses"
+            None => "The first four rounds told how many launches nine of ten cases needed for the precision \
+                     asked, ±2 % on one CPU, ±5 % across and ±10 % of transfers; as many were made, 12 at least, \
+                     for as long as there was time"
                 .into(),
         };
         let budget = match stopping.budget_ns {
@@ -123,7 +122,7 @@ impl Written<'_> {
         let ended = match (cut, closed(Closed::Precise)) {
             (0, 0) => "Every group ended as asked.".to_string(),
             (0, precise) => {
-                format!("{} reached the precision asked.", groups_of(precise, groups.len()))
+                format!("{} had as many as that.", groups_of(precise, groups.len()))
             }
             (cut, _) => {
                 format!("The time limit ended {} before that.", groups_of(cut, groups.len()))
