@@ -773,9 +773,13 @@ fn the_documented_python_makes_every_interval_again() {
     let groups = json["comparisons"].as_array().unwrap().iter();
     let ratios =
         groups.flat_map(|it| it["standings"].as_array().unwrap().iter().chain([&it["twin"]]));
-    let counts = [values.collect::<Vec<_>>(), ratios.collect()]
-        .map(|all| all.iter().filter(|it| it["ranks"].is_array()).count());
-    assert!(counts[0] > 4 && counts[1] > 1, "{counts:?}: {}", said.out);
+    let ratios: Vec<&Value> = ratios.collect();
+    let in_turns = ratios.iter().filter(|it| it["verdict"].is_string());
+    let in_turns = in_turns.flat_map(|it| it["by_round"].as_array().into_iter().flatten());
+    let [values, ratios] = [values.collect(), ratios.clone()]
+        .map(|all: Vec<&Value>| all.iter().filter(|it| it["ranks"].is_array()).count());
+    let counts = [values, ratios, in_turns.filter(|it| it.is_number()).count()];
+    assert!(counts[0] > 4 && counts[1] > 1 && counts[2] > 6, "{counts:?}: {}", said.out);
     assert_eq!(scripts.len(), counts.len());
     for (script, count) in scripts.iter().zip(counts) {
         let output = Command::new("python3").args(["-c", script]).arg(&file).output().unwrap();

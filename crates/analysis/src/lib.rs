@@ -15,7 +15,6 @@ mod conditions;
 mod connections;
 mod counted;
 mod cpu;
-mod cycles;
 mod datagrams;
 mod delivery;
 mod derived;

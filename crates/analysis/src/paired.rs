@@ -71,8 +71,8 @@ pub(crate) fn log_ratios(a: &[Option<f64>], b: &[Option<f64>]) -> Vec<Option<f64
 
 #[cfg(test)]
 mod tests {
-    use crate::cycles::Cycles;
     use crate::testing::case;
+    use model::cycles::Cycles;
     use model::launch::Turns;
 
     #[test]

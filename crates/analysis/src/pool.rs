@@ -1,7 +1,7 @@
 //! The samples of a case: launch by launch for its statistics, and pooled for its curve.
 
-use super::cycles::Cycles;
 use super::percentile::{self, OfLaunch};
+use model::cycles::Cycles;
 use store::StoredLaunch;
 
 /// What one launch contributes.

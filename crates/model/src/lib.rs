@@ -12,6 +12,7 @@ pub mod clients;
 pub mod clock;
 pub mod company;
 pub mod counts;
+pub mod cycles;
 pub mod distinct;
 pub mod duration;
 pub mod energy;

@@ -1,6 +1,6 @@
 //! What launches took that were timed in turns, cycle by cycle.
 
-use model::launch::{Turns, slices};
+use crate::launch::{Turns, slices};
 use serde::Serialize;
 
 /// One launch, cycle by cycle.
@@ -14,7 +14,7 @@ pub struct Cycles {
 
 impl Cycles {
     /// The `samples` of a launch in their order, which took such `turns`; `scale` makes ns per operation of them.
-    pub(crate) fn of(samples: &[u64], turns: &Turns, scale: f64) -> Cycles {
+    pub fn of(samples: &[u64], turns: &Turns, scale: f64) -> Cycles {
         let median = |of: std::ops::Range<u64>| {
             let mut slice = samples[of.start as usize..of.end as usize].to_vec();
             slice.sort_unstable();
@@ -26,7 +26,7 @@ impl Cycles {
 
     /// The log of how many times as long this launch took as another one of its round: the median over the cycles in
     /// which both were timed. None where they took no turns with each other.
-    pub(crate) fn log_ratio(&self, other: &Cycles) -> Option<f64> {
+    pub fn log_ratio(&self, other: &Cycles) -> Option<f64> {
         if self.set != other.set || self.ns.len() != other.ns.len() {
             return None;
         }
