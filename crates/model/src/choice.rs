@@ -17,7 +17,7 @@ pub struct Need {
 }
 
 /// The error with which a mechanism is said to keep the bound. Of 25 that are 10 % beyond it, and whose launches differ by
-/// 30 %, one is picked in 3 % of choices, where 2.5 % would make it 7 %.
+/// 30 %, one is picked in 3 % of choices at most, where 2.5 % would make it 7 %.
 pub const ERROR: f64 = 0.01;
 /// Launches that all keep the bound and make sure of a mechanism with that error.
 pub const SURE_LAUNCHES: u64 = 7;

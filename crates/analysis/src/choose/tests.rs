@@ -203,16 +203,18 @@ fn wrong_picks(beyond: f64, rounds: usize, sd: f64, shared: f64) -> f64 {
     wrong.count() as f64 / DRAWS as f64
 }
 
-const DRAWS: usize = 600;
+const DRAWS: usize = 2_000;
 
 #[test]
 fn of_25_that_are_10_percent_beyond_the_bound_one_is_picked_in_5_percent_at_most() {
     let slack = 3.0 * (0.05 * 0.95 / DRAWS as f64).sqrt();
-    for rounds in [7, 9, 11, 12, 15, 22] {
-        for (sd, shared) in [(0.3, 0.0), (0.3, 0.5), (0.1, 0.0)] {
-            let [near, far] = [1.01, 1.1].map(|beyond| wrong_picks(beyond, rounds, sd, shared));
-            println!("{rounds} rounds, {sd}, {shared}: 1 % beyond {near:.3}, 10 % {far:.3}");
-            assert!(far <= 0.05 + slack, "{rounds} rounds, {sd}, {shared}: {far}");
+    for rounds in [6, 7, 9, 12, 22] {
+        for shared in [0.0, 0.5] {
+            let wrong = wrong_picks(1.1, rounds, 0.3, shared);
+            let nearly = wrong_picks(1.01, rounds, 0.3, shared);
+            println!("{rounds} rounds, {shared}: {wrong:.3}; 1 % beyond {nearly:.3}");
+            assert!(nearly <= 0.2, "{rounds} rounds, {shared}: {nearly}");
+            assert!(wrong <= 0.05 + slack, "{rounds} rounds, {shared}: {wrong}");
         }
     }
 }
