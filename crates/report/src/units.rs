@@ -122,7 +122,7 @@ impl Unit {
     pub fn short(self, value: f64, ends: Option<(f64, f64)>) -> String {
         let text = self.with_ends(value, ends);
         match text.split_once('[').and_then(|(value, ends)| Some((value, ends.split_once(", ")?))) {
-            Some((value, (low, high))) => format!("{value}({low}–{})", high.replace(']', "")) + ")",
+            Some((value, (low, high))) => format!("{value}({low}–{})", high.trim_end_matches(']')),
             None => text,
         }
     }
@@ -142,9 +142,13 @@ impl Unit {
         format!("{} → {}{suffix}", write(before), write(after))
     }
 
-    /// From one value to another, the unit said once: `36.0–52.0 µs`; one of them where both read the same.
+    /// From one value to another, the unit said once: `36.0–52.0 µs`; one of them where both read the same, and each with its
+    /// own unit where the second is more than a hundred times the first.
     pub fn range(self, low: f64, high: f64) -> String {
         let (scale, suffix) = prefix(self.prefixes(), high);
+        if high > 100.0 * low && prefix(self.prefixes(), low).1 != suffix {
+            return format!("{}–{}", self.format(low), self.format(high));
+        }
         let write = |value: f64| number(value / scale, decimals(value / scale, 3));
         let (low, high) = (write(low), write(high));
         if low == high { format!("{high}{suffix}") } else { format!("{low}–{high}{suffix}") }

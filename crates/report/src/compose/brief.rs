@@ -1,24 +1,24 @@
 //! A run in one screen: the best of each question, by how much, how precise that is, on which machine, and what
 //! to do next.
 
+mod facts;
+
 use std::collections::BTreeSet;
 
-use super::{energy, labels, rates, signs, unmeasured};
+use facts::NEXT;
+pub use facts::closing;
+
+use super::{labels, rates, signs, unmeasured};
 use crate::{Block, Row, Section, Table, Text, Unit, Verdict, VerdictKind, units};
 use analysis::{Carries, CaseResult, GroupVerdict, Judged, Standing};
-use store::Closed;
 
 /// Lines of the table's rows, headings of its questions counted, and of the facts below it: with what surrounds
 /// them, 40 lines.
 const ROWS: usize = 27;
 /// So many there are also where others take the screen: two questions with a row or two each.
 const LEAST_ROWS: usize = 6;
-/// Warnings of the run that are shown, the first lines of each.
-const WARNED: usize = 2;
 /// Letters of a line beside the name of a fact, on 80 columns.
 const FACT_LETTERS: usize = 69;
-/// The name of the line on what to do next.
-const NEXT: &str = "next";
 /// The order of placements; what is not among them, such as a pair of CPUs, comes first.
 const PLACES: [&str; 6] =
     ["same-cpu", "smt-sibling", "same-llc", "cross-llc", "cross-node", "free"];
@@ -123,8 +123,8 @@ fn head(judged: &Judged, group: &GroupVerdict) -> String {
 
 fn drawn(judged: &Judged, questions: &[Question], rows: usize, elsewhere: &str) -> Table {
     let mut table = Table::new("").words([("", 0), ("mechanism", 0)]).numbers([
-        ("median (95 %)", 0),
-        ("of the best (95 %)", 0),
+        ("median, 95 %", 0),
+        ("× best (95 %)", 0),
         ("CPU time", 0),
     ]);
     // Each that is shown has a heading, and a row at least.
@@ -152,7 +152,7 @@ fn drawn(judged: &Judged, questions: &[Question], rows: usize, elsewhere: &str) 
                 let row = Row::new([
                     Text::new().muted(format!("  {place}")),
                     Text::new().code(&case.variant),
-                    labels::short_value(case).into(),
+                    labels::ends(case).into(),
                     of_best(group, standing),
                     price(case).into(),
                 ]);
@@ -299,161 +299,4 @@ fn notes(shown: &[&CaseResult], questions: &[Question], cut: usize, elsewhere: &
         );
     }
     notes
-}
-
-/// What the run warned of, each in its first clause; the rounds that were disturbed are counted beside the machine.
-fn warnings(judged: &Judged) -> Vec<String> {
-    let all = judged.run.warnings.iter().filter(|it| !it.contains(" disturbed: "));
-    let mut short: Vec<String> = all.map(|it| first_clause(it)).collect();
-    let more = short.len().saturating_sub(WARNED);
-    short.truncate(WARNED);
-    if more > 0
-        && let Some(last) = short.last_mut()
-    {
-        *last += &format!(" (and {})", units::counted(more as u64, "more warning"));
-    }
-    short
-}
-
-/// A warning without its example and its remedy, which `-v` shows.
-fn first_clause(warning: &str) -> String {
-    let end = [" (for example", "; ", ": let it", ": measure"];
-    let cut = end.iter().filter_map(|it| warning.find(it)).min().unwrap_or(warning.len());
-    warning[..cut].to_string()
-}
-
-/// Precision, energy, machine, warnings, what next: a line each.
-pub fn closing(judged: &Judged) -> Vec<(String, String)> {
-    let mut lines = Vec::new();
-    lines.extend(precision(judged).map(|it| ("precision".into(), it)));
-    lines.extend(energy::in_short(judged).map(|it| ("energy".into(), it)));
-    lines.push(("machine".into(), machine(judged)));
-    lines.extend(noise(judged).map(|it| ("noise".into(), it)));
-    lines.extend(warnings(judged).into_iter().map(|it| ("warning".into(), it)));
-    lines.push((NEXT.into(), next(judged)));
-    lines
-}
-
-/// `ratios ±2 %, times ±17 % in the middle (asked: 5 and 2); the answer is sure for 6 of 8 questions`; None where none was
-/// asked.
-fn precision(judged: &Judged) -> Option<String> {
-    let standings = || judged.groups.iter().flat_map(|it| &it.standings);
-    let precise = |it: &Standing| judged.results[it.result].precision_reached;
-    standings().find_map(precise)?;
-    let ends = |it: &Standing| it.low.zip(it.high);
-    let value = |it: &Standing| judged.results[it.result].value.as_ref()?.interval.ends();
-    let middle = |ends: Vec<(f64, f64)>| {
-        let half = ends.into_iter().map(|(low, high)| ((high / low).ln() / 2.0).exp_m1());
-        let half = 100.0 * stats::median_of(half)?;
-        Some(if half < 9.95 { format!("±{half:.1} %") } else { format!("±{half:.0} %") })
-    };
-    let ratios = middle(standings().filter_map(ends).collect()).map(|it| format!("ratios {it}"));
-    let times = middle(standings().filter_map(value).collect()).map(|it| format!("medians {it}"));
-    let widths: Vec<String> = ratios.into_iter().chain(times).collect();
-    let widths = match widths.is_empty() {
-        true => "too few launches for an interval".to_string(),
-        false => format!("{} in the middle", widths.join(", ")),
-    };
-    let contests = || judged.groups.iter().filter(|it| it.standings.len() > 1);
-    let sure = contests().filter(|it| it.names_the_best()).count();
-    let questions = units::counted(contests().count() as u64, "question");
-    Some(match contests().next() {
-        Some(_) => format!("{widths}; the answer is sure for {sure} of {questions}"),
-        None => widths,
-    })
-}
-
-/// `a virtual machine; 3 of 84 rounds disturbed by others`.
-fn machine(judged: &Judged) -> String {
-    let rounds: u64 = judged.run.rounds.len() as u64;
-    let (mut marked, mut unknown) = (0, 0);
-    let mut groups = BTreeSet::new();
-    for group in &judged.groups {
-        if groups.insert(group.group) {
-            marked += group.marked_rounds;
-            unknown += group.unknown_rounds;
-        }
-    }
-    let what = match judged.run.host.hypervisor.flag {
-        Some(true) => "a virtual machine; ",
-        _ => "",
-    };
-    let of = units::counted(rounds, "round");
-    if rounds == 0 {
-        return format!("{what}no round is recorded");
-    }
-    if unknown == 0 {
-        return format!("{what}{marked} of {of} disturbed by others");
-    }
-    let mut checks: Vec<&str> = Vec::new();
-    let named = judged.rounds.iter().filter_map(|round| round.unknown.as_deref());
-    for check in named.flat_map(|checks| checks.split(", ")) {
-        if !checks.contains(&check) {
-            checks.push(check);
-        }
-    }
-    let why = format!(
-        "unknown whether others disturbed {unknown} of {of} ({} can't be read)",
-        checks.join(", ")
-    );
-    match marked {
-        0 => format!("{what}{why}"),
-        some => format!("{what}others disturbed {some}, {why}"),
-    }
-}
-
-/// `equal work took −4 to +44 % from round to round`: of all groups the round that was quickest, and the slowest.
-fn noise(judged: &Judged) -> Option<String> {
-    let levels = judged.groups.iter().flat_map(|it| it.round_levels.iter().flatten().copied());
-    let ends = levels.fold(None, |ends: Option<(f64, f64)>, it| {
-        Some(ends.map_or((it, it), |(low, high)| (low.min(it), high.max(it))))
-    });
-    let percent = |level: f64| format!("{:+.0}", 100.0 * (level - 1.0)).replace('-', "−");
-    ends.map(|(low, high)| {
-        format!("equal work took {} to {} % from round to round", percent(low), percent(high))
-    })
-}
-
-/// What would narrow what stayed wide, and the command that shows every result.
-fn next(judged: &Judged) -> String {
-    let all = format!("`ipcmark report {} -v`: every result", judged.run.id);
-    if judged.groups.iter().filter(|it| it.is_disturbed()).count() * 2 > judged.groups.len() {
-        return format!("`ipcmark doctor`: what disturbs this machine; {all}");
-    }
-    match longer(judged) {
-        Some(times) => match budget(judged, times) {
-            Some(budget) => {
-                let again = store::with_budget(&judged.run.argv, &budget);
-                format!("`{again}` for the precision that was not reached; {all}")
-            }
-            None => format!(
-                "no --budget up to 2h gives the precision asked in such an hour: measure fewer mechanisms, or at \
-                 another hour; {all}"
-            ),
-        },
-        None => all,
-    }
-}
-
-/// How many times as long as this run enough of its cases would need for the precision that was asked, where time was what
-/// they lacked: an interval narrows with the root of the time. None where they have it.
-fn longer(judged: &Judged) -> Option<f64> {
-    let cut = judged.groups.iter().filter(|it| it.closed == Some(Closed::Budget));
-    let mut needed: Vec<f64> = cut
-        .flat_map(|it| &it.standings)
-        .filter_map(|it| judged.results[it.result].precision_reached)
-        .map(|it| it.half_width.map_or(4.0, |half| (half / it.asked).powi(2)))
-        .collect();
-    needed.sort_by(f64::total_cmp);
-    let last = judged.run.request.stopping.enough_of(needed.len()).checked_sub(1)?;
-    Some(needed[last]).filter(|times| *times > 1.0)
-}
-
-/// A budget of so many times what this run took, in round numbers; None where that is more than anybody waits for.
-fn budget(judged: &Judged, times: f64) -> Option<String> {
-    let took = judged.run.request.stopping.budget_ns?.max(judged.run.measuring_ns);
-    let minutes = took as f64 * times / 60e9;
-    const MINUTES: [u64; 9] = [2, 3, 5, 10, 15, 20, 30, 60, 120];
-    let enough = MINUTES.into_iter().find(|it| *it as f64 >= minutes)?;
-    Some(if enough == 120 { "2h".into() } else { format!("{enough}m") })
 }

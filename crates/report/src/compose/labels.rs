@@ -181,6 +181,14 @@ pub fn short_value(case: &CaseResult) -> String {
     unit.short(estimate.median, estimate.interval.ends()) + &lossy(case)
 }
 
+/// The ends of the interval of the headline value: `4.10–4.15 µs`; the value alone where it has none.
+pub fn ends(case: &CaseResult) -> String {
+    match case.value.as_ref().and_then(|it| it.interval.ends()).filter(|_| case.is_kept()) {
+        Some((low, high)) => unit(case).range(low, high) + &lossy(case),
+        None => short_value(case),
+    }
+}
+
 /// The headline value alone: `4.12 µs`.
 pub fn brief_value(case: &CaseResult) -> String {
     if !case.is_kept() {
