@@ -15,7 +15,8 @@ use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use model::launch::{CYCLES, SampleCount, Warmup};
+use model::cycles::CYCLES;
+use model::launch::{SampleCount, Warmup};
 use run::launch::{Interrupt, Launch, Launcher, Spec, Stage};
 use stats::{compare_paired, median};
 

@@ -20,9 +20,10 @@ use super::value_parsers::{
 use ::report::export::Format;
 use mechanisms::{Entry, MECHANISMS, Variant};
 use model::alignment::Alignment;
+use model::cycles::{CYCLES, MOST_CYCLES};
 use model::distinct::distinct;
 use model::duration::{self, budget, in_ns};
-use model::launch::{CYCLES, MOST_CYCLES, Warmup, Workers};
+use model::launch::{Warmup, Workers};
 use model::placement::Placement;
 use model::probe::Probe;
 use model::request::{Request, Sessions, Stopping};

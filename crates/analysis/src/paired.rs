@@ -72,8 +72,7 @@ pub(crate) fn log_ratios(a: &[Option<f64>], b: &[Option<f64>]) -> Vec<Option<f64
 #[cfg(test)]
 mod tests {
     use crate::testing::case;
-    use model::cycles::Cycles;
-    use model::launch::Turns;
+    use model::cycles::{Cycles, Turns};
 
     #[test]
     fn the_ratio_of_launches_that_took_turns_is_that_within_cycles() {

@@ -1,7 +1,30 @@
-//! What launches took that were timed in turns, cycle by cycle.
+//! Launches that are timed in turns: how their samples are cut into cycles, and what they took in each.
 
-use crate::launch::{Turns, slices};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+
+/// Cycles of launches that take turns, unless the user says otherwise.
+pub const CYCLES: u64 = 20;
+/// Most of them.
+pub const MOST_CYCLES: u64 = 1000;
+
+/// How a launch was timed: in slices, in turns with the other launches of its set, each cycle in an order of its own.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Turns {
+    /// Cycles; [`slices`] says which samples are of which.
+    pub cycles: u64,
+    /// The set of its round, from 0: launches of the same set took turns.
+    pub set: u64,
+    /// What a trivial system call (getppid) took right before each of its slices, in ns: how fast the machine was.
+    pub call_ns: Vec<f64>,
+}
+
+/// The samples of each cycle, of so many that are cut into `cycles` as equal as can be; none in some of more cycles
+/// than samples, and never more than [`MOST_CYCLES`].
+pub fn slices(samples: u64, cycles: u64) -> impl Iterator<Item = std::ops::Range<u64>> {
+    let cycles = cycles.clamp(1, MOST_CYCLES);
+    let end = move |nth: u64| (u128::from(samples) * u128::from(nth) / u128::from(cycles)) as u64;
+    (0..cycles).map(move |nth| end(nth)..end(nth + 1))
+}
 
 /// One launch, cycle by cycle.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -38,6 +61,17 @@ impl Cycles {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::launch::MOST_SAMPLES;
+
+    #[test]
+    fn slices_are_as_equal_as_can_be_and_hold_every_sample_once() {
+        let of = |samples, cycles| slices(samples, cycles).collect::<Vec<_>>();
+        assert_eq!(of(10, 4), [0..2, 2..5, 5..7, 7..10]);
+        assert_eq!(of(2, 4), [0..0, 0..1, 1..1, 1..2]);
+        assert!([0, 1].iter().all(|whole| of(3, *whole).iter().eq(std::iter::once(&(0..3)))));
+        assert_eq!(of(5, u64::MAX).len() as u64, MOST_CYCLES);
+        assert_eq!(of(MOST_SAMPLES, 20).last(), Some(&(9_500_000..MOST_SAMPLES)));
+    }
 
     fn cycles(samples: &[u64], cycles: u64, set: u64) -> Cycles {
         Cycles::of(samples, &Turns { cycles, set, ..Turns::default() }, 1.0)

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::clients::Clients;
 use crate::counts::Counts;
+use crate::cycles::Turns;
 use crate::energy::Energy;
 use crate::mechanism::{Datagrams, Unavailable};
 use crate::noise::{Noise, Traffic};
@@ -121,16 +122,14 @@ pub struct WorkerReport {
     pub ack_ns: f64,
     /// Initiator: operations of the warm-up.
     pub warmup_operations: u64,
-    /// Initiator: ns that the warm-up took, and the untimed operations right before the first sample.
-    /// 0 in what was stored before it was kept.
+    /// Initiator: ns that the warm-up took, and untimed operations right before samples. 0 in what was stored before.
     #[serde(default)]
     pub untimed_ns: f64,
-    /// Initiator: the operations right before the first sample among them. Of round trips the
-    /// responder's usage holds them too. 0 in what was stored before it was kept.
+    /// Initiator: the operations right before samples among them. Of round trips the responder's usage holds them too.
+    /// 0 in what was stored before it was kept.
     #[serde(default)]
     pub lead_operations: u64,
-    /// Initiator: all operations since it was told to go: the first message, the round trips of the check, the
-    /// warm-up, the lead and the samples. 0 in what was stored before it was kept.
+    /// Initiator: all operations since it was told to go, the untimed ones too. 0 in what was stored before it was kept.
     #[serde(default)]
     pub operations: u64,
     /// Initiator: samples taken.
@@ -171,30 +170,6 @@ pub struct WorkerReport {
     /// Set beside `error` where the mechanism could no longer be had.
     #[serde(default)]
     pub unavailable: Option<Unavailable>,
-}
-
-/// Cycles of launches that take turns, unless the user says otherwise.
-pub const CYCLES: u64 = 20;
-/// Most of them.
-pub const MOST_CYCLES: u64 = 1000;
-
-/// How a launch was timed: in slices, in turns with the other launches of its set, each cycle in an order of its own.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Turns {
-    /// Cycles; [`slices`] says which samples are of which.
-    pub cycles: u64,
-    /// The set of its round, from 0: launches of the same set took turns.
-    pub set: u64,
-    /// What a trivial system call (getppid) took right before each of its slices, in ns: how fast the machine was.
-    pub call_ns: Vec<f64>,
-}
-
-/// The samples of each cycle, of so many that are cut into `cycles` as equal as can be; none in some of more cycles
-/// than samples, and never more than [`MOST_CYCLES`].
-pub fn slices(samples: u64, cycles: u64) -> impl Iterator<Item = std::ops::Range<u64>> {
-    let cycles = cycles.clamp(1, MOST_CYCLES);
-    let end = move |nth: u64| (u128::from(samples) * u128::from(nth) / u128::from(cycles)) as u64;
-    (0..cycles).map(move |nth| end(nth)..end(nth + 1))
 }
 
 /// What a launch says of itself; the samples follow.
@@ -453,16 +428,6 @@ fn one() -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn slices_are_as_equal_as_can_be_and_hold_every_sample_once() {
-        let of = |samples, cycles| slices(samples, cycles).collect::<Vec<_>>();
-        assert_eq!(of(10, 4), [0..2, 2..5, 5..7, 7..10]);
-        assert_eq!(of(2, 4), [0..0, 0..1, 1..1, 1..2]);
-        assert!([0, 1].iter().all(|whole| of(3, *whole).iter().eq(std::iter::once(&(0..3)))));
-        assert_eq!(of(5, u64::MAX).len() as u64, MOST_CYCLES);
-        assert_eq!(of(MOST_SAMPLES, 20).last(), Some(&(9_500_000..MOST_SAMPLES)));
-    }
 
     #[test]
     fn samples_are_cut_by_what_each_initiator_reported() {

@@ -8,7 +8,7 @@ use crate::alignment::Alignment;
 use crate::capacity::TailBound;
 use crate::choice::Need;
 use crate::company::Company;
-use crate::launch::CYCLES;
+use crate::cycles::CYCLES;
 use crate::launch::{Warmup, Workers};
 use crate::load::{self, Load};
 use crate::peer::PeerRequest;

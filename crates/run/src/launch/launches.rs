@@ -26,7 +26,8 @@ use super::state::{
 use super::supervised::Supervisors;
 use super::wire::time_left;
 use machine::interrupt::{Interrupt, Interrupted};
-use model::launch::{Outcome, slices};
+use model::cycles::slices;
+use model::launch::Outcome;
 
 /// Where supervisors are started.
 pub(crate) enum Node {

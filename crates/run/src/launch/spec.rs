@@ -1,8 +1,8 @@
 //! What a launch is to do, and what it reports: the two records that cross the process boundary.
 
+use model::cycles::{MOST_CYCLES, slices};
 use model::launch::{
-    MOST_CYCLES, MOST_SAMPLES, Outcome, Record, Role, SampleCount, Warmup, WorkerReport, Workers,
-    slices,
+    MOST_SAMPLES, Outcome, Record, Role, SampleCount, Warmup, WorkerReport, Workers,
 };
 use model::load::{Load, Server};
 use std::collections::BTreeSet;
