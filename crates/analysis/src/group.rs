@@ -20,6 +20,7 @@ use model::mechanism::Carries;
 use model::metric::Metric;
 use model::reference;
 use model::route::Route;
+use model::screening::{self, Screened};
 use model::total::Total;
 use model::workload::Workload;
 use stats::{AgainstBest, AgainstReference};
@@ -53,6 +54,63 @@ pub struct Standing {
     /// By what share it is slower than the best at least, together with all others of the group; 0 of what may be the
     /// best, null as above.
     pub slower_than_best_at_least: Option<f64>,
+    /// Of what screening left out its time over that of the first of its kind, in the rounds that screened: then nothing
+    /// else is said of it.
+    pub screened_out: Option<LeftOut>,
+}
+
+/// The range of ratios in few rounds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct LeftOut {
+    /// The smallest.
+    pub low: f64,
+    /// The largest.
+    pub high: f64,
+    /// What it covers of the median: 87.5 % with four rounds.
+    pub coverage: f64,
+}
+
+impl LeftOut {
+    /// Of a case, among `ranked` ones.
+    fn of(at: usize, ranked: &[usize], results: &[CaseResult]) -> Option<LeftOut> {
+        let screened = |at: &usize| Screened {
+            launches: results[*at].screened.clone(),
+            carries: results[*at].carries,
+            spins: results[*at].spins,
+            stays: false,
+        };
+        let cases: Vec<Screened> = ranked.iter().map(screened).collect();
+        let own = |it: &Screened| it.carries == results[at].carries;
+        let first = *screening::quickest(&cases, own).first()?;
+        let rounds = results[at].screened.iter().zip(&cases[first].launches);
+        let ratios: Vec<f64> =
+            rounds.filter_map(|(own, first)| Some((*own)? / (*first)?)).collect();
+        Some(LeftOut {
+            low: ratios.iter().copied().reduce(f64::min)?,
+            high: ratios.iter().copied().reduce(f64::max)?,
+            coverage: 1.0 - 0.5f64.powi(ratios.len() as i32 - 1),
+        })
+    }
+}
+
+impl Standing {
+    /// Of what screening left out.
+    fn screened_out(at: usize, ranked: &[usize], results: &[CaseResult]) -> Standing {
+        Standing {
+            result: at,
+            variant: results[at].variant.clone(),
+            ratio: None,
+            low: None,
+            high: None,
+            p: None,
+            verdict: None,
+            among_best: false,
+            among_best_sleeping: false,
+            slower_than_best_at_most: None,
+            slower_than_best_at_least: None,
+            screened_out: LeftOut::of(at, ranked, results),
+        }
+    }
 }
 
 /// The same case under two names: what the machine's own noise does to a comparison.
@@ -172,7 +230,12 @@ impl GroupVerdict {
         let ranked: Vec<usize> =
             measured.iter().copied().filter(|at| results[*at].is_ranked()).collect();
         let reference = reference_of(&ranked, results, asked);
-        let standings = standings(&ranked, results, reference);
+        let (mut out, ranked): (Vec<usize>, Vec<usize>) =
+            ranked.iter().partition(|at| results[**at].screened_out);
+        let mut standings = standings(&ranked, results, reference);
+        out.sort_by(|a, b| typical(&results[*a]).total_cmp(&typical(&results[*b])));
+        let all: Vec<usize> = ranked.iter().chain(&out).copied().collect();
+        standings.extend(out.iter().map(|at| Standing::screened_out(*at, &all, results)));
         let question = |wakes: bool| {
             let own = |at: &usize| (results[*at].carries == Carries::Signal) == wakes;
             let measured: Vec<usize> = measured.iter().copied().filter(own).collect();
@@ -259,6 +322,9 @@ pub(super) fn alike<K: Eq + std::hash::Hash>(
 pub(super) fn assign_precision(results: &mut [CaseResult], groups: &[GroupVerdict]) {
     for group in groups.iter().filter(|it| it.family > 0) {
         for standing in &group.standings {
+            if standing.screened_out.is_some() {
+                results[standing.result].precision_reached = None; // none was asked of it
+            }
             let Some(precision) = &mut results[standing.result].precision_reached else { continue };
             let ends = standing.low.zip(standing.high).zip(standing.ratio);
             let of_ratio = ends.map(|((low, high), ratio)| (high - low) / 2.0 / ratio);
@@ -321,6 +387,7 @@ fn standings(ranked: &[usize], results: &[CaseResult], reference: Option<usize>)
                 among_best_sleeping: of(&best_asleep, at).is_some_and(|it| it.may_be_best),
                 slower_than_best_at_most: own.as_ref().and_then(|it| it.slower_at_most),
                 slower_than_best_at_least: own.and_then(|it| it.slower_at_least),
+                screened_out: None,
             }
         })
         .collect()

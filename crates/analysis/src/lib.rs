@@ -37,6 +37,7 @@ mod pool;
 pub mod probe;
 mod rate;
 mod rounds;
+mod screening;
 mod sessions;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
@@ -76,7 +77,7 @@ pub use energy::ENERGY;
 pub use estimate::{Estimate, MedianInterval, Status};
 use explain::Explanation;
 pub use floor::{Bound, BoundKind};
-pub use group::{GroupVerdict, Standing, TwinCheck};
+pub use group::{GroupVerdict, LeftOut, Standing, TwinCheck};
 pub use inflection::{Candidate, Change, Inflection, Sweep, sweeps};
 pub use observed::{
     Beyond, CallStats, CallSummary, CountFigure, EventCount, InterruptSummary, Observed, Overhead,

@@ -237,11 +237,13 @@ fn chosen<'a>(judged: &Judged, group: &'a GroupVerdict, most: usize) -> Vec<&'a 
 /// `best`, or by how much it is slower than the best, at least and at most.
 fn slower(group: &GroupVerdict, standing: &Standing) -> Text {
     let alone = group.standings.iter().filter(|it| it.among_best).count() == 1;
-    match (standing.slower_than_best_at_least, standing.slower_than_best_at_most) {
+    let left_out = standing.screened_out.map(|it| (it.low - 1.0, it.high - 1.0));
+    let joint = standing.slower_than_best_at_least.zip(standing.slower_than_best_at_most);
+    match joint.or(left_out) {
         _ if group.standings.len() < 2 => Text::default(),
         _ if !group.names_the_best() => Text::new().muted("–"),
         _ if standing.among_best && alone => Text::new().strong("best"),
-        (Some(least), Some(most)) => span(least, most).into(),
+        Some((least, most)) => span(least, most).into(),
         _ => Text::new().muted("–"),
     }
 }
@@ -302,6 +304,9 @@ fn notes(shown: &[&CaseResult], questions: &[Question], cut: usize, elsewhere: &
             "✓ best, or not separated from the best. ±: 95 % interval of a median. slower: 95 % interval, held by all \
              rows of a question together.",
         ));
+    }
+    if shown.iter().any(|it| it.screened_out) {
+        notes.push(Text::new().muted("Of what screening left out: the range of four launches."));
     }
     let spinning: BTreeSet<&str> =
         shown.iter().filter(|it| it.spins).map(|it| it.variant.as_str()).collect();
@@ -410,18 +415,13 @@ fn next(judged: &Judged) -> String {
     if judged.groups.iter().filter(|it| it.is_disturbed()).count() * 2 > judged.groups.len() {
         return format!("`ipcmark doctor`: what disturbs this machine; {all}");
     }
-    match longer(judged) {
-        Some(times) => match budget(judged, times) {
-            Some(budget) => {
-                let again = store::with_budget(&judged.run.argv, &budget);
-                format!("`{again}` for the precision that was not reached; {all}")
-            }
-            None => format!(
-                "no --budget up to 2h gives the precision asked in such an hour: measure fewer mechanisms, or at \
-                 another hour; {all}"
-            ),
-        },
-        None => all,
+    let Some(times) = longer(judged) else { return all };
+    match budget(judged, times).map(|it| store::with_budget(&judged.run.argv, &it)) {
+        Some(again) => format!("`{again}` for the precision that was not reached; {all}"),
+        None => format!(
+            "no --budget up to 2h gives the precision asked in such an hour: measure fewer mechanisms, or at \
+             another hour; {all}"
+        ),
     }
 }
 

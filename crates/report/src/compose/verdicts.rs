@@ -265,8 +265,8 @@ fn worst(judged: &Judged, cases: &[&CaseResult]) -> String {
 
 /// `±9 %`; of a wide interval `unknown within a factor of 5.3`.
 fn width(judged: &Judged, case: &CaseResult, half: f64, decimals: usize) -> String {
-    let by_ratio = ratios::standing(judged, case)
-        .and_then(|(_, it)| Some((it.ratio?, (it.low?, it.high?))));
+    let by_ratio =
+        ratios::standing(judged, case).and_then(|(_, it)| Some((it.ratio?, (it.low?, it.high?))));
     let by_value = || case.value.as_ref().and_then(|it| Some((it.median, it.interval.ends()?)));
     let factor = by_ratio.or_else(by_value).and_then(|(it, ends)| labels::within_factor(it, ends));
     match factor {

@@ -267,8 +267,8 @@ impl Driver for HostDriver<'_> {
             frequencies,
             bounds,
             idle,
-            session: 0,
             forks,
+            ..RoundNoise::default()
         })
     }
 

@@ -1,9 +1,11 @@
-//! What the first rounds of a group decide: how many launches it needs.
+//! What the first rounds of a group decide: which cases go on, and how many launches they need.
 
 use super::{Campaign, LiveCase, LiveGroup};
+use crate::plan::Case;
 use model::reference;
 use model::request::Request;
-use model::screening::ROUNDS;
+use model::screening::{ROUNDS, Screened, contenders};
+use stats::LEAST_LAUNCHES;
 
 impl Campaign<'_> {
     /// Decides it once, as soon as a group has had its first rounds. From these alone, so that a run which is taken
@@ -14,6 +16,12 @@ impl Campaign<'_> {
         let open = request.stopping.launches.is_none()
             && request.sessions.is_none()
             && request.bound.is_none();
+        if self.chooses_free() && self.groups[nth].is_free() {
+            self.choose_free(nth);
+        } else if open && self.request.screens() {
+            self.drop_the_slow(nth);
+        }
+        let request = &self.request;
         let group = &mut self.groups[nth];
         if open && group.needed.is_none() && group.rounds >= ROUNDS as u64 {
             group.needed = group.needs(request);
@@ -21,7 +29,79 @@ impl Campaign<'_> {
     }
 }
 
+impl Campaign<'_> {
+    /// Leaves out what can't be best, where there is time for what is left.
+    fn drop_the_slow(&mut self, nth: usize) {
+        if self.groups[nth].rounds != ROUNDS as u64 {
+            return;
+        }
+        let on = self.groups[nth].contenders(&self.request);
+        let bound = self.bound(nth);
+        let group = &mut self.groups[nth];
+        let now = group.cases.iter().filter(|it| !it.given_up).count();
+        let going = group.cases.iter().zip(&on).filter(|it| !it.0.given_up && *it.1).count();
+        let share = going as f64 / now.max(1) as f64;
+        // Rounds of what is left, against all that there would be without screening.
+        let after = bound.rounds_left.map_or(f64::INFINITY, |left| left as f64 / share);
+        let without = bound.rounds_left.map_or(0, |left| left + ROUNDS).max(LEAST_LAUNCHES / 2);
+        if going == now || (bound.hard && after < without as f64) {
+            return;
+        }
+        group.keep(&on);
+        group.screened = ROUNDS as u64;
+        group.took = group.took.mul_f64(share);
+    }
+}
+
+impl Campaign<'_> {
+    /// Whether cases are placed freely for their comparison with the others alone: where nobody named a placement.
+    pub(super) fn chooses_free(&self) -> bool {
+        let pinned = self.groups.iter().any(|it| !it.is_free());
+        self.request.screens() && !self.request.named.placements && pinned
+    }
+
+    /// Leaves out of a group of free workers, before its first round, what screening left out wherever else it is.
+    fn choose_free(&mut self, nth: usize) {
+        if self.groups[nth].rounds > 0 {
+            return;
+        }
+        let pinned = || self.groups.iter().filter(|it| !it.is_free()).flat_map(|it| &it.cases);
+        let on = |live: &LiveCase| {
+            let elsewhere = || pinned().filter(|it| it.is_of(live));
+            elsewhere().next().is_none() || elsewhere().any(|it| !it.given_up)
+        };
+        let on: Vec<bool> = self.groups[nth].cases.iter().map(on).collect();
+        self.groups[nth].keep(&on);
+    }
+}
+
 impl LiveGroup {
+    /// Which of its cases go on, by its first rounds.
+    fn contenders(&self, request: &Request) -> Vec<bool> {
+        let names: Vec<String> = self.cases.iter().map(|it| it.case.variant.to_string()).collect();
+        let local = self.cases.iter().all(|it| it.case.route.is_local());
+        let asked = request.reference.as_deref();
+        let reference = reference::chosen(names.iter().map(String::as_str), local, asked);
+        // The A/A pair, too: a case and its second name.
+        let paired = |live: &LiveCase| {
+            let same = |it: &&LiveCase| it.case.variant == live.case.variant;
+            live.case.twin || self.cases.iter().filter(same).any(|it| it.case.twin)
+        };
+        let screened = self.cases.iter().enumerate().map(|(at, live)| Screened {
+            launches: live.medians.clone(),
+            carries: live.case.variant.traits().carries,
+            spins: live.case.variant.busy_waits(),
+            stays: reference == Some(at) || paired(live),
+        });
+        contenders(&screened.collect::<Vec<_>>())
+    }
+
+    fn keep(&mut self, on: &[bool]) {
+        for (live, on) in self.cases.iter_mut().zip(on) {
+            live.given_up |= !on;
+        }
+    }
+
     /// How many launches give as many of its cases the precision that was asked as are enough, by its first rounds: of
     /// their ratios to the reference, or of the launches of the one that is compared with nothing. None where these
     /// can't tell.
@@ -46,6 +126,16 @@ impl LiveGroup {
 }
 
 impl LiveCase {
+    /// Whether it is the same case elsewhere.
+    fn is_of(&self, other: &LiveCase) -> bool {
+        let moved = Case {
+            placement: other.case.placement,
+            place: other.case.place,
+            ..(*self.case).clone()
+        };
+        moved == *other.case
+    }
+
     /// Whether it is a result that is compared: no control, no second name, nothing beside it.
     fn is_ranked(&self) -> bool {
         let control = self.case.variant.traits().carries.is_control();
