@@ -152,3 +152,71 @@ impl LiveCase {
         self.medians.iter().take(ROUNDS).enumerate().filter_map(log).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::rc::Rc;
+
+    use super::super::sizing::tests::case;
+    use super::*;
+    use model::placement::Placement;
+    use model::workload::Workload;
+
+    fn live(variant: &str, ns: f64) -> LiveCase {
+        let case = Rc::new(case(variant, Workload::Latency));
+        let mut live = LiveCase::new(1, case, None, (None, None, None));
+        (0..ROUNDS).for_each(|_| live.count(Some(ns)));
+        live
+    }
+
+    #[test]
+    fn what_others_are_compared_with_goes_on_however_slow() {
+        let mut cases: Vec<LiveCase> = [
+            ("fifo", 1.0),
+            ("unix-stream", 1.1),
+            ("sysv-queue", 1.2),
+            ("pipe", 9.0),
+            ("pty", 9.0),
+            ("noop", 0.1),
+        ]
+        .into_iter()
+        .map(|(name, ns)| live(name, ns))
+        .collect();
+        let group = |cases| LiveGroup::new(0, cases, false);
+        let on = group(std::mem::take(&mut cases)).contenders(&Request::default());
+        assert_eq!(on, [true, true, true, true, false, true]);
+        let mut second = live("pty", 9.0);
+        second.case = Rc::new(Case { twin: true, ..(*second.case).clone() });
+        let named = ["fifo", "unix-stream", "sysv-queue", "pipe", "pty"];
+        let mut cases: Vec<LiveCase> =
+            named.iter().zip([1.0, 1.1, 1.2, 9.0, 9.0]).map(|(name, ns)| live(name, ns)).collect();
+        cases.push(second);
+        let asked = Request { reference: Some("fifo".into()), ..Request::default() };
+        assert_eq!(group(cases).contenders(&asked), [true, true, true, false, true, true]);
+    }
+
+    #[test]
+    fn launches_are_planned_by_the_scatter_of_ratios() {
+        let scattered = |name, factor: f64| {
+            let mut case = live(name, 1.0);
+            let swing = |round: usize| if round.is_multiple_of(2) { factor } else { 1.0 / factor };
+            // What the round does to both leaves their ratio alone.
+            case.medians = (0..ROUNDS).map(|it| Some(swing(it) * (1.0 + it as f64))).collect();
+            case
+        };
+        let needs = |cases| LiveGroup::new(0, cases, false).needs(&Request::default());
+        let pair = |factor| vec![scattered("pipe", 1.0), scattered("fifo", factor)];
+        assert_eq!((needs(pair(1.0)), needs(vec![live("fifo", 2.0)])), (Some(0), Some(0)));
+        let (some, more) = (needs(pair(1.1)).unwrap(), needs(pair(1.21)).unwrap());
+        assert!((80..95).contains(&some) && (3 * some..5 * some).contains(&more), "{some} {more}");
+        assert!(needs(vec![scattered("fifo", 1.0)]).unwrap() > 1_000, "alone, its own level moves");
+    }
+
+    #[test]
+    fn a_case_is_known_again_elsewhere() {
+        let here = live("pipe", 1.0);
+        let mut there = live("pipe", 1.0);
+        there.case = Rc::new(Case { placement: Placement::Free, ..(*there.case).clone() });
+        assert!(here.is_of(&there) && !live("fifo", 1.0).is_of(&there));
+    }
+}
