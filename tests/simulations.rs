@@ -7,7 +7,8 @@ mod simulation_support;
 
 use analysis::interval_of;
 use long_form::{is_long, many};
-use model::screening;
+use model::mechanism::Carries;
+use model::screening::{self, Screened};
 use run::campaign::stopping::Bound;
 use simulation_support::Draw;
 use stats::Interval;
@@ -542,5 +543,106 @@ fn intervals_over_sessions_cover_95_percent() {
         let share = covering.count() as f64 / draws as f64;
         println!("{count} sessions: {share:.4}");
         assert!(share >= 0.95 - slack, "{count} sessions: {share}");
+    }
+}
+
+// ---- screening ---------------------------------------------------------------------------------
+
+/// Noise of launches, as a logarithm of median 0, with a standard deviation of 0.2: that of a bad hour.
+const NOISES: [(&str, One); 5] = [
+    ("normal", |draw| 0.2 * draw.normal()),
+    ("skewed", |draw| 0.2 * (-draw.uniform().ln() - std::f64::consts::LN_2)),
+    ("skewed down", |draw| -0.2 * (-draw.uniform().ln() - std::f64::consts::LN_2)),
+    ("70/30", |draw| two_modes_at_zero(draw, 0.436)),
+    ("30/70", |draw| -two_modes_at_zero(draw, 0.436)),
+];
+
+/// Screens cases by their first launches, by the function that screens groups.
+fn screened(launches: &[Vec<f64>]) -> Vec<bool> {
+    let case = |launches: &Vec<f64>| Screened {
+        launches: launches[..screening::ROUNDS].iter().copied().map(Some).collect(),
+        carries: Carries::Bytes,
+        spins: false,
+        stays: false,
+    };
+    screening::contenders(&launches.iter().map(case).collect::<Vec<_>>())
+}
+
+/// Where all are as quick as the best, so that every rival may look quicker, a best one is dropped in at most 0.5 %.
+#[test]
+fn screening_drops_the_best_in_less_than_one_in_two_hundred() {
+    let runs = many(4_000, 40_000) as usize;
+    let slack = 3.0 * standard_error(0.005, runs);
+    for (name, noise) in NOISES {
+        for rivals in [8, 10, 25] {
+            let mut draw = Draw::seeded(900 + rivals);
+            let dropped = (0..runs).filter(|_| {
+                let mut case = || (0..screening::ROUNDS).map(|_| noise(&mut draw).exp()).collect();
+                !screened(&(0..rivals).map(|_| case()).collect::<Vec<Vec<f64>>>())[0]
+            });
+            let share = dropped.count() as f64 / runs as f64;
+            println!("{name}, {rivals}: the best dropped in {share:.4}");
+            assert!(share <= 0.005 + slack, "{name}, {rivals} cases: {share}");
+        }
+    }
+}
+
+/// Whatever screening saw, the intervals of what goes on hold in 95 %: of the ratio to a reference, of its own median, and of
+/// what looked quickest. Those that counted the rounds that screened would not, for that one.
+#[test]
+fn intervals_of_what_goes_on_cover_95_percent() {
+    let runs = many(400, 4_000) as usize;
+    for (name, noise) in NOISES {
+        for (rivals, rounds) in [(8, 12), (25, 12), (25, 17)] {
+            let mut draw = Draw::seeded(950 + rivals as u64);
+            let (mut covered, mut all, mut firsts) = ([0; 2], 0, [0; 2]);
+            for _ in 0..runs {
+                // The first is the reference; half of the others are up to 40 % slower.
+                let truths: Vec<f64> = (0..rivals)
+                    .map(|nth| (0.8 * nth as f64 / rivals as f64 - 0.4).max(0.0))
+                    .collect();
+                let launches: Vec<Vec<f64>> = truths
+                    .iter()
+                    .map(|it| {
+                        let launch = |_| (it + noise(&mut draw)).exp();
+                        (0..screening::ROUNDS + rounds).map(launch).collect()
+                    })
+                    .collect();
+                let on = screened(&launches);
+                let median =
+                    |it: &Vec<f64>| stats::median_of(it[..screening::ROUNDS].iter().copied());
+                let quickest = (1..rivals).min_by(|a, b| {
+                    median(&launches[*a]).partial_cmp(&median(&launches[*b])).unwrap()
+                });
+                for nth in (1..rivals).filter(|nth| on[*nth]) {
+                    let late = &launches[nth][screening::ROUNDS..];
+                    let ratios: Vec<f64> = late
+                        .iter()
+                        .zip(&launches[0][screening::ROUNDS..])
+                        .map(|(a, b)| a / b)
+                        .collect();
+                    let found = [interval_of(late), interval_of(&ratios)]
+                        .map(|it| it.unwrap().interval)
+                        .map(|it| holds(&it, truths[nth].exp()));
+                    all += 1;
+                    for (sum, it) in covered.iter_mut().zip(found) {
+                        *sum += usize::from(it);
+                    }
+                    if quickest == Some(nth) {
+                        firsts.iter_mut().zip(found).for_each(|(sum, it)| *sum += usize::from(it));
+                    }
+                }
+            }
+            let shares = covered.map(|it| it as f64 / all as f64);
+            let of_first = firsts.map(|it| it as f64 / runs as f64);
+            println!(
+                "{name}, {rivals}, {rounds}: {shares:.4?}; of what looked quickest {of_first:.4?}"
+            );
+            let fewest = 0.95 - 3.0 * standard_error(0.95, runs);
+            assert!(
+                shares.iter().chain(&of_first).all(|it| *it >= fewest),
+                "{name}: {shares:?} {of_first:?}"
+            );
+        }
     }
 }

@@ -24,7 +24,7 @@ use super::rate::RateSeen;
 use super::rounds::Stratified;
 use super::sessions::SessionsSeen;
 use super::time_series::TimeSeries;
-use super::{connections, interval_of, unmeasured};
+use super::{connections, interval_of, screening, unmeasured};
 use model::capacity::BoundedLaunch;
 use model::case::Case;
 use model::clock::Record;
@@ -131,6 +131,10 @@ pub struct CaseResult {
     pub clients: Option<ClientsSeen>,
     /// The median of each launch, by round, in the unit of the estimate; null where it failed.
     pub launch_medians: Vec<Option<f64>>,
+    /// Those of the rounds that screened, which chose it and judge nothing; empty where none did.
+    pub screening: Vec<Option<f64>>,
+    /// Whether screening left it out: all that there is of it are the rounds that screened.
+    pub screened_out: bool,
     /// The medians of the first half of those launches and of the second, the middle one of an odd number in neither;
     /// null of fewer than two.
     pub halves: Option<[f64; 2]>,
@@ -187,6 +191,9 @@ pub struct CaseResult {
     /// Each launch cycle by cycle, by round; null where it took no turns with others.
     #[serde(rename = "launch_cycles")]
     pub by_cycle: Vec<Option<Cycles>>,
+    /// Its launches of the rounds that screened its group, of what went on and of what did not.
+    #[serde(skip)]
+    pub screened: Vec<Option<f64>>,
     /// What each launch says of the bound that was asked, by round; empty without one.
     #[serde(skip)]
     pub bounded: Vec<Option<BoundedLaunch>>,
@@ -271,7 +278,7 @@ impl CaseResult {
             result.site = format!("{}/{}", case.case.route, case.case.placement);
         }
         let all = store.launches(case.id)?;
-        let launches: Vec<&StoredLaunch> = all.iter().filter(|launch| launch.round > 0).collect();
+        let launches = result.take_screening(&all, run.screening(group.nth));
         if let Some(fleet) = &run.fleet {
             result.nodes = run.nodes_of(case).into_iter().map(str::to_string).collect();
             result.stand_between(fleet, case, &launches);
@@ -300,13 +307,14 @@ impl CaseResult {
             }
             let value = pool.take(samples, launch, ns_per_tick, single);
             result.by_round[at] = Some(value.ns);
-            result.by_cycle.resize(at + 1, None);
+            result.by_cycle.resize(result.by_round.len(), None);
             result.by_cycle[at] = value.cycles.clone();
             result.keep_others(at, &value);
             values.push(value);
         }
         result.datagrams = DatagramsSeen::of(&all, case.case.message_bytes);
         result.settle_status(case, &all, &values);
+        result.tell_if_left_out(run, &all);
         if !values.is_empty() {
             result.pooled = pool.five().map(|five| {
                 let mut five = five.map(|ns| result.metric.of_ns(ns, result.message_bytes));
@@ -385,7 +393,7 @@ impl CaseResult {
         let unit = self.unit();
         let in_unit: Vec<f64> = ns.iter().map(|ns| unit(*ns)).collect();
         self.launch_medians = self.by_round.iter().map(|ns| ns.map(&unit)).collect();
-        self.halves = halves(&in_unit);
+        self.halves = screening::halves(&in_unit);
         self.serial_correlation = stats::serial_correlation(&in_unit);
         self.launches = values.len() as u64;
         let mean_ns = values.iter().map(|it| it.mean_ns).sum::<f64>() / values.len() as f64;
@@ -433,11 +441,4 @@ impl CaseResult {
         let (metric, bytes) = (self.metric.clone(), self.message_bytes);
         move |ns| metric.of_ns(ns, bytes)
     }
-}
-
-/// The medians of the first and of the second half of values, in their order.
-fn halves(values: &[f64]) -> Option<[f64; 2]> {
-    let half = values.len() / 2;
-    let of = |values: &[f64]| stats::median_of(values.iter().copied());
-    Some([of(&values[..half])?, of(&values[values.len() - half..])?])
 }

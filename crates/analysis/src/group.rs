@@ -13,6 +13,7 @@ use std::collections::HashMap;
 use serde::Serialize;
 
 use super::paired::CaseRatio;
+use super::screening::LeftOut;
 use super::{ALPHA, EQUIVALENT_WITHIN};
 use super::{CaseResult, Status};
 use model::case::Case;
@@ -21,6 +22,7 @@ use model::mechanism::Carries;
 use model::metric::Metric;
 use model::reference;
 use model::route::Route;
+
 use model::total::Total;
 use model::workload::Workload;
 use stats::AgainstBest;
@@ -62,6 +64,9 @@ pub struct Standing {
     /// By what share it is slower than the best at least, together with all others of the group; 0 of what may be the
     /// best, null as above.
     pub slower_than_best_at_least: Option<f64>,
+    /// Of what screening left out its time over that of the first of its kind, in the rounds that screened: then nothing
+    /// else is said of it.
+    pub screened_out: Option<LeftOut>,
 }
 
 /// The same case under two names: what the machine's own noise does to a comparison.
@@ -181,7 +186,12 @@ impl GroupVerdict {
         let ranked: Vec<usize> =
             measured.iter().copied().filter(|at| results[*at].is_ranked()).collect();
         let reference = reference_of(&ranked, results, asked);
-        let standings = standings(&ranked, results, reference);
+        let (mut out, ranked): (Vec<usize>, Vec<usize>) =
+            ranked.iter().partition(|at| results[**at].screened_out);
+        let mut standings = standings(&ranked, results, reference);
+        out.sort_by(|a, b| typical(&results[*a]).total_cmp(&typical(&results[*b])));
+        let all: Vec<usize> = ranked.iter().chain(&out).copied().collect();
+        standings.extend(out.iter().map(|at| Standing::screened_out(*at, &all, results)));
         let question = |wakes: bool| {
             let own = |at: &usize| (results[*at].carries == Carries::Signal) == wakes;
             let measured: Vec<usize> = measured.iter().copied().filter(own).collect();
@@ -298,6 +308,9 @@ pub(super) fn alike<K: Eq + std::hash::Hash>(
 pub(super) fn assign_precision(results: &mut [CaseResult], groups: &[GroupVerdict]) {
     for group in groups.iter().filter(|it| it.family > 0) {
         for standing in &group.standings {
+            if standing.screened_out.is_some() {
+                results[standing.result].precision_reached = None; // none was asked of it
+            }
             let Some(precision) = &mut results[standing.result].precision_reached else { continue };
             let ends = standing.low.zip(standing.high).zip(standing.ratio);
             let of_ratio = ends.map(|((low, high), ratio)| (high - low) / 2.0 / ratio);
@@ -365,6 +378,7 @@ fn standings(ranked: &[usize], results: &[CaseResult], reference: Option<usize>)
                 slower_than_best: None,
                 slower_than_best_at_most: own.as_ref().and_then(|it| it.slower_at_most),
                 slower_than_best_at_least: own.and_then(|it| it.slower_at_least),
+                screened_out: None,
             }
         })
         .collect()

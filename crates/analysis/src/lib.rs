@@ -38,6 +38,7 @@ mod pool;
 pub mod probe;
 mod rate;
 mod rounds;
+mod screening;
 mod sessions;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
@@ -89,6 +90,7 @@ pub use per_launch::{FIRST_MESSAGE, Secondary};
 pub use percentile::{Curve, OverLaunches as Percentile, PERCENTILES};
 pub use rate::RateSeen;
 pub use rounds::{JudgedRound, RoundCounts, RoundState, Stratified};
+pub use screening::LeftOut;
 pub use sessions::SessionsSeen;
 pub use stats::Share;
 pub use time_series::{DRAWN as TIME_SERIES_DRAWN, Slice, TimeSeries};

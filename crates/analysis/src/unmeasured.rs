@@ -6,6 +6,9 @@ use model::request::Named;
 /// Why there is nothing of a case that had no time.
 pub(super) const NO_TIME: &str = "the run ended before it was launched";
 
+/// Why a case was not placed freely.
+pub(super) const LEFT_OUT: &str = "slower than the first wherever else it is, in every round that screened: `-p free` measures it";
+
 impl CaseResult {
     /// Whether it could not be measured: it makes no sense, or can't be had here.
     pub fn is_absent(&self) -> bool {

@@ -71,6 +71,9 @@ pub struct RoundNoise {
     /// fork themselves.
     #[serde(default)]
     pub forks: bool,
+    /// Whether it launched those cases alone that screening left.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub contenders: bool,
 }
 
 /// Whether others disturbed a round.

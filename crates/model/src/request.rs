@@ -292,6 +292,15 @@ pub enum Absence {
 }
 
 impl Request {
+    /// Whether its first rounds screen. What a user named has all rounds, and so has whatever asks for more than what is
+    /// best.
+    pub fn screens(&self) -> bool {
+        let whole = self.study.is_some() || self.sessions.is_some() || self.bound.is_some();
+        let more = !self.observe.is_empty() || !self.beside.is_empty() || !self.aim.is_comparison();
+        let fixed = self.stopping.launches.is_some() || self.stopping.unmarked.is_some();
+        !(self.named.mechanisms || whole || more || fixed)
+    }
+
     /// Samples of a launch of `workload`; None lets a pilot choose.
     pub fn samples_of(&self, workload: Workload) -> Option<u64> {
         self.samples_by_workload.get(&workload).copied().or(self.samples)

@@ -1,14 +1,17 @@
 //! Screening: which cases go on once all have had their first rounds.
 //!
-//! The quickest of each kind goes on, and what may be as quick: of those that carry bytes and of those that carry
-//! wake-ups alone, and in each of all and of those that sleep while they wait.
+//! The quickest go on, and what may be as quick: of those that carry bytes and of those that carry wake-ups alone, and in
+//! each of all and of those that sleep while they wait. What is dropped lies beyond the third, not the first: the first of
+//! many is one that was lucky.
 
 use crate::mechanism::Carries;
 
 /// Rounds of all cases that decide it.
 pub const ROUNDS: usize = 4;
-/// What took more than so many times as long as the first, in all of these rounds, is dropped.
-pub const BEYOND: f64 = 1.3;
+/// So many of the quickest go on in any case.
+const QUICKEST: usize = 3;
+/// What took more than so many times as long as the last of them, in all of these rounds, is dropped.
+const BEYOND: f64 = 1.3;
 
 /// A case that is screened.
 #[derive(Clone, Debug)]
@@ -29,30 +32,33 @@ pub fn contenders(cases: &[Screened]) -> Vec<bool> {
     for carries in [Carries::Bytes, Carries::Signal] {
         for all in [true, false] {
             let rivals = |it: &Screened| it.carries == carries && (all || !it.spins);
-            let Some(first) = first(cases, rivals) else { continue };
+            let last = quickest(cases, rivals).get(QUICKEST - 1).map(|at| &cases[*at]);
             for (case, on) in cases.iter().zip(&mut on).filter(|it| rivals(it.0)) {
-                *on |= !is_beyond(case, &cases[first]);
+                *on |= last.is_none_or(|it| !is_beyond(case, it));
             }
         }
     }
     on
 }
 
-/// The one with the smallest median; None where nothing was measured of any.
-pub fn first(cases: &[Screened], rivals: impl Fn(&Screened) -> bool) -> Option<usize> {
-    let median = |it: &Screened| stats::median_of(it.launches.iter().flatten().copied());
+/// Those of which something was measured, the smallest median first.
+pub fn quickest(cases: &[Screened], rivals: impl Fn(&Screened) -> bool) -> Vec<usize> {
+    let median =
+        |it: &Screened| stats::median_of(it.launches.iter().take(ROUNDS).flatten().copied());
     let rivals = cases.iter().enumerate().filter(|it| rivals(it.1));
-    let known = rivals.filter_map(|(at, it)| Some((at, median(it)?)));
-    known.min_by(|a, b| a.1.total_cmp(&b.1)).map(|it| it.0)
+    let mut known: Vec<(usize, f64)> =
+        rivals.filter_map(|(at, it)| Some((at, median(it)?))).collect();
+    known.sort_by(|a, b| a.1.total_cmp(&b.1));
+    known.into_iter().map(|it| it.0).collect()
 }
 
 /// Whether it was slower in every one of the rounds; not where one is missing.
-fn is_beyond(case: &Screened, first: &Screened) -> bool {
-    let slower = |(case, first): (&Option<f64>, &Option<f64>)| match (case, first) {
-        (Some(case), Some(first)) => *case > BEYOND * first,
+fn is_beyond(case: &Screened, last: &Screened) -> bool {
+    let slower = |(case, last): (&Option<f64>, &Option<f64>)| match (case, last) {
+        (Some(case), Some(last)) => *case > BEYOND * last,
         _ => false,
     };
-    let rounds = case.launches.iter().zip(&first.launches).take(ROUNDS);
+    let rounds = case.launches.iter().zip(&last.launches).take(ROUNDS);
     rounds.len() == ROUNDS && rounds.into_iter().all(slower)
 }
 
@@ -66,22 +72,32 @@ mod tests {
 
     #[test]
     fn what_was_slower_in_every_round_is_dropped_among_its_own_kind() {
+        let even = |ns: f64| [ns, 1.1 * ns, 0.9 * ns, ns];
+        let bytes = |ns, spins| case(even(ns), Carries::Bytes, spins);
         let mut cases = vec![
-            case([1.0, 1.1, 0.9, 1.0], Carries::Bytes, true),
-            case([2.0, 2.1, 1.9, 2.0], Carries::Bytes, true),
-            case([5.0, 5.1, 4.9, 5.0], Carries::Bytes, false),
-            case([5.5, 5.5, 5.5, 5.5], Carries::Bytes, false),
-            case([9.0, 9.0, 9.0, 6.2], Carries::Bytes, false),
-            case([9.0, 9.0, 9.0, 6.6], Carries::Bytes, false),
-            case([3.0, 3.0, 3.0, 3.0], Carries::Signal, false),
-            case([4.0, 4.0, 4.0, 4.0], Carries::Signal, false),
-            case([7.0, 7.0, 7.0, 7.0], Carries::Nothing, false),
+            bytes(1.0, true),
+            bytes(1.5, true),
+            bytes(2.0, true),
+            bytes(2.5, true),
+            bytes(2.7, true),
+            bytes(5.0, false),
+            bytes(6.0, false),
+            bytes(7.0, false),
+            case([99.0, 99.0, 99.0, 9.0], Carries::Bytes, false),
+            case([99.0, 99.0, 99.0, 9.2], Carries::Bytes, false),
+            case(even(50.0), Carries::Signal, false),
+            case(even(90.0), Carries::Signal, false),
+            case(even(99.0), Carries::Nothing, false),
         ];
-        let on = [true, false, true, true, true, false, true, false, true];
+        // 2 and 7 are the thirds, of all and of those that sleep; of wake-ups there is none.
+        let mut on = [true; 13];
+        (on[4], on[9]) = (false, false);
         assert_eq!(contenders(&cases), on);
-        cases[1].stays = true;
-        cases[7].launches[2] = None;
-        cases[5].launches.pop();
-        assert_eq!(contenders(&cases), [true; 9]);
+        cases[4].stays = true;
+        cases[9].launches[2] = None;
+        assert_eq!(contenders(&cases), [true; 13]);
+        cases[4].stays = false;
+        cases[4].launches.pop();
+        assert_eq!(contenders(&cases), [true; 13], "three rounds decide nothing");
     }
 }

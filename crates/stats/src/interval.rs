@@ -5,6 +5,8 @@
 //! binomial sum and is known exactly. It comes in steps; what is reported is the step that
 //! was reached and not the one that was asked for.
 
+use std::sync::LazyLock;
+
 use super::quantile::median;
 
 /// Launches that a group gets whatever they take, unless the user set a time limit.
@@ -53,17 +55,16 @@ pub fn median_ranks(n: usize, alpha: f64) -> Option<(usize, usize, f64)> {
 }
 
 /// Of the numbers of values from `least` to `most` the one whose interval for the median is the narrowest at 5 %, which need
-/// not be the largest: 13 have a wider one than 12. Where none has one, the largest.
+/// not be the largest: 13 have a wider one than 12. Where none has one, or they are hundreds, the largest.
 pub fn narrowest(least: usize, most: usize) -> usize {
-    // The steps of ranks are a few values apart.
-    const NEAR: usize = 12;
+    const HUNDREDS: usize = 300;
     // How deep the lower rank lies, by Blom's scores: the deeper, the narrower is the interval.
-    let depth = |n: usize| {
-        let rank = median_ranks(n, 0.05).map_or(0.0, |it| it.0 as f64);
-        (rank - 0.375) / (n as f64 + 0.25)
-    };
-    let from = least.max(most.saturating_sub(NEAR));
-    (from..=most).max_by(|a, b| depth(*a).total_cmp(&depth(*b)).then(b.cmp(a))).unwrap_or(least)
+    static DEPTHS: LazyLock<Vec<f64>> = LazyLock::new(|| {
+        let rank = |n| median_ranks(n, 0.05).map_or(0.0, |it| it.0 as f64);
+        (0..=HUNDREDS).map(|n| (rank(n) - 0.375) / (n as f64 + 0.25)).collect()
+    });
+    let known = (least..=most).filter(|_| most <= HUNDREDS);
+    known.max_by(|a, b| DEPTHS[*a].total_cmp(&DEPTHS[*b]).then(b.cmp(a))).unwrap_or(most.max(least))
 }
 
 /// How many launches have an interval of the median that is at most ± `asked` of it, where the logarithms of launches

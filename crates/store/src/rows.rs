@@ -96,6 +96,12 @@ impl StoredRun {
         far.map_or(&self.clock, |it| &it.clock)
     }
 
+    /// How many rounds of a group screened its cases; 0 where none did.
+    pub fn screening(&self, group: usize) -> u64 {
+        let of = |it: &&StoredRound| it.group == group && it.noise.contenders;
+        self.rounds.iter().filter(of).map(|it| it.nth - 1).min().unwrap_or(0)
+    }
+
     /// The names of the nodes that a case is of; none where the run is no fleet's.
     pub fn nodes_of(&self, case: &StoredCase) -> Vec<&str> {
         let nodes = case.ends.zip(self.fleet.as_ref()).map(|(ends, fleet)| {

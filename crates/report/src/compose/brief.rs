@@ -232,14 +232,16 @@ fn chosen<'a>(judged: &Judged, group: &'a GroupVerdict, most: usize) -> Vec<&'a 
 /// `best`, or how many times the time of the best it takes: the middle, at least and at most.
 fn of_best(group: &GroupVerdict, standing: &Standing) -> Text {
     let alone = group.standings.iter().filter(|it| it.among_best).count() == 1;
-    let ends = standing.slower_than_best_at_least.zip(standing.slower_than_best_at_most);
-    match (standing.slower_than_best, ends) {
+    let left_out = standing.screened_out.map(|it| (it.low - 1.0, it.high - 1.0));
+    let joint = standing.slower_than_best_at_least.zip(standing.slower_than_best_at_most);
+    match (standing.slower_than_best, joint, left_out) {
         _ if group.standings.len() < 2 => Text::default(),
         _ if !group.names_the_best() => Text::new().muted("–"),
         _ if standing.among_best && alone => Text::new().strong("best"),
-        (Some(middle), Some((least, most))) => {
+        (Some(middle), Some((least, most)), _) => {
             Unit::Ratio.short(1.0 + middle, Some((1.0 + least, 1.0 + most))).into()
         }
+        (.., Some((least, most))) => Unit::Ratio.range(1.0 + least, 1.0 + most).into(),
         _ => Text::new().muted("–"),
     }
 }
@@ -287,6 +289,9 @@ fn notes(shown: &[&CaseResult], questions: &[Question], cut: usize, elsewhere: &
             "✓ best. ≈ not separated from the best. Intervals of a median hold by themselves, those of the best for all rows \
              of a question together.",
         ));
+    }
+    if shown.iter().any(|it| it.screened_out) {
+        notes.push(Text::new().muted("Of what screening left out: the range of four launches."));
     }
     let spinning: BTreeSet<&str> =
         shown.iter().filter(|it| it.spins).map(|it| it.variant.as_str()).collect();

@@ -95,6 +95,9 @@ fn table(judged: &Judged, head: &Head, cases: &[&CaseResult]) -> Table {
     table.columns.extend(reference.as_ref().map(ratio));
     let value = if tails.are_shown() { "p50" } else { "median" };
     table.columns.push(Column::number(value, 0));
+    // Elsewhere all cases have as many.
+    let counts = cases.iter().any(|it| it.screened_out);
+    table.columns.extend(counts.then(|| Column::number("n", 0)));
     table.columns.extend(tails.columns());
     table.columns.extend(asides.columns());
     let beside = [
@@ -116,6 +119,7 @@ fn table(judged: &Judged, head: &Head, cases: &[&CaseResult]) -> Table {
             Some(rate) => Text::new().muted(open_loop::short_of(rate)),
             None => labels::short_value(case).into(),
         });
+        cells.extend(counts.then(|| Text::from(case.launches.to_string())));
         cells.extend(tails.cells(case));
         cells.extend(asides.cells(case));
         cells.extend(reference.as_ref().map(|_| ratios::cell(judged, case)));

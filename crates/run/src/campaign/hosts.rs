@@ -278,8 +278,8 @@ impl Driver for HostDriver<'_> {
             frequencies,
             bounds,
             idle,
-            session: 0,
             forks,
+            ..RoundNoise::default()
         })
     }
 

@@ -24,7 +24,7 @@ pub fn value_ns(samples: &mut [u64], batch: u64, ns_per_tick: f64) -> Option<f64
 impl Campaign<'_> {
     /// Whether a group gets another round. Closes it if not.
     pub(super) fn goes_on(&mut self, nth: usize) -> Result<bool, StoreError> {
-        self.screen(nth);
+        self.screen(nth)?;
         let bound = self.bound(nth);
         let group = &mut self.groups[nth];
         // Or nothing is left to launch.
@@ -65,7 +65,7 @@ pub(super) fn revive(
     let mut made = store.made_launches(run.id)?;
     let (mut groups, mut stay) = (Vec::new(), StoredLaunches::new());
     for group in &run.groups {
-        let cases = cases(run, group, &mut made);
+        let mut cases = cases(run, group, &mut made);
         if cases.is_empty() {
             continue;
         }
@@ -75,6 +75,13 @@ pub(super) fn revive(
         };
         let mut live = LiveGroup::new(group.nth, Vec::new(), wants_quiet);
         let mut counted = u64::MAX;
+        live.screened = run.screening(group.nth);
+        let finished = store.finished_rounds(run.id, group.nth)?;
+        for (live_case, made) in &mut cases {
+            // Screening left it out.
+            let last = made.last().map_or(0, |it| it.round);
+            live_case.given_up |= last <= live.screened && finished > live.screened;
+        }
         if run.fleet.is_some() {
             let each =
                 cases.iter().flat_map(|(live, made)| made.iter().map(|it| (live.id, it.round)));
@@ -85,7 +92,7 @@ pub(super) fn revive(
             // Of a choice some have ended before: what goes on has launches in every round.
             let chooses = run.request.aim.need().is_some();
             let launched = if chooses { launched.max() } else { launched.min() };
-            counted = launched.unwrap_or(0).min(store.finished_rounds(run.id, group.nth)?);
+            counted = launched.unwrap_or(0).min(finished);
             let kept = run.rounds.iter().filter(|it| it.group == group.nth && it.nth <= counted);
             let found: Vec<Disturbance> = kept.map(|it| it.noise.disturbance()).collect();
             live.unmarked = found.iter().filter(|it| it.is_none()).count() as u64;

@@ -41,6 +41,7 @@ use model::clock::Anchor;
 use model::placement::ResolvedPlacement;
 use model::request::{MOST_LAUNCHES, Request};
 use model::route::Route;
+use model::screening::ROUNDS;
 use stats::LEAST_LAUNCHES;
 use store::{Label, NewLaunch, NewRun, RunStatus, Store, StoreError, StoredRun};
 
@@ -366,8 +367,12 @@ impl<'a> Campaign<'a> {
         let open = |nth: &usize| self.groups[*nth].closed.is_none();
         let (free, placed): (Vec<usize>, Vec<usize>) =
             (0..self.groups.len()).filter(open).partition(|nth| self.groups[*nth].is_free());
-        let going_on =
-            |nth: &usize| placed.is_empty() || self.groups[*nth].rounds < LEAST_LAUNCHES as u64;
+        // Those wait until it is known which cases are worth it there.
+        let screened = |nth: &usize| self.groups[*nth].rounds >= ROUNDS as u64;
+        let wait = self.chooses_free() && !placed.iter().all(screened);
+        let going_on = |nth: &usize| {
+            placed.is_empty() || (!wait && self.groups[*nth].rounds < LEAST_LAUNCHES as u64)
+        };
         let mut now: Vec<usize> = free.into_iter().filter(going_on).collect();
         now.extend(&placed);
         now.sort_unstable();

@@ -42,6 +42,7 @@ impl Campaign<'_> {
             group.took_round(began.elapsed());
             if let Some(mut noise) = noise.clone() {
                 noise.session = self.session.nth;
+                noise.contenders = group.screened > 0;
                 let disturbance = noise.disturbance();
                 group.unmarked += u64::from(disturbance.is_none());
                 group.unknown += u64::from(disturbance.is_unknown());

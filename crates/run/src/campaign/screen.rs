@@ -1,42 +1,143 @@
-//! What the first rounds of a group decide: how many launches it needs.
+//! What the first rounds of a group decide: which cases go on, and how many launches they need.
 
 use super::{Campaign, LiveCase, LiveGroup};
+use crate::plan::Case;
+use model::cycles::Cycles;
 use model::reference;
 use model::request::Request;
-use model::screening::ROUNDS;
+use model::screening::{ROUNDS, Screened, contenders};
+use stats::LEAST_LAUNCHES;
+use store::StoreError;
 
 impl Campaign<'_> {
     /// Decides it once, as soon as a group has had its first rounds. From these alone, so that a run which is taken
     /// up again decides the same.
-    pub(super) fn screen(&mut self, nth: usize) {
+    pub(super) fn screen(&mut self, nth: usize) -> Result<(), StoreError> {
         let request = &self.request;
         // Sessions are for what differs between them: none is left out because others were precise.
         let open = request.stopping.launches.is_none()
             && request.sessions.is_none()
             && request.bound.is_none();
-        let group = &mut self.groups[nth];
-        if open && group.needed.is_none() && group.rounds >= ROUNDS as u64 {
-            group.needed = group.needs(request);
+        if self.chooses_free() && self.groups[nth].is_free() {
+            self.choose_free(nth);
+        } else if open && self.request.screens() {
+            self.drop_the_slow(nth);
         }
+        let group = &self.groups[nth];
+        if open && group.needed.is_none() && group.rounds >= ROUNDS as u64 {
+            let cycles: Result<Vec<_>, _> = group.cases.iter().map(|it| self.cycles(it)).collect();
+            self.groups[nth].needed = self.groups[nth].needs(&self.request, &cycles?);
+        }
+        Ok(())
+    }
+
+    /// What the first launches of a case took in each cycle, by round.
+    fn cycles(&self, live: &LiveCase) -> Result<FirstCycles, StoreError> {
+        let mut found = vec![None; ROUNDS];
+        for launch in self.with.store.launches(live.id)? {
+            let turns = launch.record.initiator.turns.as_ref();
+            let at = (launch.round as usize).checked_sub(1).filter(|at| *at < ROUNDS);
+            if let (Some(turns), Some(at)) = (turns, at) {
+                found[at] = Some(Cycles::of(&self.with.store.samples(launch.id)?, turns, 1.0));
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// What the first launches of a case took, by round, where they took turns with others.
+type FirstCycles = Vec<Option<Cycles>>;
+
+impl Campaign<'_> {
+    /// Leaves out what can't be best, where there is time for what is left.
+    fn drop_the_slow(&mut self, nth: usize) {
+        if self.groups[nth].rounds != ROUNDS as u64 {
+            return;
+        }
+        let on = self.groups[nth].contenders(&self.request);
+        let bound = self.bound(nth);
+        let group = &mut self.groups[nth];
+        let now = group.cases.iter().filter(|it| !it.given_up).count();
+        let going = group.cases.iter().zip(&on).filter(|it| !it.0.given_up && *it.1).count();
+        let share = going as f64 / now.max(1) as f64;
+        // Rounds of what is left, against all that there would be without screening.
+        let after = bound.rounds_left.map_or(f64::INFINITY, |left| left as f64 / share);
+        let without = bound.rounds_left.map_or(0, |left| left + ROUNDS).max(LEAST_LAUNCHES / 2);
+        if going == now || (bound.hard && after < without as f64) {
+            return;
+        }
+        group.keep(&on);
+        group.screened = ROUNDS as u64;
+        group.took = group.took.mul_f64(share);
+    }
+}
+
+impl Campaign<'_> {
+    /// Whether cases are placed freely for their comparison with the others alone: where nobody named a placement.
+    pub(super) fn chooses_free(&self) -> bool {
+        let pinned = self.groups.iter().any(|it| !it.is_free());
+        self.request.screens() && !self.request.named.placements && pinned
+    }
+
+    /// Leaves out of a group of free workers, before its first round, what screening left out wherever else it is.
+    fn choose_free(&mut self, nth: usize) {
+        if self.groups[nth].rounds > 0 {
+            return;
+        }
+        let pinned = || self.groups.iter().filter(|it| !it.is_free()).flat_map(|it| &it.cases);
+        let on = |live: &LiveCase| {
+            let elsewhere = || pinned().filter(|it| it.is_of(live));
+            elsewhere().next().is_none() || elsewhere().any(|it| !it.given_up)
+        };
+        let on: Vec<bool> = self.groups[nth].cases.iter().map(on).collect();
+        self.groups[nth].keep(&on);
     }
 }
 
 impl LiveGroup {
+    /// Which of its cases go on, by its first rounds.
+    fn contenders(&self, request: &Request) -> Vec<bool> {
+        let names: Vec<String> = self.cases.iter().map(|it| it.case.variant.to_string()).collect();
+        let local = self.cases.iter().all(|it| it.case.route.is_local());
+        let asked = request.reference.as_deref();
+        let reference = reference::chosen(names.iter().map(String::as_str), local, asked);
+        // The A/A pair, too: a case and its second name.
+        let paired = |live: &LiveCase| {
+            let same = |it: &&LiveCase| it.case.variant == live.case.variant;
+            live.case.twin || self.cases.iter().filter(same).any(|it| it.case.twin)
+        };
+        let screened = self.cases.iter().enumerate().map(|(at, live)| Screened {
+            launches: live.medians.clone(),
+            carries: live.case.variant.traits().carries,
+            spins: live.case.variant.busy_waits(),
+            stays: reference == Some(at) || paired(live),
+        });
+        contenders(&screened.collect::<Vec<_>>())
+    }
+
+    fn keep(&mut self, on: &[bool]) {
+        for (live, on) in self.cases.iter_mut().zip(on) {
+            live.given_up |= !on;
+        }
+    }
+
     /// How many launches give as many of its cases the precision that was asked as are enough, by its first rounds: of
     /// their ratios to the reference, or of the launches of the one that is compared with nothing. None where these
     /// can't tell.
-    fn needs(&self, request: &Request) -> Option<usize> {
-        let ranked: Vec<&LiveCase> = self.cases.iter().filter(|it| it.is_ranked()).collect();
-        let local = ranked.first()?.case.route.is_local();
-        let names: Vec<String> = ranked.iter().map(|it| it.case.variant.to_string()).collect();
+    fn needs(&self, request: &Request, cycles: &[FirstCycles]) -> Option<usize> {
+        let cases = self.cases.iter().zip(cycles);
+        let ranked: Vec<_> = cases.filter(|it| it.0.is_ranked()).collect();
+        let local = ranked.first()?.0.case.route.is_local();
+        let names: Vec<String> = ranked.iter().map(|it| it.0.case.variant.to_string()).collect();
         let asked = request.reference.as_deref();
         let reference = reference::chosen(names.iter().map(String::as_str), local, asked)?;
         let alone = ranked.len() == 1;
         let cases = ranked.iter().enumerate().filter(|it| alone || it.0 != reference);
         let needed = cases.filter_map(|(_, case)| {
             let against = (!alone).then(|| ranked[reference]);
-            let (workload, one_cpu) = (case.case.workload, case.case.place.shares_one_cpu());
-            stats::launches_needed(&case.logs(against), request.stopping.asked(workload, one_cpu))
+            let Case { workload, place, .. } = *case.0.case;
+            let asked = request.stopping.asked(workload, place.shares_one_cpu());
+            stats::launches_needed(&logs(*case, against), asked)
         });
         let mut needed: Vec<f64> = needed.collect();
         needed.sort_by(f64::total_cmp);
@@ -46,19 +147,108 @@ impl LiveGroup {
 }
 
 impl LiveCase {
+    /// Whether it is the same case elsewhere.
+    fn is_of(&self, other: &LiveCase) -> bool {
+        let moved = Case {
+            placement: other.case.placement,
+            place: other.case.place,
+            ..(*self.case).clone()
+        };
+        moved == *other.case
+    }
+
     /// Whether it is a result that is compared: no control, no second name, nothing beside it.
     fn is_ranked(&self) -> bool {
         let control = self.case.variant.traits().carries.is_control();
         let beside = self.is_observed() || self.is_accompanied();
         !(self.given_up || control || beside || self.case.twin)
     }
+}
 
-    /// Logarithms of its first launches, over those of another case in the same rounds.
-    fn logs(&self, against: Option<&LiveCase>) -> Vec<f64> {
-        let log = |(round, ns): (usize, &Option<f64>)| {
-            let over = against.map_or(Some(1.0), |it| *it.medians.get(round)?);
-            Some(((*ns)? / over?).ln())
+/// Logarithms of the first launches of a case, over those of another one in the same rounds, within cycles where both took
+/// turns.
+fn logs(
+    (case, cycles): (&LiveCase, &FirstCycles),
+    against: Option<(&LiveCase, &FirstCycles)>,
+) -> Vec<f64> {
+    let log = |(round, ns): (usize, &Option<f64>)| {
+        let Some((other, in_turns)) = against else { return Some((*ns)?.ln()) };
+        let both = cycles.get(round)?.as_ref().zip(in_turns.get(round)?.as_ref());
+        let within = both.and_then(|(own, other)| own.log_ratio(other));
+        let (own, other) = ((*ns)?, (*other.medians.get(round)?)?);
+        Some(within.unwrap_or_else(|| (own / other).ln()))
+    };
+    case.medians.iter().take(ROUNDS).enumerate().filter_map(log).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::rc::Rc;
+
+    use super::super::sizing::tests::case;
+    use super::*;
+    use model::placement::Placement;
+    use model::workload::Workload;
+
+    fn live(variant: &str, ns: f64) -> LiveCase {
+        let case = Rc::new(case(variant, Workload::Latency));
+        let mut live = LiveCase::new(1, case, None, (None, None, None));
+        (0..ROUNDS).for_each(|_| live.count(Some(ns)));
+        live
+    }
+
+    #[test]
+    fn what_others_are_compared_with_goes_on_however_slow() {
+        let mut cases: Vec<LiveCase> = [
+            ("fifo", 1.0),
+            ("unix-stream", 1.1),
+            ("sysv-queue", 1.2),
+            ("pipe", 9.0),
+            ("pty", 9.0),
+            ("noop", 0.1),
+        ]
+        .into_iter()
+        .map(|(name, ns)| live(name, ns))
+        .collect();
+        let group = |cases| LiveGroup::new(0, cases, false);
+        let on = group(std::mem::take(&mut cases)).contenders(&Request::default());
+        assert_eq!(on, [true, true, true, true, false, true]);
+        let mut second = live("pty", 9.0);
+        second.case = Rc::new(Case { twin: true, ..(*second.case).clone() });
+        let named = ["fifo", "unix-stream", "sysv-queue", "pipe", "pty"];
+        let mut cases: Vec<LiveCase> =
+            named.iter().zip([1.0, 1.1, 1.2, 9.0, 9.0]).map(|(name, ns)| live(name, ns)).collect();
+        cases.push(second);
+        let asked = Request { reference: Some("fifo".into()), ..Request::default() };
+        assert_eq!(group(cases).contenders(&asked), [true, true, true, false, true, true]);
+    }
+
+    #[test]
+    fn launches_are_planned_by_the_scatter_of_ratios() {
+        let scattered = |name, factor: f64| {
+            let mut case = live(name, 1.0);
+            let swing = |round: usize| if round.is_multiple_of(2) { factor } else { 1.0 / factor };
+            // What the round does to both leaves their ratio alone.
+            case.medians = (0..ROUNDS).map(|it| Some(swing(it) * (1.0 + it as f64))).collect();
+            case
         };
-        self.medians.iter().take(ROUNDS).enumerate().filter_map(log).collect()
+        let needs = |cases| {
+            let cases: Vec<LiveCase> = cases;
+            let cycles = vec![vec![None; ROUNDS]; cases.len()];
+            LiveGroup::new(0, cases, false).needs(&Request::default(), &cycles)
+        };
+        let pair = |factor| vec![scattered("pipe", 1.0), scattered("fifo", factor)];
+        assert_eq!((needs(pair(1.0)), needs(vec![live("fifo", 2.0)])), (Some(0), Some(0)));
+        let (some, more) = (needs(pair(1.1)).unwrap(), needs(pair(1.21)).unwrap());
+        assert!((80..95).contains(&some) && (3 * some..5 * some).contains(&more), "{some} {more}");
+        assert!(needs(vec![scattered("fifo", 1.0)]).unwrap() > 1_000, "alone, its own level moves");
+    }
+
+    #[test]
+    fn a_case_is_known_again_elsewhere() {
+        let here = live("pipe", 1.0);
+        let mut there = live("pipe", 1.0);
+        there.case = Rc::new(Case { placement: Placement::Free, ..(*there.case).clone() });
+        assert!(here.is_of(&there) && !live("fifo", 1.0).is_of(&there));
     }
 }

@@ -29,7 +29,9 @@ impl Bound {
         let by_time = self.rounds_left.map_or(usize::MAX, |left| (now + left).max(least));
         match (self.launches, self.needed) {
             (Some(launches), _) => launches.min(by_time),
-            (None, Some(needed)) if needed.max(least) <= by_time => needed.max(least).max(now),
+            (None, Some(needed)) if needed.max(LEAST_LAUNCHES) <= by_time => {
+                needed.max(LEAST_LAUNCHES).max(now)
+            }
             (None, _) => stats::narrowest(now, by_time.min(MOST_LAUNCHES as usize).max(now)),
         }
     }
@@ -65,6 +67,7 @@ mod tests {
             (None, Some(Closed::Precise))
         );
         assert_eq!(needs(5, 0).ends(12), Some(Closed::Precise));
+        assert_eq!(Bound { hard: true, ..needs(5, 100) }.ends(5), None, "there is time for twelve");
         assert_eq!((needs(150, 10).plan(12), needs(150, 0).ends(22)), (20, Some(Closed::Budget)));
     }
 

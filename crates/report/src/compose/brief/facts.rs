@@ -131,18 +131,13 @@ fn next(judged: &Judged) -> String {
     if judged.groups.iter().filter(|it| it.is_disturbed()).count() * 2 > judged.groups.len() {
         return format!("`ipcmark doctor`: what disturbs this machine; {all}");
     }
-    match longer(judged) {
-        Some(times) => match budget(judged, times) {
-            Some(budget) => {
-                let again = store::with_budget(&judged.run.argv, &budget);
-                format!("`{again}` for the precision that was not reached; {all}")
-            }
-            None => format!(
-                "no --budget up to 2h gives the precision asked in such an hour: measure fewer mechanisms, or at \
-                 another hour; {all}"
-            ),
-        },
-        None => all,
+    let Some(times) = longer(judged) else { return all };
+    match budget(judged, times).map(|it| store::with_budget(&judged.run.argv, &it)) {
+        Some(again) => format!("`{again}` for the precision that was not reached; {all}"),
+        None => format!(
+            "no --budget up to 2h gives the precision asked in such an hour: measure fewer mechanisms, or at \
+             another hour; {all}"
+        ),
     }
 }
 
