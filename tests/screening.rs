@@ -2,7 +2,7 @@
 
 mod cli_support;
 
-use cli_support::Bench;
+use cli_support::{Bench, must_fit_the_schema};
 use serde_json::Value;
 
 const ASKED: &str = "run -w latency -s 64 -p same-cpu --samples 20 --warmup 5 --precision 50% -q";
@@ -16,6 +16,7 @@ fn what_is_slow_has_four_launches_and_the_others_are_judged_without_these() {
     let bench = Bench::new();
     bench.must(ASKED);
     let run = bench.export();
+    must_fit_the_schema(&run);
     let results = run["results"].as_array().unwrap();
     let all = || results.iter().filter(|it| it["status"] == "ok");
     let (out, on): (Vec<&Value>, Vec<&Value>) = all().partition(|it| it["screened_out"] == true);
