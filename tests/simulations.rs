@@ -557,6 +557,11 @@ const NOISES: [(&str, One); 5] = [
     ("30/70", |draw| -two_modes_at_zero(draw, 0.436)),
 ];
 
+fn two_modes_at_zero(draw: &mut Draw, apart: f64) -> f64 {
+    let high = if draw.uniform() <= 0.3 { apart } else { 0.0 };
+    0.02 * (draw.normal() - 0.565_948_821_932_863) + high
+}
+
 /// Screens cases by their first launches, by the function that screens groups.
 fn screened(launches: &[Vec<f64>]) -> Vec<bool> {
     let case = |launches: &Vec<f64>| Screened {
