@@ -14,6 +14,7 @@ use std::sync::{Arc, OnceLock};
 
 use rustix::io::Errno;
 use rustix::process::Pid;
+use rustix::time::{ClockId, clock_gettime};
 
 use super::claim;
 use super::failed::named;
@@ -164,6 +165,8 @@ pub fn exit_now(code: i32) -> ! {
 
 /// Reads the calling thread's use.
 pub fn thread_usage() -> Usage {
+    // Brings the account up to now: of a thread that spins it is else as old as the last tick.
+    let _ = clock_gettime(ClockId::ThreadCPUTime);
     let mut raw = MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: `raw` is a valid place for one rusage; all-zero bytes are a valid rusage, so
     // assume_init holds even if the call failed.
