@@ -12,6 +12,9 @@ pub const MOST_TIMES: u64 = 3;
 pub(super) struct Forks {
     launches: usize,
     with: usize,
+    /// Of those among them that took turns: how many, and the most forks that one of them saw, each of all their turns.
+    in_turns: usize,
+    seen_in_turns: u64,
 }
 
 impl Forks {
@@ -26,13 +29,20 @@ impl Forks {
         let others = noise.forks.filter(|_| !live.is_observed() && !live.is_accompanied() && !own);
         if let Some(forks) = others {
             self.launches += 1;
-            self.with += usize::from(forks > 0);
+            if record.initiator.turns.is_some() {
+                self.in_turns += 1;
+                self.seen_in_turns = self.seen_in_turns.max(forks);
+            } else {
+                self.with += usize::from(forks > 0);
+            }
         }
     }
 
-    /// Whether that was during at least half of them.
+    /// Whether that was during at least half of them. Of those that took turns each fork is taken to be in a slice of another
+    /// one.
     pub(super) fn disturb(self) -> bool {
-        self.launches > 0 && 2 * self.with >= self.launches
+        let in_turns = self.in_turns.min(self.seen_in_turns as usize);
+        self.launches > 0 && 2 * (self.with + in_turns) >= self.launches
     }
 }
 
@@ -78,10 +88,31 @@ impl Campaign<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::rc::Rc;
+
     use super::super::sizing::tests::case;
+    use super::*;
     use crate::plan::Case;
+    use model::cycles::Turns;
     use model::load::{Load, Server};
+    use model::noise::Noise;
     use model::workload::Workload;
+
+    #[test]
+    fn a_fork_during_the_turns_of_many_launches_is_in_one_of_them() {
+        let live =
+            LiveCase::new(1, Rc::new(case("pipe", Workload::Latency)), None, (None, None, None));
+        let of = |launches: u64, forks: u64, turns: bool| {
+            let mut record = Record::without_samples(Outcome::Ok);
+            record.noise = Some(Noise { forks: Some(forks), ..Noise::default() });
+            record.initiator.turns = turns.then(Turns::default);
+            let mut found = Forks::default();
+            (0..launches).for_each(|_| found.count(&live, &record));
+            found.disturb()
+        };
+        assert!(!of(10, 0, true) && !of(10, 4, true) && of(10, 5, true) && of(10, 500, true));
+        assert!(!of(10, 0, false) && of(10, 1, false) && !of(0, 1, false));
+    }
 
     #[test]
     fn who_has_threads_or_a_crowd_of_its_own_forks_and_round_trips_do_not() {
