@@ -9,7 +9,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::time::Duration;
 
-use cli_support::{Bench, Process, Running, Said, number, rows, say, send, strike, wait_for};
+use cli_support::{Bench, Process, Running, Said, flat, number, rows, say, send, strike, wait_for};
 use long_form::is_long;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -537,7 +537,7 @@ fn after_sigkill_of_a_worker_the_run_goes_on() {
         assert!(named && reason.ends_with("was killed by signal 9"), "{reason}");
     }
     let said = bench.must("report").out;
-    assert!(said.contains("launches failed"), "{said}");
+    assert!(flat(&said).contains("launches failed"), "{said}");
 }
 
 #[test]

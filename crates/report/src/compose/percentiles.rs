@@ -6,8 +6,8 @@ use crate::{Column, Row, Table, Text, Unit, units};
 use analysis::{CaseResult, Judged, PERCENTILES, Percentile};
 
 /// What the columns mean, said once under the last table.
-pub const MEANING: &str = "p50 and p99 are medians over launches of each launch's own, in brackets the share of all \
-     messages later than that p99; max is the largest of all launches. –: a p99 takes 368 samples in each launch, and there were fewer. batched: round trips \
+pub const MEANING: &str = "p50 and p99 are medians over launches of each launch's own, p50 by the ends of its 95 % interval, p99 with the share of all \
+     messages that were later; max is the largest of all launches. –: a p99 takes 368 samples in each launch, and there were fewer. batched: round trips \
      were timed in batches, which --unbatched avoids.";
 /// What it means where round trips were too short for the clock.
 pub const BY_THE_CLOCK: &str = "clock: the share of the clock's cost in a median; ! where a round trip is shorter than \

@@ -25,7 +25,7 @@ pub fn in_words(tables: &[Table]) -> Option<Text> {
     let meant = [
         (rows().any(|it| it.emphasis == Emphasis::Best), BEST_ALONE),
         (rows().any(|it| it.emphasis == Emphasis::Tied), NOT_SEPARATED),
-        (any_cell(&|it| it.contains('(')), "( ): 95 %, each by itself."),
+        (any_cell(&|it| it.contains('(')), "( ): the ends of a 95 % interval, each by itself."),
         (any_cell(&|it| it.ends_with(" +")), "+ carries a wake-up, no bytes."),
     ];
     let meanings: Vec<&str> = meant.into_iter().filter(|it| it.0).map(|it| it.1).collect();

@@ -117,7 +117,7 @@ fn table(judged: &Judged, head: &Head, cases: &[&CaseResult]) -> Table {
         cells.extend(reference.as_ref().map(|_| ratios::brief_cell(judged, case)));
         cells.push(match case.rate.filter(|it| !it.is_kept()) {
             Some(rate) => Text::new().muted(open_loop::short_of(rate)),
-            None => labels::short_value(case).into(),
+            None => labels::ends(case).into(),
         });
         cells.extend(counts.then(|| Text::from(case.launches.to_string())));
         cells.extend(tails.cells(case));

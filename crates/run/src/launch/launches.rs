@@ -1,6 +1,7 @@
-//! The launches in progress, and the nodes that they are on: this host and its networks, a peer, the nodes of a
-//! fleet. Frames and deadlines go to the states of the launches (`state`), and what ends becomes a result. Nothing
-//! else drives a launch.
+//! The launches in progress, and the nodes that they are on: this host and its networks, a peer, the nodes of a fleet. Frames
+//! and deadlines go to the states of the launches (`state`), and what ends becomes a result.
+
+mod turns;
 
 use std::cell::{Ref, RefCell};
 use std::collections::HashMap;
@@ -11,9 +12,6 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rand::SeedableRng;
-use rand::seq::SliceRandom;
-use rand_chacha::ChaCha8Rng;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
@@ -26,7 +24,6 @@ use super::state::{
 use super::supervised::Supervisors;
 use super::wire::time_left;
 use machine::interrupt::{Interrupt, Interrupted};
-use model::cycles::slices;
 use model::launch::Outcome;
 
 /// Where supervisors are started.
@@ -83,9 +80,8 @@ impl Launches {
         Launches { nodes, states: HashMap::new(), next: 0 }
     }
 
-    /// Starts all of `set` together, leaves them alone for `quiet`, does what is to be done once they are
-    /// `settled`, times them slot by slot, and ends them together. Gives their results in the order of `set`;
-    /// what can't be launched has its outcome already.
+    /// Starts all of `set` together, leaves them alone for `quiet`, does what is to be done once they are `settled`, times
+    /// them, and ends them together. Gives their results in the order of `set`; what can't be launched has its outcome already.
     ///
     /// # Errors
     /// A signal came, or a peer is lost: nothing can be measured any more.
@@ -136,36 +132,6 @@ impl Launches {
         }
         self.take_turns(of, interrupt)?;
         self.end(of);
-        Ok(())
-    }
-
-    /// Times the launches that take turns, cycle by cycle: a slice of each, in a new random order. The last turn lets each
-    /// of them finish.
-    fn take_turns(&mut self, of: &[u32], interrupt: &Interrupt) -> Result<(), Interrupted> {
-        let mut order: Vec<u32> = of.to_vec();
-        order.retain(|it| self.states[it].wanted.spec.cycles > 0);
-        let Some(first) = order.first().map(|it| &self.states[it].wanted.spec) else {
-            return Ok(());
-        };
-        let (cycles, mut rng) = (first.cycles as usize, ChaCha8Rng::seed_from_u64(first.seed));
-        for cycle in 0..cycles {
-            order.shuffle(&mut rng);
-            for number in &order {
-                let spec = &self.states[number].wanted.spec;
-                let slice = slices(spec.most_samples(), spec.cycles).nth(cycle);
-                if slice.is_some_and(|it| !it.is_empty()) && !self.has_failed(*number) {
-                    let next = self.states[number].pauses() + 1;
-                    self.turn(*number);
-                    self.reach(&[*number], Stage::Paused(next), interrupt)?;
-                }
-            }
-        }
-        for number in order {
-            if !self.has_failed(number) {
-                self.turn(number);
-                self.reach(&[number], Stage::Timed, interrupt)?;
-            }
-        }
         Ok(())
     }
 
@@ -221,19 +187,13 @@ impl Launches {
         self.say_of(of, |it| if it.failed() { Vec::new() } else { vec![it.go()] });
     }
 
-    /// Lets the initiator of one have its turn.
-    pub(super) fn turn(&mut self, number: u32) {
-        self.say_of(&[number], |it| vec![it.turn()]);
-    }
-
     /// Lets the workers exit of those that haven't failed; the records follow.
     pub(super) fn end(&mut self, of: &[u32]) {
         self.say_of(of, |it| if it.failed() { Vec::new() } else { it.end() });
     }
 
-    /// Tells all nodes that these are abandoned, and waits for the end of those that are here.
+    /// Tells all nodes that these are abandoned, all of them first, and waits for the end of those that are here.
     fn dismiss(&mut self, of: &[u32]) {
-        // The message goes to all before any is waited for.
         for node in &mut self.nodes {
             if let Node::Here(here) = node {
                 here.hang_up();
@@ -256,8 +216,7 @@ impl Launches {
         self.states[&number].failed()
     }
 
-    /// Waits until these launches are at `stage`, or over; those that are late are given up, with the agents
-    /// that don't even say that they are still there.
+    /// Waits until these launches are at `stage`, or over; those that are late are given up, with agents that are silent.
     ///
     /// # Errors
     /// A signal came, or a peer is lost.
@@ -341,8 +300,7 @@ impl Launches {
         self.states.values_mut().for_each(LaunchState::wait_no_more);
     }
 
-    /// The records and the samples of launches that were asked to end. A signal shortens the patience with
-    /// those that don't answer.
+    /// The records and the samples of launches that were asked to end. A signal shortens the patience.
     pub(super) fn collect(&mut self, of: &[u32], interrupt: &Interrupt) -> Vec<LaunchResult> {
         if self.reach(of, Stage::Reported, interrupt).is_err() {
             let deadline = Instant::now() + COLLECTED_WITHIN;
@@ -455,8 +413,8 @@ impl Launches {
         }
     }
 
-    /// Waits until a node of `active` sends something, a signal comes, or the deadline passes: which it is, and
-    /// of which launch where that is here. None where no node can any more.
+    /// Waits until a node of `active` sends something, a signal comes, or the deadline passes: which it is, and of which launch
+    /// where that is here. None where no node can any more.
     fn readable(
         &self,
         active: &[usize],

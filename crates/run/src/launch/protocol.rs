@@ -7,6 +7,8 @@
 //! and are acknowledged, so that the responder waits for what follows. The responder of set-ups
 //! learns from each connection that it accepts what the next ones are for.
 
+mod responder;
+
 use clock::Now;
 use std::io;
 use std::ops::Range;
@@ -25,7 +27,7 @@ use mechanisms::network::ConnectionKind;
 use mechanisms::unavailable_in;
 use mechanisms::workload::{Row, row};
 use model::cycles::{Turns, slices};
-use model::launch::{Role, SampleCount, Usage, WorkerReport};
+use model::launch::{Role, SampleCount, WorkerReport};
 use model::load::Load;
 use model::mechanism::Carries;
 use model::workload::WorkloadTraits;
@@ -157,8 +159,8 @@ impl<'a> WorkerProtocol<'a> {
                 }
                 Command::Exchange { lead, samples, batch } => {
                     self.prepare(page, samples)?;
-                    let closed = self.time_slice(page, 0..samples, (lead, batch))?;
-                    self.time_ends(page, closed)?;
+                    self.time_slice(page, 0..samples, (lead, batch))?;
+                    self.time_ends(page)?;
                 }
                 Command::First | Command::Finish => {}
                 Command::Stop => return Ok(()),
@@ -307,18 +309,17 @@ impl<'a> WorkerProtocol<'a> {
         self.prepare(page, samples)?;
         let lead = self.lead_operations();
         let mut turns = Turns { cycles: self.spec.cycles, ..Turns::default() };
-        let mut closed = Vec::new();
         for slice in slices(samples, self.spec.cycles).filter(|it| !it.is_empty()) {
             self.take_turn(&mut turns)?;
             let samples = slice.end - slice.start;
             self.issue(Command::Exchange { lead, samples, batch })?;
-            closed.extend(self.time_slice(page, slice, (lead, batch))?);
+            self.time_slice(page, slice, (lead, batch))?;
         }
         self.take_turn(&mut turns)?;
         if turns.cycles > 0 {
             self.report.turns = Some(turns);
         }
-        self.time_ends(page, closed)
+        self.time_ends(page)
     }
 
     /// Waits for its turn, where the launch takes turns, and times trivial calls.
@@ -338,14 +339,13 @@ impl<'a> WorkerProtocol<'a> {
         Ok(())
     }
 
-    /// Does `lead` untimed operations, then fills a slice of the samples of `page`, of `batch` operations each. Gives the
-    /// stamps that closed its stretches.
+    /// Does `lead` untimed operations, then fills a slice of the samples of `page`, of `batch` operations each.
     fn time_slice(
         &mut self,
         page: &Page,
         slice: Range<u64>,
         (lead, batch): (u64, u64),
-    ) -> io::Result<Vec<u64>> {
+    ) -> io::Result<()> {
         // Between stretches nothing is under way: a schedule with several messages under way would be interrupted, and
         // the threads of several generators begun again.
         let overlap =
@@ -361,31 +361,31 @@ impl<'a> WorkerProtocol<'a> {
         self.report.operations += lead + samples * batch;
         if slice.start == 0 {
             self.loops.announce(ConnectionKind::TimingStarts)?;
-            self.instrumentation.start()?;
         }
         let before = sys::process::thread_usage();
         let mut closed = Vec::new();
+        // What is observed is timed whole.
+        self.instrumentation.start()?;
         let timed = &page.samples(slice.end as usize)[slice.start as usize..];
         for samples in timed.chunks(chunk) {
             self.report.cpus.push(sched_getcpu() as u32);
             closed.extend(self.loops.time(samples, batch)?);
         }
+        self.instrumentation.stop(samples * batch, closed, &mut self.report)?;
         let used = sys::process::thread_usage().since(&before);
         self.report.usage = self.report.usage.with(&used);
         self.report.cpus.push(sched_getcpu() as u32);
         (self.report.samples, self.report.batch) = (slice.end, batch);
-        Ok(closed)
+        Ok(())
     }
 
-    /// What follows the last sample; `closed` holds the stamps of all stretches.
-    fn time_ends(&mut self, page: &Page, closed: Vec<u64>) -> io::Result<()> {
-        let (samples, batch) = (self.report.samples, self.report.batch);
-        self.instrumentation.stop(samples * batch, closed, &mut self.report)?;
+    /// What follows the last sample.
+    fn time_ends(&mut self, page: &Page) -> io::Result<()> {
         self.loops.announce(ConnectionKind::TimingEnds)?;
-        if self.traits.sets_up && batch == 1 {
+        if self.traits.sets_up && self.report.batch == 1 {
             self.issue(Command::Finish)?;
         }
-        self.loops.finish(page.samples(samples as usize), &mut self.report)
+        self.loops.finish(page.samples(self.report.samples as usize), &mut self.report)
     }
 
     /// Untimed operations before the first sample, or those of each slice.
@@ -406,87 +406,6 @@ impl<'a> WorkerProtocol<'a> {
             SampleCount::Lasting(ns) => (ns as f64 / (estimate * batch as f64)).ceil() as u64,
         };
         (samples.clamp(1, self.spec.most_samples()), batch)
-    }
-
-    /// The responder: carries out commands, until the one to stop.
-    fn follow(&mut self) -> io::Result<()> {
-        if self.spec.half.is_some() && self.traits.sets_up {
-            return self.accept_set_ups();
-        }
-        for taken in 0.. {
-            let command = self.next_command(taken)?;
-            self.begin_deadline();
-            match command {
-                Command::First if self.carries == Carries::Own => {}
-                Command::First => self.patiently(|channel| channel.answer(With::Nothing, 1))?,
-                Command::Verify(count) => {
-                    self.loops.channel().answer(With::Pattern(!self.spec.seed), count)?;
-                }
-                Command::Exchange { lead, samples, batch } => {
-                    self.exchange(lead, samples, batch)?
-                }
-                Command::Finish => self.loops.answer_finish(&mut self.report)?,
-                Command::Stop => return Ok(()),
-            }
-        }
-        Ok(())
-    }
-
-    /// The responder's part in a stretch. What it reports is of those with samples, and of their leads where nothing
-    /// tells these from the samples.
-    fn exchange(&mut self, lead: u64, samples: u64, batch: u64) -> io::Result<()> {
-        self.loops.prepare_following(lead, samples * batch);
-        let (count, each) = if self.row.lead_runs_on {
-            (lead + samples * batch, 1)
-        } else {
-            self.loops.follow(1, lead)?;
-            (samples, batch)
-        };
-        let stretches = if self.carries == Carries::Own {
-            0 // its partner talks to itself
-        } else if self.spec.pinned() || self.spec.serves_in_threads() || self.spec.cycles > 0 {
-            1 // threads that were begun again between parts would be timed
-        } else {
-            STRETCHES.min(count).max(1)
-        };
-        let before = sys::process::thread_usage();
-        // The warm-up comes before: that of it is nobody's.
-        if !std::mem::replace(&mut self.timing, samples > 0) {
-            self.report.cpus.clear();
-            self.report.usage = Usage::default();
-        }
-        self.instrumentation.start()?;
-        for nth in 0..stretches {
-            let part = count * (nth + 1) / stretches - count * nth / stretches;
-            self.loops.follow(part, each)?;
-            self.report.cpus.push(sched_getcpu() as u32);
-        }
-        self.instrumentation.stop(count * each, Vec::new(), &mut self.report)?;
-        let used = sys::process::thread_usage().since(&before);
-        self.report.usage = self.report.usage.with(&used);
-        self.loops.finish_following(&mut self.report);
-        Ok(())
-    }
-
-    /// The responder of set-ups from another host: accepts connections up to the last one.
-    fn accept_set_ups(&mut self) -> io::Result<()> {
-        let mut before = sys::process::thread_usage();
-        loop {
-            let mut kind = [0];
-            self.loops.channel().hear(&mut kind)?;
-            match kind[0] {
-                it if it == ConnectionKind::TimingStarts as u8 => {
-                    self.report.cpus.push(sched_getcpu() as u32);
-                    before = sys::process::thread_usage();
-                }
-                it if it == ConnectionKind::TimingEnds as u8 => {
-                    self.report.usage = sys::process::thread_usage().since(&before);
-                    self.report.cpus.push(sched_getcpu() as u32);
-                }
-                it if it == ConnectionKind::Last as u8 => return Ok(()),
-                _ => {}
-            }
-        }
     }
 }
 

@@ -1,6 +1,5 @@
-//! The state of a launch: frames go in, and frames to send come out. It waits for nothing and opens
-//! nothing, and is the same for a launch on this host, one between this host and a peer, one on a node of a
-//! fleet, and one between two of them.
+//! The state of a launch: frames go in, and frames to send come out. It waits for nothing and opens nothing, and is the same
+//! for a launch on this host, one with a peer, one on a node of a fleet, and one between two of them.
 //!
 //! ```text
 //! begin ─▶ far: bound ─▶ begin near ─▶ both ready … quiet … go far ─▶ going ─▶ go near ─▶ timed
@@ -26,7 +25,7 @@ pub const GRACE: Duration = Duration::from_secs(2);
 pub const READY_WITHIN: Duration = Duration::from_secs(12);
 /// How long the record and the samples may take once asked for.
 pub const COLLECTED_WITHIN: Duration = Duration::from_secs(10);
-/// How long to wait, after one half has failed, for the record of the other, which may hold the cause.
+/// How long to wait, after one half has failed, for the record of the other.
 pub const ECHO: Duration = Duration::from_millis(500);
 
 /// A case with so many failed launches and none that worked is given up.
@@ -281,8 +280,7 @@ impl LaunchState {
         self.failure.is_some() || self.sides().any(|(_, side)| side.failed())
     }
 
-    /// Whether it is at `stage`, or never will be. Everything is reported where each node has reported its part, or has none
-    /// any more.
+    /// Whether it is at `stage`, or never will be: reported where each node has reported its part, or has none any more.
     pub fn is_at(&self, stage: Stage) -> bool {
         match stage {
             Stage::Bound => self.failed() || self.wanted.far.is_none() || self.far.bound,
@@ -304,7 +302,7 @@ impl LaunchState {
         !self.echoed && self.failed() && !self.is_at(Stage::Reported)
     }
 
-    /// Takes in that the other half was waited for, where one has failed.
+    /// Takes in that the other half was waited for.
     pub fn wait_no_more(&mut self) {
         self.echoed |= self.failed();
     }
@@ -350,7 +348,7 @@ impl LaunchState {
         self.near.paused
     }
 
-    /// Tells every node that takes part to let its workers exit, and to report.
+    /// Lets the workers of every node exit, and report.
     pub fn end(&self) -> Vec<Outgoing> {
         self.to_all(|| Message::Tell(FrameKind::End))
     }
@@ -365,8 +363,8 @@ impl LaunchState {
         self.sides().map(to).collect()
     }
 
-    /// Its result; `name` says where each node is, in front of what went wrong there: nothing where that is
-    /// plain. Of a launch that failed all records are kept, without samples.
+    /// Its result; `name` says where each node is, in front of what went wrong there. Of a launch that failed all records are
+    /// kept, without samples.
     pub fn result<'a>(&mut self, name: impl Fn(usize) -> &'a str) -> LaunchResult {
         let outcome = self.outcome(name);
         let Side { record, samples, .. } = std::mem::take(&mut self.near);
@@ -436,8 +434,7 @@ impl LaunchState {
     }
 }
 
-/// Passes a frame of an agent to the launch that it is of; `launches` by their numbers, `node` the agent's.
-/// Returns what to say in reply, if anything.
+/// Passes a frame of the agent of `node` to the launch that it is of. Returns what to say in reply, if anything.
 pub fn dispatch(
     launches: &mut HashMap<u32, LaunchState>,
     node: usize,
