@@ -11,6 +11,7 @@ use crate::energy::Energy;
 use crate::mechanism::{Datagrams, Unavailable};
 use crate::noise::{Noise, Traffic};
 use crate::trace::{Marked, Traced};
+pub use crate::usage::Usage;
 
 /// Most samples of a launch, 80 MB of them: more are a slip.
 pub const MOST_SAMPLES: u64 = 10_000_000;
@@ -103,7 +104,7 @@ pub enum Outcome {
 /// What one worker says of itself.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct WorkerReport {
-    /// Resources used while timing; the responder's of round trips hold the lead too.
+    /// Resources used while timing; the responder's of round trips hold the lead too, unless the launch took turns.
     pub usage: Usage,
     /// CPUs it was seen on, between stretches of the timed part.
     pub cpus: Vec<u32>,
@@ -268,49 +269,6 @@ impl Record {
 impl From<Outcome> for Box<Record> {
     fn from(outcome: Outcome) -> Box<Record> {
         Box::new(Record::without_samples(outcome))
-    }
-}
-
-/// What the calling thread has used since it began (getrusage(2), RUSAGE_THREAD).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Usage {
-    /// Time in user mode, in ns (microsecond steps, and coarser where the kernel samples).
-    pub user_ns: u64,
-    /// Time in kernel mode, in ns.
-    pub system_ns: u64,
-    /// Switches because the thread slept.
-    pub voluntary_switches: u64,
-    /// Switches because the scheduler took the CPU away.
-    pub involuntary_switches: u64,
-    /// Page faults served without input or output.
-    pub minor_faults: u64,
-    /// Page faults that had to read from a disk.
-    pub major_faults: u64,
-}
-
-impl Usage {
-    /// What two threads used together.
-    pub fn with(&self, other: &Usage) -> Usage {
-        Usage {
-            user_ns: self.user_ns + other.user_ns,
-            system_ns: self.system_ns + other.system_ns,
-            voluntary_switches: self.voluntary_switches + other.voluntary_switches,
-            involuntary_switches: self.involuntary_switches + other.involuntary_switches,
-            minor_faults: self.minor_faults + other.minor_faults,
-            major_faults: self.major_faults + other.major_faults,
-        }
-    }
-
-    /// What was used between `earlier` and `self`.
-    pub fn since(&self, earlier: &Usage) -> Usage {
-        Usage {
-            user_ns: self.user_ns.saturating_sub(earlier.user_ns),
-            system_ns: self.system_ns.saturating_sub(earlier.system_ns),
-            voluntary_switches: self.voluntary_switches - earlier.voluntary_switches,
-            involuntary_switches: self.involuntary_switches - earlier.involuntary_switches,
-            minor_faults: self.minor_faults - earlier.minor_faults,
-            major_faults: self.major_faults - earlier.major_faults,
-        }
     }
 }
 

@@ -42,6 +42,7 @@ pub mod size;
 pub mod tool;
 pub mod total;
 pub mod trace;
+pub mod usage;
 pub mod visible;
 pub mod words;
 pub mod workload;

@@ -66,7 +66,11 @@ impl WorkerProtocol<'_> {
             self.report.cpus.push(sched_getcpu() as u32);
         }
         self.instrumentation.stop(count * each, Vec::new(), &mut self.report)?;
-        let used = sys::process::thread_usage().since(&before);
+        let mut used = sys::process::thread_usage().since(&before);
+        if self.row.lead_runs_on && self.spec.cycles > 0 {
+            // Of a slice the lead is no small part.
+            used = used.part(samples * batch, lead + samples * batch);
+        }
         self.report.usage = self.report.usage.with(&used);
         self.loops.finish_following(&mut self.report);
         Ok(())
