@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::{Campaign, Status, settle};
+use model::screening::ROUNDS;
 use stats::LEAST_LAUNCHES;
 
 /// Beyond its budget by so much a run says what it will take.
@@ -10,6 +11,8 @@ const LONGER: f64 = 1.2;
 /// What a launch takes about, with what surrounds it; and what is found out before the pilots: floors, and the quiet.
 const LAUNCH: Duration = Duration::from_millis(45);
 const BEFORE: Duration = Duration::from_secs(3);
+/// Of its rounds so much is expected to be measured by a run that screens: after four of them a third of the cases goes on.
+const SCREENED: f64 = 0.6;
 
 impl Campaign<'_> {
     pub(super) fn tell_status(&mut self, nth: usize) {
@@ -30,12 +33,14 @@ impl Campaign<'_> {
         group.screened + self.bound(nth).plan(group.judged() as usize) as u64
     }
 
-    /// What the rounds to come take about: of what is still screened fewer may be needed.
+    /// What the rounds to come take about.
     fn rounds_take(&self) -> Duration {
         let open = (0..self.groups.len()).filter(|nth| self.groups[*nth].closed.is_none());
         let of = |nth: usize| {
             let group = &self.groups[nth];
-            group.took * self.planned(nth).saturating_sub(group.rounds) as u32
+            let rounds = self.planned(nth).saturating_sub(group.rounds) as f64;
+            let to_screen = self.request.screens() && group.rounds < ROUNDS as u64;
+            group.took.mul_f64(if to_screen { SCREENED * rounds } else { rounds })
         };
         open.map(of).sum()
     }
@@ -45,7 +50,9 @@ impl Campaign<'_> {
         let cases = self.groups.iter().map(|group| group.cases.len()).sum::<usize>();
         let rounds = if self.request.stopping.budget_is_hard { 1 } else { LEAST_LAUNCHES as u32 };
         let before = if settle::is_brief() { Duration::ZERO } else { BEFORE };
-        self.tell_if_longer(before + LAUNCH * (cases as u32 * (1 + rounds)));
+        let share = if self.request.screens() { SCREENED } else { 1.0 };
+        let launches = cases as f64 * (1.0 + share * f64::from(rounds));
+        self.tell_if_longer(before + LAUNCH.mul_f64(launches));
     }
 
     /// After the pilots: that the rounds will take longer than the budget.
