@@ -264,8 +264,7 @@ fn assign_distances(standings: &mut [Standing], results: &[CaseResult]) {
     let Some(first) = standings.iter().find(|it| it.among_best).map(|it| it.result) else { return };
     for standing in standings {
         let ratios = results[standing.result].shared_log_ratios_to(&results[first]);
-        standing.slower_than_best =
-            stats::median_of(ratios.into_iter()).map(|it| it.exp_m1().max(0.0));
+        standing.slower_than_best = stats::median_of(ratios).map(|it| it.exp_m1().max(0.0));
     }
 }
 
@@ -282,7 +281,7 @@ fn round_levels(standings: &[Standing], results: &[CaseResult]) -> Vec<Option<f6
             case.by_round.get(round).copied().flatten().map(|ns| ns / typical)
         };
         let there: Vec<f64> = cases.iter().filter_map(of).collect();
-        if there.len() < LEAST_FOR_A_LEVEL { None } else { stats::median_of(there.into_iter()) }
+        if there.len() < LEAST_FOR_A_LEVEL { None } else { stats::median_of(there) }
     };
     (0..rounds).map(level).collect()
 }
