@@ -80,6 +80,8 @@ pub(crate) struct LaunchRequest {
     pub nodes: (usize, Option<usize>),
     pub padding: usize,
     pub slot: usize,
+    /// Whether it can be timed in turns with others.
+    pub takes_turns: bool,
 }
 
 /// A round of some groups.

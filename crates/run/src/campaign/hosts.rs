@@ -222,11 +222,9 @@ impl Driver for HostDriver<'_> {
         mut set: Vec<LaunchRequest>,
         quiet: Duration,
     ) -> Result<Vec<LaunchResult>, Interrupted> {
-        let cycles = self.cycles;
-        let takes_turns = |it: &&mut LaunchRequest| it.route.is_local() && it.spec.takes_turns();
-        let mut in_turns: Vec<_> = set.iter_mut().filter(takes_turns).collect();
-        if in_turns.len() > 1 {
-            in_turns.iter_mut().for_each(|it| it.spec.cycles = cycles);
+        let in_turns = set.iter().filter(|it| it.takes_turns).count();
+        for request in set.iter_mut().filter(|it| it.takes_turns && in_turns > 1) {
+            request.spec.cycles = self.cycles;
         }
         let set = set.into_iter().map(|it| self.wanted(it)).collect();
         let (idle, bounds, interrupt) = (&mut self.idle, &mut self.bounds, self.interrupt);

@@ -120,7 +120,10 @@ impl Campaign<'_> {
             let clients = if one { 1 } else { spec.connections() };
             spec.generators = self.driver.generators(&spec, clients);
         }
-        LaunchRequest { spec, route, nodes, padding: turn.padding, slot: turn.slot }
+        // What the scheduler places and busy-waits would first look for two CPUs in each slice.
+        let settled = spec.pinned() || !live.case.variant.busy_waits();
+        let takes_turns = route.is_local() && settled && spec.takes_turns();
+        LaunchRequest { spec, route, nodes, padding: turn.padding, slot: turn.slot, takes_turns }
     }
 
     /// Reports what was stored. At the end of a round only: the reader wakes up, and would

@@ -72,7 +72,14 @@ impl Campaign<'_> {
         find_quiet(self.clock.ns_per_tick, |lasting_ns, quiet| {
             let spec = Spec { samples: SampleCount::Lasting(lasting_ns), ..spec.clone() };
             let route = route.clone();
-            let one = LaunchRequest { spec, route, nodes: (0, None), padding: 0, slot: 0 };
+            let one = LaunchRequest {
+                spec,
+                route,
+                nodes: (0, None),
+                padding: 0,
+                slot: 0,
+                takes_turns: false,
+            };
             Some(self.driver.launch(vec![one], quiet).ok()?.remove(0).samples)
         })
     }
