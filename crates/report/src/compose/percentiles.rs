@@ -37,15 +37,15 @@ impl Columns {
         self.tails
     }
 
-    /// None of them goes on a narrow terminal.
-    pub fn columns(&self) -> impl Iterator<Item = Column> {
+    /// None of them goes on a narrow terminal but the largest, where the table has more than usual.
+    pub fn columns(&self, has_more: bool) -> impl Iterator<Item = Column> {
         let named = [
-            (self.tails, "p99"),
-            (self.tails, "max"),
-            (self.served, "served"),
-            (self.clock, "clock"),
+            (self.tails, "p99", 0),
+            (self.tails, "max", u8::from(has_more)),
+            (self.served, "served", 0),
+            (self.clock, "clock", 0),
         ];
-        named.into_iter().filter(|it| it.0).map(|it| Column::number(it.1, 0))
+        named.into_iter().filter(|it| it.0).map(|it| Column::number(it.1, it.2))
     }
 
     /// The cells of a case under these columns.

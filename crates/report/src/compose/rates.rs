@@ -43,7 +43,7 @@ fn table(judged: &Judged, groups: &[&GroupVerdict], lines: usize) -> Option<Tabl
     let cases: Vec<&CaseResult> = all().map(|it| &judged.results[it.result]).collect();
     let columns = Columns::of(&cases);
     let mut table = Table::new("").words([("mechanism", 0)]).numbers([("p50", 0)]);
-    table.columns.extend(columns.columns());
+    table.columns.extend(columns.columns(false));
     table = table.numbers([("share", 0)]);
     let shares = brief::shares(&groups, lines.saturating_sub(groups.len()));
     let mut shown: Vec<&CaseResult> = Vec::new();

@@ -98,7 +98,7 @@ fn table(judged: &Judged, head: &Head, cases: &[&CaseResult]) -> Table {
     // Elsewhere all cases have as many.
     let counts = cases.iter().any(|it| it.screened_out);
     table.columns.extend(counts.then(|| Column::number("n", 0)));
-    table.columns.extend(tails.columns());
+    table.columns.extend(tails.columns(counts));
     table.columns.extend(asides.columns());
     let beside = [
         reference.as_ref().map(|name| format!("× {name} [95 %]")),
