@@ -21,19 +21,17 @@ use rand_chacha::ChaCha8Rng;
 use analysis::Judged;
 use analysis::explain::{Cost, Difference, explain};
 use mechanisms::Variant;
-use model::floors::FloorDetail;
-use model::launch::{Warmup, Workers};
-use model::placement::Placement;
+use model::alignment::Alignment;
+use model::launch::Warmup;
 use model::placement::ResolvedPlacement;
 use model::probe::Probe;
 use model::request::Request;
-use model::route::Route;
-use model::workload::{Policy, Workload};
+use model::workload::Workload;
 use run::campaign::now_utc;
 use run::floor::{self, Order};
 use run::launch::plant::Plant;
 use run::launch::{Interrupt, LaunchResult, Launcher, Spec, Stage};
-use run::plan::Case;
+use run::plan::{Case, WithMechanism};
 use store::{Closed, NewCase, NewLaunch, NewRun, RunStatus, Store};
 
 use common::{Machine, PROGRAM, SEED, launch_spec, names, quick};
@@ -159,18 +157,9 @@ impl Bench {
         let looks = [None, Some(probe("trace")), Some(probe("trace:times=2"))];
         let arm = |(name, plant): (&str, Option<Plant>), observe: Option<Probe>| Arm {
             case: Case {
-                variant: Variant::parse(name).expect("a variant"),
-                workload: Workload::Latency,
-                message_bytes: Some(64),
-                total: None,
-                rate: None,
-                placement: Placement::SameCpu,
                 place: ResolvedPlacement { cpus: Some(cpus), ..ResolvedPlacement::FREE },
-                workers: Workers::Process,
-                payload: Policy::Untouched,
-                twin: false,
-                route: Route::Local,
                 observe,
+                ..Case::usual(Variant::parse(name).expect("a variant"), Workload::Latency)
             },
             spec: Spec {
                 plant,
@@ -217,7 +206,7 @@ impl Bench {
             fleet: None,
         };
         let run = store.begin_run(&run).map_err(failed)?;
-        let order = Order { extent: FloorDetail::Quick, pairs: Vec::new(), anywhere: false };
+        let order = Order::quick(Alignment::default());
         store
             .set_floors(run, &floor::measure_by(Path::new(PROGRAM), &order, &self.interrupt))
             .map_err(failed)?;
@@ -245,7 +234,7 @@ impl Bench {
             let rows: Vec<NewLaunch> = arm.rows.into_iter().map(row).collect();
             store.add_launches(&rows).map_err(failed)?;
         }
-        store.set_group(run, 0, 0.0, Some(Closed::Launches)).map_err(failed)?;
+        store.set_group(run, 0, Some(Closed::Launches)).map_err(failed)?;
         store.end_run(run, RunStatus::Complete, &now_utc(), clock, 1).map_err(failed)?;
         let judged = Judged::of(&store, run).map_err(failed)?;
         let found = explain(&judged);

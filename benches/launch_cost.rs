@@ -21,15 +21,13 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use mechanisms::Variant;
-use model::launch::{Outcome, Warmup, Workers};
-use model::placement::Placement;
+use model::launch::{Outcome, Warmup};
 use model::placement::ResolvedPlacement;
 use model::request::Request;
-use model::route::Route;
-use model::workload::{Policy, Workload};
+use model::workload::Workload;
 use run::campaign::now_utc;
 use run::launch::{Interrupt, Launch, LaunchResult, Launcher, SETTLED, Stage};
-use run::plan::Case;
+use run::plan::{Case, WithMechanism};
 use store::{NewCase, NewLaunch, NewRun, Store};
 
 use common::{Machine, PROGRAM, SEED, quartiles};
@@ -150,19 +148,8 @@ fn asked(machine: &Machine) -> (Request, Case) {
         ..Request::default()
     };
     let case = Case {
-        observe: None,
-        beside: None,
-        variant: Variant::parse("pipe").expect("a mechanism of the table"),
-        workload: Workload::Latency,
-        message_bytes: Some(64),
-        total: None,
-        load: None,
-        placement: Placement::SameCpu,
         place: ResolvedPlacement { cpus: Some(machine.one_cpu), ..ResolvedPlacement::FREE },
-        workers: Workers::Process,
-        payload: Policy::Untouched,
-        twin: false,
-        route: Route::Local,
+        ..Case::usual(Variant::parse("pipe").expect("a mechanism of the table"), Workload::Latency)
     };
     (request, case)
 }

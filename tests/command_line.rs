@@ -96,6 +96,7 @@ fn fails_with_one_line_and_the_nearest_word_on_bad_arguments() {
         ("compare", &["not provided: <A>; <B>"]),
         ("run --workers proces", &["proces", "'process'"]),
         ("run --payload writen", &["writen", "'written'"]),
+        ("run --align malloc,lime", &["lime", "`line`"]),
         ("run --format jsn", &["jsn", "'json'"]),
         ("run --sise 4", &["--sise", "'--size'"]),
         ("run --resume last pipe", &["--resume"]),
@@ -592,6 +593,38 @@ fn samples_can_be_decoded_by_hand() {
     let stated = ["min", "max"].map(|end| estimate[end].as_f64().unwrap());
     assert!(smallest > 0.0);
     assert!(smallest * 0.99 <= stated[0] && stated[1] <= largest * 1.01, "{estimate}");
+}
+
+#[test]
+fn buffers_begin_where_they_were_asked_to() {
+    let bench = Bench::new();
+    let line = "-q run pipe eventfd -w latency -s 64 -p same-cpu --align malloc,page,line --launches 3 \
+                --samples 20 --no-wait";
+    assert_eq!(bench.run(line).code, Some(0));
+    let export = bench.run("export --format csv").out;
+    let mut table = export.lines().map(|it| it.split(',').collect::<Vec<_>>());
+    let heads = table.next().expect("a head");
+    let column = |name: &str| heads.iter().position(|it| *it == name).expect(name);
+    let (variant, align) = (column("variant"), column("align"));
+    let mut found: Vec<String> =
+        table.map(|row| format!("{} {}", row[variant], row[align])).collect();
+    found.sort();
+    found.dedup();
+    assert_eq!(found, ["eventfd ", "pipe line", "pipe malloc", "pipe page"]);
+    // Those of pilots, too.
+    for (align, within) in
+        [("malloc", "offset % 64 = 16"), ("line", "offset % 64 = 0"), ("page", "offset = 0")]
+    {
+        let others = format!(
+            "SELECT count(*) FROM launches JOIN cases ON cases.id = case_id
+             WHERE align = '{align}' AND message_bytes > 0 AND NOT ({within})"
+        );
+        assert_eq!(number(&bench.open(), &others), 0, "{align}");
+    }
+    let report = bench.run("report");
+    for words in ["64 B, buffers at a line", "64 B, buffers at a page"] {
+        assert!(report.out.contains(words), "`{words}` isn't in: {}", report.out);
+    }
 }
 
 #[test]

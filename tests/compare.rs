@@ -9,18 +9,15 @@ use std::process::Command;
 
 use boon::{Compiler, Schemas};
 use cli_support::{Bench, Said, flat, output, say};
-use mechanisms::Variant;
+use model::case::Case;
 use model::host::Host;
-use model::launch::{Outcome, Record, Workers};
+use model::launch::{Outcome, Record};
 use model::noise::RoundNoise;
-use model::placement::Placement;
 use model::placement::ResolvedPlacement;
 use model::request::{Absence, Request, Stopping};
-use model::route::Route;
 use model::workload::{Policy, Workload};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use run::plan::Case;
 use serde_json::Value;
 use store::{Closed, NewCase, NewLaunch, NewRun, RunStatus, Store};
 
@@ -162,7 +159,6 @@ fn write(path: &Path, cases: &[Made], setting: &Setting) -> i64 {
         let case = case_of(made);
         let why = "taken away by the test";
         let absence = made.absent.then_some((Absence::Unavailable, why));
-        let case = case.kept();
         let row = NewCase { group, nth, case, absence, ends: None, fixed: None };
         let id = store.add_cases(run, [row]).unwrap()[0];
         store.set_pilot(id, made.batch, 41, made.ns).unwrap();
@@ -191,19 +187,13 @@ fn write(path: &Path, cases: &[Made], setting: &Setting) -> i64 {
 
 fn case_of(made: &Made) -> Case {
     Case {
-        variant: Variant::parse(made.variant).unwrap(),
-        workload: made.workload,
         message_bytes: made.bytes,
         total: None,
         load: None,
-        placement: Placement::SameCpu,
         place: ResolvedPlacement { cpus: Some((0, 0)), ..ResolvedPlacement::FREE },
-        workers: Workers::Process,
         payload: made.payload,
         twin: made.twin,
-        route: Route::Local,
-        observe: None,
-        beside: None,
+        ..Case::usual(made.variant.to_string(), made.workload)
     }
 }
 

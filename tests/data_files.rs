@@ -12,12 +12,10 @@ use std::process::Command;
 
 use cli_support::{Bench, number, output, say, stored};
 use model::case::Case;
-use model::launch::Workers;
 use model::load::{Load, Service};
 use model::placement::{Placement, ResolvedPlacement};
-use model::route::Route;
 use model::total::Total;
-use model::workload::{Policy, Workload};
+use model::workload::Workload;
 use store::Store;
 
 /// Two mechanisms of which one carries no bytes, quickly.
@@ -120,19 +118,10 @@ fn a_name_that_ends_in_npy_is_numpys_array() {
 /// Cases whose words a reader could take for numbers, for truth values, or for nothing.
 fn misleading() -> Vec<Vec<Case>> {
     let base = Case {
-        variant: "noop".into(),
-        workload: Workload::Rate,
         message_bytes: None,
-        total: None,
-        load: Some(Load::USUAL),
         placement: Placement::Cpus(0, 1),
         place: ResolvedPlacement { cpus: Some((0, 1)), ..ResolvedPlacement::FREE },
-        workers: Workers::Process,
-        payload: Policy::Untouched,
-        twin: false,
-        route: Route::Local,
-        observe: None,
-        beside: None,
+        ..Case::usual("noop".into(), Workload::Rate)
     };
     let served = |service| Some(Load { service, ..Load::USUAL });
     let transfer = |total| Case {

@@ -8,6 +8,7 @@ use std::collections::{BTreeSet, HashMap};
 use analysis::Judged;
 use analysis::compare::{GateOn, Measured, Terms, compare};
 use cli_support::stored;
+use model::alignment::Alignment;
 use model::case::Case;
 use model::company::Company;
 use model::launch::Workers;
@@ -39,6 +40,7 @@ fn changes(base: &Case) -> Vec<Change> {
         place: _,
         workers: _,
         payload: _,
+        align: _,
         twin: _,
         route: _,
         // Such cases stand beside each result: see `with_observed`.
@@ -58,6 +60,7 @@ fn changes(base: &Case) -> Vec<Change> {
     ];
     if message_bytes.is_some() {
         changes.push(("message_bytes", |it| it.message_bytes = Some(4096)));
+        changes.push(("align", |it| it.align = Alignment::Page));
     }
     if total.is_some() {
         changes.push(("total", |it| it.total = Some(Total::Bytes(1 << 20))));
@@ -98,19 +101,9 @@ fn changes(base: &Case) -> Vec<Change> {
 fn base(workload: Workload) -> Case {
     let traits = workload.traits();
     Case {
-        variant: "pipe".into(),
-        workload,
         message_bytes: traits.has_size.then_some(64),
-        total: traits.transfers.then_some(Total::Long),
-        load: traits.paced.then_some(Load::USUAL),
-        placement: Placement::SameCpu,
         place: ResolvedPlacement { cpus: Some((0, 0)), ..ResolvedPlacement::FREE },
-        workers: Workers::Process,
-        payload: Policy::Untouched,
-        twin: false,
-        route: Route::Local,
-        observe: None,
-        beside: None,
+        ..Case::usual("pipe".into(), workload)
     }
 }
 
@@ -162,8 +155,8 @@ fn with_observed(cases: Vec<Case>) -> Vec<Case> {
 
 /// What a group shares: all but what is compared in it.
 fn group_of(case: &Case) -> String {
-    let Case { workload, message_bytes, total, load, workers, payload, .. } = case;
-    format!("{workload:?} {message_bytes:?} {total:?} {load:?} {workers:?} {payload:?}")
+    let Case { workload, message_bytes, total, load, workers, payload, align, .. } = case;
+    format!("{workload:?} {message_bytes:?} {total:?} {load:?} {workers:?} {payload:?} {align}")
 }
 
 fn made(workload: Workload) -> (tempfile::TempDir, Store, Judged) {
@@ -384,7 +377,7 @@ fn entry(value: &serde_json::Value, keys: &[&str]) -> String {
     keys.iter().map(|key| format!("{key}={} ", value[key])).collect()
 }
 
-const IDENTITY: [&str; 18] = [
+const IDENTITY: [&str; 19] = [
     "variant",
     "workload",
     "message_bytes",
@@ -402,6 +395,7 @@ const IDENTITY: [&str; 18] = [
     "cpus",
     "workers",
     "payload",
+    "align",
     "twin",
 ];
 

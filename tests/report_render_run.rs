@@ -327,6 +327,7 @@ fn sweep(variant: &str) -> Sweep {
         total: None,
         load: None,
         payload: "untouched".into(),
+        align: Default::default(),
         sizes_bytes: vec![64, 256, 1024, 4096, 16_384, 65_536],
         rounds: 12,
         reason: None,

@@ -80,10 +80,10 @@ pub struct RunArgs {
           value_parser = ["untouched", "written", "read"], hide_possible_values = true)]
     pub payload: String,
     /// Where message buffers begin: malloc (16 bytes into a cache line, as large blocks of malloc
-    /// do), line, page
-    #[arg(long, value_name = "WHERE", default_value = "malloc",
-          value_parser = ["malloc", "line", "page"], hide_possible_values = true)]
-    pub align: String,
+    /// do), line, page, or several of these
+    #[arg(long, value_name = "WHERE", default_value = "malloc", value_delimiter = ',',
+          value_parser = Alignment::parse, hide_possible_values = true)]
+    pub align: Vec<Alignment>,
     /// In how many slices launches are timed that take turns with those they are compared with; 0 times
     /// each whole, one after the other
     #[arg(long, value_name = "N", default_value_t = CYCLES,
@@ -316,7 +316,11 @@ impl RunArgs {
             workers,
             payload: serde_json::from_value::<Policy>(word(&self.payload))
                 .unwrap_or(Policy::Untouched),
-            align: serde_json::from_value::<Alignment>(word(&self.align)).unwrap_or_default(),
+            align: if self.align.is_empty() {
+                vec![Alignment::default()]
+            } else {
+                distinct(self.align.iter().copied())
+            },
             cycles: self.cycles,
             verify: self.verify,
             spin_on_one_cpu: self.spin_on_one_cpu,

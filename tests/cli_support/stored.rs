@@ -3,21 +3,19 @@
 use std::path::Path;
 use std::sync::OnceLock;
 
-use mechanisms::Variant;
+use model::case::Case;
 use model::clients::Clients;
 use model::counts::Counts;
 use model::distinct::distinct;
 use model::energy::Energy;
 use model::host::Host;
-use model::launch::{Outcome, Punctuality, Record, Workers};
+use model::launch::{Outcome, Punctuality, Record};
 use model::mechanism::Datagrams;
 use model::noise::{RoundNoise, Traffic};
 use model::placement::Placement;
 use model::placement::ResolvedPlacement;
 use model::request::{Request, Stopping};
-use model::route::Route;
-use model::workload::{Policy, Workload};
-use run::plan::Case;
+use model::workload::Workload;
 use store::{Closed, NewCase, NewLaunch, NewRun, RunStatus, Store, StoreError};
 
 /// This machine, read once.
@@ -46,21 +44,7 @@ fn case(variant: &str, placement: Placement) -> Case {
         Placement::SameCpu => ResolvedPlacement { cpus: Some((0, 0)), ..ResolvedPlacement::FREE },
         _ => ResolvedPlacement::FREE,
     };
-    Case {
-        variant: Variant::parse(variant).expect("a mechanism"),
-        workload: Workload::Latency,
-        message_bytes: Some(64),
-        total: None,
-        load: None,
-        placement,
-        place,
-        workers: Workers::Process,
-        payload: Policy::Untouched,
-        twin: false,
-        route: Route::Local,
-        observe: None,
-        beside: None,
-    }
+    Case { placement, place, ..Case::usual(variant.to_string(), Workload::Latency) }
 }
 
 fn begin_run(store: &mut Store, request: &Request) -> Result<i64, StoreError> {
@@ -99,7 +83,7 @@ pub fn begin_at(store: &mut Store, placement: Placement) -> Result<(i64, Vec<i64
         .map(|(nth, case)| NewCase {
             group: 0,
             nth,
-            case: case.kept(),
+            case: case.clone(),
             absence: None,
             ends: None,
             fixed: None,

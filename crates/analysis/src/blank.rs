@@ -51,6 +51,7 @@ impl CaseResult {
             total: case.total,
             load: Load::of(case.workload, case.load),
             payload: case.payload.name().to_string(),
+            align: case.align,
             batch: stored.batch,
             launches: 0,
             failed_launches: 0,

@@ -25,6 +25,7 @@ use super::rounds::Stratified;
 use super::sessions::SessionsSeen;
 use super::time_series::TimeSeries;
 use super::{connections, interval_of, screening, unmeasured};
+use model::alignment::Alignment;
 use model::capacity::BoundedLaunch;
 use model::case::Case;
 use model::clock::Record;
@@ -105,6 +106,8 @@ pub struct CaseResult {
     pub load: Option<Load>,
     /// `untouched`, `written`, `read`.
     pub payload: String,
+    /// Where message buffers begin: `malloc`, `line`, `page`.
+    pub align: Alignment,
     /// Round trips or set-ups per sample, or messages per transfer.
     pub batch: Option<u64>,
     /// Launches that were measured.

@@ -97,7 +97,8 @@ fn beside(case: &CaseResult) -> Option<Beside> {
         return None;
     }
     let cpus = case.cpus.map(|[a, b]| (a, b));
-    Beside::of(&case.metric, case.spins, cpus, case.message_bytes)
+    let message = case.message_bytes.map(|bytes| (bytes, case.align));
+    Beside::of(&case.metric, case.spins, cpus, message)
 }
 
 fn name(of: Beside) -> String {
@@ -105,7 +106,9 @@ fn name(of: Beside) -> String {
         Beside::CacheLine { cpus: [a, b] } => format!("cache-line round trip, CPUs {a} and {b}"),
         Beside::WakeUp { cpus: [a, b] } if a == b => "futex wake-up round trip, one CPU".into(),
         Beside::WakeUp { cpus: [a, b] } => format!("futex wake-up round trip, CPUs {a} and {b}"),
-        Beside::Copy { bytes } => format!("copying once, {} messages", model::size::spell(bytes)),
+        Beside::Copy { bytes, .. } => {
+            format!("copying once, {} messages", model::size::spell(bytes))
+        }
     }
 }
 
@@ -122,7 +125,7 @@ fn bound(case: &CaseResult, of: Beside, rounds: &Rounds) -> Option<Bound> {
     );
     let has_ratio = has_ratio(of, case.message_bytes);
     let unit = |ns: f64| match of {
-        Beside::Copy { bytes } => bytes as f64 * 1e9 / ns,
+        Beside::Copy { bytes, .. } => bytes as f64 * 1e9 / ns,
         _ => ns,
     };
     let interval = stats::median_interval(&values, ALPHA);
@@ -163,7 +166,7 @@ fn time_in(case: &CaseResult, round: u64) -> Option<f64> {
 
 fn has_ratio(of: Beside, message_bytes: Option<u64>) -> bool {
     match of {
-        Beside::Copy { bytes } => bytes >= PAGE,
+        Beside::Copy { bytes, .. } => bytes >= PAGE,
         _ => message_bytes.is_none_or(|it| it <= PAGE),
     }
 }
@@ -297,7 +300,7 @@ mod tests {
     fn a_floor_that_results_undercut_is_none_and_that_is_said_once() {
         let judged = |cases: &mut [CaseResult], ns| {
             for case in &mut *cases {
-                let copy = Beside::Copy { bytes: case.message_bytes.unwrap() };
+                let copy = Beside::Copy { bytes: case.message_bytes.unwrap(), align: case.align };
                 assert!(assign(std::slice::from_mut(case), &rounds(copy, ns)).is_empty());
             }
             demote(cases)
@@ -327,7 +330,8 @@ mod tests {
     #[test]
     fn no_ratio_is_given_where_the_work_is_of_another_kind() {
         let small = transfer("pipe", 16, 900.0);
-        let bound = beside_of(small, &rounds(Beside::Copy { bytes: 16 }, 1.0)).0.expect("a bound");
+        let copy = Beside::Copy { bytes: 16, align: small.align };
+        let bound = beside_of(small, &rounds(copy, 1.0)).0.expect("a bound");
         assert_eq!((bound.ratio, bound.ratio_low, bound.ratio_high), (None, None, None));
         assert!((bound.value / 16e9 - 1.0).abs() < 0.02, "{bound:?}");
         let mut large = case("pipe", "same-cpu", Some((1, 1)));

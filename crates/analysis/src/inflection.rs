@@ -12,6 +12,7 @@ use super::connections::of_closed;
 use super::group::alike;
 use super::{ALPHA, Carries};
 use super::{CaseResult, Status};
+use model::alignment::Alignment;
 use model::catalogue::Catalogue;
 use model::host::Host;
 use model::load::Load;
@@ -52,6 +53,8 @@ pub struct Sweep {
     pub load: Option<Load>,
     /// `untouched`, `written`, `read`.
     pub payload: String,
+    /// Where message buffers began: `malloc`, `line`, `page`.
+    pub align: Alignment,
     /// The sizes that were measured, in bytes, ascending.
     pub sizes_bytes: Vec<u64>,
     /// Rounds in which all of them were.
@@ -110,7 +113,7 @@ pub fn sweeps<'a>(
     let curves = alike(sweepable, |at| {
         let it = &results[at];
         let what = (&it.variant, it.workload, it.total, it.load, &it.payload, &it.workers);
-        (what, &it.site, &it.nodes, it.concurrent)
+        (what, it.align.name(), &it.site, &it.nodes, it.concurrent)
     });
     let mut found = Vec::new();
     for members in curves {
@@ -169,6 +172,7 @@ fn sweep(curve: &[&CaseResult], catalogue: &Catalogue, host: &Host) -> Sweep {
         total: of.total,
         load: of.load,
         payload: of.payload.clone(),
+        align: of.align,
         rounds: rounds.len(),
         sizes_bytes,
         reason,

@@ -4,11 +4,10 @@ use crate::probe::ProbeEffect;
 use crate::{CaseResult, Estimate, EventCount, MedianInterval, Observed, Status};
 use model::case::Case;
 use model::catalogue::{Catalogue, Described};
-use model::launch::Workers;
 use model::mechanism::{Carries, Framing, Traits, Waits};
 use model::metric::{Measured, Metric, Unit};
 use model::placement::{Placement, ResolvedPlacement};
-use model::workload::{Policy, Workload};
+use model::workload::Workload;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::f64::consts::TAU;
@@ -20,19 +19,9 @@ pub fn case(mechanism: &str, placement: &str, cpus: Option<(u32, u32)>) -> CaseR
         &StoredCase {
             id: 1,
             case: Case {
-                variant: mechanism.into(),
-                workload: Workload::Latency,
-                message_bytes: Some(64),
-                total: None,
-                load: None,
-                route: Default::default(),
                 placement: Placement::parse(placement).unwrap(),
                 place: ResolvedPlacement { cpus, swappable: true, apart: false },
-                workers: Workers::Process,
-                payload: Policy::Untouched,
-                twin: false,
-                observe: None,
-                beside: None,
+                ..Case::usual(mechanism.into(), Workload::Latency)
             },
             ends: None,
             absence: None,

@@ -1,13 +1,17 @@
 //! Where message buffers begin.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
+
+use crate::nearest::unknown;
 
 const LINE: usize = 64;
 const PAGE: usize = 4096;
 
 /// Where message buffers begin within a cache line. Some processors copy several times as fast from one place as from
 /// another, so it is the same for all launches; which line of the page it is, is drawn.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Alignment {
     /// 16 bytes into a line, where malloc(3) of the GNU C library puts large blocks.
@@ -34,9 +38,29 @@ impl Alignment {
         }
     }
 
-    /// Whether it is the usual one.
-    pub fn is_usual(&self) -> bool {
-        *self == Alignment::default()
+    /// Its name on the command line, in studies and in the store.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Alignment::Malloc => "malloc",
+            Alignment::Line => "line",
+            Alignment::Page => "page",
+        }
+    }
+
+    /// The one called `word`.
+    ///
+    /// # Errors
+    /// The nearest right name.
+    pub fn parse(word: &str) -> Result<Alignment, String> {
+        let names = Alignment::ALL.map(Alignment::name);
+        let found = Alignment::ALL.into_iter().find(|it| it.name() == word);
+        found.ok_or_else(|| unknown("place of a buffer", word, &names))
+    }
+}
+
+impl fmt::Display for Alignment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
     }
 }
 

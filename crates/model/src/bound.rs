@@ -1,6 +1,7 @@
 //! What every round measures beside its launches, to hold them against: which of it fits a case, and what
 //! was found. A floor can't be beaten; a yardstick can.
 
+use crate::alignment::Alignment;
 use crate::metric::{Metric, Unit};
 use serde::{Deserialize, Serialize};
 
@@ -22,6 +23,8 @@ pub enum Beside {
     Copy {
         /// Bytes of the message.
         bytes: u64,
+        /// Where both buffers begin.
+        align: Alignment,
     },
 }
 
@@ -41,13 +44,13 @@ impl Beside {
         metric: &Metric,
         spins: bool,
         cpus: Option<(u32, u32)>,
-        message_bytes: Option<u64>,
+        message: Option<(u64, Alignment)>,
     ) -> Option<Beside> {
         let pair = cpus.map(|(a, b)| [a.min(b), a.max(b)]);
-        match (pair, message_bytes) {
+        match (pair, message) {
             (_, Some(_)) if metric.unit == Unit::PerSecond => None,
-            (_, Some(bytes)) if metric.is_transfer() && metric.messages == 1 => {
-                Some(Beside::Copy { bytes })
+            (_, Some((bytes, align))) if metric.is_transfer() && metric.messages == 1 => {
+                Some(Beside::Copy { bytes, align })
             }
             _ if !metric.is_round_trip() => None,
             (Some([a, b]), _) if spins && a == b => None,
@@ -69,14 +72,15 @@ mod tests {
         let round_trip = Metric::undeclared(Workload::Latency);
         let transfer = Metric { operation: Operation::Message, messages: 1, ..round_trip.clone() };
         let paced = Metric { paced: true, ..round_trip.clone() };
-        let of = |metric, spins, cpus| Beside::of(metric, spins, cpus, Some(64));
+        let align = Alignment::Line;
+        let of = |metric, spins, cpus| Beside::of(metric, spins, cpus, Some((64, align)));
         let line = Beside::CacheLine { cpus: [0, 1] };
         assert_eq!(of(&round_trip, true, Some((1, 0))), Some(line));
         assert_eq!(of(&round_trip, true, Some((1, 1))), None, "only the scheduler bounds it");
         let wake_up = Beside::WakeUp { cpus: [1, 1] };
         assert_eq!(of(&round_trip, false, Some((1, 1))), Some(wake_up));
         assert_eq!(of(&round_trip, false, None), None, "nobody knows where it ran");
-        assert_eq!(of(&transfer, true, None), Some(Beside::Copy { bytes: 64 }));
+        assert_eq!(of(&transfer, true, None), Some(Beside::Copy { bytes: 64, align }));
         assert_eq!(Beside::of(&transfer, false, Some((0, 1)), None), None);
         assert_eq!(of(&paced, false, Some((0, 1))), None);
         let stored = serde_json::to_string(&RoundBound { of: line, ns: 52.0 }).unwrap();

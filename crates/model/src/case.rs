@@ -1,19 +1,21 @@
 //! A case: one combination of factor levels.
 
+use crate::alignment::Alignment;
 use crate::company::Company;
 use crate::launch::Workers;
-use crate::load::Load;
+use crate::load::{Load, Server};
 use crate::placement::{Placement, ResolvedPlacement};
 use crate::probe::Probe;
 use crate::route::Route;
 use crate::total::Total;
 use crate::workload::{Policy, Workload};
 
-/// One combination of factor levels.
+/// One combination of factor levels. `V` is its mechanism with options: as it is written, `tcp:nodelay=off`, or at hand
+/// where it is about to be measured.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Case {
-    /// The mechanism with its options: `tcp:nodelay=off`.
-    pub variant: String,
+pub struct Case<V = String> {
+    /// The mechanism with its options.
+    pub variant: V,
     /// What is done.
     pub workload: Workload,
     /// Bytes of a message; None where the mechanism carries none, or nothing is sent.
@@ -30,6 +32,8 @@ pub struct Case {
     pub workers: Workers,
     /// What happens to the bytes.
     pub payload: Policy,
+    /// Where its message buffers begin.
+    pub align: Alignment,
     /// Second name of another case of the group: the pair shows the machine's own noise.
     pub twin: bool,
     /// Where client and server run.
@@ -40,14 +44,82 @@ pub struct Case {
     pub beside: Option<Company>,
 }
 
-impl Case {
+impl<V> Case<V> {
+    /// One with the usual level of every factor but these: processes on one CPU, which the machine has yet to choose.
+    pub fn usual(variant: V, workload: Workload) -> Case<V> {
+        let traits = workload.traits();
+        Case {
+            variant,
+            workload,
+            message_bytes: traits.has_size.then_some(traits.size),
+            total: traits.transfers.then_some(Total::Long),
+            load: traits.paced.then_some(Load::USUAL),
+            placement: Placement::SameCpu,
+            place: ResolvedPlacement::FREE,
+            workers: Workers::Process,
+            payload: Policy::Untouched,
+            align: Alignment::default(),
+            twin: false,
+            route: Route::Local,
+            observe: None,
+            beside: None,
+        }
+    }
+
+    /// The same case of what `other` makes of its variant.
+    pub fn with<W>(&self, other: impl FnOnce(&V) -> W) -> Case<W> {
+        let Case { ref variant, workload, message_bytes, total, load, placement, place, .. } =
+            *self;
+        let Case { workers, payload, align, twin, ref route, observe, beside, .. } = *self;
+        let (variant, route) = (other(variant), route.clone());
+        Case {
+            variant,
+            workload,
+            message_bytes,
+            total,
+            load,
+            placement,
+            place,
+            workers,
+            payload,
+            align,
+            twin,
+            route,
+            observe,
+            beside,
+        }
+    }
+
+    /// The CPUs to which its workers are pinned on this machine, the initiator's first.
+    pub fn pinned_cpus(&self) -> [Option<u32>; 2] {
+        match self.place.cpus {
+            Some((initiator, responder)) => [Some(initiator), Some(responder)],
+            None => self.placement.named_cpus(),
+        }
+    }
+
+    /// Whether its workers fork, or begin threads, while they are timed: such forks are nobody else's.
+    pub fn forks(&self) -> bool {
+        let traits = self.workload.traits();
+        let serves = self.load.and_then(|load| load.choice());
+        traits.sets_up || traits.many_connections() || serves == Some(Server::Threads)
+    }
+
+    /// Connections of each launch.
+    pub fn connections(&self) -> u32 {
+        Load::of(self.workload, self.load).map_or(1, |load| load.connections)
+    }
+
     /// Whether its launches become a result: nothing observes them, and nothing runs beside them.
     pub fn is_result(&self) -> bool {
         self.observe.is_none() && self.beside.is_none()
     }
 
     /// The same without its rate: what cases that seek a capacity have in common.
-    pub fn without_rate(&self) -> Case {
+    pub fn without_rate(&self) -> Case<V>
+    where
+        V: Clone,
+    {
         Case { load: self.load.map(|it| Load { per_second: 0, ..it }), ..self.clone() }
     }
 }

@@ -46,6 +46,7 @@ impl Identity {
             place,
             workers,
             payload,
+            align,
             twin,
             route,
             observe: _,
@@ -77,6 +78,7 @@ impl Identity {
             ("cpus", cpus),
             ("workers", word(workers.name())),
             ("payload", word(payload.name())),
+            ("align", message_bytes.map_or(Level::Absent, |_| word(align.name()))),
             ("twin", Level::Flag(*twin)),
         ])
     }

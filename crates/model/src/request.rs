@@ -35,9 +35,9 @@ pub struct Request {
     pub workers: Vec<Workers>,
     /// What happens to the bytes of throughput messages.
     pub payload: Policy,
-    /// Where message buffers begin.
-    #[serde(default, skip_serializing_if = "Alignment::is_usual")]
-    pub align: Alignment,
+    /// Where message buffers begin, each level in groups of its own.
+    #[serde(default = "as_malloc", skip_serializing_if = "is_as_malloc")]
+    pub align: Vec<Alignment>,
     /// In how many cycles launches are timed that take turns; 0 times each whole, one after the other.
     #[serde(default)]
     pub cycles: u64,
@@ -150,7 +150,7 @@ impl Default for Request {
             placements_by_workload: BTreeMap::new(),
             workers: vec![Workers::Process],
             payload: Policy::Untouched,
-            align: Alignment::default(),
+            align: as_malloc(),
             cycles: CYCLES,
             verify: false,
             spin_on_one_cpu: false,
@@ -182,6 +182,14 @@ impl Default for Request {
             named: Named::default(),
         }
     }
+}
+
+fn as_malloc() -> Vec<Alignment> {
+    vec![Alignment::default()]
+}
+
+fn is_as_malloc(places: &[Alignment]) -> bool {
+    places == [Alignment::default()]
 }
 
 fn here() -> Vec<Route> {

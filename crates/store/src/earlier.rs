@@ -23,11 +23,12 @@ pub struct RunBefore {
 }
 
 /// What makes two cases of different runs the same one: variant, workload, size, total, load, route,
-/// placement, workers and payload, as they are stored.
+/// placement, workers, payload and place of buffers, as they are stored.
 pub type CaseKey = String;
 
-const KEY: &str = "format('%s|%s|%s|%s|%s|%s|%s|%s|%s', mechanism, workload, message_bytes, total,
-     load, route, placement, workers, payload)";
+const KEY: &str =
+    "format('%s|%s|%s|%s|%s|%s|%s|%s|%s|%s', mechanism, workload, message_bytes, total,
+     load, route, placement, workers, payload, align)";
 
 impl Store {
     /// The runs before run `id` that are complete and were measured within one host, the latest first; at

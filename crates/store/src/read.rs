@@ -22,7 +22,7 @@ use model::total::Total;
 
 const CASE_COLUMNS: &str = "id, mechanism, workload, message_bytes, placement, workers, payload, \
      twin, cpu_first, cpu_second, swappable, absence, reason, batch, samples_per_launch, \
-     operation_ns, total, observe, route, load, near, far, concurrent, beside";
+     operation_ns, total, observe, route, load, near, far, concurrent, beside, align";
 
 impl Store {
     /// The number of every run, oldest first; also of those of which only other tables tell.
@@ -349,6 +349,7 @@ fn case(row: &Row) -> rusqlite::Result<StoredCase> {
         },
         workers: word(row, 5)?,
         payload: word(row, 6)?,
+        align: word(row, 24)?,
         twin: row.get(7)?,
         // Earlier builds kept `local` of pairs too.
         route: if ends.is_some_and(|it| it.far.is_some()) { Route::Peer } else { word(row, 18)? },

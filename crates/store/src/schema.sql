@@ -36,6 +36,7 @@ CREATE TABLE cases (
     placement          TEXT    NOT NULL,
     workers            TEXT    NOT NULL,        -- process, thread
     payload            TEXT    NOT NULL,        -- untouched, written, read
+    align              TEXT    NOT NULL DEFAULT 'malloc', -- where buffers begin: malloc, line, page
     twin               INTEGER NOT NULL,        -- 1: second name of another case (A/A)
     cpu_first          INTEGER,                 -- the pair of CPUs; NULL when free
     cpu_second         INTEGER,

@@ -326,6 +326,7 @@ fn insert_case(it: &Writer, run: i64, new: &NewCase) -> rusqlite::Result<i64> {
             ("placement", &case.placement.to_string()),
             ("workers", &case.workers.name()),
             ("payload", &case.payload.name()),
+            ("align", &case.align.name()),
             ("twin", &case.twin),
             ("cpu_first", &case.place.cpus.map(|cpus| cpus.0)),
             ("cpu_second", &case.place.cpus.map(|cpus| cpus.1)),

@@ -5,6 +5,7 @@ use std::fmt;
 
 use super::format::Selector;
 use super::losses;
+use model::alignment::Alignment;
 use model::case::Case;
 use model::company::Company;
 use model::lab::hops;
@@ -45,6 +46,8 @@ pub enum Factor {
     Placement,
     /// Processes or threads.
     Workers,
+    /// Where message buffers begin.
+    Align,
     /// Where the two halves of a launch are.
     Route,
     /// Routers between the hosts of a laboratory: follows from [`Factor::Route`].
@@ -63,7 +66,7 @@ pub enum Factor {
 
 impl Factor {
     /// Every factor.
-    pub const ALL: [Factor; 17] = [
+    pub const ALL: [Factor; 18] = [
         Factor::Mechanism,
         Factor::Workload,
         Factor::Size,
@@ -74,6 +77,7 @@ impl Factor {
         Factor::Response,
         Factor::Placement,
         Factor::Workers,
+        Factor::Align,
         Factor::Route,
         Factor::Routers,
         Factor::Switches,
@@ -148,6 +152,7 @@ impl Factor {
             Factor::Response => "response",
             Factor::Placement => "placement",
             Factor::Workers => "workers",
+            Factor::Align => "align",
             Factor::Route => "route",
             Factor::Routers => "routers",
             Factor::Switches => "switches",
@@ -182,6 +187,7 @@ impl Factor {
             }
             Factor::Placement => Some(case.placement.to_string()),
             Factor::Workers => Some(case.workers.name().to_string()),
+            Factor::Align => case.message_bytes.map(|_| case.align.to_string()),
             Factor::Route | Factor::Routers | Factor::Switches => self.of_reach(&case.route),
             Factor::Observe => Some(observed(case.observe)),
             Factor::Beside => Some(Company::word(case.beside).to_string()),
@@ -213,6 +219,7 @@ impl Factor {
             Factor::Response => size::message(word).map(size::format),
             Factor::Placement => Placement::parse(word).map(|it| it.to_string()),
             Factor::Workers => workers(word).map(|it| it.name().to_string()),
+            Factor::Align => Alignment::parse(word).map(|it| it.to_string()),
             Factor::Route => Route::parse(word).map(|it| it.to_string()),
             Factor::Routers | Factor::Switches => hops(word).map(|it| it.to_string()),
             Factor::Beside => Company::level(word).map(|it| Company::word(it).to_string()),

@@ -143,6 +143,8 @@ pub struct Levels {
     pub placement: Option<Words>,
     /// `process`, `thread`.
     pub workers: Option<Words>,
+    /// Where message buffers begin: `malloc`, `line`, `page`.
+    pub align: Option<Words>,
     /// Where client and server run: `local`, `peer`, `lab:routers=2`.
     pub route: Option<Words>,
     /// Instrumentation: `none`, as ever, and probes in launches of their own.
@@ -219,6 +221,8 @@ pub struct Fixed {
     pub placement: Option<Words>,
     /// As in `[vary]`.
     pub workers: Option<Words>,
+    /// As in `[vary]`.
+    pub align: Option<Words>,
     /// As in `[vary]`.
     pub route: Option<Words>,
     /// As in `[vary]`.

@@ -76,6 +76,7 @@ fn named(only: &Levels) -> impl Iterator<Item = (Factor, &super::format::Words)>
         (Factor::Response, &only.response),
         (Factor::Placement, &only.placement),
         (Factor::Workers, &only.workers),
+        (Factor::Align, &only.align),
         (Factor::Route, &only.route),
         (Factor::Observe, &only.observe),
         (Factor::Beside, &only.beside),

@@ -11,6 +11,7 @@ use super::figure;
 use super::format::{self, Fixed, Levels, PublishedFigure, Study, Words, line_at};
 use super::paper::Form;
 use super::{Request, losses, open_loop};
+use model::alignment::Alignment;
 use model::company::{Company, QUIET};
 use model::duration::{self, in_ns};
 use model::launch::{MOST_SAMPLES, Warmup};
@@ -151,6 +152,7 @@ impl Reader<'_> {
             }
             Factor::Placement => (&fixed.placement, &vary.placement),
             Factor::Workers => (&fixed.workers, &vary.workers),
+            Factor::Align => (&fixed.align, &vary.align),
             Factor::Route => (&fixed.route, &vary.route),
             Factor::Routers | Factor::Switches => (follows, follows),
             Factor::Observe => (&None, &vary.observe),
@@ -178,6 +180,7 @@ impl Reader<'_> {
                     }
                     Factor::Placement => vec!["same-cpu".into()],
                     Factor::Workers => vec!["process".into()],
+                    Factor::Align => vec![Alignment::default().to_string()],
                     Factor::Route => vec!["local".into()],
                     Factor::Routers | Factor::Switches => {
                         follow(factor, levels.get(&Factor::Route).into_iter().flatten())
@@ -325,6 +328,7 @@ impl Reader<'_> {
             observe: of(Factor::Observe).filter_map(|it| it.parse().ok()).collect(),
             beside: of(Factor::Beside).filter_map(|it| Company::level(it).ok()?).collect(),
             routes: of(Factor::Route).filter_map(|it| Route::parse(it).ok()).collect(),
+            align: of(Factor::Align).filter_map(|it| Alignment::parse(it).ok()).collect(),
             workers: of(Factor::Workers).filter_map(|it| workers(it).ok()).collect(),
             payload: match &fixed.payload {
                 None => Policy::Untouched,

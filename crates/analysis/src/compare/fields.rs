@@ -85,6 +85,7 @@ pub fn of_the_case(
     let mut found = Vec::new();
     let mut take = |name: &str, a: Value, b: Value| differing(name, &a, &b, &mut found);
     take("payload", a.1.payload.as_str().into(), b.1.payload.as_str().into());
+    take("--align", a.1.align.name().into(), b.1.align.name().into());
     let cpus = |case: &MeasuredCase| case.cpus.map(|it| it.to_vec()).into();
     take("CPUs", cpus(a.1), cpus(b.1));
     // Where several CPUs are free a client has more of them, whatever the mechanism.
@@ -101,7 +102,6 @@ pub fn of_the_case(
     let asked = [
         ("--verify", "/request/verify"),
         ("--warmup", "/request/warmup"),
-        ("--align", "/request/align"),
         ("--cycles", "/request/cycles"),
     ];
     if a.1.metric().is_transfer() {

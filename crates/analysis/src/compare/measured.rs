@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::super::{Judged, RoundCounts, RoundState, SCHEMA_VERSION};
 use super::capacities::MeasuredCapacity;
+use model::alignment::Alignment;
 use model::load::{Load, Server, Service};
 use model::metric::{Better, Metric, Unit};
 use model::route::Route;
@@ -114,6 +115,8 @@ pub struct MeasuredCase {
     pub total: Option<Total>,
     /// `untouched`, `written`, `read`.
     pub payload: String,
+    /// Where message buffers began.
+    pub align: Alignment,
     /// Of a closed loop over several connections, how many; None of files that didn't say.
     #[serde(default)]
     pub connections: Option<u32>,

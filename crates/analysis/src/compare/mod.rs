@@ -15,6 +15,7 @@ use crate::case::brief;
 use serde::Serialize;
 
 use super::ALPHA;
+use model::alignment::Alignment;
 use model::load::Load;
 use model::metric::Metric;
 use model::route::Route;
@@ -95,6 +96,8 @@ pub struct CaseChange {
     /// `untouched`, `written`, `read`; where the runs differ in it, the first run's.
     #[serde(skip)]
     pub payload: String,
+    /// Where message buffers begin: `malloc`, `line`, `page`; where the runs differ in it, the first run's.
+    pub align: Alignment,
     /// The schedule of an open loop, or the connections of a closed one that has several; else null.
     pub load: Option<Load>,
     /// Where its two halves were.
@@ -306,10 +309,10 @@ fn pairs<'a>(a: &'a Measured, b: &'a Measured) -> Vec<Pair<'a>> {
     let mut left: Vec<&MeasuredCase> = b.results.iter().filter(|case| !case.twin).collect();
     let mut found = Vec::new();
     for case in a.results.iter().filter(|case| !case.twin) {
-        // A run may hold one case with several payloads or totals; a run with just one may have
+        // A run may hold one case with several payloads, places of buffers or totals; a run with just one may have
         // another.
         let same = |a: &MeasuredCase, b: &MeasuredCase| {
-            a.is(b) && a.payload == b.payload && a.total == b.total
+            a.is(b) && (&a.payload, a.align, a.total) == (&b.payload, b.align, b.total)
         };
         let at = left.iter().position(|it| same(it, case));
         let others = |it: &&MeasuredCase| it.is(case) && !a.results.iter().any(|a| same(a, it));
@@ -334,6 +337,7 @@ fn blank(a: Option<&MeasuredCase>, b: Option<&MeasuredCase>) -> CaseChange {
         message_bytes: any.message_bytes,
         total: any.total,
         payload: any.payload.clone(),
+        align: any.align,
         load: any.load(),
         route: any.route.clone().unwrap_or_default(),
         nodes: any.nodes.clone(),

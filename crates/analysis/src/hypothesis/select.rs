@@ -21,6 +21,7 @@ pub fn level(case: &CaseResult, factor: Factor) -> String {
         }
         Factor::Placement => case.placement.clone(),
         Factor::Workers => case.workers.clone(),
+        Factor::Align => case.asked.align.to_string(),
         Factor::Route | Factor::Routers | Factor::Switches => {
             factor.of_reach(&case.route).unwrap_or_default()
         }
@@ -35,7 +36,7 @@ pub fn level(case: &CaseResult, factor: Factor) -> String {
 /// wake-ups and set-ups, totals of what isn't transferred.
 fn any_level(case: &CaseResult, factor: Factor) -> bool {
     match factor {
-        Factor::Size => case.message_bytes.is_none(),
+        Factor::Size | Factor::Align => case.message_bytes.is_none(),
         Factor::Total => case.total.is_none(),
         Factor::Burst => losses::burst(&case.variant).is_none(),
         _ if factor.is_of_load() => factor.of_load(case.workload, case.load).is_none(),

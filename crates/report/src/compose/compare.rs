@@ -234,7 +234,8 @@ fn conditions(case: &CaseChange) -> String {
     let beside = case.load.map(open_loop::beside_rate).unwrap_or_default();
     let total = case.total.filter(|it| *it != Total::Long);
     let total = total.map(|it| format!(", {it} a transfer")).unwrap_or_default();
-    format!("{}{total}{beside}{}", rate.unwrap_or_default(), labels::payload(&case.payload))
+    let bytes = [labels::payload(&case.payload), labels::buffers(case.align)].concat();
+    format!("{}{total}{beside}{bytes}", rate.unwrap_or_default())
 }
 
 /// The route, ` (peer)`; of a fleet, the nodes: ` n1`, ` n1–n2`, ` n1–n2 (all pairs)`.

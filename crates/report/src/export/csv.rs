@@ -273,7 +273,7 @@ fn quantities(case: &CaseResult, standing: Option<&Standing>) -> Vec<Quantity> {
 }
 
 /// Parts of a result that stand in columns of their own, or are told above: all others are told by [`others`].
-const TOLD: [&str; 32] = [
+const TOLD: [&str; 33] = [
     "group",
     "variant",
     "mechanism",
@@ -294,6 +294,7 @@ const TOLD: [&str; 32] = [
     "total",
     "connections",
     "payload",
+    "align",
     "batch",
     "launches",
     "failed_launches",

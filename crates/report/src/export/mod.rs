@@ -14,6 +14,7 @@ mod npy;
 
 use crate::compose::{self, Detail};
 use analysis::{CaseResult, Judged};
+use model::alignment::Alignment;
 use model::load::{Load, Service};
 use model::metric::Operation;
 use model::size;
@@ -147,6 +148,9 @@ fn name(judged: &Judged, case: &CaseResult) -> String {
     if case.payload != "untouched" {
         parts.push(case.payload.clone());
     }
+    if case.message_bytes.is_some() && case.align != Alignment::default() {
+        parts.push(format!("align-{}", case.align));
+    }
     if judged.run.request.verify {
         parts.push("verify".into());
     }
@@ -166,6 +170,7 @@ fn is_repeated(judged: &Judged, case: &CaseResult) -> bool {
         it.variant == case.variant
             && it.group < case.group
             && it.load == case.load
+            && it.align == case.align
             && place(it) == place(case)
     };
     judged.run.request.bound.is_some() && judged.results.iter().any(same)

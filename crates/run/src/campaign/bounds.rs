@@ -10,7 +10,6 @@ use super::{LiveCase, LiveGroup};
 use crate::floor::Rounds;
 use crate::launch::Interrupt;
 use mechanisms::workload::metric;
-use model::alignment::Alignment;
 use model::bound::{Beside, RoundBound};
 
 /// Rounds of each group in which bounds are measured whatever it costs.
@@ -32,7 +31,7 @@ pub(super) struct Bounds {
 
 impl Bounds {
     /// Asks for what fits the cases of `group` in its next round; `measured` is the run's time so far.
-    pub(super) fn ask(&mut self, group: &LiveGroup, align: Alignment, measured: Duration) {
+    pub(super) fn ask(&mut self, group: &LiveGroup, measured: Duration) {
         let due =
             group.rounds < ALWAYS || self.spent.as_secs_f64() < SHARE * measured.as_secs_f64();
         if self.lost.is_some() || !due {
@@ -41,7 +40,7 @@ impl Bounds {
         let of = group.results().filter(|live| !live.given_up).filter_map(LiveCase::beside);
         self.wanted = of.collect::<BTreeSet<_>>().into_iter().collect();
         if self.process.is_none() && !self.wanted.is_empty() {
-            match Rounds::start(align) {
+            match Rounds::start() {
                 Ok(process) => self.process = Some(process),
                 Err(why) => self.lost = Some(why),
             }
@@ -84,6 +83,7 @@ impl LiveCase {
             return None;
         }
         let (spins, cpus) = (case.variant.busy_waits(), case.place.cpus);
-        Beside::of(metric(case.workload, carries), spins, cpus, case.message_bytes)
+        let message = case.message_bytes.map(|bytes| (bytes, case.align));
+        Beside::of(metric(case.workload, carries), spins, cpus, message)
     }
 }

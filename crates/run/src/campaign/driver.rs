@@ -54,7 +54,7 @@ pub(crate) fn swapped(seed: u64, what: usize, round: u64) -> bool {
 }
 
 impl Turn {
-    /// The same, with where its stack and its buffers begin drawn anew.
+    /// The same, with where its stack and its buffers begin drawn anew, those as `align` has it.
     pub fn shifted(self, align: Alignment, rng: &mut ChaCha8Rng) -> Turn {
         let padding = 16 * rng.random_range(0..256);
         let offset = align.offset(rng.random_range(0..Alignment::LINES));

@@ -22,7 +22,7 @@ use crate::launch::peer::Peer;
 use crate::launch::state::Wanted;
 use crate::launch::{Interrupt, LaunchResult, Launcher, PeerRoute, unstarted};
 use crate::launch::{Spec, placement};
-use crate::plan::Case;
+use crate::plan::{Case, WithMechanism};
 use machine::Topology;
 use machine::doctor::{Snapshot, Watch};
 use machine::interrupt::Interrupted;
@@ -165,6 +165,7 @@ impl<'a> HostDriver<'a> {
             group: nth,
             case: *case,
             slot,
+            offset: group.cases[*case].case.align.offset(0),
             ..Turn::default()
         };
         let set = |it: &[usize]| it.iter().enumerate().map(turn).collect();
@@ -196,7 +197,7 @@ impl<'a> HostDriver<'a> {
         let mut turn = |set: usize, (slot, case): (usize, &usize)| {
             let (case, position) = (*case, position.next().unwrap_or(0));
             Turn { group: nth, case, position, swapped, slot, set, ..Turn::default() }
-                .shifted(round.request.align, &mut rng)
+                .shifted(group.cases[case].case.align, &mut rng)
         };
         let each = sets.into_iter().enumerate();
         each.map(|(set, it)| it.iter().enumerate().map(|one| turn(set, one)).collect()).collect()
@@ -245,7 +246,7 @@ impl Driver for HostDriver<'_> {
         let generators = cases().flat_map(|live| self.generators_of(&live.case));
         let cpus = distinct(cases().flat_map(|live| cpus_here(&live.case)).chain(generators));
         for nth in round.of {
-            self.bounds.ask(&round.groups[*nth], round.request.align, measured);
+            self.bounds.ask(&round.groups[*nth], measured);
         }
         self.idle.ask(round.request.energy);
         self.cycles = round.request.cycles;

@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use super::{Campaign, LiveCase, LiveGroup, StoredLaunches};
 use crate::launch::state::is_given_up;
+use crate::plan::WithMechanism;
 use crate::plan::{Case, Plan};
 use model::noise::Disturbance;
 use model::route::Route;

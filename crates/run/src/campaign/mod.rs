@@ -36,6 +36,7 @@ use hosts::HostDriver;
 use crate::floor::{self, Order};
 use crate::launch::{Interrupt, Spec, spec::BUILD};
 use crate::plan::Plan;
+use crate::plan::WithMechanism;
 use machine::interrupt::Interrupted;
 use model::clock::Anchor;
 use model::placement::ResolvedPlacement;
@@ -244,7 +245,7 @@ impl<'a> Campaign<'a> {
             Route::Peer => ResolvedPlacement::FREE,
             Route::Local | Route::Lab(_) => it.case.place,
         });
-        let mut order = Order::quick(self.request.align);
+        let mut order = Order::quick(self.request.align.first().copied().unwrap_or_default());
         for place in places {
             match place.cpus {
                 Some(pair) if order.pairs.contains(&pair) => {}
@@ -431,7 +432,7 @@ impl<'a> Campaign<'a> {
             clock: clock.kind,
             ns_per_tick: clock.ns_per_tick,
             deadline_ms: live.deadline_ms(),
-            buffer_offset: self.request.align.offset(0),
+            buffer_offset: live.case.align.offset(0),
             observe: live.case.observe,
             beside: live.case.beside,
             energy: self.request.energy,

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use super::{Campaign, LiveCase, LiveGroup, value_ns};
-use crate::plan::Case;
+use crate::plan::{Case, WithMechanism};
 use model::capacity::{Standing, TailBound, Tried, finer, hopeless};
 use model::choice::SURE_LAUNCHES;
 use model::request::MOST_LAUNCHES;
@@ -190,10 +190,10 @@ impl Campaign<'_> {
     }
 
     fn subjects(&self, nth: usize, bound: &TailBound) -> Result<Vec<Subject>, StoreError> {
-        let mut subjects: Vec<(model::case::Case, Vec<(usize, Tried)>)> = Vec::new();
+        let mut subjects: Vec<(Case, Vec<(usize, Tried)>)> = Vec::new();
         for (place, live) in self.groups[nth].cases.iter().enumerate() {
             let Some(load) = live.case.load else { continue };
-            let subject = live.case.kept().without_rate();
+            let subject = live.case.without_rate();
             let tried = (place, (load.per_second, self.standings(live, bound)?));
             match subjects.iter_mut().find(|it| it.0 == subject) {
                 Some(known) => known.1.push(tried),
@@ -245,9 +245,9 @@ impl Campaign<'_> {
 impl LiveGroup {
     /// Whether a case of it and the first of another group differ in their rate alone.
     fn shares_subject(&self, other: &LiveGroup) -> bool {
-        let Some(first) = other.cases.first().map(|it| it.case.kept().without_rate()) else {
+        let Some(first) = other.cases.first().map(|it| it.case.without_rate()) else {
             return false;
         };
-        self.cases.iter().any(|it| it.case.kept().without_rate() == first)
+        self.cases.iter().any(|it| it.case.without_rate() == first)
     }
 }

@@ -290,11 +290,9 @@ pub mod tests {
     use super::*;
     use mechanisms::Variant;
     use model::clock::Record;
-    use model::launch::Workers;
     use model::placement::{Placement, ResolvedPlacement};
-    use model::route::Route;
     use model::total::Total;
-    use model::workload::{Policy, Workload};
+    use model::workload::Workload;
 
     #[test]
     fn the_longest_launches_are_cut_until_all_fit() {
@@ -307,19 +305,11 @@ pub mod tests {
 
     pub fn case(mechanism: &str, workload: Workload) -> Case {
         Case {
-            variant: Variant::parse(mechanism).unwrap(),
-            workload,
             message_bytes: Some(64),
             total: None,
             load: None,
             placement: Placement::Free,
-            place: ResolvedPlacement::FREE,
-            workers: Workers::Process,
-            payload: Policy::Untouched,
-            twin: false,
-            route: Route::Local,
-            observe: None,
-            beside: None,
+            ..Case::usual(Variant::parse(mechanism).unwrap(), workload)
         }
     }
 

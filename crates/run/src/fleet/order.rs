@@ -6,6 +6,7 @@ use rand::seq::SliceRandom;
 
 use super::tournament::{self, Pair, index};
 use crate::campaign::driver::{RoundOf, Sets, Turn, rng, swapped};
+use model::alignment::Alignment;
 use model::peer::FarHost;
 use store::Concurrent;
 
@@ -59,7 +60,8 @@ pub(super) fn waves<'a>(hosts: impl Iterator<Item = Option<&'a FarHost>>) -> Vec
 
 /// A round between `nodes`: a whole tournament of every level, and every node by itself, in a random order.
 pub(super) fn sets(nodes: usize, waves: Vec<Vec<usize>>, round: &RoundOf) -> Sets {
-    let (seed, nth, align) = (round.request.seed, round.nth, round.request.align);
+    let (seed, nth) = (round.request.seed, round.nth);
+    let align = Alignment::default();
     let mut levels: BTreeMap<Option<Concurrent>, Vec<usize>> = BTreeMap::new();
     for group in round.of {
         let first = round.groups[*group].cases.first();

@@ -2,14 +2,13 @@
 //! group each: its cases differ in node or pair alone, and are compared with each other.
 
 use crate::launch::placement;
-use crate::plan::Case;
+use crate::plan::{Case, WithMechanism};
 use mechanisms::{OpenSpec, Variant, check_over_network, probe};
-use model::launch::Workers;
 use model::placement::Placement;
 use model::placement::ResolvedPlacement;
 use model::route::Route;
 use model::total::Total;
-use model::workload::{Policy, Workload};
+use model::workload::Workload;
 use store::{Concurrent, Ends, FleetRequest, NewCase, Store, StoreError};
 
 /// Samples of a simulated launch.
@@ -89,19 +88,12 @@ fn case(text: &str, workload: Workload, size: u64, placement: Placement) -> Resu
         _ => ResolvedPlacement::FREE,
     };
     Ok(Case {
-        variant,
-        workload,
         message_bytes: sized.then_some(size),
         total: (sized && workload.traits().transfers).then_some(Total::Long),
         load: None,
         placement,
         place,
-        workers: Workers::Process,
-        payload: Policy::Untouched,
-        twin: false,
-        observe: None,
-        beside: None,
-        route: Route::Local,
+        ..Case::usual(variant, workload)
     })
 }
 

@@ -42,8 +42,8 @@ impl Rounds {
     ///
     /// # Errors
     /// Why it could not be started.
-    pub fn start(align: Alignment) -> Result<Rounds, String> {
-        let order = Order::quick(align);
+    pub fn start() -> Result<Rounds, String> {
+        let order = Order::quick(Alignment::default());
         let process = Process::start(Path::new(PROGRAM), &order, true);
         process.map(Rounds).map_err(|error| format!("start the floor process: {error}"))
     }
@@ -96,8 +96,8 @@ struct Bench {
     bells: Arc<Mapping>,
     /// Which line is next.
     line: usize,
-    /// The buffers of the last size that was copied.
-    buffers: Option<Buffers>,
+    /// The buffers that were copied last, and where they begin.
+    buffers: Option<(Alignment, Buffers)>,
 }
 
 impl Bench {
@@ -122,7 +122,7 @@ impl Bench {
         match of {
             Beside::CacheLine { cpus } => self.line(cpus),
             Beside::WakeUp { cpus } => self.wake_up(cpus),
-            Beside::Copy { bytes } => self.copy(bytes),
+            Beside::Copy { bytes, align } => self.copy(bytes, align),
         }
     }
 
@@ -156,12 +156,15 @@ impl Bench {
         self.partner.together(cpus, follow, lead).ok()
     }
 
-    fn copy(&mut self, bytes: u64) -> Option<f64> {
+    fn copy(&mut self, bytes: u64, align: Alignment) -> Option<f64> {
         let part = bytes.clamp(1, MOST_COPIED);
-        if self.buffers.as_mut().is_none_or(|buffers| buffers.split().0.len() as u64 != part) {
-            self.buffers = Some(copy::buffers(part, self.setting.order.align).ok()?);
+        let is_other = |(begins, buffers): &mut (Alignment, Buffers)| {
+            *begins != align || buffers.split().0.len() as u64 != part
+        };
+        if self.buffers.as_mut().is_none_or(is_other) {
+            self.buffers = Some((align, copy::buffers(part, align).ok()?));
         }
-        let buffers = self.buffers.as_mut()?;
+        let (_, buffers) = self.buffers.as_mut()?;
         pin(self.setting.home).ok()?;
         let ns = median_of_batches(&self.setting, COPYING_NS, |count| copy::again(buffers, count));
         Some(ns * bytes as f64 / part as f64)

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{Absent, Case, Group};
+use super::{Absent, Case, Group, WithMechanism};
 use machine::cgroup;
 use model::company::Company;
 use model::mechanism::Carries;
@@ -21,7 +21,7 @@ pub(super) fn add(groups: &mut [Group], request: &Request) {
         for group in &mut *groups {
             let plain = |it: &&Case| {
                 let carries = it.variant.traits().carries;
-                !it.twin && it.kept().is_result() && carries != Carries::Nothing
+                !it.twin && it.is_result() && carries != Carries::Nothing
             };
             let beside = |it: &Case| Case { beside: Some(*company), ..it.clone() };
             let cases = group.cases.iter().filter(plain).map(beside);

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use rustix::process::{Resource, getrlimit};
 
-use super::Case;
+use super::{Case, WithMechanism};
 use mechanisms::{OpenError, held_by_ends};
 use model::launch::Workers;
 use model::mechanism::{Cause, Unavailable};

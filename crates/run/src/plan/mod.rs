@@ -7,10 +7,11 @@ mod observed;
 mod remote_host;
 pub mod waited;
 
-pub use case::Case;
+pub use case::{Case, WithMechanism};
 pub use remote_host::{AvailableRoutes, RemoteHost};
 
 use crate::launch::placement;
+use model::alignment::Alignment;
 use model::distinct::distinct;
 use model::load::{Load, Server};
 use model::request::Absence;
@@ -81,6 +82,7 @@ struct Key {
     nth: usize,
     signals: bool,
     workers: Workers,
+    align: Alignment,
     placement: Placement,
 }
 
@@ -102,19 +104,19 @@ pub fn plan(request: &Request, machine: &Machine) -> Result<Plan, String> {
             let place = place(*placement, route, request, machine)?;
             // What has a placement of its own for want of others' is compared with the first.
             let joined = joins(what.workload, request, *placement);
-            for workers in &request.workers {
+            let kinds =
+                request.workers.iter().flat_map(|it| request.align.iter().map(move |at| (it, at)));
+            for (workers, align) in kinds {
                 for variant in &variants {
                     let sized = variant.traits().carries.has_size() && what.workload.has_size();
-                    if !sized && !what.first {
-                        continue; // sizes and totals mean nothing to it: measured once
+                    if !sized && !(what.first && request.align.first() == Some(align)) {
+                        continue; // sizes, totals and places of buffers mean nothing to it: measured once
                     }
                     if !goes(variant, route, request) {
                         continue; // nor does a distance: measured here
                     }
                     let transfers = what.workload.traits().transfers;
                     let case = Case {
-                        variant: variant.clone(),
-                        workload: what.workload,
                         message_bytes: sized.then_some(what.size),
                         total: (sized && transfers).then_some(what.total),
                         load: what.load,
@@ -122,10 +124,9 @@ pub fn plan(request: &Request, machine: &Machine) -> Result<Plan, String> {
                         place: place.clone().unwrap_or(ResolvedPlacement::FREE),
                         workers: *workers,
                         payload: request.payload,
-                        twin: false,
+                        align: *align,
                         route: route.clone(),
-                        observe: None,
-                        beside: None,
+                        ..Case::usual(variant.clone(), what.workload)
                     };
                     if study::leaves_out(request, &case.kept()) {
                         continue;
@@ -134,6 +135,7 @@ pub fn plan(request: &Request, machine: &Machine) -> Result<Plan, String> {
                         nth: what.nth,
                         signals: !sized && transfers,
                         workers: *workers,
+                        align: *align,
                         placement: joined,
                     };
                     let group = groups
@@ -173,6 +175,7 @@ fn check_many(request: &Request) -> Result<(), String> {
         exchanges,
         request.placements.len().max(placements),
         request.workers.len(),
+        request.align.len(),
         request.totals().len(),
         request.routes.len(),
         request.observe.len() + request.beside.len() + 1,

@@ -1,6 +1,6 @@
 //! Cases under instrumentation: each beside the plain one of its group.
 
-use super::{Absent, Case, Group};
+use super::{Absent, Case, Group, WithMechanism};
 use model::load::Server;
 use model::mechanism::Carries;
 use model::request::{Absence, Request};

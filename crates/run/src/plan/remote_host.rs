@@ -3,7 +3,7 @@
 use crate::launch::placement;
 use std::collections::BTreeMap;
 
-use super::{Case, Machine};
+use super::{Case, Machine, WithMechanism};
 use crate::launch::peer::Peer;
 use mechanisms::{OpenError, OpenSpec, check_over_network};
 use model::host::Host;

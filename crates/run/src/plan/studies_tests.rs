@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{AvailableRoutes, Case, Machine, plan};
+use super::{AvailableRoutes, Case, Machine, WithMechanism, plan};
 use machine::Topology;
 use study::builtin::all;
 use study::factor::{Chosen, Factor, chosen};

@@ -75,6 +75,18 @@ fn set_ups_have_no_sizes_and_a_group_at_each_placement() {
 }
 
 #[test]
+fn each_place_of_buffers_has_groups_of_its_own_and_means_nothing_to_a_wake_up() {
+    let mut request = request(&["pipe", "eventfd"], &[(Workload::Latency, &[64])]);
+    request.align = vec![Alignment::Page, Alignment::Malloc];
+    let plan = planned(&request);
+    let groups: Vec<_> = plan.groups.iter().map(|group| names(&group.cases)).collect();
+    let expected: [&[&str]; 2] = [&["pipe"], &["pipe", "eventfd"]];
+    assert_eq!(groups, expected);
+    let places = plan.groups.iter().map(|group| group.cases[0].align);
+    assert!(places.eq([Alignment::Malloc, Alignment::Page]));
+}
+
+#[test]
 fn each_total_is_a_case_of_its_own_where_bytes_are_transferred() {
     let sizes: &[u64] = &[64, 4096];
     let workloads = [(Workload::Latency, sizes), (Workload::Throughput, sizes)];

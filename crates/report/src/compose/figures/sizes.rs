@@ -95,7 +95,8 @@ fn inflections_of<'a>(
     let here = |it: &&Sweep| {
         (it.variant.as_str(), it.workload) == (name, workload)
             && (&it.workers, &it.site) == (&case.workers, &case.site)
-            && (&it.payload, it.total, it.load) == (&case.payload, case.total, case.load)
+            && (&it.payload, it.align) == (&case.payload, case.align)
+            && (it.total, it.load) == (case.total, case.load)
     };
     judged.sweeps.iter().find(here).map_or(&[], |it| &it.inflections)
 }

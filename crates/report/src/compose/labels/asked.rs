@@ -2,6 +2,7 @@
 
 use crate::compose::open_loop;
 use analysis::CaseResult;
+use model::alignment::Alignment;
 use model::case::Case;
 use model::load::Load;
 use model::total::Total;
@@ -23,6 +24,15 @@ pub fn payload(policy: &str) -> &'static str {
     }
 }
 
+/// `, buffers at a line`; nothing of what is usual.
+pub fn buffers(align: Alignment) -> &'static str {
+    match align {
+        Alignment::Malloc => "",
+        Alignment::Line => ", buffers at a line",
+        Alignment::Page => ", buffers at a page",
+    }
+}
+
 /// Under which conditions a case of its variant, workload, size and place was measured: `, 10,000 a second, 16
 /// connections by epoll`, `, 16M a transfer`, `, bytes written`; nothing of what is usual. What is known by no such
 /// word has a name of its own (`Identity`).
@@ -34,8 +44,9 @@ pub fn conditions(case: &Case) -> String {
         Some(total) => format!(", {total} a transfer"),
     };
     let payload = payload(case.payload.name());
+    let align = if case.message_bytes.is_some() { buffers(case.align) } else { "" };
     let twin = if case.twin { ", again (A/A)" } else { "" };
-    format!("{total}{load}{payload}{twin}")
+    format!("{total}{load}{payload}{align}{twin}")
 }
 
 /// `, 20 % lost`, `, 0.1 % wrong`: of a case that does without some of its messages, or doesn't notice that they are
