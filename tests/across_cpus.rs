@@ -88,7 +88,7 @@ fn in_a_terminal_the_ratio_comes_first_with_percentiles_beside_it() {
 fn the_page_markdown_and_paper_have_the_same_columns_in_the_same_order() {
     let bench = stored(Placement::Free, &APART, 3);
     let columns =
-        ["mechanism", "best", "× reference", "median", "interval ±", "p99", "max", "class"];
+        ["mechanism", "best", "× reference", "median", "from", "to", "p99", "max", "class"];
     let page = bench.path("page.html");
     bench.must(&format!("report last --html {}", page.display()));
     let page = std::fs::read_to_string(page).expect("a page");

@@ -150,7 +150,7 @@ fn a_run_over_sizes_has_every_figure_in_reading_order() {
     let [list] = lists[..] else { panic!("{} lists", lists.len()) };
     let measured = judged.results.iter().filter(|it| it.value.is_some() && !it.twin).count();
     assert_eq!(list.rows.len(), measured, "a row for each result");
-    for column in ["mechanism", "placement", "size", "median", "interval ±", "max", "CPU", "class"]
+    for column in ["mechanism", "placement", "size", "median", "from", "to", "max", "CPU", "class"]
     {
         assert!(list.columns.iter().any(|it| it == column), "{column}: {:?}", list.columns);
     }

@@ -6,8 +6,7 @@ use crate::document::{Listing, Value};
 use crate::{Block, Text, Unit};
 use analysis::{Carries, CaseResult, FIRST_MESSAGE, Judged};
 
-const MEANING: &str = "interval ±: half the width of the 95 % interval of the median, over the median; it holds by \
-     itself, and a median without one has too few launches. The median of a time is its p50; a p99 is the median \
+const MEANING: &str = "from, to: the ends of the 95 % interval of the median; it holds by itself, and a median without one has too few launches. The median of a time is its p50; a p99 is the median \
      over launches of each launch's own, where a launch has the 368 samples that it takes, else a dash; later: the share of all messages \
      later than it; max is the largest sample of all launches. first: the very first round trip of a launch, to a partner that already \
      waits, the median over launches. CPU: time of both workers per round trip, or per message. × reference: time \
@@ -17,7 +16,7 @@ const MEANING: &str = "interval ±: half the width of the 95 % interval of the m
 /// A column: its head, and what a case has in it.
 type ColumnOf = (&'static str, fn(&Judged, &CaseResult) -> Value);
 
-const COLUMNS: [ColumnOf; 18] = [
+const COLUMNS: [ColumnOf; 19] = [
     ("mechanism", |_, case| Value::Words(case.variant.clone())),
     ("best", |judged, case| {
         Value::Words(if signs::is_best(judged, case) { "best" } else { "" }.into())
@@ -28,7 +27,8 @@ const COLUMNS: [ColumnOf; 18] = [
     ("placement", |_, case| Value::Words(labels::place_of((&case.workers, &case.site)))),
     ("size", |_, case| Value::number(Unit::Bytes, case.message_bytes.map(|it| it as f64))),
     ("median", |_, case| median(case)),
-    ("interval ±", |_, case| precision(case)),
+    ("from", |_, case| end(case, |(low, _)| low)),
+    ("to", |_, case| end(case, |(_, high)| high)),
     ("p99", |_, case| percentile(case, "p99")),
     ("later", |_, case| {
         let later = percentiles::over(case, "p99").map(|it| it.later_share);
@@ -124,14 +124,11 @@ fn median(case: &CaseResult) -> Value {
     Value::number(labels::unit(case), case.value.as_ref().map(|it| it.median))
 }
 
-/// Half the width of the median's interval, over the median, to a thousandth.
-fn precision(case: &CaseResult) -> Value {
-    let half = || {
-        let estimate = case.value.as_ref().filter(|_| case.is_kept())?;
-        let (low, high) = estimate.interval.ends()?;
-        Some((500.0 * (high - low) / estimate.median).round() / 1000.0)
-    };
-    Value::number(Unit::Share, half())
+/// An end of the median's interval.
+fn end(case: &CaseResult, which: fn((f64, f64)) -> f64) -> Value {
+    let estimate = case.value.as_ref().filter(|_| case.is_kept());
+    let ends = estimate.and_then(|estimate| estimate.interval.ends());
+    Value::number(labels::unit(case), ends.map(which))
 }
 
 /// Over the floor or the yardstick of the same rounds.

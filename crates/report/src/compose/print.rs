@@ -18,12 +18,13 @@ const FIRST: usize = 2;
 /// Facts of the machine.
 const FACTS: usize = 12;
 /// Columns that a line of print has room for.
-const COLUMNS: [&str; 9] = [
+const COLUMNS: [&str; 10] = [
     "mechanism",
     "placement",
     "size",
     "median",
-    "interval ±",
+    "from",
+    "to",
     "p99",
     "CPU",
     "× reference",

@@ -234,10 +234,25 @@ fn quantities(case: &CaseResult, standing: Option<&Standing>) -> Vec<Quantity> {
     for (name, _) in PERCENTILES {
         let found = value.and_then(|it| it.percentiles.get(name).copied().flatten());
         let name = format!("{}_{name}", metric.name);
-        all.extend(found.and_then(|it| {
-            let ends = [Some(it.low), Some(it.high)];
-            Quantity::known(name, metric.unit.name(), Some(it.value), ends)
-        }));
+        all.extend(
+            found
+                .and_then(|it| {
+                    let ends = [Some(it.low), Some(it.high)];
+                    let later = Quantity::known(
+                        format!("{name}_later"),
+                        "share",
+                        Some(it.later_share),
+                        [None; 2],
+                    );
+                    Some(
+                        Quantity::known(name, metric.unit.name(), Some(it.value), ends)
+                            .into_iter()
+                            .chain(later),
+                    )
+                })
+                .into_iter()
+                .flatten(),
+        );
     }
     let alone = |name: &str, unit, value| Quantity::known(name, unit, value, [None; 2]);
     all.extend(alone("largest", "ns", case.largest_ns));
