@@ -247,7 +247,7 @@ fn one_worker_is_pinned_and_the_other_left_to_the_scheduler() {
         assert_eq!(result["status"], "ok", "{result:#}");
         assert!(result["cpus"].is_null(), "{result:#}");
         assert!(result["observed_placement"].is_object(), "where the free one ran: {result:#}");
-        let swapped = "SELECT count(*) FROM cases WHERE swappable";
+        let swapped = "SELECT count(*) FROM cases WHERE levels ->> '$.place.swappable'";
         assert_eq!(number(&bench.open(), swapped), 0);
         let who = if placement.ends_with("free") { "initiator" } else { "responder" };
         let text = bench.must("report last").out;

@@ -115,7 +115,7 @@ fn each_level_stands_beside_the_quiet_launches_of_every_round() {
         assert!(text.contains("Beside a load") && text.contains("hog"), "{text}");
     }
     let launched = "SELECT count(*) FROM launches l JOIN cases c ON c.id = l.case_id
-         WHERE c.beside = 'hog' AND l.round > 0";
+         WHERE c.levels ->> 'beside' = 'hog' AND l.round > 0";
     assert_eq!(number(&bench.open(), launched), 2 * 6);
 }
 

@@ -49,7 +49,7 @@ fn a_capacity_is_sought_in_two_stages_and_told_everywhere() {
             said.out
         );
     }
-    let twins = "SELECT count(*) FROM cases WHERE twin = 1";
+    let twins = "SELECT count(*) FROM cases WHERE levels ->> 'twin' = 1";
     assert_eq!(number(&db, twins), 0);
     bench.must(&format!("report last --format markdown -o {}", markdown.display()));
     let text = |path| std::fs::read_to_string(path).expect("a page");

@@ -81,7 +81,7 @@ fn a_choice_is_told_in_one_screen_and_its_exit_code_is_that_of_its_answer() {
             _ => "Undecided",
         };
         assert!(text.contains(words) && text.contains("rejected"), "{text}");
-        let tried = "SELECT count(DISTINCT load) FROM cases WHERE mechanism = 'pipe'";
+        let tried = "SELECT count(DISTINCT levels ->> 'load') FROM cases WHERE levels ->> 'variant' = 'pipe'";
         assert_eq!(number(&bench.open(), tried), 3, "the rate and its multiples, in one group");
         assert_eq!(number(&bench.open(), "SELECT count(*) FROM groups"), 1);
     }
@@ -115,7 +115,7 @@ fn a_budget_that_has_no_time_for_all_leaves_out_what_matters_least() {
     let rejected = document["rejected"].as_array().expect("rejected");
     let out = rejected.iter().filter(|it| it["reason"] == "left_out").count();
     assert!((1..4).contains(&out), "launches of 0.4 s leave no time for four: {document:#}");
-    let launches = "SELECT count(DISTINCT mechanism) FROM launches JOIN cases ON cases.id = case_id WHERE round > 1";
+    let launches = "SELECT count(DISTINCT levels ->> 'variant') FROM launches JOIN cases ON cases.id = case_id WHERE round > 1";
     assert_eq!(number(&bench.open(), launches), 4 - out as i64);
     assert!(number(&bench.open(), "SELECT max(nth) FROM rounds") >= 5, "{told}");
     let text = flat(&bench.run("report last").out);
@@ -199,7 +199,7 @@ fn an_interrupted_choice_keeps_all_its_finished_rounds() {
     assert_eq!(said.code, Some(130), "{}", said.err);
     let ids = |of: &Bench| {
         let launches = "SELECT group_concat(id) FROM (SELECT launches.id FROM launches JOIN cases ON \
-                        cases.id = case_id WHERE round BETWEEN 1 AND 8 AND load LIKE '2k%' ORDER BY round)";
+                        cases.id = case_id WHERE round BETWEEN 1 AND 8 AND levels ->> 'load' LIKE '2k%' ORDER BY round)";
         of.open().query_row(launches, [], |row| row.get::<_, String>(0)).expect("launches")
     };
     let before = ids(&bench);
@@ -229,7 +229,7 @@ fn a_choice_names_who_died_and_picks_nothing_that_did() {
         for variant in ["unix-stream", "pipe"] {
             let Some(line) = line_of(&bench, variant, half) else { continue };
             assert!(text.contains(&line), "{line}: {text}");
-            let (at_need, _) = failed_of(&bench, variant, "load LIKE '1k%'");
+            let (at_need, _) = failed_of(&bench, variant, "levels ->> 'load' LIKE '1k%'");
             let is_rejected =
                 rejected.iter().any(|it| it["variant"] == variant && it["reason"] == "failed");
             assert_eq!(is_rejected, at_need > 0, "{document:#}");

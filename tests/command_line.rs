@@ -94,8 +94,8 @@ fn fails_with_one_line_and_the_nearest_word_on_bad_arguments() {
         ("study", &["no command given"]),
         ("pipe", &["`ipcmark run pipe`"]),
         ("compare", &["not provided: <A>; <B>"]),
-        ("run --workers proces", &["proces", "'process'"]),
-        ("run --payload writen", &["writen", "'written'"]),
+        ("run --workers proces", &["proces", "`process`"]),
+        ("run --payload writen", &["writen", "`written`"]),
         ("run --align malloc,lime", &["lime", "`line`"]),
         ("run --format jsn", &["jsn", "'json'"]),
         ("run --sise 4", &["--sise", "'--size'"]),
@@ -459,7 +459,7 @@ fn the_same_seed_gives_the_same_order() {
         rows(
             &db,
             &format!(
-                "SELECT round, position, mechanism, twin, padding, offset
+                "SELECT round, position, levels ->> 'variant', levels ->> 'twin', padding, offset
                  FROM launches JOIN cases ON case_id = cases.id
                  WHERE run = {id} AND round > 0 ORDER BY round, position"
             ),
@@ -547,7 +547,7 @@ fn launches_and_samples_are_counted_exactly() {
     let db = bench.open();
     let per_case = rows(
         &db,
-        "SELECT mechanism, twin, count(DISTINCT launches.id), min(samples.count),
+        "SELECT levels ->> 'variant', levels ->> 'twin', count(DISTINCT launches.id), min(samples.count),
              max(samples.count), sum(launches.status = 'ok')
          FROM cases JOIN launches ON case_id = cases.id JOIN samples ON launch = launches.id
          WHERE round > 0 GROUP BY cases.id ORDER BY cases.nth",
@@ -617,7 +617,7 @@ fn buffers_begin_where_they_were_asked_to() {
     {
         let others = format!(
             "SELECT count(*) FROM launches JOIN cases ON cases.id = case_id
-             WHERE align = '{align}' AND message_bytes > 0 AND NOT ({within})"
+             WHERE levels ->> 'align' = '{align}' AND levels ->> 'message_bytes' > 0 AND NOT ({within})"
         );
         assert_eq!(number(&bench.open(), &others), 0, "{align}");
     }
@@ -844,10 +844,10 @@ fn what_had_no_time_did_not_fail_and_launches_that_were_cut_are_told() {
 fn set_ups_are_measured_only_when_asked_for_and_have_no_size() {
     let bench = Bench::new();
     bench.must("run pipe -p same-cpu --launches 1 --samples 5 --total 4K");
-    let workloads = "SELECT DISTINCT workload FROM cases ORDER BY workload";
+    let workloads = "SELECT DISTINCT levels ->> 'workload' FROM cases ORDER BY 1";
     assert_eq!(rows(&bench.open(), workloads), ["latency", "throughput"]);
     bench.must("run pipe -w connect -p same-cpu --launches 1 --samples 5");
-    let measured = "SELECT workload, placement, message_bytes FROM cases WHERE run = 2";
+    let measured = "SELECT levels ->> 'workload', levels ->> 'placement', levels ->> 'message_bytes' FROM cases WHERE run = 2";
     assert_eq!(rows(&bench.open(), measured), ["connect|same-cpu|"]);
     let said = bench.run("run pipe -w connect -s 4K");
     assert_eq!(said.code, Some(2));

@@ -235,7 +235,7 @@ fn a_limit_on_open_files_makes_a_row_that_is_unavailable_with_the_reason() {
     let request = Request {
         mechanisms: vec!["futex".into(), "tcp".into()],
         workloads: vec![(Workload::Connect, vec![connect::OPENED_FOR])],
-        workers: vec![Workers::Thread],
+        levels: [("workers".to_string(), vec!["thread".to_string()])].into(),
         warmup: Warmup { operations: 2, ns: 1_000_000 },
         samples: Some(10),
         stopping: Stopping { launches: Some(2), ..Stopping::default() },

@@ -340,7 +340,8 @@ fn a_study_fixes_connections_and_a_server() {
     std::fs::write(bench.path("good.toml"), study("poll")).expect("a file");
     std::fs::write(bench.path("bad.toml"), study("select")).expect("a file");
     bench.must(&format!("study run {} -q", bench.path("good.toml").display()));
-    let loads = "SELECT count(*) FROM cases WHERE load = '1k:connections=3,server=poll'";
+    let loads =
+        "SELECT count(*) FROM cases WHERE levels ->> 'load' = '1k:connections=3,server=poll'";
     assert_eq!(number(&bench.open(), loads), 1);
     let said = bench.run(&format!("study run {}", bench.path("bad.toml").display()));
     assert_eq!(said.code, Some(2), "{}", said.err);
@@ -360,7 +361,7 @@ fn a_study_varies_rates_depths_connections_and_answers() {
          title = \"Clients\"\nkind = \"curves\"\nx = \"connections\"\nseries = \"rate\"\n";
     std::fs::write(bench.path("s.toml"), study).expect("a file");
     let page = flat(&bench.must(&format!("study run {}", bench.path("s.toml").display())).out);
-    let loads = "SELECT count(DISTINCT load) FROM cases";
+    let loads = "SELECT count(DISTINCT levels ->> 'load') FROM cases";
     assert_eq!(number(&bench.open(), loads), 16);
     for words in [
         "Responses, at most 1 under way, answers of 64 B rate 1 3",
@@ -421,7 +422,8 @@ fn a_worker_that_dies_in_the_middle_of_a_run_is_named_and_the_rest_is_reported()
         must_fit_the_schema(&document);
         let text = flat(&said.out);
         for (mechanism, twin) in [("unix-stream", 0), ("unix-stream", 1), ("pipe", 0)] {
-            let (failed, all) = failed_of(&bench, mechanism, &format!("twin = {twin}"));
+            let (failed, all) =
+                failed_of(&bench, mechanism, &format!("levels ->> 'twin' = {twin}"));
             assert_eq!(all, 12, "{mechanism}: every launch has its row");
             let cases = document["results"].as_array().expect("results");
             let is = |it: &&Value| it["variant"] == mechanism && it["twin"] == (twin == 1);

@@ -24,8 +24,9 @@ fn measured(sizes: &str) -> Option<Bench> {
 fn spread(bench: &Bench, pairs: &[(u64, u32, u32)]) {
     let one = |(size, a, b): &(u64, u32, u32)| {
         format!(
-            "UPDATE cases SET placement = '{a},{b}', cpu_first = {a}, cpu_second = {b}, \
-             message_bytes = 64 WHERE message_bytes = {size}"
+            "UPDATE cases SET levels = json_set(levels, '$.placement', '{a},{b}', '$.place.cpus',
+                 json_array({a}, {b}), '$.message_bytes', 64)
+             WHERE levels ->> 'message_bytes' = {size}"
         )
     };
     let all: Vec<String> = pairs.iter().map(one).collect();

@@ -98,8 +98,7 @@ fn launches_are_counted_whole_and_rounds_hold_an_idle_stretch() {
     let db = bench.open();
     let idle = "SELECT count(*) FROM rounds WHERE json_extract(noise, '$.idle.ns') >= 100000000";
     assert_eq!(number(&db, idle), 6, "each round left the machine alone");
-    let own =
-        "FROM launches JOIN cases ON case_id = cases.id WHERE mechanism = 'pipe' AND twin = 0";
+    let own = "FROM launches JOIN cases ON case_id = cases.id WHERE levels ->> 'variant' = 'pipe' AND levels ->> 'twin' = 0";
     let whole = "json_extract(record, '$.initiator.operations') = 3
         + json_extract(record, '$.initiator.warmup_operations')
         + json_extract(record, '$.initiator.lead_operations')
@@ -189,7 +188,7 @@ fn stored_with(microjoules: [u64; 2]) -> Bench {
     bench.edit(&format!(
         "UPDATE launches SET record = json_set(record, '$.initiator.operations', 1000,
              '$.energy.ns', 40000000, '$.energy.microjoules', 200 * round +
-             (SELECT CASE mechanism WHEN 'pipe' THEN {pipe} ELSE {socket} END
+             (SELECT CASE levels ->> 'variant' WHEN 'pipe' THEN {pipe} ELSE {socket} END
               FROM cases WHERE cases.id = case_id));
          UPDATE rounds SET noise = json_set(noise, '$.idle',
              json('{{\"microjoules\": 1000000, \"ns\": 100000000}}'))"

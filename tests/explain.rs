@@ -76,8 +76,8 @@ fn a_round_trip_is_taken_apart_and_written_up_again() {
         assert!(!case["overlaps"].as_bool().unwrap());
     }
     assert_eq!(explained["differences"].as_array().map(Vec::len), Some(1));
-    let each = "SELECT ifnull(observe, 'none') AS level, count(*) FROM launches
-                JOIN cases ON case_id = cases.id WHERE round > 0 AND NOT twin
+    let each = "SELECT ifnull(levels ->> 'observe', 'none') AS level, count(*) FROM launches
+                JOIN cases ON case_id = cases.id WHERE round > 0 AND NOT levels ->> 'twin'
                 GROUP BY level ORDER BY level";
     assert_eq!(rows(&bench.open(), each), ["none|12", "trace|12", "trace:times=2|12"]);
 }

@@ -619,16 +619,16 @@ fn a_run_killed_inside_a_round_measures_that_round_again() {
 fn a_case_that_was_given_up_does_not_send_a_resumed_run_back_to_its_start() {
     let given_up = "DELETE FROM rounds WHERE nth = 6; DELETE FROM launches WHERE round = 6;
          DELETE FROM launches WHERE round > 0
-             AND case_id = (SELECT id FROM cases WHERE mechanism = 'eventfd');
+             AND case_id = (SELECT id FROM cases WHERE levels ->> 'variant' = 'eventfd');
          DELETE FROM samples WHERE launch IN (SELECT launches.id FROM launches
-             JOIN cases ON case_id = cases.id WHERE mechanism = 'eventfd');
+             JOIN cases ON case_id = cases.id WHERE levels ->> 'variant' = 'eventfd');
          UPDATE launches SET status = 'failed', reason = 'the pilot failed'
-             WHERE case_id = (SELECT id FROM cases WHERE mechanism = 'eventfd');
+             WHERE case_id = (SELECT id FROM cases WHERE levels ->> 'variant' = 'eventfd');
          UPDATE cases SET batch = 1, samples_per_launch = 1, operation_ns = 0
-             WHERE mechanism = 'eventfd';";
+             WHERE levels ->> 'variant' = 'eventfd';";
     let bench = killed_run(SIX_ROUNDS, given_up);
     let finished = "SELECT launches.id FROM launches JOIN cases ON case_id = cases.id
-         WHERE mechanism = 'pipe' AND round BETWEEN 1 AND 5 ORDER BY launches.id";
+         WHERE levels ->> 'variant' = 'pipe' AND round BETWEEN 1 AND 5 ORDER BY launches.id";
     let before = rows(&bench.open(), finished);
     bench.must("run --resume");
     assert_eq!(before.len(), 10);

@@ -26,9 +26,9 @@ fn levels_stand_beside_unobserved_launches_in_every_round() {
     assert!(said.out.contains("Overheads"), "{}", said.out);
     assert!(said.out.contains("pipe, one CPU, 4 KiB"), "{}", said.out);
     assert!(said.out.contains("a line through the levels"), "{}", said.out);
-    let each = "SELECT ifnull(c.observe, 'none') AS level, count(*) FROM launches l
+    let each = "SELECT ifnull(c.levels ->> 'observe', 'none') AS level, count(*) FROM launches l
                 JOIN cases c ON l.case_id = c.id
-                WHERE c.run = 2 AND l.round > 0 AND c.twin = 0 GROUP BY level ORDER BY level";
+                WHERE c.run = 2 AND l.round > 0 AND c.levels ->> 'twin' = 0 GROUP BY level ORDER BY level";
     let each = rows(&bench.open(), each);
     assert_eq!(each, ["none|12", "software|12", "software:times=2|12", "software:times=4|12"]);
     // The same again from the store alone, and as a page.

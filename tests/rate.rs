@@ -52,7 +52,7 @@ fn processes_and_threads_keep_a_schedule_here() {
         }
     }
     let db = bench.open();
-    assert_eq!(number(&db, "SELECT count(*) FROM cases WHERE load IS NOT '2k'"), 0);
+    assert_eq!(number(&db, "SELECT count(*) FROM cases WHERE levels ->> 'load' IS NOT '2k'"), 0);
     let query = "SELECT count(*) FROM launches
                 WHERE json_extract(record, '$.initiator.punctuality.median_ns') IS NULL";
     assert_eq!(number(&db, query), 0);
@@ -100,7 +100,7 @@ fn several_messages_are_under_way_where_a_mechanism_can_and_answers_are_of_their
     }
     assert_eq!(at("posix-queue", 1)["status"], "ok");
     assert_eq!(at("posix-queue", 8)["status"], "not_applicable");
-    let mixed = "SELECT count(*) FROM (SELECT 1 FROM cases GROUP BY group_nth HAVING count(DISTINCT load) > 1)";
+    let mixed = "SELECT count(*) FROM (SELECT 1 FROM cases GROUP BY group_nth HAVING count(DISTINCT levels ->> 'load') > 1)";
     assert_eq!(number(&bench.open(), mixed), 0, "those at one load are compared");
 }
 
@@ -215,7 +215,7 @@ fn arrivals_are_poisson_unless_asked_otherwise_and_stored() {
             &format!(
                 "SELECT DISTINCT round(json_extract(record, '$.initiator.punctuality.due_per_sec'), 1)
                  FROM launches JOIN cases ON cases.id = case_id
-                 WHERE run = {run} AND round > 0 AND twin = 0"
+                 WHERE run = {run} AND round > 0 AND levels ->> 'twin' = 0"
             ),
         );
         spans.len()
@@ -229,7 +229,8 @@ fn unbatched_round_trips_of_a_spinning_mechanism_have_a_tail() {
     let line = "run shm-ring:wait=spin -w latency -s 64 -p free --launches 6 --samples 400 -q";
     bench.must(line);
     bench.must(&format!("{line} --unbatched"));
-    let batches = rows(&bench.open(), "SELECT batch FROM cases WHERE twin = 0 ORDER BY run");
+    let batches =
+        rows(&bench.open(), "SELECT batch FROM cases WHERE levels ->> 'twin' = 0 ORDER BY run");
     assert_eq!(batches.last().map(String::as_str), Some("1"), "{batches:?}");
     let document = bench.export();
     must_fit_the_schema(&document);
@@ -250,7 +251,8 @@ fn unbatched_round_trips_of_a_spinning_mechanism_have_a_tail() {
 fn a_pilot_bounds_the_time_of_a_launch() {
     let bench = Bench::new();
     bench.must("run pipe -w rate --rate 50 -s 64 -p same-cpu --launches 1 -q");
-    let samples = rows(&bench.open(), "SELECT samples_per_launch FROM cases WHERE twin = 0");
+    let samples =
+        rows(&bench.open(), "SELECT samples_per_launch FROM cases WHERE levels ->> 'twin' = 0");
     assert_eq!(samples, ["10"], "200 ms at 50 a second");
 }
 
@@ -313,7 +315,10 @@ fn a_study_fixes_a_rate() {
     std::fs::write(bench.path("good.toml"), study("4k")).expect("a file");
     std::fs::write(bench.path("bad.toml"), study("4x")).expect("a file");
     bench.must(&format!("study run {} -q", bench.path("good.toml").display()));
-    assert_eq!(number(&bench.open(), "SELECT count(*) FROM cases WHERE load = '4k'"), 1);
+    assert_eq!(
+        number(&bench.open(), "SELECT count(*) FROM cases WHERE levels ->> 'load' = '4k'"),
+        1
+    );
     let said = bench.run(&format!("study run {}", bench.path("bad.toml").display()));
     assert_eq!(said.code, Some(2), "{}", said.err);
     assert!(said.err.contains("`4x`: write messages a second"), "{}", said.err);

@@ -3,6 +3,7 @@
 
 mod cli_support;
 
+use model::case::Case;
 use model::workload::Workload;
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
@@ -326,6 +327,7 @@ fn sweep(variant: &str) -> Sweep {
         concurrent: None,
         total: None,
         load: None,
+        asked: Case::usual(variant.into(), Workload::Latency),
         payload: "untouched".into(),
         align: Default::default(),
         sizes_bytes: vec![64, 256, 1024, 4096, 16_384, 65_536],

@@ -99,7 +99,7 @@ fn one_round_holds_what_is_here_and_what_is_there() {
                      WHERE round > 0 GROUP BY round";
     assert_eq!(rows(&db, per_round), ["6 6"; 4]);
     let far = "SELECT count(*) FROM launches JOIN cases ON case_id = cases.id WHERE round > 0
-               AND (json_extract(record, '$.far') IS NOT NULL) != (route = 'peer')";
+               AND (json_extract(record, '$.far') IS NOT NULL) != (levels ->> 'route' = 'peer')";
     assert_eq!(number(&db, far), 0, "halves there exactly where the route says so");
     let verdicts = run["comparisons"].as_array().expect("comparisons");
     let routes: Vec<_> = verdicts.iter().map(|it| it["route"].as_str().unwrap()).collect();

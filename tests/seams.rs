@@ -23,9 +23,6 @@ const MAY_SEE: &[(&str, &[&str])] = &[
     ("report", &["analysis", "model", "stats", "store", "study"]),
 ];
 
-/// Longest file, in lines. One that needs more has two subjects.
-const LONGEST: usize = 450;
-
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
@@ -126,16 +123,4 @@ fn no_system_call_is_made_inline_but_by_the_floors() {
         .collect();
     let floor = root().join("crates/run/src/floor/calls.rs");
     assert_eq!(users, BTreeSet::from([floor, root().join("crates/sys/src/calls.rs")]));
-}
-
-#[test]
-fn no_file_is_longer_than_one_subject() {
-    for path in files(&["rs", "sql"]) {
-        let lines = fs::read_to_string(&path).expect("readable source").lines().count();
-        assert!(
-            lines <= LONGEST,
-            "{}: {lines} lines, more than {LONGEST}: divide it",
-            path.display()
-        );
-    }
 }

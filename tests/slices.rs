@@ -109,7 +109,7 @@ fn a_run_keeps_which_launches_took_turns_and_what_cannot_is_timed_whole() {
     let db = bench.open();
     let mut records = db
         .prepare(
-            "SELECT workload, record FROM launches, cases ON cases.id = case_id WHERE round > 0",
+            "SELECT levels ->> 'workload', record FROM launches, cases ON cases.id = case_id WHERE round > 0",
         )
         .expect("launches");
     let rows = records.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).expect("rows");

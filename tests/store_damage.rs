@@ -346,7 +346,10 @@ fn what_was_forged_breaks_nothing() {
 fn a_run_that_is_damaged_is_named_and_the_others_are_read() {
     let damages = [
         ("a warning", "UPDATE warnings SET text = 'the machine was idle' WHERE run = 2"),
-        ("a case", "UPDATE cases SET mechanism = 'tcp' WHERE run = 2 AND nth = 1"),
+        (
+            "a case",
+            "UPDATE cases SET levels = json_set(levels, '$.variant', 'tcp') WHERE run = 2 AND nth = 1",
+        ),
         ("a round", "DELETE FROM rounds WHERE run = 2 AND nth = 4"),
         ("a launch", "DELETE FROM launches WHERE id = 15"),
         (

@@ -319,11 +319,11 @@ fn totals_are_levels_and_derived_columns_and_floors_stand_in_tables() {
     assert!(out.contains("less than one message of 4096 bytes"), "{out}");
 
     let sql = "SELECT count(*) FROM launches JOIN cases ON case_id = cases.id
-         WHERE round > 0 AND workload = 'throughput' AND total = 'message' AND batch = 1
-           AND NOT twin";
+         WHERE round > 0 AND levels ->> 'workload' = 'throughput' AND levels ->> 'total' = 'message'
+           AND batch = 1 AND NOT levels ->> 'twin'";
     assert_eq!(number(&bench.open(), sql), 6, "a message a transfer");
-    let sql = "SELECT count(*) FROM cases WHERE workload = 'latency' AND total IS NULL
-         AND message_bytes = 1 AND samples_per_launch = 50";
+    let sql = "SELECT count(*) FROM cases WHERE levels ->> 'workload' = 'latency' AND levels ->> 'total' IS NULL
+         AND levels ->> 'message_bytes' = 1 AND samples_per_launch = 50";
     assert!(number(&bench.open(), sql) >= 1);
     let document = bench.export();
     let results = document["results"].as_array().unwrap();

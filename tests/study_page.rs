@@ -16,7 +16,7 @@ use machine::Topology;
 use model::request::StudyText;
 use report::compose::{Detail, compose};
 use report::{Block, Document, Table, html};
-use run::plan::{AvailableRoutes, Case, Machine, plan};
+use run::plan::{AvailableRoutes, Case, Machine, WithMechanism, plan};
 use store::Store;
 use study::builtin;
 use study::format::{Published, PublishedFigure};
@@ -49,6 +49,7 @@ fn made_up(case: &Case) -> f64 {
 fn result(template: &CaseResult, case: &Case) -> CaseResult {
     let mut made = template.clone();
     let ns = made_up(case);
+    made.asked = case.kept();
     made.variant = case.variant.to_string();
     made.mechanism = made.variant.split(':').next().unwrap_or_default().to_string();
     made.carries = case.variant.traits().carries;

@@ -10,7 +10,7 @@ use model::probe::Probe;
 use model::route::Route;
 use model::total::Total;
 use model::{duration, lab, rate, size};
-use study::factor::Factor;
+use model::factor::Factor;
 use study::size_bound::SizeBound;
 
 use crate::input::Input;

@@ -9,6 +9,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use super::capacity;
 pub use super::document_output::Script;
 use super::export::ExportFiles;
+use super::factors::FactorArgs;
 use super::open_loop::{self, OpenLoopArgs};
 use super::peer::PeerArgs;
 use super::value_parsers::{
@@ -19,19 +20,18 @@ use super::value_parsers::{
 };
 use ::report::export::Format;
 use mechanisms::{Entry, MECHANISMS, Variant};
-use model::alignment::Alignment;
 use model::cycles::{CYCLES, MOST_CYCLES};
 use model::distinct::distinct;
 use model::duration::{self, budget, in_ns};
-use model::launch::{Warmup, Workers};
+use model::factor::Factor;
+use model::launch::Warmup;
 use model::placement::Placement;
 use model::probe::Probe;
 use model::request::{Request, Sessions, Stopping};
 use model::route::Route;
 use model::size;
-use model::workload::{Policy, Workload};
+use model::workload::Workload;
 use store::Label;
-use study::factor::Factor;
 
 /// Budget where none is given: with judging and writing, about a minute.
 const DEFAULT_BUDGET: Duration = Duration::from_secs(50);
@@ -71,19 +71,8 @@ pub struct RunArgs {
     #[arg(long, value_name = "CPU", conflicts_with = "placement",
           value_parser = cpu, allow_negative_numbers = true)]
     pub responder_cpu: Option<u32>,
-    /// process, thread, or both
-    #[arg(long, value_name = "KIND", default_value = "process",
-          value_parser = ["process", "thread", "both"], hide_possible_values = true)]
-    pub workers: String,
-    /// What happens to the bytes: untouched, written, read
-    #[arg(long, value_name = "POLICY", default_value = "untouched",
-          value_parser = ["untouched", "written", "read"], hide_possible_values = true)]
-    pub payload: String,
-    /// Where message buffers begin: malloc (16 bytes into a cache line, as large blocks of malloc
-    /// do), line, page, or several of these
-    #[arg(long, value_name = "WHERE", default_value = "malloc", value_delimiter = ',',
-          value_parser = Alignment::parse, hide_possible_values = true)]
-    pub align: Vec<Alignment>,
+    #[command(flatten)]
+    pub factors: FactorArgs,
     /// In how many slices launches are timed that take turns with those they are compared with; 0 times
     /// each whole, one after the other
     #[arg(long, value_name = "N", default_value_t = CYCLES,
@@ -301,26 +290,13 @@ impl RunArgs {
             _ if self.full => workload.traits().sizes.to_vec(),
             _ => vec![workload.traits().size],
         };
-        let word = |text: &str| serde_json::Value::from(text);
-        let workers = match self.workers.as_str() {
-            "thread" => vec![Workers::Thread],
-            "both" => vec![Workers::Process, Workers::Thread],
-            _ => vec![Workers::Process],
-        };
         Ok(Request {
             except: self.left_out(&mechanisms),
             mechanisms,
             workloads: workloads.into_iter().map(|it| (it, sizes(it))).collect(),
             placements: self.placements(),
             placements_by_workload: self.placements_by_workload(),
-            workers,
-            payload: serde_json::from_value::<Policy>(word(&self.payload))
-                .unwrap_or(Policy::Untouched),
-            align: if self.align.is_empty() {
-                vec![Alignment::default()]
-            } else {
-                distinct(self.align.iter().copied())
-            },
+            levels: self.factors.levels(),
             cycles: self.cycles,
             verify: self.verify,
             spin_on_one_cpu: self.spin_on_one_cpu,

@@ -172,8 +172,6 @@ impl ChooseArgs {
             workload: vec![Task::Capacity],
             size: Some(Sizes(vec![self.size])),
             placement: vec![placement],
-            workers: "process".into(),
-            payload: "untouched".into(),
             rate: Some(Rates(self.need().rates(rate::MOST))),
             depth: Some(Depths(vec![self.depth])),
             budget: Some(self.budget.unwrap_or(BUDGET)),

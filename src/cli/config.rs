@@ -15,11 +15,11 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 use serde::Serialize;
 use toml::Value;
 
+use super::factors::plain;
 use model::nearest::unknown;
 
-/// The flags that a file may give a default for.
-const FLAGS: [&str; 52] = [
-    "align",
+/// The flags that a file may give a default for, beside those of factors.
+const FLAGS: [&str; 49] = [
     "arrivals",
     "beside",
     "blocking",
@@ -43,7 +43,6 @@ const FLAGS: [&str; 52] = [
     "no-floors",
     "no-wait",
     "observe",
-    "payload",
     "placement",
     "precision",
     "quick",
@@ -69,7 +68,6 @@ const FLAGS: [&str; 52] = [
     "verbose",
     "verify",
     "warmup",
-    "workers",
     "workload",
 ];
 
@@ -273,10 +271,11 @@ fn setting(
     let of = command.map_or(String::new(), |it| format!("{it}."));
     let wrong = |why: String| format!("{}: {of}{key}: {why}", path.display());
     let found = flag_within(within, key);
-    if !FLAGS.contains(&key) {
+    let flags: Vec<&str> = FLAGS.into_iter().chain(plain().map(|(row, _)| row.key)).collect();
+    if !flags.contains(&key) {
         return Err(wrong(match found {
             Some(_) => format!("isn't taken from a file: give --{key} on the command line"),
-            None => unknown("flag", key, &FLAGS),
+            None => unknown("flag", key, &flags),
         }));
     }
     let Some(arg) = found else {

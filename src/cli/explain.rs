@@ -3,6 +3,7 @@
 use clap::Args;
 
 use super::args::RunArgs;
+use super::factors::WorkersArg;
 use super::own_args::OwnArgs;
 use super::value_parsers::{Placements, Probes, Sizes, Task, placements, probes, sizes, variant};
 use super::{Common, Failure, run};
@@ -27,10 +28,8 @@ pub struct ExplainArgs {
     /// Where the workers run, as for `run` [default: every pinned placement that exists]
     #[arg(short, long, value_name = "PLACE", value_parser = placements)]
     placement: Vec<Placements>,
-    /// process, thread, or both
-    #[arg(long, value_name = "KIND", default_value = "process",
-          value_parser = ["process", "thread", "both"], hide_possible_values = true)]
-    workers: String,
+    #[command(flatten)]
+    workers: WorkersArg,
     /// Say of each part what it is, and give a command that would change it
     #[arg(long)]
     teach: bool,
@@ -79,8 +78,7 @@ fn asked(args: &ExplainArgs) -> Result<RunArgs, String> {
         workload: vec![Task::Workload(Workload::Latency)],
         size: Some(args.size.clone().map_or_else(default_sizes, Ok)?),
         placement: if args.placement.is_empty() { vec![pinned()] } else { args.placement.clone() },
-        workers: args.workers.clone(),
-        payload: "untouched".into(),
+        factors: args.workers.0.clone(),
         observe,
         ..args.own.of_run(&args.mechanisms)
     })

@@ -31,7 +31,7 @@ impl Judgement {
 
     /// Whether it has results of a variant, or of a mechanism, of that name.
     pub fn has(&self, reference: &str) -> bool {
-        let mut variants = self.fleet.groups.iter().map(|it| it.group.mechanism.as_str());
+        let mut variants = self.fleet.groups.iter().map(|it| it.group.case.variant.as_str());
         variants.any(|it| it == reference || it.split(':').next() == Some(reference))
     }
 

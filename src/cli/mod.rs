@@ -16,6 +16,7 @@ mod examples;
 mod exit_codes;
 mod explain;
 mod export;
+mod factors;
 mod fleet;
 mod fleet_report;
 mod floor;

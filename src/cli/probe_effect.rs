@@ -2,6 +2,7 @@
 
 use clap::Args;
 
+use super::factors::WorkersArg;
 use super::own_args::OwnArgs;
 use super::value_parsers::{
     Placements, Probes, Sizes, drawn_seed, placements, probes, sizes, variant,
@@ -11,7 +12,6 @@ use ::run::launch::Interrupt;
 use ::run::plan::AvailableRoutes;
 use model::counts::{FAMILIES, Family};
 use model::duration::in_ns;
-use model::launch::Workers;
 use model::mechanism::Carries;
 use model::placement::Placement;
 use model::probe::Probe;
@@ -38,10 +38,8 @@ pub struct ProbeEffectArgs {
     /// Where the workers run: same-cpu, same-llc, free and others [default: same-cpu]
     #[arg(short, long, value_name = "PLACE", value_parser = placements)]
     placement: Vec<Placements>,
-    /// process, thread
-    #[arg(long, value_name = "KIND", default_value = "process",
-          value_parser = ["process", "thread"], hide_possible_values = true)]
-    workers: String,
+    #[command(flatten)]
+    workers: WorkersArg,
     /// Instrumentation: counters, hardware, single families (software, calls, l1d and so on),
     /// trace-calls, trace-scheduler, trace; :empty makes a trace do nothing
     /// [default: all of these, each trace also empty]
@@ -133,10 +131,7 @@ impl ProbeEffectArgs {
             mechanisms,
             workloads: vec![(workload, sizes)],
             placements,
-            workers: vec![match self.workers.as_str() {
-                "thread" => Workers::Thread,
-                _ => Workers::Process,
-            }],
+            levels: self.workers.0.levels(),
             observe,
             aim: Aim::ProbeEffect,
             stopping: Stopping {

@@ -270,12 +270,16 @@ pub fn company_names() -> Vec<String> {
 
 /// A parser that also tells completions the words to begin with; other words may be right too.
 #[derive(Clone)]
-pub struct Suggesting<P> {
+pub struct Suggesting<P, W = fn() -> Vec<String>> {
     pub parser: P,
-    pub words: fn() -> Vec<String>,
+    pub words: W,
 }
 
-impl<P: TypedValueParser> TypedValueParser for Suggesting<P> {
+impl<P, W> TypedValueParser for Suggesting<P, W>
+where
+    P: TypedValueParser,
+    W: Fn() -> Vec<String> + Clone + Send + Sync + 'static,
+{
     type Value = P::Value;
 
     fn parse_ref(

@@ -86,7 +86,7 @@ pub fn failed_of(bench: &Bench, mechanism: &str, also: &str) -> (i64, i64) {
     let count = |of: &str| {
         let sql = format!(
             "SELECT count(*) FROM launches JOIN cases ON case_id = cases.id
-             WHERE round > 0 AND mechanism = '{mechanism}' AND {of} AND {also}"
+             WHERE round > 0 AND levels ->> 'variant' = '{mechanism}' AND {of} AND {also}"
         );
         number(&bench.open(), &sql)
     };

@@ -363,9 +363,6 @@ fn a_fleets_run_is_exported_in_every_format_as_it_was_printed() {
     std::fs::create_dir(bench.path("spectra")).unwrap();
     bench.must("export last --format hgrm -o spectra");
     assert_eq!(std::fs::read_dir(bench.path("spectra")).unwrap().count(), 10);
-    // Earlier builds kept neither a catalogue nor a route with a fleet.
-    bench.edit("UPDATE runs SET catalogue = '{}'");
-    bench.edit("UPDATE cases SET route = 'local'");
     assert_eq!(results(&exported(&bench, "last"))[0]["route"], "peer");
 }
 

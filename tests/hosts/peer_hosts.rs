@@ -136,7 +136,7 @@ fn between_two_network_stacks() {
         }
     }
     let there = "SELECT DISTINCT json_extract(record, '$.far.effective_settings.datagram_bytes') FROM launches
-         JOIN cases ON case_id = cases.id WHERE mechanism = 'udp' AND workload != 'connect'";
+         JOIN cases ON case_id = cases.id WHERE levels ->> 'variant' = 'udp' AND levels ->> 'workload' != 'connect'";
     assert_eq!(rows(&bench.open(), there), ["1472"]);
     assert!(bench.processes().is_empty());
 }

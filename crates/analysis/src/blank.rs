@@ -16,7 +16,7 @@ impl CaseResult {
     /// What tells it from the others of its run.
     pub fn identity(&self) -> Identity {
         let concurrent = self.concurrent.map(Concurrent::name);
-        Identity::of(&self.asked, self.nodes.clone(), concurrent)
+        Identity::of(&self.asked, &self.nodes, concurrent)
     }
 
     pub(super) fn blank(stored: &StoredCase, catalogue: &Catalogue) -> CaseResult {

@@ -9,9 +9,12 @@ use serde::{Deserialize, Serialize};
 
 use super::failures::{self, Failure};
 use super::{CaseResult, Status};
+use model::alignment::Alignment;
 use model::capacity::{BoundedLaunch, Standing, TailBound, majority};
+use model::case::Case;
 use model::distinct::distinct;
 use model::load::{Load, Server, Service};
+use model::placement::ResolvedPlacement;
 use model::route::Route;
 
 /// The error of each end of a capacity.
@@ -22,6 +25,13 @@ const KNEE: f64 = 2.0;
 /// A mechanism with everything but the rate, and the rates at which it keeps the bound.
 #[derive(Clone, Debug, Serialize)]
 pub struct Capacity {
+    /// What was asked, without a rate.
+    #[serde(skip)]
+    pub asked: Case,
+    /// `untouched`, `written`, `read`.
+    pub payload: String,
+    /// Where message buffers begin: `malloc`, `line`, `page`.
+    pub align: Alignment,
     /// With options: `tcp:nodelay=off`.
     pub variant: String,
     /// Null where the mechanism carries none.
@@ -237,13 +247,13 @@ pub(super) fn capacities(results: &[CaseResult], bound: Option<TailBound>) -> Ve
     subjects.iter().filter_map(of).collect()
 }
 
-/// What the cases of one capacity share.
-type Subject<'a> = (&'a str, Option<u64>, &'a str, &'a str, Load);
+/// What the cases of one capacity share: all but the rate, and the CPUs that a placement came to.
+type Subject<'a> = (Case, &'a str);
 
 fn subject(case: &CaseResult) -> Option<Subject<'_>> {
-    let load = case.load.filter(|it| it.has_rate() && !case.twin)?;
-    let load = Load { per_second: 0, ..load };
-    Some((&case.variant, case.message_bytes, &case.workers, &case.site, load))
+    case.load.filter(|load| load.has_rate() && !case.twin)?;
+    let asked = Case { load: case.load, place: ResolvedPlacement::FREE, ..case.asked.clone() };
+    Some((asked.without_rate(), &case.site))
 }
 
 /// The launches of a case, as far as they were measured.
@@ -295,6 +305,9 @@ impl Capacity {
         let all_launches = cases()
             .map(|it| it.bounded.iter().flatten().count() as u64 + failures::count(&it.failures));
         Some(Capacity {
+            asked: subject(head)?.0,
+            payload: head.payload.clone(),
+            align: head.align,
             variant: head.variant.clone(),
             message_bytes: head.message_bytes,
             workers: head.workers.clone(),
@@ -321,8 +334,7 @@ impl Capacity {
 
     /// Whether `case` is one of its rates.
     pub fn covers(&self, case: &CaseResult) -> bool {
-        let own = (&*self.variant, self.message_bytes, &*self.workers, &*self.site, self.load);
-        subject(case) == Some(own)
+        subject(case).is_some_and(|(asked, site)| asked == self.asked && site == self.site)
     }
 
     /// The rate at `per_sec`.

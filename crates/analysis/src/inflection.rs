@@ -13,6 +13,7 @@ use super::group::alike;
 use super::{ALPHA, Carries};
 use super::{CaseResult, Status};
 use model::alignment::Alignment;
+use model::case::Case;
 use model::catalogue::Catalogue;
 use model::host::Host;
 use model::load::Load;
@@ -51,6 +52,9 @@ pub struct Sweep {
     /// Its connections; null of what has one.
     #[serde(rename = "connections", serialize_with = "of_closed")]
     pub load: Option<Load>,
+    /// What was asked of the first of them.
+    #[serde(skip)]
+    pub asked: Case,
     /// `untouched`, `written`, `read`.
     pub payload: String,
     /// Where message buffers began: `malloc`, `line`, `page`.
@@ -171,6 +175,7 @@ fn sweep(curve: &[&CaseResult], catalogue: &Catalogue, host: &Host) -> Sweep {
         concurrent: of.concurrent,
         total: of.total,
         load: of.load,
+        asked: of.asked.clone(),
         payload: of.payload.clone(),
         align: of.align,
         rounds: rounds.len(),

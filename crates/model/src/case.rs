@@ -1,5 +1,7 @@
 //! A case: one combination of factor levels.
 
+use serde::{Deserialize, Serialize};
+
 use crate::alignment::Alignment;
 use crate::company::Company;
 use crate::launch::Workers;
@@ -12,7 +14,7 @@ use crate::workload::{Policy, Workload};
 
 /// One combination of factor levels. `V` is its mechanism with options: as it is written, `tcp:nodelay=off`, or at hand
 /// where it is about to be measured.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Case<V = String> {
     /// The mechanism with its options.
     pub variant: V,

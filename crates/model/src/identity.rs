@@ -5,7 +5,8 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
 use crate::case::Case;
-use crate::load::{Load, Service};
+use crate::factor::FACTORS;
+use crate::load::Service;
 use crate::total::Total;
 
 /// The level of a factor.
@@ -34,53 +35,18 @@ pub struct Identity(Vec<(&'static str, Level)>);
 impl Identity {
     /// That of `case`; `nodes` and `concurrent` are those of a fleet's. Instrumentation and what runs beside are not in
     /// it: such a case is the same as the result that it stands beside.
-    pub fn of(case: &Case, nodes: Vec<String>, concurrent: Option<&str>) -> Identity {
-        // No `..`: whoever adds a factor says here under which key it is told.
-        let Case {
-            variant,
-            workload,
-            message_bytes,
-            total,
-            load,
-            placement,
-            place,
-            workers,
-            payload,
-            align,
-            twin,
-            route,
-            observe: _,
-            beside: _,
-        } = case;
-        let load = Load::of(*workload, *load);
-        let open = load.filter(Load::has_rate).map(|load| {
-            let Load { per_second, depth, connections: _, server: _, response, service } = load;
-            (per_second, depth, response, service)
-        });
-        let word = |word: &str| Level::Word(word.into());
-        let count = |number: Option<u64>| number.map_or(Level::Absent, Level::Count);
-        let cpus = place.cpus.map_or(Level::Absent, |(a, b)| Level::Cpus([a, b]));
-        Identity(vec![
-            ("variant", word(variant)),
-            ("workload", word(workload.name())),
-            ("message_bytes", count(*message_bytes)),
-            ("total", total.map_or(Level::Absent, Level::Total)),
-            ("asked_per_sec", count(open.map(|it| it.0))),
-            ("depth", count(open.map(|it| it.1.into()))),
-            ("connections", count(load.map(|it| it.connections.into()))),
-            ("server", load.and_then(|it| it.choice()).map_or(Level::Absent, |it| word(it.name()))),
-            ("response_bytes", count(open.and_then(|it| it.2))),
-            ("service", open.map_or(Level::Absent, |it| word(&it.3.to_string()))),
-            ("route", word(&route.to_string())),
-            ("nodes", Level::Nodes(nodes)),
-            ("concurrent", concurrent.map_or(Level::Absent, word)),
-            ("placement", word(&placement.to_string())),
-            ("cpus", cpus),
-            ("workers", word(workers.name())),
-            ("payload", word(payload.name())),
-            ("align", message_bytes.map_or(Level::Absent, |_| word(align.name()))),
-            ("twin", Level::Flag(*twin)),
-        ])
+    pub fn of(case: &Case, nodes: &[String], concurrent: Option<&str>) -> Identity {
+        let mut levels = Vec::new();
+        for (key, level) in FACTORS.iter().flat_map(|row| row.columns) {
+            levels.push((*key, level(case)));
+            if *key == "route" {
+                let concurrent = concurrent.map_or(Level::Absent, |word| Level::Word(word.into()));
+                levels.push(("nodes", Level::Nodes(nodes.to_vec())));
+                levels.push(("concurrent", concurrent));
+            }
+        }
+        levels.push(("twin", Level::Flag(case.twin)));
+        Identity(levels)
     }
 
     /// Its factors, in order.

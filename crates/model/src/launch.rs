@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::nearest::unknown;
+
 use crate::clients::Clients;
 use crate::counts::Counts;
 use crate::cycles::Turns;
@@ -33,6 +35,16 @@ impl Workers {
             Workers::Process => "process",
             Workers::Thread => "thread",
         }
+    }
+
+    /// The kind of workers called `word`.
+    ///
+    /// # Errors
+    /// The nearest right name.
+    pub fn parse(word: &str) -> Result<Workers, String> {
+        let all = [Workers::Process, Workers::Thread];
+        let found = all.into_iter().find(|workers| workers.name() == word);
+        found.ok_or_else(|| unknown("kind of workers", word, &all.map(Workers::name)))
     }
 }
 

@@ -96,13 +96,14 @@ impl Placement {
 }
 
 /// A placement on this machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ResolvedPlacement {
     /// The two CPUs; None leaves the workers free, or one of them ([`Placement::leaves_free`]).
     pub cpus: Option<(u32, u32)>,
     /// Whether the roles may swap CPUs, to balance.
     pub swappable: bool,
     /// Whether they are on two machines: then equal numbers are not one CPU.
+    #[serde(skip)]
     pub apart: bool,
 }
 

@@ -4,19 +4,19 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::alignment::Alignment;
 use crate::capacity::TailBound;
 use crate::choice::Need;
 use crate::company::Company;
 use crate::cycles::CYCLES;
-use crate::launch::{Warmup, Workers};
+use crate::factor::{FACTORS, Factor};
+use crate::launch::Warmup;
 use crate::load::{self, Load};
 use crate::peer::PeerRequest;
 use crate::placement::Placement;
 use crate::probe::Probe;
 use crate::route::Route;
 use crate::total::Total;
-use crate::workload::{Arrivals, Policy, Workload};
+use crate::workload::{Arrivals, Workload};
 
 /// An experiment as it was asked for. Stored with the run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -31,13 +31,10 @@ pub struct Request {
     /// Those of single workloads, instead of the ones above.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub placements_by_workload: BTreeMap<Workload, Vec<Placement>>,
-    /// Processes, threads, or both.
-    pub workers: Vec<Workers>,
-    /// What happens to the bytes of throughput messages.
-    pub payload: Policy,
-    /// Where message buffers begin, each level in groups of its own.
-    #[serde(default = "as_malloc", skip_serializing_if = "is_as_malloc")]
-    pub align: Vec<Alignment>,
+    /// Levels of the factors that any workload and any mechanism takes ([`crate::factor::Plain`]), by their keys; the
+    /// usual one of a factor that isn't here.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub levels: BTreeMap<String, Vec<String>>,
     /// In how many cycles launches are timed that take turns; 0 times each whole, one after the other.
     #[serde(default)]
     pub cycles: u64,
@@ -148,9 +145,7 @@ impl Default for Request {
             workloads: Vec::new(),
             placements: vec![Placement::SameCpu],
             placements_by_workload: BTreeMap::new(),
-            workers: vec![Workers::Process],
-            payload: Policy::Untouched,
-            align: as_malloc(),
+            levels: BTreeMap::new(),
             cycles: CYCLES,
             verify: false,
             spin_on_one_cpu: false,
@@ -182,14 +177,6 @@ impl Default for Request {
             named: Named::default(),
         }
     }
-}
-
-fn as_malloc() -> Vec<Alignment> {
-    vec![Alignment::default()]
-}
-
-fn is_as_malloc(places: &[Alignment]) -> bool {
-    places == [Alignment::default()]
 }
 
 fn here() -> Vec<Route> {
@@ -307,6 +294,26 @@ impl Request {
         let more = !self.observe.is_empty() || !self.beside.is_empty() || !self.aim.is_comparison();
         let fixed = self.stopping.launches.is_some() || self.stopping.unmarked.is_some();
         !(self.named.mechanisms || whole || more || fixed)
+    }
+
+    /// The levels of a plain factor.
+    pub fn levels_of(&self, factor: Factor) -> Vec<String> {
+        let usual = || factor.row().usual.map(str::to_string).into_iter().collect();
+        self.levels.get(factor.name()).cloned().unwrap_or_else(usual)
+    }
+
+    /// Every combination of levels of the plain factors, the first of each first.
+    pub fn combinations(&self) -> Vec<Vec<(Factor, String)>> {
+        let mut all = vec![Vec::new()];
+        for factor in FACTORS.iter().filter(|row| row.plain.is_some()).map(|row| row.factor) {
+            let levels = self.levels_of(factor);
+            let longer = |known: Vec<(Factor, String)>| {
+                let one = |level: &String| [&known[..], &[(factor, level.clone())]].concat();
+                levels.iter().map(one).collect::<Vec<_>>()
+            };
+            all = all.into_iter().flat_map(longer).collect();
+        }
+        all
     }
 
     /// Samples of a launch of `workload`; None lets a pilot choose.

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 pub use crate::arrivals::Arrivals;
+use crate::nearest::unknown;
 
 /// What is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -38,6 +39,16 @@ impl Workload {
 
     /// Those that are measured where none is named.
     pub const DEFAULT: [Workload; 2] = [Workload::Latency, Workload::Throughput];
+
+    /// The workload called `word`.
+    ///
+    /// # Errors
+    /// The nearest right name.
+    pub fn parse(word: &str) -> Result<Workload, String> {
+        let names = Workload::ALL.map(Workload::name);
+        let found = Workload::ALL.into_iter().find(|workload| workload.name() == word);
+        found.ok_or_else(|| unknown("workload", word, &names))
+    }
 
     /// What it says of itself as data. The one place where workloads are told apart by name: whoever
     /// plans, sizes, times or stores asks here.
@@ -206,6 +217,16 @@ impl Policy {
             Policy::Written => "written",
             Policy::Read => "read",
         }
+    }
+
+    /// The policy called `word`.
+    ///
+    /// # Errors
+    /// The nearest right name.
+    pub fn parse(word: &str) -> Result<Policy, String> {
+        let all = [Policy::Untouched, Policy::Written, Policy::Read];
+        let found = all.into_iter().find(|policy| policy.name() == word);
+        found.ok_or_else(|| unknown("payload policy", word, &all.map(Policy::name)))
     }
 }
 

@@ -22,13 +22,11 @@ pub struct RunBefore {
     pub arrivals: Arrivals,
 }
 
-/// What makes two cases of different runs the same one: variant, workload, size, total, load, route,
-/// placement, workers, payload and place of buffers, as they are stored.
+/// What makes two cases of different runs the same one: the level of every factor, but for which CPUs a placement came
+/// to.
 pub type CaseKey = String;
 
-const KEY: &str =
-    "format('%s|%s|%s|%s|%s|%s|%s|%s|%s|%s', mechanism, workload, message_bytes, total,
-     load, route, placement, workers, payload, align)";
+const KEY: &str = "json_remove(levels, '$.place')";
 
 impl Store {
     /// The runs before run `id` that are complete and were measured within one host, the latest first; at
@@ -65,7 +63,8 @@ impl Store {
 
     /// The key of each case of a run that became a result, by its id.
     pub fn case_keys(&self, run: i64) -> Result<Vec<(i64, CaseKey)>, StoreError> {
-        let which = "run = ? AND NOT twin AND observe IS NULL AND beside IS NULL";
+        let which = "run = ? AND NOT levels ->> 'twin' AND levels ->> 'observe' IS NULL
+             AND levels ->> 'beside' IS NULL";
         self.sealed(run, Table::Cases, &format!("id, {KEY}"), which, [run], |row| {
             Ok((row.get(0)?, row.get(1)?))
         })

@@ -79,17 +79,14 @@ impl Store {
 
     /// What the groups of a fleet do, in their order.
     pub fn fleet_groups(&self, run: i64) -> Result<Vec<FleetGroup>, StoreError> {
-        let columns = "group_nth, mechanism, workload, message_bytes, placement, concurrent";
+        let columns = "group_nth, levels, concurrent";
         let which = "run = ? AND nth = 0 ORDER BY group_nth";
         self.sealed(run, Table::Cases, columns, which, [run], |row| {
-            let concurrent: Option<String> = row.get(5)?;
+            let concurrent: Option<String> = row.get(2)?;
             Ok(FleetGroup {
                 nth: row.get(0)?,
-                mechanism: row.get(1)?,
-                workload: word(row, 2)?,
-                message_bytes: row.get(3)?,
-                placement: row.get(4)?,
-                concurrent: concurrent.map(|_| word(row, 5)).transpose()?,
+                case: super::read::json(row, 1)?,
+                concurrent: concurrent.map(|_| word(row, 2)).transpose()?,
             })
         })
     }

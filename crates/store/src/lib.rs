@@ -240,8 +240,7 @@ mod tests {
             .db
             .execute_batch(
                 "PRAGMA foreign_keys = OFF;
-                 INSERT INTO cases (run, group_nth, nth, mechanism, workload, placement, workers, payload,
-                     twin, swappable) VALUES (7, 0, 0, 'pipe', 'latency', 'free', 'process', 'read', 0, 0);
+                 INSERT INTO cases (run, group_nth, nth, levels) VALUES (7, 0, 0, '{}');
                  INSERT INTO nodes (run, nth, name) VALUES (9, 0, 'a')",
             )
             .unwrap();

@@ -1,7 +1,5 @@
 //! Reading: rows as they were stored, or why they can't be; samples one launch at a time.
 
-use model::case::Case;
-use model::placement::ResolvedPlacement;
 use std::collections::HashMap;
 
 use rusqlite::{Row, params};
@@ -15,14 +13,10 @@ use super::{
 };
 use model::bound::RoundBound;
 use model::launch::MOST_SAMPLES;
-use model::load::Load;
 use model::noise::RoundNoise;
-use model::route::Route;
-use model::total::Total;
 
-const CASE_COLUMNS: &str = "id, mechanism, workload, message_bytes, placement, workers, payload, \
-     twin, cpu_first, cpu_second, swappable, absence, reason, batch, samples_per_launch, \
-     operation_ns, total, observe, route, load, near, far, concurrent, beside, align";
+const CASE_COLUMNS: &str =
+    "id, levels, near, far, concurrent, absence, reason, batch, samples_per_launch, operation_ns";
 
 impl Store {
     /// The number of every run, oldest first; also of those of which only other tables tell.
@@ -332,39 +326,16 @@ fn sizes(row: &Row, column: usize) -> rusqlite::Result<(Option<u64>, Option<u64>
 }
 
 fn case(row: &Row) -> rusqlite::Result<StoredCase> {
-    let (batch, samples_per_launch) = sizes(row, 13)?;
-    let cpus: (Option<u32>, Option<u32>) = (row.get(8)?, row.get(9)?);
-    let ends = row.get::<_, Option<usize>>(20)?.map(|_| ends(row, 20)).transpose()?;
-    let case = Case {
-        variant: row.get(1)?,
-        workload: word(row, 2)?,
-        message_bytes: row.get(3)?,
-        total: row.get::<_, Option<String>>(16)?.map(|it| total(&it)).transpose()?,
-        load: row.get::<_, Option<String>>(19)?.map(|it| load(&it)).transpose()?,
-        placement: word(row, 4)?,
-        place: ResolvedPlacement {
-            cpus: cpus.0.zip(cpus.1),
-            swappable: row.get(10)?,
-            apart: false,
-        },
-        workers: word(row, 5)?,
-        payload: word(row, 6)?,
-        align: word(row, 24)?,
-        twin: row.get(7)?,
-        // Earlier builds kept `local` of pairs too.
-        route: if ends.is_some_and(|it| it.far.is_some()) { Route::Peer } else { word(row, 18)? },
-        observe: row.get::<_, Option<String>>(17)?.map(|_| word(row, 17)).transpose()?,
-        beside: row.get::<_, Option<String>>(23)?.map(|_| word(row, 23)).transpose()?,
-    };
+    let (batch, samples_per_launch) = sizes(row, 7)?;
     Ok(StoredCase {
         id: row.get(0)?,
-        case,
-        ends,
-        absence: row.get::<_, Option<String>>(11)?.map(|_| word(row, 11)).transpose()?,
-        reason: row.get(12)?,
+        case: json(row, 1)?,
+        ends: row.get::<_, Option<usize>>(2)?.map(|_| ends(row, 2)).transpose()?,
+        absence: row.get::<_, Option<String>>(5)?.map(|_| word(row, 5)).transpose()?,
+        reason: row.get(6)?,
         batch,
         samples_per_launch,
-        operation_ns: row.get(15)?,
+        operation_ns: row.get(9)?,
     })
 }
 
@@ -375,18 +346,6 @@ fn ends(row: &Row, column: usize) -> rusqlite::Result<Ends> {
         near: row.get(column)?,
         far: row.get(column + 1)?,
         concurrent: concurrent.map(|_| word(row, column + 2)).transpose()?,
-    })
-}
-
-fn total(text: &str) -> rusqlite::Result<Total> {
-    Total::parse(text).map_err(|why| {
-        rusqlite::Error::FromSqlConversionFailure(16, rusqlite::types::Type::Text, why.into())
-    })
-}
-
-fn load(text: &str) -> rusqlite::Result<Load> {
-    text.parse().map_err(|why: String| {
-        rusqlite::Error::FromSqlConversionFailure(19, rusqlite::types::Type::Text, why.into())
     })
 }
 

@@ -30,30 +30,15 @@ CREATE TABLE cases (
     run                INTEGER NOT NULL REFERENCES runs(id) ON DELETE CASCADE,
     group_nth          INTEGER NOT NULL,        -- cases with one number are compared
     nth                INTEGER NOT NULL,        -- position inside the group
-    mechanism          TEXT    NOT NULL,        -- with options: tcp:nodelay=off
-    workload           TEXT    NOT NULL,        -- latency, throughput, duplex, connect, rate
-    message_bytes      INTEGER,                 -- NULL where the mechanism carries none
-    placement          TEXT    NOT NULL,
-    workers            TEXT    NOT NULL,        -- process, thread
-    payload            TEXT    NOT NULL,        -- untouched, written, read
-    align              TEXT    NOT NULL DEFAULT 'malloc', -- where buffers begin: malloc, line, page
-    twin               INTEGER NOT NULL,        -- 1: second name of another case (A/A)
-    cpu_first          INTEGER,                 -- the pair of CPUs; NULL when free
-    cpu_second         INTEGER,
-    swappable          INTEGER NOT NULL,        -- 1: roles change CPUs between rounds
+    levels             TEXT    NOT NULL,        -- JSON object: the level of every factor
     absence            TEXT,                    -- not_applicable, unavailable; NULL if measured
     reason             TEXT,
     batch              INTEGER,                 -- fixed by the pilot, before the first round
     samples_per_launch INTEGER,
     operation_ns       REAL,                    -- the pilot's estimate
-    total              TEXT,                    -- of a transfer: long, message, or bytes
-    observe            TEXT,                    -- what looks on; NULL where the case is a result
-    route              TEXT    NOT NULL DEFAULT 'local', -- where its halves were: local, peer, lab:…
-    beside             TEXT,                    -- what runs beside: hog, memory, quota; NULL of a quiet case
     near               INTEGER,                 -- of a fleet: the node, or the first of a pair
     far                INTEGER,                 -- of a fleet: the second of a pair; else NULL
     concurrent         TEXT,                    -- of a pair: one, all pairs of a turn at a time
-    load               TEXT,                    -- of an open loop: 10k or 10k:depth=8; else NULL
     seal               INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 
@@ -72,7 +57,6 @@ CREATE TABLE groups (
     run      INTEGER NOT NULL REFERENCES runs(id) ON DELETE CASCADE,
     nth      INTEGER NOT NULL,
     closed   TEXT,                              -- precise, budget, launches; NULL while open
-    spent    REAL    NOT NULL DEFAULT 0,        -- error probability spent at the looks before
     seal     INTEGER NOT NULL DEFAULT 0,
     PRIMARY KEY (run, nth)
 ) STRICT, WITHOUT ROWID;

@@ -8,7 +8,6 @@ use super::seal::{Table, Writer};
 use super::ticks::{PART, pack};
 use super::{Closed, Concurrent, Ends, FleetRequest, RunStatus, Settle, Store, StoreError};
 use model::case::Case;
-use model::company::Company;
 use model::floors::Floors;
 use model::host::Host;
 use model::launch::{Outcome, Record};
@@ -16,7 +15,6 @@ use model::noise::RoundNoise;
 use model::peer::PeerRecord;
 use model::request::{Absence, Request};
 use model::route::LabRecord;
-use model::total::Total;
 
 /// A run about to be measured.
 pub struct NewRun<'a> {
@@ -320,24 +318,9 @@ fn insert_case(it: &Writer, run: i64, new: &NewCase) -> rusqlite::Result<i64> {
             ("run", &run),
             ("group_nth", &new.group),
             ("nth", &new.nth),
-            ("mechanism", &case.variant),
-            ("workload", &case.workload.name()),
-            ("message_bytes", &case.message_bytes),
-            ("placement", &case.placement.to_string()),
-            ("workers", &case.workers.name()),
-            ("payload", &case.payload.name()),
-            ("align", &case.align.name()),
-            ("twin", &case.twin),
-            ("cpu_first", &case.place.cpus.map(|cpus| cpus.0)),
-            ("cpu_second", &case.place.cpus.map(|cpus| cpus.1)),
-            ("swappable", &case.place.swappable),
+            ("levels", &json(case)),
             ("absence", &new.absence.map(|(absence, _)| word(&absence))),
             ("reason", &new.absence.map(|(_, reason)| reason)),
-            ("total", &case.total.map(Total::stored)),
-            ("observe", &case.observe.map(|it| it.to_string())),
-            ("beside", &case.beside.map(Company::name)),
-            ("route", &case.route.to_string()),
-            ("load", &case.load.map(|it| it.to_string())),
             ("near", &ends.map(|it| it.near)),
             ("far", &ends.and_then(|it| it.far)),
             ("concurrent", &ends.and_then(|it| it.concurrent).map(Concurrent::name)),

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use super::columns;
 use super::counted::{Count, FAILED_LAUNCHES, unknown_or_count};
-use super::factor::Factor;
 use super::format::{DerivedSpec, Hypothesis, Interval, Over, Test};
 use super::size_bound::{Caches, SizeBound};
 use super::validated::Reader;
+use model::factor::Factor;
 use model::nearest::unknown;
 
 /// What a claim may be `of`: statistics of each launch.

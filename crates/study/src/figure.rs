@@ -8,8 +8,9 @@ use toml::Spanned;
 use super::claims;
 use super::columns;
 use super::counted::{Count, unknown_or_count};
-use super::factor::{Chosen, Factor, chosen};
+use super::factor::{Chosen, chosen};
 use super::format::{Published, Selector, Study, Words};
+use model::factor::Factor;
 use model::metric::Better;
 use model::nearest::unknown;
 

@@ -19,6 +19,8 @@ pub use super::outputs::{
     DerivedSpec, FLOORS, FloorSpec, Published, PublishedFigure, Search, TableSpec,
 };
 use super::paper::Paper;
+use super::table::{Own, Table};
+use model::factor::Factor;
 use model::nearest::unknown;
 
 /// The only version of the format so far.
@@ -119,42 +121,13 @@ impl Words {
     }
 }
 
-/// Levels of the factors.
+/// Levels of the factors, each a list or one.
+pub type Levels = Table<Varied>;
+
+/// What stands beside the levels of factors that are varied, or observed.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Levels {
-    /// Variants: `tcp:nodelay=off`.
-    pub mechanism: Option<Words>,
-    /// `latency`, `throughput`, `connect`, `rate`.
-    pub workload: Option<Words>,
-    /// Message sizes: `64`, `"1K..16M:x2"`.
-    pub size: Option<Words>,
-    /// What one transfer carries: `long`, `message`, `"16M"`.
-    pub total: Option<Words>,
-    /// Messages due per second in an open loop: `10k`, `1k..64k:x2`.
-    pub rate: Option<Words>,
-    /// Messages that may be under way at once on one of its connections: `8`.
-    pub depth: Option<Words>,
-    /// Connections of an open loop, of a fan-out, of a crowd: `16`, `1..64:x2`.
-    pub connections: Option<Words>,
-    /// Bytes of an answer in an open loop: `4K`.
-    pub response: Option<Words>,
-    /// `free`, `same-cpu`, …
-    pub placement: Option<Words>,
-    /// `process`, `thread`.
-    pub workers: Option<Words>,
-    /// Where message buffers begin: `malloc`, `line`, `page`.
-    pub align: Option<Words>,
-    /// Where client and server run: `local`, `peer`, `lab:routers=2`.
-    pub route: Option<Words>,
-    /// Instrumentation: `none`, as ever, and probes in launches of their own.
-    pub observe: Option<Words>,
-    /// What runs beside: `quiet`, as ever, and `hog`, `memory`, `quota` in launches of their own.
-    pub beside: Option<Words>,
-    /// Datagrams lost, of mechanisms with `reliability`: `0%`, `5%`.
-    pub loss: Option<Words>,
-    /// How many are lost in a row in the mean; 1 is each by itself.
-    pub burst: Option<Words>,
+pub struct Varied {
     /// Of `[observed]`: further cases to observe.
     #[serde(default)]
     pub also: Vec<Levels>,
@@ -170,6 +143,12 @@ pub struct Levels {
     /// Of those mechanisms, the ones that are measured between hosts, at each of their losses or at one
     /// that is named; else all that can be.
     pub elsewhere: Option<Words>,
+}
+
+impl Own for Varied {
+    fn takes(factor: Factor) -> bool {
+        !factor.follows()
+    }
 }
 
 /// Levels of one workload, before those of all.
@@ -191,46 +170,18 @@ pub struct OwnFixed {
 }
 
 /// What is held fixed: a level of each factor that isn't varied, and the conditions.
+pub type Fixed = Table<Conditions>;
+
+/// What is the same for all cases, beside levels of factors.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Fixed {
-    /// As in `[vary]`, one level each.
-    pub mechanism: Option<Words>,
-    /// As in `[vary]`.
-    pub workload: Option<Words>,
-    /// As in `[vary]`.
-    pub size: Option<Words>,
-    /// Of the workload `rate`, messages due per second: `"10k"`; 1,000 if nothing is said.
-    pub rate: Option<Spanned<String>>,
-    /// Messages that may be under way at once, in an open loop.
-    pub depth: Option<Spanned<String>>,
-    /// How they arrive: `poisson`, `constant`, `bursts:100@10ms`.
+pub struct Conditions {
+    /// How messages of an open loop arrive: `poisson`, `constant`, `bursts:100@10ms`.
     pub arrivals: Option<Spanned<String>>,
-    /// Bytes of an answer in an open loop: `"4K"`; as many as of a request if nothing is said.
-    pub response: Option<Spanned<String>>,
     /// What the server of an open loop works over each request: `"5us"`, `"exp:5us"`.
     pub service: Option<Spanned<String>>,
-    /// Connections: of the workload `rate` each of a client of its own, of `fan-out` each to a receiver of its own, of
-    /// `messaging` as many as it has senders, and receivers: `"16"`; 1, 8 and 20 if nothing is said.
-    pub connections: Option<Spanned<String>>,
     /// How that server finds the next request: `epoll`, `poll`, `scan`.
     pub server: Option<Spanned<String>>,
-    /// As in `[vary]`; without it `long`, which lasts 20 ms.
-    pub total: Option<Words>,
-    /// As in `[vary]`.
-    pub placement: Option<Words>,
-    /// As in `[vary]`.
-    pub workers: Option<Words>,
-    /// As in `[vary]`.
-    pub align: Option<Words>,
-    /// As in `[vary]`.
-    pub route: Option<Words>,
-    /// As in `[vary]`.
-    pub loss: Option<Words>,
-    /// As in `[vary]`.
-    pub burst: Option<Words>,
-    /// `untouched`, `written`, `read`.
-    pub payload: Option<Spanned<String>>,
     /// Operations, or a time: `"5"`, `"100ms"`.
     pub warmup: Option<Spanned<String>>,
     /// Samples of each launch.
@@ -251,6 +202,13 @@ pub struct Fixed {
     /// Measure spinning mechanisms on one CPU too.
     #[serde(default)]
     pub spin_on_one_cpu: bool,
+}
+
+impl Own for Conditions {
+    // Launches that are observed, or in company, stand beside those that are neither.
+    fn takes(factor: Factor) -> bool {
+        !factor.follows() && !matches!(factor, Factor::Observe | Factor::Beside)
+    }
 }
 
 /// Which quantities are causes and which are effects, each with a line that says what it is.

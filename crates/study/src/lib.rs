@@ -20,13 +20,14 @@ mod open_loop;
 mod outputs;
 pub mod paper;
 pub mod size_bound;
+mod table;
 pub mod validated;
 
 use model::case::Case;
 use model::request::Request;
 use std::collections::BTreeMap;
 
-use factor::Factor;
+use model::factor::Factor;
 
 /// Whether `case` is to be observed by its probe; what has no level of a factor stands for each
 /// of them.

@@ -1,39 +1,9 @@
-//! Losses as factors: they are options of mechanisms that say how they recover what is lost, and each such
-//! mechanism is measured at each level of both.
+//! Mechanisms at each level of their losses.
 
 use std::collections::BTreeMap;
 
 use model::catalogue::{self, BURST, Catalogue, LOSS, RECOVERY};
-
-/// The loss at which nothing is lost.
-pub const NONE: &str = "0%";
-
-/// A mechanism without its losses: what a study calls it.
-pub fn without(mechanism: &str) -> String {
-    let mut options = catalogue::options(mechanism);
-    options.retain(|name, _| ![LOSS, BURST].contains(&name.as_str()));
-    catalogue::write(catalogue::name(mechanism), &options)
-}
-
-/// Whether a mechanism is written with its losses.
-pub fn are_in(mechanism: &str) -> bool {
-    let options = catalogue::options(mechanism);
-    [LOSS, BURST].iter().any(|it| options.contains_key(*it))
-}
-
-fn of(mechanism: &str, option: &str) -> Option<String> {
-    catalogue::options(mechanism).remove(option)
-}
-
-/// The loss of a mechanism.
-pub fn loss(mechanism: &str) -> String {
-    of(mechanism, LOSS).unwrap_or_else(|| NONE.into())
-}
-
-/// How long its bursts are; None where nothing is lost, which stands for bursts of any length.
-pub fn burst(mechanism: &str) -> Option<String> {
-    (loss(mechanism) != NONE).then(|| of(mechanism, BURST).unwrap_or_else(|| "1".into()))
-}
+use model::losses::{NONE, burst, loss, of, without};
 
 /// A level of `option` in the one way it is written.
 ///

@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use super::factor::Factor;
 use super::format::{Levels, Study};
 use super::validated::Reader;
+use model::factor::Factor;
 
 /// Levels by the name of their factor: a case is observed if it has one of each.
 type Only = BTreeMap<String, Vec<String>>;
@@ -52,7 +52,7 @@ impl Reader<'_> {
         levels: &BTreeMap<Factor, Vec<String>>,
     ) -> Result<Only, String> {
         let mut found = BTreeMap::new();
-        for (factor, words) in named(only) {
+        for (factor, words) in only.named() {
             let wanted = self.words(factor, words)?;
             if let Some(stray) = wanted.iter().find(|it| !levels[&factor].contains(it)) {
                 let span = words.each(self.text).next().map_or(0..0, |(_, span)| span);
@@ -64,30 +64,8 @@ impl Reader<'_> {
     }
 }
 
-fn named(only: &Levels) -> impl Iterator<Item = (Factor, &super::format::Words)> {
-    let of = [
-        (Factor::Mechanism, &only.mechanism),
-        (Factor::Workload, &only.workload),
-        (Factor::Size, &only.size),
-        (Factor::Total, &only.total),
-        (Factor::Rate, &only.rate),
-        (Factor::Depth, &only.depth),
-        (Factor::Connections, &only.connections),
-        (Factor::Response, &only.response),
-        (Factor::Placement, &only.placement),
-        (Factor::Workers, &only.workers),
-        (Factor::Align, &only.align),
-        (Factor::Route, &only.route),
-        (Factor::Observe, &only.observe),
-        (Factor::Beside, &only.beside),
-        (Factor::Loss, &only.loss),
-        (Factor::Burst, &only.burst),
-    ];
-    of.into_iter().filter_map(|(factor, it)| Some((factor, it.as_ref()?)))
-}
-
 fn any_word(levels: &Levels) -> Option<&super::format::Words> {
-    named(levels).next().map(|it| it.1)
+    levels.named().next().map(|(_, words)| words)
 }
 
 #[cfg(test)]

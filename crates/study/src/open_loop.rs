@@ -7,10 +7,11 @@ use std::ops::Range;
 
 use toml::Spanned;
 
-use super::factor::Factor;
-use super::format::{self, Fixed, Words};
+use super::format::{self, Fixed};
 use super::validated::Reader;
+use model::case::Case;
 use model::distinct::distinct;
+use model::factor::Factor;
 use model::load::{self, Levels, Load};
 use model::request::Request;
 use model::size::{self, parse_list};
@@ -47,7 +48,9 @@ pub(super) fn levels(request: &Request) -> BTreeMap<Factor, Vec<String>> {
         request.workloads.iter().flat_map(of)
     };
     let of = |factor: Factor| {
-        let all = loads().filter_map(|(workload, load)| factor.of_load(workload, load));
+        let all = loads().filter_map(|(workload, load)| {
+            factor.of(&Case { load, ..Case::usual(String::new(), workload) })
+        });
         (factor, distinct(all))
     };
     Factor::OF_LOAD.into_iter().map(of).collect()
@@ -61,7 +64,7 @@ impl Reader<'_> {
         workloads: &[Workload],
     ) -> Result<(Vec<Load>, Arrivals), String> {
         let mut levels = Levels::default();
-        let rates = self.all_of(Factor::Rate, (&fixed.rate, &vary.rate), load::rates)?;
+        let rates = self.all_of(Factor::Rate, (fixed, vary), load::rates)?;
         let arrivals = self.said(&fixed.arrivals, |it| it.parse::<Arrivals>())?.unwrap_or_default();
         if let Some(per_second) = arrivals.per_second() {
             levels.rates = vec![per_second];
@@ -75,18 +78,16 @@ impl Reader<'_> {
         if let Some((rates, _)) = rates {
             levels.rates = rates;
         }
-        let depths = self.all_of(Factor::Depth, (&fixed.depth, &vary.depth), load::depths)?;
+        let depths = self.all_of(Factor::Depth, (fixed, vary), load::depths)?;
         if let Some((depths, _)) = depths {
             levels.depths = depths;
         }
-        let said = (&fixed.connections, &vary.connections);
         let (connections, span) = self
-            .all_of(Factor::Connections, said, load::connection_counts)?
+            .all_of(Factor::Connections, (fixed, vary), load::connection_counts)?
             .unwrap_or((Vec::new(), 0..0));
         levels.connections = connections;
-        let said = (&fixed.response, &vary.response);
         levels.responses =
-            self.all_of(Factor::Response, said, answers)?.map_or(Vec::new(), |it| it.0);
+            self.all_of(Factor::Response, (fixed, vary), answers)?.map_or(Vec::new(), |it| it.0);
         levels.shared.server = self.said(&fixed.server, str::parse)?;
         levels.shared.service = self.said(&fixed.service, |it| it.parse())?.unwrap_or_default();
         let loads = levels.of(workloads).map_err(|error| self.at(span, error))?;
@@ -97,16 +98,12 @@ impl Reader<'_> {
     fn all_of<T: Clone + PartialEq>(
         &self,
         factor: Factor,
-        (fixed, varied): (&Option<Spanned<String>>, &Option<Words>),
+        (fixed, vary): (&Fixed, &format::Levels),
         parse: impl Fn(&str) -> Result<Vec<T>, String>,
     ) -> Result<Option<Named<T>>, String> {
-        let words = match (fixed, varied) {
-            (None, None) => return Ok(None),
-            (Some(fixed), Some(_)) => {
-                return Err(self.at(fixed.span(), format!("{factor} is fixed and varied: choose")));
-            }
-            (Some(fixed), None) => vec![(fixed.get_ref().as_str(), fixed.span())],
-            (None, Some(words)) => words.each(self.text).collect(),
+        let words = fixed.of(factor).or(vary.of(factor));
+        let Some(words) = words.map(|it| it.each(self.text).collect::<Vec<_>>()) else {
+            return Ok(None);
         };
         let mut levels = Vec::new();
         for (word, span) in &words {

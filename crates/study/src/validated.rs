@@ -6,21 +6,22 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::ops::Range;
 
-use super::factor::{Chosen, Factor, UNOBSERVED, policy, workers, workload};
+use super::factor::Chosen;
 use super::figure;
 use super::format::{self, Fixed, Levels, PublishedFigure, Study, Words, line_at};
 use super::paper::Form;
 use super::{Request, losses, open_loop};
-use model::alignment::Alignment;
-use model::company::{Company, QUIET};
+use model::case::Case;
+use model::company::Company;
 use model::duration::{self, in_ns};
+use model::factor::{FACTORS, Factor};
 use model::launch::{MOST_SAMPLES, Warmup};
 use model::placement::Placement;
 use model::request::{MOST_LAUNCHES, Stopping, StudyText};
 use model::route::Route;
 use model::size;
 use model::total::Total;
-use model::workload::{Policy, Workload};
+use model::workload::Workload;
 
 const MOST_LEVELS: usize = 1000;
 /// Most mechanisms, each counted at every loss and burst.
@@ -140,55 +141,22 @@ impl Reader<'_> {
         fixed: &Fixed,
         vary: &Levels,
     ) -> Result<BTreeMap<Factor, Vec<String>>, String> {
-        let follows = &None;
-        let of = |factor| match factor {
-            Factor::Mechanism => (&fixed.mechanism, &vary.mechanism),
-            Factor::Workload => (&fixed.workload, &vary.workload),
-            Factor::Size => (&fixed.size, &vary.size),
-            Factor::Total => (&fixed.total, &vary.total),
-            // Those that a request's loads have: `open_loop`.
-            Factor::Rate | Factor::Depth | Factor::Connections | Factor::Response => {
-                (follows, follows)
-            }
-            Factor::Placement => (&fixed.placement, &vary.placement),
-            Factor::Workers => (&fixed.workers, &vary.workers),
-            Factor::Align => (&fixed.align, &vary.align),
-            Factor::Route => (&fixed.route, &vary.route),
-            Factor::Routers | Factor::Switches => (follows, follows),
-            Factor::Observe => (&None, &vary.observe),
-            Factor::Beside => (&None, &vary.beside),
-            Factor::Loss => (&fixed.loss, &vary.loss),
-            Factor::Burst => (&fixed.burst, &vary.burst),
-        };
         let mut levels = BTreeMap::new();
         for factor in Factor::ALL {
-            let words = match of(factor) {
+            let words = match (fixed.of(factor), vary.of(factor)) {
                 (Some(fixed), Some(_)) => {
                     let span = fixed.each(self.text).next().map_or(0..0, |(_, span)| span);
                     return Err(self.at(span, format!("{factor} is fixed and varied: choose")));
                 }
+                // Those that a request's loads have: `open_loop`.
+                _ if factor.is_of_load() => Vec::new(),
                 (Some(words), None) | (None, Some(words)) => self.words(factor, words)?,
-                (None, None) => match factor {
-                    Factor::Mechanism => {
-                        return Err(format!("{}: no mechanism: fix or vary one", self.file));
-                    }
-                    Factor::Workload => vec!["latency".into()],
-                    Factor::Size => vec!["64".into()],
-                    Factor::Total => vec!["long".into()],
-                    Factor::Rate | Factor::Depth | Factor::Connections | Factor::Response => {
-                        Vec::new()
-                    }
-                    Factor::Placement => vec!["same-cpu".into()],
-                    Factor::Workers => vec!["process".into()],
-                    Factor::Align => vec![Alignment::default().to_string()],
-                    Factor::Route => vec!["local".into()],
-                    Factor::Routers | Factor::Switches => {
-                        follow(factor, levels.get(&Factor::Route).into_iter().flatten())
-                    }
-                    Factor::Observe => vec![UNOBSERVED.into()],
-                    Factor::Beside => vec![QUIET.into()],
-                    Factor::Loss => vec![losses::NONE.into()],
-                    Factor::Burst => vec!["1".into()],
+                (None, None) if factor.follows() => {
+                    follow(factor, levels.get(&Factor::Route).into_iter().flatten())
+                }
+                (None, None) => match factor.row().usual {
+                    Some(level) => vec![level.to_string()],
+                    None => return Err(format!("{}: no {factor}: fix or vary one", self.file)),
                 },
             };
             levels.insert(factor, words);
@@ -302,7 +270,7 @@ impl Reader<'_> {
             _ => (None, totals),
         };
         let workloads: Vec<Workload> =
-            of(Factor::Workload).filter_map(|word| workload(word).ok()).collect();
+            of(Factor::Workload).filter_map(|word| Workload::parse(word).ok()).collect();
         let (loads, arrivals) = self.loads((fixed, vary), &workloads)?;
         let budget_ns = match &fixed.budget {
             None => None,
@@ -311,6 +279,7 @@ impl Reader<'_> {
                 Some(in_ns(parsed.map_err(|error| self.at(word.span(), error))?))
             }
         };
+        let plain = FACTORS.iter().filter(|row| row.plain.is_some());
         let combined = [Factor::Mechanism, Factor::Loss, Factor::Burst];
         if combined.iter().map(|it| levels[it].len()).product::<usize>() > MOST_MECHANISMS {
             let what = "mechanisms, each at every loss and burst: name fewer";
@@ -328,14 +297,7 @@ impl Reader<'_> {
             observe: of(Factor::Observe).filter_map(|it| it.parse().ok()).collect(),
             beside: of(Factor::Beside).filter_map(|it| Company::level(it).ok()?).collect(),
             routes: of(Factor::Route).filter_map(|it| Route::parse(it).ok()).collect(),
-            align: of(Factor::Align).filter_map(|it| Alignment::parse(it).ok()).collect(),
-            workers: of(Factor::Workers).filter_map(|it| workers(it).ok()).collect(),
-            payload: match &fixed.payload {
-                None => Policy::Untouched,
-                Some(word) => {
-                    policy(word.get_ref()).map_err(|error| self.at(word.span(), error))?
-                }
-            },
+            levels: plain.map(|row| (row.key.to_string(), levels[&row.factor].clone())).collect(),
             verify: false,
             spin_on_one_cpu: fixed.spin_on_one_cpu,
             total_bytes,
@@ -432,9 +394,11 @@ impl Reader<'_> {
 
 /// The levels of a factor that follow from those of route, ascending.
 fn follow<'a>(factor: Factor, routes: impl Iterator<Item = &'a String>) -> Vec<String> {
-    let counts =
-        routes.filter_map(|word| factor.of_reach(&Route::parse(word).ok()?)?.parse::<usize>().ok());
-    counts.collect::<BTreeSet<usize>>().iter().map(usize::to_string).collect()
+    let level = |word: &String| {
+        let route = Route::parse(word).ok()?;
+        factor.of(&Case { route, ..Case::usual(String::new(), Workload::Latency) })?.parse().ok()
+    };
+    routes.filter_map(level).collect::<BTreeSet<usize>>().iter().map(usize::to_string).collect()
 }
 
 /// A figure as it was printed must be the figure: separators of thousands apart.

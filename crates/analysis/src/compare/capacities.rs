@@ -7,10 +7,12 @@ use serde::{Deserialize, Serialize};
 use super::fields::{self, Difference};
 use super::measured::Measured;
 use crate::capacity::Found;
+use model::alignment::Alignment;
 use model::capacity::TailBound;
+use model::case::Case;
 use model::load::{Server, Service};
 use model::route::Route;
-use model::workload::Arrivals;
+use model::workload::{Arrivals, Policy, Workload};
 
 /// What a capacity is of: a mechanism with everything but the rate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -21,6 +23,10 @@ pub struct Subject {
     pub message_bytes: Option<u64>,
     /// `process`, `thread`.
     pub workers: String,
+    /// `untouched`, `written`, `read`.
+    pub payload: String,
+    /// Where message buffers begin.
+    pub align: Alignment,
     /// Where its two halves were.
     pub route: Route,
     /// Where it was asked to run.
@@ -37,6 +43,15 @@ pub struct Subject {
     pub service: Service,
     /// What was asked of the response time.
     pub bound: TailBound,
+}
+
+impl Subject {
+    /// What was asked, as far as any mechanism may be asked.
+    pub fn asked(&self) -> Case {
+        let usual = Case::usual(self.variant.clone(), Workload::Rate);
+        let payload = Policy::parse(&self.payload).unwrap_or(usual.payload);
+        Case { message_bytes: self.message_bytes, payload, align: self.align, ..usual }
+    }
 }
 
 /// A capacity of an exported run.

@@ -9,11 +9,12 @@ use serde_json::Value;
 use super::super::{Judged, RoundCounts, RoundState, SCHEMA_VERSION};
 use super::capacities::MeasuredCapacity;
 use model::alignment::Alignment;
+use model::case::Case;
 use model::load::{Load, Server, Service};
 use model::metric::{Better, Metric, Unit};
 use model::route::Route;
 use model::total::Total;
-use model::workload::{Arrivals, Workload};
+use model::workload::{Arrivals, Policy, Workload};
 use store::Concurrent;
 
 /// The version of exports that is read here.
@@ -357,6 +358,13 @@ impl Measured {
 const AGAIN: &str = "write it with `ipcmark export last -o run.json`";
 
 impl MeasuredCase {
+    /// What was asked of it, as far as any mechanism may be asked.
+    pub fn asked(&self) -> Case {
+        let usual = Case::usual(self.variant.clone(), self.workload);
+        let payload = Policy::parse(&self.payload).unwrap_or(usual.payload);
+        Case { message_bytes: self.message_bytes, payload, align: self.align, ..usual }
+    }
+
     /// What it was asked to carry: the schedule of an open loop, the connections of a closed one that has several.
     pub fn load(&self) -> Option<Load> {
         let of = |it: MeasuredRate| Load {

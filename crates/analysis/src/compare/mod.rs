@@ -16,6 +16,7 @@ use serde::Serialize;
 
 use super::ALPHA;
 use model::alignment::Alignment;
+use model::case::Case;
 use model::load::Load;
 use model::metric::Metric;
 use model::route::Route;
@@ -93,9 +94,9 @@ pub struct CaseChange {
     pub message_bytes: Option<u64>,
     /// What one transfer carries; null where no bytes are transferred.
     pub total: Option<Total>,
-    /// `untouched`, `written`, `read`; where the runs differ in it, the first run's.
+    /// What any mechanism may be asked; where the runs differ in it, as in the first run.
     #[serde(skip)]
-    pub payload: String,
+    pub asked: Case,
     /// Where message buffers begin: `malloc`, `line`, `page`; where the runs differ in it, the first run's.
     pub align: Alignment,
     /// The schedule of an open loop, or the connections of a closed one that has several; else null.
@@ -336,7 +337,7 @@ fn blank(a: Option<&MeasuredCase>, b: Option<&MeasuredCase>) -> CaseChange {
         metric: any.metric().clone(),
         message_bytes: any.message_bytes,
         total: any.total,
-        payload: any.payload.clone(),
+        asked: any.asked(),
         align: any.align,
         load: any.load(),
         route: any.route.clone().unwrap_or_default(),

@@ -153,8 +153,9 @@ impl FleetJudged {
         reference: Option<&str>,
     ) -> Result<Option<(FleetJudged, Vec<GroupVerdict>)>, StoreError> {
         let groups = store.fleet_groups(id)?;
-        let what =
-            |it: &FleetGroup| (it.workload, it.message_bytes, it.placement.clone(), it.concurrent);
+        let what = |it: &FleetGroup| {
+            (it.case.workload, it.case.message_bytes, it.case.placement, it.concurrent)
+        };
         let are_compared = |a: &FleetGroup, b: &FleetGroup| a.nth < b.nth && what(a) == what(b);
         if !groups.iter().any(|a| groups.iter().any(|b| are_compared(a, b))) {
             return Ok(FleetJudged::of(store, id)?.map(|it| (it, Vec::new())));
@@ -176,7 +177,7 @@ impl FleetJudged {
             .collect();
         let mut groups = Vec::new();
         for group in store.fleet_groups(id)? {
-            let metric = run.catalogue.metric(group.workload, &group.mechanism);
+            let metric = run.catalogue.metric(group.case.workload, &group.case.variant);
             groups.push(result(store, id, (group, metric), &scales)?);
         }
         let launches =

@@ -7,8 +7,9 @@ use super::parts::refuting;
 use super::ratio::{decided, times};
 use super::select::{cases, level, quantity, shared_at};
 use super::{ALPHA, CaseResult, Decision, Effect, TestResult};
+use model::factor::{Factor, UNOBSERVED};
 use stats::{Interval, peak};
-use study::factor::{Chosen, Factor, UNOBSERVED};
+use study::factor::Chosen;
 
 /// A curve: the levels of a factor that were measured, and its values round by round.
 pub struct Curve {

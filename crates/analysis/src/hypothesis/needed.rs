@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::ALPHA;
-use study::factor::Factor;
+use model::factor::Factor;
 use study::format::{Hypothesis, Test};
 use study::validated::ValidatedStudy;
 

@@ -6,8 +6,9 @@ use super::parts::{at_every_level, refuting, together};
 use super::select::{Measure, Pairs, level, pairs, shared_at};
 use super::{ALPHA, CaseResult, Decision, TestResult};
 use crate::{Derived, EQUIVALENT_WITHIN};
+use model::factor::Factor;
 use stats::Interval;
-use study::factor::{Chosen, Factor};
+use study::factor::Chosen;
 use study::format::Over;
 
 /// Two sides, and what is compared of them.

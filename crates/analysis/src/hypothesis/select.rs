@@ -2,46 +2,20 @@
 
 use super::super::{CaseResult, Status, paired::log_ratios};
 use super::{Decision, TestResult};
-use model::company::Company;
+use model::factor::Factor;
 use model::metric::Better;
-use model::size;
 use study::counted::Count;
-use study::factor::{Chosen, Factor, observed};
-use study::losses;
+use study::factor::Chosen;
 
 /// A case's level of a factor, as studies write it.
 pub fn level(case: &CaseResult, factor: Factor) -> String {
-    match factor {
-        Factor::Mechanism => losses::without(&case.variant),
-        Factor::Workload => case.workload.name().to_string(),
-        Factor::Size => case.message_bytes.map_or_else(String::new, size::format),
-        Factor::Total => case.total.map_or_else(String::new, |it| it.to_string()),
-        Factor::Rate | Factor::Depth | Factor::Connections | Factor::Response => {
-            factor.of_load(case.workload, case.load).unwrap_or_default()
-        }
-        Factor::Placement => case.placement.clone(),
-        Factor::Workers => case.workers.clone(),
-        Factor::Align => case.asked.align.to_string(),
-        Factor::Route | Factor::Routers | Factor::Switches => {
-            factor.of_reach(&case.route).unwrap_or_default()
-        }
-        Factor::Observe => observed(case.observe),
-        Factor::Beside => Company::word(case.beside).to_string(),
-        Factor::Loss => losses::loss(&case.variant),
-        Factor::Burst => losses::burst(&case.variant).unwrap_or_default(),
-    }
+    factor.of(&case.asked).unwrap_or_default()
 }
 
 /// Whether a factor means nothing to a case, which then stands for every level of it: sizes of
 /// wake-ups and set-ups, totals of what isn't transferred.
 fn any_level(case: &CaseResult, factor: Factor) -> bool {
-    match factor {
-        Factor::Size | Factor::Align => case.message_bytes.is_none(),
-        Factor::Total => case.total.is_none(),
-        Factor::Burst => losses::burst(&case.variant).is_none(),
-        _ if factor.is_of_load() => factor.of_load(case.workload, case.load).is_none(),
-        _ => false,
-    }
+    !factor.follows() && factor.of(&case.asked).is_none()
 }
 
 /// Whether the selector takes a case. What has no size is taken at any size; what was observed or

@@ -6,9 +6,9 @@ use super::curves::Curve;
 use super::parts::refuting;
 use super::ratio::decided;
 use super::{ALPHA, Decision, TestResult};
+use model::factor::Factor;
 use model::metric::Unit;
 use stats::Interval;
-use study::factor::Factor;
 
 /// How far a level may lie from the straight line, as a share of the whole way, where no margin says.
 const STRAIGHT_WITHIN: f64 = 0.1;

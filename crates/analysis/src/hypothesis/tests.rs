@@ -8,8 +8,9 @@ use super::select::{Measure, any_disturbed, cases, have, in_words, overloaded, q
 use super::slope::Steps;
 use super::{ALPHA, CaseResult, Decision, Effect, Ground, TestResult, bounds, lost};
 use crate::{Derived, EQUIVALENT_WITHIN, OverRounds};
+use model::factor::Factor;
 use study::counted::{Count, FAILED_LAUNCHES};
-use study::factor::{Chosen, Factor, chosen};
+use study::factor::{Chosen, chosen};
 use study::format::{Hypothesis, Test};
 use study::size_bound::SizeBound;
 

@@ -6,6 +6,7 @@ use super::absences::absences;
 use super::findings;
 use crate::{Block, Section, Text, units};
 use analysis::{Carries, CaseResult, Judged, NoiseSeen};
+use model::factor::Factor;
 use model::findings::Fitness;
 use model::host::Host;
 use store::command_line;
@@ -176,7 +177,7 @@ fn method(judged: &Judged) -> Section {
              throughput counts bytes at the receiver, from before the first send to the \
              acknowledgement of the last byte; the payload was {}.",
             units::count(request.warmup.operations),
-            request.payload.name()
+            request.levels_of(Factor::Payload).join(", ")
         ),
         "CPU time is what getrusage(2) accounts to both workers over the timed part, per round trip \
          or message; the division into user and system is sampled by the timer tick. What an idle \

@@ -6,6 +6,7 @@ use crate::{Block, Emphasis, Row, Section, Table, Text, Unit, units};
 use analysis::capacity::{Capacity, Found, RateTried, RateVerdict};
 use analysis::{CaseResult, Judged, Status};
 use model::distinct::distinct;
+use model::factor;
 use model::launch::Punctuality;
 use model::load::Service;
 
@@ -61,13 +62,15 @@ pub fn section(judged: &Judged) -> Option<Section> {
 /// What the rows of one table share: all but the mechanism and the connections.
 fn question(it: &Capacity) -> String {
     let load = (it.message_bytes, it.depth, it.response_bytes, it.service);
-    question_of(load, (&it.workers, &it.site))
+    question_of(load, (&it.workers, &it.site), &factor::conditions(&it.asked))
 }
 
-/// The same by its parts: bytes of a request, how many may be under way, bytes of an answer, and service; then where.
+/// The same by its parts: bytes of a request, how many may be under way, bytes of an answer, and service; then where, and
+/// what any mechanism may be asked.
 pub fn question_of(
     (message_bytes, depth, response_bytes, service): (Option<u64>, u32, Option<u64>, Service),
     place: (&str, &str),
+    plain: &str,
 ) -> String {
     let size = message_bytes
         .map_or("wake-ups".into(), |bytes| format!("requests of {}", units::size(bytes)));
@@ -81,7 +84,10 @@ pub fn question_of(
         }
     };
     let place = labels::place_of(place);
-    labels::capital(&format!("{size}{depth}{}{service}, {place}", answers.unwrap_or_default()))
+    labels::capital(&format!(
+        "{size}{depth}{}{service}{plain}, {place}",
+        answers.unwrap_or_default()
+    ))
 }
 
 fn table(judged: &Judged, here: &[&Capacity], several: bool) -> Table {
@@ -350,6 +356,9 @@ mod tests {
         };
         let head = case("pipe", "free", None);
         Capacity {
+            asked: head.asked,
+            payload: head.payload,
+            align: head.align,
             variant: head.variant,
             message_bytes: Some(64),
             workers: head.workers,

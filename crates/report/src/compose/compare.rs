@@ -11,6 +11,7 @@ use super::{Detail, labels, open_loop};
 use crate::{Block, Document, Row, Section, Table, Text, Unit, Verdict, VerdictKind, units};
 use analysis::compare::{CaseChange, Change, RunComparison};
 use model::distinct::distinct;
+use model::factor;
 use model::load::Load;
 use model::total::Total;
 use store::Concurrent;
@@ -234,8 +235,8 @@ fn conditions(case: &CaseChange) -> String {
     let beside = case.load.map(open_loop::beside_rate).unwrap_or_default();
     let total = case.total.filter(|it| *it != Total::Long);
     let total = total.map(|it| format!(", {it} a transfer")).unwrap_or_default();
-    let bytes = [labels::payload(&case.payload), labels::buffers(case.align)].concat();
-    format!("{}{total}{beside}{bytes}", rate.unwrap_or_default())
+    let plain = factor::conditions(&case.asked);
+    format!("{}{total}{beside}{plain}", rate.unwrap_or_default())
 }
 
 /// The route, ` (peer)`; of a fleet, the nodes: ` n1`, ` n1–n2`, ` n1–n2 (all pairs)`.

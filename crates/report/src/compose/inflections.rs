@@ -80,8 +80,8 @@ fn place(sweep: &Sweep) -> String {
         Some(total) => format!(" of {total}"),
     };
     let load = sweep.load.map(open_loop::loaded).unwrap_or_default();
-    let payload = [labels::payload(&sweep.payload), labels::buffers(sweep.align)].concat();
-    format!("{what}{total}{load}{payload}, {}", labels::place_of((&sweep.workers, &sweep.site)))
+    let plain = model::factor::conditions(&sweep.asked);
+    format!("{what}{total}{load}{plain}, {}", labels::place_of((&sweep.workers, &sweep.site)))
 }
 
 /// `32 KiB–64 KiB`.

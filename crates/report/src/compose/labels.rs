@@ -2,7 +2,7 @@
 
 mod asked;
 
-pub use asked::{buffers, conditions, payload};
+pub use asked::conditions;
 
 use crate::{Text, Unit, Verdict, VerdictKind, units};
 use analysis::hypothesis::Decision;

@@ -231,30 +231,16 @@ impl Quantity {
 fn quantities(case: &CaseResult, standing: Option<&Standing>) -> Vec<Quantity> {
     let (metric, value) = (&case.metric, case.value.as_ref());
     let mut all = vec![Quantity::estimated(&metric.name, metric.unit, metric.better, value)];
+    let alone = |name: &str, unit, value| Quantity::known(name, unit, value, [None; 2]);
     for (name, _) in PERCENTILES {
         let found = value.and_then(|it| it.percentiles.get(name).copied().flatten());
         let name = format!("{}_{name}", metric.name);
-        all.extend(
-            found
-                .and_then(|it| {
-                    let ends = [Some(it.low), Some(it.high)];
-                    let later = Quantity::known(
-                        format!("{name}_later"),
-                        "share",
-                        Some(it.later_share),
-                        [None; 2],
-                    );
-                    Some(
-                        Quantity::known(name, metric.unit.name(), Some(it.value), ends)
-                            .into_iter()
-                            .chain(later),
-                    )
-                })
-                .into_iter()
-                .flatten(),
-        );
+        if let Some(over) = found {
+            let ends = [Some(over.low), Some(over.high)];
+            all.extend(Quantity::known(&name, metric.unit.name(), Some(over.value), ends));
+            all.extend(alone(&format!("{name}_later"), "share", Some(over.later_share)));
+        }
     }
-    let alone = |name: &str, unit, value| Quantity::known(name, unit, value, [None; 2]);
     all.extend(alone("largest", "ns", case.largest_ns));
     all.extend(
         case.secondary

@@ -14,7 +14,7 @@ mod npy;
 
 use crate::compose::{self, Detail};
 use analysis::{CaseResult, Judged};
-use model::alignment::Alignment;
+use model::factor::{FACTORS, Factor, Row};
 use model::load::{Load, Service};
 use model::metric::Operation;
 use model::size;
@@ -145,11 +145,10 @@ fn name(judged: &Judged, case: &CaseResult) -> String {
         Concurrent::All => "all-pairs".into(),
     }));
     parts.extend([case.placement.clone(), case.workers.clone()]);
-    if case.payload != "untouched" {
-        parts.push(case.payload.clone());
-    }
-    if case.message_bytes.is_some() && case.align != Alignment::default() {
-        parts.push(format!("align-{}", case.align));
+    let unusual = |row: &&Row| row.plain.is_some() && row.factor != Factor::Workers;
+    for row in FACTORS.iter().filter(unusual) {
+        let level = row.factor.of(&case.asked).filter(|level| row.usual != Some(level));
+        parts.extend(level.map(|level| format!("{}-{level}", row.key)));
     }
     if judged.run.request.verify {
         parts.push("verify".into());
@@ -165,14 +164,7 @@ fn name(judged: &Judged, case: &CaseResult) -> String {
 
 /// Whether an earlier group has the same case: a rate that chose others, and was measured again with them.
 fn is_repeated(judged: &Judged, case: &CaseResult) -> bool {
-    let same = |it: &CaseResult| {
-        let place = |it: &CaseResult| (it.workers.clone(), it.site.clone(), it.message_bytes);
-        it.variant == case.variant
-            && it.group < case.group
-            && it.load == case.load
-            && it.align == case.align
-            && place(it) == place(case)
-    };
+    let same = |it: &CaseResult| it.group < case.group && it.asked == case.asked;
     judged.run.request.bound.is_some() && judged.results.iter().any(same)
 }
 

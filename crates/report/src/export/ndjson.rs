@@ -43,9 +43,9 @@ struct Subject {
 
 impl Subject {
     fn of(case: usize, stored: &StoredCase, nodes: Vec<&str>) -> Subject {
-        let nodes = nodes.into_iter().map(String::from).collect();
+        let nodes: Vec<String> = nodes.into_iter().map(String::from).collect();
         let concurrent = stored.ends.and_then(|it| it.concurrent).map(Concurrent::name);
-        Subject { case, identity: Identity::of(&stored.case, nodes, concurrent) }
+        Subject { case, identity: Identity::of(&stored.case, &nodes, concurrent) }
     }
 }
 

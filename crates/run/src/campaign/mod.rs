@@ -245,7 +245,7 @@ impl<'a> Campaign<'a> {
             Route::Peer => ResolvedPlacement::FREE,
             Route::Local | Route::Lab(_) => it.case.place,
         });
-        let mut order = Order::quick(self.request.align.first().copied().unwrap_or_default());
+        let mut order = Order::quick(self.groups[0].cases[0].case.align);
         for place in places {
             match place.cpus {
                 Some(pair) if order.pairs.contains(&pair) => {}

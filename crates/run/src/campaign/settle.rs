@@ -10,10 +10,10 @@ use crate::launch::Spec;
 use crate::plan::Case;
 use mechanisms::Variant;
 use model::launch::{SampleCount, Workers};
+use model::losses;
 use model::route::Route;
 use model::workload::{Policy, Workload};
 use store::Settle;
-use study::losses;
 
 /// The pilot: so many launches from the moment of their fork, each so long, cut into blocks. One alone
 /// says little: a stranger's fork, or a plateau of some milliseconds, moves the end that it shows.

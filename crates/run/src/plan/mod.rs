@@ -11,15 +11,14 @@ pub use case::{Case, WithMechanism};
 pub use remote_host::{AvailableRoutes, RemoteHost};
 
 use crate::launch::placement;
-use model::alignment::Alignment;
 use model::distinct::distinct;
+use model::factor::Factor;
 use model::load::{Load, Server};
 use model::request::Absence;
 use std::collections::BTreeMap;
 
 use machine::Topology;
 use mechanisms::{OpenError, Variant, probe, probe_connections, probe_crowd, probe_nonblocking};
-use model::launch::Workers;
 use model::mechanism::Carries;
 use model::placement::{Placement, ResolvedPlacement};
 use model::request::Request;
@@ -81,8 +80,7 @@ const MOST_CASES: usize = 10_000;
 struct Key {
     nth: usize,
     signals: bool,
-    workers: Workers,
-    align: Alignment,
+    levels: usize,
     placement: Placement,
 }
 
@@ -98,19 +96,24 @@ pub fn plan(request: &Request, machine: &Machine) -> Result<Plan, String> {
         .map(|text| Variant::parse(text))
         .collect::<Result<Vec<_>, _>>()?;
     check_many(request)?;
+    let combinations = request.combinations();
     let mut groups: BTreeMap<Key, Group> = BTreeMap::new();
     for what in &exchanges(request) {
         for (route, placement) in &wheres(what.workload, request) {
             let place = place(*placement, route, request, machine)?;
             // What has a placement of its own for want of others' is compared with the first.
             let joined = joins(what.workload, request, *placement);
-            let kinds =
-                request.workers.iter().flat_map(|it| request.align.iter().map(move |at| (it, at)));
-            for (workers, align) in kinds {
+            for (nth, levels) in combinations.iter().enumerate() {
+                let mut base = model::case::Case::usual((), what.workload);
+                for (factor, level) in levels {
+                    if let Some(plain) = &factor.row().plain {
+                        (plain.set)(&mut base, level);
+                    }
+                }
                 for variant in &variants {
                     let sized = variant.traits().carries.has_size() && what.workload.has_size();
-                    if !sized && !(what.first && request.align.first() == Some(align)) {
-                        continue; // sizes, totals and places of buffers mean nothing to it: measured once
+                    if !sized && !what.first {
+                        continue; // sizes and totals mean nothing to it: measured once
                     }
                     if !goes(variant, route, request) {
                         continue; // nor does a distance: measured here
@@ -122,20 +125,23 @@ pub fn plan(request: &Request, machine: &Machine) -> Result<Plan, String> {
                         load: what.load,
                         placement: *placement,
                         place: place.clone().unwrap_or(ResolvedPlacement::FREE),
-                        workers: *workers,
-                        payload: request.payload,
-                        align: *align,
                         route: route.clone(),
-                        ..Case::usual(variant.clone(), what.workload)
+                        ..base.with(|()| variant.clone())
                     };
-                    if study::leaves_out(request, &case.kept()) {
+                    let kept = case.kept();
+                    let means_nothing = |(factor, level): &(Factor, String)| {
+                        factor.of(&kept).is_none() && request.levels_of(*factor)[0] != *level
+                    };
+                    if levels.iter().any(means_nothing) {
+                        continue; // nor where buffers begin: measured at the first
+                    }
+                    if study::leaves_out(request, &kept) {
                         continue;
                     }
                     let key = Key {
                         nth: what.nth,
                         signals: !sized && transfers,
-                        workers: *workers,
-                        align: *align,
+                        levels: nth,
                         placement: joined,
                     };
                     let group = groups
@@ -174,8 +180,7 @@ fn check_many(request: &Request) -> Result<(), String> {
         request.mechanisms.len(),
         exchanges,
         request.placements.len().max(placements),
-        request.workers.len(),
-        request.align.len(),
+        request.combinations().len(),
         request.totals().len(),
         request.routes.len(),
         request.observe.len() + request.beside.len() + 1,
@@ -267,7 +272,7 @@ fn goes(variant: &Variant, route: &Route, request: &Request) -> bool {
         // Lost on the way and lost again by a trace: two causes, and no answer about either.
         let text = variant.to_string();
         let twice = route.chain().is_some_and(Chain::loses)
-            && study::losses::loss(&text) != study::losses::NONE;
+            && model::losses::loss(&text) != model::losses::NONE;
         return request.elsewhere.contains(&text) && !twice;
     }
     let stays = !variant.entry.reaches_over_network();

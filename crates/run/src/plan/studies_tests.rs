@@ -4,8 +4,9 @@ use std::path::Path;
 
 use super::{AvailableRoutes, Case, Machine, WithMechanism, plan};
 use machine::Topology;
+use model::factor::Factor;
 use study::builtin::all;
-use study::factor::{Chosen, Factor, chosen};
+use study::factor::{Chosen, chosen};
 use study::format::Hypothesis;
 use study::validated::{ValidatedStudy, validate};
 

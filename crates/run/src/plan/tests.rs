@@ -1,6 +1,7 @@
 //! Which cases a request becomes, how they are grouped, and which stay out.
 
 use super::*;
+use model::alignment::Alignment;
 use std::path::Path;
 
 fn request(mechanisms: &[&str], workloads: &[(Workload, &[u64])]) -> Request {
@@ -77,13 +78,13 @@ fn set_ups_have_no_sizes_and_a_group_at_each_placement() {
 #[test]
 fn each_place_of_buffers_has_groups_of_its_own_and_means_nothing_to_a_wake_up() {
     let mut request = request(&["pipe", "eventfd"], &[(Workload::Latency, &[64])]);
-    request.align = vec![Alignment::Page, Alignment::Malloc];
+    request.levels = [("align".to_string(), vec!["page".to_string(), "malloc".into()])].into();
     let plan = planned(&request);
     let groups: Vec<_> = plan.groups.iter().map(|group| names(&group.cases)).collect();
-    let expected: [&[&str]; 2] = [&["pipe"], &["pipe", "eventfd"]];
+    let expected: [&[&str]; 2] = [&["pipe", "eventfd"], &["pipe"]];
     assert_eq!(groups, expected);
     let places = plan.groups.iter().map(|group| group.cases[0].align);
-    assert!(places.eq([Alignment::Malloc, Alignment::Page]));
+    assert!(places.eq([Alignment::Page, Alignment::Malloc]));
 }
 
 #[test]

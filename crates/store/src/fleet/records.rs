@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use model::case::Case;
 use model::floors::Floors;
 use model::peer::FarHost;
 use model::placement::Placement;
@@ -121,14 +122,8 @@ pub struct StoredNode {
 pub struct FleetGroup {
     /// Its number.
     pub nth: usize,
-    /// With options: `tcp:nodelay=off`.
-    pub mechanism: String,
     /// What is done.
-    pub workload: Workload,
-    /// None where the mechanism carries none.
-    pub message_bytes: Option<u64>,
-    /// `free`, `same-cpu`.
-    pub placement: String,
+    pub case: Case,
     /// How many pairs at a time; None of local cases.
     pub concurrent: Option<Concurrent>,
 }

@@ -24,7 +24,7 @@ left = { mechanism = "pipe" }
 fn a_small_study_parses() {
     let study = read(SMALL, "small.toml").unwrap();
     assert_eq!(study.hypothesis[0].test, Test::Rises);
-    let sizes = study.vary.size.as_ref().unwrap();
+    let sizes = study.vary.of(Factor::Size).unwrap();
     assert_eq!(sizes.each(SMALL).map(|(word, _)| word).collect::<Vec<_>>(), ["64", "4K"]);
 }
 

@@ -112,6 +112,13 @@ fn every_word_is_checked() {
     refused("\"5%\"", "\"5\"", &["s.toml:31", "2%"]);
     refused("printed = \"7.0\"", "printed = \"70\"", &["elsewhere", "`70`", "value, 7"]);
     refused("launches = 12", "launches = 12\ntotal = \"mesage\"", &["s.toml:10", "message"]);
+    refused("launches = 12", "launches = 12\naling = \"page\"", &["s.toml:10", "`align`"]);
+    refused("launches = 12", "launches = 12\nalign = \"pages\"", &["s.toml:10", "`page`"]);
+    refused(
+        "launches = 12",
+        "launches = 12\nobserve = \"trace\"",
+        &["s.toml:10", "unknown key `observe`"],
+    );
     refused("[vary]", "[vary.throughput]\nsize = \"1\"\n[vary]", &["throughput isn't"]);
     refused("margin = \"5%\"", "margin = \"5%\"\nof = \"p98\"", &["s.toml:32", "p99"]);
     refused("test = \"faster\"", "test = \"near-either\"", &["or = {"]);

@@ -4,6 +4,7 @@ use crate::compose::{capacity, labels};
 use crate::{Block, Emphasis, Row, Table, Text, Verdict, VerdictKind, units};
 use analysis::compare::{CapacityChange, CapacityVerdict, RunComparison, Side};
 use model::distinct::distinct;
+use model::factor;
 
 const MEANING: &str = "A and B: from the largest rate at which more than half of all launches keep the bound to the \
      smallest at which more than half exceed it. Higher, lower: the two intervals do not overlap; each such verdict by itself errs in 5 % \
@@ -61,7 +62,8 @@ fn question(it: &CapacityChange) -> String {
     let of = &it.subject;
     let load = (of.message_bytes, of.depth, of.response_bytes, of.service);
     let (percentile, most) = (of.bound.percentile(), units::duration(of.bound.ns as f64));
-    let asked = capacity::question_of(load, (&of.workers, &of.placement));
+    let asked =
+        capacity::question_of(load, (&of.workers, &of.placement), &factor::conditions(&of.asked()));
     format!("{asked}: the largest rate with {percentile} ≤ {most}")
 }
 

@@ -8,13 +8,14 @@ use crate::figure::Mark;
 use crate::{Axis, Figure, FigureKind, Point, Scale, Series, Unit, units};
 use analysis::capacity::{Capacity, RateTried, RateVerdict};
 use analysis::{Judged, Status};
+use model::factor;
 use model::load::Load;
 
 /// The question of a figure: a load without its rate, at one place.
-type Question<'a> = (Option<u64>, Load, &'a str, &'a str);
+type Question<'a> = (Option<u64>, Load, String, &'a str, &'a str);
 
 fn question(it: &Capacity) -> Question<'_> {
-    (it.message_bytes, it.load, &it.workers, &it.site)
+    (it.message_bytes, it.load, factor::conditions(&it.asked), &it.workers, &it.site)
 }
 
 /// For each question the percentile of the bound first, then p50, p99 and p99.9, and what was served.
@@ -103,14 +104,15 @@ fn curves(
     y: Axis,
     point: impl Fn(&Capacity, &RateTried) -> Option<Point>,
 ) -> Figure {
-    let (bytes, load, workers, site) = *asked;
-    let size = labels::of_size(bytes);
-    let connected = open_loop::connected(load);
+    let (bytes, load, plain, workers, site) = asked;
+    let size = labels::of_size(*bytes);
+    let connected = open_loop::connected(*load);
     let depth =
         if load.depth > 1 { format!(", at most {} under way", load.depth) } else { String::new() };
     let answers = load.response.map(|it| format!(", answers of {}", units::size(it)));
     let place = labels::place_of((workers, site));
-    let title = format!("{what}{size}{connected}{depth}{}, {place}", answers.unwrap_or_default());
+    let title =
+        format!("{what}{size}{connected}{depth}{}{plain}, {place}", answers.unwrap_or_default());
     let id = format!("capacity-{}-{}", name.replace('.', "-"), nth + 1);
     let x = Axis::new("messages due per second", Unit::PerSecond, Scale::Log);
     let mut figure = Figure::new(FigureKind::Curves, id, labels::capital(&title), rule, x, y);

@@ -5,7 +5,7 @@ use super::study::{Panel, level_name};
 use crate::{Axis, Figure, FigureKind, Mark, Point, Scale, Series, Unit};
 use analysis::hypothesis::{PointByPoint, point_by_point};
 use analysis::{ALPHA, CaseResult, Status};
-use study::factor::Factor;
+use model::factor::Factor;
 
 /// Smaller ones are drawn here.
 const LEAST: f64 = 1e-4;

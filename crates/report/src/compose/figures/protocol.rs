@@ -5,8 +5,9 @@ use crate::compose::setup::steps_of;
 use crate::{Figure, Protocol, Step};
 use analysis::CaseResult;
 use analysis::hypothesis::takes;
+use model::factor::Factor;
 use model::metric::Operation;
-use study::factor::{Chosen, Factor, chosen};
+use study::factor::{Chosen, chosen};
 use study::figure::FigureSpec;
 use study::validated::ValidatedStudy;
 

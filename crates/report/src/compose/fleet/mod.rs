@@ -112,8 +112,9 @@ fn cautions(found: &FleetJudged) -> Vec<Block> {
 /// `tcp: round trips of 64 B, one pair at a time`.
 pub(super) fn title(group: &GroupResult) -> String {
     let it = &group.group;
-    let what = what(&group.metric, it.message_bytes, &it.placement, it.concurrent);
-    format!("{}: {what}", it.mechanism)
+    let what =
+        what(&group.metric, it.case.message_bytes, &it.case.placement.to_string(), it.concurrent);
+    format!("{}: {what}", it.case.variant)
 }
 
 /// `round trips of 64 B, one pair at a time`.
@@ -135,7 +136,7 @@ fn what(
 
 /// A time per operation as it is shown, in the unit of what it yields.
 pub(super) fn shown(group: &GroupResult, ns: f64) -> (f64, Unit) {
-    (group.metric.of_ns(ns, group.group.message_bytes), group.metric.unit.into())
+    (group.metric.of_ns(ns, group.group.case.message_bytes), group.metric.unit.into())
 }
 
 /// The same with an interval, in words.

@@ -2,8 +2,8 @@
 
 use crate::compose::open_loop;
 use analysis::CaseResult;
-use model::alignment::Alignment;
 use model::case::Case;
+use model::factor;
 use model::load::Load;
 use model::total::Total;
 use store::Concurrent;
@@ -13,24 +13,6 @@ pub(super) fn between(case: &CaseResult) -> String {
     let pairs = if case.concurrent == Some(Concurrent::All) { ", all pairs at once" } else { "" };
     let nodes = case.nodes.join("–");
     if nodes.is_empty() { nodes } else { format!(", {nodes}{pairs}") }
-}
-
-/// `, bytes written`, by the name of the policy; nothing of what is usual.
-pub fn payload(policy: &str) -> &'static str {
-    match policy {
-        "written" => ", bytes written",
-        "read" => ", bytes written and read",
-        _ => "",
-    }
-}
-
-/// `, buffers at a line`; nothing of what is usual.
-pub fn buffers(align: Alignment) -> &'static str {
-    match align {
-        Alignment::Malloc => "",
-        Alignment::Line => ", buffers at a line",
-        Alignment::Page => ", buffers at a page",
-    }
 }
 
 /// Under which conditions a case of its variant, workload, size and place was measured: `, 10,000 a second, 16
@@ -43,10 +25,9 @@ pub fn conditions(case: &Case) -> String {
         None | Some(Total::Long) => String::new(),
         Some(total) => format!(", {total} a transfer"),
     };
-    let payload = payload(case.payload.name());
-    let align = if case.message_bytes.is_some() { buffers(case.align) } else { "" };
+    let plain = factor::conditions(case);
     let twin = if case.twin { ", again (A/A)" } else { "" };
-    format!("{total}{load}{payload}{align}{twin}")
+    format!("{total}{load}{plain}{twin}")
 }
 
 /// `, 20 % lost`, `, 0.1 % wrong`: of a case that does without some of its messages, or doesn't notice that they are

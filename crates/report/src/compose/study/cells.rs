@@ -6,9 +6,10 @@ use crate::compose::{labels, percentiles};
 use crate::{Text, Unit, units};
 use analysis::hypothesis::{gain, level, takes};
 use analysis::{CaseResult, OverRounds, Returned, Status};
+use model::factor::Factor;
 use study::columns::{OF_SAMPLES, STEPS};
 use study::counted::{Count, SHARES};
-use study::factor::{Chosen, Factor};
+use study::factor::Chosen;
 
 use super::published::NOTHING;
 

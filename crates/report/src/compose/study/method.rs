@@ -8,8 +8,8 @@ use crate::compose::background::cpus_of;
 use crate::compose::{absences, labels, over_sessions, peer};
 use crate::{Block, Figure, Row, Section, Table, Target, Text, units};
 use analysis::{CaseResult, Judged, Status};
+use model::factor::Factor;
 use store::{Closed, RunStatus};
-use study::factor::Factor;
 
 const VARIABLES: &str = "variables";
 /// Changes over the rounds that a paper of few pages tells one by one; those of whole groups come first.
@@ -57,8 +57,7 @@ impl Written<'_> {
     }
 
     fn fixed(&self, judged: &Judged) -> String {
-        let request = &judged.run.request;
-        let mut fixed: Vec<String> = Factor::ALL
+        let fixed: Vec<String> = Factor::ALL
             .into_iter()
             .filter_map(|factor| match self.declared.levels[&factor].as_slice() {
                 [one] if factor != Factor::Observe && !factor.follows() => {
@@ -67,9 +66,6 @@ impl Written<'_> {
                 _ => None,
             })
             .collect();
-        if judged.results.iter().any(|it| it.metric.is_transfer()) {
-            fixed.push(format!("the payload ({})", request.payload.name()));
-        }
         if fixed.is_empty() {
             String::new()
         } else {

@@ -17,7 +17,8 @@ use crate::{Block, Figure, Row, Section, Table, Text, units};
 use analysis::JudgedStudy;
 use analysis::hypothesis::{Decision, Finding, level, takes};
 use analysis::{CaseResult, Judged};
-use study::factor::{Chosen, Factor};
+use model::factor::Factor;
+use study::factor::Chosen;
 use study::paper::Form;
 use study::validated::ValidatedStudy;
 

@@ -5,7 +5,8 @@ use super::{Written, factor, find, published};
 use crate::compose::labels;
 use crate::{Column, Emphasis, Row, Table, Text};
 use analysis::{CaseResult, Status};
-use study::factor::{Chosen, Factor, chosen};
+use model::factor::Factor;
+use study::factor::{Chosen, chosen};
 use study::format::{Published, TableSpec};
 
 /// What a published figure that is a place in an order says of itself.

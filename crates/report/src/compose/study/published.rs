@@ -4,7 +4,8 @@
 use crate::Text;
 use analysis::CaseResult;
 use analysis::hypothesis::takes;
-use study::factor::{Chosen, Factor};
+use model::factor::Factor;
+use study::factor::Chosen;
 use study::format::{Published, PublishedFigure, Study};
 use toml::Spanned;
 

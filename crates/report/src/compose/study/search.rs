@@ -6,7 +6,8 @@ use super::{Written, factor, find};
 use crate::compose::labels;
 use crate::{Emphasis, Row, Table, Text};
 use analysis::{CaseResult, Status};
-use study::factor::{Chosen, Factor, chosen};
+use model::factor::Factor;
+use study::factor::{Chosen, chosen};
 use study::format::{Published, PublishedFigure, Search};
 
 impl Written<'_> {

@@ -11,9 +11,10 @@ use crate::compose::observed::merged;
 use crate::{Column, Emphasis, Row, Table, Text};
 use analysis::hypothesis::takes;
 use analysis::{CaseResult, Status};
+use model::factor::Factor;
 use study::counted::Count;
 use study::expression::is_percentile;
-use study::factor::{Chosen, Factor, chosen};
+use study::factor::{Chosen, chosen};
 use study::format::{Published, PublishedFigure, TableSpec};
 
 /// What a percentile of a case is, for a caption.

@@ -1,0 +1,464 @@
+//! What a case can differ in: [`FACTORS`], one row each. From it come the keys and levels of studies, selectors, flags,
+//! keys of files of defaults, names and columns of exports, and what tells two cases of a run apart.
+
+use std::fmt;
+
+use crate::alignment::Alignment;
+use crate::case::Case;
+use crate::company::{Company, QUIET};
+use crate::identity::Level;
+use crate::lab::hops;
+use crate::launch::Workers;
+use crate::load::{self, Load};
+use crate::losses;
+use crate::nearest::unknown;
+use crate::placement::Placement;
+use crate::probe::Probe;
+use crate::rate;
+use crate::route::{Chain, Route};
+use crate::size;
+use crate::total::Total;
+use crate::workload::{Policy, Workload};
+
+/// The level of [`Factor::Observe`] without instrumentation: that of every result.
+pub const UNOBSERVED: &str = "none";
+
+/// A factor: its row of [`FACTORS`] says what it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Factor {
+    /// The variant of a mechanism.
+    Mechanism,
+    /// What is done over it.
+    Workload,
+    /// Bytes of a message.
+    Size,
+    /// What one transfer of a throughput carries.
+    Total,
+    /// Messages due per second in an open loop.
+    Rate,
+    /// Messages that may be under way at once on one of its connections.
+    Depth,
+    /// Connections of an open loop, or of a closed one of several.
+    Connections,
+    /// Bytes of an answer in an open loop.
+    Response,
+    /// Where the workers run.
+    Placement,
+    /// Processes or threads.
+    Workers,
+    /// What happens to the bytes of a message.
+    Payload,
+    /// Where message buffers begin.
+    Align,
+    /// Where the two halves of a launch are.
+    Route,
+    /// Routers between the hosts of a laboratory: follows from [`Factor::Route`].
+    Routers,
+    /// Switches between them: the same.
+    Switches,
+    /// Instrumentation.
+    Observe,
+    /// What runs beside a launch.
+    Beside,
+    /// Share of datagrams lost, of mechanisms that survive it.
+    Loss,
+    /// How many of them are lost in a row.
+    Burst,
+}
+
+/// What exports have of a case in a column.
+pub type LevelOf = fn(&Case) -> Level;
+
+/// A row of [`FACTORS`].
+pub struct Row {
+    /// Which factor.
+    pub factor: Factor,
+    /// Its key in a study, its flag, its key in a file of defaults.
+    pub key: &'static str,
+    /// What it is, in a sentence.
+    pub summary: &'static str,
+    /// The level of cases of which nothing is said; None of mechanisms, of which one must be named, and of what another
+    /// factor or the workload says.
+    pub usual: Option<&'static str>,
+    /// The level of a case; None where it has none.
+    of: fn(&Case) -> Option<String>,
+    /// A level in the one way that it is written everywhere, or what is wrong with it and the nearest right word.
+    written: fn(&str) -> Result<String, String>,
+    /// What exports have of it: each column with the level of a case.
+    pub columns: &'static [(&'static str, LevelOf)],
+    /// Of a factor that any workload and any mechanism takes: what a run says of it.
+    pub plain: Option<Plain>,
+}
+
+/// What a run says of a factor that any workload and any mechanism takes. Each combination of levels is measured in
+/// groups of its own; where they mean nothing to a mechanism it is measured at the first of them alone.
+pub struct Plain {
+    /// What its flag says in `--help`.
+    pub help: &'static str,
+    /// A level's name there.
+    pub value_name: &'static str,
+    /// Its levels.
+    pub levels: &'static [&'static str],
+    /// A word for all of them, where there is one.
+    pub all: Option<&'static str>,
+    /// Gives a case a level as it is written.
+    pub set: fn(&mut Case<()>, &str),
+    /// What it is called beside the other conditions of a case: `, bytes written`; empty where it is usual, or told elsewhere.
+    pub words: fn(&Case) -> &'static str,
+}
+
+/// The load of a case, as far as it is an open loop's.
+fn open(case: &Case) -> Option<Load> {
+    Load::of(case.workload, case.load).filter(Load::has_rate)
+}
+
+fn word(word: impl ToString) -> Level {
+    Level::Word(word.to_string())
+}
+
+fn count(number: Option<impl Into<u64>>) -> Level {
+    number.map_or(Level::Absent, |number| Level::Count(number.into()))
+}
+
+fn carried(case: &Case, level: impl ToString) -> Level {
+    case.message_bytes.map_or(Level::Absent, |_| word(level))
+}
+
+const NOT_PLAIN: Row = Row {
+    factor: Factor::Mechanism,
+    key: "",
+    summary: "",
+    usual: None,
+    of: |_| None,
+    written: |word| Ok(word.to_string()),
+    columns: &[],
+    plain: None,
+};
+
+/// Every factor, in the order in which exports have them.
+pub const FACTORS: [Row; 19] = [
+    Row {
+        factor: Factor::Mechanism,
+        key: "mechanism",
+        summary: "The variant of a mechanism.",
+        of: |case| Some(losses::without(&case.variant)),
+        written: |word| {
+            if losses::are_in(word) {
+                return Err(format!("`{word}`: loss and burst are factors: fix or vary them"));
+            }
+            Ok(word.to_string())
+        },
+        columns: &[("variant", |case| word(&case.variant))],
+        ..NOT_PLAIN
+    },
+    Row {
+        factor: Factor::Workload,
+        key: "workload",
+        summary: "What is done over it.",
+        usual: Some("latency"),
+        of: |case| Some(case.workload.name().to_string()),
+        written: |word| Workload::parse(word).map(|it| it.name().to_string()),
+        columns: &[("workload", |case| word(case.workload.name()))],
+        ..NOT_PLAIN
+    },
+    Row {
+        factor: Factor::Size,
+        key: "size",
+        summary: "Bytes of a message.",
+        usual: Some("64"),
+        of: |case| case.message_bytes.map(size::format),
+        written: |word| size::message(word).map(size::format),
+        columns: &[("message_bytes", |case| count(case.message_bytes))],
+        ..NOT_PLAIN
+    },
+    Row {
+        factor: Factor::Total,
+        key: "total",
+        summary: "What one transfer of a throughput carries.",
+        usual: Some("long"),
+        of: |case| case.total.map(|total| total.to_string()),
+        written: |word| Total::parse(word).map(|total| total.to_string()),
+        columns: &[("total", |case| case.total.map_or(Level::Absent, Level::Total))],
+        ..NOT_PLAIN
+    },
+    Row {
+        factor: Factor::Rate,
+        key: "rate",
+        summary: "Messages due per second in an open loop.",
+        of: |case| open(case).map(|load| rate::format(load.per_second)),
+        written: |word| rate::parse(word).map(rate::format),
+        columns: &[("asked_per_sec", |case| count(open(case).map(|load| load.per_second)))],
+        ..NOT_PLAIN
+    },
+    Row {
+        factor: Factor::Depth,
+        key: "depth",
+        summary: "Messages that may be under way at once on one of its connections.",
+        of: |case| open(case).map(|load| load.depth.to_string()),
+        written: |word| load::depth(word).map(|depth| depth.to_string()),
+        columns: &[("depth", |case| count(open(case).map(|load| load.depth)))],
+        ..NOT_PLAIN
+    },
+    Row {
+        factor: Factor::Connections,
+        key: "connections",
+        summary: "Connections of an open loop, or of a closed one of several.",
+        of: |case| Load::of(case.workload, case.load).map(|load| load.connections.to_string()),
+        written: |word| load::connections(word).map(|connections| connections.to_string()),
+        columns: &[
+            ("connections", |case| {
+                count(Load::of(case.workload, case.load).map(|load| load.connections))
+            }),
+            ("server", |case| {
+                let choice = Load::of(case.workload, case.load).and_then(|load| load.choice());
+                choice.map_or(Level::Absent, |server| word(server.name()))
+            }),
+        ],
+        ..NOT_PLAIN
+    },
+    Row {
+        factor: Factor::Response,
+        key: "response",
+        summary: "Bytes of an answer in an open loop.",
+        of: |case| open(case)?.response.map(size::format),
+        written: |word| size::message(word).map(size::format),
+        columns: &[
+            ("response_bytes", |case| count(open(case).and_then(|load| load.response))),
+            ("service", |case| open(case).map_or(Level::Absent, |load| word(load.service))),
+        ],
+        ..NOT_PLAIN
+    },
+    Row {
+        factor: Factor::Route,
+        key: "route",
+        summary: "Where the two halves of a launch are.",
+        usual: Some("local"),
+        of: |case| Some(case.route.to_string()),
+        written: |word| Route::parse(word).map(|route| route.to_string()),
+        columns: &[("route", |case| word(&case.route))],
+        ..NOT_PLAIN
+    },
+    Row {
+        factor: Factor::Routers,
+        key: "routers",
+        summary: "Routers between the hosts of a laboratory: follows from route.",
+        of: |case| case.route.chain().map(|chain: &Chain| chain.routers.to_string()),
+        written: |word| hops(word).map(|hops| hops.to_string()),
+        ..NOT_PLAIN
+    },
+    Row {
+        factor: Factor::Switches,
+        key: "switches",
+        summary: "Switches between the hosts of a laboratory: follows from route.",
+        of: |case| case.route.chain().map(|chain: &Chain| chain.switches.to_string()),
+        written: |word| hops(word).map(|hops| hops.to_string()),
+        ..NOT_PLAIN
+    },
+    Row {
+        factor: Factor::Placement,
+        key: "placement",
+        summary: "Where the workers run.",
+        usual: Some("same-cpu"),
+        of: |case| Some(case.placement.to_string()),
+        written: |word| Placement::parse(word).map(|placement| placement.to_string()),
+        columns: &[
+            ("placement", |case| word(case.placement)),
+            ("cpus", |case| case.place.cpus.map_or(Level::Absent, |(a, b)| Level::Cpus([a, b]))),
+        ],
+        ..NOT_PLAIN
+    },
+    Row {
+        factor: Factor::Workers,
+        key: "workers",
+        summary: "Processes or threads.",
+        usual: Some("process"),
+        of: |case| Some(case.workers.name().to_string()),
+        written: |word| Workers::parse(word).map(|workers| workers.name().to_string()),
+        columns: &[("workers", |case| word(case.workers.name()))],
+        plain: Some(Plain {
+            help: "process, thread, or both",
+            value_name: "KIND",
+            levels: &["process", "thread"],
+            all: Some("both"),
+            set: |case, word| case.workers = Workers::parse(word).unwrap_or(case.workers),
+            words: |_| "",
+        }),
+    },
+    Row {
+        factor: Factor::Payload,
+        key: "payload",
+        summary: "What happens to the bytes of a message.",
+        usual: Some("untouched"),
+        of: |case| Some(case.payload.name().to_string()),
+        written: |word| Policy::parse(word).map(|policy| policy.name().to_string()),
+        columns: &[("payload", |case| word(case.payload.name()))],
+        plain: Some(Plain {
+            help: "What happens to the bytes: untouched, written, read, or several of these",
+            value_name: "POLICY",
+            levels: &["untouched", "written", "read"],
+            all: None,
+            set: |case, word| case.payload = Policy::parse(word).unwrap_or(case.payload),
+            words: |case| match case.payload {
+                Policy::Untouched => "",
+                Policy::Written => ", bytes written",
+                Policy::Read => ", bytes written and read",
+            },
+        }),
+    },
+    Row {
+        factor: Factor::Align,
+        key: "align",
+        summary: "Where message buffers begin.",
+        usual: Some("malloc"),
+        of: |case| case.message_bytes.map(|_| case.align.to_string()),
+        written: |word| Alignment::parse(word).map(|align| align.to_string()),
+        columns: &[("align", |case| carried(case, case.align))],
+        plain: Some(Plain {
+            help: "Where message buffers begin: malloc (16 bytes into a cache line, as large blocks of malloc \
+                   do), line, page, or several of these",
+            value_name: "WHERE",
+            levels: &["malloc", "line", "page"],
+            all: None,
+            set: |case, word| case.align = Alignment::parse(word).unwrap_or(case.align),
+            words: |case| match case.align {
+                _ if case.message_bytes.is_none() => "",
+                Alignment::Malloc => "",
+                Alignment::Line => ", buffers at a line",
+                Alignment::Page => ", buffers at a page",
+            },
+        }),
+    },
+    Row {
+        factor: Factor::Observe,
+        key: "observe",
+        summary: "Instrumentation.",
+        usual: Some(UNOBSERVED),
+        of: |case| Some(observed(case.observe)),
+        written: |word| match word {
+            UNOBSERVED => Ok(word.to_string()),
+            _ => word.parse::<Probe>().map(|probe| probe.to_string()),
+        },
+        ..NOT_PLAIN
+    },
+    Row {
+        factor: Factor::Beside,
+        key: "beside",
+        summary: "What runs beside a launch.",
+        usual: Some(QUIET),
+        of: |case| Some(Company::word(case.beside).to_string()),
+        written: |word| Company::level(word).map(|beside| Company::word(beside).to_string()),
+        ..NOT_PLAIN
+    },
+    Row {
+        factor: Factor::Loss,
+        key: "loss",
+        summary: "Share of datagrams lost, of mechanisms that survive it.",
+        usual: Some(losses::NONE),
+        of: |case| Some(losses::loss(&case.variant)),
+        ..NOT_PLAIN
+    },
+    Row {
+        factor: Factor::Burst,
+        key: "burst",
+        summary: "How many datagrams are lost in a row.",
+        usual: Some("1"),
+        of: |case| losses::burst(&case.variant),
+        ..NOT_PLAIN
+    },
+];
+
+impl Factor {
+    /// Every factor.
+    pub const ALL: [Factor; FACTORS.len()] = {
+        let mut all = [Factor::Mechanism; FACTORS.len()];
+        let mut at = 0;
+        while at < all.len() {
+            all[at] = FACTORS[at].factor;
+            at += 1;
+        }
+        all
+    };
+
+    /// Those of a load.
+    pub const OF_LOAD: [Factor; 4] =
+        [Factor::Rate, Factor::Depth, Factor::Connections, Factor::Response];
+
+    /// Its row.
+    pub fn row(self) -> &'static Row {
+        const { &FACTORS }
+            .iter()
+            .find(|row| row.factor == self)
+            .expect("a factor without a row: see this file's test")
+    }
+
+    /// Its key in a study.
+    pub fn name(self) -> &'static str {
+        self.row().key
+    }
+
+    /// The factor called `name`.
+    ///
+    /// # Errors
+    /// The nearest right name.
+    pub fn parse(name: &str) -> Result<Factor, String> {
+        let found = FACTORS.iter().find(|row| row.key == name).map(|row| row.factor);
+        found.ok_or_else(|| unknown("factor", name, &FACTORS.map(|row| row.key)))
+    }
+
+    /// The level of `case`; None where this means nothing to it.
+    pub fn of(self, case: &Case) -> Option<String> {
+        (self.row().of)(case)
+    }
+
+    /// A level in the one way it is written everywhere: `64K` for `65536`. What a catalogue has to say of
+    /// mechanisms and their losses is said where a study is read.
+    ///
+    /// # Errors
+    /// What is wrong with it, and the nearest right word.
+    pub fn level(self, word: &str) -> Result<String, String> {
+        (self.row().written)(word)
+    }
+
+    /// A level as a number, where it is one: bytes, messages a second, how many there are.
+    pub fn number(self, level: &str) -> Option<f64> {
+        match self {
+            Factor::Size | Factor::Response => size::parse(level).ok().map(|bytes| bytes as f64),
+            Factor::Rate => rate::parse(level).ok().map(|rate| rate as f64),
+            _ => level.parse().ok(),
+        }
+    }
+
+    /// Whether it is a part of a load.
+    pub fn is_of_load(self) -> bool {
+        Factor::OF_LOAD.contains(&self)
+    }
+
+    /// Whether its levels follow from another factor's: it chooses cases, and varies nothing.
+    pub fn follows(self) -> bool {
+        matches!(self, Factor::Routers | Factor::Switches)
+    }
+
+    /// Whether it tells where client and server run.
+    pub fn is_of_reach(self) -> bool {
+        self == Factor::Route || self.follows()
+    }
+}
+
+impl fmt::Display for Factor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// The level of [`Factor::Observe`] of a case that `probe` observes, or nothing.
+pub fn observed(probe: Option<Probe>) -> String {
+    probe.map_or_else(|| UNOBSERVED.to_string(), |probe| probe.to_string())
+}
+
+/// What the plain factors of a case are called that aren't usual: `, bytes written, buffers at a page`.
+pub fn conditions(case: &Case) -> String {
+    FACTORS.iter().filter_map(|row| Some((row.plain.as_ref()?.words)(case))).collect()
+}
+
+#[cfg(test)]
+mod tests;
