@@ -205,7 +205,7 @@ pub struct Conditions {
 }
 
 impl Own for Conditions {
-    // Launches that are observed, or in company, stand beside those that are neither.
+    // Launches that are observed, or run beside a load, are compared with those that aren't: never all of a study's.
     fn takes(factor: Factor) -> bool {
         !factor.follows() && !matches!(factor, Factor::Observe | Factor::Beside)
     }
