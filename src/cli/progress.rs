@@ -101,7 +101,8 @@ fn in_words(status: &Status) -> String {
         Some(1) => " at 1 rate".into(),
         Some(many) => format!(" at {many} rates"),
     };
-    format!("round {round} of {}{left}: {now}{rates}", planned.max(round))
+    let of = planned.map_or(String::new(), |planned| format!(" of {}", planned.max(*round)));
+    format!("round {round}{of}{left}: {now}{rates}")
 }
 
 /// A time in whole seconds or minutes, never none.
@@ -121,7 +122,7 @@ mod tests {
         let status = |left: Option<u64>| Status {
             now: "latency 64 B, same-cpu, process".into(),
             round: 3,
-            planned: 12,
+            planned: Some(12),
             rates: None,
             left: left.map(Duration::from_millis),
         };

@@ -6,9 +6,10 @@ use crate::{Block, Emphasis, Row, Section, Table, Text, Unit, Verdict, VerdictKi
 use analysis::capacity::RateVerdict;
 use analysis::choose::{Answer, Candidate, Choice, Rejected, Why};
 use analysis::{Capacity, Judged};
-use model::choice::SURE_LAUNCHES;
+use model::choice::{ERROR, SURE_LAUNCHES};
 use model::load::Service;
 use model::mechanism::Framing;
+use stats::surely_most;
 
 /// Rows of the table, the pick's included.
 const ROWS: usize = 6;
@@ -147,23 +148,26 @@ fn unsure(choice: &Choice) -> String {
             choice.bound.percentile()
         );
     }
-    let late = choice.undecided.iter().map(|it| it.void).max().filter(|it| *it > 0);
-    if let Some(late) = late.filter(|_| choice.evidence.rounds as u64 >= SURE_LAUNCHES) {
+    let closest = choice.undecided.first().filter(|closest| closest.launches >= SURE_LAUNCHES as usize);
+    let Some(closest) = closest else {
+        let were = units::were(choice.evidence.rounds as u64);
         return format!(
-            "In {rounds} the sender itself was late, or in calls all the time, in up to {}: measure on a quieter machine, \
-             or with a lower --rate.",
-            units::counted(late as u64, "launch")
+            "There {were} {rounds}, and {SURE_LAUNCHES} that agree are needed: give a longer --budget, or more --launches."
         );
-    }
-    match choice.evidence.rounds as u64 {
-        0..SURE_LAUNCHES => format!(
-            "There {} {rounds}, and {SURE_LAUNCHES} that agree are needed: give a longer --budget, or more --launches.",
-            units::were(choice.evidence.rounds as u64)
+    };
+    let (kept, of) = (closest.passed, closest.launches);
+    let enough = (kept..of).find(|kept| surely_most(*kept, of, ERROR)).unwrap_or(of);
+    let late = match closest.void {
+        0 => String::new(),
+        late => format!(
+            " In {} that broke it the sender itself was late: a quieter machine helps, too.",
+            units::counted(late as u64, "launch")
         ),
-        _ => {
-            format!("The launches of {rounds} disagree: give a longer --budget, or another bound.")
-        }
-    }
+    };
+    format!(
+        "{} kept the bound in {kept} of {of} launches; {enough} are enough to name it. Give a longer --budget.{late}",
+        closest.variant
+    )
 }
 
 /// What qualifies, or might, the best first; None where nothing does.

@@ -17,10 +17,11 @@ const SCREENED: f64 = 0.6;
 impl Campaign<'_> {
     pub(super) fn tell_status(&mut self, nth: usize) {
         let group = &self.groups[nth];
+        let known = !group.took.is_zero() || self.request.stopping.launches.is_some();
         let status = Status {
             now: group.title(),
             round: group.rounds + 1,
-            planned: self.planned(nth),
+            planned: known.then(|| self.planned(nth)),
             rates: self.request.bound.map(|_| group.rates()),
             left: Some(self.rounds_take()).filter(|left| !left.is_zero()),
         };

@@ -50,8 +50,8 @@ pub struct Status {
     pub now: String,
     /// The round about to begin.
     pub round: u64,
-    /// Rounds that the group is planned to have, in the time that is left.
-    pub planned: u64,
+    /// Rounds that the group is planned to have, in the time that is left; None where a round's time is not known yet.
+    pub planned: Option<u64>,
     /// Of a search for a capacity the rates that are tried now.
     pub rates: Option<usize>,
     /// What the rounds that are planned take about, of all groups; None where none was timed yet.
