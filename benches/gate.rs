@@ -20,7 +20,7 @@ use common::runs::{beside_a_stranger, measure, read, run};
 use common::{Machine, quick};
 
 const CASES: &str = "run pipe fifo sysv-queue posix-queue eventfd tcp -w latency -s 64 -p same-cpu \
-                     --budget 8s --unmarked 40";
+                     --budget 8s --unmarked 20";
 const GATE: &str = "--gate 2%";
 /// Pairs of runs, and of a quick look.
 const PAIRS: [u64; 2] = [20, 4];

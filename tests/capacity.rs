@@ -63,7 +63,7 @@ fn a_capacity_is_sought_in_two_stages_and_told_everywhere() {
     let page = text(&page);
     let offered = |it: &&Value| {
         let rates = it["rates"].as_array().expect("rates");
-        it["connections"] == 4 && rates.iter().any(|rate| rate["verdict"] != "void")
+        it["load"]["connections"] == 4 && rates.iter().any(|rate| rate["verdict"] != "void")
     };
     if all.iter().any(|it| offered(&it)) {
         for words in ["Served", "P50", "The worst served client"] {

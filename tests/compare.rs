@@ -12,12 +12,14 @@ use cli_support::{Bench, Said, flat, output, say};
 use model::case::Case;
 use model::host::Host;
 use model::launch::{Outcome, Record};
+use model::load::Load;
 use model::noise::RoundNoise;
 use model::placement::ResolvedPlacement;
 use model::request::{Absence, Request, Stopping};
 use model::workload::{Policy, Workload};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use serde::Deserialize;
 use serde_json::Value;
 use store::{Closed, NewCase, NewLaunch, NewRun, RunStatus, Store};
 
@@ -776,8 +778,12 @@ fn cases_of_one_name_say_which_load_they_had() {
         let found = compared_as(&bench, "a b");
         // An A/A pair is there twice.
         let cases = found["cases"].as_array().expect("cases");
-        let found: HashSet<Option<&str>> = cases.iter().map(|it| it["load"].as_str()).collect();
-        assert_eq!(found, HashSet::from(loads));
+        let load = |case: &Value| match &case["load"] {
+            Value::Null => None,
+            load => Some(Load::deserialize(load).expect("a load").to_string()),
+        };
+        let found: HashSet<Option<String>> = cases.iter().map(load).collect();
+        assert_eq!(found, HashSet::from(loads.map(|load| load.map(String::from))));
     }
 }
 

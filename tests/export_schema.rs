@@ -289,7 +289,7 @@ fn what_was_observed_is_described_and_what_could_not_be_too() {
         assert!(row["events"][0].get("ranks").is_some(), "{row}");
     }
     for row in observed {
-        let of = format!("{} of {} {}", row["probe"], row["variant"], row["workload"]);
+        let of = format!("{} of {} {}", row["observe"], row["variant"], row["workload"]);
         assert_eq!(row["status"] == "ok", row["reason"].is_null(), "{of}");
         for event in row["events"].as_array().unwrap() {
             rising(&["low", "per_operation", "high"].map(|end| &event[end]), &of);

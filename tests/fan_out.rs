@@ -120,7 +120,7 @@ fn the_number_of_receivers_stands_in_tables_exports_and_figures() {
     let document = bench.export();
     must_fit_the_schema(&document);
     for connections in [2, 8, 3] {
-        let is = |it: &&Value| it["connections"] == connections && it["twin"] == false;
+        let is = |it: &&Value| it["load"]["connections"] == connections && it["twin"] == false;
         let here: Vec<&Value> = results(&document).iter().filter(is).collect();
         assert_eq!(here.len(), 2, "{connections}: pipe and unix-stream");
         assert_eq!(here[0]["group"], here[1]["group"], "compared with each other");
@@ -182,7 +182,7 @@ fn more_receivers_than_descriptors_are_refused_before_anything_is_opened() {
     let document = bench.export();
     let of = |connections: u64| -> &Value {
         let mut all = results(&document).iter();
-        all.find(|it| it["connections"] == connections).expect("a case")
+        all.find(|it| it["load"]["connections"] == connections).expect("a case")
     };
     assert_eq!((&of(40)["status"], &of(2)["status"]), (&"unavailable".into(), &"ok".into()));
     let reason = of(40)["reason"].as_str().expect("a reason");

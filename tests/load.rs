@@ -14,7 +14,7 @@ fn messages_of_a_burst_are_due_at_once_and_its_rate_is_what_bursts_come_to() {
     must_fit_the_schema(&document);
     let case = of(&document, "pipe", "process", "free");
     assert_eq!(case["rate"]["arrivals"], "bursts:50@20ms");
-    assert_eq!(case["rate"]["asked_per_sec"], 2_500);
+    assert_eq!(case["load"]["per_second"], 2_500);
     let samples = case["samples"].as_u64().expect("samples");
     assert!(samples > 0 && samples.is_multiple_of(3 * 50), "whole bursts: {samples}");
     // All but the first of a burst wait for those before it, so that hardly one in fifty is begun when it was due.
@@ -40,7 +40,7 @@ fn a_server_works_over_each_request_and_says_what_it_took() {
             for placement in ["same-cpu", "free"] {
                 let case = of(document, variant, "process", placement);
                 assert_eq!((&case["status"], &case["samples"]), (&"ok".into(), &120.into()));
-                assert_eq!(case["rate"]["service"], service);
+                assert_eq!(case["load"]["service"], service);
                 let took = case["rate"]["service_took_ns"].as_f64();
                 assert!(took >= Some(least), "{case:#}");
             }
@@ -74,7 +74,7 @@ fn answers_have_a_size_of_their_own_and_every_byte_of_them_is_theirs() {
                 Some("ok") => {
                     assert_eq!(case["samples"], 40, "{case:#}");
                     assert_eq!(case["message_bytes"], size);
-                    assert_eq!(case["rate"]["response_bytes"], answer);
+                    assert_eq!(case["load"]["response"], answer);
                 }
                 Some("not_applicable" | "unavailable") => {
                     let reason = case["reason"].as_str().expect("a reason");
@@ -171,5 +171,5 @@ fn null_shows_the_ceiling_of_a_generator_of_many_clients_however_their_server_wa
     bench.must("run noop -w rate --depth 4 -p free --launches 3 --samples 400 -q");
     let document = bench.export();
     let null = of(&document, "noop", "process", "free");
-    assert_eq!((&null["status"], &null["rate"]["depth"]), (&"ok".into(), &4.into()), "{null:#}");
+    assert_eq!((&null["status"], &null["load"]["depth"]), (&"ok".into(), &4.into()), "{null:#}");
 }

@@ -104,7 +104,7 @@ fn a_pilot_gives_every_pair_of_a_crowd_of_any_size_as_many_messages() {
     let document = bench.export();
     must_fit_the_schema(&document);
     for half in [3, 7, 20] {
-        let is = |it: &&serde_json::Value| it["connections"] == half;
+        let is = |it: &&serde_json::Value| it["load"]["connections"] == half;
         let case = results(&document).iter().find(is).expect("a case");
         let batch = case["batch"].as_u64().expect("a number");
         assert!(batch > 0 && batch % (half * half) == 0, "{half}: {batch}");

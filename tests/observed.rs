@@ -38,9 +38,9 @@ fn run(bench: &Bench, words: &str) -> (Said, Value) {
 /// What `probe` saw of `variant` at `size`.
 fn seen<'a>(document: &'a Value, probe: &str, variant: &str, size: u64) -> &'a Value {
     let all = document["observed"].as_array().expect("observed");
-    let found = all
-        .iter()
-        .find(|it| it["probe"] == probe && it["variant"] == variant && it["message_bytes"] == size);
+    let found = all.iter().find(|it| {
+        it["observe"] == probe && it["variant"] == variant && it["message_bytes"] == size
+    });
     found.unwrap_or_else(|| panic!("{probe} of {variant}: {all:#?}"))
 }
 

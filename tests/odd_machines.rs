@@ -128,7 +128,7 @@ fn an_affinity_that_the_call_does_not_tell_is_honoured() {
     let Some(said) = run(&format!("{SHORT} -p same-cpu --format json")) else { return };
     let found = parse(&said.out);
     for case in results(&found) {
-        assert_eq!(case["cpus"], serde_json::json!([last, last]), "{}", said.err);
+        assert_eq!(case["place"]["cpus"], serde_json::json!([last, last]), "{}", said.err);
     }
     assert_eq!(found["host"]["limits"]["affinity"], serde_json::json!([last]));
     let all = run("run pipe -w latency -p all --launches 1 --no-wait").unwrap();

@@ -13,7 +13,7 @@ fn assert_kept(case: &Value, asked: u64, launches: u64, samples: u64) {
     assert_eq!(case["samples"], launches * samples, "{case:#}");
     assert_eq!(case["batch"], 1);
     let rate = &case["rate"];
-    assert_eq!(rate["asked_per_sec"], asked);
+    assert_eq!(case["load"]["per_second"], asked);
     assert!(case["metric"]["name"] == "response" && case["bound"].is_null());
     let number = |it: &Value| it.as_f64().unwrap_or_else(|| panic!("a number: {case:#}"));
     assert!((0.0..=1.0).contains(&number(&rate["late_share"])));
@@ -82,7 +82,7 @@ fn several_messages_are_under_way_where_a_mechanism_can_and_answers_are_of_their
     must_fit_the_schema(&document);
     let results = document["results"].as_array().expect("results");
     let at = |variant: &str, depth: u64| {
-        let is = |it: &&Value| it["variant"] == variant && it["rate"]["depth"] == depth;
+        let is = |it: &&Value| it["variant"] == variant && it["load"]["depth"] == depth;
         results.iter().find(is).unwrap_or_else(|| panic!("no {variant} at {depth}"))
     };
     for variant in ["pipe", "unix-stream", "tcp", "shm-ring:wait=futex", "eventfd"] {

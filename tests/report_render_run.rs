@@ -3,14 +3,16 @@
 
 mod cli_support;
 
+use analysis::Site;
 use model::case::Case;
+use model::placement::Placement;
 use model::workload::Workload;
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
 
 use analysis::{
-    Bound, BoundKind, Candidate, CaseResult, Change, Inflection, Judged, MedianInterval, Route,
-    Status, Sweep,
+    Bound, BoundKind, Candidate, CaseResult, Change, Inflection, Judged, MedianInterval, Status,
+    Sweep,
 };
 use cli_support::Bench;
 use report::compose::{Detail, compose};
@@ -218,7 +220,10 @@ fn an_absent_place_is_hatched_with_its_reason() {
     let absent =
         |it: &&CaseResult| it.status == Status::NotApplicable && it.workload == Workload::Latency;
     let case = judged.results.iter_mut().find(|it| {
-        it.variant == "pipe" && it.placement == "free" && it.message_bytes == Some(64) && !it.twin
+        it.variant == "pipe"
+            && it.placement == Placement::Free
+            && it.message_bytes == Some(64)
+            && !it.twin
     });
     let case = case.expect("a pipe, placed freely");
     (case.status, case.value) = (Status::NotApplicable, None);
@@ -316,20 +321,11 @@ fn sweep(variant: &str) -> Sweep {
     let candidate =
         Candidate { name: "page".into(), bytes: 4096, source: "record of the machine".into() };
     Sweep {
-        variant: variant.into(),
-        workload: Workload::Latency,
+        case: Case::usual(variant.into(), Workload::Latency),
         metric: mechanisms::workload::latency::METRIC.clone(),
-        workers: "process".into(),
-        route: Route::Local,
-        placement: "same-cpu".into(),
-        site: "same-cpu".into(),
+        site: Site::of(&Case::usual((), Workload::Latency)),
         nodes: Vec::new(),
         concurrent: None,
-        total: None,
-        load: None,
-        asked: Case::usual(variant.into(), Workload::Latency),
-        payload: "untouched".into(),
-        align: Default::default(),
         sizes_bytes: vec![64, 256, 1024, 4096, 16_384, 65_536],
         rounds: 12,
         reason: None,
@@ -353,7 +349,7 @@ fn inflections_have_a_section_and_marks_and_say_what_coincides() {
     unknown.inflections[0].candidates.clear();
     let short = Sweep { reason: Some("6 rounds, 7 are needed".into()), ..straight.clone() };
     judged.sweeps =
-        vec![sweep("pipe"), straight, unknown, Sweep { variant: "pty".into(), ..short }];
+        vec![sweep("pipe"), straight, unknown, Sweep { case: sweep("pty").case, ..short }];
     let (document, _) = page(&judged);
     for detail in [Detail::Full, Detail::Summary] {
         let document = compose(&judged, detail);

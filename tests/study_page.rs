@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::OnceLock;
 
+use analysis::Site;
 use analysis::{CaseResult, Judged, Status};
 use cli_support::Bench;
 use machine::Topology;
@@ -49,19 +50,11 @@ fn made_up(case: &Case) -> f64 {
 fn result(template: &CaseResult, case: &Case) -> CaseResult {
     let mut made = template.clone();
     let ns = made_up(case);
-    made.asked = case.kept();
-    made.variant = case.variant.to_string();
+    made.case = case.kept();
+    made.site = Site::of(case);
     made.mechanism = made.variant.split(':').next().unwrap_or_default().to_string();
     made.carries = case.variant.traits().carries;
-    made.workload = case.workload;
     made.metric = mechanisms::workload::metric(made.workload, made.carries).clone();
-    made.workers = case.workers.name().to_string();
-    made.route = case.route.clone();
-    made.placement = case.placement.to_string();
-    made.site = made.placement.clone();
-    made.message_bytes = case.message_bytes;
-    made.total = case.total;
-    made.twin = case.twin;
     (made.status, made.reason) = (Status::Ok, None);
     made.by_round = vec![Some(ns); 6];
     made.others_by_round.insert("min", vec![Some(ns); 6]);

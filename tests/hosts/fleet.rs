@@ -87,7 +87,10 @@ fn every_pair_and_every_node_is_measured_and_kept_as_its_own_case() {
     };
     let of_a = named(&["a"], Value::Null);
     assert_eq!((&of_a["variant"], &of_a["route"]), (&json!("pipe"), &json!("local")));
-    assert_eq!(of_a["cpus"][0], of_a["cpus"][1], "the one CPU that it ran on: {of_a}");
+    assert_eq!(
+        of_a["place"]["cpus"][0], of_a["place"]["cpus"][1],
+        "the one CPU that it ran on: {of_a}"
+    );
     for level in ["one", "all"] {
         let pair = named(&["a", "c"], json!(level));
         assert_eq!((&pair["variant"], &pair["route"]), (&json!("tcp"), &json!("peer")));

@@ -2,21 +2,18 @@
 
 use serde::Serialize;
 
+use super::case::asked;
 use super::observed::is_beside;
 use super::paired::{CaseRatio, log_ratios};
 use super::{ALPHA, CaseResult, EQUIVALENT_WITHIN, Status};
-use model::company::Company;
-use model::identity::Identity;
 use stats::Verdict;
 
 /// A case in company.
 #[derive(Clone, Debug, Serialize)]
 pub struct Accompanied {
-    /// What ran beside.
-    pub beside: Company,
-    /// Which case: every factor, those of the result that it is compared with.
-    #[serde(flatten)]
-    pub identity: Identity,
+    /// Its launches, judged as if they were results; in exports what was asked.
+    #[serde(flatten, serialize_with = "asked")]
+    pub case: CaseResult,
     /// What became of it.
     pub status: Status,
     /// Why it isn't ok, with the remedy.
@@ -34,30 +31,20 @@ pub struct Accompanied {
     pub p: Option<f64>,
     /// `faster`, `slower`, `equivalent`, `inconclusive`: than in quiet.
     pub verdict: Option<&'static str>,
-    /// Its launches, judged as if they were results.
-    #[serde(skip)]
-    pub case: CaseResult,
     /// Index of the result that it is compared with.
     #[serde(skip)]
     pub quiet: Option<usize>,
 }
 
 impl Accompanied {
-    /// Judges the launches of `case` with `company`; `plain` are the results of its group, whose first has the
+    /// Judges the launches of `case`, which had company; `plain` are the results of its group, whose first has the
     /// index `first`.
-    pub(super) fn of(
-        company: Company,
-        case: CaseResult,
-        plain: &[CaseResult],
-        first: usize,
-    ) -> Accompanied {
+    pub(super) fn of(case: CaseResult, plain: &[CaseResult], first: usize) -> Accompanied {
         let quiet = plain.iter().position(|it| is_beside(it, &case));
         let ratios = quiet.map(|at| case.log_ratios_to(&plain[at])).unwrap_or_default();
         let median = CaseRatio::of(&ratios);
         let others = |it: &CaseResult| it.others_by_round.get("mean").cloned().unwrap_or_default();
         Accompanied {
-            beside: company,
-            identity: case.identity(),
             status: case.status,
             reason: case.reason.clone(),
             launches: case.launches,
@@ -98,6 +85,7 @@ pub(super) fn assign(accompanied: &mut [Accompanied], results: &[CaseResult]) {
 mod tests {
     use super::*;
     use crate::testing::Machine;
+    use model::company::Company;
 
     /// A quiet case of 4 µs, and the same in company, which takes so many times as long.
     fn judged(seed: u64, times: f64) -> Accompanied {
@@ -113,7 +101,7 @@ mod tests {
         let means = case.others_by_round.get_mut("mean").unwrap();
         means.iter_mut().flatten().for_each(|ns| *ns *= 2.0);
         let plain = &machine.results[..=quiet];
-        let mut all = vec![Accompanied::of(Company::Hog, case, plain, 0)];
+        let mut all = vec![Accompanied::of(case, plain, 0)];
         assign(&mut all, &machine.results);
         all.remove(0)
     }

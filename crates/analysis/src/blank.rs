@@ -7,16 +7,16 @@ use super::counted::Counted;
 use super::estimate::Status;
 use super::percentile::Curve;
 use super::rate::RateSeen;
+use super::site::Site;
 use model::catalogue::{Catalogue, Described};
 use model::identity::Identity;
-use model::load::Load;
 use store::{Concurrent, StoredCase};
 
 impl CaseResult {
     /// What tells it from the others of its run.
     pub fn identity(&self) -> Identity {
         let concurrent = self.concurrent.map(Concurrent::name);
-        Identity::of(&self.asked, &self.nodes, concurrent)
+        Identity::of(&self.case, &self.nodes, concurrent)
     }
 
     pub(super) fn blank(stored: &StoredCase, catalogue: &Catalogue) -> CaseResult {
@@ -25,33 +25,19 @@ impl CaseResult {
         let name = case.variant.split(':').next().unwrap_or_default();
         CaseResult {
             id: stored.id,
-            asked: case.clone(),
             group: 0,
-            variant: case.variant.clone(),
+            case: case.clone(),
             mechanism: name.to_string(),
             options: model::catalogue::options(&case.variant),
             carries: catalogue.carries(&case.variant),
             copies: described.and_then(|it| it.traits.copied()),
             spins: described.is_some_and(Described::spins),
-            twin: case.twin,
-            observe: case.observe,
-            beside: case.beside,
-            workload: case.workload,
             metric: catalogue.metric(case.workload, &case.variant),
-            workers: case.workers.name().to_string(),
-            route: case.route.clone(),
-            placement: case.placement.to_string(),
-            site: case.placement.to_string(),
+            site: Site::of(case),
             nodes: Vec::new(),
             concurrent: stored.ends.and_then(|it| it.concurrent),
-            cpus: case.place.cpus.map(|(a, b)| [a, b]),
             two_machines: false,
             observed_placement: None,
-            message_bytes: case.message_bytes,
-            total: case.total,
-            load: Load::of(case.workload, case.load),
-            payload: case.payload.name().to_string(),
-            align: case.align,
             batch: stored.batch,
             launches: 0,
             failed_launches: 0,

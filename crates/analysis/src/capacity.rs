@@ -8,14 +8,12 @@
 use serde::{Deserialize, Serialize};
 
 use super::failures::{self, Failure};
+use super::site::{Site, is_a_case};
 use super::{CaseResult, Status};
-use model::alignment::Alignment;
 use model::capacity::{BoundedLaunch, Standing, TailBound, majority};
 use model::case::Case;
 use model::distinct::distinct;
-use model::load::{Load, Server, Service};
 use model::placement::ResolvedPlacement;
-use model::route::Route;
 
 /// The error of each end of a capacity.
 const ERROR: f64 = 0.025;
@@ -25,39 +23,12 @@ const KNEE: f64 = 2.0;
 /// A mechanism with everything but the rate, and the rates at which it keeps the bound.
 #[derive(Clone, Debug, Serialize)]
 pub struct Capacity {
-    /// What was asked, without a rate.
-    #[serde(skip)]
-    pub asked: Case,
-    /// `untouched`, `written`, `read`.
-    pub payload: String,
-    /// Where message buffers begin: `malloc`, `line`, `page`.
-    pub align: Alignment,
-    /// With options: `tcp:nodelay=off`.
-    pub variant: String,
-    /// Null where the mechanism carries none.
-    pub message_bytes: Option<u64>,
-    /// `process`, `thread`.
-    pub workers: String,
-    /// Where its two halves were.
-    pub route: Route,
-    /// Where it was asked to run.
-    pub placement: String,
+    /// What was asked, at no rate of its own.
+    #[serde(flatten)]
+    pub case: Case,
     /// As of its results.
     #[serde(skip)]
-    pub site: String,
-    /// Its load at any rate.
-    #[serde(skip)]
-    pub load: Load,
-    /// Clients of the one server.
-    pub connections: u32,
-    /// Messages that might be under way at once on one connection.
-    pub depth: u32,
-    /// How the server waited for one of several connections.
-    pub server: Option<Server>,
-    /// Bytes of an answer; None where it has as many as its request.
-    pub response_bytes: Option<u64>,
-    /// What the server worked over each request.
-    pub service: Service,
+    pub site: Site,
     /// What was asked of the response time.
     pub bound: TailBound,
     /// What became of it.
@@ -248,27 +219,28 @@ pub(super) fn capacities(results: &[CaseResult], bound: Option<TailBound>) -> Ve
 }
 
 /// What the cases of one capacity share: all but the rate, and the CPUs that a placement came to.
-type Subject<'a> = (Case, &'a str);
+type Subject<'a> = (Case, &'a Site);
 
 fn subject(case: &CaseResult) -> Option<Subject<'_>> {
     case.load.filter(|load| load.has_rate() && !case.twin)?;
-    let asked = Case { load: case.load, place: ResolvedPlacement::FREE, ..case.asked.clone() };
-    Some((asked.without_rate(), &case.site))
+    let asked = Case { place: ResolvedPlacement::FREE, ..case.without_rate() };
+    Some((asked, &case.site))
 }
 
 /// The launches of a case, as far as they were measured.
 fn at_rate(case: &CaseResult) -> AtRate {
     let launches = case.bounded.iter().flatten().copied().collect();
     let failed = failures::count(&case.failures) as usize;
-    let per_sec = case.rate.map_or(0, |it| it.asked_per_sec);
+    let per_sec = case.load().per_second;
     AtRate { per_sec, launches, failed, disturbed: case.disturbed }
 }
+
+is_a_case!(Capacity);
 
 impl Capacity {
     /// Of the results at `own`, which differ in their rate, and in whether it was tried first or chosen by those.
     fn of(results: &[CaseResult], own: &[usize], bound: TailBound) -> Option<Capacity> {
         let head = &results[*own.first()?];
-        let load = head.load?;
         let launched = |at: &usize| {
             let case = &results[*at];
             !case.bounded.is_empty() || !case.failures.is_empty()
@@ -278,7 +250,7 @@ impl Capacity {
         // What chose others decides nothing, and a rate that was measured again is as it was then.
         let stage = tried.iter().map(|at| results[*at].group).max();
         let decides = |at: &usize| Some(results[*at].group) == stage;
-        let rate = |at: &usize| results[*at].rate.map_or(0, |it| it.asked_per_sec);
+        let rate = |at: &usize| results[*at].load().per_second;
         let (mut last, earlier): (Vec<usize>, Vec<usize>) =
             tried.iter().copied().partition(decides);
         last.sort_by_key(rate);
@@ -305,21 +277,8 @@ impl Capacity {
         let all_launches = cases()
             .map(|it| it.bounded.iter().flatten().count() as u64 + failures::count(&it.failures));
         Some(Capacity {
-            asked: subject(head)?.0,
-            payload: head.payload.clone(),
-            align: head.align,
-            variant: head.variant.clone(),
-            message_bytes: head.message_bytes,
-            workers: head.workers.clone(),
-            route: head.route.clone(),
-            placement: head.placement.clone(),
+            case: subject(head)?.0,
             site: head.site.clone(),
-            load: Load { per_second: 0, ..load },
-            connections: load.connections,
-            depth: load.depth,
-            server: load.choice(),
-            response_bytes: load.response,
-            service: load.service,
             bound,
             status,
             reason,
@@ -334,7 +293,7 @@ impl Capacity {
 
     /// Whether `case` is one of its rates.
     pub fn covers(&self, case: &CaseResult) -> bool {
-        subject(case).is_some_and(|(asked, site)| asked == self.asked && site == self.site)
+        subject(case).is_some_and(|(asked, site)| asked == self.case && *site == self.site)
     }
 
     /// The rate at `per_sec`.

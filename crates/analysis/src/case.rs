@@ -1,7 +1,6 @@
 //! One case: its launches turned into a result.
 
 use model::request::Absence;
-use model::workload::Workload;
 use std::collections::BTreeMap;
 
 use serde::Serialize;
@@ -23,21 +22,16 @@ use super::pool::{LaunchValue, Pool};
 use super::rate::RateSeen;
 use super::rounds::Stratified;
 use super::sessions::SessionsSeen;
+use super::site::{Site, is_a_case};
 use super::time_series::TimeSeries;
-use super::{connections, interval_of, screening, unmeasured};
-use model::alignment::Alignment;
+use super::{interval_of, screening, unmeasured};
 use model::capacity::BoundedLaunch;
 use model::case::Case;
 use model::clock::Record;
-use model::company::Company;
 use model::cycles::Cycles;
-use model::load::Load;
 use model::mechanism::Carries;
 use model::metric::Metric;
-use model::placement::Placement;
-use model::probe::Probe;
 use model::route::Route;
-use model::total::Total;
 use store::{Concurrent, Store, StoreError, StoredCase, StoredGroup, StoredLaunch, StoredRun};
 
 /// A case, judged.
@@ -46,14 +40,12 @@ pub struct CaseResult {
     /// Its id in the store.
     #[serde(skip)]
     pub id: i64,
-    /// What was asked, as types.
-    #[serde(skip)]
-    pub asked: Case,
+    /// What was asked.
+    #[serde(flatten)]
+    pub case: Case,
     /// The group that it is compared in, by its number in the run.
     pub group: usize,
-    /// With options: `tcp:nodelay=off`.
-    pub variant: String,
-    /// Without: `tcp`.
+    /// Its mechanism without options: `tcp`.
     pub mechanism: String,
     /// The chosen options.
     pub options: BTreeMap<String, String>,
@@ -63,51 +55,21 @@ pub struct CaseResult {
     pub copies: Option<u8>,
     /// Whether a waiting worker busy-waits.
     pub spins: bool,
-    /// Second name of another case (A/A).
-    pub twin: bool,
-    /// Instrumentation; null of a result.
-    #[serde(skip)]
-    pub observe: Option<Probe>,
-    /// What ran beside its launches; null of a result.
-    #[serde(skip)]
-    pub beside: Option<Company>,
-    /// What was done.
-    pub workload: Workload,
     /// What it yields, and in which unit: of `value`, and of the launches.
     #[serde(serialize_with = "brief")]
     pub metric: Metric,
-    /// `process`, `thread`.
-    pub workers: String,
-    /// Where its two halves were.
-    pub route: Route,
-    /// Where it was asked to run.
-    pub placement: String,
-    /// The placement, and in a run of several routes `route/placement` of what isn't local.
+    /// Where it ran, as reports tell places of the run apart.
     #[serde(skip)]
-    pub site: String,
+    pub site: Site,
     /// The node that it was measured on, or the two between which it was; empty unless the run is a fleet's.
     pub nodes: Vec<String>,
     /// How many pairs of a fleet were measured at a time: `one`, `all`; null of what is no pair.
     pub concurrent: Option<Concurrent>,
-    /// The CPUs of that placement.
-    pub cpus: Option<[u32; 2]>,
     /// Whether its halves ran on different machines, whose CPUs have nothing to do with each other.
     #[serde(skip)]
     pub two_machines: bool,
     /// Where free workers ran.
     pub observed_placement: Option<ObservedPlacement>,
-    /// Null where the mechanism carries no bytes, or nothing was sent.
-    pub message_bytes: Option<u64>,
-    /// What one transfer carries before it is acknowledged; null where no bytes are transferred.
-    pub total: Option<Total>,
-    /// What an open loop was asked to carry, or how many connections a closed one had; in exports those of the closed
-    /// one alone.
-    #[serde(rename = "connections", serialize_with = "connections::of_closed")]
-    pub load: Option<Load>,
-    /// `untouched`, `written`, `read`.
-    pub payload: String,
-    /// Where message buffers begin: `malloc`, `line`, `page`.
-    pub align: Alignment,
     /// Round trips or set-ups per sample, or messages per transfer.
     pub batch: Option<u64>,
     /// Launches that were measured.
@@ -220,6 +182,23 @@ pub struct CaseResult {
     pub time_series: Vec<TimeSeries>,
 }
 
+is_a_case!(CaseResult);
+
+/// What an export says of a case whose launches are no results: what was asked, and where.
+#[derive(Serialize)]
+struct Asked<'a> {
+    #[serde(flatten)]
+    case: &'a Case,
+    nodes: &'a [String],
+    concurrent: Option<Concurrent>,
+}
+
+/// Writes of a result what was asked of it.
+pub(super) fn asked<S: serde::Serializer>(result: &CaseResult, to: S) -> Result<S::Ok, S::Error> {
+    let CaseResult { case, nodes, concurrent, .. } = result;
+    Asked { case, nodes, concurrent: *concurrent }.serialize(to)
+}
+
 /// What an export says of the metric of each result: all of it is once in `metrics`.
 pub(super) fn brief<S: serde::Serializer>(metric: &Metric, to: S) -> Result<S::Ok, S::Error> {
     use serde::ser::SerializeStruct;
@@ -258,7 +237,7 @@ impl CaseResult {
 
     /// Whether both workers ran on one CPU: elsewhere the level changes from run to run, and ratios say more.
     pub fn is_on_one_cpu(&self) -> bool {
-        !self.two_machines && self.cpus.is_some_and(|[a, b]| a == b)
+        !self.two_machines && self.place.cpus.is_some_and(|(a, b)| a == b)
     }
 
     /// Judges one case, its time series in so many `slices` a launch; also gives the sum of its
@@ -278,7 +257,7 @@ impl CaseResult {
         let elsewhere = run.peer.as_ref().is_some_and(|it| !it.one_kernel);
         result.two_machines = elsewhere && result.route == Route::Peer;
         if run.routes().len() > 1 && !case.case.route.is_local() {
-            result.site = format!("{}/{}", case.case.route, case.case.placement);
+            result.site.route = Some(case.case.route.clone());
         }
         let all = store.launches(case.id)?;
         let launches = result.take_screening(&all, run.screening(group.nth));
@@ -432,8 +411,7 @@ impl CaseResult {
         self.effective_settings =
             ok.last().map(|it| it.record.effective_settings.clone()).unwrap_or_default();
         self.secondary = per_launch::secondary(&self.metric, &ok, group.nth, &run.rounds);
-        let leaves_free = Placement::parse(&self.placement).is_ok_and(Placement::leaves_free);
-        if leaves_free && !self.metric.is_set_up() && !self.two_machines {
+        if self.placement.leaves_free() && !self.metric.is_set_up() && !self.two_machines {
             self.observed_placement = ObservedPlacement::of(&ok);
         }
         self.value = Some(Estimate { percentiles, ..estimate });

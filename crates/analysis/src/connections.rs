@@ -1,17 +1,6 @@
-//! Closed loops over several connections: how many they had, and what an operation carries over them.
-
-use serde::Serializer;
+//! What an operation carries over several connections.
 
 use super::CaseResult;
-use model::load::Load;
-
-/// The connections of a closed loop; null of others.
-pub(super) fn of_closed<S: Serializer>(load: &Option<Load>, to: S) -> Result<S::Ok, S::Error> {
-    match load.filter(|it| !it.has_rate()) {
-        Some(load) => to.serialize_some(&load.connections),
-        None => to.serialize_none(),
-    }
-}
 
 impl CaseResult {
     /// Messages that one operation carries, both ways together: its metric's, which of a fan-out are those of the
@@ -26,14 +15,15 @@ impl CaseResult {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::testing::case;
+    use model::load::Load;
     use model::workload::Workload;
 
     #[test]
     fn a_fan_out_carries_a_message_to_and_from_each_receiver_and_a_crowd_counts_messages() {
         let of = |workload: Workload, load: Option<Load>, messages: u64| {
-            let mut case = CaseResult { workload, load, ..case("pipe", "free", None) };
+            let mut case = case("pipe", "free", None);
+            (case.workload, case.load) = (workload, load);
             case.metric.messages = messages;
             case.messages()
         };

@@ -96,9 +96,8 @@ fn beside(case: &CaseResult) -> Option<Beside> {
     if case.launches == 0 || case.carries.is_control() || !case.route.is_local() {
         return None;
     }
-    let cpus = case.cpus.map(|[a, b]| (a, b));
     let message = case.message_bytes.map(|bytes| (bytes, case.align));
-    Beside::of(&case.metric, case.spins, cpus, message)
+    Beside::of(&case.metric, case.spins, case.place.cpus, message)
 }
 
 fn name(of: Beside) -> String {

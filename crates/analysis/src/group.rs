@@ -14,17 +14,14 @@ use serde::Serialize;
 
 use super::paired::CaseRatio;
 use super::screening::LeftOut;
+use super::site::{Site, is_a_case};
 use super::{ALPHA, EQUIVALENT_WITHIN};
 use super::{CaseResult, Status};
 use model::case::Case;
-use model::load::Load;
 use model::mechanism::Carries;
 use model::metric::Metric;
 use model::reference;
-use model::route::Route;
 
-use model::total::Total;
-use model::workload::Workload;
 use stats::AgainstBest;
 use store::{Closed, Concurrent, StoredGroup, StoredRun};
 
@@ -86,27 +83,15 @@ pub struct TwinCheck {
 pub struct GroupVerdict {
     /// Its number in the run.
     pub group: usize,
-    /// What was asked of the first of its cases.
-    #[serde(skip)]
-    pub asked: Case,
-    /// What was done.
-    pub workload: Workload,
+    /// What its cases have in common.
+    #[serde(flatten)]
+    pub case: Case<()>,
     /// What it yields.
     #[serde(skip)]
     pub metric: Metric,
-    /// Null for a group of wake-ups or set-ups.
-    pub message_bytes: Option<u64>,
-    /// What one transfer carries; null where no bytes are transferred.
-    pub total: Option<Total>,
-    /// What an open loop carried, or how many connections a closed one had; null of other workloads.
-    pub load: Option<Load>,
-    /// Where the two halves of its launches were.
-    pub route: Route,
-    /// Where its workers ran.
-    pub placement: String,
     /// As of its cases.
     #[serde(skip)]
-    pub site: String,
+    pub site: Site,
     /// Whether the level of its cases changes from run to run, as that of wake-ups across CPUs does: then
     /// ratios are the headline. Most set-ups wake nobody.
     #[serde(skip)]
@@ -115,8 +100,6 @@ pub struct GroupVerdict {
     pub nodes: Vec<String>,
     /// How many pairs of a fleet were measured at a time; null of what is no pair.
     pub concurrent: Option<Concurrent>,
-    /// `process`, `thread`.
-    pub workers: String,
     /// Rounds measured.
     pub rounds: u64,
     /// Those that others disturbed. Where that is all of them nothing is called best.
@@ -142,6 +125,8 @@ pub struct GroupVerdict {
     pub members: Vec<usize>,
 }
 
+is_a_case!(GroupVerdict, ());
+
 impl GroupVerdict {
     /// Judges a group whose results are the last of them, from index `first` on, once for each site, and wake-ups
     /// without bytes by themselves: what is best here is one question, and what is best between two hosts, or where
@@ -152,7 +137,7 @@ impl GroupVerdict {
         results: &[CaseResult],
         asked: Option<&str>,
     ) -> Vec<GroupVerdict> {
-        let sites = alike(first..results.len(), |at| &*results[at].site);
+        let sites = alike(first..results.len(), |at| &results[at].site);
         sites.iter().flat_map(|it| GroupVerdict::of(group, it, results, asked)).collect()
     }
 
@@ -211,19 +196,16 @@ impl GroupVerdict {
             let rounds = members.iter().map(|at| results[*at].by_round.len() as u64).max();
             Some(GroupVerdict {
                 group: group.nth,
-                asked: head.asked.clone(),
-                workload: head.workload,
+                case: Case {
+                    message_bytes: measured.iter().find_map(|at| results[*at].message_bytes),
+                    total: measured.iter().find_map(|at| results[*at].total),
+                    ..head.case.with(|_| ())
+                },
                 metric: head.metric.clone(),
-                message_bytes: measured.iter().find_map(|at| results[*at].message_bytes),
-                total: measured.iter().find_map(|at| results[*at].total),
-                load: head.load,
-                route: head.route.clone(),
-                placement: head.placement.clone(),
                 by_ratio,
                 site: head.site.clone(),
                 nodes: head.nodes.clone(),
                 concurrent: head.concurrent,
-                workers: head.workers.clone(),
                 rounds: rounds.unwrap_or(0),
                 marked_rounds: 0,
                 unknown_rounds: 0,

@@ -8,57 +8,33 @@ mod known;
 
 use serde::Serialize;
 
-use super::connections::of_closed;
 use super::group::alike;
+use super::site::{Site, is_a_case};
 use super::{ALPHA, Carries};
 use super::{CaseResult, Status};
-use model::alignment::Alignment;
 use model::case::Case;
 use model::catalogue::Catalogue;
 use model::host::Host;
-use model::load::Load;
 use model::metric::Metric;
-use model::route::Route;
-use model::total::Total;
-use model::workload::Workload;
 use stats::TooFew;
 use store::Concurrent;
 
 /// A sweep over message sizes of one mechanism at one place.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Sweep {
-    /// With options: `tcp:nodelay=off`.
-    pub variant: String,
-    /// What was done.
-    pub workload: Workload,
+    /// What was asked of the smallest of its messages.
+    #[serde(flatten)]
+    pub case: Case,
     /// What it yields.
     #[serde(skip)]
     pub metric: Metric,
-    /// `process`, `thread`.
-    pub workers: String,
-    /// Where its two halves were.
-    pub route: Route,
-    /// Where it was asked to run.
-    pub placement: String,
     /// As of its cases.
     #[serde(skip)]
-    pub site: String,
+    pub site: Site,
     /// The node that it was measured on, or the two between which it was; empty unless the run is a fleet's.
     pub nodes: Vec<String>,
     /// How many pairs of a fleet were measured at a time; null of what is no pair.
     pub concurrent: Option<Concurrent>,
-    /// What one transfer carries; null of round trips.
-    pub total: Option<Total>,
-    /// Its connections; null of what has one.
-    #[serde(rename = "connections", serialize_with = "of_closed")]
-    pub load: Option<Load>,
-    /// What was asked of the first of them.
-    #[serde(skip)]
-    pub asked: Case,
-    /// `untouched`, `written`, `read`.
-    pub payload: String,
-    /// Where message buffers began: `malloc`, `line`, `page`.
-    pub align: Alignment,
     /// The sizes that were measured, in bytes, ascending.
     pub sizes_bytes: Vec<u64>,
     /// Rounds in which all of them were.
@@ -68,6 +44,8 @@ pub struct Sweep {
     /// In the order of size; none of a straight line.
     pub inflections: Vec<Inflection>,
 }
+
+is_a_case!(Sweep);
 
 /// A place where the cost of a byte changes, or a step is taken.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -116,8 +94,7 @@ pub fn sweeps<'a>(
     let sweepable = (0..results.len()).filter(|at| sweepable(&results[*at]));
     let curves = alike(sweepable, |at| {
         let it = &results[at];
-        let what = (&it.variant, it.workload, it.total, it.load, &it.payload, &it.workers);
-        (what, it.align.name(), &it.site, &it.nodes, it.concurrent)
+        it.identity().without(&["message_bytes", "cpus"])
     });
     let mut found = Vec::new();
     for members in curves {
@@ -164,20 +141,11 @@ fn sweep(curve: &[&CaseResult], catalogue: &Catalogue, host: &Host) -> Sweep {
     };
     let of = curve[0];
     Sweep {
-        variant: of.variant.clone(),
-        workload: of.workload,
+        case: of.case.clone(),
         metric: of.metric.clone(),
-        workers: of.workers.clone(),
-        route: of.route.clone(),
-        placement: of.placement.clone(),
         site: of.site.clone(),
         nodes: of.nodes.clone(),
         concurrent: of.concurrent,
-        total: of.total,
-        load: of.load,
-        asked: of.asked.clone(),
-        payload: of.payload.clone(),
-        align: of.align,
         rounds: rounds.len(),
         sizes_bytes,
         reason,

@@ -40,6 +40,7 @@ mod rate;
 mod rounds;
 mod screening;
 mod sessions;
+mod site;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 mod time_series;
@@ -92,6 +93,7 @@ pub use rate::RateSeen;
 pub use rounds::{JudgedRound, RoundCounts, RoundState, Stratified};
 pub use screening::LeftOut;
 pub use sessions::SessionsSeen;
+pub use site::Site;
 pub use stats::Share;
 pub use time_series::{DRAWN as TIME_SERIES_DRAWN, Slice, TimeSeries};
 
@@ -193,8 +195,8 @@ impl Judged {
                 if let Some(probe) = case.case.observe {
                     let launches = store.launches(case.id)?;
                     observed.push(Observed::of(probe, result, &launches, plain, first));
-                } else if let Some(company) = case.case.beside {
-                    accompanied.push(Accompanied::of(company, result, plain, first));
+                } else if case.case.beside.is_some() {
+                    accompanied.push(Accompanied::of(result, plain, first));
                 } else {
                     results.push(result);
                 }

@@ -66,6 +66,13 @@ impl OverRounds {
         }
     }
 
+    /// The same, its interval reaching `further` than its end on that side.
+    pub fn reaching(mut self, further: f64) -> OverRounds {
+        let end = if further < 0.0 { &mut self.interval.low } else { &mut self.interval.high };
+        *end = end.map(|end| end + further);
+        self
+    }
+
     /// Whether the interval holds `value`; not, where there is none.
     pub fn covers(&self, value: f64) -> bool {
         self.interval.ends().is_some_and(|(low, high)| low <= value && value <= high)

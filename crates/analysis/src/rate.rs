@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use model::capacity::{BoundedLaunch, Standing, majority};
 use model::launch::Punctuality;
-use model::load::{Load, Server, Service};
+use model::load::Load;
 use model::workload::Arrivals;
 use store::{StoredCase, StoredLaunch};
 
@@ -12,25 +12,16 @@ use store::{StoredCase, StoredLaunch};
 /// measured.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct RateSeen {
-    /// Messages due per second, in the mean.
-    pub asked_per_sec: u64,
-    /// Messages that might be under way at once on one connection.
-    pub depth: u32,
-    /// Connections to the one server, each of a client of its own.
-    pub connections: u32,
-    /// How that server finds the next request; null where it has one connection and needs no choice.
-    pub server: Option<Server>,
+    /// What was asked.
+    #[serde(skip)]
+    pub load: Load,
     /// The most that were under way at once on one connection.
     pub deepest: Option<f64>,
     /// How many generators sent them; of several each has a CPU of its own.
     pub generators: Option<u32>,
     /// How they were spread over time.
     pub arrivals: Arrivals,
-    /// Bytes of an answer; None where it has as many as its request, or none.
-    pub response_bytes: Option<u64>,
-    /// What the server worked over each request before it answered.
-    pub service: Service,
-    /// What that took by the server's clock, in ns: the mean of a launch, and of these the median.
+    /// What the server's work over each request took by the server's clock, in ns: the mean of a launch, and of these the median.
     pub service_took_ns: Option<f64>,
     /// CPU time of the server over the time in which it served: 1 is a whole CPU.
     pub server_cpus: Option<f64>,
@@ -71,15 +62,10 @@ impl RateSeen {
     /// What is known of `load` before any launch.
     pub fn of(load: Load) -> RateSeen {
         RateSeen {
-            asked_per_sec: load.per_second,
-            depth: load.depth,
-            connections: load.connections,
-            server: load.choice(),
+            load,
             deepest: None,
             generators: None,
             arrivals: Arrivals::default(),
-            response_bytes: load.response,
-            service: load.service,
             service_took_ns: None,
             server_cpus: None,
             served_per_sec: None,
@@ -148,7 +134,7 @@ impl RateSeen {
             true => format!("void, since {},", self.why_void()),
             false => "overloaded".into(),
         };
-        (!self.is_kept()).then(|| format!("{what} at {}/s", self.asked_per_sec))
+        (!self.is_kept()).then(|| format!("{what} at {}/s", self.load.per_second))
     }
 
     /// Why the rate was not offered, where it was not.

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::{CaseResult, Standing, Status, unmeasured};
+use model::placement::Placement;
 use model::screening::{self, Screened};
 use store::{StoredLaunch, StoredRun};
 
@@ -34,7 +35,7 @@ impl CaseResult {
         let chosen = run.request.screens() && !run.request.named.placements;
         let others = || run.rounds.iter().any(|it| it.group == self.group);
         let pilot_alone = || all.iter().all(|it| it.round == 0 && it.status == "ok");
-        let open = self.status == Status::Failed && self.placement == "free";
+        let open = self.status == Status::Failed && self.placement == Placement::Free;
         if chosen && open && pilot_alone() && others() {
             self.status = Status::NotApplicable;
             self.reason = Some(unmeasured::LEFT_OUT.into());

@@ -64,7 +64,6 @@ fn metrics() -> Vec<Measured> {
 /// A case that yields something else: its metric with it, and no value yet.
 pub fn redo(case: &mut CaseResult, workload: Workload) {
     case.workload = workload;
-    case.asked.workload = workload;
     case.metric = described(&case.variant).metric(workload, &case.variant);
     case.value = None;
 }
@@ -125,7 +124,6 @@ impl Machine {
     pub fn plain(&mut self, mechanism: &str, bytes: u64, ns: f64) -> usize {
         let mut result = case(mechanism, "same-cpu", Some((0, 0)));
         result.message_bytes = Some(bytes);
-        result.asked.message_bytes = Some(bytes);
         result.by_round = self.launches(ns);
         self.results.push(result);
         self.results.len() - 1

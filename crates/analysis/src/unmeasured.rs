@@ -34,11 +34,12 @@ fn asked_in_vain(results: &[CaseResult], named: Named) -> Vec<&CaseResult> {
     if named == Named::default() {
         return Vec::new();
     }
+    let place = |case: &CaseResult| (case.site.route.clone(), case.placement);
     let agree = |a: &CaseResult, b: &CaseResult| {
         (!named.mechanisms || a.variant == b.variant)
             && (!named.workloads || a.workload == b.workload)
             && (!named.sizes || a.message_bytes == b.message_bytes)
-            && (!named.placements || a.site == b.site)
+            && (!named.placements || place(a) == place(b))
     };
     let cases = || results.iter().filter(|case| !case.twin);
     let in_vain = |absent: &&CaseResult| {
@@ -57,7 +58,9 @@ mod tests {
     use crate::testing::case;
 
     fn of(variant: &str, bytes: u64, placement: &str, status: Status) -> CaseResult {
-        CaseResult { message_bytes: Some(bytes), status, ..case(variant, placement, None) }
+        let mut result = CaseResult { status, ..case(variant, placement, None) };
+        result.message_bytes = Some(bytes);
+        result
     }
 
     fn in_vain(results: &[CaseResult], named: Named) -> Vec<String> {

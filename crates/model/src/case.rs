@@ -24,7 +24,7 @@ pub struct Case<V = String> {
     pub message_bytes: Option<u64>,
     /// What one transfer carries; None where no bytes are transferred.
     pub total: Option<Total>,
-    /// What an open loop carries, or how many connections a closed one was asked for; None of other workloads.
+    /// What an open loop carries, or how many connections a closed one has; None of what has one connection.
     pub load: Option<Load>,
     /// Where the workers run.
     pub placement: Placement,
@@ -55,7 +55,7 @@ impl<V> Case<V> {
             workload,
             message_bytes: traits.has_size.then_some(traits.size),
             total: traits.transfers.then_some(Total::Long),
-            load: traits.paced.then_some(Load::USUAL),
+            load: Load::of(workload, traits.paced.then_some(Load::USUAL)),
             placement: Placement::SameCpu,
             place: ResolvedPlacement::FREE,
             workers: Workers::Process,
@@ -109,7 +109,12 @@ impl<V> Case<V> {
 
     /// Connections of each launch.
     pub fn connections(&self) -> u32 {
-        Load::of(self.workload, self.load).map_or(1, |load| load.connections)
+        self.load().connections
+    }
+
+    /// Its load; where it has none, one message at a time over one connection.
+    pub fn load(&self) -> Load {
+        self.load.unwrap_or(Load::USUAL)
     }
 
     /// Whether its launches become a result: nothing observes them, and nothing runs beside them.

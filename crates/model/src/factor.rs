@@ -86,8 +86,22 @@ pub struct Row {
     written: fn(&str) -> Result<String, String>,
     /// What exports have of it: each column with the level of a case.
     pub columns: &'static [(&'static str, LevelOf)],
+    /// Whether it is how a case is done rather than what: `compare` pairs cases of two runs that differ in it, and says so.
+    pub loose: bool,
     /// Of a factor that any workload and any mechanism takes: what a run says of it.
     pub plain: Option<Plain>,
+}
+
+impl Row {
+    /// The level of a case; None where it has none.
+    pub fn level(&self, case: &Case) -> Option<String> {
+        (self.of)(case)
+    }
+}
+
+/// The factors in which cases that `compare` pairs may differ.
+pub fn loose() -> impl Iterator<Item = &'static Row> {
+    FACTORS.iter().filter(|row| row.loose)
 }
 
 /// What a run says of a factor that any workload and any mechanism takes. Each combination of levels is measured in
@@ -104,12 +118,12 @@ pub struct Plain {
     /// Gives a case a level as it is written.
     pub set: fn(&mut Case<()>, &str),
     /// What it is called beside the other conditions of a case: `, bytes written`; empty where it is usual, or told elsewhere.
-    pub words: fn(&Case) -> &'static str,
+    pub words: fn(&Case<()>) -> &'static str,
 }
 
 /// The load of a case, as far as it is an open loop's.
 fn open(case: &Case) -> Option<Load> {
-    Load::of(case.workload, case.load).filter(Load::has_rate)
+    case.load.filter(Load::has_rate)
 }
 
 fn word(word: impl ToString) -> Level {
@@ -132,6 +146,7 @@ const NOT_PLAIN: Row = Row {
     of: |_| None,
     written: |word| Ok(word.to_string()),
     columns: &[],
+    loose: false,
     plain: None,
 };
 
@@ -179,6 +194,7 @@ pub const FACTORS: [Row; 19] = [
         of: |case| case.total.map(|total| total.to_string()),
         written: |word| Total::parse(word).map(|total| total.to_string()),
         columns: &[("total", |case| case.total.map_or(Level::Absent, Level::Total))],
+        loose: true,
         ..NOT_PLAIN
     },
     Row {
@@ -203,14 +219,12 @@ pub const FACTORS: [Row; 19] = [
         factor: Factor::Connections,
         key: "connections",
         summary: "Connections of an open loop, or of a closed one of several.",
-        of: |case| Load::of(case.workload, case.load).map(|load| load.connections.to_string()),
+        of: |case| case.load.map(|load| load.connections.to_string()),
         written: |word| load::connections(word).map(|connections| connections.to_string()),
         columns: &[
-            ("connections", |case| {
-                count(Load::of(case.workload, case.load).map(|load| load.connections))
-            }),
+            ("connections", |case| count(case.load.map(|load| load.connections))),
             ("server", |case| {
-                let choice = Load::of(case.workload, case.load).and_then(|load| load.choice());
+                let choice = case.load.and_then(|load| load.choice());
                 choice.map_or(Level::Absent, |server| word(server.name()))
             }),
         ],
@@ -275,6 +289,7 @@ pub const FACTORS: [Row; 19] = [
         of: |case| Some(case.workers.name().to_string()),
         written: |word| Workers::parse(word).map(|workers| workers.name().to_string()),
         columns: &[("workers", |case| word(case.workers.name()))],
+        loose: false,
         plain: Some(Plain {
             help: "process, thread, or both",
             value_name: "KIND",
@@ -292,6 +307,7 @@ pub const FACTORS: [Row; 19] = [
         of: |case| Some(case.payload.name().to_string()),
         written: |word| Policy::parse(word).map(|policy| policy.name().to_string()),
         columns: &[("payload", |case| word(case.payload.name()))],
+        loose: true,
         plain: Some(Plain {
             help: "What happens to the bytes: untouched, written, read, or several of these",
             value_name: "POLICY",
@@ -313,6 +329,7 @@ pub const FACTORS: [Row; 19] = [
         of: |case| case.message_bytes.map(|_| case.align.to_string()),
         written: |word| Alignment::parse(word).map(|align| align.to_string()),
         columns: &[("align", |case| carried(case, case.align))],
+        loose: true,
         plain: Some(Plain {
             help: "Where message buffers begin: malloc (16 bytes into a cache line, as large blocks of malloc \
                    do), line, page, or several of these",
@@ -456,8 +473,9 @@ pub fn observed(probe: Option<Probe>) -> String {
 }
 
 /// What the plain factors of a case are called that aren't usual: `, bytes written, buffers at a page`.
-pub fn conditions(case: &Case) -> String {
-    FACTORS.iter().filter_map(|row| Some((row.plain.as_ref()?.words)(case))).collect()
+pub fn conditions<V>(case: &Case<V>) -> String {
+    let case = case.with(|_| ());
+    FACTORS.iter().filter_map(|row| Some((row.plain.as_ref()?.words)(&case))).collect()
 }
 
 #[cfg(test)]

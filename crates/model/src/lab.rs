@@ -63,7 +63,7 @@ impl By {
 }
 
 /// A share of packets, in parts of a million.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Loss(pub u32);
 
 impl std::fmt::Display for Loss {

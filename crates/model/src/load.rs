@@ -22,7 +22,6 @@ const LONGEST_SERVICE_NS: u64 = 1_000_000_000;
 
 /// What an open loop is asked to carry, or over how many connections a closed one goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(into = "String", try_from = "String")]
 pub struct Load {
     /// Messages due per second, in the mean, over all connections; 0 of a closed loop, where each operation waits
     /// for the one before it.
@@ -252,20 +251,6 @@ impl FromStr for Load {
             return Err(format!("`{text}`: a closed loop has connections, and no other option"));
         }
         Ok(load)
-    }
-}
-
-impl From<Load> for String {
-    fn from(load: Load) -> String {
-        load.to_string()
-    }
-}
-
-impl TryFrom<String> for Load {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Load, String> {
-        text.parse()
     }
 }
 

@@ -321,16 +321,15 @@ impl Request {
         self.samples_by_workload.get(&workload).copied().or(self.samples)
     }
 
-    /// Every load that `workload` is measured at; None where it has none, or the connections that it has by itself:
-    /// a case is the same whether these were asked for or not.
+    /// Every load that `workload` is measured at, of what was not asked the one that it has by itself; None where it has
+    /// none.
     pub fn loads_of(&self, workload: Workload) -> Vec<Option<Load>> {
         let (traits, usual) = (workload.traits(), Load::of(workload, None));
-        let own = |it: &&Load| it.has_rate() == traits.paced;
-        let loads =
-            self.loads.iter().filter(own).map(|it| Some(*it).filter(|_| usual != Some(*it)));
         let takes = traits.paced || traits.many_connections();
-        let loads: Vec<_> = loads.filter(|_| takes).collect();
-        if loads.is_empty() { vec![None] } else { loads }
+        let own = |load: &&Load| takes && load.has_rate() == traits.paced;
+        let told = |load: &Load| Some(Load { server: load.choice(), ..*load });
+        let loads: Vec<_> = self.loads.iter().filter(own).map(told).collect();
+        if loads.is_empty() { vec![usual] } else { loads }
     }
 
     /// Every level of what one transfer carries.

@@ -17,7 +17,7 @@ const MOST: usize = 32;
 const OPTIONS: [&str; 6] = ["routers", "switches", "mtu", "rate", "loss", "delay"];
 
 /// Where the two halves of a launch are.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub enum Route {
     /// Both on this host.
@@ -30,7 +30,7 @@ pub enum Route {
 }
 
 /// What lies between the two hosts of a laboratory.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Chain {
     /// Routers between them.
     pub routers: usize,

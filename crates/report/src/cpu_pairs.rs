@@ -16,8 +16,8 @@ pub struct Matrix<'a> {
 impl Matrix<'_> {
     /// What was found between two CPUs, whichever of them began; None where they were not measured.
     pub fn between(&self, a: u32, b: u32) -> Option<f64> {
-        let is_meant = |it: &&&CaseResult| matches!(it.cpus, Some(found) if found == [a, b]);
-        let is_other = |it: &&&CaseResult| matches!(it.cpus, Some(found) if found == [b, a]);
+        let is_meant = |it: &&&CaseResult| it.place.cpus == Some((a, b));
+        let is_other = |it: &&&CaseResult| it.place.cpus == Some((b, a));
         let found = self.cases.iter().find(is_meant).or_else(|| self.cases.iter().find(is_other));
         found.filter(|it| it.status == Status::Ok)?.value.as_ref().map(|it| it.median)
     }
@@ -31,8 +31,7 @@ impl Matrix<'_> {
 /// Every matrix of a run, in the order of its cases; none where no pair of CPUs was asked for by numbers.
 pub fn matrices(judged: &Judged) -> Vec<Matrix<'_>> {
     let is_pair = |it: &&CaseResult| {
-        let placement = Placement::parse(&it.placement);
-        matches!(placement, Ok(Placement::Cpus(..))) && it.route.is_local() && !it.twin
+        matches!(it.placement, Placement::Cpus(..)) && it.route.is_local() && !it.twin
     };
     let mut found: Vec<Matrix> = Vec::new();
     for case in judged.results.iter().filter(is_pair) {
@@ -46,7 +45,8 @@ pub fn matrices(judged: &Judged) -> Vec<Matrix<'_>> {
         }
     }
     for matrix in &mut found {
-        let cpus: BTreeSet<u32> = matrix.cases.iter().filter_map(|it| it.cpus).flatten().collect();
+        let cpus = matrix.cases.iter().filter_map(|case| case.place.cpus);
+        let cpus: BTreeSet<u32> = cpus.flat_map(|(a, b)| [a, b]).collect();
         matrix.cpus = cpus.into_iter().collect();
     }
     found.retain(|it| it.cpus.len() > 1);

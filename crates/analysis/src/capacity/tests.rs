@@ -222,15 +222,12 @@ fn a_rate_at_the_capacity_itself_is_sure_in_one_of_forty_at_most() {
 
 /// A case at so many a second in group `group`, of which each launch is as said.
 fn tried(group: usize, per_second: u64, launches: Vec<BoundedLaunch>) -> CaseResult {
-    let load = Load { per_second, ..Load::USUAL };
+    let load = model::load::Load { per_second, ..model::load::Load::USUAL };
     let bounded = launches.into_iter().map(Some).collect();
-    CaseResult {
-        group,
-        bounded,
-        load: Some(load),
-        rate: Some(crate::RateSeen::of(load)),
-        ..case("pipe", "free", None)
-    }
+    let rate = Some(crate::RateSeen::of(load));
+    let mut made = CaseResult { group, bounded, rate, ..case("pipe", "free", None) };
+    made.load = Some(load);
+    made
 }
 
 #[test]

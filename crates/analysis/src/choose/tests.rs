@@ -24,8 +24,10 @@ fn at(variant: &str, per_second: u64, us: f64, cpus: f64) -> CaseResult {
     });
     let load = Load { per_second, ..Load::USUAL };
     let rate = crate::RateSeen { server_cpus: Some(cpus), ..crate::RateSeen::of(load) };
-    let (load, rate) = (Some(load), Some(rate));
-    CaseResult { bounded: launches.collect(), load, rate, ..case(variant, "free", None) }
+    let bounded = launches.collect();
+    let mut made = CaseResult { bounded, rate: Some(rate), ..case(variant, "free", None) };
+    made.load = Some(load);
+    made
 }
 
 fn judge(results: &[CaseResult]) -> Choice {

@@ -6,61 +6,31 @@ use serde::{Deserialize, Serialize};
 
 use super::fields::{self, Difference};
 use super::measured::Measured;
+use crate::Status;
 use crate::capacity::Found;
-use model::alignment::Alignment;
+use crate::site::is_a_case;
 use model::capacity::TailBound;
 use model::case::Case;
-use model::load::{Server, Service};
-use model::route::Route;
-use model::workload::{Arrivals, Policy, Workload};
+use model::workload::Arrivals;
 
 /// What a capacity is of: a mechanism with everything but the rate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Subject {
-    /// With options.
-    pub variant: String,
-    /// None where no bytes are carried.
-    pub message_bytes: Option<u64>,
-    /// `process`, `thread`.
-    pub workers: String,
-    /// `untouched`, `written`, `read`.
-    pub payload: String,
-    /// Where message buffers begin.
-    pub align: Alignment,
-    /// Where its two halves were.
-    pub route: Route,
-    /// Where it was asked to run.
-    pub placement: String,
-    /// Clients of the one server.
-    pub connections: u32,
-    /// Messages that might be under way at once on one connection.
-    pub depth: u32,
-    /// How the server waited for one of several connections.
-    pub server: Option<Server>,
-    /// Bytes of an answer; None where it has as many as its request.
-    pub response_bytes: Option<u64>,
-    /// What the server worked over each request.
-    pub service: Service,
+    /// What was asked, at no rate of its own.
+    #[serde(flatten)]
+    pub case: Case,
     /// What was asked of the response time.
     pub bound: TailBound,
 }
 
-impl Subject {
-    /// What was asked, as far as any mechanism may be asked.
-    pub fn asked(&self) -> Case {
-        let usual = Case::usual(self.variant.clone(), Workload::Rate);
-        let payload = Policy::parse(&self.payload).unwrap_or(usual.payload);
-        Case { message_bytes: self.message_bytes, payload, align: self.align, ..usual }
-    }
-}
+is_a_case!(Subject);
 
 /// A capacity of an exported run.
 #[derive(Clone, Debug, Deserialize)]
 pub struct MeasuredCapacity {
     #[serde(flatten)]
     subject: Subject,
-    /// `ok`, or why there is nothing.
-    status: String,
+    status: Status,
     reason: Option<String>,
     every_round_disturbed: bool,
     #[serde(flatten)]
@@ -162,14 +132,14 @@ impl MeasuredCapacity {
         let lowest_per_sec = self.rates.first().map(|it| it.per_sec);
         let every_round_disturbed = self.every_round_disturbed;
         let side = Side { found: self.found, lowest_per_sec, every_round_disturbed };
-        (self.status == "ok").then_some(side)
+        (self.status == Status::Ok).then_some(side)
     }
 }
 
 fn absence(name: &str, it: &Option<MeasuredCapacity>) -> Option<String> {
     match it {
         None => Some(format!("no capacity of {name}")),
-        Some(it) if it.status == "ok" => None,
+        Some(it) if it.status == Status::Ok => None,
         Some(it) => {
             let why = it.reason.as_deref().unwrap_or("no reason was given");
             Some(format!("not measured in {name}: {why}"))

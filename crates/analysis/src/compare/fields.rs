@@ -5,6 +5,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::measured::{Measured, MeasuredCase};
+use model::factor;
 
 /// A field in which two runs differ.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -84,9 +85,10 @@ pub fn of_the_case(
 ) -> Vec<Difference> {
     let mut found = Vec::new();
     let mut take = |name: &str, a: Value, b: Value| differing(name, &a, &b, &mut found);
-    take("payload", a.1.payload.as_str().into(), b.1.payload.as_str().into());
-    take("--align", a.1.align.name().into(), b.1.align.name().into());
-    let cpus = |case: &MeasuredCase| case.cpus.map(|it| it.to_vec()).into();
+    for row in factor::loose() {
+        take(&format!("--{}", row.key), row.level(a.1).into(), row.level(b.1).into());
+    }
+    let cpus = |case: &MeasuredCase| case.place.cpus.map(|(a, b)| vec![a, b]).into();
     take("CPUs", cpus(a.1), cpus(b.1));
     // Where several CPUs are free a client has more of them, whatever the mechanism.
     if let (Some(of_a), Some(of_b)) = (a.1.rate, b.1.rate) {
@@ -104,10 +106,7 @@ pub fn of_the_case(
         ("--warmup", "/request/warmup"),
         ("--cycles", "/request/cycles"),
     ];
-    if a.1.metric().is_transfer() {
-        let total = |case: &MeasuredCase| case.total.map(|it| it.to_string()).into();
-        take("--total", total(a.1), total(b.1));
-    } else {
+    if !a.1.metric().is_transfer() {
         let batch = |case: &MeasuredCase| match case.batch {
             Some(1) => Value::from("1"),
             _ => Value::from("several"),

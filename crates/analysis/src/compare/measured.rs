@@ -6,15 +6,15 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::super::{Judged, RoundCounts, RoundState, SCHEMA_VERSION};
+use super::super::{Judged, RoundCounts, RoundState, SCHEMA_VERSION, Status};
 use super::capacities::MeasuredCapacity;
-use model::alignment::Alignment;
+use crate::site::is_a_case;
 use model::case::Case;
-use model::load::{Load, Server, Service};
+use model::factor;
+use model::identity::Identity;
+use model::mechanism::Carries;
 use model::metric::{Better, Metric, Unit};
-use model::route::Route;
-use model::total::Total;
-use model::workload::{Arrivals, Policy, Workload};
+use model::workload::Arrivals;
 use store::Concurrent;
 
 /// The version of exports that is read here.
@@ -79,63 +79,33 @@ impl MeasuredRound {
 #[derive(Clone, Debug, Deserialize)]
 pub struct MeasuredCase {
     /// The group that it was measured in, by its number in the run.
-    #[serde(default)]
     pub group: usize,
-    /// With options.
-    pub variant: String,
-    /// `bytes`, `signal`; else a control.
-    pub carries: String,
-    /// Second name of another case.
-    pub twin: bool,
-    /// What was done.
-    pub workload: Workload,
+    /// What was asked.
+    #[serde(flatten)]
+    pub case: Case,
+    /// What the mechanism carries.
+    pub carries: Carries,
     /// What it yields, in brief.
     metric: Brief,
     /// All of it.
     #[serde(skip)]
     found: Option<Metric>,
-    /// `process`, `thread`.
-    pub workers: String,
-    /// Where its two halves were; exports of before there were several don't say.
-    #[serde(default)]
-    pub route: Option<Route>,
     /// Of a fleet, the node that it was measured on, or the two between which it was.
-    #[serde(default)]
     pub nodes: Vec<String>,
     /// Of a pair of nodes, how many pairs were measured at a time.
-    #[serde(default)]
     pub concurrent: Option<Concurrent>,
-    /// Where it was asked to run.
-    pub placement: String,
-    /// The CPUs of that placement.
-    pub cpus: Option<[u32; 2]>,
-    /// None where no bytes are carried.
-    pub message_bytes: Option<u64>,
-    /// What one transfer carries; None where no bytes are transferred.
-    #[serde(default)]
-    pub total: Option<Total>,
-    /// `untouched`, `written`, `read`.
-    pub payload: String,
-    /// Where message buffers began.
-    pub align: Alignment,
-    /// Of a closed loop over several connections, how many; None of files that didn't say.
-    #[serde(default)]
-    pub connections: Option<u32>,
-    /// Of an open loop, its schedule.
-    #[serde(default)]
+    /// Of an open loop, how its schedule was kept.
     pub rate: Option<MeasuredRate>,
     /// Operations per sample.
     pub batch: Option<u64>,
-    /// `ok`, or why there is nothing.
-    pub status: String,
+    /// What became of it.
+    pub status: Status,
     /// Why it isn't ok.
     pub reason: Option<String>,
     /// By round, in the unit of the estimate.
     pub launch_medians: Vec<Option<f64>>,
     /// The largest sample of all launches, in ns; None where samples are no single operations.
-    #[serde(default)]
     pub largest_ns: Option<f64>,
-    #[serde(default)]
     value: Option<MeasuredValue>,
 }
 
@@ -161,53 +131,22 @@ struct Brief {
 /// The schedule of an open loop.
 #[derive(Clone, Copy, Debug, Deserialize)]
 pub struct MeasuredRate {
-    /// How many generators sent them; None of files that didn't say, which have one.
-    #[serde(default)]
+    /// How many generators sent them.
     pub generators: Option<u32>,
-    /// Messages due per second.
-    pub asked_per_sec: u64,
-    /// Messages that might be under way at once.
-    #[serde(default = "one")]
-    pub depth: u32,
-    /// Connections to the server.
-    #[serde(default = "one")]
-    pub connections: u32,
-    /// How that finds the next request.
-    #[serde(default)]
-    pub server: Option<Server>,
     /// How they were spread over time.
-    #[serde(default)]
     pub arrivals: Arrivals,
-    /// Bytes of an answer, where it has not as many as its request.
-    #[serde(default)]
-    pub response_bytes: Option<u64>,
-    /// What the server worked over each request.
-    #[serde(default)]
-    pub service: Service,
     /// Whether less was served.
-    #[serde(default)]
     pub overloaded: bool,
     /// Whether less was offered.
-    #[serde(default)]
     pub void: bool,
-}
-
-/// Depth of files that say none.
-fn one() -> u32 {
-    1
 }
 
 /// A group of a run.
 #[derive(Clone, Debug, Deserialize)]
 pub struct MeasuredGroup {
-    /// What was done.
-    pub workload: Workload,
-    /// Where its workers ran.
-    pub placement: String,
-    /// `process`, `thread`.
-    pub workers: String,
-    /// None for wake-ups.
-    pub message_bytes: Option<u64>,
+    /// What its cases have in common.
+    #[serde(flatten)]
+    pub case: Case<()>,
     /// The same case under two names.
     pub twin: Option<MeasuredTwin>,
 }
@@ -266,7 +205,6 @@ impl Measured {
         let read = serde_json::from_slice::<Measured>(text.as_bytes());
         let mut read = read.map_err(|error| format!("is damaged ({error}); {AGAIN}"))?;
         read.whole = whole;
-        read.complete();
         for case in &mut read.results {
             let is = |it: &&Metric| it.name == case.metric.name && it.unit == case.metric.unit;
             case.found = read.metrics.iter().find(is).cloned();
@@ -276,20 +214,6 @@ impl Measured {
             }
         }
         Ok(read)
-    }
-
-    /// An export of before there were totals has one for the whole run.
-    fn complete(&mut self) {
-        let asked = self.field("/request/total_bytes").as_u64();
-        let total = asked.map_or(Total::Long, Total::Bytes);
-        let peer = self.field("/peer").is_object();
-        let route = if peer { Route::Peer } else { Route::Local };
-        for case in &mut self.results {
-            case.route.get_or_insert_with(|| route.clone());
-            if case.total.is_none() && case.metric.unit == Unit::BytesPerSecond {
-                case.total.get_or_insert(total);
-            }
-        }
     }
 
     /// The times of a case by round, of those rounds alone that are known to be undisturbed; of a fleet, all.
@@ -357,30 +281,13 @@ impl Measured {
 
 const AGAIN: &str = "write it with `ipcmark export last -o run.json`";
 
+is_a_case!(MeasuredCase);
+is_a_case!(MeasuredGroup, ());
+
 impl MeasuredCase {
-    /// What was asked of it, as far as any mechanism may be asked.
-    pub fn asked(&self) -> Case {
-        let usual = Case::usual(self.variant.clone(), self.workload);
-        let payload = Policy::parse(&self.payload).unwrap_or(usual.payload);
-        Case { message_bytes: self.message_bytes, payload, align: self.align, ..usual }
-    }
-
-    /// What it was asked to carry: the schedule of an open loop, the connections of a closed one that has several.
-    pub fn load(&self) -> Option<Load> {
-        let of = |it: MeasuredRate| Load {
-            per_second: it.asked_per_sec,
-            depth: it.depth,
-            connections: it.connections,
-            server: it.server,
-            response: it.response_bytes,
-            service: it.service,
-        };
-        self.rate.map(of).or_else(|| Load::of(self.workload, self.connections.map(Load::closed)))
-    }
-
     /// Whether it shows the harness and not a mechanism.
     pub fn is_control(&self) -> bool {
-        !matches!(self.carries.as_str(), "bytes" | "signal")
+        self.carries.is_control()
     }
 
     /// What it yields.
@@ -395,14 +302,14 @@ impl MeasuredCase {
 
     /// Whether it was measured.
     pub fn is_ok(&self) -> bool {
-        self.status == "ok" && self.shortfall().is_none()
+        self.status == Status::Ok && self.shortfall().is_none()
     }
 
     /// Why a schedule that was not kept is no result.
     pub(super) fn shortfall(&self) -> Option<String> {
         let rate = self.rate.filter(|it| it.overloaded || it.void)?;
         let what = if rate.void { "void (the rate was not offered)" } else { "overloaded" };
-        Some(format!("{what} at {} messages a second", rate.asked_per_sec))
+        Some(format!("{what} at {} messages a second", self.load?.per_second))
     }
 
     /// Time per operation of each launch that was measured, up to a factor that is the same in
@@ -418,18 +325,21 @@ impl MeasuredCase {
         self.launch_medians.iter().map(move |it| it.map(time))
     }
 
-    /// Whether it is the same case of another run; how it was measured may differ.
+    /// Whether it is the same case of another run; how it was done may differ.
     pub(super) fn is(&self, other: &MeasuredCase) -> bool {
-        let key = |it: &MeasuredCase| {
-            (it.message_bytes, it.load(), it.rate.map(|it| it.arrivals), it.twin)
-        };
-        self.variant == other.variant
-            && self.workload == other.workload
-            && self.route == other.route
-            && (&self.nodes, self.concurrent) == (&other.nodes, other.concurrent)
-            && self.placement == other.placement
-            && self.workers == other.workers
-            && key(self) == key(other)
+        self.identity() == other.identity() && self.arrivals() == other.arrivals()
+    }
+
+    /// What tells it from the other cases of its run, on any machine.
+    fn identity(&self) -> Identity {
+        let concurrent = self.concurrent.map(Concurrent::name);
+        let loose = factor::loose().flat_map(|row| row.columns).map(|(key, _)| *key);
+        let loose: Vec<&str> = loose.chain(["cpus"]).collect();
+        Identity::of(&self.case, &self.nodes, concurrent).without(&loose)
+    }
+
+    fn arrivals(&self) -> Option<Arrivals> {
+        self.rate.map(|rate| rate.arrivals)
     }
 }
 

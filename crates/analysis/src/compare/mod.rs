@@ -14,13 +14,12 @@ mod measured;
 use crate::case::brief;
 use serde::Serialize;
 
-use super::ALPHA;
-use model::alignment::Alignment;
+use super::{ALPHA, Status};
+use crate::site::is_a_case;
 use model::case::Case;
-use model::load::Load;
+use model::factor;
 use model::metric::Metric;
-use model::route::Route;
-use model::total::Total;
+use model::placement::Placement;
 use model::workload::Workload;
 use stats::{Shift, Verdict};
 use store::Concurrent;
@@ -83,34 +82,16 @@ pub enum Change {
 /// One case of both runs.
 #[derive(Clone, Debug, Serialize)]
 pub struct CaseChange {
-    /// With options.
-    pub variant: String,
-    /// What was done.
-    pub workload: Workload,
+    /// What was asked; where the runs differ in how it was done, as in the first run.
+    #[serde(flatten)]
+    pub case: Case,
     /// What it yields, and in which unit: of the medians.
     #[serde(serialize_with = "brief")]
     pub metric: Metric,
-    /// Null where no bytes are carried.
-    pub message_bytes: Option<u64>,
-    /// What one transfer carries; null where no bytes are transferred.
-    pub total: Option<Total>,
-    /// What any mechanism may be asked; where the runs differ in it, as in the first run.
-    #[serde(skip)]
-    pub asked: Case,
-    /// Where message buffers begin: `malloc`, `line`, `page`; where the runs differ in it, the first run's.
-    pub align: Alignment,
-    /// The schedule of an open loop, or the connections of a closed one that has several; else null.
-    pub load: Option<Load>,
-    /// Where its two halves were.
-    pub route: Route,
     /// The node that it was measured on, or the two between which it was; empty unless the runs are fleets'.
     pub nodes: Vec<String>,
     /// How many pairs of nodes were measured at a time; null of what is no pair.
     pub concurrent: Option<Concurrent>,
-    /// Where it was asked to run.
-    pub placement: String,
-    /// `process`, `thread`.
-    pub workers: String,
     /// Whether it shows the harness, not a mechanism: outside of the family and of the gate.
     pub control: bool,
     /// The verdict on it.
@@ -157,6 +138,8 @@ pub struct CaseChange {
     pub gated: Option<Moved>,
 }
 
+is_a_case!(CaseChange);
+
 /// An A/A pair of one of the runs: the machine's noise inside it.
 #[derive(Clone, Debug, Serialize)]
 pub struct Noise {
@@ -169,7 +152,7 @@ pub struct Noise {
     /// Null where no bytes are carried.
     pub message_bytes: Option<u64>,
     /// Where its workers ran.
-    pub placement: String,
+    pub placement: Placement,
     /// Ratio of the two.
     pub ratio: f64,
     /// Lower end of its interval.
@@ -290,7 +273,7 @@ fn noise(side: &'static str, run: &Measured) -> impl Iterator<Item = Noise> {
             variant: twin.variant.clone(),
             workload: group.workload,
             message_bytes: group.message_bytes,
-            placement: group.placement.clone(),
+            placement: group.placement,
             ratio: twin.ratio,
             low: twin.low,
             high: twin.high,
@@ -310,10 +293,9 @@ fn pairs<'a>(a: &'a Measured, b: &'a Measured) -> Vec<Pair<'a>> {
     let mut left: Vec<&MeasuredCase> = b.results.iter().filter(|case| !case.twin).collect();
     let mut found = Vec::new();
     for case in a.results.iter().filter(|case| !case.twin) {
-        // A run may hold one case with several payloads, places of buffers or totals; a run with just one may have
-        // another.
+        // A run may hold one case done in several ways; a run with just one may have another.
         let same = |a: &MeasuredCase, b: &MeasuredCase| {
-            a.is(b) && (&a.payload, a.align, a.total) == (&b.payload, b.align, b.total)
+            a.is(b) && factor::loose().all(|row| row.level(a) == row.level(b))
         };
         let at = left.iter().position(|it| same(it, case));
         let others = |it: &&MeasuredCase| it.is(case) && !a.results.iter().any(|a| same(a, it));
@@ -321,7 +303,7 @@ fn pairs<'a>(a: &'a Measured, b: &'a Measured) -> Vec<Pair<'a>> {
         found.push((Some(case), at.map(|at| left.remove(at))));
     }
     found.extend(left.into_iter().map(|case| (None, Some(case))));
-    let measured = |case: Option<&MeasuredCase>| case.is_some_and(|it| it.status == "ok");
+    let measured = |case: Option<&MeasuredCase>| case.is_some_and(|it| it.status == Status::Ok);
     found.retain(|(a, b)| measured(*a) || measured(*b));
     found.into_iter().map(|(a, b)| Pair { a, b, change: blank(a, b) }).collect()
 }
@@ -332,19 +314,10 @@ fn blank(a: Option<&MeasuredCase>, b: Option<&MeasuredCase>) -> CaseChange {
         case.map_or(0, |it| it.launch_medians.iter().flatten().count() as u64)
     };
     CaseChange {
-        variant: any.variant.clone(),
-        workload: any.workload,
+        case: any.case.clone(),
         metric: any.metric().clone(),
-        message_bytes: any.message_bytes,
-        total: any.total,
-        asked: any.asked(),
-        align: any.align,
-        load: any.load(),
-        route: any.route.clone().unwrap_or_default(),
         nodes: any.nodes.clone(),
         concurrent: any.concurrent,
-        placement: any.placement.clone(),
-        workers: any.workers.clone(),
         control: any.is_control(),
         verdict: Change::Incomparable,
         median_a: a.and_then(median),

@@ -20,7 +20,9 @@ use serde::Serialize;
 
 pub use parts::{Cost, CostPart};
 
+use super::site::is_a_case;
 use super::{CaseResult, Judged, Observed, OverRounds, Status};
+use model::case::Case;
 use model::probe::{Instrument, Probe, Scope};
 use model::trace::{Part, Trips};
 use parts::{Rounds, TraceOverhead};
@@ -29,14 +31,9 @@ use study::counted::{CALLS_AND_WAKE_UPS, WHOLE_CALLS_AND_WAKE_UPS};
 /// A case, decomposed.
 #[derive(Clone, Debug, Serialize)]
 pub struct Explained {
-    /// The variant.
-    pub variant: String,
-    /// Null where the mechanism carries none.
-    pub message_bytes: Option<u64>,
-    /// Where the workers ran.
-    pub placement: String,
-    /// `process`, `thread`.
-    pub workers: String,
+    /// What was asked.
+    #[serde(flatten)]
+    pub case: Case,
     /// Mean of the middle half of the round trips of each unobserved launch, in ns.
     pub whole_ns: OverRounds,
     /// The same of the round trips that were traced.
@@ -56,6 +53,9 @@ pub struct Explained {
     /// Whether the parts add up to the whole: the residual's interval holds zero, or it is less
     /// than a twentieth of the whole.
     pub adds_up: bool,
+    /// Whether they say something all the same: the residual, which stands beside them and widens their intervals, is
+    /// less than a fifth of the whole.
+    pub is_result: bool,
     /// Why the share of copying is unknown, where it is.
     pub copying_unknown: Option<String>,
     /// Whether a waiting worker spins: then the program's time is that.
@@ -75,6 +75,8 @@ pub struct Difference {
     pub whole_ns: OverRounds,
     /// The difference of each part, the largest first; negative where the quicker one pays more.
     pub parts: Vec<CostPart>,
+    /// The difference of what is in no part.
+    pub residual_ns: OverRounds,
 }
 
 /// All that a run says of where time goes.
@@ -89,34 +91,33 @@ pub struct Explanation {
 }
 
 /// A case that couldn't be decomposed.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Missing {
-    /// The variant.
-    pub variant: String,
-    /// Null where the mechanism carries none.
-    pub message_bytes: Option<u64>,
-    /// Where the workers would have run.
-    pub placement: String,
-    /// `process`, `thread`.
-    pub workers: String,
+    /// What was asked.
+    #[serde(flatten)]
+    pub case: Case,
     /// Why, with the remedy.
     pub reason: String,
 }
 
+is_a_case!(Explained);
+is_a_case!(Missing);
+
+/// The case that was traced, as it is without instrumentation.
+fn plain_case(traced: &Observed) -> Case {
+    Case { observe: None, ..traced.case.case.clone() }
+}
+
 impl Missing {
     fn of(observed: &Observed, reason: String) -> Missing {
-        Missing {
-            variant: observed.case.variant.clone(),
-            message_bytes: observed.case.message_bytes,
-            placement: observed.case.placement.clone(),
-            workers: observed.case.workers.clone(),
-            reason,
-        }
+        Missing { case: plain_case(observed), reason }
     }
 }
 
-/// The residual may be so large a share of the whole before the parts are said not to add up.
+/// The residual may be so large a share of the whole before the parts are said not to add up, and before they are no
+/// result.
 const UNEXPLAINED: f64 = 0.05;
+const NO_RESULT: f64 = 0.2;
 
 const ONCE: Probe = Probe::trace(Scope::All);
 const TWICE: Probe = Probe { instrument: Instrument::Trace(Scope::All), times: 2, empty: false };
@@ -217,7 +218,7 @@ impl<'a> Source<'a> {
 
     /// Whether `other` differs in the size alone.
     fn is_along(&self, other: &Source) -> bool {
-        let key = |it: &Source| it.traced.identity.clone().without(&["message_bytes"]);
+        let key = |it: &Source| it.traced.case.identity().without(&["message_bytes"]);
         key(self) == key(other)
     }
 
@@ -225,10 +226,7 @@ impl<'a> Source<'a> {
     /// at its place of the way from one call into the next: that is the machine's, and the same of all.
     fn rounds(&self, all: &[Source]) -> Rounds {
         let curve: Vec<&Source> = all.iter().filter(|it| self.is_along(it)).collect();
-        let place = |it: &Source| {
-            let case = &it.traced.case;
-            (case.placement.clone(), case.workers.clone())
-        };
+        let place = |it: &Source| (it.traced.case.placement, it.traced.case.workers);
         let there = all.iter().filter(|it| place(it) == place(self));
         let crossing_ns = there.filter_map(Source::crossing_ns).min_by(f64::total_cmp);
         Rounds::of(self.traced, &self.overheads(crossing_ns), &slope::slopes(&curve))
@@ -294,19 +292,18 @@ impl<'a> Source<'a> {
         let whole_ns = OverRounds::of(self.whole[..self.whole.len().min(trips().len())].to_vec())?;
         let traced_ns = each(&|it| it.mean_ns)?;
         let residual_ns = rounds.residual(self.whole)?;
-        let small = residual_ns.median.abs() <= UNEXPLAINED * whole_ns.median;
-        let on_one_cpu = self.traced.case.cpus.is_some_and(|[a, b]| a == b);
+        let share = residual_ns.median.abs() / whole_ns.median;
+        let adds_up = residual_ns.covers(0.0) || share <= UNEXPLAINED;
+        let on_one_cpu = self.traced.case.place.cpus.is_some_and(|(a, b)| a == b);
         Some(Explained {
-            variant: self.traced.case.variant.clone(),
-            message_bytes: self.traced.case.message_bytes,
-            placement: self.traced.case.placement.clone(),
-            workers: self.traced.case.workers.clone(),
+            case: plain_case(self.traced),
             firing_ns: self.firing_ns(),
             slow_call_ns: self.slow_call_ns(),
             firings: each(&|it| it.parts.values().map(|share| share.firings).sum())?.median,
             calls: each(&|it| it.calls)?.median,
-            parts: rounds.parts(),
-            adds_up: residual_ns.covers(0.0) || small,
+            parts: rounds.parts(if adds_up { 0.0 } else { residual_ns.median }),
+            adds_up,
+            is_result: adds_up || share <= NO_RESULT,
             residual_ns,
             copying_unknown: rounds.copying_unknown.clone(),
             spins: self.traced.case.spins,
@@ -355,6 +352,7 @@ impl Difference {
             .collect();
         parts.sort_by(|x, y| y.ns.median.abs().total_cmp(&x.ns.median.abs()));
         let whole_ns = parts::difference(&a.whole_ns, &b.whole_ns)?;
-        Some(Difference { quicker, slower, whole_ns, parts })
+        let residual_ns = parts::difference(&a.residual_ns, &b.residual_ns)?;
+        Some(Difference { quicker, slower, whole_ns, parts, residual_ns })
     }
 }

@@ -92,12 +92,36 @@ pub(super) struct TraceOverhead {
     pub(super) slow_call_ns: f64,
 }
 
+impl TraceOverhead {
+    /// The share of what it adds that falls on each cost; none where that isn't known.
+    fn shares(&self) -> BTreeMap<Cost, f64> {
+        let all: f64 = self.added_ns.values().map(|ns| ns.max(0.0)).sum();
+        let share = |(part, ns): (&Part, &f64)| Some((cost_of(*part)?, ns.max(0.0) / all));
+        self.added_ns.iter().filter(|_| all > 0.0).filter_map(share).collect()
+    }
+}
+
+/// The cost that a part of a trace is, beside what is taken out of it.
+fn cost_of(part: Part) -> Option<Cost> {
+    Some(match part {
+        Part::Call => Cost::Transport,
+        Part::Waking => Cost::Waking,
+        Part::Interrupt => Cost::Interrupts,
+        Part::Waiting => Cost::Waiting,
+        Part::Switching => Cost::Switching,
+        Part::Program => Cost::Program,
+        Part::Asleep => Cost::Elsewhere,
+    })
+}
+
 /// Each cost of a round, in ns.
 type Costs = Vec<(Cost, f64)>;
 
 /// The costs of each round, less the trace's overhead.
 pub(super) struct Rounds {
     by_round: Vec<Option<Costs>>,
+    /// The share of what tracing adds that falls on each cost.
+    added: BTreeMap<Cost, f64>,
     pub(super) copying_unknown: Option<String>,
 }
 
@@ -113,6 +137,7 @@ impl Rounds {
         let rounds = traced.trips.iter().enumerate();
         Rounds {
             by_round: rounds.map(|(nth, trips)| Some(part(nth, trips.as_ref()?))).collect(),
+            added: overheads.shares(),
             copying_unknown: slopes.as_ref().err().cloned(),
         }
     }
@@ -124,14 +149,17 @@ impl Rounds {
         OverRounds::of(rounds.map(|(sum, whole)| Some((*whole)? - sum?)).collect())
     }
 
-    /// Each cost that some round has.
-    pub(super) fn parts(&self) -> Vec<CostPart> {
+    /// Each cost that some round has. What is in no part, `unexplained` ns, may be in any: what tracing the first time
+    /// adds less than the second, or what nothing saw. So each interval reaches as far as its share of the overhead.
+    pub(super) fn parts(&self, unexplained: f64) -> Vec<CostPart> {
         let of = |cost: Cost| {
             let ns = |costs: &Costs| costs.iter().find(|it| it.0 == cost).map_or(0.0, |it| it.1);
             let rounds: Vec<Option<f64>> =
                 self.by_round.iter().map(|it| it.as_ref().map(ns)).collect();
             let any = rounds.iter().flatten().any(|ns| *ns != 0.0);
-            Some(CostPart { cost, ns: OverRounds::of(rounds).filter(|_| any)? })
+            let share = self.added.get(&cost).copied().unwrap_or(0.0);
+            let ns = OverRounds::of(rounds).filter(|_| any)?;
+            Some(CostPart { cost, ns: ns.reaching(share * unexplained) })
         };
         Cost::ALL.into_iter().filter_map(of).collect()
     }

@@ -44,7 +44,6 @@ impl Machine {
         let middle = |times: f64| {
             let mut result = case(variant, "same-cpu", Some((0, 0)));
             result.message_bytes = Some(bytes);
-            result.asked.message_bytes = Some(bytes);
             let rounds = vec![Some(all(times) + unseen); ROUNDS];
             result.others_by_round.insert("middle", rounds);
             result

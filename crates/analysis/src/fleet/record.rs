@@ -117,7 +117,7 @@ impl CaseResult {
         self.two_machines = nodes.len() == 2 && boot(nodes[0]) != boot(nodes[1]);
         // Which one CPU it is, each node says.
         let first = launches.iter().find_map(|it| it.record.initiator.cpus.first());
-        self.cpus = self.cpus.and(first).map(|cpu| [*cpu; 2]);
+        self.place.cpus = self.place.cpus.and(first).map(|cpu| (*cpu, *cpu));
         if launches.is_empty() {
             let lost = |it: &&StoredNode| Some(format!("{}: {}", it.name, it.reason.as_ref()?));
             self.reason = nodes.iter().find_map(lost);

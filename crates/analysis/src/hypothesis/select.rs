@@ -9,13 +9,13 @@ use study::factor::Chosen;
 
 /// A case's level of a factor, as studies write it.
 pub fn level(case: &CaseResult, factor: Factor) -> String {
-    factor.of(&case.asked).unwrap_or_default()
+    factor.of(&case.case).unwrap_or_default()
 }
 
 /// Whether a factor means nothing to a case, which then stands for every level of it: sizes of
 /// wake-ups and set-ups, totals of what isn't transferred.
 fn any_level(case: &CaseResult, factor: Factor) -> bool {
-    !factor.follows() && factor.of(&case.asked).is_none()
+    !factor.follows() && factor.of(&case.case).is_none()
 }
 
 /// Whether the selector takes a case. What has no size is taken at any size; what was observed or

@@ -103,7 +103,7 @@ impl Known<'_> {
 /// part that a message may take.
 fn caches(case: &CaseResult, host: &Host) -> Vec<Candidate> {
     let near = |shared: &Vec<Vec<u32>>| {
-        case.cpus.is_none_or(|[cpu, _]| shared.iter().any(|cpus| cpus.contains(&cpu)))
+        case.place.cpus.is_none_or(|(cpu, _)| shared.iter().any(|cpus| cpus.contains(&cpu)))
     };
     let known = host.caches.iter().filter(|it| it.kind != "Instruction" && near(&it.shared_by));
     let last = known.clone().map(|it| it.level).max();
@@ -133,8 +133,8 @@ fn caches(case: &CaseResult, host: &Host) -> Vec<Candidate> {
 fn buffers(case: &CaseResult, shared_by: &[Vec<u32>]) -> u64 {
     let of_worker = case.messages();
     let both =
-        |[a, b]: [u32; 2]| shared_by.iter().any(|cpus| cpus.contains(&a) && cpus.contains(&b));
-    let workers = if case.cpus.is_some_and(both) { 2 } else { 1 };
+        |(a, b): (u32, u32)| shared_by.iter().any(|cpus| cpus.contains(&a) && cpus.contains(&b));
+    let workers = if case.place.cpus.is_some_and(both) { 2 } else { 1 };
     of_worker * workers
 }
 

@@ -3,6 +3,7 @@
 use super::*;
 use crate::testing::case;
 use model::host::Cache;
+use model::launch::Workers;
 use model::workload::Workload;
 
 /// A machine with pages of 4 KiB, 48 KiB of L1, 2 MiB of L2 for each CPU.
@@ -123,11 +124,12 @@ fn curves_are_those_of_one_mechanism_at_one_place() {
     twins.iter_mut().for_each(|it| it.twin = true);
     cases.extend(twins);
     let mut threads = swept("pipe", 8, u64::MAX);
-    threads.iter_mut().for_each(|it| it.workers = "thread".into());
+    threads.iter_mut().for_each(|it| it.workers = Workers::Thread);
     cases.extend(threads);
     let found = swept_all(&cases);
-    let of: Vec<_> = found.iter().map(|it| (it.variant.as_str(), it.workers.as_str())).collect();
-    assert_eq!(of, [("pipe", "process"), ("unix-stream", "process"), ("pipe", "thread")]);
+    let of: Vec<_> = found.iter().map(|sweep| (sweep.variant.as_str(), sweep.workers)).collect();
+    let (process, thread) = (Workers::Process, Workers::Thread);
+    assert_eq!(of, [("pipe", process), ("unix-stream", process), ("pipe", thread)]);
 }
 
 /// Half of a granted buffer is overhead; AF_UNIX cuts a write at 36,544 bytes, or before half of
@@ -179,15 +181,15 @@ fn a_message_has_a_part_of_a_cache() {
         let mut cases = swept("pipe", 8, 0);
         for case in &mut cases {
             crate::testing::redo(case, workload);
-            case.cpus = Some(cpus);
+            case.place.cpus = Some(cpus);
         }
         let known = known_of(&cases);
         names(&known).iter().find(|it| it.ends_with("the L2 cache")).map(|it| it.to_string())
     };
-    assert_eq!(l2(Workload::Throughput, [1, 1]).as_deref(), Some("half the L2 cache"));
-    assert_eq!(l2(Workload::Latency, [1, 1]).as_deref(), Some("a quarter of the L2 cache"));
-    assert_eq!(l2(Workload::Latency, [0, 1]).as_deref(), Some("half the L2 cache"));
-    assert_eq!(l2(Workload::Throughput, [0, 1]), None, "each worker's cache has its one buffer");
+    assert_eq!(l2(Workload::Throughput, (1, 1)).as_deref(), Some("half the L2 cache"));
+    assert_eq!(l2(Workload::Latency, (1, 1)).as_deref(), Some("a quarter of the L2 cache"));
+    assert_eq!(l2(Workload::Latency, (0, 1)).as_deref(), Some("half the L2 cache"));
+    assert_eq!(l2(Workload::Throughput, (0, 1)), None, "each worker's cache has its one buffer");
 }
 
 /// What a mechanism declares is stored as text; runs of older builds have none of it.

@@ -14,9 +14,9 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::case::asked;
 use super::{CaseRatio, CaseResult, MedianInterval, OverRounds, Status};
 use model::counts::{Counts, FIGURES};
-use model::identity::Identity;
 use model::probe::Probe;
 use model::trace::{Traced, Trips};
 use store::StoredLaunch;
@@ -30,11 +30,12 @@ pub use trace_summary::{
 /// A case under a probe.
 #[derive(Clone, Debug, Serialize)]
 pub struct Observed {
-    /// Instrumentation.
+    /// Its launches, judged as if they were results; in exports what was asked.
+    #[serde(flatten, serialize_with = "asked")]
+    pub case: CaseResult,
+    /// Instrumentation, which is a level of the case.
+    #[serde(skip)]
     pub probe: Probe,
-    /// Which case: every factor, those of the result that it is compared with.
-    #[serde(flatten)]
-    pub identity: Identity,
     /// What became of it.
     pub status: Status,
     /// Why it isn't ok, with the remedy.
@@ -61,9 +62,6 @@ pub struct Observed {
     /// What getppid(2) cost before and while programs were attached, in ns, by round.
     #[serde(skip)]
     pub call_ns: Vec<Option<[f64; 2]>>,
-    /// Its launches, judged as if they were results.
-    #[serde(skip)]
-    pub case: CaseResult,
     /// Index of the result that it is compared with.
     #[serde(skip)]
     pub beside: Option<usize>,
@@ -133,7 +131,6 @@ impl Observed {
         let beside = plain.iter().position(|it| is_beside(it, &case));
         Observed {
             probe,
-            identity: case.identity(),
             status: case.status,
             reason: case.reason.clone(),
             launches: case.launches,
@@ -151,7 +148,7 @@ impl Observed {
 
     /// Whether both are of the same case, whatever the instrumentation.
     pub fn is_same_case(&self, other: &Observed) -> bool {
-        self.identity == other.identity
+        self.case.identity() == other.case.identity()
     }
 
     /// What was counted of the event called `name`.
@@ -218,7 +215,7 @@ impl Load {
             messages => messages as f64,
         };
         let bytes =
-            case.message_bytes.map(|bytes| match case.rate.and_then(|it| it.response_bytes) {
+            case.message_bytes.map(|bytes| match case.load.and_then(|load| load.response) {
                 None => bytes as f64 * messages,
                 Some(answer) => (bytes + answer) as f64,
             });

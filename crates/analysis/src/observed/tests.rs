@@ -81,7 +81,7 @@ fn figures_are_of_their_own_rate_depth_and_number_of_connections() {
         let events = [("cycles:u", cycles as f64), ("instructions:u", 1.0)];
         let mut case = case("pipe", "same-cpu", None);
         crate::testing::redo(&mut case, model::workload::Workload::Rate);
-        case.asked.load = Some(*load);
+        case.load = Some(*load);
         let seen = Observed::of("core".parse().unwrap(), case, &[], &[], 0);
         Observed { events: counted("pipe", "core", &events).events, ..seen }
     };

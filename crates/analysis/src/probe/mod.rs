@@ -17,12 +17,12 @@ pub use linearity::{Linear, Linearity};
 pub use order::{Kept, Order};
 pub use overhead::ProbeOverhead;
 
+use super::site::is_a_case;
 use super::{CaseResult, Observed, Status};
+use model::case::Case;
 use model::distinct::distinct;
 use model::metric::Metric;
 use model::probe::Probe;
-use model::total::Total;
-use model::workload::Workload;
 
 /// Tracing overhead in a run.
 #[derive(Clone, Debug)]
@@ -58,32 +58,20 @@ pub struct Strand {
 }
 
 /// What the cases of a strand have in common.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Common {
-    /// The variant.
-    pub variant: String,
-    /// What was done.
-    pub workload: Workload,
+    /// What was asked, at no size of its own.
+    pub case: Case,
     /// What it yields.
     pub metric: Metric,
-    /// What one transfer carries.
-    pub total: Option<Total>,
-    /// Where the workers ran.
-    pub placement: String,
-    /// `process`, `thread`.
-    pub workers: String,
 }
+
+is_a_case!(Common);
 
 impl Common {
     fn of(case: &CaseResult) -> Common {
-        Common {
-            variant: case.variant.clone(),
-            workload: case.workload,
-            metric: case.metric.clone(),
-            total: case.total,
-            placement: case.placement.clone(),
-            workers: case.workers.clone(),
-        }
+        let of = Case { message_bytes: None, ..case.case.clone() };
+        Common { case: of, metric: case.metric.clone() }
     }
 }
 

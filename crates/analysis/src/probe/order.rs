@@ -76,7 +76,11 @@ pub(super) fn orders(pairs: &[Pair]) -> Vec<Order> {
 }
 
 fn compares(a: &Pair, b: &Pair) -> bool {
-    let but_variant = |it: &Pair| Common { variant: String::new(), ..Common::of(it.plain) };
+    let but_variant = |pair: &Pair| {
+        let mut common = Common::of(pair.plain);
+        common.variant = String::new();
+        common
+    };
     a.probe == b.probe
         && a.bytes() == b.bytes()
         && a.plain.variant != b.plain.variant

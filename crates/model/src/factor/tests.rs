@@ -17,6 +17,6 @@ fn every_factor_has_one_row_and_writes_its_own_levels_the_same() {
         assert_eq!(case, Case::usual((), Workload::Latency), "{factor}");
         let of_usual = case.with(|()| "pipe".to_string());
         assert_eq!(factor.of(&of_usual).as_deref(), Some(usual));
-        assert_eq!((plain.words)(&of_usual), "");
+        assert_eq!((plain.words)(&of_usual.with(|_| ())), "");
     }
 }

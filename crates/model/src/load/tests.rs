@@ -17,7 +17,6 @@ fn loads_are_read_as_they_are_written() {
     for (text, load) in [("10k", plain), ("1500:depth=64", deep), (written, full), closed] {
         assert_eq!(text.parse(), Ok(load));
         assert_eq!(load.to_string(), text);
-        assert_eq!(serde_json::to_value(load).unwrap(), text);
     }
     assert_eq!("1k:response=4K".parse::<Load>().unwrap().to_string(), "1k:response=4096");
     let bad = [

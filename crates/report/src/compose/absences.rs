@@ -22,8 +22,8 @@ pub fn absences(judged: &Judged) -> Vec<(String, String)> {
         |it: &&CaseResult| matches!(it.status, Status::NotApplicable | Status::Unavailable);
     for case in judged.results.iter().filter(absent) {
         let why = case.reason.clone().unwrap_or_default();
-        let placeless = case.cpus.is_none() && !case.placement.contains("free");
-        let what = if placeless { case.placement.clone() } else { case.variant.clone() };
+        let placeless = case.place.cpus.is_none() && !case.placement.leaves_free();
+        let what = if placeless { case.placement.to_string() } else { case.variant.clone() };
         match reasons.iter_mut().find(|it| it.1 == why) {
             Some((whats, _)) if whats.contains(&what) => {}
             Some((whats, _)) => whats.push(what),

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::absences::absences;
-use super::findings;
+use super::{findings, labels};
 use crate::{Block, Section, Text, units};
 use analysis::{Carries, CaseResult, Judged, NoiseSeen};
 use model::factor::Factor;
@@ -76,8 +76,12 @@ fn twins(judged: &Judged) -> Option<Block> {
         .filter_map(|group| {
             let twin = group.twin.as_ref()?;
             Some(format!(
-                "{} {}: {:.3} [{:.3}, {:.3}]",
-                twin.variant, group.site, twin.over.ratio, twin.over.low, twin.over.high
+                "{}, {}: {:.3} [{:.3}, {:.3}]",
+                twin.variant,
+                labels::place(&group.site),
+                twin.over.ratio,
+                twin.over.low,
+                twin.over.high
             ))
         })
         .collect();

@@ -52,7 +52,7 @@ fn table(
     ratio: Over,
 ) -> Option<Table> {
     let known = || measured.iter().filter(|it| ratio(it).is_some());
-    let mut kinds = distinct(known().map(|it| it.beside));
+    let mut kinds = distinct(known().filter_map(|seen| seen.case.beside));
     kinds.sort_unstable();
     let mut table = Table::new(caption).words([("mechanism", 0), ("what", 0)]).note(note);
     table.columns.push(Column::number("quiet", 2));
@@ -62,7 +62,7 @@ fn table(
     for at in distinct(known().filter_map(|it| it.quiet)) {
         let quiet = &judged.results[at];
         let cell = |kind: &Company| {
-            let own = |it: &&&Accompanied| it.quiet == Some(at) && it.beside == *kind;
+            let own = |it: &&&Accompanied| it.quiet == Some(at) && it.case.beside == Some(*kind);
             match known().find(own).and_then(|it| ratio(it)) {
                 Some(it) => Text::from(format!(
                     "{} [{:.2}, {:.2}]",
@@ -82,14 +82,19 @@ fn table(
 /// Whether it is a stream of which the workers left no CPU.
 fn streams_among(judged: &Judged, it: &Accompanied) -> bool {
     let Some(online) = judged.run.host.cpus_online.as_ref().map(Vec::len) else { return false };
-    let taken = it.case.cpus.map_or(online, |[a, b]| if a == b { 1 } else { 2 });
-    it.beside == Company::Memory && taken >= online
+    let taken = it.case.place.cpus.map_or(online, |(a, b)| if a == b { 1 } else { 2 });
+    it.case.beside == Some(Company::Memory) && taken >= online
 }
 
 /// What could not be tried: each reason once.
 fn absent(judged: &Judged) -> Vec<Block> {
     let kept = judged.beside.iter().filter(|it| it.status != Status::Ok);
-    let told = |it: &Accompanied| (it.beside.to_string(), it.reason.clone().unwrap_or_default());
+    let told = |it: &Accompanied| {
+        (
+            it.case.beside.map_or(String::new(), |what| what.to_string()),
+            it.reason.clone().unwrap_or_default(),
+        )
+    };
     let lines = merged(distinct(kept.map(told))).into_iter().map(|(kinds, reason)| {
         let text = Text::new().strong("Not testable here: ").code(kinds.join(", "));
         Block::paragraph(text.plain(format!(". {}.", labels::capital(&reason))))

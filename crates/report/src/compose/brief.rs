@@ -10,7 +10,9 @@ pub use facts::closing;
 
 use super::{labels, rates, signs, unmeasured};
 use crate::{Block, Row, Section, Table, Text, Unit, Verdict, VerdictKind, units};
+use analysis::Site;
 use analysis::{Carries, CaseResult, GroupVerdict, Judged, Standing};
+use model::placement::Placement;
 
 /// Lines of the table's rows, headings of its questions counted, and of the facts below it: with what surrounds
 /// them, 40 lines.
@@ -20,8 +22,14 @@ const LEAST_ROWS: usize = 6;
 /// Letters of a line beside the name of a fact, on 80 columns.
 const FACT_LETTERS: usize = 69;
 /// The order of placements; what is not among them, such as a pair of CPUs, comes first.
-const PLACES: [&str; 6] =
-    ["same-cpu", "smt-sibling", "same-llc", "cross-llc", "cross-node", "free"];
+const PLACES: [Placement; 6] = [
+    Placement::SameCpu,
+    Placement::SmtSibling,
+    Placement::SameLlc,
+    Placement::CrossLlc,
+    Placement::CrossNode,
+    Placement::Free,
+];
 
 /// The answer, and what is said of it, where so many lines of the screen are taken by something `beside` it.
 pub fn section(judged: &Judged, beside: usize) -> Section {
@@ -94,7 +102,7 @@ fn questions(judged: &Judged) -> Vec<Question<'_>> {
         }
     }
     for question in &mut questions {
-        question.groups.sort_by_key(|it| PLACES.iter().position(|place| *place == it.site));
+        question.groups.sort_by_key(|it| PLACES.iter().position(|place| *place == it.placement));
     }
     questions.sort_by_key(|it| {
         let first = it.groups[0];
@@ -118,7 +126,7 @@ fn head(judged: &Judged, group: &GroupVerdict) -> String {
         None if group.metric.is_set_up() || group.metric.is_transfer() => title.to_string(),
         None => format!("{title} of a wake-up, no bytes"),
     };
-    format!("{what}{}{}", labels::conditions(&group.asked), labels::threads(&group.workers))
+    format!("{what}{}{}", labels::conditions(&group.case), labels::threads(group.workers))
 }
 
 fn drawn(judged: &Judged, questions: &[Question], rows: usize, elsewhere: &str) -> Table {
@@ -252,17 +260,21 @@ fn price(case: &CaseResult) -> String {
 
 /// Where the workers run, in little room; where several kinds of two CPUs are there, which.
 fn place(judged: &Judged, group: &GroupVerdict) -> String {
-    const TWO: &[&str] = PLACES.split_at(1).1.split_at(4).0;
-    let kinds: BTreeSet<&str> =
-        judged.groups.iter().map(|it| it.site.as_str()).filter(|it| TWO.contains(it)).collect();
-    match group.site.as_str() {
-        "same-cpu" => "one CPU".into(),
-        "free" => "free".into(),
-        place if TWO.contains(&place) && kinds.len() == 1 => "two CPUs".into(),
-        "smt-sibling" => "one core".into(),
-        "same-llc" => "one cache".into(),
-        "cross-llc" => "two caches".into(),
-        "cross-node" => "two nodes".into(),
+    const TWO: &[Placement] = PLACES.split_at(1).1.split_at(4).0;
+    let of_two = |site: &Site| site.route.is_none() && TWO.contains(&site.placement);
+    let kinds: BTreeSet<&Site> =
+        judged.groups.iter().map(|group| &group.site).filter(|site| of_two(site)).collect();
+    if group.site.route.is_some() {
+        return labels::place(&group.site);
+    }
+    match group.site.placement {
+        Placement::SameCpu => "one CPU".into(),
+        Placement::Free => "free".into(),
+        _ if of_two(&group.site) && kinds.len() == 1 => "two CPUs".into(),
+        Placement::SmtSibling => "one core".into(),
+        Placement::SameLlc => "one cache".into(),
+        Placement::CrossLlc => "two caches".into(),
+        Placement::CrossNode => "two nodes".into(),
         _ => labels::place(&group.site),
     }
 }

@@ -3,11 +3,14 @@
 
 use super::{failures, labels};
 use crate::{Block, Emphasis, Row, Section, Table, Text, Unit, units};
+use analysis::Site;
 use analysis::capacity::{Capacity, Found, RateTried, RateVerdict};
 use analysis::{CaseResult, Judged, Status};
+use model::case::Case;
 use model::distinct::distinct;
 use model::factor;
 use model::launch::Punctuality;
+use model::load::Load;
 use model::load::Service;
 
 const MEANING: &str = "Capacity: from the largest rate at which more than half of all launches keep the bound to the \
@@ -61,29 +64,29 @@ pub fn section(judged: &Judged) -> Option<Section> {
 
 /// What the rows of one table share: all but the mechanism and the connections.
 fn question(it: &Capacity) -> String {
-    let load = (it.message_bytes, it.depth, it.response_bytes, it.service);
-    question_of(load, (&it.workers, &it.site), &factor::conditions(&it.asked))
+    question_of(&it.case, &it.site)
 }
 
-/// The same by its parts: bytes of a request, how many may be under way, bytes of an answer, and service; then where, and
-/// what any mechanism may be asked.
-pub fn question_of(
-    (message_bytes, depth, response_bytes, service): (Option<u64>, u32, Option<u64>, Service),
-    place: (&str, &str),
-    plain: &str,
-) -> String {
-    let size = message_bytes
+/// The same of any case, at `site`.
+pub fn question_of(case: &Case, site: &Site) -> String {
+    let load = case.load.unwrap_or(Load::USUAL);
+    let size = case
+        .message_bytes
         .map_or("wake-ups".into(), |bytes| format!("requests of {}", units::size(bytes)));
-    let depth = if depth > 1 { format!(", at most {depth} under way") } else { String::new() };
-    let answers = response_bytes.map(|bytes| format!(", answers of {}", units::size(bytes)));
-    let service = match service {
+    let depth = match load.depth {
+        1 => String::new(),
+        depth => format!(", at most {depth} under way"),
+    };
+    let answers = load.response.map(|bytes| format!(", answers of {}", units::size(bytes)));
+    let plain = factor::conditions(case);
+    let service = match load.service {
         Service::None => String::new(),
         Service::Fixed(ns) => format!(", service of {}", units::duration(ns as f64)),
         Service::Exponential(ns) => {
             format!(", exponential service of {}", units::duration(ns as f64))
         }
     };
-    let place = labels::place_of(place);
+    let place = labels::place_of(site);
     labels::capital(&format!(
         "{size}{depth}{}{service}{plain}, {place}",
         answers.unwrap_or_default()
@@ -96,8 +99,9 @@ fn table(judged: &Judged, here: &[&Capacity], several: bool) -> Table {
     if !percentiles.contains(&asked) {
         percentiles.push(asked);
     }
-    let caption = if several || here[0].depth > 1 { question(here[0]) } else { String::new() };
-    let connected = here.iter().any(|it| it.connections > 1);
+    let caption =
+        if several || here[0].load().depth > 1 { question(here[0]) } else { String::new() };
+    let connected = here.iter().any(|it| it.connections() > 1);
     let mut table = Table::new(caption).words([("mechanism", 0)]);
     if connected {
         table = table.numbers([("clients", 0)]);
@@ -109,7 +113,7 @@ fn table(judged: &Judged, here: &[&Capacity], several: bool) -> Table {
     table = table.numbers([("kept", 1), ("later", 1), ("served", 3)]);
     for it in ordered(here) {
         let mut cells = vec![Text::new().code(&it.variant)];
-        cells.extend(connected.then(|| Text::from(units::count(it.connections.into()))));
+        cells.extend(connected.then(|| Text::from(units::count(it.connections().into()))));
         cells.push(interval(it).into());
         cells.push(it.knee_per_sec.map_or("–".into(), per_second).into());
         let shown = shown_at(it);
@@ -133,7 +137,7 @@ fn ordered<'a>(here: &[&'a Capacity]) -> Vec<&'a Capacity> {
     rows.sort_by_key(|it| {
         let low = it.found.at_least_per_sec.unwrap_or(0);
         let high = it.found.below_per_sec.or(it.found.likely_high_per_sec).unwrap_or(u64::MAX);
-        (it.connections, std::cmp::Reverse((low, high)))
+        (it.connections(), std::cmp::Reverse((low, high)))
     });
     rows
 }
@@ -217,7 +221,7 @@ fn remarks(judged: &Judged, measured: &[&Capacity]) -> Vec<Block> {
 
 /// `tcp with 4 clients`; where the run asked at several sizes or places, also which.
 fn named(judged: &Judged, it: &Capacity) -> String {
-    let name = match it.connections {
+    let name = match it.connections() {
         1 => it.variant.clone(),
         many => format!("{} with {many} clients", it.variant),
     };
@@ -338,7 +342,6 @@ mod tests {
     use model::load::Load;
 
     fn found(found: Found, lowest: u64) -> Capacity {
-        let load = Load::USUAL;
         let tried = RateTried {
             per_sec: lowest,
             decides: true,
@@ -356,21 +359,8 @@ mod tests {
         };
         let head = case("pipe", "free", None);
         Capacity {
-            asked: head.asked,
-            payload: head.payload,
-            align: head.align,
-            variant: head.variant,
-            message_bytes: Some(64),
-            workers: head.workers,
-            route: head.route,
-            placement: head.placement,
+            case: Case { message_bytes: Some(64), load: Some(Load::USUAL), ..head.case },
             site: head.site,
-            load,
-            connections: 1,
-            depth: 1,
-            server: None,
-            response_bytes: None,
-            service: Service::None,
             bound: "p99:200us".parse().unwrap(),
             status: Status::Ok,
             reason: None,

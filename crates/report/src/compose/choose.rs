@@ -36,11 +36,14 @@ fn title(judged: &Judged, choice: &Choice) -> String {
     let of = size.map_or(String::new(), |it| format!(" of {}", units::size(it)));
     parts.push(format!("For {}{of}", per_second(need.per_second)));
     if let Some(it) = judged.capacity.first() {
-        let clients = units::counted(it.connections.into(), "client");
-        parts.extend((it.connections > 1).then_some(clients));
-        parts.extend(it.response_bytes.map(|it| format!("answers of {}", units::size(it))));
-        parts.extend((it.depth > 1).then(|| format!("{} under way", it.depth)));
-        parts.extend((it.service != Service::None).then(|| format!("service of {}", it.service)));
+        let clients = units::counted(it.connections().into(), "client");
+        parts.extend((it.connections() > 1).then_some(clients));
+        let load = it.load();
+        parts.extend(load.response.map(|it| format!("answers of {}", units::size(it))));
+        parts.extend((load.depth > 1).then(|| format!("{} under way", load.depth)));
+        parts.extend(
+            (load.service != Service::None).then(|| format!("service of {}", load.service)),
+        );
     }
     let most = units::duration(choice.bound.ns as f64);
     parts.push(format!("{} ≤ {most}", choice.bound.percentile()));
@@ -148,7 +151,8 @@ fn unsure(choice: &Choice) -> String {
             choice.bound.percentile()
         );
     }
-    let closest = choice.undecided.first().filter(|closest| closest.launches >= SURE_LAUNCHES as usize);
+    let closest =
+        choice.undecided.first().filter(|closest| closest.launches >= SURE_LAUNCHES as usize);
     let Some(closest) = closest else {
         let were = units::were(choice.evidence.rounds as u64);
         return format!(

@@ -9,6 +9,7 @@ mod trust;
 
 use super::{Detail, labels, open_loop};
 use crate::{Block, Document, Row, Section, Table, Text, Unit, Verdict, VerdictKind, units};
+use analysis::Site;
 use analysis::compare::{CaseChange, Change, RunComparison};
 use model::distinct::distinct;
 use model::factor;
@@ -235,7 +236,7 @@ fn conditions(case: &CaseChange) -> String {
     let beside = case.load.map(open_loop::beside_rate).unwrap_or_default();
     let total = case.total.filter(|it| *it != Total::Long);
     let total = total.map(|it| format!(", {it} a transfer")).unwrap_or_default();
-    let plain = factor::conditions(&case.asked);
+    let plain = factor::conditions(&case.case);
     format!("{}{total}{beside}{plain}", rate.unwrap_or_default())
 }
 
@@ -252,8 +253,7 @@ fn between(case: &CaseChange) -> String {
 
 /// `pipe 64 B, one CPU`; the workload is said where it isn't a round trip.
 fn case_name(case: &CaseChange) -> String {
-    let (what, place) =
-        (labels::qualifier(&case.metric), labels::place_of((&case.workers, &case.placement)));
+    let (what, place) = (labels::qualifier(&case.metric), labels::place_of(&Site::of(case)));
     format!("{}{what}, {place}", short_name(case))
 }
 

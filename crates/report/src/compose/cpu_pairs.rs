@@ -32,8 +32,8 @@ pub fn section(judged: &Judged, detail: Detail) -> Option<Section> {
 fn title(matrix: &Matrix) -> String {
     let case = matrix.first();
     let what = case.metric.title.to_lowercase();
-    let threads = labels::threads(&case.workers);
-    let of = labels::of_size(case.message_bytes) + &labels::conditions(&case.asked);
+    let threads = labels::threads(case.workers);
+    let of = labels::of_size(case.message_bytes) + &labels::conditions(&case.case);
     format!("{}: {what}{of}{threads}", case.variant)
 }
 

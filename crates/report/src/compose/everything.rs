@@ -24,7 +24,7 @@ const COLUMNS: [ColumnOf; 19] = [
     // Beside the name, so that a narrow page shows it.
     ("× reference", ratio),
     ("workload", |judged, case| Value::Words(workload(judged, case))),
-    ("placement", |_, case| Value::Words(labels::place_of((&case.workers, &case.site)))),
+    ("placement", |_, case| Value::Words(labels::place_of(&case.site))),
     ("size", |_, case| Value::number(Unit::Bytes, case.message_bytes.map(|it| it as f64))),
     ("median", |_, case| median(case)),
     ("from", |_, case| end(case, |(low, _)| low)),
@@ -113,7 +113,7 @@ fn percentile(case: &CaseResult, name: &str) -> Value {
 
 /// `rate, 1,000 a second, at most 8 under way`: what tells one from another.
 fn workload(judged: &Judged, case: &CaseResult) -> String {
-    let conditions = labels::conditions(&case.asked);
+    let conditions = labels::conditions(&case.case);
     format!("{}{conditions}{}", case.workload.name(), capacity::stage(judged, case))
 }
 

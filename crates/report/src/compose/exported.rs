@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use super::labels;
 use crate::{Block, Document, Emphasis, Row, Section, Table, Text, units};
 use analysis::compare::{Measured, MeasuredCase};
+use analysis::{Site, Status};
 use serde_json::Value;
 
 /// Reasons for which cases were not measured that are shown.
@@ -85,8 +86,8 @@ fn table(run: &Measured, group: &Value) -> Option<Table> {
 fn caption(first: &MeasuredCase) -> String {
     let size =
         first.message_bytes.map_or(String::new(), |bytes| format!(", {}", units::size(bytes)));
-    let load = first.load().map_or(String::new(), |load| format!(", {load}"));
-    let place = labels::place_of((&first.workers, &first.placement));
+    let load = first.load.map_or(String::new(), |load| format!(", {load}"));
+    let place = labels::place_of(&Site::of(first));
     let nodes = match first.nodes.as_slice() {
         [] => String::new(),
         nodes => format!(", {}", nodes.join(" and ")),
@@ -103,7 +104,7 @@ fn unranked(run: &Measured, groups: &[Value]) -> Option<Table> {
         .results
         .iter()
         .enumerate()
-        .filter(|(at, case)| case.status == "ok" && !ranked.contains(&(*at as u64)))
+        .filter(|(at, case)| case.status == Status::Ok && !ranked.contains(&(*at as u64)))
         .collect();
     let mut table = Table::new("Not ranked: nodes of a fleet, controls, and second names")
         .words([("mechanism", 0), ("case", 0)])
@@ -147,8 +148,8 @@ fn capacities(run: &Measured) -> Option<Table> {
 /// What is no result, and why.
 fn absent(run: &Measured) -> impl Iterator<Item = Block> {
     let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
-    for case in run.results.iter().filter(|case| case.status != "ok") {
-        let why = case.reason.clone().unwrap_or_else(|| case.status.clone());
+    for case in run.results.iter().filter(|case| case.status != Status::Ok) {
+        let why = case.reason.clone().unwrap_or_else(|| "not measured".into());
         match reasons.iter_mut().find(|(reason, _)| *reason == why) {
             Some((_, names)) if names.contains(&case.variant) => {}
             Some((_, names)) => names.push(case.variant.clone()),

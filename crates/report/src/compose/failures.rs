@@ -25,7 +25,7 @@ pub fn of_cases(judged: &Judged) -> Vec<Block> {
 }
 
 fn of_case(case: &CaseResult) -> String {
-    let clients = case.rate.map(|it| it.connections);
+    let clients = case.rate.map(|rate| rate.load.connections);
     match words(&case.failures, case.failed_launches + case.launches, clients) {
         Some(words) => words,
         None => case.reason.clone().unwrap_or_else(|| "no reason was given".into()),
@@ -34,7 +34,7 @@ fn of_case(case: &CaseResult) -> String {
 
 /// Of a mechanism at all rates of a search; None where no launch failed.
 pub fn of_capacity(it: &Capacity) -> Option<String> {
-    words(&it.failures, it.launches, Some(it.connections))
+    words(&it.failures, it.launches, Some(it.connections()))
 }
 
 /// `2 of 9 launches failed: the responder (the server) was killed by signal 9`. `clients` are those of an open loop.

@@ -80,8 +80,8 @@ fn place(sweep: &Sweep) -> String {
         Some(total) => format!(" of {total}"),
     };
     let load = sweep.load.map(open_loop::loaded).unwrap_or_default();
-    let plain = model::factor::conditions(&sweep.asked);
-    format!("{what}{total}{load}{plain}, {}", labels::place_of((&sweep.workers, &sweep.site)))
+    let plain = model::factor::conditions(&sweep.case);
+    format!("{what}{total}{load}{plain}, {}", labels::place_of(&sweep.site))
 }
 
 /// `32 KiB–64 KiB`.

@@ -6,10 +6,12 @@ pub use asked::conditions;
 
 use crate::{Text, Unit, Verdict, VerdictKind, units};
 use analysis::hypothesis::Decision;
-use analysis::{CaseResult, GroupVerdict, Judged, Standing};
+use analysis::{CaseResult, GroupVerdict, Judged, Site, Standing};
 use asked::{between, lossy};
 use model::distinct::distinct;
+use model::launch::Workers;
 use model::metric::Metric;
+use model::placement::Placement;
 
 pub use super::lists::{few, few_codes, few_with_commas, list};
 
@@ -25,34 +27,35 @@ pub fn best_median(case: &CaseResult) -> &'static str {
     }
 }
 
-/// A placement in words: `one CPU`, `two CPUs (same-llc)`.
-pub fn place(placement: &str) -> String {
-    if let Some((route, placement)) = placement.rsplit_once('/') {
-        return format!("{}, {}", self::route(route), place(placement));
-    }
+/// A placement in words: `one CPU`, `two CPUs, one cache`.
+pub fn placement(placement: Placement) -> String {
     match placement {
-        one if one.starts_with("free,") => format!("responder on CPU {}", &one["free,".len()..]),
-        one if one.ends_with(",free") => {
-            format!("initiator on CPU {}", one.trim_end_matches(",free"))
-        }
-        "same-cpu" => "one CPU".into(),
-        "free" => "placed freely".into(),
-        "smt-sibling" => "two threads of a core".into(),
-        "same-llc" => "two CPUs, one cache".into(),
-        "cross-llc" => "two CPUs, two caches".into(),
-        "cross-node" => "two memory nodes".into(),
-        pair => format!("CPUs {pair}"),
+        Placement::SameCpu => "one CPU".into(),
+        Placement::Free => "placed freely".into(),
+        Placement::SmtSibling => "two threads of a core".into(),
+        Placement::SameLlc => "two CPUs, one cache".into(),
+        Placement::CrossLlc => "two CPUs, two caches".into(),
+        Placement::CrossNode => "two memory nodes".into(),
+        Placement::Cpus(initiator, responder) => format!("CPUs {initiator},{responder}"),
+        Placement::InitiatorCpu(cpu) => format!("initiator on CPU {cpu}"),
+        Placement::ResponderCpu(cpu) => format!("responder on CPU {cpu}"),
     }
+}
+
+/// A place with its route, where several are told apart; without what its workers are.
+pub fn place(site: &Site) -> String {
+    let route = site.route.as_ref().map_or(String::new(), |is| route(&is.to_string()) + ", ");
+    route + &placement(site.placement)
 }
 
 /// As [`place`], with threads named.
-pub fn place_of((workers, placement): (&str, &str)) -> String {
-    place(placement) + threads(workers)
+pub fn place_of(site: &Site) -> String {
+    place(site) + threads(site.workers)
 }
 
 /// `, threads`, or nothing of processes.
-pub fn threads(workers: &str) -> &'static str {
-    if workers == "thread" { ", threads" } else { "" }
+pub fn threads(workers: Workers) -> &'static str {
+    if workers == Workers::Thread { ", threads" } else { "" }
 }
 
 /// `, 64 B`, or nothing of what has no size.
@@ -82,13 +85,13 @@ pub fn route(route: &str) -> String {
 
 /// The head of a group: `64-byte messages, one CPU`.
 pub fn group(group: &GroupVerdict) -> String {
-    let workers = threads(&group.workers);
+    let workers = threads(group.workers);
     if group.metric.is_set_up() {
-        let conditions = conditions(&group.asked);
+        let conditions = conditions(&group.case);
         return format!("{}{conditions}, {}{workers}", group.metric.title, place(&group.site));
     }
     let of = group.message_bytes.map_or("a wake-up".into(), units::size);
-    let what = group.metric.many(&of) + &conditions(&group.asked);
+    let what = group.metric.many(&of) + &conditions(&group.case);
     format!("{what}, {}{workers}", place(&group.site))
 }
 
@@ -99,8 +102,8 @@ pub fn named(case: &CaseResult) -> [Text; 2] {
 
 /// `latency, 64 B, one CPU`: all that a case is beside its variant.
 pub fn what(case: &CaseResult) -> String {
-    let size = of_size(case.message_bytes) + &conditions(&case.asked);
-    let place = place_of((&case.workers, &case.site));
+    let size = of_size(case.message_bytes) + &conditions(&case.case);
+    let place = place_of(&case.site);
     format!("{}{size}, {place}{}", case.workload.name(), between(case))
 }
 
@@ -200,7 +203,7 @@ pub fn brief_value(case: &CaseResult) -> String {
 /// `pipe, 64 B, one CPU`; the workload is said where it isn't a round trip.
 pub fn case(case: &CaseResult) -> String {
     let (what, size) = (qualifier(&case.metric), of_size(case.message_bytes));
-    let (size, place) = (size + &conditions(&case.asked), place_of((&case.workers, &case.site)));
+    let (size, place) = (size + &conditions(&case.case), place_of(&case.site));
     format!("{}{what}{size}, {place}{}", case.variant, between(case))
 }
 
@@ -265,21 +268,19 @@ pub fn together(group: &GroupVerdict, belong: fn(&Standing) -> bool) -> String {
 pub fn best_by_place(judged: &Judged, of: &CaseResult, size: Option<u64>) -> String {
     let here = judged.groups.iter().filter(|it| {
         (it.workload, it.message_bytes) == (of.workload, size)
-            && conditions(&it.asked) == conditions(&of.asked)
+            && conditions(&it.case) == conditions(&of.case)
             && it.standings.len() > 1
     });
-    let named =
-        |it: &GroupVerdict| format!("{} ({})", best_of(it), place_of((&it.workers, &it.site)));
+    let named = |it: &GroupVerdict| format!("{} ({})", best_of(it), place_of(&it.site));
     best(&here.map(named).collect::<Vec<_>>())
 }
 
 /// The same over sizes, `Best: pipe (64 B to 1 KiB); tcp (4 KiB).`, or nothing.
-pub fn best_by_size(judged: &Judged, of: &CaseResult, at: (&str, &str)) -> String {
+pub fn best_by_size(judged: &Judged, of: &CaseResult, at: &Site) -> String {
     let mut stretches: Vec<(String, u64, u64)> = Vec::new();
     for group in &judged.groups {
-        let here = (group.workers.as_str(), group.site.as_str()) == at;
-        let same =
-            group.workload == of.workload && conditions(&group.asked) == conditions(&of.asked);
+        let here = group.site == *at;
+        let same = group.workload == of.workload && conditions(&group.case) == conditions(&of.case);
         let Some(size) = group.message_bytes.filter(|_| here && same) else {
             continue;
         };
@@ -321,8 +322,8 @@ pub fn capital(text: &str) -> String {
 }
 
 /// Workers and placements, in the order of the results.
-pub fn places<'a>(cases: &[&'a CaseResult]) -> Vec<(&'a str, &'a str)> {
-    distinct(cases.iter().map(|it| (it.workers.as_str(), it.site.as_str())))
+pub fn places<'a>(cases: &[&'a CaseResult]) -> Vec<&'a Site> {
+    distinct(cases.iter().map(|case| &case.site))
 }
 
 /// A share of all messages in two digits: `6.6 %`, `0.12 %`.

@@ -38,7 +38,7 @@ pub fn tables(judged: &Judged) -> Vec<Block> {
         let share = |it: Option<f64>| it.map_or("–".into(), |it| format!("{:.1} %", 100.0 * it));
         let cells = [
             Text::new().code(labels::case(case)),
-            per_second(rate.asked_per_sec as f64).into(),
+            per_second(rate.load.per_second as f64).into(),
             rate.served_per_sec.map_or("–".into(), per_second).into(),
             share(rate.served_share).into(),
             share(rate.on_time_share).into(),
@@ -98,7 +98,7 @@ pub fn served(rate: RateSeen) -> String {
 
 /// The same without what was served.
 pub fn short_of(rate: RateSeen) -> String {
-    let asked = per_second(rate.asked_per_sec as f64);
+    let asked = per_second(rate.load.per_second as f64);
     match rate.void {
         true => format!("the load generator was late at {asked}: no result"),
         false => format!("can't serve {asked} here"),
@@ -115,8 +115,7 @@ pub fn unranked<'a>(judged: &'a Judged, group: &GroupVerdict) -> Vec<&'a CaseRes
     let here = |case: &CaseResult| {
         case.workload == group.workload
             && case.site == group.site
-            && case.workers == group.workers
-            && labels::conditions(&case.asked) == labels::conditions(&group.asked)
+            && labels::conditions(&case.case) == labels::conditions(&group.case)
             && (case.message_bytes == group.message_bytes || case.message_bytes.is_none())
     };
     let of_group = cases(judged).filter(|(case, rate)| !rate.is_kept() && here(case));

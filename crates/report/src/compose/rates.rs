@@ -102,8 +102,8 @@ fn not_kept(judged: &Judged, groups: &[&GroupVerdict]) -> Vec<Block> {
             .collect();
         told.extend(seen.iter().map(|it| std::ptr::from_ref(it.0)));
         let of = |void: bool| seen.iter().filter(move |it| it.1.void == void);
-        let at = open_loop::per_second(seen.first().map_or(0.0, |it| it.1.asked_per_sec as f64));
-        let place = labels::place_of((&group.workers, &group.site));
+        let at = open_loop::per_second(seen.first().map_or(0.0, |it| it.1.load.per_second as f64));
+        let place = labels::place_of(&group.site);
         let served: Vec<(&str, String)> = of(false)
             .map(|(case, rate)| (case.variant.as_str(), open_loop::served(*rate)))
             .collect();

@@ -26,10 +26,10 @@ pub fn tables(judged: &Judged) -> Vec<Block> {
     let measured = |it: &&CaseResult| it.metric.is_set_up() && it.status == Status::Ok && !it.twin;
     let cases: Vec<&CaseResult> = judged.results.iter().filter(measured).collect();
     let mut tables = Vec::new();
-    for (workers, placement) in labels::places(&cases) {
-        let here = |it: &&&CaseResult| it.workers == workers && it.site == placement;
+    for site in labels::places(&cases) {
+        let here = |case: &&&CaseResult| case.site == *site;
         let here: Vec<&CaseResult> = cases.iter().filter(here).copied().collect();
-        let where_ = labels::place(placement) + labels::threads(workers);
+        let where_ = labels::place_of(site);
         tables.push(wholes(judged, &here, &where_).into());
         tables.extend(steps(&here, &where_).map(Block::from));
     }
@@ -90,7 +90,7 @@ fn steps(cases: &[&CaseResult], place: &str) -> Option<Table> {
 }
 
 fn name(case: &CaseResult) -> Text {
-    Text::new().code(&case.variant).plain(labels::conditions(&case.asked))
+    Text::new().code(&case.variant).plain(labels::conditions(&case.case))
 }
 
 /// Whether one worker connected to itself, listening included, as before two took part.

@@ -1,5 +1,6 @@
 //! Tables of results: one per workload and placement, a row per case, the best of each question first.
 
+use analysis::Site;
 use model::distinct::distinct;
 use std::collections::BTreeSet;
 
@@ -24,13 +25,10 @@ pub fn summaries(judged: &Judged) -> Vec<Block> {
         let Some(metric) = cases.first().map(|it| &it.metric).filter(|it| !it.is_set_up()) else {
             continue;
         };
-        for (workers, placement) in labels::places(&cases) {
-            let here: Vec<&CaseResult> = cases
-                .iter()
-                .filter(|it| it.workers == workers && it.site == placement)
-                .copied()
-                .collect();
-            tables.push(table(judged, &Head { metric, workers, placement }, &here));
+        for site in labels::places(&cases) {
+            let here: Vec<&CaseResult> =
+                cases.iter().filter(|case| case.site == *site).copied().collect();
+            tables.push(table(judged, &Head { metric, site }, &here));
         }
     }
     let signs = signs::in_words(&tables);
@@ -52,8 +50,7 @@ pub fn summaries(judged: &Judged) -> Vec<Block> {
 /// What the cases of one table share.
 struct Head<'a> {
     metric: &'a Metric,
-    workers: &'a str,
-    placement: &'a str,
+    site: &'a Site,
 }
 
 impl Head<'_> {
@@ -67,7 +64,7 @@ impl Head<'_> {
             caption += &format!(" of {only}");
         }
         let values = if tails { "percentiles" } else { "median over launches" };
-        let place = labels::place_of((self.workers, self.placement));
+        let place = labels::place_of(self.site);
         match reference {
             Some(name) => format!("{caption}, {place}: time over that of {name}, and {values}"),
             None => format!("{caption}, {place}: {values}"),
@@ -144,7 +141,7 @@ fn question(judged: &Judged, case: &CaseResult) -> String {
         (_, Some(size)) => units::size(size),
         (_, None) => "no bytes".to_string(),
     };
-    format!("{what}{}{}", labels::conditions(&case.asked), capacity::stage(judged, case))
+    format!("{what}{}{}", labels::conditions(&case.case), capacity::stage(judged, case))
 }
 
 /// Sizes first, then wake-ups, then what shows the harness.

@@ -18,7 +18,8 @@ pub fn text(judged: &Judged) -> String {
 pub fn files(judged: &Judged) -> Vec<(String, String)> {
     let named = |it: &Matrix| {
         let case = it.first();
-        let title = name(judged, case).replace(&case.placement.replace(',', "+"), "cpus");
+        let title =
+            name(judged, case).replace(&case.placement.to_string().replace(',', "+"), "cpus");
         let fit = |c: char| if c.is_alphanumeric() || "-=.+".contains(c) { c } else { '_' };
         (title.chars().map(fit).collect(), table(it))
     };
@@ -29,7 +30,7 @@ fn table(matrix: &Matrix) -> String {
     let case = matrix.first();
     let size = case.message_bytes.map_or(String::new(), |it| format!(" of {it} bytes"));
     let what = case.metric.title.to_lowercase();
-    let conditions = labels::conditions(&case.asked) + labels::threads(&case.workers);
+    let conditions = labels::conditions(&case.case) + labels::threads(case.workers);
     let unit = case.metric.unit.name();
     let head = format!("{} {what}{size}{conditions} in {unit}", case.variant);
     let line =

@@ -118,15 +118,16 @@ fn name(judged: &Judged, case: &CaseResult) -> String {
         let unit = if size.ends_with(|it: char| it.is_ascii_digit()) { "B" } else { "iB" };
         format!("{size}{unit}")
     }));
-    parts.extend(case.rate.map(|it| format!("{}-a-second", it.asked_per_sec)));
-    parts.extend(case.rate.filter(|it| it.depth > 1).map(|it| format!("depth-{}", it.depth)));
+    let load = case.load.filter(Load::has_rate);
+    parts.extend(load.map(|load| format!("{}-a-second", load.per_second)));
+    parts.extend(load.filter(|load| load.depth > 1).map(|load| format!("depth-{}", load.depth)));
     let arrivals = case.rate.map(|it| it.arrivals).filter(|it| *it != Arrivals::default());
     parts.extend(arrivals.map(|it| it.to_string()));
-    let answer = case.rate.and_then(|it| it.response_bytes);
+    let answer = load.and_then(|load| load.response);
     parts.extend(answer.map(|bytes| format!("answers-{bytes}B")));
-    let service = case.rate.map(|it| it.service).filter(|it| *it != Service::None);
+    let service = load.map(|load| load.service).filter(|service| *service != Service::None);
     parts.extend(service.map(|it| format!("service-{it}")));
-    let served = case.rate.and_then(|it| Some((it.connections, it.server?)));
+    let served = load.and_then(|load| Some((load.connections, load.choice()?)));
     parts.extend(served.into_iter().flat_map(|(connections, server)| {
         [format!("connections-{connections}"), format!("server-{}", server.name())]
     }));
@@ -144,10 +145,10 @@ fn name(judged: &Judged, case: &CaseResult) -> String {
         Concurrent::One => "one-pair".into(),
         Concurrent::All => "all-pairs".into(),
     }));
-    parts.extend([case.placement.clone(), case.workers.clone()]);
+    parts.extend([case.placement.to_string(), case.workers.name().to_string()]);
     let unusual = |row: &&Row| row.plain.is_some() && row.factor != Factor::Workers;
     for row in FACTORS.iter().filter(unusual) {
-        let level = row.factor.of(&case.asked).filter(|level| row.usual != Some(level));
+        let level = row.factor.of(&case.case).filter(|level| row.usual != Some(level));
         parts.extend(level.map(|level| format!("{}-{level}", row.key)));
     }
     if judged.run.request.verify {
@@ -164,7 +165,7 @@ fn name(judged: &Judged, case: &CaseResult) -> String {
 
 /// Whether an earlier group has the same case: a rate that chose others, and was measured again with them.
 fn is_repeated(judged: &Judged, case: &CaseResult) -> bool {
-    let same = |it: &CaseResult| it.group < case.group && it.asked == case.asked;
+    let same = |it: &CaseResult| it.group < case.group && it.case == case.case;
     judged.run.request.bound.is_some() && judged.results.iter().any(same)
 }
 

@@ -3,6 +3,7 @@
 use super::*;
 use crate::testing::case;
 use crate::{RateSeen, Status};
+use model::load::Load;
 use study::size_bound::Caches;
 use study::validated::{ValidatedStudy, validate};
 
@@ -66,28 +67,10 @@ fn near_either_is_not_refuted_by_a_level_that_the_machine_lacks() {
 fn what_was_overloaded_is_named_and_decides_nothing() {
     let overloaded = |mut case: CaseResult| {
         case.rate = Some(RateSeen {
-            depth: 1,
-            connections: 1,
-            server: None,
-            deepest: None,
-            generators: None,
-            asked_per_sec: 50_000,
-            arrivals: Default::default(),
-            response_bytes: None,
-            service: Default::default(),
-            service_took_ns: None,
-            server_cpus: None,
             served_per_sec: Some(13_000.0),
             served_share: Some(0.26),
-            late_share: None,
-            on_time_share: None,
-            held_share: None,
-            generator_idle_share: None,
-            tolerance_ns: None,
-            lateness_median_ns: None,
-            lateness_max_ns: None,
             overloaded: true,
-            void: false,
+            ..RateSeen::of(Load { per_second: 50_000, ..Load::USUAL })
         });
         case
     };

@@ -2,9 +2,9 @@
 
 use crate::compose::{capacity, labels};
 use crate::{Block, Emphasis, Row, Table, Text, Verdict, VerdictKind, units};
+use analysis::Site;
 use analysis::compare::{CapacityChange, CapacityVerdict, RunComparison, Side};
 use model::distinct::distinct;
-use model::factor;
 
 const MEANING: &str = "A and B: from the largest rate at which more than half of all launches keep the bound to the \
      smallest at which more than half exceed it. Higher, lower: the two intervals do not overlap; each such verdict by itself errs in 5 % \
@@ -60,10 +60,8 @@ pub(super) fn blocks(found: &RunComparison) -> Vec<Block> {
 
 fn question(it: &CapacityChange) -> String {
     let of = &it.subject;
-    let load = (of.message_bytes, of.depth, of.response_bytes, of.service);
     let (percentile, most) = (of.bound.percentile(), units::duration(of.bound.ns as f64));
-    let asked =
-        capacity::question_of(load, (&of.workers, &of.placement), &factor::conditions(&of.asked()));
+    let asked = capacity::question_of(of, &Site::of(of));
     format!("{asked}: the largest rate with {percentile} ≤ {most}")
 }
 
@@ -85,14 +83,14 @@ fn table(title: &str, here: &[&CapacityChange]) -> Table {
         };
         let cells = [
             Text::new().code(&it.subject.variant),
-            units::count(it.subject.connections.into()).into(),
+            units::count(it.subject.connections().into()).into(),
             side(it.a).into(),
             side(it.b).into(),
             word,
         ];
         table.rows.push(Row::new(cells).emphasis(emphasis));
         if let Some(why) = why_not(it) {
-            let many = it.subject.connections;
+            let many = it.subject.connections();
             table.notes.push(
                 Text::new()
                     .code(&it.subject.variant)

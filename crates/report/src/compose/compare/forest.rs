@@ -2,6 +2,7 @@
 
 use super::{case_name, counted, short_name};
 use crate::{Axis, Figure, FigureKind, Mark, Point, Scale, Series, Unit, VerdictKind, units};
+use analysis::Site;
 use analysis::compare::{CaseChange, Change, RunComparison};
 use model::distinct::distinct;
 use model::metric::Metric;
@@ -18,8 +19,7 @@ pub(super) fn figures(found: &RunComparison) -> Vec<Figure> {
 fn figure(found: &RunComparison, metric: &Metric) -> Figure {
     let here = |case: &&CaseChange| case.metric == *metric && case.ratio.is_some();
     let cases: Vec<&CaseChange> = counted(found).filter(here).collect();
-    let first = cases.first().map(|case| (&case.placement, &case.workers));
-    let one_place = cases.iter().all(|case| Some((&case.placement, &case.workers)) == first);
+    let one_place = distinct(cases.iter().map(|case| Site::of(case))).len() == 1;
     let name = if one_place { short_name } else { case_name };
     let x = Axis::categories("case", cases.iter().map(|case| name(case)));
     let y = Axis::new("time in B over time in A", Unit::Ratio, Scale::Log);

@@ -79,7 +79,7 @@ fn remedy(found: &RunComparison) -> &'static str {
 /// Why the cases of a group are open.
 fn unsettled(found: &RunComparison, group: &GateGroup) -> Option<Text> {
     let first = &found.cases[*group.cases.first()?];
-    let place = labels::place(&first.placement);
+    let place = labels::placement(first.placement);
     let what = match group.cases.as_slice() {
         [_] => case_name(first),
         cases => {

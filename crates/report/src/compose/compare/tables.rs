@@ -3,21 +3,19 @@
 use super::{between, conditions, counted, distance, effect, percent, short_name, unit};
 use crate::compose::labels;
 use crate::{ASIDE, Block, Column, Emphasis, Row, Table, Text, units};
+use analysis::Site;
 use analysis::compare::{CaseChange, Change, Difference, RunComparison};
 use model::distinct::distinct;
 use model::metric::Metric;
 
-fn sections(found: &RunComparison) -> Vec<(&Metric, &str, &str)> {
-    distinct(counted(found).map(|it| (&it.metric, &*it.placement, &*it.workers)))
+fn sections(found: &RunComparison) -> Vec<(&Metric, Site)> {
+    distinct(counted(found).map(|case| (&case.metric, Site::of(case))))
 }
 
 pub(super) fn blocks(found: &RunComparison) -> Vec<Block> {
     let mut blocks = Vec::new();
-    for (metric, placement, workers) in sections(found) {
-        let here = |case: &&CaseChange| {
-            (&case.metric, case.placement.as_str(), case.workers.as_str())
-                == (metric, placement, workers)
-        };
+    for (metric, site) in sections(found) {
+        let here = |case: &&CaseChange| (&case.metric, Site::of(case)) == (metric, site.clone());
         let cases: Vec<&CaseChange> = counted(found).filter(here).collect();
         let cases = sorted(cases);
         let sizes = distinct(cases.iter().map(|it| it.message_bytes));
@@ -25,7 +23,7 @@ pub(super) fn blocks(found: &RunComparison) -> Vec<Block> {
             [Some(size)] => format!(" of {}", units::size(*size)),
             _ => String::new(),
         };
-        let place = labels::place_of((workers, placement));
+        let place = labels::place_of(&site);
         let title = format!("{}{size}, {place}", metric.title);
         blocks.push(changes(&title, &cases).into());
         blocks.extend(tails(&title, &cases).map(Block::from));

@@ -35,7 +35,7 @@ fn noise(found: &RunComparison) -> Option<Text> {
         .filter_map(|(side, name)| {
             let it = widest(side)?;
             let size = it.message_bytes.map_or(String::new(), |it| format!(" {}", units::size(it)));
-            let place = labels::place(&it.placement);
+            let place = labels::placement(it.placement);
             let change = change(it.ratio, it.low, it.high);
             Some(format!("{change} in {name} ({}{size}, {place})", it.variant))
         })
@@ -61,7 +61,7 @@ fn harness(found: &RunComparison) -> Option<Text> {
         .filter(|case| case.control)
         .filter_map(|case: &CaseChange| {
             let change = change(case.ratio?, case.low?, case.high?);
-            Some(format!("{change} ({}, {})", case.variant, labels::place(&case.placement)))
+            Some(format!("{change} ({}, {})", case.variant, labels::placement(case.placement)))
         })
         .collect();
     let head = "The harness itself, which no mechanism is part of: ";

@@ -13,6 +13,7 @@ use crate::{
     Text, Unit, Verdict, VerdictKind, units,
 };
 use analysis::Judged;
+use analysis::Site;
 use analysis::explain::{Cost, CostPart, Difference, Explained, Explanation, explain};
 use model::distinct::distinct;
 use model::request::Aim;
@@ -99,7 +100,7 @@ fn shown(found: &Explanation) -> Vec<Block> {
 fn missing(found: &Explanation) -> Option<Block> {
     let line = |it: &analysis::explain::Missing| {
         let size = common::of_size(it.message_bytes);
-        let place = common::place_of((&it.workers, &it.placement));
+        let place = common::place_of(&Site::of(it));
         Text::from(format!("{}{size}, {place}: {}", it.variant, it.reason))
     };
     (!found.missing.is_empty()).then(|| Block::List(found.missing.iter().map(line).collect()))
@@ -114,19 +115,12 @@ fn copying_unknown(case: &Explained) -> Option<Text> {
 }
 
 /// Placements and workers, in the order of the cases.
-fn places(found: &Explanation) -> Vec<(String, String)> {
-    distinct(found.cases.iter().map(|it| (it.placement.clone(), it.workers.clone())))
+fn places(found: &Explanation) -> Vec<Site> {
+    distinct(found.cases.iter().map(|case| Site::of(case)))
 }
 
-fn here<'a>(
-    found: &'a Explanation,
-    place: &'a (String, String),
-) -> impl Iterator<Item = &'a Explained> {
-    found.cases.iter().filter(move |it| (&it.placement, &it.workers) == (&place.0, &place.1))
-}
-
-fn place_in_words((placement, workers): &(String, String)) -> String {
-    common::place_of((workers, placement))
+fn here<'a>(found: &'a Explanation, place: &'a Site) -> impl Iterator<Item = &'a Explained> {
+    found.cases.iter().filter(move |case| Site::of(case) == *place)
 }
 
 fn verdict(case: &Explained) -> Verdict {
@@ -149,13 +143,13 @@ const COLUMNS: [(&str, &[Cost]); 5] = [
     ("program", &[Cost::Program]),
 ];
 
-fn table(found: &Explanation, place: &(String, String)) -> Table {
+fn table(found: &Explanation, place: &Site) -> Table {
     let sizes = distinct(here(found, place).map(|it| it.message_bytes));
     let mut table = Table::new(match sizes.as_slice() {
         [Some(size)] => {
-            format!("One round trip of {}, {}", units::size(*size), place_in_words(place))
+            format!("One round trip of {}, {}", units::size(*size), common::place_of(place))
         }
-        _ => format!("One round trip, {}", place_in_words(place)),
+        _ => format!("One round trip, {}", common::place_of(place)),
     })
     .words([("mechanism", 0)])
     .numbers([("whole", 0)]);
@@ -173,7 +167,7 @@ fn table(found: &Explanation, place: &(String, String)) -> Table {
         let mut cells = vec![case.variant.clone(), duration(case.whole_ns.median)];
         cells.extend(COLUMNS.iter().map(|(_, costs)| match costs {
             [Cost::Copying] if !copying_known => "–".to_string(),
-            costs if !case.adds_up || is_noise(sum(costs)) => "noise".to_string(),
+            costs if !case.is_result || is_noise(sum(costs)) => "noise".to_string(),
             costs => short(sum(costs)),
         }));
         cells.push(short(case.residual_ns.median));
@@ -196,7 +190,7 @@ const NOTE: &str = "Medians over launches; the parts are means of the middle hal
     the calls, the mechanism's own work. wake-ups: waking, waiting to run, switching. program: the \
     loop, the clock, spinning. residual: the whole less all parts, below zero where they come out larger.";
 
-const NOISE: &str = "noise: a part below zero, or of a round trip whose parts don't add up to the whole. That is no \
+const NOISE: &str = "noise: a part below zero, or of a round trip of which more than a fifth is in no part. That is no \
     result: a quieter machine or more --launches may give one.";
 
 /// A time in little room; what is nothing beside it is `0`.
@@ -214,12 +208,7 @@ fn name(case: &Explained) -> String {
 }
 
 /// The cases of one place and size; the id has the size where there are several.
-fn figure(
-    found: &Explanation,
-    place: &(String, String),
-    size: Option<u64>,
-    several: bool,
-) -> Figure {
+fn figure(found: &Explanation, place: &Site, size: Option<u64>, several: bool) -> Figure {
     let cases: Vec<&Explained> = here(found, place).filter(|it| it.message_bytes == size).collect();
     let id = match size.filter(|_| several) {
         Some(size) => format!("-{size}"),
@@ -227,10 +216,14 @@ fn figure(
     };
     let mut figure = Figure::new(
         FigureKind::Bars,
-        format!("explained-{}-{}{id}", place.0.replace(',', "-"), place.1),
-        format!("A round trip taken apart{}, {}", common::of_size(size), place_in_words(place)),
-        "Bars: the parts of a traced round trip, less the overhead of tracing it. A part below zero, and those that \
-         don't add up to the whole, are noise and aren't drawn. Diamond: the round trip without instrumentation.",
+        format!(
+            "explained-{}-{}{id}",
+            place.placement.to_string().replace(',', "-"),
+            place.workers.name()
+        ),
+        format!("A round trip taken apart{}, {}", common::of_size(size), common::place_of(place)),
+        "Bars: the parts of a traced round trip, less the overhead of tracing it. A part below zero, and parts that \
+         leave more than a fifth of the whole, are noise and aren't drawn. Diamond: the round trip without instrumentation.",
         Axis::categories("mechanism", cases.iter().map(|it| it.variant.as_str())),
         Axis::new("time per round trip", Unit::Nanoseconds, Scale::Linear),
     );
@@ -241,7 +234,7 @@ fn figure(
         let points = cases.iter().enumerate().map(|(nth, case)| {
             let part = case.parts.iter().find(|it| it.cost == cost);
             match part {
-                _ if !case.adds_up => Point::gap(nth as f64, "noise: the parts don't add up"),
+                _ if !case.is_result => Point::gap(nth as f64, "noise: the parts don't add up"),
                 Some(part) if is_noise(part.ns.median) => Point::gap(nth as f64, "noise"),
                 Some(part) => Point::new(nth as f64, part.ns.median.max(0.0))
                     .labelled(sentences::value(&part.ns)),
@@ -251,6 +244,16 @@ fn figure(
         if any {
             figure.series.push(Series::new(sentences::cost(cost), points));
         }
+    }
+    let left = cases.iter().enumerate().filter(|(_, case)| case.is_result && !case.adds_up);
+    let left: Vec<Point> = left
+        .map(|(nth, case)| {
+            Point::new(nth as f64, case.residual_ns.median.max(0.0))
+                .labelled(sentences::value(&case.residual_ns))
+        })
+        .collect();
+    if !left.is_empty() {
+        figure.series.push(Series::new("in no part", left));
     }
     let whole = cases.iter().enumerate();
     let whole = whole.map(|(nth, it)| {
@@ -274,7 +277,7 @@ fn is_separated(difference: &Difference) -> bool {
 
 fn difference(found: &Explanation, of: &Difference) -> Verdict {
     let (a, b) = (&found.cases[of.quicker], &found.cases[of.slower]);
-    let place = place_in_words(&(a.placement.clone(), a.workers.clone()));
+    let place = common::place_of(&Site::of(a));
     let at = match a.message_bytes.or(b.message_bytes) {
         Some(bytes) => format!("{}, {place}", units::size(bytes)),
         None => place,
@@ -291,9 +294,9 @@ fn difference(found: &Explanation, of: &Difference) -> Verdict {
         ratio(b.whole_ns.median / a.whole_ns.median)
     );
     let unknown: Vec<String> =
-        [a, b].into_iter().filter(|it| !it.adds_up).map(|it| it.variant.clone()).collect();
+        [a, b].into_iter().filter(|case| !case.is_result).map(|it| it.variant.clone()).collect();
     let detail = match unknown.as_slice() {
-        [] => sentences::shares(&of.parts, of.whole_ns.median),
+        [] => sentences::shares(of),
         _ => format!(
             "Where that comes from is not known: the parts of {} don't add up.",
             common::list(&unknown)
@@ -310,7 +313,7 @@ fn overhead(found: &Explanation) -> Section {
         .numbers([("slow call", 0)])
         .words([("add up", 0)]);
     for case in &found.cases {
-        let place = place_in_words(&(case.placement.clone(), case.workers.clone()));
+        let place = common::place_of(&Site::of(case));
         table.rows.push(Row::new([
             format!("{}, {place}", name(case)),
             duration(case.traced_ns.median),

@@ -1,11 +1,12 @@
 //! Sentences on where the time of a message goes: the largest part, the others, and whether they add up.
 
-use super::{ns, place_in_words};
+use super::ns;
 use crate::Unit;
 use crate::compose::labels as common;
 use crate::units::{self, duration};
 use analysis::OverRounds;
-use analysis::explain::{Cost, CostPart, Explained};
+use analysis::Site;
+use analysis::explain::{Cost, CostPart, Difference, Explained};
 
 pub fn cost(cost: Cost) -> &'static str {
     match cost {
@@ -61,7 +62,7 @@ fn named(of: Cost, case: &Explained) -> String {
 
 /// Where and what: `pipe, 64 B, one CPU`.
 fn place(case: &Explained) -> String {
-    let place = place_in_words(&(case.placement.clone(), case.workers.clone()));
+    let place = common::place_of(&Site::of(case));
     match case.message_bytes {
         Some(bytes) => format!("{}, {}, {place}", case.variant, units::size(bytes)),
         None => format!("{}, {place}", case.variant),
@@ -70,16 +71,21 @@ fn place(case: &Explained) -> String {
 
 /// What most of the time goes to, in a sentence.
 pub fn short(case: &Explained) -> String {
-    if !case.adds_up {
+    if !case.is_result {
         let whole = duration(case.whole_ns.median);
         return format!(
             "{}: {whole}, of which the parts don't add up: noise, no result.",
             place(case)
         );
     }
+    let (whole, left) = (case.whole_ns.median, case.residual_ns.median);
+    let left = match case.adds_up {
+        true => String::new(),
+        false => format!(", and {} ({} %) are in no part", duration(left), percent(left / whole)),
+    };
     match heads(case).first() {
         Some((head, ns)) => {
-            format!("{}: {} go to {head}.", place(case), of_whole(*ns, case.whole_ns.median))
+            format!("{}: {} go to {head}{left}.", place(case), of_whole(*ns, whole))
         }
         None => format!("{}: no part could be measured.", place(case)),
     }
@@ -87,7 +93,7 @@ pub fn short(case: &Explained) -> String {
 
 /// Where the rest goes, in a sentence or two.
 pub fn rest(case: &Explained) -> String {
-    if !case.adds_up {
+    if !case.is_result {
         return String::new();
     }
     let heads = heads(case);
@@ -128,9 +134,15 @@ pub fn sum(case: &Explained) -> String {
             value(&case.whole_ns)
         )
     } else {
+        let therefore = match case.is_result {
+            true => {
+                "Tracing once may cost less than what a second trace adds, or nothing saw it: each part may be longer \
+                     by its share of it."
+            }
+            false => "A quieter machine or more --launches may bring them nearer.",
+        };
         format!(
-            "The parts do not add up: {left} ({share} %) of {} remain unexplained; {launches}. A quieter machine or \
-             more --launches may bring them nearer.",
+            "The parts do not add up: {left} ({share} %) of {} remain unexplained; {launches}. {therefore}",
             value(&case.whole_ns)
         )
     }
@@ -145,14 +157,15 @@ fn percent(share: f64) -> String {
 }
 
 /// The shares of a difference, the largest first: `transport 1.2 µs (60 %)`.
-pub fn shares(parts: &[CostPart], whole_ns: f64) -> String {
+pub fn shares(of: &Difference) -> String {
+    let whole_ns = of.whole_ns.median;
+    let parts = of.parts.iter().map(|part| (cost(part.cost), &part.ns));
+    let left =
+        (of.residual_ns.median.abs() >= 0.1 * whole_ns).then_some(("no part", &of.residual_ns));
     let named: Vec<String> = parts
-        .iter()
-        .filter(|it| it.ns.median.abs() >= 0.03 * whole_ns)
-        .map(|it| {
-            let share = percent(it.ns.median / whole_ns);
-            format!("{} {} ({share} %)", cost(it.cost), value(&it.ns))
-        })
+        .filter(|(_, ns)| ns.median.abs() >= 0.03 * whole_ns)
+        .chain(left)
+        .map(|(name, ns)| format!("{name} {} ({} %)", value(ns), percent(ns.median / whole_ns)))
         .collect();
     if named.is_empty() {
         "No single part of it can be named.".into()

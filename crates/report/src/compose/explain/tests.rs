@@ -1,5 +1,7 @@
 use super::*;
 use analysis::OverRounds;
+use model::case::Case;
+use model::workload::Workload;
 
 fn times(ns: f64) -> OverRounds {
     OverRounds::of(vec![Some(ns); 12]).unwrap()
@@ -9,10 +11,7 @@ fn times(ns: f64) -> OverRounds {
 fn explained(bytes: u64, parts: &[(Cost, f64)], whole: f64) -> Explained {
     let sum: f64 = parts.iter().map(|it| it.1).sum();
     Explained {
-        variant: "pipe".into(),
-        message_bytes: Some(bytes),
-        placement: "same-cpu".into(),
-        workers: "process".into(),
+        case: Case { message_bytes: Some(bytes), ..Case::usual("pipe".into(), Workload::Latency) },
         whole_ns: times(whole),
         traced_ns: times(whole),
         firing_ns: None,
@@ -22,6 +21,7 @@ fn explained(bytes: u64, parts: &[(Cost, f64)], whole: f64) -> Explained {
         parts: parts.iter().map(|(cost, ns)| CostPart { cost: *cost, ns: times(*ns) }).collect(),
         residual_ns: times(whole - sum),
         adds_up: (whole - sum).abs() <= 0.05 * whole,
+        is_result: (whole - sum).abs() <= 0.2 * whole,
         copying_unknown: None,
         spins: false,
         overlaps: false,

@@ -7,15 +7,16 @@ use crate::compose::{clients, labels, open_loop};
 use crate::figure::Mark;
 use crate::{Axis, Figure, FigureKind, Point, Scale, Series, Unit, units};
 use analysis::capacity::{Capacity, RateTried, RateVerdict};
-use analysis::{Judged, Status};
+use analysis::{Judged, Site, Status};
+use model::case::Case;
 use model::factor;
 use model::load::Load;
 
-/// The question of a figure: a load without its rate, at one place.
-type Question<'a> = (Option<u64>, Load, String, &'a str, &'a str);
+/// The question of a figure: all but the mechanism and the rate, at one place.
+type Question<'a> = (Case<()>, &'a Site);
 
-fn question(it: &Capacity) -> Question<'_> {
-    (it.message_bytes, it.load, factor::conditions(&it.asked), &it.workers, &it.site)
+fn question(of: &Capacity) -> Question<'_> {
+    (of.case.with(|_| ()), &of.site)
 }
 
 /// For each question the percentile of the bound first, then p50, p99 and p99.9, and what was served.
@@ -104,13 +105,14 @@ fn curves(
     y: Axis,
     point: impl Fn(&Capacity, &RateTried) -> Option<Point>,
 ) -> Figure {
-    let (bytes, load, plain, workers, site) = asked;
-    let size = labels::of_size(*bytes);
-    let connected = open_loop::connected(*load);
+    let (case, site) = asked;
+    let load = case.load.unwrap_or(Load::USUAL);
+    let (size, plain) = (labels::of_size(case.message_bytes), factor::conditions(case));
+    let connected = open_loop::connected(load);
     let depth =
         if load.depth > 1 { format!(", at most {} under way", load.depth) } else { String::new() };
     let answers = load.response.map(|it| format!(", answers of {}", units::size(it)));
-    let place = labels::place_of((workers, site));
+    let place = labels::place_of(site);
     let title =
         format!("{what}{size}{connected}{depth}{}{plain}, {place}", answers.unwrap_or_default());
     let id = format!("capacity-{}-{}", name.replace('.', "-"), nth + 1);

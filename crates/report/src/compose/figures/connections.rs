@@ -1,6 +1,7 @@
 //! Curves over connections and rates. Of those of one server: what it served of the same load, and the 99th percentile of what
 //! that took; of a closed loop's: what it yields. Bars: how evenly one server served its clients.
 
+use analysis::Site;
 use model::distinct::distinct;
 
 use super::{at, intervals, place_id};
@@ -41,7 +42,7 @@ fn unusual(load: Load) -> Option<Server> {
 
 /// What a case differs in from others of its load.
 fn beside_load(case: &CaseResult) -> String {
-    labels::conditions(&Case { load: None, ..case.asked.clone() })
+    labels::conditions(&Case { load: None, ..case.case.clone() })
 }
 
 const RATE: Over = Over {
@@ -52,7 +53,7 @@ const RATE: Over = Over {
     words: open_loop::beside_rate,
 };
 
-type Draw = fn(&[&CaseResult], (&str, &str)) -> Figure;
+type Draw = fn(&[&CaseResult], &Site) -> Figure;
 
 /// Curves over the connections, and how evenly they were served.
 pub(super) fn figures(judged: &Judged) -> Vec<Figure> {
@@ -90,7 +91,7 @@ fn drawn<'a>(judged: &Judged, draws: impl Fn(Workload) -> &'a [Draw]) -> Vec<Fig
 }
 
 /// Of one closed workload, what it yields.
-fn yielded(here: &[&CaseResult], place: (&str, &str)) -> Figure {
+fn yielded(here: &[&CaseResult], place: &Site) -> Figure {
     let (metric, workload) = (&here[0].metric, here[0].workload);
     let what = format!("{} against connections", metric.title);
     let rule = "The median over launches; band: covers it with at least 95 %.";
@@ -100,7 +101,7 @@ fn yielded(here: &[&CaseResult], place: (&str, &str)) -> Figure {
     })
 }
 
-fn served(here: &[&CaseResult], place: (&str, &str), over: &Over) -> Figure {
+fn served(here: &[&CaseResult], place: &Site, over: &Over) -> Figure {
     let y = Axis::new("served per second", Unit::PerSecond, Scale::Log);
     let what = format!("Served in total against {}", over.name);
     let rule = "Messages answered per second over all connections, the median over launches.";
@@ -109,7 +110,7 @@ fn served(here: &[&CaseResult], place: (&str, &str), over: &Over) -> Figure {
     })
 }
 
-fn slow(here: &[&CaseResult], place: (&str, &str), over: &Over) -> Figure {
+fn slow(here: &[&CaseResult], place: &Site, over: &Over) -> Figure {
     let y = Axis::new("p99 of the response time", Unit::Nanoseconds, Scale::Log);
     let what = format!("The slowest hundredth of responses against {}", over.name);
     let rule = "The 99th percentile of all clients' response times, the median over launches; band: covers it with \
@@ -120,7 +121,7 @@ fn slow(here: &[&CaseResult], place: (&str, &str), over: &Over) -> Figure {
     })
 }
 
-fn typical(here: &[&CaseResult], place: (&str, &str), over: &Over) -> Figure {
+fn typical(here: &[&CaseResult], place: &Site, over: &Over) -> Figure {
     let y = Axis::new("response time", Unit::Nanoseconds, Scale::Log);
     let what = format!("Response time against {}", over.name);
     let rule = "The median over launches of their medians; band: covers it with at least 95 %.";
@@ -128,7 +129,7 @@ fn typical(here: &[&CaseResult], place: (&str, &str), over: &Over) -> Figure {
 }
 
 /// A bar for each mechanism and load with several clients.
-fn fairness(here: &[&CaseResult], place: (&str, &str)) -> Figure {
+fn fairness(here: &[&CaseResult], place: &Site) -> Figure {
     let seen: Vec<(&CaseResult, ClientsSeen)> =
         here.iter().filter_map(|it| Some((*it, it.clients?))).collect();
     let one_load = distinct(seen.iter().map(|it| it.0.load.map(CONNECTIONS.rest))).len() == 1;
@@ -156,7 +157,7 @@ fn fairness(here: &[&CaseResult], place: (&str, &str)) -> Figure {
 /// A curve for each mechanism at each load, where it was measured at several places of what it goes over.
 fn curves(
     here: &[&CaseResult],
-    place: (&str, &str),
+    place: &Site,
     (name, what, rule): (&str, &str, &str),
     (over, y): (&Over, Axis),
     point: fn(&CaseResult, f64) -> Option<Point>,
@@ -195,29 +196,31 @@ mod tests {
             overloaded: per_sec < 900.0,
             ..RateSeen::of(load)
         };
-        CaseResult { load: Some(load), rate: Some(rate), ..case("pipe", "free", None) }
+        let mut made = CaseResult { rate: Some(rate), ..case("pipe", "free", None) };
+        made.load = Some(load);
+        made
     }
 
     #[test]
     fn a_curve_goes_over_the_connections_in_order_and_none_over_one() {
         let (one, four, sixteen) = (over(1, 1_000.0), over(4, 990.0), over(16, 700.0));
-        let figure = served(&[&sixteen, &one, &four], ("process", "free"), &CONNECTIONS);
+        let figure = served(&[&sixteen, &one, &four], &one.site, &CONNECTIONS);
         let points: Vec<(f64, Option<f64>)> =
             figure.series[0].points.iter().map(|it| (it.x, it.y)).collect();
         assert_eq!(points, [(1.0, Some(1_000.0)), (4.0, Some(990.0)), (16.0, Some(700.0))]);
         assert_eq!(figure.series.len(), 1, "with and without a choice it is one curve");
-        assert_eq!(served(&[&four], ("process", "free"), &CONNECTIONS).points(), 0);
+        assert_eq!(served(&[&four], &one.site, &CONNECTIONS).points(), 0);
     }
 
     #[test]
     fn a_curve_over_rates_keeps_apart_what_differs_beside_the_rate() {
         let at = |per_second, connections| {
-            let it = over(connections, 990.0);
-            let load = it.load.map(|load| Load { per_second, ..load });
-            CaseResult { load, ..it }
+            let mut made = over(connections, 990.0);
+            made.load = made.load.map(|load| Load { per_second, ..load });
+            made
         };
         let all = [at(4_000, 1), at(1_000, 1), at(1_000, 4), at(4_000, 4), at(4_000, 16)];
-        let figure = served(&all.iter().collect::<Vec<_>>(), ("process", "free"), &RATE);
+        let figure = served(&all.iter().collect::<Vec<_>>(), &all[0].site, &RATE);
         let found: Vec<(&str, Vec<f64>)> = figure
             .series
             .iter()
@@ -239,7 +242,7 @@ mod tests {
             CaseResult { clients: Some(seen), ..over(connections, 990.0) }
         };
         let (one, four, sixteen) = (over(1, 1_000.0), of(4, 0.75, 0.99), of(16, 0.25, 0.5));
-        let figure = fairness(&[&one, &four, &sixteen], ("process", "free"));
+        let figure = fairness(&[&one, &four, &sixteen], &one.site);
         assert_eq!(figure.title, "How evenly clients were served, placed freely");
         assert_eq!(figure.series[0].points, [Point::new(0.0, 0.75), Point::new(1.0, 0.25)]);
         let names = [
@@ -249,11 +252,11 @@ mod tests {
         assert_eq!(figure.x.categories, names);
         let mut quick = of(4, 0.5, 0.9);
         quick.load = quick.load.map(|load| Load { per_second: 2 * load.per_second, ..load });
-        let both = fairness(&[&four, &quick], ("process", "free")).x.categories;
+        let both = fairness(&[&four, &quick], &one.site).x.categories;
         assert!(
             both[0] != both[1] && both.iter().all(|it| it.contains(" a second, 4 ")),
             "{both:?}"
         );
-        assert_eq!(fairness(&[&one], ("process", "free")).points(), 0);
+        assert_eq!(fairness(&[&one], &one.site).points(), 0);
     }
 }

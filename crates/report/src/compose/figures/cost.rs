@@ -3,6 +3,7 @@
 use super::{at, many_within, one_of, place_id, sizes, typical};
 use crate::compose::labels;
 use crate::{Axis, Drawn, Figure, FigureKind, Point, Scale, Series, Unit};
+use analysis::Site;
 use analysis::{Carries, CaseResult, CpuCost, Judged};
 
 /// For each placement the frontier; then how the CPU time is divided.
@@ -54,7 +55,7 @@ fn cases<'a>(here: &[Priced<'a>]) -> Vec<&'a CaseResult> {
     here.iter().map(|it| it.case).collect()
 }
 
-fn bars(here: &[Priced], place: (&str, &str)) -> Figure {
+fn bars(here: &[Priced], place: &Site) -> Figure {
     let one = one_of(&cases(here));
     let mut figure = Figure::new(
         FigureKind::Bars,
@@ -107,7 +108,7 @@ fn carries_bytes(case: &CaseResult) -> bool {
     case.carries == Carries::Bytes
 }
 
-fn frontier(here: &[Priced], place: (&str, &str)) -> Figure {
+fn frontier(here: &[Priced], place: &Site) -> Figure {
     let frontier = efficient(here, |_| true);
     let asleep = efficient(here, |it| !it.spins);
     let mut figure = Figure::new(

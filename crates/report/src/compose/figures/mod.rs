@@ -22,6 +22,7 @@ pub use study::{panel_name, study_figures};
 use crate::compose::labels;
 use crate::figure::LIT;
 use crate::{Axis, Block, Drawn, Figure, FigureKind, Scale, Section, Series, Unit};
+use analysis::Site;
 use analysis::{Carries, CaseResult, Judged, Status};
 use model::distinct::distinct;
 use model::metric::{Metric, Operation};
@@ -126,10 +127,10 @@ fn middle(figure: &Figure, series: &Series) -> f64 {
 /// is the same.
 fn workload(judged: &Judged, workload: Workload) -> Vec<Figure> {
     let cases = measured(judged, |it| it.workload == workload);
-    let conditions = distinct(cases.iter().map(|it| labels::conditions(&it.asked)));
+    let conditions = distinct(cases.iter().map(|it| labels::conditions(&it.case)));
     let several = conditions.len() > 1;
     let of = |conditions: String| {
-        let here = |it: &&&CaseResult| labels::conditions(&it.asked) == conditions;
+        let here = |it: &&&CaseResult| labels::conditions(&it.case) == conditions;
         let here: Vec<&CaseResult> = cases.iter().filter(here).copied().collect();
         let mut figures = under(judged, &here);
         for figure in figures.iter_mut().filter(|_| several) {
@@ -192,7 +193,7 @@ fn smallest_latency(judged: &Judged) -> Vec<&CaseResult> {
 /// Whether both did the same under the same conditions.
 fn are_alike(one: &CaseResult, other: &CaseResult) -> bool {
     one.workload == other.workload
-        && labels::conditions(&one.asked) == labels::conditions(&other.asked)
+        && labels::conditions(&one.case) == labels::conditions(&other.case)
 }
 
 /// What cases that are alike did: `Round trips of 64 B`, `Responses to 64 B, 1,000 a second`.
@@ -201,7 +202,7 @@ fn many_of(cases: &[&CaseResult]) -> String {
         return String::new();
     };
     let size = head.message_bytes.map_or("a wake-up".into(), crate::units::size);
-    head.metric.many(&size) + &labels::conditions(&head.asked)
+    head.metric.many(&size) + &labels::conditions(&head.case)
 }
 
 /// The same within a sentence.
@@ -218,14 +219,16 @@ fn one_of(cases: &[&CaseResult]) -> String {
 }
 
 /// Those of `cases` at one place, with a short name of it for an id.
-fn at<'a>(cases: &[&'a CaseResult], (workers, placement): (&str, &str)) -> Vec<&'a CaseResult> {
-    let here = |it: &&&CaseResult| it.workers == workers && it.site == placement;
+fn at<'a>(cases: &[&'a CaseResult], site: &Site) -> Vec<&'a CaseResult> {
+    let here = |case: &&&CaseResult| case.site == *site;
     cases.iter().filter(here).copied().collect()
 }
 
 /// A place as a part of an id: `process-same-cpu`.
-fn place_id((workers, placement): (&str, &str)) -> String {
-    format!("{workers}-{}", placement.replace([',', '/', ':', '=', '%', '.'], "-"))
+fn place_id(site: &Site) -> String {
+    let route = site.route.as_ref().map_or(String::new(), |route| format!("{route}-"));
+    let place = format!("{}-{route}{}", site.workers.name(), site.placement);
+    place.replace([',', '/', ':', '=', '%', '.'], "-")
 }
 
 /// What cases that are alike took.

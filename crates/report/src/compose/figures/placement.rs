@@ -3,7 +3,7 @@
 use super::{are_alike, many_of, typical};
 use crate::compose::labels;
 use crate::{Axis, Figure, FigureKind, Point, Scale, Series, Unit, units};
-use analysis::{CaseResult, Judged, Status};
+use analysis::{CaseResult, Judged, Site, Status};
 use model::distinct::distinct;
 
 const CAPTION: &str = "Each cell holds the median; its colour is that over the best of its \
@@ -31,7 +31,7 @@ pub(super) fn figures(judged: &Judged) -> Vec<Figure> {
         "placement",
         format!("{}, by placement", many_of(&measured)),
         CAPTION,
-        Axis::categories("placement", places.iter().map(|it| labels::place_of(*it))),
+        Axis::categories("placement", places.iter().map(|it| labels::place_of(it))),
         Axis::new("× the row's fastest", Unit::Ratio, Scale::Log),
     )
     .found(finding(&rows));
@@ -45,15 +45,15 @@ struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
-    fn of(name: &'a str, all: &[&CaseResult], places: &[(&str, &str)]) -> Row<'a> {
-        let find = |(workers, placement): (&str, &str)| {
-            let here = |it: &&&CaseResult| it.workers == workers && it.site == placement;
+    fn of(name: &'a str, all: &[&CaseResult], places: &[&Site]) -> Row<'a> {
+        let find = |place: &Site| {
+            let here = |case: &&&CaseResult| case.site == *place;
             all.iter().filter(here).find(|it| it.variant == name)
         };
         let fastest =
-            places.iter().filter_map(|place| typical(find(*place)?)).fold(f64::INFINITY, f64::min);
+            places.iter().filter_map(|place| typical(find(place)?)).fold(f64::INFINITY, f64::min);
         let points = places.iter().enumerate().map(|(nth, place)| {
-            let Some(case) = find(*place) else {
+            let Some(case) = find(place) else {
                 return Point::gap(nth as f64, "not asked for");
             };
             match typical(case).filter(|_| case.status == Status::Ok) {

@@ -1,5 +1,6 @@
 //! Curves over message size, one figure per placement: with bands, inflections and bounds.
 
+use analysis::Site;
 use model::distinct::distinct;
 use std::collections::BTreeSet;
 
@@ -53,7 +54,7 @@ fn names<'a>(here: &[&'a CaseResult]) -> Vec<&'a str> {
     distinct(sized.map(|it| it.variant.as_str()))
 }
 
-fn figure(judged: &Judged, here: &[&CaseResult], place: (&str, &str)) -> Figure {
+fn figure(judged: &Judged, here: &[&CaseResult], place: &Site) -> Figure {
     let sized = here.iter().find(|it| it.message_bytes.is_some()).unwrap_or(&here[0]);
     let (workload, metric) = (sized.workload, &sized.metric);
     let (what, y) = (&metric.title, super::axis_of(metric, Scale::Log));
@@ -76,7 +77,7 @@ fn figure(judged: &Judged, here: &[&CaseResult], place: (&str, &str)) -> Figure 
     figure
 }
 
-fn finding(judged: &Judged, of: &CaseResult, place: (&str, &str), places: &[String]) -> String {
+fn finding(judged: &Judged, of: &CaseResult, place: &Site, places: &[String]) -> String {
     let best = labels::best_by_size(judged, of, place);
     let found = match places {
         [] => "No inflection is shown.".to_string(),
@@ -94,8 +95,8 @@ fn inflections_of<'a>(
 ) -> &'a [Inflection] {
     let here = |it: &&Sweep| {
         (it.variant.as_str(), it.workload) == (name, workload)
-            && (&it.workers, &it.site) == (&case.workers, &case.site)
-            && (&it.payload, it.align) == (&case.payload, case.align)
+            && it.site == case.site
+            && (it.payload, it.align) == (case.payload, case.align)
             && (it.total, it.load) == (case.total, case.load)
     };
     judged.sweeps.iter().find(here).map_or(&[], |it| &it.inflections)

@@ -8,6 +8,7 @@ use analysis::floor_rows::Floors;
 use analysis::hypothesis::{quantity, takes};
 use analysis::{CaseResult, OverRounds, Status};
 use model::factor::Factor;
+use model::placement::Placement;
 use study::counted::Count;
 use study::factor::{Chosen, chosen};
 use study::figure::{self, FigureSpec, Printed, SAMPLES, beside_medians};
@@ -137,7 +138,7 @@ pub(super) fn level_name(factor: Factor, level: &str) -> String {
             let rate = model::rate::parse(level).map(units::count);
             rate.map_or(level.into(), |it| format!("{it} a second"))
         }
-        (Factor::Placement, _) => labels::place(level),
+        (Factor::Placement, _) => Placement::parse(level).map_or(level.into(), labels::placement),
         (Factor::Workers, _) if level == "process" => "processes".into(),
         (Factor::Workers, _) => "threads".into(),
         (Factor::Route, _) => labels::route(level),

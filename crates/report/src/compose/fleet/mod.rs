@@ -11,6 +11,7 @@ use crate::{Block, Document, Row, Section, Table, Text, Unit, VerdictKind, units
 use analysis::GroupVerdict;
 use analysis::fleet::{FleetJudged, GroupResult};
 use model::metric::Metric;
+use model::placement::Placement;
 use store::{Concurrent, RunStatus, command_line, resume_fleet};
 
 /// Reasons that are listed before the rest is counted.
@@ -112,8 +113,7 @@ fn cautions(found: &FleetJudged) -> Vec<Block> {
 /// `tcp: round trips of 64 B, one pair at a time`.
 pub(super) fn title(group: &GroupResult) -> String {
     let it = &group.group;
-    let what =
-        what(&group.metric, it.case.message_bytes, &it.case.placement.to_string(), it.concurrent);
+    let what = what(&group.metric, it.case.message_bytes, it.case.placement, it.concurrent);
     format!("{}: {what}", it.case.variant)
 }
 
@@ -121,13 +121,13 @@ pub(super) fn title(group: &GroupResult) -> String {
 fn what(
     metric: &Metric,
     message_bytes: Option<u64>,
-    placement: &str,
+    placement: Placement,
     concurrent: Option<Concurrent>,
 ) -> String {
     let size = message_bytes.map_or("a wake-up".into(), units::size);
     let many = metric.many(&size);
     let place = match concurrent {
-        None => super::labels::place(placement).to_string(),
+        None => super::labels::placement(placement),
         Some(Concurrent::One) => "one pair at a time".into(),
         Some(Concurrent::All) => "all pairs of a turn at a time".into(),
     };

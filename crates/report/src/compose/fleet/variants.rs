@@ -22,7 +22,7 @@ pub fn table(comparisons: &[GroupVerdict]) -> Option<Block> {
             continue;
         };
         let bytes = group.message_bytes;
-        let what = what(&group.metric, bytes, &group.placement, group.concurrent);
+        let what = what(&group.metric, bytes, group.placement, group.concurrent);
         for standing in group.standings.iter().filter(|it| it.result != reference.result) {
             let same = |it: &&mut Compared| {
                 it.what == what

@@ -4,7 +4,6 @@ use crate::compose::open_loop;
 use analysis::CaseResult;
 use model::case::Case;
 use model::factor;
-use model::load::Load;
 use model::total::Total;
 use store::Concurrent;
 
@@ -18,9 +17,8 @@ pub(super) fn between(case: &CaseResult) -> String {
 /// Under which conditions a case of its variant, workload, size and place was measured: `, 10,000 a second, 16
 /// connections by epoll`, `, 16M a transfer`, `, bytes written`; nothing of what is usual. What is known by no such
 /// word has a name of its own (`Identity`).
-pub fn conditions(case: &Case) -> String {
-    let load = Load::of(case.workload, case.load);
-    let load = load.map(open_loop::loaded).unwrap_or_default();
+pub fn conditions<V>(case: &Case<V>) -> String {
+    let load = case.load.map(open_loop::loaded).unwrap_or_default();
     let total = match case.total {
         None | Some(Total::Long) => String::new(),
         Some(total) => format!(", {total} a transfer"),

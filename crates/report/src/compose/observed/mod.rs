@@ -104,7 +104,7 @@ struct CaseGroup<'a> {
 }
 
 fn groups<'a>(seen: &[&'a Observed]) -> Vec<CaseGroup<'a>> {
-    let key = |it: &Observed| it.identity.clone().without(&["variant", "message_bytes", "cpus"]);
+    let key = |it: &Observed| it.case.identity().without(&["variant", "message_bytes", "cpus"]);
     let groups = grouped(seen.iter().copied(), |a, b| key(a) == key(b));
     let group = |group: Vec<&'a Observed>| {
         let cases = grouped(group, |a, b| a.is_same_case(b)).into_iter();
@@ -184,8 +184,8 @@ impl<'a> CaseGroup<'a> {
             (None, _) => String::new(),
         };
         // What one transfer carries stands in the operation.
-        let conditions = labels::conditions(&Case { total: None, ..of.asked.clone() });
-        let place = labels::place_of((&of.workers, &of.site));
+        let conditions = labels::conditions(&Case { total: None, ..of.case.clone() });
+        let place = labels::place_of(&of.site);
         format!("{}{size}{conditions}, {place}", self.operation())
     }
 

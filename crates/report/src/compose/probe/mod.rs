@@ -9,6 +9,7 @@ mod verdicts;
 use super::{Detail, beside_others, labels};
 use crate::{Block, Section};
 use analysis::Judged;
+use analysis::Site;
 use analysis::probe::{Common, ProbeEffect};
 use model::request::Aim;
 use stats::Interval;
@@ -47,7 +48,7 @@ fn written(effect: &ProbeEffect, detail: Detail) -> Vec<Section> {
 
 /// `pipe, one CPU`.
 fn strand_name(of: &Common) -> String {
-    format!("{}, {}", of.variant, labels::place_of((&of.workers, &of.placement)))
+    format!("{}, {}", of.variant, labels::place_of(&Site::of(of)))
 }
 
 /// What an operation is: `round trip`, `message`.
