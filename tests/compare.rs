@@ -628,7 +628,7 @@ fn what_cannot_be_read_ends_with_one_line_and_2() {
     let good = std::fs::read_to_string(bench.path("good.json")).unwrap();
     file("cut.json", &good[..good.len() / 2]);
     file("empty.json", "");
-    file("newer.json", &good.replace("\"schema_version\": 2", "\"schema_version\": 9"));
+    file("newer.json", &good.replace("\"schema_version\": 1", "\"schema_version\": 9"));
     file("older.json", &good.replace("launch_medians", "launch_means"));
     file("other.json", "{\"name\": \"something\"}");
     for (name, word) in [

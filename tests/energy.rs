@@ -203,7 +203,7 @@ fn an_energy_is_shown_and_exported_with_its_interval() {
     for (variant, middle) in [("pipe", 20.7e-6), ("unix-stream", 40.7e-6)] {
         let case = of(&document, variant, "process", "same-cpu");
         let found = energy(case);
-        must_fit("#/$defs/secondary", found);
+        must_fit("#/$defs/Secondary", found);
         let near = |name: &str, expected: f64| {
             let it = found[name].as_f64().expect("a number");
             assert!((it - expected).abs() < 1e-12, "{name}: {found}");
@@ -235,7 +235,7 @@ fn an_energy_below_zero_is_a_number_like_any_other() {
     let bench = stored_with([390_000, 399_700]);
     let document = bench.export();
     let found = energy(&document["results"][0]);
-    must_fit("#/$defs/secondary", found);
+    must_fit("#/$defs/Secondary", found);
     let ends = ["low", "median", "high"].map(|name| found[name].as_f64().expect("a number"));
     assert!(ends.iter().all(|it| *it < 0.0) && ends.is_sorted(), "{found}");
     let results = bench.must("report last -v").out;

@@ -53,11 +53,9 @@ struct EventSchema {
 impl EventSchema {
     fn read() -> EventSchema {
         let (mut schemas, mut compiler) = (Schemas::new(), Compiler::new());
-        let results = include_str!("../docs/results.schema.json");
         let events = include_str!("../docs/events.schema.json");
-        compiler.add_resource("urn:ipcmark:results:2", parse(results)).expect("a resource");
-        compiler.add_resource("urn:ipcmark:events:2", parse(events)).expect("a resource");
-        let index = compiler.compile("urn:ipcmark:events:2", &mut schemas).expect("a schema");
+        compiler.add_resource("urn:ipcmark:events:1", parse(events)).expect("a resource");
+        let index = compiler.compile("urn:ipcmark:events:1", &mut schemas).expect("a schema");
         EventSchema { schemas, index }
     }
 

@@ -46,7 +46,7 @@ fn repeats(value: &Value) -> Vec<&Value> {
 fn every_part_is_there_with_its_spread() {
     let bench = Bench::thorough();
     let floors = floors(&bench.must("floor --format json"));
-    must_fit("#/$defs/floors", &floors);
+    must_fit("#/$defs/Floors", &floors);
     assert_eq!(floors["extent"], "full");
     for part in PARTS {
         let found = &floors[part]["measured"];
@@ -114,7 +114,7 @@ fn on_one_cpu(bench: &Bench, line: &str) -> Said {
 fn on_one_cpu_pairs_are_absent_with_the_reason() {
     let bench = Bench::thorough();
     let floors = floors(&on_one_cpu(&bench, "floor --format json"));
-    must_fit("#/$defs/floors", &floors);
+    must_fit("#/$defs/Floors", &floors);
     let reason = floors["line"]["unavailable"]["reason"].as_str().unwrap();
     assert!(reason.contains("only one CPU"), "{reason}");
     let wake_ups = floors["wake_up"]["measured"]["wake_ups"].as_array().unwrap();
@@ -195,7 +195,7 @@ fn a_floor_process_that_is_killed_keeps_what_it_reported() {
     });
     assert!(send(worker, Signal::KILL));
     let floors = floors(&ended(child));
-    must_fit("#/$defs/floors", &floors);
+    must_fit("#/$defs/Floors", &floors);
     assert!(floors["clocks"]["measured"].is_object(), "{floors:#}");
     assert!(floors["calls"]["measured"].is_object(), "{floors:#}");
     let reason = floors["copy"]["unavailable"]["reason"].as_str().unwrap();
@@ -229,7 +229,7 @@ fn a_run_keeps_its_floors_and_shows_them_beside_each_result() {
     bench
         .must(&format!("{SHORT} -w throughput --total 64").replace("--launches 1", "--launches 7"));
     let document = bench.export();
-    must_fit("#/$defs/floors", &document["floors"]);
+    must_fit("#/$defs/Floors", &document["floors"]);
     assert_eq!(document["floors"]["extent"], "quick");
     assert_eq!(number(&bench.open(), "SELECT count(*) FROM runs WHERE floors <> '{}'"), 1);
     for case in document["results"].as_array().unwrap() {
@@ -274,7 +274,7 @@ fn a_run_survives_the_death_of_its_floor_process() {
     assert_eq!(said.code, Some(0), "{}", said.err);
     let document = bench.export();
     assert_eq!(document["status"], "complete");
-    must_fit("#/$defs/floors", &document["floors"]);
+    must_fit("#/$defs/Floors", &document["floors"]);
     let reason = document["floors"]["copy"]["unavailable"]["reason"].as_str().unwrap();
     assert!(reason.contains("killed by signal 9"), "{reason}");
     assert!(bench.processes().is_empty());

@@ -27,6 +27,7 @@ use model::placement::Placement;
 use model::rate;
 use model::request::{Aim, Request};
 use model::size;
+use schemars::JsonSchema;
 use serde::Serialize;
 use store::Label;
 
@@ -199,13 +200,17 @@ impl ChooseArgs {
 }
 
 /// An answer for other programs.
-#[derive(Serialize)]
-struct Told<'a> {
+#[derive(JsonSchema, Serialize)]
+pub struct Told<'a> {
+    /// Version of this format, a count that grows when a reader could misread the next one.
     schema_version: u32,
+    /// Program and version that measured.
     tool: &'a str,
+    /// Seed of every random choice.
     seed: u64,
     #[serde(flatten)]
     choice: &'a Choice,
+    /// What each mechanism carries.
     capacity: &'a [analysis::Capacity],
 }
 

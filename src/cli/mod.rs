@@ -40,6 +40,7 @@ mod resume;
 mod routes;
 mod run;
 mod runs;
+mod schema;
 mod screen;
 mod signals;
 mod study;
@@ -142,6 +143,8 @@ enum Command {
     Report(report::ReportArgs),
     /// A stored run for other programs
     Export(export::ExportArgs),
+    /// The JSON Schema of what ipcmark writes for other programs
+    Schema(schema::SchemaArgs),
     /// The same experiment on every node of a Slurm allocation, and between all pairs of them
     Fleet(Box<fleet::FleetArgs>),
     /// Hosts, switches and routers on this machine, as network namespaces; a line to impair
@@ -264,6 +267,7 @@ fn dispatch(words: &bare::Words, cli: &Cli) -> Result<u8, Failure> {
         Some(Command::Compare(args)) => compare::compare(common, args),
         Some(Command::Report(args)) => report::report(common, args),
         Some(Command::Export(args)) => export::export(common, args),
+        Some(Command::Schema(args)) => schema::schema(args),
         Some(Command::Fleet(args)) => fleet::fleet(common, args, &signals()?),
         Some(Command::Lab(args)) => lab::lab(common, args),
         Some(Command::Clean) => clean::run(common),

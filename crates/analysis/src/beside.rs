@@ -1,18 +1,20 @@
 //! What launches in company came to, over the quiet launches of the same case in the same rounds.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::case::asked;
+use super::case::{Asked, asked};
 use super::observed::is_beside;
 use super::paired::{CaseRatio, log_ratios};
 use super::{ALPHA, CaseResult, EQUIVALENT_WITHIN, Status};
 use stats::Verdict;
 
 /// A case in company.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct Accompanied {
     /// Its launches, judged as if they were results; in exports what was asked.
     #[serde(flatten, serialize_with = "asked")]
+    #[schemars(with = "Asked")]
     pub case: CaseResult,
     /// What became of it.
     pub status: Status,

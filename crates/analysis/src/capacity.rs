@@ -5,6 +5,7 @@
 //! in a fixed order, up from the lowest for `holds` and down from the highest for `fails`, and a test ends at the
 //! first rate that is not sure: so the error of all tests of one kind together is 2.5 %, without any correction.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::failures::{self, Failure};
@@ -21,7 +22,7 @@ const ERROR: f64 = 0.025;
 const KNEE: f64 = 2.0;
 
 /// A mechanism with everything but the rate, and the rates at which it keeps the bound.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct Capacity {
     /// What was asked, at no rate of its own.
     #[serde(flatten)]
@@ -53,7 +54,7 @@ pub struct Capacity {
 }
 
 /// What is known of a capacity, in messages a second.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Found {
     /// The largest rate that surely holds.
     pub at_least_per_sec: Option<u64>,
@@ -68,7 +69,7 @@ pub struct Found {
 }
 
 /// A rate that was tried.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct RateTried {
     /// Messages due per second.
     pub per_sec: u64,
@@ -99,7 +100,7 @@ pub struct RateTried {
 }
 
 /// What the launches at a rate come to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RateVerdict {
     /// Surely most pass.

@@ -3,6 +3,7 @@
 use model::request::Absence;
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::clients::ClientsSeen;
@@ -30,12 +31,12 @@ use model::case::Case;
 use model::clock::Record;
 use model::cycles::Cycles;
 use model::mechanism::Carries;
-use model::metric::Metric;
+use model::metric::{Better, Metric, Unit};
 use model::route::Route;
 use store::{Concurrent, Store, StoreError, StoredCase, StoredGroup, StoredLaunch, StoredRun};
 
 /// A case, judged.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct CaseResult {
     /// Its id in the store.
     #[serde(skip)]
@@ -57,6 +58,7 @@ pub struct CaseResult {
     pub spins: bool,
     /// What it yields, and in which unit: of `value`, and of the launches.
     #[serde(serialize_with = "brief")]
+    #[schemars(with = "Brief")]
     pub metric: Metric,
     /// Where it ran, as reports tell places of the run apart.
     #[serde(skip)]
@@ -185,8 +187,8 @@ pub struct CaseResult {
 is_a_case!(CaseResult);
 
 /// What an export says of a case whose launches are no results: what was asked, and where.
-#[derive(Serialize)]
-struct Asked<'a> {
+#[derive(JsonSchema, Serialize)]
+pub(super) struct Asked<'a> {
     #[serde(flatten)]
     case: &'a Case,
     nodes: &'a [String],
@@ -201,12 +203,18 @@ pub(super) fn asked<S: serde::Serializer>(result: &CaseResult, to: S) -> Result<
 
 /// What an export says of the metric of each result: all of it is once in `metrics`.
 pub(super) fn brief<S: serde::Serializer>(metric: &Metric, to: S) -> Result<S::Ok, S::Error> {
-    use serde::ser::SerializeStruct;
-    let mut brief = to.serialize_struct("Metric", 3)?;
-    brief.serialize_field("name", &metric.name)?;
-    brief.serialize_field("unit", &metric.unit)?;
-    brief.serialize_field("better", &metric.better)?;
-    brief.end()
+    Brief { name: &metric.name, unit: metric.unit, better: metric.better }.serialize(to)
+}
+
+/// A metric in brief.
+#[derive(JsonSchema, Serialize)]
+pub(super) struct Brief<'a> {
+    /// Its name among `metrics`.
+    name: &'a str,
+    /// The unit of its values.
+    unit: Unit,
+    /// Which values are better.
+    better: Better,
 }
 
 impl CaseResult {

@@ -4,6 +4,7 @@
 //! Only what surely holds is picked, never what is overloaded, void, failed or unverified. Each candidate is tested
 //! by itself with 1 %, so that of many that are 10 % beyond the bound one is seldom picked; which are the best, and by how much the others are slower, holds for all of them at once.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::capacity::{Capacity, RateTried, RateVerdict};
@@ -18,7 +19,7 @@ use stats::AgainstBest;
 const SAME_USE: f64 = 1.1;
 
 /// What was found for a need.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct Choice {
     /// What was needed.
     pub need: Need,
@@ -49,7 +50,7 @@ pub struct Choice {
 }
 
 /// Whether there is a pick.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
     /// There is one.
@@ -61,7 +62,7 @@ pub enum Answer {
 }
 
 /// A mechanism at the load that is needed.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct Candidate {
     /// With options.
     pub variant: String,
@@ -106,7 +107,7 @@ pub struct Candidate {
 }
 
 /// What is better at more load.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Beyond {
     /// The smallest rate that was tried at which the pick doesn't surely hold.
     pub from_per_sec: u64,
@@ -115,7 +116,7 @@ pub struct Beyond {
 }
 
 /// A mechanism that does not qualify.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Rejected {
     /// With options.
     pub variant: String,
@@ -126,7 +127,7 @@ pub struct Rejected {
 }
 
 /// Kinds of reasons.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Why {
     /// It can't carry this, can't be had here, or was not wanted.
@@ -142,7 +143,7 @@ pub enum Why {
 }
 
 /// What an answer rests on.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Evidence {
     /// The run, whose results hold every launch.
     pub run: i64,

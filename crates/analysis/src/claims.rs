@@ -1,5 +1,6 @@
 //! The study that a run was made for: read once, from the text that the run keeps, and its claims decided.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use study::size_bound::Caches;
 use study::validated::{ValidatedStudy, validate};
@@ -18,7 +19,7 @@ pub struct JudgedStudy {
 }
 
 /// A claim as other programs read it.
-#[derive(Serialize)]
+#[derive(JsonSchema, Serialize)]
 pub struct Claim<'a> {
     /// Its number in the study, from 1.
     pub id: usize,

@@ -1,5 +1,6 @@
 //! What became of the clients of one server: whether it served them alike, and what they waited.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{MedianInterval, interval_of};
@@ -7,7 +8,7 @@ use model::clients::Clients;
 use store::StoredLaunch;
 
 /// The clients of a case, over its launches.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct ClientsSeen {
     /// How many there were.
     pub clients: u64,
@@ -22,7 +23,7 @@ pub struct ClientsSeen {
 }
 
 /// A quantity of each launch, over all of them.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct OverLaunches {
     /// Median over launches.
     pub median: f64,
@@ -32,7 +33,7 @@ pub struct OverLaunches {
 }
 
 /// A quantity of each client of each launch: medians over launches.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct OverClients {
     /// Of the median client.
     pub median: f64,

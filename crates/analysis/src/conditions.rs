@@ -1,11 +1,12 @@
 //! What was seen beside the measurement: noise, where free workers ran.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use store::StoredLaunch;
 
 /// What happened beside the measurement, per launch (medians over launches).
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, JsonSchema, Serialize)]
 pub struct NoiseSeen {
     /// Times a worker lost its CPU against its will, both workers together.
     pub involuntary_switches: Option<f64>,
@@ -24,7 +25,7 @@ pub struct NoiseSeen {
 }
 
 /// What happened on the other host of launches between two, per launch (medians over launches).
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, JsonSchema, Serialize)]
 pub struct PeerNoise {
     /// Interrupts on the responder's CPU.
     pub interrupts: Option<f64>,
@@ -37,7 +38,7 @@ pub struct PeerNoise {
 }
 
 /// Where free workers ran.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct ObservedPlacement {
     /// Share of the noted moments at which both were on one CPU.
     pub same_cpu: f64,

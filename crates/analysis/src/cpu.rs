@@ -7,13 +7,14 @@
 //! holds its up to 16 untimed operations before the first sample. Not in it: what an idle CPU does
 //! while it is being woken, which the kernel charges to nobody.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{MedianInterval, interval_of};
 use store::StoredLaunch;
 
 /// CPU time per round trip, or per message of a transfer, in ns.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct CpuCost {
     /// In user space: `total` times the share of it over all launches.
     pub user: f64,

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::OverRounds;
@@ -12,7 +13,7 @@ use store::StoredLaunch;
 use study::counted::LOST;
 
 /// The datagrams of a case.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct DatagramsSeen {
     /// Bytes on the wire for each byte of payload, in its direction: our headers of fragments, UDP's
     /// and IP's, those of the kernel's own pieces too. Null where no launch opened.
@@ -30,7 +31,7 @@ pub struct DatagramsSeen {
 }
 
 /// The datagrams of one launch.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct LaunchDatagrams {
     /// Its round; 0 is the pilot.
     pub round: u64,

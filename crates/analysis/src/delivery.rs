@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{CaseResult, OverRounds};
@@ -11,7 +12,7 @@ use stats::{Share, binomial_share, clustered_share};
 use store::StoredLaunch;
 
 /// Sums over all launches.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct DeliveryCounters {
     /// Every count of both ends, by name.
     pub counts: BTreeMap<String, u64>,

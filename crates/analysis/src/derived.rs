@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::CaseResult;
@@ -12,7 +13,7 @@ use study::expression::{Expression, is_percentile};
 use study::validated::validate;
 
 /// A derived figure of one case.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct Derived {
     /// Null where the case or the machine lacks one of its statistics.
     pub value: Option<f64>,

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::CaseResult;
@@ -11,7 +12,7 @@ use store::{RunBefore, Store, StoreError, StoredRun};
 const LEAST_LAUNCHES: usize = 6;
 
 /// Medians of earlier runs of a case.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct Earlier {
     /// The smallest, in the unit of the estimate.
     pub low: f64,

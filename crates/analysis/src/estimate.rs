@@ -3,13 +3,14 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::percentile::OverLaunches;
 use super::{Ranked, interval_of};
 
 /// What became of a case.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
     /// Measured.
@@ -23,7 +24,7 @@ pub enum Status {
 }
 
 /// The interval of a median over launches; all null where there are too few launches for one.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, JsonSchema, Serialize)]
 pub struct MedianInterval {
     /// Lower end.
     pub low: Option<f64>,
@@ -54,7 +55,7 @@ impl From<Option<Ranked>> for MedianInterval {
 }
 
 /// A quantity over launches.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct Estimate {
     /// Median over launches, of a metric of the launch medians.
     pub median: f64,
@@ -95,7 +96,7 @@ impl Estimate {
 }
 
 /// Whether the precision that was asked was reached.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct Precision {
     /// Relative half-width that was asked.
     pub asked: f64,

@@ -1,10 +1,11 @@
 //! Launches that failed: of what, and how many of each reason.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use store::StoredLaunch;
 
 /// A reason for which launches failed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Failure {
     /// Who died or gave up, without the process's id, which differs from launch to launch.
     pub reason: String,

@@ -12,6 +12,7 @@
 //! same kind of work: round trips of messages up to a page, transfers of messages from a page on. What is
 //! undercut beyond both intervals is called no floor in this run, and that is said.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{ALPHA, CaseResult, MedianInterval};
@@ -27,7 +28,7 @@ const PAGE: u64 = 4096;
 const FEWEST: usize = 6;
 
 /// Whether results can lie below it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BoundKind {
     /// They can't.
@@ -47,7 +48,7 @@ impl BoundKind {
 }
 
 /// What a result is compared with, measured in its rounds, in the unit of its estimate.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct Bound {
     /// What it is.
     pub name: String,

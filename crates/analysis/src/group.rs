@@ -10,6 +10,7 @@
 use std::cmp::Ordering;
 use std::collections::HashMap;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::paired::CaseRatio;
@@ -26,7 +27,7 @@ use stats::AgainstBest;
 use store::{Closed, Concurrent, StoredGroup, StoredRun};
 
 /// One case of its group, compared with the others.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct Standing {
     /// Index into the results.
     pub result: usize,
@@ -67,7 +68,7 @@ pub struct Standing {
 }
 
 /// The same case under two names: what the machine's own noise does to a comparison.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct TwinCheck {
     /// The variant that was measured twice.
     pub variant: String,
@@ -79,7 +80,7 @@ pub struct TwinCheck {
 }
 
 /// A group, judged.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct GroupVerdict {
     /// Its number in the run.
     pub group: usize,

@@ -6,6 +6,7 @@
 
 mod known;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::group::alike;
@@ -20,7 +21,7 @@ use stats::TooFew;
 use store::Concurrent;
 
 /// A sweep over message sizes of one mechanism at one place.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct Sweep {
     /// What was asked of the smallest of its messages.
     #[serde(flatten)]
@@ -48,7 +49,7 @@ pub struct Sweep {
 is_a_case!(Sweep);
 
 /// A place where the cost of a byte changes, or a step is taken.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct Inflection {
     /// Lower end of the interval of its place at 95 %: a measured size before it.
     pub from_bytes: u64,
@@ -66,7 +67,7 @@ pub struct Inflection {
 }
 
 /// A quantity on both sides.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct Change {
     /// On the side of smaller sizes.
     pub before: f64,
@@ -75,7 +76,7 @@ pub struct Change {
 }
 
 /// A size that is known to matter.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct Candidate {
     /// What it is.
     pub name: String,

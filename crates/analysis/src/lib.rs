@@ -47,6 +47,7 @@ mod time_series;
 mod unmeasured;
 
 use model::distinct::distinct;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 pub use claims::{Claim, JudgedStudy};
@@ -103,7 +104,7 @@ pub const ALPHA: f64 = 0.05;
 pub const EQUIVALENT_WITHIN: f64 = 0.02;
 
 /// The version of exports: docs/results.schema.json.
-pub const SCHEMA_VERSION: u32 = 2;
+pub const SCHEMA_VERSION: u32 = 1;
 
 const NO_FLOORS: &str = "no floors: the run ended before they were measured";
 
@@ -134,13 +135,14 @@ pub struct Judged {
 }
 
 /// A run as one JSON object; docs/results.schema.json describes it.
-#[derive(Serialize)]
+#[derive(JsonSchema, Serialize)]
 pub struct Export<'a> {
     schema_version: u32,
     tool: &'a str,
     run: i64,
     label: Option<&'a str>,
     argv: &'a [String],
+    #[schemars(with = "serde_json::Map<String, serde_json::Value>")]
     request: &'a Request,
     seed: u64,
     started: &'a str,

@@ -1,12 +1,13 @@
 //! A quantity of which each round gave one value, and whose number of rounds was fixed beforehand.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{ALPHA, MedianInterval, interval_of};
 use stats::Share;
 
 /// Its median over launches, and what covers it.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct OverRounds {
     /// The median; of a share, that of all counts together.
     pub median: f64,

@@ -2,6 +2,7 @@
 //! it is the median over cycles of the log of what one took over what the other did in the same cycle, which leaves out
 //! what the machine did to both; else the log of the ratio of the two launches.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{ALPHA, CaseResult};
@@ -27,7 +28,7 @@ impl CaseResult {
 }
 
 /// The time of one case over that of another, of the rounds that both have.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct CaseRatio {
     /// The middle one of `by_round`: 1 is no difference.
     pub ratio: f64,

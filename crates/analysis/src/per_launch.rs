@@ -1,6 +1,7 @@
 //! Quantities of which each launch gives one value, beside its metric: the first message after set-up, the
 //! steps of a set-up, and the energy.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Estimate;
@@ -12,7 +13,7 @@ use store::{StoredLaunch, StoredRound};
 pub const FIRST_MESSAGE: &str = "first_message";
 
 /// A quantity of a case beside its metric.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct Secondary {
     /// `first_message`; of a set-up its steps: `open` and `close`; of a connection the responder's `socket`, `bind`
     /// and `listen`, then the initiator's `connect`, `accept` and `close`; `rest` before it between two hosts; of a

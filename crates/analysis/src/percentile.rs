@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Ranked, interval_of};
@@ -15,7 +16,7 @@ pub const PERCENTILES: [(&str, f64); 5] =
     [("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999), ("p99.99", 0.9999), ("p99.999", 0.99999)];
 
 /// A percentile over launches, in the unit of its estimate.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct OverLaunches {
     /// Median over launches.
     pub value: f64,

@@ -1,5 +1,6 @@
 //! How an open loop went: what was asked, what was served, and how late messages were begun.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use model::capacity::{BoundedLaunch, Standing, majority};
@@ -10,7 +11,7 @@ use store::{StoredCase, StoredLaunch};
 
 /// The schedule of a case, and how it was kept: medians over launches, null where nothing was
 /// measured.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct RateSeen {
     /// What was asked.
     #[serde(skip)]

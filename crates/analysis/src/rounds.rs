@@ -2,6 +2,7 @@
 
 use super::floor::ranks_of;
 use model::noise::Disturbance;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{ALPHA, CaseResult, GroupVerdict, MedianInterval, Ranked};
@@ -11,7 +12,7 @@ use store::StoredRun;
 const MANY: f64 = 0.1;
 
 /// A round of a group.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct JudgedRound {
     /// The group, by its number in the run.
     pub group: usize,
@@ -26,7 +27,7 @@ pub struct JudgedRound {
 }
 
 /// The launches of a case in undisturbed rounds, beside the estimate, which is of all.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct Stratified {
     /// Launches in unmarked rounds.
     pub launches: u64,

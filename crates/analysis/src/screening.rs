@@ -1,5 +1,6 @@
 //! The rounds that screened: what they chose is judged without them, and what they left out by them alone.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{CaseResult, Standing, Status, unmeasured};
@@ -44,7 +45,7 @@ impl CaseResult {
 }
 
 /// The range of ratios in few rounds.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct LeftOut {
     /// The smallest.
     pub low: f64,

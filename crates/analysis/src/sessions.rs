@@ -2,13 +2,14 @@
 
 use std::collections::BTreeSet;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::CaseResult;
 use super::rounds::JudgedRound;
 
 /// A case over the sessions of its run.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct SessionsSeen {
     /// Sessions in which it was measured.
     pub sessions: u64,

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::nearest::unknown;
@@ -11,7 +12,9 @@ const PAGE: usize = 4096;
 
 /// Where message buffers begin within a cache line. Some processors copy several times as fast from one place as from
 /// another, so it is the same for all launches; which line of the page it is, is drawn.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize, Deserialize,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Alignment {
     /// 16 bytes into a line, where malloc(3) of the GNU C library puts large blocks.

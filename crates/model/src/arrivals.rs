@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::duration;
@@ -14,7 +15,7 @@ const LARGEST_BURST: u64 = 100_000;
 const LONGEST_NS: u64 = 10_000_000_000;
 
 /// How messages are spread over time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub enum Arrivals {
     /// Independently of each other: the times between them are exponential.

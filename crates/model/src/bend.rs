@@ -3,13 +3,14 @@
 
 use std::borrow::Cow;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Text that a mechanism declares, or that was stored.
 pub type Text = Cow<'static, str>;
 
 /// A size at which a mechanism changes its ways.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Bend {
     /// What lies there; `{pages}` stands for its size in pages, `{NAME}` for what was granted there under
     /// that name.
@@ -36,7 +37,7 @@ impl Bend {
 }
 
 /// On which condition a size is worth a word.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Only {
     /// On none.
@@ -50,7 +51,7 @@ pub enum Only {
 
 /// A number of bytes, by what is known of a curve over sizes and of its machine. Where something of it
 /// isn't known, it is none.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Length {
     /// So many.

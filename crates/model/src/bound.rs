@@ -3,10 +3,13 @@
 
 use crate::alignment::Alignment;
 use crate::metric::{Metric, Unit};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Something to hold results against.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize, Deserialize,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Beside {
     /// A cache line there and back between two CPUs that spin.
@@ -29,7 +32,7 @@ pub enum Beside {
 }
 
 /// What a round found.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct RoundBound {
     /// Of what.
     pub of: Beside,

@@ -5,6 +5,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::duration;
@@ -21,7 +22,7 @@ const LONGEST_NS: u64 = 60_000_000_000;
 const PERCENTILES: std::ops::RangeInclusive<u32> = 50_000..=99_999;
 
 /// A percentile of the response time, and what it may be at most: `p99:200us`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct TailBound {
     /// The percentile, in thousandths of a percent: 99,900 is p99.9.
@@ -88,7 +89,7 @@ impl TailBound {
 const LASTING_NS: f64 = 25e6;
 
 /// What one launch says of a bound.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct BoundedLaunch {
     /// The percentile of its response times, in ns.
     pub ns: f64,
@@ -97,7 +98,7 @@ pub struct BoundedLaunch {
 }
 
 /// Whether a launch keeps a bound.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Standing {
     /// It served what was due, and its percentile is within the bound, however late its sender was.

@@ -1,5 +1,6 @@
 //! A case: one combination of factor levels.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::alignment::Alignment;
@@ -14,7 +15,7 @@ use crate::workload::{Policy, Workload};
 
 /// One combination of factor levels. `V` is its mechanism with options: as it is written, `tcp:nodelay=off`, or at hand
 /// where it is about to be measured.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Case<V = String> {
     /// The mechanism with its options.
     pub variant: V,

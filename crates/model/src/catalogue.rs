@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::bend::Bend;
@@ -21,7 +22,7 @@ pub const LOSS: &str = "loss";
 pub const BURST: &str = "burst";
 
 /// What a build can measure, and what it is.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Catalogue {
     /// Every mechanism, in the order in which lists and tables show them.
@@ -33,7 +34,7 @@ pub struct Catalogue {
 }
 
 /// A mechanism as a user may write it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct MechanismWords {
     /// Its name, before the `:`.
     pub name: String,
@@ -57,7 +58,7 @@ impl MechanismWords {
 }
 
 /// An option as a user may write it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct OptionWords {
     /// Its name, before the `=`.
     pub name: String,
@@ -69,7 +70,7 @@ pub struct OptionWords {
 }
 
 /// The properties of a variant.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Described {
     /// The variant, as it is written: `tcp:nodelay=off`.
     pub variant: String,

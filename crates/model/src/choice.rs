@@ -1,12 +1,13 @@
 //! A need that `ipcmark choose` finds a mechanism for: beside the load and its bound, what must hold of a mechanism
 //! whatever it measures to. Some of it may be left to the measurement.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::mechanism::{Carries, Framing, Traits};
 
 /// The need, without size, load and bound, which any request has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Need {
     /// Messages a second, over all connections.
     pub per_second: u64,

@@ -1,10 +1,11 @@
 //! What became of each client of a server that has several.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The clients of one launch: a column per quantity and in each a value per client, in the order of their
 /// connections.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Clients {
     /// Requests that were due.
     pub due: Vec<u64>,

@@ -2,10 +2,11 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Which clock stamps the samples.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ClockKind {
     /// The time-stamp counter.
@@ -24,7 +25,7 @@ impl fmt::Display for ClockKind {
 }
 
 /// Why the time-stamp counter isn't used.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TscUnavailable {
     /// The CPU doesn't promise a constant rate, or lacks an ordered read.
@@ -47,7 +48,7 @@ impl fmt::Display for TscUnavailable {
 }
 
 /// One moment, read on three clocks as close together as can be.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Anchor {
     /// The chosen clock, in ticks.
     pub ticks: u64,
@@ -71,7 +72,7 @@ impl Anchor {
 }
 
 /// What reading one clock costs, and how fine it is.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Reading {
     /// `tsc`, `monotonic_raw`, `monotonic`.
     pub clock: String,
@@ -82,7 +83,7 @@ pub struct Reading {
 }
 
 /// The clock's record of a run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Record {
     /// The clock that stamped the samples.
     pub kind: ClockKind,

@@ -5,11 +5,14 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A family of events. `l1d`, `l1i`, `l2`, `mem`, `tlb` and `bus` are those of the FreeBSD study of
 /// pipes and sockets, in the kernel's generic events: its `l2` was the last level, and is here.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize, Deserialize,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Family {
     /// Switches, migrations, faults, time on CPUs, wake-ups, interrupts between CPUs.
@@ -178,7 +181,7 @@ impl FromStr for Family {
 }
 
 /// What one worker's counters said.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Counts {
     /// Operations of the worker while they ran: round trips, or messages of throughput.
     pub operations: u64,

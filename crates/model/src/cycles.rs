@@ -1,5 +1,6 @@
 //! Launches that are timed in turns: how their samples are cut into cycles, and what they took in each.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Cycles of launches that take turns, unless the user says otherwise.
@@ -8,7 +9,7 @@ pub const CYCLES: u64 = 20;
 pub const MOST_CYCLES: u64 = 1000;
 
 /// How a launch was timed: in slices, in turns with the other launches of its set, each cycle in an order of its own.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Turns {
     /// Cycles; [`slices`] says which samples are of which.
     pub cycles: u64,
@@ -27,7 +28,7 @@ pub fn slices(samples: u64, cycles: u64) -> impl Iterator<Item = std::ops::Range
 }
 
 /// One launch, cycle by cycle.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct Cycles {
     /// The set of its round: launches of the same set took turns.
     set: u64,

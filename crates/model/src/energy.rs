@@ -1,9 +1,10 @@
 //! Energy that the processor packages of a machine used over a stretch of time.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What all packages together used over a stretch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Energy {
     /// By their counters, in µJ.
     pub microjoules: u64,

@@ -5,10 +5,11 @@ use crate::noise::RoundNoise;
 use crate::words::{counted, were};
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The result of one check.
-#[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(JsonSchema, Serialize, Deserialize, Clone, Debug, PartialEq)]
 pub struct Finding {
     /// The check's name: `governor`, `locked-memory`, …
     pub check: String,
@@ -27,7 +28,9 @@ pub struct Finding {
 }
 
 /// How much a finding matters, from little to much.
-#[derive(Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    JsonSchema, Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Level {
     /// As it should be.
@@ -72,7 +75,7 @@ impl Finding {
 }
 
 /// A disturbance of one round.
-#[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(JsonSchema, Serialize, Deserialize, Clone, Debug, PartialEq)]
 pub struct Mark {
     /// The check that noticed it.
     pub check: String,
@@ -83,7 +86,7 @@ pub struct Mark {
 }
 
 /// The frequency of a CPU at both ends of an interval.
-#[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(JsonSchema, Serialize, Deserialize, Clone, Debug, PartialEq)]
 pub struct CpuFrequency {
     /// The CPU.
     pub cpu: u32,
@@ -97,7 +100,7 @@ pub struct CpuFrequency {
 }
 
 /// Whether a machine is fit to measure on.
-#[derive(Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(JsonSchema, Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum Fitness {
     /// Nothing was found that shows in the figures.

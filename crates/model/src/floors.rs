@@ -5,10 +5,11 @@ use crate::clock::TscUnavailable;
 use crate::placement::Relation;
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// How much is measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FloorDetail {
     /// What every run measures at its start: under 1.5 s.
@@ -18,7 +19,7 @@ pub enum FloorDetail {
 }
 
 /// Why a floor is missing: a sentence that ends with the remedy where there is one.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct FloorsUnavailable {
     /// The reason.
     pub reason: String,
@@ -38,7 +39,7 @@ impl fmt::Display for FloorsUnavailable {
 }
 
 /// A part of the floors: measured, or the reason why not.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Part<T> {
     /// What was found.
@@ -69,7 +70,7 @@ impl<T> From<Result<T, String>> for Part<T> {
 }
 
 /// The floors of a machine, as one process found them.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Floors {
     /// How much was measured.
     pub extent: FloorDetail,
@@ -123,7 +124,7 @@ impl Floors {
 }
 
 /// The clocks of this machine.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Clocks {
     /// Each of them.
     pub clocks: Vec<ClockFloor>,
@@ -142,7 +143,7 @@ pub struct Clocks {
 }
 
 /// One clock.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct ClockFloor {
     /// `tsc`, `monotonic_raw`, `monotonic`.
     pub clock: String,
@@ -170,7 +171,7 @@ impl ClockFloor {
 }
 
 /// The trivial calls.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Calls {
     /// Each of them.
     pub calls: Vec<Call>,
@@ -181,7 +182,7 @@ pub struct Calls {
 }
 
 /// One call.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Call {
     /// `getpid`, `read of 0 bytes`, …
     pub call: String,
@@ -192,7 +193,7 @@ pub struct Call {
 }
 
 /// Copying, level by level.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Copy {
     /// L1, L2, L3 and memory, in this order.
     pub levels: Vec<CopyLevel>,
@@ -202,7 +203,7 @@ pub struct Copy {
 }
 
 /// Copying between buffers that begin at one kind of place.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct PlacedCopy {
     /// Where both begin.
     pub align: Alignment,
@@ -211,7 +212,7 @@ pub struct PlacedCopy {
 }
 
 /// One level of the memory hierarchy.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct CopyLevel {
     /// `L1`, `L2`, `L3`, `memory`.
     pub level: String,
@@ -222,7 +223,7 @@ pub struct CopyLevel {
 }
 
 /// What was found at one level.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Copied {
     /// Size of each of the two buffers, in bytes.
     pub buffer_bytes: u64,
@@ -231,7 +232,7 @@ pub struct Copied {
 }
 
 /// Round trips of a cache line.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Lines {
     /// Each pair that was measured, the smaller CPU first.
     pub pairs: Vec<LinePair>,
@@ -242,7 +243,7 @@ pub struct Lines {
 }
 
 /// One pair of CPUs.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct LinePair {
     /// The CPUs, the smaller first.
     pub cpus: [u32; 2],
@@ -253,7 +254,7 @@ pub struct LinePair {
 }
 
 /// Round trips of two threads that sleep.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct WakeUps {
     /// One for each relation that was asked for, whether this machine has it or not.
     pub wake_ups: Vec<WakeUp>,
@@ -262,7 +263,7 @@ pub struct WakeUps {
 }
 
 /// Two threads on CPUs that stand so to each other.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct WakeUp {
     /// How their CPUs stand to each other.
     pub relation: Relation,
@@ -271,7 +272,7 @@ pub struct WakeUp {
 }
 
 /// What was found on one pair of CPUs.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct RoundTrip {
     /// The pair; one CPU twice where both share it.
     pub cpus: [u32; 2],
@@ -285,7 +286,7 @@ pub struct RoundTrip {
 /// The summary of a measurement's repeats, in the unit that the field holding it is named
 /// for. The headline is None where they fall into two modes; its ends also where there are
 /// fewer than six.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Repeats {
     /// Median of the repeats.
     pub median: Option<f64>,
@@ -305,7 +306,7 @@ pub struct Repeats {
 }
 
 /// Two modes among repeats.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Modes {
     /// Median of the repeats in the mode of smaller values.
     pub low: f64,

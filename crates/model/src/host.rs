@@ -12,6 +12,7 @@ mod memory;
 mod power;
 mod processor;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use build::Build;
@@ -29,7 +30,7 @@ use crate::findings::Finding;
 
 /// What a run was measured on. Every part is read below one root, save what belongs to this
 /// process: its limits, affinity and user id, what it is granted, how it was built.
-#[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
+#[derive(JsonSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
 pub struct Host {
     /// /proc/sys/kernel/hostname.
     pub hostname: Option<String>,

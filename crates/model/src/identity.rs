@@ -1,6 +1,9 @@
 //! What tells a case from the others of its run: every factor by its key, with its level. Exports, events and labels
 //! read this list, so that a factor which is added to a case is in all of them.
 
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
@@ -123,6 +126,20 @@ impl Identity {
 
 fn said(word: &str) -> Level {
     if word.is_empty() { Level::Absent } else { Level::Word(word.into()) }
+}
+
+impl JsonSchema for Identity {
+    fn schema_name() -> Cow<'static, str> {
+        "Identity".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let of_case = FACTORS.iter().flat_map(|row| row.columns.iter().map(|column| column.0));
+        let keys: Vec<&str> = of_case.chain(["nodes", "concurrent", "twin"]).collect();
+        let properties: serde_json::Map<_, _> =
+            keys.iter().map(|key| (key.to_string(), true.into())).collect();
+        json_schema!({ "type": "object", "required": keys, "properties": properties })
+    }
 }
 
 impl Serialize for Identity {

@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Most hosts: their names are single letters, and each is a network stack of its own.
@@ -19,7 +20,7 @@ const MTU: std::ops::RangeInclusive<u32> = 1280..=65_521;
 const RATES: std::ops::RangeInclusive<u64> = 100_000..=100_000_000_000;
 
 /// What a laboratory is asked to be.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct LabRequest {
     /// Its name, which tells it from others on this machine.
     pub name: String,
@@ -44,7 +45,7 @@ pub struct LabRequest {
 }
 
 /// Who impairs the line.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum By {
     /// The kernel where it can, the relay for the rest.
@@ -63,7 +64,9 @@ impl By {
 }
 
 /// A share of packets, in parts of a million.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize,
+)]
 pub struct Loss(pub u32);
 
 impl std::fmt::Display for Loss {

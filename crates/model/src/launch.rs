@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::nearest::unknown;
@@ -19,7 +20,9 @@ pub use crate::usage::Usage;
 pub const MOST_SAMPLES: u64 = 10_000_000;
 
 /// Whether the workers are processes or threads of one process.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Workers {
     /// Two forked processes.
@@ -68,7 +71,7 @@ impl std::fmt::Display for Role {
 }
 
 /// How long to warm up: whichever is reached first.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Warmup {
     /// Operations: round trips, or messages of a throughput.
     pub operations: u64,
@@ -84,7 +87,7 @@ impl Default for Warmup {
 }
 
 /// How many samples to take.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SampleCount {
     /// Exactly so many.
@@ -94,7 +97,7 @@ pub enum SampleCount {
 }
 
 /// How a launch ended.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "status")]
 pub enum Outcome {
     /// Measured.
@@ -114,7 +117,7 @@ pub enum Outcome {
 }
 
 /// What one worker says of itself.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct WorkerReport {
     /// Resources used while timing; the responder's of round trips hold the lead too, unless the launch took turns.
     pub usage: Usage,
@@ -186,7 +189,7 @@ pub struct WorkerReport {
 }
 
 /// What a launch says of itself; the samples follow.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Record {
     /// How it ended.
     pub outcome: Outcome,
@@ -223,7 +226,7 @@ pub struct Record {
 }
 
 /// What the far side of a launch says beside its worker's report.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct FarSide {
     /// What the kernel there granted the mechanism.
     pub effective_settings: BTreeMap<String, u64>,
@@ -296,7 +299,7 @@ impl Record {
 }
 
 /// How well a launch kept its schedule.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Punctuality {
     /// Messages begun more than 1 µs after they were due.
     pub late: u64,
@@ -383,7 +386,7 @@ impl Punctuality {
 
 /// What a server worked over a request, in the mean of all that it answered, those before the first sample
 /// included: how well its spinning is calibrated.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Worked {
     /// What was asked of it, as drawn, in ns.
     pub asked_ns: f64,

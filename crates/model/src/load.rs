@@ -4,6 +4,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::duration;
@@ -21,7 +22,9 @@ const CLOSED: &str = "closed";
 const LONGEST_SERVICE_NS: u64 = 1_000_000_000;
 
 /// What an open loop is asked to carry, or over how many connections a closed one goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize,
+)]
 pub struct Load {
     /// Messages due per second, in the mean, over all connections; 0 of a closed loop, where each operation waits
     /// for the one before it.
@@ -41,7 +44,9 @@ pub struct Load {
 }
 
 /// How a server of many connections waits for the next request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Server {
     /// epoll(7) over all connections.
@@ -96,7 +101,18 @@ impl FromStr for Server {
 
 /// What a server does with a request before it answers: it spins for so long.
 #[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    JsonSchema,
+    Serialize,
+    Deserialize,
 )]
 #[serde(into = "String", try_from = "String")]
 pub enum Service {

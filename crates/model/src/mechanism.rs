@@ -2,10 +2,11 @@
 
 use std::ops::Add;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What a mechanism carries, and how.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Traits {
     /// Bytes, only a wake-up, or nothing.
     pub carries: Carries,
@@ -32,7 +33,7 @@ impl Traits {
 }
 
 /// What a worker does while it waits for its partner.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Waits {
     /// It sleeps in the kernel.
@@ -44,7 +45,7 @@ pub enum Waits {
 }
 
 /// What arrives at the other side.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Carries {
     /// Any bytes.
@@ -71,7 +72,7 @@ impl Carries {
 }
 
 /// Whether boundaries between messages survive the transport.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Framing {
     /// A byte stream.
@@ -81,7 +82,7 @@ pub enum Framing {
 }
 
 /// How far apart the workers may be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scope {
     /// On one machine.
@@ -116,7 +117,7 @@ impl Stats {
 }
 
 /// What became of the datagrams sent to one end, since it was opened.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Datagrams {
     /// Dropped by the kernel, because the socket's receive queue was full (SO_MEMINFO). `None`
     /// where it can't say.
@@ -144,7 +145,7 @@ fn both<T>(a: Option<T>, b: Option<T>, sum: fn(T, T) -> T) -> Option<T> {
 }
 
 /// What became of the fragments of messages.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct FragmentCounts {
     /// Put in their places.
     pub received: u64,
@@ -169,7 +170,7 @@ impl FragmentCounts {
 }
 
 /// Why a mechanism can't be had here, and what would change that.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Unavailable {
     /// The kind of obstacle.
     pub cause: Cause,
@@ -180,7 +181,7 @@ pub struct Unavailable {
 }
 
 /// Kinds of obstacles.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Cause {
     /// This kernel doesn't have it.

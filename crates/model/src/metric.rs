@@ -4,6 +4,7 @@
 
 use std::borrow::Cow;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::workload::{Workload, WorkloadTraits};
@@ -12,7 +13,7 @@ use crate::workload::{Workload, WorkloadTraits};
 pub type Word = Cow<'static, str>;
 
 /// The unit of a metric, or of what each launch has beside it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub enum Unit {
     /// Nanoseconds per operation.
     #[serde(rename = "ns")]
@@ -41,7 +42,7 @@ impl Unit {
 }
 
 /// Which way is better.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Better {
     /// A time: less of it.
@@ -51,7 +52,7 @@ pub enum Better {
 }
 
 /// What is done once, and timed or counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Operation {
     /// A message and its answer.
@@ -74,7 +75,7 @@ impl Operation {
 }
 
 /// The quantity that a workload yields.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Metric {
     /// Its name in exports: `latency`.
     pub name: Word,
@@ -181,7 +182,7 @@ impl Metric {
 }
 
 /// What a workload yields.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Measured {
     /// Which workload.
     pub workload: Workload,

@@ -1,5 +1,6 @@
 //! What else happened on a machine while it was measured on.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::bound::RoundBound;
@@ -9,7 +10,7 @@ use crate::findings::{CpuFrequency, Mark};
 /// What happened between two snapshots. A counter is `None` where it couldn't be read at either
 /// end, went backwards (a CPU went off and on; 32-bit counters wrap), or is of used CPUs and the
 /// snapshots are not of the same ones, or of none.
-#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Default)]
+#[derive(JsonSchema, Serialize, Deserialize, Clone, Debug, PartialEq, Default)]
 pub struct Noise {
     /// Interrupts on the used CPUs.
     pub interrupts: Option<u64>,
@@ -27,7 +28,7 @@ pub struct Noise {
 }
 
 /// What a spin noticed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Gaps {
     /// Length of the spin, in ns.
     pub spun_ns: u64,
@@ -40,7 +41,7 @@ pub struct Gaps {
 }
 
 /// What a round noticed of the machine around it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct RoundNoise {
     /// The kernel's counters over the round, on the CPUs used.
     pub counters: Noise,
@@ -122,7 +123,7 @@ impl RoundNoise {
 
 /// The counters of one family of addresses since the namespace was made; or, as a difference, what
 /// happened between two snapshots. `None` where a counter isn't there or couldn't be read.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Traffic {
     /// Datagrams sent (OutDatagrams).
     pub sent: Option<u64>,

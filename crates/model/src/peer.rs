@@ -2,13 +2,14 @@
 
 use std::net::IpAddr;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Record;
 use crate::host::Host;
 
 /// The other host, as it was asked for. Stored with the run.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct PeerRequest {
     /// The words of the command that gives a shell there.
     pub command: Vec<String>,
@@ -22,7 +23,7 @@ pub struct PeerRequest {
 }
 
 /// The other host, as it describes itself.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct FarHost {
     /// What it is, with what the doctor found there.
     pub host: Host,
@@ -46,7 +47,7 @@ impl FarHost {
 }
 
 /// The other host of a run, as it is kept.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct PeerRecord {
     /// The words of the command that gives a shell there.
     pub command: Vec<String>,
@@ -67,7 +68,7 @@ pub struct PeerRecord {
 }
 
 /// An address of an interface.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Address {
     /// The address.
     pub address: IpAddr,

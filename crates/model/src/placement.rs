@@ -3,12 +3,15 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::nearest::unknown;
 
 /// Where the workers run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize,
+)]
 #[serde(into = "String", try_from = "String")]
 pub enum Placement {
     /// Wherever the scheduler puts them; where that was is recorded.
@@ -96,7 +99,7 @@ impl Placement {
 }
 
 /// A placement on this machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct ResolvedPlacement {
     /// The two CPUs; None leaves the workers free, or one of them ([`Placement::leaves_free`]).
     pub cpus: Option<(u32, u32)>,
@@ -148,7 +151,9 @@ impl TryFrom<String> for Placement {
 }
 
 /// How close two CPUs are; each excludes the ones before it.
-#[derive(Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    JsonSchema, Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Relation {
     /// One CPU, for both.

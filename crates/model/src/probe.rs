@@ -6,6 +6,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::counts::{FAMILIES, Family};
@@ -32,7 +33,9 @@ pub enum Scope {
 
 /// One way of observing a launch. Written `software`, `trace`, `trace-calls:empty`,
 /// `trace:times=2`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize, Deserialize,
+)]
 #[serde(try_from = "String", into = "String")]
 pub struct Probe {
     /// Instrumentation.

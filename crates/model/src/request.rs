@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::capacity::TailBound;
@@ -19,7 +20,7 @@ use crate::total::Total;
 use crate::workload::{Arrivals, Workload};
 
 /// An experiment as it was asked for. Stored with the run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Request {
     /// Variants, as text.
     pub mechanisms: Vec<String>,
@@ -119,7 +120,7 @@ pub struct Request {
 }
 
 /// Levels that a user named, by an argument or a flag: what of these is not measured is told, and no success.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Named {
     /// Mechanisms, or variants of them.
     pub mechanisms: bool,
@@ -188,7 +189,7 @@ fn is_here(routes: &[Route]) -> bool {
 }
 
 /// What a run is for: how it is written up, from the store too.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Aim {
     /// Which is best: `ipcmark run`, and studies.
@@ -220,7 +221,7 @@ impl Aim {
 }
 
 /// A study as its author wrote it: kept with the run, which can be written up by it again.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct StudyText {
     /// Its name, or its file.
     pub name: String,
@@ -232,7 +233,7 @@ pub struct StudyText {
 pub const MOST_LAUNCHES: u64 = 10_000;
 
 /// A run in several stretches of time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Sessions {
     /// How many; at least 2.
     pub count: u64,
@@ -241,7 +242,7 @@ pub struct Sessions {
 }
 
 /// When a group of cases has been measured enough.
-#[derive(Default, Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Default, Clone, Copy, Debug, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Stopping {
     /// Exactly so many launches a case; None lets time and precision decide, from 12 on.
     pub launches: Option<u64>,
@@ -277,7 +278,7 @@ impl Stopping {
 }
 
 /// Why a case isn't measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Absence {
     /// It makes no sense, or the machine lacks the place.

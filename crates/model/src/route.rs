@@ -4,6 +4,7 @@
 
 use std::fmt::{self, Display};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::lab::{self, Loss};
@@ -17,7 +18,9 @@ const MOST: usize = 32;
 const OPTIONS: [&str; 6] = ["routers", "switches", "mtu", "rate", "loss", "delay"];
 
 /// Where the two halves of a launch are.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize,
+)]
 #[serde(into = "String", try_from = "String")]
 pub enum Route {
     /// Both on this host.
@@ -208,7 +211,7 @@ impl TryFrom<String> for Route {
 }
 
 /// A laboratory of a run, as it is kept: it is gone when its run is over.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct LabRecord {
     /// The level that it was made for.
     pub route: Route,

@@ -3,10 +3,11 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What the trace of one launch says.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Traced {
     /// Of the initiator.
     pub initiator: Deeds,
@@ -44,7 +45,7 @@ pub struct Traced {
 }
 
 /// What one worker did, and what was done to it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Deeds {
     /// Operations meanwhile: round trips, messages of a throughput, or set-ups.
     pub operations: u64,
@@ -67,7 +68,7 @@ pub struct Deeds {
 }
 
 /// System calls of one kind that returned the same.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Calls {
     /// The name: `read`, or `call 123` for one that mechanisms don't use.
     pub name: String,
@@ -83,7 +84,7 @@ pub struct Calls {
 }
 
 /// Durations: how many, how long together, and how they lie.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Spread {
     /// How many.
     pub count: u64,
@@ -97,7 +98,7 @@ pub struct Spread {
 }
 
 /// Wake-ups of one kind.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Woken {
     /// Whether the partner was running where it was woken: else an interrupt or a stranger.
     pub by_partner: bool,
@@ -110,7 +111,7 @@ pub struct Woken {
 }
 
 /// Interrupts from one CPU to another.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Interrupts {
     /// The sender's.
     pub from_cpu: u32,
@@ -121,7 +122,7 @@ pub struct Interrupts {
 }
 
 /// Operations of sockets that moved the same number of bytes.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct SocketBytes {
     /// Sent, or received.
     pub direction: Direction,
@@ -132,7 +133,9 @@ pub struct SocketBytes {
 }
 
 /// Which way a socket's bytes go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize, Deserialize,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Direction {
     /// Out of the worker.
@@ -142,7 +145,7 @@ pub enum Direction {
 }
 
 /// How often programs ran.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Firings {
     /// For something that a worker did, or that was done to one.
     pub of_workers: u64,
@@ -151,7 +154,7 @@ pub struct Firings {
 }
 
 /// Where a worker's timed part lies, as the worker says itself.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Marked {
     /// Right after its first mark, before it stamps for the first time.
     pub begun: Instant,
@@ -167,7 +170,7 @@ pub struct Marked {
 
 /// One moment by two clocks: the one that stamps samples, and the one of events. Two of them lay
 /// samples onto events.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Instant {
     /// By the clock that stamps, in ticks: the middle of two reads.
     pub ticks: u64,
@@ -190,7 +193,9 @@ impl Deeds {
 }
 
 /// What the holder of a message can be doing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Part {
     /// Runs its own code: the loop, the clock, a mechanism in shared memory, spinning.
@@ -224,7 +229,7 @@ impl Part {
 }
 
 /// The round trips of a launch, decomposed.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Trips {
     /// Round trips, or batches of them, that the stream of events holds whole; of very many only the
     /// first ones.
@@ -257,7 +262,7 @@ impl Trips {
 }
 
 /// A part of a mean round trip.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Share {
     /// How long, in ns.
     pub ns: f64,

@@ -1,9 +1,10 @@
 //! What a thread has used.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What the calling thread has used since it began (getrusage(2), RUSAGE_THREAD).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Usage {
     /// Time in user mode, in ns (microsecond steps, and coarser where the kernel samples).
     pub user_ns: u64,

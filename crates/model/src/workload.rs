@@ -1,12 +1,15 @@
 //! What is done over a mechanism, to which bytes, and when.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use crate::arrivals::Arrivals;
 use crate::nearest::unknown;
 
 /// What is done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Workload {
     /// Round trips, one at a time.
@@ -198,7 +201,9 @@ impl WorkloadTraits {
 }
 
 /// Which policy a case uses. Printed beside every throughput.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize, Deserialize,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Policy {
     /// One buffer is sent again and again; nothing reads it.

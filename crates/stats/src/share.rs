@@ -10,6 +10,7 @@
 //! Where nothing was seen nothing tells how long a burst would be. It may take a whole launch, so the launches
 //! are what was counted: none of twelve had any, and at most one in four can be such (Clopper and Pearson).
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// 97.5 % of a normal distribution lie below it.
@@ -20,7 +21,7 @@ const ONE_IN_TWENTY: f64 = 1.644_853_626_951_472_2;
 pub const LEAST_CLUSTERS: usize = 6;
 
 /// A share and the ends of its 95 % interval.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct Share {
     /// The share.
     pub share: f64,

@@ -26,6 +26,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, ErrorCode};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use check::Checked;
@@ -46,7 +47,7 @@ const APPLICATION_ID: i64 = 0x6970_6331;
 const UNRELEASED: i64 = 0x6970_636d;
 
 /// The state of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunStatus {
     /// Being measured, or its coordinator was killed.
@@ -58,7 +59,7 @@ pub enum RunStatus {
 }
 
 /// Why a group was closed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Closed {
     /// Every case has the precision that was asked.
@@ -70,7 +71,7 @@ pub enum Closed {
 }
 
 /// The quiet before timing, as the pilot found it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Settle {
     /// How long launches across CPUs wait after the last fork, in ns.
     pub quiet_ns: u64,

@@ -1,10 +1,11 @@
 //! The tests that decide claims: what each wants of its claim, and by what it decides. How it does is
 //! `analysis::hypothesis`.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Tests that decide claims.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(JsonSchema, Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Test {
     /// The left takes less time, or carries more, than the right.

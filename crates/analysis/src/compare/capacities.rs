@@ -2,6 +2,7 @@
 //!
 //! An end of an interval errs in 2.5 % (`crate::capacity`), and a verdict rests on one end of each run.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::fields::{self, Difference};
@@ -14,7 +15,7 @@ use model::case::Case;
 use model::workload::Arrivals;
 
 /// What a capacity is of: a mechanism with everything but the rate.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Subject {
     /// What was asked, at no rate of its own.
     #[serde(flatten)]
@@ -45,7 +46,7 @@ struct MeasuredRate {
 }
 
 /// Between which rates a capacity is in one of the runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Side {
     /// Its ends.
     #[serde(flatten)]
@@ -57,7 +58,7 @@ pub struct Side {
 }
 
 /// The verdict on one capacity.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CapacityVerdict {
     /// The whole interval of the second run is above that of the first.
@@ -71,7 +72,7 @@ pub enum CapacityVerdict {
 }
 
 /// One capacity of both runs.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct CapacityChange {
     /// What it is of.
     #[serde(flatten)]

@@ -1,6 +1,7 @@
 //! What must be alike for two runs to be compared: fields of the machine and of the program for
 //! all cases, and how a case was measured for each.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -8,7 +9,7 @@ use super::measured::{Measured, MeasuredCase};
 use model::factor;
 
 /// A field in which two runs differ.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize)]
 pub struct Difference {
     /// What it is.
     pub field: String,

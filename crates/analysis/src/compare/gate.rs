@@ -4,6 +4,7 @@
 //! shared its rounds ([`stats::apart`]): what all of them have in common is the machine's, or what the user
 //! changed for all of them, and is no regression unless asked so ([`GateOn::Absolute`]).
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::measured::{Measured, MeasuredCase};
@@ -15,7 +16,7 @@ use stats::{LEAST_TO_TELL_APART, Shift};
 pub const LEAST_UNMARKED: u64 = 12;
 
 /// What a gate holds a case against.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GateOn {
     /// What the cases of its rounds did together.
@@ -26,7 +27,7 @@ pub enum GateOn {
 }
 
 /// What the gate says of a case.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Gate {
     /// The whole interval is at most the gate.
@@ -38,7 +39,7 @@ pub enum Gate {
 }
 
 /// Why a group leaves its cases open.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unsettled {
     /// One of the runs has fewer than [`LEAST_UNMARKED`] undisturbed rounds.
@@ -50,7 +51,7 @@ pub enum Unsettled {
 }
 
 /// A ratio of times, second run over first.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct Moved {
     /// Hodges–Lehmann estimate.
     pub ratio: f64,
@@ -65,7 +66,7 @@ pub struct Moved {
 }
 
 /// The cases that shared rounds in both runs.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct GateGroup {
     /// Its cases, as indices into `cases`.
     pub cases: Vec<usize>,

@@ -354,10 +354,10 @@ mod tests {
             ("{", "not JSON"),
             ("[1]", "not an export"),
             ("{}", "not an export"),
-            (r#"{"schema_version": 3, "results": []}"#, "newer ipcmark"),
-            (r#"{"schema_version": 1, "results": []}"#, "earlier ipcmark"),
-            (r#"{"schema_version": 2, "results": [{"variant": "pipe"}]}"#, "launch medians"),
-            (r#"{"schema_version": 2, "results": []}"#, "damaged"),
+            (r#"{"schema_version": 2, "results": []}"#, "newer ipcmark"),
+            (r#"{"schema_version": 0, "results": []}"#, "earlier ipcmark"),
+            (r#"{"schema_version": 1, "results": [{"variant": "pipe"}]}"#, "launch medians"),
+            (r#"{"schema_version": 1, "results": []}"#, "damaged"),
         ] {
             let error = Measured::parse(text).unwrap_err();
             assert!(error.contains(word), "{text}: {error}");

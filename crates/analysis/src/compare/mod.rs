@@ -11,7 +11,8 @@ mod fields;
 mod gate;
 mod measured;
 
-use crate::case::brief;
+use crate::case::{Brief, brief};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{ALPHA, Status};
@@ -43,7 +44,7 @@ pub struct Terms {
 }
 
 /// A run, by its names.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct Named {
     /// As the user named it.
     pub given: String,
@@ -64,7 +65,7 @@ pub struct Named {
 }
 
 /// The verdict on one case.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Change {
     /// The second run takes less time.
@@ -80,13 +81,14 @@ pub enum Change {
 }
 
 /// One case of both runs.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct CaseChange {
     /// What was asked; where the runs differ in how it was done, as in the first run.
     #[serde(flatten)]
     pub case: Case,
     /// What it yields, and in which unit: of the medians.
     #[serde(serialize_with = "brief")]
+    #[schemars(with = "Brief")]
     pub metric: Metric,
     /// The node that it was measured on, or the two between which it was; empty unless the runs are fleets'.
     pub nodes: Vec<String>,
@@ -141,7 +143,7 @@ pub struct CaseChange {
 is_a_case!(CaseChange);
 
 /// An A/A pair of one of the runs: the machine's noise inside it.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct Noise {
     /// `a`, `b`.
     pub side: &'static str,
@@ -162,7 +164,7 @@ pub struct Noise {
 }
 
 /// Two runs, compared; docs/comparison.schema.json describes it as JSON.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct RunComparison {
     schema_version: u32,
     /// Program and version that compared.

@@ -16,6 +16,7 @@ mod tests;
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 pub use parts::{Cost, CostPart};
@@ -29,7 +30,7 @@ use parts::{Rounds, TraceOverhead};
 use study::counted::{CALLS_AND_WAKE_UPS, WHOLE_CALLS_AND_WAKE_UPS};
 
 /// A case, decomposed.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct Explained {
     /// What was asked.
     #[serde(flatten)]
@@ -65,7 +66,7 @@ pub struct Explained {
 }
 
 /// Where the difference between two mechanisms comes from, at one size and place.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct Difference {
     /// Index of the quicker one among the cases.
     pub quicker: usize,
@@ -80,7 +81,7 @@ pub struct Difference {
 }
 
 /// All that a run says of where time goes.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, JsonSchema, Serialize)]
 pub struct Explanation {
     /// The cases that could be decomposed.
     pub cases: Vec<Explained>,
@@ -91,7 +92,7 @@ pub struct Explanation {
 }
 
 /// A case that couldn't be decomposed.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct Missing {
     /// What was asked.
     #[serde(flatten)]

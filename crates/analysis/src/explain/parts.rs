@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::super::{Observed, OverRounds};
@@ -9,7 +10,7 @@ use super::slope::Slopes;
 use model::trace::{Part, Trips};
 
 /// What the time of a message goes to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Cost {
     /// Entering and leaving system calls: so many times the quickest way from one into the next.
@@ -53,7 +54,7 @@ impl Cost {
 }
 
 /// How long a message is delayed by something.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct CostPart {
     /// By what.
     pub cost: Cost,

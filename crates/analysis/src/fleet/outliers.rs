@@ -7,6 +7,7 @@
 
 use crate::ALPHA;
 use crate::EQUIVALENT_WITHIN;
+use schemars::JsonSchema;
 use serde::Serialize;
 use stats::{Comparison, Interval, Verdict};
 
@@ -38,7 +39,7 @@ pub enum Units {
 }
 
 /// What a test says.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, JsonSchema, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DeviationVerdict {
     /// It takes longer.

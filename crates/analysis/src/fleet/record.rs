@@ -5,6 +5,7 @@ use model::clock;
 use model::floors::Floors;
 use model::host::Host;
 use model::peer::Address;
+use schemars::JsonSchema;
 use serde::Serialize;
 use store::{FleetRequest, StoredCase, StoredFleet, StoredLaunch, StoredNode};
 
@@ -12,7 +13,7 @@ use super::{Deviation, DeviationVerdict, FleetJudged, GroupResult, Units};
 use crate::CaseResult;
 
 /// The nodes of a run, as an export holds them.
-#[derive(Serialize)]
+#[derive(JsonSchema, Serialize)]
 pub struct FleetRecord<'a> {
     asked: &'a FleetRequest,
     nodes: Vec<NodeRecord<'a>>,
@@ -20,7 +21,7 @@ pub struct FleetRecord<'a> {
 }
 
 /// A node; all but its name and `reason` are null where it never answered.
-#[derive(Serialize)]
+#[derive(JsonSchema, Serialize)]
 pub struct NodeRecord<'a> {
     name: &'a str,
     /// Why it takes no part (any more).
@@ -33,7 +34,7 @@ pub struct NodeRecord<'a> {
 }
 
 /// A node, or a pair of them, compared with the rest of its group.
-#[derive(Serialize)]
+#[derive(JsonSchema, Serialize)]
 pub struct Finding<'a> {
     group: usize,
     /// One node, or the two of a pair.

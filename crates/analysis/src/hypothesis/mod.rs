@@ -15,6 +15,7 @@ mod select;
 mod slope;
 mod tests;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::floor_rows::Floors;
@@ -31,7 +32,7 @@ pub use ratio::{Gain, gain};
 pub use select::{level, quantity, takes};
 
 /// What the results say of a claim.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Decision {
     /// The claim holds here, by its test.
@@ -78,7 +79,7 @@ impl Decision {
 }
 
 /// A claim, decided.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct Finding {
     /// The claim, in the study's words.
     pub statement: String,
@@ -102,7 +103,7 @@ pub struct Finding {
 }
 
 /// The effect that a claim is about, with its interval.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct Effect {
     /// What was found.
     pub value: f64,

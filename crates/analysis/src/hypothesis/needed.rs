@@ -1,5 +1,6 @@
 //! How many rounds a study's claims need before any of them can be decided.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::ALPHA;
@@ -11,7 +12,7 @@ use study::validated::ValidatedStudy;
 pub const LEAST_ROUNDS: usize = 6;
 
 /// Rounds without which nothing of a kind can be decided.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Needed {
     /// Claims about differences, whose p are corrected together.
     pub of_differences: usize,

@@ -12,9 +12,10 @@ mod tests;
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::case::asked;
+use super::case::{Asked, asked};
 use super::{CaseRatio, CaseResult, MedianInterval, OverRounds, Status};
 use model::counts::{Counts, FIGURES};
 use model::probe::Probe;
@@ -28,10 +29,11 @@ pub use trace_summary::{
 };
 
 /// A case under a probe.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct Observed {
     /// Its launches, judged as if they were results; in exports what was asked.
     #[serde(flatten, serialize_with = "asked")]
+    #[schemars(with = "Asked")]
     pub case: CaseResult,
     /// Instrumentation, which is a level of the case.
     #[serde(skip)]
@@ -68,7 +70,7 @@ pub struct Observed {
 }
 
 /// How often something happened per operation: a round trip, a message, a set-up.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct EventCount {
     /// The event; `…-ns` for a time.
     pub name: String,
@@ -87,7 +89,7 @@ pub struct EventCount {
 }
 
 /// A figure made of hardware counts.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct CountFigure {
     /// `instructions` for those of user and kernel together, `cycles-per-instruction:k`.
     pub name: String,

@@ -6,13 +6,14 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::MedianInterval;
 use model::trace::Direction;
 
 /// What was traced of a case.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct TraceSummary {
     /// Launches that were traced.
     pub launches: u64,
@@ -44,7 +45,7 @@ pub struct TraceSummary {
 }
 
 /// How often system calls were made, and how long each took.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct CallStats {
     /// How many per operation: the median over launches.
     pub per_operation: f64,
@@ -61,7 +62,7 @@ pub struct CallStats {
 }
 
 /// System calls of one name.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct CallSummary {
     /// The name: `read`.
     pub name: String,
@@ -92,7 +93,7 @@ impl CallSummary {
 }
 
 /// System calls of one name that returned the same.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct Returned {
     /// What they returned, or the negative of an error; null for addresses.
     pub value: Option<i64>,
@@ -102,7 +103,7 @@ pub struct Returned {
 }
 
 /// Waits of one kind.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct Wait {
     /// How many per operation: the median over launches.
     pub per_operation: f64,
@@ -121,7 +122,7 @@ pub struct Wait {
 }
 
 /// The share of waits that took so long, or longer.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct Beyond {
     /// A power of two.
     pub ns: u64,
@@ -130,7 +131,7 @@ pub struct Beyond {
 }
 
 /// One of the two workers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Worker {
     /// Who begins each operation.
@@ -140,7 +141,7 @@ pub enum Worker {
 }
 
 /// Wake-ups of one kind.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct WakeUps {
     /// Who was woken.
     pub woken: Worker,
@@ -155,7 +156,7 @@ pub struct WakeUps {
 }
 
 /// Interrupts from one CPU to another.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct InterruptSummary {
     /// The sender's.
     pub from_cpu: u32,
@@ -166,7 +167,7 @@ pub struct InterruptSummary {
 }
 
 /// Operations of sockets that moved the same number of bytes.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct SocketSummary {
     /// Sent, or received.
     pub direction: Direction,

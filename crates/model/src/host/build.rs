@@ -1,10 +1,11 @@
 //! How the program was compiled: a loop of a few instructions is another one under another compiler.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Compiler and flags of this program. `None` in what was stored before it was recorded, and
 /// where cargo didn't tell.
-#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Default)]
+#[derive(JsonSchema, Serialize, Deserialize, Clone, Debug, PartialEq, Default)]
 pub struct Build {
     /// `rustc --version`.
     pub compiler: Option<String>,

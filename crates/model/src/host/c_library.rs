@@ -1,9 +1,10 @@
 //! The C library the program runs with.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The C library of this program.
-#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Default)]
+#[derive(JsonSchema, Serialize, Deserialize, Clone, Debug, PartialEq, Default)]
 pub struct CLibrary {
     /// What Rust calls the target's environment: `gnu`, `musl`.
     pub name: String,

@@ -1,10 +1,11 @@
 //! What the control groups leave of the machine: the tightest limit on the way from the process's
 //! group to the root of what is mounted, in version 2 and in version 1 (cgroups(7)).
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Limits by control groups. `None` means that no visible group limits it.
-#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Default)]
+#[derive(JsonSchema, Serialize, Deserialize, Clone, Debug, PartialEq, Default)]
 pub struct Cgroup {
     /// The process's group in the version 2 hierarchy (`0::` in /proc/self/cgroup). `None`
     /// where there is only version 1.
@@ -21,7 +22,7 @@ pub struct Cgroup {
 }
 
 /// A share of CPU time: once it is used up, all threads of the group stop until the period ends.
-#[derive(Serialize, Deserialize, Clone, Copy, Debug, PartialEq)]
+#[derive(JsonSchema, Serialize, Deserialize, Clone, Copy, Debug, PartialEq)]
 pub struct CpuQuota {
     /// CPU time in each period, µs, over all CPUs.
     pub quota_us: u64,

@@ -1,9 +1,10 @@
 //! Is this a guest, is this a container? Signs are recorded as found, because none is proof.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The signs of a hypervisor below this kernel.
-#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Default)]
+#[derive(JsonSchema, Serialize, Deserialize, Clone, Debug, PartialEq, Default)]
 pub struct Hypervisor {
     /// The `hypervisor` flag of /proc/cpuinfo. `None` off x86, which has no such flag.
     pub flag: Option<bool>,
@@ -21,7 +22,7 @@ pub struct Hypervisor {
 }
 
 /// The signs of a container.
-#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Default)]
+#[derive(JsonSchema, Serialize, Deserialize, Clone, Debug, PartialEq, Default)]
 pub struct Container {
     /// The first sign's name: `docker`, `podman`, `kubernetes`, `lxc`, … `None` without a sign.
     pub kind: Option<String>,

@@ -3,10 +3,11 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The running kernel.
-#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Default)]
+#[derive(JsonSchema, Serialize, Deserialize, Clone, Debug, PartialEq, Default)]
 pub struct Kernel {
     /// `uname -r` (/proc/sys/kernel/osrelease).
     pub release: Option<String>,
@@ -32,7 +33,7 @@ pub struct Kernel {
 }
 
 /// The preemption mode.
-#[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(JsonSchema, Serialize, Deserialize, Clone, Debug, PartialEq)]
 pub struct Preemption {
     /// `none`, `voluntary`, `full`, `lazy`, `rt`; or as much as the source tells: `dynamic` (any
     /// of the first four, chosen at boot), `none or voluntary`.
@@ -43,7 +44,7 @@ pub struct Preemption {
 }
 
 /// The clock behind clock_gettime(2) (/sys/devices/system/clocksource/clocksource0).
-#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Default)]
+#[derive(JsonSchema, Serialize, Deserialize, Clone, Debug, PartialEq, Default)]
 pub struct ClockSource {
     /// `current_clocksource`.
     pub current: Option<String>,
@@ -53,7 +54,7 @@ pub struct ClockSource {
 
 /// Transparent huge pages (/sys/kernel/mm/transparent_hugepage). `None` in kernels built
 /// without them.
-#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Default)]
+#[derive(JsonSchema, Serialize, Deserialize, Clone, Debug, PartialEq, Default)]
 pub struct HugePages {
     /// `enabled`, of anonymous memory: `always`, `madvise`, `never`.
     pub enabled: Option<String>,

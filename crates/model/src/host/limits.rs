@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Kernel settings by path below /proc/sys, such as `fs/pipe-max-size`. Values are the kernel's
 /// text, columns parted by one space; null where the setting is not in this kernel, not in this
 /// namespace, or not readable for this user.
-#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Default)]
+#[derive(JsonSchema, Serialize, Deserialize, Clone, Debug, PartialEq, Default)]
 #[serde(transparent)]
 pub struct Sysctls(pub BTreeMap<String, Option<String>>);
 
@@ -26,7 +27,7 @@ impl Sysctls {
 }
 
 /// The file system that a place belongs to.
-#[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(JsonSchema, Serialize, Deserialize, Clone, Debug, PartialEq)]
 pub struct Mount {
     /// The place: `/dev/shm` (shared memory, named semaphores), `/dev/mqueue`, `/dev/hugepages`,
     /// `/tmp` (FIFOs, socket names).
@@ -44,7 +45,7 @@ pub struct Mount {
 }
 
 /// Limits, affinity and user of this process, whatever root is described.
-#[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
+#[derive(JsonSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
 pub struct Limits {
     /// Resource limits by their name in getrlimit(2): NOFILE, NPROC, MEMLOCK (bytes), MSGQUEUE
     /// (bytes), SIGPENDING, RTPRIO, STACK (bytes).
@@ -56,7 +57,7 @@ pub struct Limits {
 }
 
 /// One resource limit; `None` is no limit.
-#[derive(Serialize, Deserialize, Clone, Copy, Debug, PartialEq)]
+#[derive(JsonSchema, Serialize, Deserialize, Clone, Copy, Debug, PartialEq)]
 pub struct Limit {
     /// What is enforced.
     pub soft: Option<u64>,

@@ -1,10 +1,11 @@
 //! Caches and memory. Caches of one kind are one record with the CPUs of each instance: a machine with 64
 //! cores has 64 equal L2 caches.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// One kind of cache: level, type, size and line.
-#[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(JsonSchema, Serialize, Deserialize, Clone, Debug, PartialEq)]
 pub struct Cache {
     /// 1 is closest to the core.
     pub level: u32,
@@ -19,7 +20,7 @@ pub struct Cache {
 }
 
 /// Size and nodes of the memory.
-#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Default)]
+#[derive(JsonSchema, Serialize, Deserialize, Clone, Debug, PartialEq, Default)]
 pub struct Memory {
     /// `MemTotal` of /proc/meminfo, bytes: of the machine, whatever the control group allows.
     pub total_bytes: Option<u64>,
@@ -34,7 +35,7 @@ pub struct Memory {
 }
 
 /// One memory node.
-#[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(JsonSchema, Serialize, Deserialize, Clone, Debug, PartialEq)]
 pub struct Node {
     /// The number in `node0`.
     pub id: u32,

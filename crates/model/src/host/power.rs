@@ -3,10 +3,11 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Simultaneous multithreading (/sys/devices/system/cpu/smt).
-#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Default)]
+#[derive(JsonSchema, Serialize, Deserialize, Clone, Debug, PartialEq, Default)]
 pub struct Smt {
     /// `control`: `on`, `off`, `forceoff`, `notsupported`, `notimplemented`.
     pub control: Option<String>,
@@ -15,7 +16,7 @@ pub struct Smt {
 }
 
 /// Frequency scaling (cpu*/cpufreq). Maps are empty where there is none, as in most guests.
-#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Default)]
+#[derive(JsonSchema, Serialize, Deserialize, Clone, Debug, PartialEq, Default)]
 pub struct Frequency {
     /// `scaling_driver` of the first CPU.
     pub driver: Option<String>,
@@ -34,7 +35,7 @@ pub struct Frequency {
 }
 
 /// Online CPUs whose cores the kernel describes alike.
-#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
+#[derive(JsonSchema, Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
 pub struct Cores {
     /// Those with the same number are of one kind; 0 is the fastest. Figures of one kind say nothing of another.
     pub kind: u32,
@@ -49,7 +50,7 @@ pub struct Cores {
 }
 
 /// Whether boost is on, and the file that says so.
-#[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(JsonSchema, Serialize, Deserialize, Clone, Debug, PartialEq)]
 pub struct Boost {
     /// On or off.
     pub on: bool,
@@ -58,7 +59,7 @@ pub struct Boost {
 }
 
 /// How CPUs idle (/sys/devices/system/cpu/cpuidle).
-#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Default)]
+#[derive(JsonSchema, Serialize, Deserialize, Clone, Debug, PartialEq, Default)]
 pub struct Idle {
     /// `current_driver`; `none` where the architecture's own idle loop is used.
     pub driver: Option<String>,
@@ -75,7 +76,7 @@ pub struct Idle {
 }
 
 /// One idle state (cpu*/cpuidle/state*).
-#[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(JsonSchema, Serialize, Deserialize, Clone, Debug, PartialEq)]
 pub struct IdleState {
     /// `name`, such as `POLL`, `C1E`, `C6`.
     pub name: String,

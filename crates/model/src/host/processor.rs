@@ -1,9 +1,10 @@
 //! The CPU's make.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Make and model of the CPUs. Fields that an architecture doesn't have are `None`.
-#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Default)]
+#[derive(JsonSchema, Serialize, Deserialize, Clone, Debug, PartialEq, Default)]
 pub struct Processor {
     /// The architecture this program was built for, as Rust names it (`x86_64`, `aarch64`).
     pub architecture: String,

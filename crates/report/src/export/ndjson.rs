@@ -5,6 +5,7 @@
 
 use model::identity::Identity;
 use model::request::Absence;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{launches, stored};
@@ -14,27 +15,47 @@ use model::host::Host;
 use store::{Concurrent, RunStatus, Store, StoreError, StoredCase, StoredRun};
 
 /// Version of the events: grows when a reader could misread the next one.
-pub const SCHEMA_VERSION: u32 = 2;
+pub const SCHEMA_VERSION: u32 = 1;
 
-#[derive(Serialize)]
-struct Line<'a, T> {
-    event: &'a str,
+/// What happened: one line of what `--format ndjson` writes.
+#[derive(JsonSchema, Serialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum Event<'a> {
+    /// What is about to be measured, where, and by which clock.
+    Start(Line<Start<'a>>),
+    /// Something that the reader of the results should know.
+    Warning(Line<Warning<'a>>),
+    /// One launch of a case.
+    Launch(Line<OfLaunch<'a>>),
+    /// A case, judged.
+    Result(Line<OfCase<'a>>),
+    /// A claim of the run's study, decided.
+    Claim(Line<OfClaim<'a>>),
+    /// The run has ended.
+    End(Line<End<'a>>),
+}
+
+/// What every event has, and what is its own.
+#[derive(JsonSchema, Serialize)]
+pub struct Line<T> {
+    /// Version of the events, a count that grows when a reader could misread the next one.
     schema_version: u32,
+    /// Number of the run in its store.
     run: i64,
     #[serde(flatten)]
     body: T,
 }
 
-fn line(event: &str, run: i64, body: impl Serialize) -> String {
-    let line = Line { event, schema_version: SCHEMA_VERSION, run, body };
-    let mut text = serde_json::to_string(&line).expect("an event is always JSON");
+fn line<'a, T>(event: fn(Line<T>) -> Event<'a>, run: i64, body: T) -> String {
+    let event = event(Line { schema_version: SCHEMA_VERSION, run, body });
+    let mut text = serde_json::to_string(&event).expect("an event is always JSON");
     text.push('\n');
     text
 }
 
 /// Which case an event is about.
-#[derive(Serialize)]
-struct Subject {
+#[derive(JsonSchema, Serialize)]
+pub struct Subject {
     /// Position among the planned cases and among the results, from 0.
     case: usize,
     #[serde(flatten)]
@@ -49,8 +70,9 @@ impl Subject {
     }
 }
 
-#[derive(Serialize)]
-struct Start<'a> {
+/// A run, before it begins.
+#[derive(JsonSchema, Serialize)]
+pub struct Start<'a> {
     tool: &'a str,
     argv: &'a [String],
     seed: u64,
@@ -61,8 +83,8 @@ struct Start<'a> {
 }
 
 /// The clock without its scale, which is known at the end.
-#[derive(Serialize)]
-struct StartClock<'a> {
+#[derive(JsonSchema, Serialize)]
+pub struct StartClock<'a> {
     kind: ClockKind,
     tsc_unavailable: &'a Option<TscUnavailable>,
     cost_ns: f64,
@@ -70,8 +92,9 @@ struct StartClock<'a> {
     readings: &'a [Reading],
 }
 
-#[derive(Serialize)]
-struct Planned<'a> {
+/// A case of the plan, whether it can be measured or not.
+#[derive(JsonSchema, Serialize)]
+pub struct Planned<'a> {
     #[serde(flatten)]
     subject: Subject,
     group: usize,
@@ -108,20 +131,22 @@ pub fn start(run: &StoredRun) -> String {
         },
         cases: cases.map(|(nth, (group, case))| Planned::of(run, nth, group.nth, case)).collect(),
     };
-    line("start", run.id, body)
+    line(Event::Start, run.id, body)
+}
+
+/// A warning, as it was shown.
+#[derive(JsonSchema, Serialize)]
+pub struct Warning<'a> {
+    text: &'a str,
 }
 
 /// Something that the reader of the results should know.
 pub fn warning(run: i64, text: &str) -> String {
-    #[derive(Serialize)]
-    struct Warning<'a> {
-        text: &'a str,
-    }
-    line("warning", run, Warning { text })
+    line(Event::Warning, run, Warning { text })
 }
 
 /// One launch of a case.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct Launch<'a> {
     /// The round, from 1.
     pub round: u64,
@@ -137,6 +162,15 @@ pub struct Launch<'a> {
     pub samples: u64,
 }
 
+/// A launch, and which case it is of.
+#[derive(JsonSchema, Serialize)]
+pub struct OfLaunch<'a> {
+    #[serde(flatten)]
+    subject: Subject,
+    #[serde(flatten)]
+    launch: &'a Launch<'a>,
+}
+
 /// A launch of the case that is planned as number `case`; `nodes` are those of a fleet's.
 pub fn launch(
     run: i64,
@@ -144,47 +178,47 @@ pub fn launch(
     nodes: Vec<&str>,
     launch: &Launch,
 ) -> String {
-    #[derive(Serialize)]
-    struct Body<'a> {
-        #[serde(flatten)]
-        subject: Subject,
-        #[serde(flatten)]
-        launch: &'a Launch<'a>,
-    }
-    line("launch", run, Body { subject: Subject::of(case, stored, nodes), launch })
+    line(Event::Launch, run, OfLaunch { subject: Subject::of(case, stored, nodes), launch })
+}
+
+/// A result, and the place of its case in the plan.
+#[derive(JsonSchema, Serialize)]
+pub struct OfCase<'a> {
+    case: usize,
+    result: &'a CaseResult,
+}
+
+/// A claim, decided.
+#[derive(JsonSchema, Serialize)]
+pub struct OfClaim<'a> {
+    claim: Claim<'a>,
+}
+
+/// What is known at the end.
+#[derive(JsonSchema, Serialize)]
+pub struct End<'a> {
+    status: &'a str,
+    ended: Option<&'a str>,
+    timed_share: Option<f64>,
+    settle_ns: u64,
+    clock: &'a model::clock::Record,
+    observed: &'a [Observed],
+    beside: &'a [Accompanied],
+    comparisons: &'a [GroupVerdict],
 }
 
 /// A `result` per case, a `claim` per claim, then `end`.
 pub fn conclusion(judged: &Judged) -> String {
-    #[derive(Serialize)]
-    struct Result<'a> {
-        case: usize,
-        result: &'a CaseResult,
-    }
-    #[derive(Serialize)]
-    struct ClaimLine<'a> {
-        claim: Claim<'a>,
-    }
-    #[derive(Serialize)]
-    struct RunEnd<'a> {
-        status: &'a str,
-        ended: Option<&'a str>,
-        timed_share: Option<f64>,
-        settle_ns: u64,
-        clock: &'a model::clock::Record,
-        observed: &'a [Observed],
-        beside: &'a [Accompanied],
-        comparisons: &'a [GroupVerdict],
-    }
     let run = &judged.run;
     let results = judged.results.iter().enumerate();
-    let mut text: String =
-        results.map(|(case, result)| line("result", run.id, Result { case, result })).collect();
+    let mut text: String = results
+        .map(|(case, result)| line(Event::Result, run.id, OfCase { case, result }))
+        .collect();
     for claim in judged.study.iter().flat_map(JudgedStudy::claims) {
-        text.push_str(&line("claim", run.id, ClaimLine { claim }));
+        text.push_str(&line(Event::Claim, run.id, OfClaim { claim }));
     }
     let complete = run.status == RunStatus::Complete;
-    let body = RunEnd {
+    let body = End {
         status: if complete { "complete" } else { "interrupted" },
         ended: run.ended.as_deref(),
         timed_share: judged.timed_share,
@@ -194,7 +228,7 @@ pub fn conclusion(judged: &Judged) -> String {
         beside: &judged.beside,
         comparisons: &judged.groups,
     };
-    text.push_str(&line("end", run.id, body));
+    text.push_str(&line(Event::End, run.id, body));
     text
 }
 

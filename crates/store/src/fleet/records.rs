@@ -1,5 +1,6 @@
 //! What is asked of many nodes, and what is kept of them.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use model::case::Case;
@@ -11,7 +12,9 @@ use model::route::Route;
 use model::workload::Workload;
 
 /// How many pairs of a turn are measured at a time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Concurrent {
     /// One, and every other node is idle.
@@ -31,7 +34,7 @@ impl Concurrent {
 }
 
 /// What was asked of many nodes.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct FleetRequest {
     /// The nodes, in their order.
     pub nodes: Vec<String>,
