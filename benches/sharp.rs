@@ -61,7 +61,7 @@ impl Found {
             for (low, high) in list(&group, "standings").iter().filter_map(ends) {
                 self.widths[across].push((high / low).ln() / 2.0);
             }
-            self.twins.extend(ends(&group["twin"]));
+            self.twins.extend(ends(&group["twin_check"]));
         }
     }
 

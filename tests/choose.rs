@@ -197,7 +197,7 @@ fn an_interrupted_choice_keeps_all_its_finished_rounds() {
     assert_eq!(said.code, Some(130), "{}", said.err);
     let ids = |of: &Bench| {
         let launches = "SELECT group_concat(id) FROM (SELECT launches.id FROM launches JOIN cases ON \
-                        cases.id = case_id WHERE round BETWEEN 1 AND 8 AND levels ->> 'load' LIKE '2k%' ORDER BY round)";
+                        cases.id = case_id WHERE round BETWEEN 1 AND 8 AND levels ->> '$.load.per_second' = 2000 ORDER BY round)";
         of.open().query_row(launches, [], |row| row.get::<_, String>(0)).expect("launches")
     };
     let before = ids(&bench);
@@ -227,7 +227,7 @@ fn a_choice_names_who_died_and_picks_nothing_that_did() {
         for variant in ["unix-stream", "pipe"] {
             let Some(line) = line_of(&bench, variant, half) else { continue };
             assert!(text.contains(&line), "{line}: {text}");
-            let (at_need, _) = failed_of(&bench, variant, "levels ->> 'load' LIKE '1k%'");
+            let (at_need, _) = failed_of(&bench, variant, "levels ->> '$.load.per_second' = 1000");
             let is_rejected =
                 rejected.iter().any(|it| it["variant"] == variant && it["reason"] == "failed");
             assert_eq!(is_rejected, at_need > 0, "{document:#}");

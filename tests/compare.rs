@@ -565,7 +565,7 @@ fn a_case_that_was_measured_otherwise_is_incomparable_alone() {
         .iter()
         .filter_map(|case| case["differences"][0]["field"].as_str())
         .collect();
-    assert_eq!(fields, ["payload", "round trips per sample"]);
+    assert_eq!(fields, ["--payload", "round trips per sample"]);
     assert_eq!(verdict_of(&compared(&bench, "--force"), "pipe latency"), "equivalent");
 
     let asked = |change: fn(&mut Request)| {

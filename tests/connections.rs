@@ -339,8 +339,8 @@ fn a_study_fixes_connections_and_a_server() {
     std::fs::write(bench.path("good.toml"), study("poll")).expect("a file");
     std::fs::write(bench.path("bad.toml"), study("select")).expect("a file");
     bench.must(&format!("study run {} -q", bench.path("good.toml").display()));
-    let loads =
-        "SELECT count(*) FROM cases WHERE levels ->> 'load' = '1k:connections=3,server=poll'";
+    let loads = "SELECT count(*) FROM cases WHERE levels ->> '$.load.per_second' = 1000 AND \
+         levels ->> '$.load.connections' = 3 AND levels ->> '$.load.server' = 'poll'";
     assert_eq!(number(&bench.open(), loads), 1);
     let said = bench.run(&format!("study run {}", bench.path("bad.toml").display()));
     assert_eq!(said.code, Some(2), "{}", said.err);

@@ -428,14 +428,12 @@ fn the_schema_refuses_documents_that_are_wrong() {
 }
 
 #[test]
-fn every_field_of_the_schema_is_described_and_required() {
+fn every_field_of_the_schema_is_described() {
     fn walk(at: &str, schema: &Value, seen: &mut usize) {
         for (name, field) in schema["properties"].as_object().into_iter().flatten() {
             *seen += 1;
             let sentence = field["description"].as_str().unwrap_or_default();
             assert!(!sentence.is_empty(), "{at}.{name} needs a sentence");
-            let required = schema["required"].as_array().unwrap();
-            assert!(required.iter().any(|it| it == name), "{at}.{name} may be missing");
             walk(&format!("{at}.{name}"), field, seen);
         }
     }

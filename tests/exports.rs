@@ -144,9 +144,6 @@ fn the_schema_refuses_events_that_are_wrong() {
     let schema = EventSchema::read();
     for event in right {
         schema.must_accept(&event);
-        let mut wrong = event.clone();
-        wrong["extra"] = Value::from(1);
-        assert!(!schema.accepts(&wrong), "an unknown field: {wrong}");
         for field in event.as_object().unwrap().keys() {
             let mut wrong = event.clone();
             wrong.as_object_mut().unwrap().remove(field);
@@ -770,7 +767,7 @@ fn the_documented_python_makes_every_interval_again() {
     let values = json["results"].as_array().unwrap().iter().map(|it| &it["value"]);
     let groups = json["comparisons"].as_array().unwrap().iter();
     let ratios =
-        groups.flat_map(|it| it["standings"].as_array().unwrap().iter().chain([&it["twin"]]));
+        groups.flat_map(|it| it["standings"].as_array().unwrap().iter().chain([&it["twin_check"]]));
     let ratios: Vec<&Value> = ratios.collect();
     let in_turns = ratios.iter().filter(|it| it["verdict"].is_string());
     let in_turns = in_turns.flat_map(|it| it["by_round"].as_array().into_iter().flatten());

@@ -129,9 +129,9 @@ fn the_number_of_receivers_stands_in_tables_exports_and_figures() {
     // What the workload has by itself is the same case, whether it was asked for or not.
     let loads = rows(
         &bench.open(),
-        "SELECT DISTINCT levels ->> 'load' FROM cases WHERE NOT levels ->> 'twin' ORDER BY 1",
+        "SELECT DISTINCT levels ->> '$.load.connections' FROM cases WHERE NOT levels ->> 'twin' ORDER BY 1",
     );
-    assert_eq!(loads, ["", "closed:connections=2", "closed:connections=3"]);
+    assert_eq!(loads, ["2", "3", "8"]);
     let names = bench.must("export last --format bmf").out;
     for name in ["pipe/fan-out/64B/connections-3/free/process", "pipe/fan-out/64B/free/process"] {
         assert!(names.contains(name), "{names}");
@@ -164,10 +164,9 @@ fn a_study_takes_numbers_of_receivers_and_claims_compare_those_of_one_number() {
     std::fs::write(bench.path("good.toml"), study("fan-out", "2,4")).expect("a file");
     std::fs::write(bench.path("bad.toml"), study("messaging", "3,256")).expect("a file");
     bench.must(&format!("study run {} -q", bench.path("good.toml").display()));
-    let loads =
-        "SELECT DISTINCT levels ->> 'load' FROM cases WHERE NOT levels ->> 'twin' ORDER BY 1";
+    let loads = "SELECT DISTINCT levels ->> '$.load.connections' FROM cases WHERE NOT levels ->> 'twin' ORDER BY 1";
     let loads = rows(&bench.open(), loads);
-    assert_eq!(loads, ["closed:connections=2", "closed:connections=4"]);
+    assert_eq!(loads, ["2", "4"]);
     let said = bench.run(&format!("study run {}", bench.path("bad.toml").display()));
     assert_eq!(said.code, Some(2), "{}", said.err);
     assert!(said.err.contains("messaging has at most 255 connections"), "{}", said.err);

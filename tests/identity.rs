@@ -21,6 +21,7 @@ use model::workload::{Policy, Workload};
 use report::compose::{Detail, answer, comparison, compose};
 use report::export::{self, Container, Format, Rows};
 use report::{Align, Block, Document, Figure, FigureKind, Table};
+use serde::Deserialize;
 use store::Store;
 
 /// A factor of a case, and how its level is changed.
@@ -453,10 +454,14 @@ fn no_two_cases_share_a_name_in_what_a_program_reads() {
         assert_eq!((planned.seen.len(), launched.seen.len()), (judged.results.len(), all));
 
         let json: serde_json::Value = serde_json::from_str(&text(Format::Json)).unwrap();
-        for (list, own) in [("observed", "probe"), ("beside", "beside")] {
+        for list in ["observed", "beside"] {
             let mut names = Names::default();
             let entries = json[list].as_array().unwrap();
-            entries.iter().for_each(|it| names.take(entry(it, &[&IDENTITY[..], &[own]].concat())));
+            let case = |entry: &serde_json::Value| {
+                let case: Case = Case::deserialize(entry).expect("a case");
+                format!("{case:?} {} {}", entry["nodes"], entry["concurrent"])
+            };
+            entries.iter().for_each(|entry| names.take(case(entry)));
             shared.of(&names, list, workload);
             assert_eq!(names.seen.len(), results, "{list} of {workload:?}");
         }

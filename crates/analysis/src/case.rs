@@ -191,7 +191,9 @@ is_a_case!(CaseResult);
 pub(super) struct Asked<'a> {
     #[serde(flatten)]
     case: &'a Case,
+    /// As of a result.
     nodes: &'a [String],
+    /// As of a result.
     concurrent: Option<Concurrent>,
 }
 

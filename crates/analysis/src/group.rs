@@ -120,7 +120,7 @@ pub struct GroupVerdict {
     /// Every ranked case, the smallest median first; across CPUs the smallest ratio, where there is one.
     pub standings: Vec<Standing>,
     /// The A/A pair, where the group has one.
-    pub twin: Option<TwinCheck>,
+    pub twin_check: Option<TwinCheck>,
     /// All that was measured of it, twin and control too: indices into the results.
     #[serde(skip)]
     pub members: Vec<usize>,
@@ -215,7 +215,7 @@ impl GroupVerdict {
                 family: ranked.len().saturating_sub(1),
                 round_levels: round_levels(&standings, results),
                 standings,
-                twin: twin_check(&measured, results),
+                twin_check: twin_check(&measured, results),
                 members: measured,
             })
         };

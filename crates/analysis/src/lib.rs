@@ -137,35 +137,72 @@ pub struct Judged {
 /// A run as one JSON object; docs/results.schema.json describes it.
 #[derive(JsonSchema, Serialize)]
 pub struct Export<'a> {
+    /// Version of this format, a count that grows when a reader could misread the next one.
     schema_version: u32,
+    /// Name and version of the program that measured, with the commit that it was built from in parentheses where
+    /// that is known, and whether it was modified.
     tool: &'a str,
+    /// Number of the run in its store.
     run: i64,
+    /// What the user calls the run; null if nothing.
     label: Option<&'a str>,
+    /// The command line as it was given, the program's name first.
     argv: &'a [String],
+    /// What was asked, as the store keeps it: later versions may tell more.
     #[schemars(with = "serde_json::Map<String, serde_json::Value>")]
     request: &'a Request,
+    /// Seed of every random choice, a whole number below 2^53.
     seed: u64,
+    /// When it began: UTC, RFC 3339, in seconds.
     started: &'a str,
+    /// When it ended: UTC, RFC 3339, in seconds; null if it runs still or was killed.
     ended: Option<&'a str>,
+    /// Whether every group was closed; one that runs still or was killed counts as interrupted.
     status: &'a str,
+    /// Time inside timed parts over the wall time of measuring, a ratio from 0 to 1; null if it runs still or was
+    /// killed.
     timed_share: Option<f64>,
+    /// How long launches across CPUs were left alone before timing, in nanoseconds; 0 where there are none.
     settle_ns: u64,
+    /// The machine, as far as it shows itself; what it hides or lacks is null, and later versions may tell more.
     host: &'a Host,
+    /// The host on which the responders were; null where all was on one machine.
     peer: Option<&'a PeerRecord>,
+    /// The nodes of a run of `ipcmark fleet`; null of others. `host` and `clock` are then the coordinator's, on which
+    /// nothing was measured, and each result is of a node or of a pair of them.
     fleet: Option<fleet::FleetRecord<'a>>,
+    /// The laboratories that the run made for itself; none of them is left.
     labs: &'a [LabRecord],
+    /// The clock that stamped the samples.
     clock: &'a model::clock::Record,
+    /// Bounds of this machine, measured by a process of their own at the start of the run; null if it ended first.
     floors: Option<&'a Floors>,
+    /// What the reader of the results should know, a sentence each.
     warnings: &'a [String],
+    /// What the workloads of this run yield, each once.
     metrics: Vec<&'a Metric>,
+    /// One entry per case, in the order of the groups, whether it was measured or not.
     results: &'a [CaseResult],
+    /// One entry per case and probe of `--observe`, whether it was observed or not: what its launches counted, which
+    /// are no results, and what looking cost.
     observed: &'a [Observed],
+    /// One entry per case and level of `--beside` but quiet, whether it was measured or not: launches in company,
+    /// which are no results, over the quiet ones of the same rounds.
     beside: &'a [Accompanied],
+    /// Of a run that seeks a capacity one entry per mechanism, message size, place and load without its rate, whether
+    /// it was measured or not: between which rates it stops keeping the bound. Empty of other runs.
     capacity: &'a [Capacity],
+    /// One entry per group in which something was measured; of a fleet one per node or pair of nodes, for each number
+    /// of pairs at a time, on which several variants did the same.
     comparisons: &'a [GroupVerdict],
+    /// Every round, in the order in which they were measured: where it belongs, and what disturbed it.
     rounds: &'a [JudgedRound],
+    /// One entry per mechanism, workload and place, and of a fleet per node or pair, of which at least two message
+    /// sizes were measured.
     sweeps: &'a [Sweep],
+    /// Where the time of the round trips goes; null but for `ipcmark explain`.
     explanation: Option<Explanation>,
+    /// The claims of the study that the run was made for, in its order; null of other runs.
     claims: Option<Vec<Claim<'a>>>,
 }
 

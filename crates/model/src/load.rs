@@ -25,6 +25,7 @@ const LONGEST_SERVICE_NS: u64 = 1_000_000_000;
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize,
 )]
+#[serde(try_from = "Told")]
 pub struct Load {
     /// Messages due per second, in the mean, over all connections; 0 of a closed loop, where each operation waits
     /// for the one before it.
@@ -236,6 +237,30 @@ impl fmt::Display for Load {
         f.write_str(&rate)?;
         let options = self.options();
         if options.is_empty() { Ok(()) } else { write!(f, ":{}", options.join(",")) }
+    }
+}
+
+/// As others tell it: its numbers are those of a load that may be written, whatever they send.
+#[derive(JsonSchema, Deserialize)]
+struct Told {
+    per_second: u64,
+    depth: u32,
+    connections: u32,
+    server: Option<Server>,
+    response: Option<u64>,
+    service: Service,
+}
+
+impl TryFrom<Told> for Load {
+    type Error = String;
+
+    fn try_from(told: Told) -> Result<Load, String> {
+        let Told { per_second, depth, connections, server, response, service } = told;
+        let load = Load { per_second, depth, connections, server, response, service };
+        // What has no rate is written like what has.
+        let rate = if load.has_rate() { per_second } else { rate::USUAL };
+        Load { per_second: rate, ..load }.to_string().parse::<Load>()?;
+        Ok(load)
     }
 }
 

@@ -148,7 +148,7 @@ pub struct MeasuredGroup {
     #[serde(flatten)]
     pub case: Case<()>,
     /// The same case under two names.
-    pub twin: Option<MeasuredTwin>,
+    pub twin_check: Option<MeasuredTwin>,
 }
 
 /// An A/A pair.

@@ -166,6 +166,7 @@ pub struct Noise {
 /// Two runs, compared; docs/comparison.schema.json describes it as JSON.
 #[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct RunComparison {
+    /// Version of this format, a count that grows when a reader could misread the next one.
     schema_version: u32,
     /// Program and version that compared.
     pub tool: String,
@@ -269,7 +270,7 @@ fn named((given, run): (&str, &Measured)) -> Named {
 
 fn noise(side: &'static str, run: &Measured) -> impl Iterator<Item = Noise> {
     run.comparisons.iter().filter_map(move |group| {
-        let twin = group.twin.as_ref()?;
+        let twin = group.twin_check.as_ref()?;
         Some(Noise {
             side,
             variant: twin.variant.clone(),

@@ -15,40 +15,54 @@ use crate::CaseResult;
 /// The nodes of a run, as an export holds them.
 #[derive(JsonSchema, Serialize)]
 pub struct FleetRecord<'a> {
+    /// What was asked.
     asked: &'a FleetRequest,
+    /// Its nodes.
     nodes: Vec<NodeRecord<'a>>,
+    /// What each is beside the rest.
     findings: Vec<Finding<'a>>,
 }
 
 /// A node; all but its name and `reason` are null where it never answered.
 #[derive(JsonSchema, Serialize)]
 pub struct NodeRecord<'a> {
+    /// As it was named.
     name: &'a str,
     /// Why it takes no part (any more).
     reason: Option<&'a str>,
+    /// That machine, like `host` of the run.
     host: Option<&'a Host>,
     /// What stamped the launches that it began.
     clock: Option<&'a clock::Record>,
+    /// Its addresses, but for those of loopback.
     addresses: Option<&'a [Address]>,
+    /// Its bounds; null where they weren't measured.
     floors: Option<&'a Floors>,
 }
 
 /// A node, or a pair of them, compared with the rest of its group.
 #[derive(JsonSchema, Serialize)]
+#[schemars(rename = "NodeFinding")]
 pub struct Finding<'a> {
+    /// The group of its results.
     group: usize,
     /// One node, or the two of a pair.
     nodes: Vec<&'a str>,
     /// How many times as long it takes.
     ratio: f64,
+    /// Lower end of the interval; the ratio itself where none can be had.
     low: f64,
+    /// Upper end.
     high: f64,
+    /// Sign test over rounds, or over pairs; null where there are too few to test.
     p: Option<f64>,
     /// Corrected by Holm over all nodes, or all pairs, of the group.
     p_holm: Option<f64>,
     /// What was counted: `rounds`, `pairs`.
     over: &'static str,
+    /// How many.
     units: usize,
+    /// What that says.
     verdict: DeviationVerdict,
 }
 

@@ -74,7 +74,7 @@ fn twins(judged: &Judged) -> Option<Block> {
         .groups
         .iter()
         .filter_map(|group| {
-            let twin = group.twin.as_ref()?;
+            let twin = group.twin_check.as_ref()?;
             Some(format!(
                 "{}, {}: {:.3} [{:.3}, {:.3}]",
                 twin.variant,

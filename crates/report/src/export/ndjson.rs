@@ -73,22 +73,34 @@ impl Subject {
 /// A run, before it begins.
 #[derive(JsonSchema, Serialize)]
 pub struct Start<'a> {
+    /// Program and version that measures.
     tool: &'a str,
+    /// The command line as it was given.
     argv: &'a [String],
+    /// Seed of every random choice.
     seed: u64,
+    /// When it began: UTC, RFC 3339, in seconds.
     started: &'a str,
+    /// The machine.
     host: &'a Host,
+    /// The clock that stamps the samples.
     clock: StartClock<'a>,
+    /// Every case, in order.
     cases: Vec<Planned<'a>>,
 }
 
 /// The clock without its scale, which is known at the end.
 #[derive(JsonSchema, Serialize)]
 pub struct StartClock<'a> {
+    /// Which clock.
     kind: ClockKind,
+    /// Why it is not the time-stamp counter; null where it is.
     tsc_unavailable: &'a Option<TscUnavailable>,
+    /// What reading it costs, in nanoseconds.
     cost_ns: f64,
+    /// Its smallest step, in nanoseconds.
     step_ns: f64,
+    /// Its readings so far beside CLOCK_MONOTONIC.
     readings: &'a [Reading],
 }
 
@@ -97,8 +109,11 @@ pub struct StartClock<'a> {
 pub struct Planned<'a> {
     #[serde(flatten)]
     subject: Subject,
+    /// Number of its group: cases with one number are compared.
     group: usize,
+    /// Why it won't be measured; null where it will.
     absence: Option<Absence>,
+    /// The same in words.
     reason: Option<&'a str>,
 }
 
@@ -137,6 +152,7 @@ pub fn start(run: &StoredRun) -> String {
 /// A warning, as it was shown.
 #[derive(JsonSchema, Serialize)]
 pub struct Warning<'a> {
+    /// The warning, in words.
     text: &'a str,
 }
 
@@ -184,26 +200,37 @@ pub fn launch(
 /// A result, and the place of its case in the plan.
 #[derive(JsonSchema, Serialize)]
 pub struct OfCase<'a> {
+    /// Position among the planned cases of `start`, from 0.
     case: usize,
+    /// The result.
     result: &'a CaseResult,
 }
 
 /// A claim, decided.
 #[derive(JsonSchema, Serialize)]
 pub struct OfClaim<'a> {
+    /// The claim.
     claim: Claim<'a>,
 }
 
 /// What is known at the end.
 #[derive(JsonSchema, Serialize)]
 pub struct End<'a> {
+    /// `complete`, `interrupted`.
     status: &'a str,
+    /// When it ended: UTC, RFC 3339, in seconds.
     ended: Option<&'a str>,
+    /// Time inside timed parts over the wall time of measuring.
     timed_share: Option<f64>,
+    /// How long launches across CPUs were left alone before timing, in nanoseconds.
     settle_ns: u64,
+    /// The clock, with its scale.
     clock: &'a model::clock::Record,
+    /// As in the export of a run.
     observed: &'a [Observed],
+    /// As in the export of a run.
     beside: &'a [Accompanied],
+    /// As in the export of a run.
     comparisons: &'a [GroupVerdict],
 }
 

@@ -261,6 +261,9 @@ impl Spec {
         if self.load.is_some_and(|it| it.has_rate()) {
             return Err("only an open loop has a rate".into());
         }
+        if self.load.is_some_and(|load| load != Load::closed(load.connections)) {
+            return Err("a closed loop has connections, and no other option".into());
+        }
         if let Some(most) = traits.most_connections().filter(|most| connections > *most as usize) {
             return Err(format!("{}: {connections} connections, and at most {most}", traits.name));
         }
