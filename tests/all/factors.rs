@@ -14,7 +14,7 @@ exports ([FORMAT.md](FORMAT.md)). Two cases of a run that differ in one of these
 | --- | --- | --- | --- | --- |
 ";
 
-/// To write it anew: `IPCMARK_WRITE=1 cargo test --test factors`.
+/// To write it anew: `IPCMARK_WRITE=1 cargo test factors::`.
 #[test]
 fn the_documented_factors_are_those_of_the_table() {
     let mut text = HEAD.to_string();
@@ -33,5 +33,5 @@ fn the_documented_factors_are_those_of_the_table() {
         std::fs::write(path, &text).expect("docs/FACTORS.md");
     }
     let kept = std::fs::read_to_string(path).unwrap_or_default();
-    assert!(kept == text, "docs/FACTORS.md is another: IPCMARK_WRITE=1 cargo test --test factors");
+    assert!(kept == text, "docs/FACTORS.md is another: IPCMARK_WRITE=1 cargo test factors::");
 }
