@@ -182,7 +182,7 @@ fn refuses_with_one_line_a_store_that_cannot_be_used() {
 #[test]
 fn refuses_with_one_line_in_a_folder_that_may_not_be_written() {
     if rustix::process::geteuid().is_root() {
-        eprintln!("skipped: root may write everywhere");
+        say("skipped: root may write everywhere");
         return;
     }
     let bench = Bench::new();
@@ -756,7 +756,7 @@ fn exits_with_5_if_a_mechanism_that_was_asked_for_is_unavailable() {
     };
     let works = Command::new("unshare").args(["-rn", "true"]).output();
     if !works.is_ok_and(|done| done.status.success()) {
-        eprintln!("skipped: no network namespace to be had (unshare -rn)");
+        say("skipped: no network namespace to be had (unshare -rn)");
         return;
     }
     let rest = "-w latency -s 64 -p same-cpu --launches 1 --samples 10 --format json";

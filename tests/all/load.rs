@@ -1,7 +1,7 @@
 //! What an open loop carries beside its rate: how messages arrive, how large answers are, and what the server works
 //! over each request.
 
-use crate::cli_support::{Bench, flat, must_fit_the_schema, of, rows};
+use crate::cli_support::{Bench, flat, must_fit_the_schema, of, rows, say};
 
 #[test]
 fn messages_of_a_burst_are_due_at_once_and_its_rate_is_what_bursts_come_to() {
@@ -76,7 +76,7 @@ fn answers_have_a_size_of_their_own_and_every_byte_of_them_is_theirs() {
                 }
                 Some("not_applicable" | "unavailable") => {
                     let reason = case["reason"].as_str().expect("a reason");
-                    println!("skipped {variant:?}: {reason}");
+                    say(&format!("skipped {variant:?}: {reason}"));
                 }
                 other => panic!("{other:?}: {case:#}"),
             }

@@ -1,13 +1,13 @@
 //! `ipcmark probe-effect`: what it launches, what it shows, and what it refuses. No speed is
 //! asserted: what it finds is proved on a made-up machine in src/judge/probe.
 
-use crate::cli_support::{Bench, flat, rows};
+use crate::cli_support::{Bench, flat, rows, say};
 
 /// Whether the kernel's software counters can be had here; else says that a test is skipped.
 fn counts_here(bench: &Bench) -> bool {
     let said = bench.run("probe-effect pipe -s 64 --levels software --launches 1 --times 1");
     if said.code == Some(5) {
-        eprintln!("skipped: no software counters here: {}", said.err);
+        say(&format!("skipped: no software counters here: {}", said.err));
         return false;
     }
     assert_eq!(said.code, Some(0), "{}", said.err);
@@ -43,7 +43,7 @@ fn what_cannot_look_is_a_row_with_its_reason() {
     let bench = Bench::new();
     let said = bench.run("probe-effect pipe -s 64 --levels hardware --launches 1");
     if said.code == Some(0) {
-        eprintln!("skipped: this machine has hardware counters");
+        say("skipped: this machine has hardware counters");
         return;
     }
     assert_eq!(said.code, Some(5), "{}", said.err);

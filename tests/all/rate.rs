@@ -2,7 +2,7 @@
 //! another host; what it says of a schedule that can't be kept; what it refuses. The schedule's own
 //! arithmetic is proved beside it, in crates/mechanisms/src/workload/rate.
 
-use crate::cli_support::{Bench, flat, must_fit_the_schema, number, of, rows};
+use crate::cli_support::{Bench, flat, must_fit_the_schema, number, of, rows, say};
 use serde_json::Value;
 
 /// What must hold of every measured case, however slow the machine is.
@@ -171,7 +171,7 @@ fn percentiles_stand_in_every_width_and_say_in_words_what_they_lack() {
     };
     let rated = lacking("pipe") | lacking("tcp");
     if !rated {
-        println!("skipped the open loop: this machine served no 100 messages a second");
+        say("skipped the open loop: this machine served no 100 messages a second");
     }
     let open_loop = ["report last", "report last -v", "report last --format markdown"];
     let closed = ["report 1 -v", "report 1 -vv", "report 1 --format markdown"];
@@ -241,7 +241,7 @@ fn unbatched_round_trips_of_a_spinning_mechanism_have_a_tail() {
     if case["clock_limited"] == true {
         assert!(said.contains("clock"), "{said}");
     } else {
-        println!("skipped that the clock is marked: round trips are long enough for it here");
+        say("skipped that the clock is marked: round trips are long enough for it here");
     }
 }
 

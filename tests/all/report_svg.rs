@@ -2,6 +2,7 @@
 //!
 //! `REPORT_SAMPLE=dir` writes the sample's figures there, to be looked at.
 
+use crate::cli_support::say;
 use crate::report_render::sample;
 
 use std::io::Write;
@@ -246,7 +247,7 @@ fn series_differ_without_their_colours() {
 fn every_figure_is_well_formed() {
     let found = Command::new("python3").arg("-c").arg("import xml.etree.ElementTree").status();
     if !found.is_ok_and(|it| it.success()) {
-        eprintln!("skipped: python3 with xml.etree isn't here to read the pictures");
+        say("skipped: python3 with xml.etree isn't here to read the pictures");
         return;
     }
     const READ: &str = "import sys, xml.etree.ElementTree as xml
