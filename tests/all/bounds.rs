@@ -1,0 +1,451 @@
+//! Words that no experiment is made of: numbers that nothing can hold, lists that never end, files that
+//! aren't any, options given twice. Each is one clear line and exit code 2, at once and in little memory,
+//! and nothing is measured or stored.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::process::Command;
+
+use crate::cli_support::{Bench, Said, output};
+use machine::parse_cpu_list;
+use mechanisms::Variant;
+use model::placement::Placement;
+use model::probe::Probe;
+use model::rate;
+use model::route::Route;
+use model::total::Total;
+use model::{duration, size};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use run::fleet::{network, nodes};
+use store::Label;
+use study::builtin;
+use study::expression::Expression;
+use study::size_bound::SizeBound;
+use study::validated::validate;
+
+/// Runs the program where it may use 256 MiB of address space, and five seconds of a CPU against hangs:
+/// time of its own, which other tests don't take.
+fn bounded(bench: &Bench, words: &[&str]) -> Said {
+    let inner = bench.command(words);
+    let mut command = Command::new("sh");
+    command.args(["-c", "ulimit -v 262144 && ulimit -t 5 && exec \"$@\"", "sh"]);
+    command.arg(inner.get_program()).args(inner.get_args()).env_clear();
+    command.envs(inner.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    command.current_dir(bench.path("")).stdin(std::process::Stdio::null());
+    output(&mut command)
+}
+
+/// Runs it, and asserts one line with `told` in it, exit code 2, and no store.
+#[track_caller]
+fn refused(bench: &Bench, words: &[&str], expected: &str) {
+    let said = bounded(bench, words);
+    let short: Vec<String> = words.iter().map(|it| it.chars().take(60).collect()).collect();
+    let lines = said.err.lines().count();
+    assert!(
+        said.code == Some(2) && lines == 1 && said.err.contains(expected) && said.out.is_empty(),
+        "{short:?}: {} and `{expected}` expected: {}",
+        said.status,
+        said.err
+    );
+    assert!(said.err.chars().count() < 1100, "{short:?}: {} characters", said.err.chars().count());
+    assert!(!said.err.trim_end().chars().any(char::is_control), "{:?}", said.err);
+    assert!(!bench.store().exists(), "{short:?}: nothing is measured, and a store was made");
+}
+
+#[test]
+fn numbers_that_nothing_can_hold_are_refused_at_the_door() {
+    let bench = Bench::new();
+    let long = "9".repeat(100_000);
+    for (line, expected) in [
+        // Sizes.
+        ("run pipe -s 64G", "at most 1G"),
+        ("run pipe -s 1..1T:x1.0000001", "beyond the largest"),
+        ("run pipe -s 1..1G:x1.0000001", "a factor of at least 2"),
+        ("run pipe -s 1..1G:x18446744073709551616", "a factor of at least 2"),
+        ("run pipe -s 0", "size 0 carries nothing"),
+        ("run pipe -s -1", "sizes start at 1"),
+        ("run pipe -s 18446744073709551616", "not a size"),
+        ("run pipe -s 17179869184G", "beyond the largest"),
+        ("run pipe --total 65G", "beyond the largest"),
+        ("run pipe --total -1", "sizes start at 1"),
+        // Times.
+        ("run pipe --budget 600y", "at most 365days"),
+        ("run pipe --budget 0s", "measures nothing"),
+        ("run pipe --budget=-1s", "not a time"),
+        ("run pipe --budget 99999999999999999999999s", "not a time"),
+        ("run pipe --warmup 600y", "up to 60s"),
+        ("run pipe --warmup 18446744073709551615", "up to 100000000"),
+        ("run pipe --warmup -1", "up to 60s"),
+        ("explain pipe --budget 600y", "at most 365days"),
+        ("study run hops --budget 600y", "at most 365days"),
+        ("fleet --simulate 4 --settle 600y", "at most 10s"),
+        ("lab up --delay 600y", "at most 10s"),
+        // Counts.
+        ("run pipe --launches 9223372036854775807", "from 1 to 10000"),
+        ("run pipe --launches -1", "from 1 to 10000"),
+        ("run pipe --launches 0", "from 1 to 10000"),
+        ("study run hops --launches 9223372036854775807", "from 1 to 10000"),
+        ("run pipe --samples 9223372036854775807", "from 1 to 10000000"),
+        ("run pipe --samples 100000000", "from 1 to 10000000"),
+        ("run pipe --samples -1", "from 1 to 10000000"),
+        ("run pipe --seed 18446744073709551616", "from 0 to 9007199254740991"),
+        ("run pipe --seed -1", "from 0 to 9007199254740991"),
+        ("run pipe --precision 1e400", "from 0.01% to 50%"),
+        ("run pipe --precision NaN", "from 0.01% to 50%"),
+        ("run pipe -w rate --rate 99999999999999999999", "from 10 to 10M"),
+        ("run pipe -w rate --rate -1", "from 10 to 10M"),
+        ("compare 1 2 --gate 1e400%", "from 0.01% to 100%"),
+        ("fleet --simulate 999999999", "from 2 to 4096"),
+        ("fleet --simulate 4 --rounds 9223372036854775808", "from 1 to 10000"),
+        ("fleet --simulate 4 --network 10.0.0.0/99999999999", "no network"),
+        ("fleet --nodes n[1-999999999]", "no name of a node"),
+        ("lab up --hosts 999999999", "from 2 to 16"),
+        ("lab up --routers 999999999", "from 0 to 32"),
+        ("lab up --mtu 999999999", "to 65521"),
+        ("lab up --rate 99999999999999999999gbit", "100gbit"),
+        ("lab up --loss 1e99%", "not a loss"),
+        // CPUs.
+        ("run pipe -p 0,4294967295", "CPU 4294967295 does not exist"),
+        ("run pipe -p 0,4294967296", "a pair is two CPUs"),
+        ("run pipe --initiator-cpu 4294967296 --responder-cpu 0", "not a CPU"),
+        ("doctor --cpus 0-4294967295", "beyond CPU"),
+        // Options of mechanisms.
+        ("run tcp:busy-poll=9999999999", "busy-poll"),
+        ("run tcp:mtu=99999999999", "mtu"),
+        ("run udp:reliability=raptorq-99999999999", "reliability"),
+        ("run pipe:capacity=65G", "or a size"),
+        // Runs.
+        ("run --resume 99999999999999999999", "no store"),
+    ] {
+        refused(&bench, &line.split_whitespace().collect::<Vec<_>>(), expected);
+    }
+    for flag in ["--budget", "--launches", "--samples", "--seed", "--rate", "--total", "--warmup"] {
+        refused(&bench, &["run", "pipe", "-w", "rate,throughput", flag, &long], "write");
+    }
+}
+
+#[test]
+fn lists_that_are_too_long_are_refused_before_anything_is_made_of_them() {
+    let bench = Bench::new();
+    let many = |one: &dyn Fn(usize) -> String, count: usize| {
+        (1..=count).map(one).collect::<Vec<_>>().join(",")
+    };
+    let sizes = many(&|it| it.to_string(), 20_000);
+    let nodes = many(&|it| format!("n{it}"), 10_000);
+    let labs = many(&|it| format!("lab:delay={it}us"), 2_000);
+    let addresses = many(&|_| "10.0.0.1".into(), 10_000);
+    for (words, expected) in [
+        (vec!["run", "pipe", "-s", &sizes], "combinations of levels"),
+        (vec!["fleet", "--nodes", &nodes], "at most 4096"),
+        (vec!["run", "tcp", "--route", &labs], "more than 32 routes"),
+        (vec!["run", "tcp", "--peer", "true", "--peer-address", &addresses], "one of each family"),
+    ] {
+        refused(&bench, &words, expected);
+    }
+    let mut mechanisms = vec!["run"];
+    mechanisms.extend(std::iter::repeat_n("tcp", 5_000));
+    refused(&bench, &mechanisms, "combinations of levels");
+}
+
+#[test]
+fn what_is_given_twice_is_not_guessed_about() {
+    let bench = Bench::new();
+    for (line, expected) in [
+        ("run pipe --budget 1s --budget 2s", "cannot be used multiple times"),
+        ("run pipe -s 64 -s 128", "cannot be used multiple times"),
+        ("run pipe --seed 1 --seed 1", "cannot be used multiple times"),
+        ("run tcp --peer env --peer env", "cannot be used multiple times"),
+        ("run pipe -q -q", "cannot be used multiple times"),
+        ("list -qqqqqqqqq", "cannot be used multiple times"),
+        ("run tcp:nodelay=off,nodelay=on", "nodelay is set twice"),
+        ("run tcp:", "write option=value"),
+        ("run tcp --route lab:routers=1,routers=2", "twice"),
+        ("fleet --nodes a,b,a", "named twice"),
+    ] {
+        refused(&bench, &line.split_whitespace().collect::<Vec<_>>(), expected);
+    }
+}
+
+#[test]
+fn what_is_quoted_is_neither_obeyed_nor_endless() {
+    let bench = Bench::new();
+    let (long, wild) = ("x".repeat(100_000), "x\x1b]0;title\x07\x1b[2J\u{9b}2J");
+    for word in [&*long, wild] {
+        refused(&bench, &[word], "unrecognized subcommand");
+        refused(&bench, &["run", word], "unknown mechanism");
+        refused(&bench, &["run", "pipe", "--label", word], "write one such as `before`");
+        refused(&bench, &["report", word], "");
+        refused(&bench, &["study", "run", word], "unknown study");
+        refused(&bench, &["study", "run", &format!("./{word}")], "name a TOML file");
+        refused(&bench, &["list", &format!("--{word}")], "unexpected argument");
+        refused(&bench, &["lab", "up", "--name", word], "small letters");
+        refused(&bench, &["--store", &format!("/proc/{word}"), "runs"], "");
+    }
+    // What the other host is reached by is a word that isn't wrong: it only can't be started.
+    for word in [&*long, wild] {
+        let said = bounded(&bench, &["run", "tcp", "--peer", word]);
+        assert!(said.code == Some(1) && said.err.lines().count() == 1, "{}", said.err);
+        assert!(!said.err.trim_end().chars().any(char::is_control), "{:?}", said.err);
+    }
+}
+
+// ---- studies -----------------------------------------------------------------------------------
+
+const SMALL: &str = r#"
+version = 1
+title = "Small"
+question = "Does it parse?"
+[variables]
+cause = { size = "bytes of a message" }
+effect = { latency = "round trip" }
+[fixed]
+mechanism = "pipe"
+launches = 1
+samples = 10
+[vary]
+size = ["64", "4K"]
+"#;
+
+fn file(bench: &Bench, text: &str) -> String {
+    let path = bench.path("study.toml");
+    std::fs::write(&path, text).expect("write a study");
+    path.to_str().expect("text").to_string()
+}
+
+#[test]
+fn studies_that_ask_for_the_impossible_are_refused_with_their_line() {
+    let bench = Bench::new();
+    let with = |from: &str, to: &str| SMALL.replace(from, to);
+    let fixed = |line: &str| with("samples = 10", line);
+    let derived = |expression: &str| {
+        format!("{SMALL}[[derived]]\nname = \"x\"\nunit = \"ns\"\nexpression = \"{expression}\"\n")
+    };
+    let many = |count: usize, one: &dyn Fn(usize) -> String| {
+        (0..count).map(one).collect::<Vec<_>>().join(",")
+    };
+    let variants = many(900, &|it| format!("\"tcp:busy-poll={it}\""));
+    let places = many(900, &|it| format!("\"0,{it}\""));
+    for (text, expected) in [
+        (with("\"64\", \"4K\"", "\"64G\""), "study.toml:13: `64G`: a message is at most 1G"),
+        (with("\"64\", \"4K\"", "\"1..2G\""), "study.toml:13: `2G`: a message is at most 1G"),
+        (fixed("total = \"65G\""), "study.toml:11: size `65G` is beyond"),
+        (fixed("budget = \"600y\""), "study.toml:11: `600y`: a budget is at most 365days"),
+        (fixed("budget = \"0s\""), "study.toml:11: a budget of 0"),
+        (fixed("warmup = \"600y\""), "study.toml:11: `600y`: write a number of operations"),
+        (fixed("warmup = \"18446744073709551616\""), "study.toml:11:"),
+        (fixed("samples = 9223372036854775807"), "study.toml:11: write a whole number from 1 to"),
+        (fixed("samples = 99999999999999999999"), "study.toml:11:"),
+        (fixed("samples = -1"), "study.toml:11: write a whole number from 1 to 10000000"),
+        (fixed("samples = 1e5"), "study.toml:11:"),
+        (fixed("samples = 1\nsamples = 2"), "study.toml:12: duplicate key"),
+        (fixed("rate = \"99999999999999999999\""), "study.toml:11:"),
+        (with("launches = 1", "launches = 9223372036854775807"), "from 1 to 10000"),
+        (with("launches = 1", "launches = 0"), "study.toml:10: write a whole number"),
+        (with("version = 1", "version = 9223372036854775807"), "knows version 1"),
+        (with("Small", &"x".repeat(1_000)), "study.toml:3: title is longer than 300 characters"),
+        (with("Does it parse?", &"x".repeat(20_000)), "study.toml:4: question is longer than"),
+        (with("Small", &"x".repeat(1 << 20)), "longer than 1048576 bytes"),
+        (with("\"64\", \"4K\"", &"\"1..1G\",".repeat(3_000)), "size: at most 1000 levels"),
+        (with("\"pipe\"", &format!("[{}]", "\"pipe\",".repeat(30_000))), "at most 1000 levels"),
+        (
+            with("\"pipe\"", &format!("[{variants}]"))
+                .replace("[vary]", &format!("[vary]\nplacement = [{places}]")),
+            "combinations of levels",
+        ),
+        (derived(&format!("1{}", "+1".repeat(1_000_000))), "longer than 1048576 bytes"),
+        (derived(&format!("1{}", "+1".repeat(100_000))), "expression is longer than"),
+        (derived(&format!("1{}", "+1".repeat(4_000))), "more than 256 terms"),
+        (derived(&format!("{}1{}", "(".repeat(4_000), ")".repeat(4_000))), "inside each other"),
+        (format!("{SMALL}x = {}{}", "[".repeat(100_000), "]".repeat(100_000)), "too deep"),
+        (format!("{SMALL}x{} = 1", ".x".repeat(100_000)), "too deep"),
+        (format!("{SMALL}x = {}1{}", "{x=".repeat(50_000), "}".repeat(50_000)), "too deep"),
+        (format!("{SMALL}[vary]\nplacement = \"free\"\n"), "study.toml:14: duplicate key"),
+        ("\0\x01\x02".to_string(), "study.toml:1:"),
+    ] {
+        let path = file(&bench, &text);
+        refused(&bench, &["study", "run", &path], expected);
+    }
+}
+
+#[test]
+fn what_is_no_file_is_no_study() {
+    let bench = Bench::new();
+    let long = PathBuf::from(file(&bench, &"# x\n".repeat(1 << 19)));
+    std::fs::write(bench.path("bytes.toml"), [0x66, 0xff, 0xfe]).expect("write a file");
+    let (long, bytes) = (long.to_str().unwrap(), bench.path("bytes.toml"));
+    for what in ["show", "run"] {
+        for (path, expected) in [
+            ("/dev/full", "a device"),
+            ("/dev/zero", "a device"),
+            ("/dev/null", "a device"),
+            ("/dev/tty", "a device"),
+            ("/", "a folder"),
+            ("/proc/self/mem", "read /proc/self/mem"),
+            (long, "longer than 1048576 bytes"),
+            (bytes.to_str().unwrap(), "not text"),
+        ] {
+            refused(&bench, &["study", what, path], expected);
+        }
+    }
+    refused(&bench, &["compare", "/dev/zero", "/dev/zero"], "a device");
+    // A pipe is as good as a file.
+    let script = format!(
+        "cat <<'END' | {} study show /dev/stdin\n{SMALL}END",
+        env!("CARGO_BIN_EXE_ipcmark")
+    );
+    let said = output(Command::new("sh").args(["-c", &script]));
+    assert_eq!((said.code, said.out.as_str()), (Some(0), SMALL), "{}", said.err);
+}
+
+// ---- what nobody thought of ----------------------------------------------------------------------
+
+/// Words that mean something somewhere, and what lies at the edges of numbers.
+const PIECES: [&str; 62] = [
+    "0",
+    "1",
+    "9",
+    "64",
+    "4K",
+    "1G",
+    "64G",
+    "65G",
+    "18446744073709551615",
+    "18446744073709551616",
+    "9223372036854775807",
+    "9223372036854775808",
+    "4294967295",
+    "4294967296",
+    "2147483648",
+    "-1",
+    "1e308",
+    "1e400",
+    "1e-400",
+    "NaN",
+    "inf",
+    "%",
+    ",",
+    ":",
+    "=",
+    "..",
+    ":x2",
+    ":x",
+    "x",
+    "/",
+    "-",
+    "+",
+    "(",
+    ")",
+    "[",
+    "]",
+    " ",
+    "ms",
+    "s",
+    "y",
+    "days",
+    "k",
+    "M",
+    "mbit",
+    "gbit",
+    "é",
+    "\0",
+    "\x1b",
+    "\u{202e}",
+    "tcp",
+    "udp",
+    "pipe:capacity",
+    "busy-poll",
+    "reliability",
+    "reed-solomon-",
+    "loss",
+    "lab",
+    "routers",
+    "delay",
+    "llc",
+    "p99",
+    "median",
+];
+
+fn words(rng: &mut ChaCha8Rng) -> String {
+    let pieces = rng.random_range(0..8);
+    (0..pieces).map(|_| PIECES[rng.random_range(0..PIECES.len())]).collect()
+}
+
+/// Whatever is written, a parser takes it or says why not in one line; sums that overflow would panic
+/// here. What it takes and writes it takes again.
+#[test]
+fn no_parser_falls_over_any_word() {
+    let mut rng = ChaCha8Rng::seed_from_u64(15);
+    for _ in 0..20_000 {
+        let text = words(&mut rng);
+        let text = text.as_str();
+        let size = size::parse(text);
+        if let Ok(bytes) = size {
+            assert_eq!(size::parse(&size::format(bytes)), Ok(bytes));
+        }
+        if let Ok(variant) = Variant::parse(text) {
+            assert_eq!(
+                Variant::parse(&variant.to_string()).map(|it| it == variant),
+                Ok(true),
+                "{text}"
+            );
+        }
+        if let Ok(route) = Route::parse(text) {
+            assert_eq!(Route::parse(&route.to_string()), Ok(route), "{text}");
+        }
+        let cpus = parse_cpu_list(text);
+        assert!(cpus.as_ref().is_ok_and(|it| it.len() <= 65_536) || cpus.is_err());
+        let results = [
+            size.map(drop),
+            size::parse_list(text, size::message).map(drop),
+            duration::budget(text).map(drop),
+            duration::warmup(text).map(drop),
+            rate::parse(text).map(drop),
+            Route::parse_list(text).map(drop),
+            Placement::parse(text).map(drop),
+            Expression::parse(text).map(drop),
+            SizeBound::parse(text).map(drop),
+            Total::parse(text).map(drop),
+            text.parse::<Label>().map(drop),
+            text.parse::<Probe>().map(drop),
+            nodes::named(text).map(drop),
+            network(text).map(drop),
+            model::lab::rate(text).map(drop),
+            model::lab::loss(text).map(drop),
+            model::lab::delay(text).map(drop),
+            model::lab::mtu(text).map(drop),
+            model::lab::hosts(text).map(drop),
+            model::lab::hops(text).map(drop),
+            model::lab::name(text).map(drop),
+        ];
+        for error in results.into_iter().filter_map(Result::err) {
+            assert!(!error.is_empty() && !error.contains('\n'), "{text:?}: {error:?}");
+        }
+    }
+}
+
+/// Studies with words exchanged, doubled and lost are refused or declared.
+#[test]
+fn no_study_is_too_damaged_to_be_refused() {
+    let mut rng = ChaCha8Rng::seed_from_u64(16);
+    let (_, whole) = builtin::all().into_iter().min_by_key(|it| it.1.len()).expect("a study");
+    let mut declared = 0;
+    for _ in 0..300 {
+        let mut text = String::new();
+        for piece in whole.split_inclusive([' ', '"', '\n', '=', ',']) {
+            match rng.random_range(0..2000) {
+                0 => text.push_str(&words(&mut rng)),
+                1 => write!(text, "{piece}{piece}").expect("a string"),
+                2 => {}
+                _ => text.push_str(piece),
+            }
+        }
+        match validate(&text, "s.toml", &mechanisms::catalogue(&[])) {
+            Ok(_) => declared += 1,
+            Err(error) => {
+                assert!(error.starts_with("s.toml") && !error.contains('\n'), "{error:?}")
+            }
+        }
+    }
+    assert!(declared > 0, "damage that leaves nothing whole tries nothing");
+}

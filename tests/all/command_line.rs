@@ -1,0 +1,877 @@
+//! The command line as a user meets it: words in, lines and exit codes out, and what is in the
+//! store afterwards. Launches are kept so short that their figures mean nothing.
+
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
+use std::process::{Command, Stdio};
+
+use crate::cli_support::{Bench, Said, flat, number, output, rows, say, stored};
+use flate2::read::ZlibDecoder;
+use mechanisms::MECHANISMS;
+use serde_json::Value;
+use store::{Closed, RunStatus, Store};
+use unicode_width::UnicodeWidthStr;
+
+/// A run of a few milliseconds.
+const SHORT: &str = "run pipe -w latency -s 64 -p same-cpu --launches 1 --samples 10";
+
+/// One line on standard error, nothing on standard output, this exit code, these words.
+fn assert_refused(said: &Said, of: &str, code: i32, words: &[&str]) {
+    assert_eq!(said.code, Some(code), "{of}: {}", said.err);
+    assert_eq!(said.out, "", "{of}");
+    assert!(said.err.starts_with("ipcmark: "), "{of}: {}", said.err);
+    assert!(said.err.ends_with('\n') && said.err.lines().count() == 1, "{of}: {}", said.err);
+    for word in words {
+        assert!(said.err.contains(word), "{of}: no `{word}` in: {}", said.err);
+    }
+}
+
+fn is_plain(text: &str) -> bool {
+    !text.contains('\u{1b}')
+}
+
+#[test]
+fn fails_with_one_line_and_the_nearest_word_on_bad_arguments() {
+    let cases: &[(&str, &[&str])] = &[
+        ("lits", &["lits", "'list'"]),
+        ("exprot", &["exprot", "'export'"]),
+        ("zzz", &["zzz"]),
+        ("run pip", &["`pip`", "`pipe`"]),
+        ("run zzz", &["`zzz`", "noop, pipe, fifo"]),
+        ("run pipe eventfdd", &["`eventfdd`", "`eventfd`"]),
+        ("run http", &["`http`: choose one of"]),
+        ("run sem", &["`sysv-sem` or `posix-sem`"]),
+        ("uds", &["`ipcmark run uds`"]),
+        ("run tcp:nodely=on", &["`nodely`", "`nodelay`"]),
+        ("run tcp:nodelay=onn", &["`onn`", "`on`"]),
+        ("run tcp:nodelay", &["nodelay", "option=value"]),
+        ("run noop:x=1", &["`x`", "it has none"]),
+        ("run pipe:capacity=abc", &["capacity=abc", "a size"]),
+        ("run -w latencies", &["`latencies`", "`latency`"]),
+        ("run -w latency,troughput", &["`troughput`", "`throughput`"]),
+        ("run -p same-cpus", &["`same-cpus`", "`same-cpu`"]),
+        ("run -p 0,x", &["`0,x`: a pair is two CPUs, INITIATOR,RESPONDER, as in 0,1"]),
+        ("run -p 0", &["`0`: a pair is two CPUs"]),
+        ("run -p 0,1,0", &["`0,1,0`: a pair is two CPUs"]),
+        ("run -p same-cpu,1", &["`same-cpu,1`: a pair is two CPUs"]),
+        ("run -p same-cpu,fre", &["`fre`", "`free`"]),
+        ("run -p 0,9999", &["CPU 9999"]),
+        ("run --initiator-cpu 9999 --responder-cpu 0", &["CPU 9999", "choose from"]),
+        ("run --initiator-cpu 9999", &["CPU 9999", "choose from"]),
+        ("run -p free,9999", &["CPU 9999", "choose from"]),
+        ("run -p 0,fre", &["`0,fre`: a pair is two CPUs", "0,free"]),
+        ("run -p free --initiator-cpu 0 --responder-cpu 0", &["--placement", "--initiator-cpu"]),
+        ("run --initiator-cpu x --responder-cpu 0", &["`x` is not a CPU"]),
+        ("run --initiator-cpu -1 --responder-cpu 0", &["`-1` is not a CPU"]),
+        ("run -s 0", &["size 0", "start at 1"]),
+        ("run -s abc", &["`abc`", "64, 4K, 1M"]),
+        ("run -s -1", &["`-1`: sizes start at 1", "64, 4K, 1M"]),
+        ("run -s=-1K", &["`-1K`: sizes start at 1"]),
+        ("run -s 64..", &["a size is missing"]),
+        ("run -s 1TiB", &["`1TiB`", "smaller"]),
+        ("run -s 2G", &["`2G`", "smaller"]),
+        ("run -s 64..1:x4", &["`64..1:x4`", "smaller size first"]),
+        ("run -s 64..1M:x1", &["at least 2"]),
+        ("run -s 64,,4K", &["64, 4K, 1M"]),
+        ("run --total 0", &["size 0"]),
+        ("run --budget 0s", &["30s"]),
+        ("run --budget soon", &["`soon`", "30s"]),
+        ("run --sessions 1", &["from 2 to 100"]),
+        ("run --every 2m", &["--sessions"]),
+        ("run pipe --sessions 5 --launches 3", &["--launches 5"]),
+        ("run --precision 0", &["2%"]),
+        ("run --precision 90%", &["50%"]),
+        ("run --launches 0", &["from 1"]),
+        ("run --launches -3", &["`-3`", "from 1"]),
+        ("run --launches many", &["`many`", "from 1"]),
+        ("run --samples 0", &["from 1"]),
+        ("run --warmup x", &["`x`", "100ms"]),
+        ("run --seed 9007199254740992", &["9007199254740992", "from 0 to 9007199254740991"]),
+        ("run --seed -1", &["`-1`", "from 0"]),
+        ("run --zzzz", &["'--zzzz' found (see"]),
+        ("study", &["no command given"]),
+        ("pipe", &["`ipcmark run pipe`"]),
+        ("compare", &["not provided: <A>; <B>"]),
+        ("run --workers proces", &["proces", "`process`"]),
+        ("run --payload writen", &["writen", "`written`"]),
+        ("run --align malloc,lime", &["lime", "`line`"]),
+        ("run --format jsn", &["jsn", "'json'"]),
+        ("run --sise 4", &["--sise", "'--size'"]),
+        ("run --resume last pipe", &["--resume"]),
+        ("run --resume last --launches 3", &["--resume", "--launches"]),
+        ("--color sometimes list", &["sometimes", "auto, always, never"]),
+        ("export --format yaml", &["yaml", "json"]),
+        ("report one two", &["two"]),
+    ];
+    for (line, words) in cases {
+        let bench = Bench::new();
+        assert_refused(&bench.run(line), line, 2, words);
+        let left: Vec<_> = std::fs::read_dir(bench.path("")).unwrap().collect();
+        assert!(left.is_empty(), "{line} left {left:?}");
+    }
+}
+
+#[test]
+fn refuses_with_one_line_a_run_that_is_not_there() {
+    let bench = Bench::new();
+    bench.must(SHORT);
+    for name in ["999", "xyz", "0", "-5", "1.5", ""] {
+        for line in ["report", "export", "run --resume"] {
+            let words = line.split_whitespace().chain(["--", name]);
+            let words: Vec<_> = match line {
+                "run --resume" => vec!["run".into(), format!("--resume={name}")],
+                _ => words.map(String::from).collect(),
+            };
+            let said = output(&mut bench.command(&words));
+            assert_refused(&said, &format!("{line} `{name}`"), 2, &[name]);
+        }
+    }
+    assert_refused(&bench.run("run --resume 1"), "resume", 2, &["run 1 is complete"]);
+    assert_eq!(number(&bench.open(), "SELECT count(*) FROM runs"), 1);
+}
+
+#[test]
+fn refuses_with_one_line_where_there_is_no_store() {
+    for line in ["runs", "report", "report 999", "export", "export xyz"] {
+        let bench = Bench::new();
+        assert_refused(&bench.run(line), line, 2, &["no store at", "--store FILE"]);
+        assert!(!bench.store().exists(), "{line} made a store");
+    }
+}
+
+#[test]
+fn resuming_where_there_is_no_store_makes_none() {
+    let bench = Bench::new();
+    let said = bench.run("run --resume 7");
+    assert!(matches!(said.code, Some(1 | 2)) && said.err.lines().count() == 1, "{}", said.err);
+    assert!(!bench.store().exists(), "a store was made: {}", said.err);
+}
+
+#[test]
+fn refuses_with_one_line_a_store_that_cannot_be_used() {
+    let bench = Bench::new();
+    std::fs::write(bench.path("file"), "no folder").unwrap();
+    let under = bench.path("file/runs.sqlite");
+    let said = output(bench.command(SHORT.split(' ')).env("IPCMARK_STORE", under));
+    assert_refused(&said, "under a file", 2, &["file", "--store FILE"]);
+
+    std::fs::create_dir(bench.path("folder")).unwrap();
+    let said = bench.run(&format!("{SHORT} --store folder"));
+    assert_refused(&said, "a folder", 2, &["folder", "--store FILE"]);
+
+    std::fs::write(bench.path("text"), "not a database\n".repeat(500)).unwrap();
+    rusqlite::Connection::open(bench.path("foreign"))
+        .unwrap()
+        .execute_batch("CREATE TABLE theirs (x); INSERT INTO theirs VALUES (1)")
+        .unwrap();
+    bench.must(SHORT);
+    bench.open().pragma_update(None, "user_version", 99).unwrap();
+    std::fs::copy(bench.store(), bench.path("newer")).unwrap();
+    let unusable =
+        [("text", "no ipcmark store"), ("foreign", "of another program"), ("newer", "newer")];
+    for (name, why) in unusable {
+        let before = std::fs::read(bench.path(name)).unwrap();
+        for line in ["runs", "report", "export", SHORT] {
+            let said = bench.run(&format!("{line} --store {name}"));
+            assert_refused(&said, &format!("{name}: {line}"), 2, &[name, why, "--store FILE"]);
+        }
+        assert_eq!(std::fs::read(bench.path(name)).unwrap(), before, "{name} was changed");
+    }
+}
+
+#[test]
+fn refuses_with_one_line_in_a_folder_that_may_not_be_written() {
+    if rustix::process::geteuid().is_root() {
+        say("skipped: root may write everywhere");
+        return;
+    }
+    let bench = Bench::new();
+    std::fs::create_dir(bench.path("closed")).unwrap();
+    let mut mode = std::fs::metadata(bench.path("closed")).unwrap().permissions();
+    mode.set_readonly(true);
+    std::fs::set_permissions(bench.path("closed"), mode).unwrap();
+    let said = bench.run(&format!("{SHORT} --store closed/runs.sqlite"));
+    assert_refused(&said, "closed", 2, &["closed", "--store FILE"]);
+}
+
+#[test]
+fn refuses_with_one_line_a_damaged_store() {
+    let bench = Bench::new();
+    bench.must(SHORT);
+    bench.open().execute_batch("PRAGMA wal_checkpoint(TRUNCATE)").unwrap();
+    let whole = std::fs::read(bench.store()).unwrap();
+
+    let mut damaged = whole.clone();
+    damaged[4096..].fill(0xA5);
+    std::fs::write(bench.path("pages"), damaged).unwrap();
+    let said = bench.run("report --store pages");
+    assert_refused(&said, "pages", 2, &["pages", "--store FILE"]);
+
+    std::fs::write(bench.path("short"), &whole[..whole.len() / 2]).unwrap();
+    let said = bench.run("report --store short");
+    assert_refused(&said, "short", 2, &["short", "--store FILE"]);
+
+    bench.open().execute_batch("UPDATE samples SET ticks = x'789c'").unwrap();
+    assert_refused(&bench.run("export"), "a blob", 2, &["samples of launch", "damaged"]);
+}
+
+#[test]
+fn help_and_version_say_what_there_is() {
+    let bench = Bench::new();
+    for line in ["--help", "-h", "help"] {
+        let said = bench.must(line);
+        for word in ["run", "list", "runs", "report", "export", "--store", "--color", "--quiet"] {
+            assert!(said.out.contains(word), "{line}: no {word}");
+        }
+        assert_eq!(said.err, "");
+    }
+    let said = bench.must("run --help");
+    for word in ["--workload", "--size", "--placement", "--launches", "--resume", "64, 4K"] {
+        assert!(said.out.contains(word), "no {word}: {}", said.out);
+    }
+    let version = format!("ipcmark {}\n", env!("CARGO_PKG_VERSION"));
+    assert_eq!(bench.must("-V").out, version);
+    let long = bench.must("--version").out;
+    let (first, built_from) = long.split_at(version.len());
+    assert_eq!(first, version);
+    assert!(built_from.starts_with("commit ") && built_from.lines().count() == 1, "{long}");
+    bench.must(SHORT);
+    let tool = bench.export()["tool"].as_str().unwrap().to_owned();
+    assert!(tool.starts_with(version.trim_end()), "{tool}");
+    // A development build has no commit of its own to name.
+    let known = !built_from.starts_with("commit unknown");
+    let named = built_from.split([' ', ',']).nth(1).filter(|_| known);
+    assert!(named.is_none_or(|commit| tool.contains(commit)), "{tool}: {long}");
+}
+
+#[test]
+fn list_names_every_mechanism_and_option() {
+    let bench = Bench::new();
+    let said = bench.must("list");
+    for entry in MECHANISMS {
+        assert!(said.out.lines().any(|line| line.starts_with(entry.name)), "no {}", entry.name);
+        for option in entry.options {
+            let line = format!("• {}={}", option.name, option.words[0]);
+            let at = said.out.find(&line).unwrap_or_else(|| panic!("no {line}"));
+            let named = said.out[at..].split("\n•").any(|it| it.contains(entry.name));
+            assert!(named, "{line} doesn't name {}", entry.name);
+        }
+    }
+    assert_eq!(said.err, "");
+    assert!(!bench.store().exists());
+}
+
+#[test]
+fn results_go_to_standard_output_and_progress_to_standard_error() {
+    let bench = Bench::new();
+    let said = bench.must(SHORT);
+    assert!(said.out.starts_with("Run 1: "), "{}", said.out);
+    assert!(!said.out.contains("pilots"));
+    assert!(said.err.contains("pilots"), "{}", said.err);
+    let said = bench.must(&format!("{SHORT} --format json"));
+    serde_json::from_str::<Value>(&said.out).expect("nothing but JSON");
+    let said = bench.must(&format!("{SHORT} -o results.txt"));
+    assert_eq!(said.out, "");
+    let text = std::fs::read_to_string(bench.path("results.txt")).unwrap();
+    assert!(text.starts_with("Run 3: ") && is_plain(&text));
+}
+
+#[test]
+fn quiet_prints_nothing_on_standard_error() {
+    let bench = Bench::new();
+    for line in [format!("-q {SHORT}"), format!("{SHORT} -q --html page.html")] {
+        let said = bench.must(&line);
+        assert_eq!(said.err, "", "{line}");
+        assert!(said.out.starts_with("Run "), "{line}");
+    }
+    assert!(bench.path("page.html").exists());
+}
+
+#[test]
+fn output_fits_80_columns_away_from_a_terminal() {
+    let bench = Bench::new();
+    let wide = "run pipe shm-ring:wait=spin eventfd udp tcp:nodelay=off -w latency -p same-cpu \
+        -s 64,4K,100K --launches 6 --samples 20";
+    let said = bench.must_lack(wide);
+    let mut texts = vec![(wide, said.out)];
+    for line in ["report", "report -v", "runs", "list"] {
+        texts.push((line, bench.must(line).out));
+    }
+    for (line, text) in texts {
+        for row in text.lines() {
+            assert!(row.width() <= 80, "`{line}` is {} wide: {row}", row.width());
+        }
+    }
+}
+
+#[test]
+fn help_fits_80_columns_away_from_a_terminal() {
+    let bench = Bench::new();
+    for line in ["--help", "run --help", "report --help", "export --help"] {
+        for row in bench.must(line).out.lines() {
+            assert!(row.width() <= 80, "`{line}` is {} wide: {row}", row.width());
+        }
+    }
+}
+
+#[test]
+fn columns_widen_the_output() {
+    let bench = Bench::new();
+    let width = |columns: &str| {
+        let said = output(bench.command(["list"]).env("COLUMNS", columns));
+        said.out.lines().map(|line| line.width()).max().unwrap()
+    };
+    assert!(width("120") > 80 && width("120") <= 120);
+    assert!(width("60") <= 60);
+    // Narrower than any table can be: as narrow as it gets.
+    assert!(width("20") <= 40);
+    assert!(width("nonsense") <= 80 && width("0") <= 80);
+}
+
+#[test]
+fn there_are_no_escape_codes_unless_asked_for() {
+    let bench = Bench::new();
+    let said = bench.must(SHORT);
+    assert!(is_plain(&said.out) && is_plain(&said.err), "{}{}", said.out, said.err);
+    for line in ["report", "list", "runs", "--color never report", "--help", "run --help"] {
+        assert!(is_plain(&bench.must(line).out), "{line}");
+    }
+    let said = bench.run("run pip");
+    assert!(is_plain(&said.err), "{}", said.err);
+    for line in ["--color always report", "report --color=always", "--color always list"] {
+        assert!(!is_plain(&bench.must(line).out), "{line}");
+    }
+    let report = |extra: &[&str]| bench.command(["report"].iter().chain(extra));
+    let said = output(report(&[]).env("NO_COLOR", "1"));
+    assert!(is_plain(&said.out));
+    // What the user says on the command line wins over the environment.
+    let said = output(report(&["--color", "always"]).env("NO_COLOR", "1"));
+    assert!(!is_plain(&said.out));
+}
+
+/// A command whose standard output, or error, is a pipe that nobody reads any more.
+fn with_closed(bench: &Bench, line: &str, close: fn(&mut Command, Stdio)) -> Said {
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let mut command = bench.command(line.split_whitespace());
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    close(&mut command, writer.into());
+    let done = command.output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    let (out, err) = (text(done.stdout), text(done.stderr));
+    Said { status: done.status, code: done.status.code(), out, err }
+}
+
+#[test]
+fn a_reader_that_leaves_is_no_panic() {
+    let bench = Bench::new();
+    bench.must(SHORT);
+    let quiet = format!("-q {SHORT}");
+    for line in ["report", "export", "list", "runs", &quiet, "--help", "--version"] {
+        let said = with_closed(&bench, line, |command, pipe| {
+            command.stdout(pipe);
+        });
+        assert!(matches!(said.code, Some(141)), "{line}: {:?} {}", said.status, said.err);
+        assert!(!said.err.contains("panicked") && said.err.lines().count() <= 1, "{}", said.err);
+    }
+    // What was measured is stored all the same.
+    assert_eq!(number(&bench.open(), "SELECT count(*) FROM runs WHERE status = 'complete'"), 2);
+}
+
+#[test]
+fn nobody_reading_standard_error_is_no_panic() {
+    let bench = Bench::new();
+    let closed = |line: &str| {
+        with_closed(&bench, line, |command, pipe| {
+            command.stderr(pipe);
+        })
+    };
+    let said = closed(&format!("{SHORT} --html page.html"));
+    assert_eq!((said.code, said.out.is_empty()), (Some(0), false));
+    assert_eq!(closed("run pip").code, Some(2));
+    assert_eq!(closed("report 999").code, Some(2));
+}
+
+#[test]
+fn works_without_a_home() {
+    let bench = Bench::new();
+    let bare = |line: &str| {
+        let mut command = bench.command(line.split_whitespace());
+        command.env_remove("HOME").env_remove("IPCMARK_STORE").env_remove("PATH");
+        command
+    };
+    assert_eq!(output(&mut bare("list")).code, Some(0));
+    let said = output(&mut bare(&format!("{SHORT} --store here.sqlite")));
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(bench.path("here.sqlite").exists());
+    let said = output(bare(SHORT).env("XDG_DATA_HOME", bench.path("data")));
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(bench.path("data/ipcmark/runs.sqlite").exists());
+    let said = output(bare(SHORT).env("HOME", bench.path("home")));
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(bench.path("home/.local/share/ipcmark/runs.sqlite").exists());
+}
+
+#[test]
+fn an_empty_store_name_loses_nothing() {
+    let bench = Bench::new();
+    let unnamed =
+        |line: &str| output(bench.command(line.split_whitespace()).env("IPCMARK_STORE", ""));
+    if unnamed(SHORT).code == Some(0) {
+        let said = unnamed("runs");
+        assert_eq!(said.code, Some(0), "what was measured is gone: {}", said.err);
+    }
+}
+
+#[test]
+fn a_store_by_any_name_is_a_file() {
+    for name in [":memory:", "file:x?mode=memory"] {
+        let bench = Bench::new();
+        let said = bench.run(&format!("{SHORT} --store {name}"));
+        if said.code == Some(0) {
+            assert!(bench.path(name).exists(), "{name}: what was measured is gone");
+        }
+    }
+}
+
+#[test]
+fn file_names_need_not_be_utf8() {
+    let bench = Bench::new();
+    let name = std::ffi::OsStr::from_bytes(b"\xff.sqlite");
+    let mut command = bench.command(SHORT.split_whitespace());
+    let said = output(command.arg("--store").arg(name));
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(bench.path("").join(name).exists());
+}
+
+#[test]
+fn the_same_seed_gives_the_same_order() {
+    let bench = Bench::new();
+    let run = "run pipe eventfd noop unix-stream -w latency -s 64 -p same-cpu --launches 5 \
+        --samples 10";
+    for seed in [7, 7, 8] {
+        bench.must(&format!("{run} --seed {seed}"));
+    }
+    let db = bench.open();
+    let order = |id: u32| {
+        rows(
+            &db,
+            &format!(
+                "SELECT round, position, levels ->> 'variant', levels ->> 'twin', padding, offset
+                 FROM launches JOIN cases ON case_id = cases.id
+                 WHERE run = {id} AND round > 0 ORDER BY round, position"
+            ),
+        )
+    };
+    assert_eq!(order(1).len(), 5 * 5);
+    assert_eq!(order(1), order(2));
+    assert_ne!(order(1), order(3));
+    // Each round launches each case once, and the rounds differ in their order.
+    let mut orders = Vec::new();
+    for round in 1..=5 {
+        let head = format!("{round}|");
+        let cases: Vec<String> = order(1)
+            .iter()
+            .filter_map(|row| row.strip_prefix(&head))
+            .map(|row| row.split('|').skip(1).take(2).collect::<Vec<_>>().join("|"))
+            .collect();
+        let mut sorted = cases.clone();
+        sorted.sort();
+        sorted.dedup();
+        assert_eq!(sorted.len(), 5, "{cases:?}");
+        orders.push(cases);
+    }
+    assert!(orders.windows(2).any(|pair| pair[0] != pair[1]), "{orders:?}");
+}
+
+#[test]
+fn a_stored_run_is_written_up_the_same_every_time() {
+    let bench = Bench::new();
+    let run = "run pipe eventfd udp -w latency -s 64 -p same-cpu --launches 6 --samples 200";
+    let said = bench.must(&format!("{run} --html measured.html"));
+    assert_eq!(bench.must("report").out, said.out);
+    assert_eq!(bench.must("report 1").out, said.out);
+    let full = bench.must("report -v").out;
+    assert_eq!(bench.must("report last --verbose").out, full);
+    assert!(full.len() > said.out.len());
+    bench.must("report --html again.html");
+    let pages = ["measured.html", "again.html"].map(|it| std::fs::read(bench.path(it)).unwrap());
+    assert!(pages[0] == pages[1], "the pages differ");
+}
+
+#[test]
+fn the_page_loads_nothing_from_elsewhere() {
+    let bench = Bench::new();
+    bench.must(&format!("{SHORT} --html page.html"));
+    let page = std::fs::read_to_string(bench.path("page.html")).unwrap();
+    assert!(page.starts_with("<!doctype html>") || page.starts_with("<!DOCTYPE html>"));
+    let page = page.to_lowercase();
+    let (markup, scripts) = cut_scripts(&page);
+    assert!(scripts.len() > 1, "no figures");
+    assert!(markup.contains("\"content-security-policy\" content=\"default-src 'none'"));
+    let tags = ["<link", "<img", "<iframe", "<object", "<embed", "<base", "<video", "<audio"];
+    let loads = ["@import", "url(http", "url(//", "src=\"http", "src=\"//", "src=http"];
+    for load in tags.iter().chain(&loads) {
+        let at = markup.find(load).map(|at| markup[at..].chars().take(60).collect::<String>());
+        assert_eq!(at, None, "{load}");
+    }
+    for script in scripts {
+        for call in ["xmlhttprequest", "fetch(", "sendbeacon", "import(", "importscripts"] {
+            assert!(!script.contains(call), "a script says {call}");
+        }
+    }
+}
+
+/// A page without the bodies of its scripts, and those; none may have a source.
+fn cut_scripts(page: &str) -> (String, Vec<&str>) {
+    let (mut markup, mut scripts) = (String::new(), Vec::new());
+    let mut rest = page;
+    while let Some((before, script)) = rest.split_once("<script") {
+        let (opening, body) = script.split_once('>').expect("an opening tag");
+        assert!(!opening.contains("src"), "{opening}");
+        let (body, after) = body.split_once("</script>").expect("a closing tag");
+        markup.push_str(before);
+        scripts.push(body);
+        rest = after;
+    }
+    markup.push_str(rest);
+    (markup, scripts)
+}
+
+#[test]
+fn launches_and_samples_are_counted_exactly() {
+    let bench = Bench::new();
+    bench.must("run pipe eventfd -w latency -s 64 -p same-cpu --launches 3 --samples 10");
+    let db = bench.open();
+    let per_case = rows(
+        &db,
+        "SELECT levels ->> 'variant', levels ->> 'twin', count(DISTINCT launches.id), min(samples.count),
+             max(samples.count), sum(launches.status = 'ok')
+         FROM cases JOIN launches ON case_id = cases.id JOIN samples ON launch = launches.id
+         WHERE round > 0 GROUP BY cases.id ORDER BY cases.nth",
+    );
+    assert_eq!(per_case, ["pipe|0|3|10|10|3", "eventfd|0|3|10|10|3", "pipe|1|3|10|10|3"]);
+    assert_eq!(number(&db, "SELECT count(*) FROM rounds"), 3);
+    let closed = rows(&db, "SELECT closed FROM groups");
+    assert_eq!(closed, ["launches"]);
+}
+
+/// Three lines of any language: inflate, cut into eights, little end first.
+#[test]
+fn samples_can_be_decoded_by_hand() {
+    let bench = Bench::new();
+    bench.must("run pipe -w latency -s 64 -p same-cpu --launches 2 --samples 500");
+    let db = bench.open();
+    let mut query = db
+        .prepare(
+            "SELECT count, ticks FROM samples JOIN launches ON launch = launches.id
+             WHERE round > 0 ORDER BY round, part",
+        )
+        .unwrap();
+    let blobs: Vec<(usize, Vec<u8>)> = query
+        .query_map([], |row| Ok((row.get::<_, i64>(0)? as usize, row.get(1)?)))
+        .unwrap()
+        .map(Result::unwrap)
+        .collect();
+    assert_eq!(blobs.len(), 2);
+    let scale: f64 =
+        db.query_row("SELECT clock ->> 'ns_per_tick' FROM runs", [], |row| row.get(0)).unwrap();
+    let batch = number(&db, "SELECT batch FROM cases") as f64;
+    let estimate = &bench.export()["results"][0]["value"];
+    let (mut smallest, mut largest) = (f64::INFINITY, 0.0_f64);
+    for (count, blob) in blobs {
+        let mut bytes = Vec::new();
+        ZlibDecoder::new(&blob[..]).read_to_end(&mut bytes).unwrap();
+        let (ticks, rest) = bytes.as_chunks::<8>();
+        assert_eq!((ticks.len(), count, rest.len()), (500, 500, 0));
+        let ns = |tick: &[u8; 8]| u64::from_le_bytes(*tick) as f64 * scale / batch;
+        smallest = ticks.iter().map(ns).fold(smallest, f64::min);
+        largest = ticks.iter().map(ns).fold(largest, f64::max);
+    }
+    let stated = ["min", "max"].map(|end| estimate[end].as_f64().unwrap());
+    assert!(smallest > 0.0);
+    assert!(smallest * 0.99 <= stated[0] && stated[1] <= largest * 1.01, "{estimate}");
+}
+
+#[test]
+fn buffers_begin_where_they_were_asked_to() {
+    let bench = Bench::new();
+    let line = "-q run pipe eventfd -w latency -s 64 -p same-cpu --align malloc,page,line --launches 3 \
+                --samples 20 --no-wait";
+    assert_eq!(bench.run(line).code, Some(0));
+    let export = bench.run("export --format csv").out;
+    let mut table = export.lines().map(|it| it.split(',').collect::<Vec<_>>());
+    let heads = table.next().expect("a head");
+    let column = |name: &str| heads.iter().position(|it| *it == name).expect(name);
+    let (variant, align) = (column("variant"), column("align"));
+    let mut found: Vec<String> =
+        table.map(|row| format!("{} {}", row[variant], row[align])).collect();
+    found.sort();
+    found.dedup();
+    assert_eq!(found, ["eventfd ", "pipe line", "pipe malloc", "pipe page"]);
+    // Those of pilots, too.
+    for (align, within) in
+        [("malloc", "offset % 64 = 16"), ("line", "offset % 64 = 0"), ("page", "offset = 0")]
+    {
+        let others = format!(
+            "SELECT count(*) FROM launches JOIN cases ON cases.id = case_id
+             WHERE levels ->> 'align' = '{align}' AND levels ->> 'message_bytes' > 0 AND NOT ({within})"
+        );
+        assert_eq!(number(&bench.open(), &others), 0, "{align}");
+    }
+    let report = bench.run("report");
+    for words in ["64 B, buffers at a line", "64 B, buffers at a page"] {
+        assert!(report.out.contains(words), "`{words}` isn't in: {}", report.out);
+    }
+}
+
+#[test]
+fn verifying_checks_every_message_and_measures() {
+    let bench = Bench::new();
+    bench.must(
+        "run pipe udp shm-ring eventfd noop -w latency,throughput -s 1,5000 --total 20K \
+         -p same-cpu --launches 1 --samples 5 --verify",
+    );
+    let document = bench.export();
+    for case in document["results"].as_array().unwrap() {
+        let absent = case["variant"] == "noop" && case["workload"] == "throughput";
+        let expected = if absent { "not_applicable" } else { "ok" };
+        assert_eq!(case["status"], expected, "{case:#}");
+    }
+    assert_eq!(rows(&bench.open(), "SELECT request ->> 'verify' FROM runs"), ["1"]);
+}
+
+#[test]
+fn every_mechanism_is_measured_without_being_named() {
+    let bench = Bench::new();
+    bench.must("run -w latency -s 1 -p same-cpu --launches 1 --samples 5 --workers both");
+    let document = bench.export();
+    for entry in MECHANISMS {
+        for workers in ["process", "thread"] {
+            let rows = document["results"].as_array().unwrap().iter();
+            let found = rows
+                .filter(|case| case["mechanism"] == entry.name && case["workers"] == workers)
+                .filter(|case| case["twin"] == false);
+            assert_eq!(found.count(), entry.measured.len(), "{} {workers}", entry.name);
+        }
+    }
+}
+
+/// The answer is one screen, whatever was asked: questions, their best with what follows, then what to do next.
+#[test]
+fn the_answer_is_forty_lines_of_eighty_columns_and_comes_last() {
+    let bench = Bench::new();
+    let some = "pipe tcp shm-ring shm-ring:wait=spin eventfd futex";
+    let full = format!("{some} --full --workers both -p free,same-cpu,same-llc");
+    let sizes = "pipe tcp shm-ring eventfd -s 1..64K:x4 -w throughput -p free";
+    // Of the second what spins was asked for on one CPU.
+    for (asked, code) in [("", 0), (&*full, 5), (sizes, 0)] {
+        let run = format!("-q run {asked} --launches 1 --samples 3 --total 64K");
+        let said = bench.run(&run);
+        assert_eq!(said.code, Some(code), "{asked}: {}{}", said.out, said.err);
+        let said = said.out;
+        let lines: Vec<&str> = said.lines().collect();
+        assert!(lines.len() <= 40, "{asked}: {} lines:\n{said}", lines.len());
+        assert!(lines.iter().all(|it| it.chars().count() <= 80), "{asked}:\n{said}");
+        let next = lines.iter().position(|it| it.starts_with("next ")).expect(&said);
+        assert!(next + 3 >= lines.len() && said.contains(" -v`"), "{said}");
+    }
+}
+
+#[test]
+fn runs_lists_every_run_with_its_command() {
+    let bench = Bench::new();
+    bench.must(SHORT);
+    bench.must("-q run noop -w latency -p same-cpu --launches 2 --samples 3");
+    let said = output(bench.command(["runs"]).env("COLUMNS", "120"));
+    let lines: Vec<&str> = said.out.lines().collect();
+    let line = |word: &str| lines.iter().find(|line| line.contains(word)).expect("a line");
+    assert!(line("ipcmark run pipe").contains("complete"), "{}", said.out);
+    assert!(line("ipcmark -q run noop").trim_start().starts_with('2'), "{}", said.out);
+}
+
+/// In a network namespace of its own, loopback is down: TCP can't be had.
+#[test]
+fn a_store_without_runs_says_so() {
+    let bench = Bench::new();
+    std::fs::write(bench.store(), "").unwrap();
+    assert_refused(&bench.run("runs"), "nothing yet", 2, &["no store at", "--store FILE"]);
+    assert_eq!(std::fs::metadata(bench.store()).unwrap().len(), 0, "a reader made something of it");
+    drop(store::Store::open(&bench.store()).unwrap());
+    let said = bench.must("runs");
+    assert!(said.out.contains("None yet: `ipcmark` measures"), "{}", said.out);
+    assert_refused(&bench.run("report"), "report", 2, &["last"]);
+}
+
+#[test]
+fn options_of_every_command_stand_after_its_own() {
+    let bench = Bench::new();
+    for line in ["--help", "run --help", "list --help", "study run --help"] {
+        let help = bench.must(line).out;
+        let (own, common) = help.split_once("Options of every command:").expect(line);
+        for option in ["--store", "--color", "--quiet", "--verbose"] {
+            assert!(common.contains(option) && !own.contains(option), "{line}: {option}");
+        }
+    }
+}
+
+#[test]
+fn cases_that_are_not_precise_are_counted_here_and_named_in_the_page() {
+    let bench = Bench::new();
+    let run = "run pipe unix-stream fifo unix-dgram eventfd -w latency -s 64 -p same-cpu \
+        --launches 6 --samples 10 --precision 0.01% --html page.html";
+    let said = flat(&bench.must(run).out);
+    assert!(said.contains(" precision ratios ±") && said.contains(" in the middle"), "{said}");
+    let said = bench.must("report 1 -v").out.replace('\n', " ");
+    let short = said.split("Precision not reached").nth(1).expect("it is said");
+    let short = short.split("More time").next().unwrap();
+    assert!(short.contains(" of 5 cases; "), "{short}");
+    let named = |text: &str, name: &str| text.contains(&format!("{name}, 64 B, one CPU ("));
+    let all = ["pipe", "unix-stream", "fifo", "unix-dgram", "eventfd"];
+    assert!(all.iter().filter(|name| named(short, name)).count() <= 3, "{short}");
+    assert!(said.contains("`ipcmark report 1 -vv` and the page (--html) name them all"), "{said}");
+    let results = bench.export();
+    let page = std::fs::read_to_string(bench.path("page.html")).unwrap();
+    let full = bench.must("report 1 -vv").out;
+    let part = full.split("Precision not reached").nth(1).expect("it is said");
+    for case in results["results"].as_array().unwrap() {
+        let name = case["variant"].as_str().unwrap();
+        if case["precision_reached"]["reached"] == false && case["twin"] == false {
+            assert!(part.contains(name), "no {name}: {part}");
+        }
+    }
+    assert!(page.contains("Precision not reached"));
+}
+
+#[test]
+fn exits_with_5_if_a_mechanism_that_was_asked_for_is_unavailable() {
+    let bench = Bench::new();
+    let apart = |line: &str| {
+        let inner = bench.command(line.split_whitespace());
+        let mut command = Command::new("unshare");
+        command.arg("-rn").arg(inner.get_program()).args(inner.get_args()).env_clear();
+        command.envs(inner.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        command.current_dir(bench.path("")).stdin(Stdio::null());
+        command
+    };
+    let works = Command::new("unshare").args(["-rn", "true"]).output();
+    if !works.is_ok_and(|done| done.status.success()) {
+        say("skipped: no network namespace to be had (unshare -rn)");
+        return;
+    }
+    let rest = "-w latency -s 64 -p same-cpu --launches 1 --samples 10 --format json";
+    let said = output(&mut apart(&format!("run tcp pipe {rest}")));
+    assert_eq!(said.code, Some(5), "{}", said.err);
+    let document: Value = serde_json::from_str(&said.out).unwrap();
+    let status = |at: usize| document["results"][at]["status"].as_str().unwrap();
+    assert_eq!(document["results"][1]["variant"], "tcp");
+    assert_eq!((status(0), status(1)), ("ok", "unavailable"));
+    let reason = document["results"][1]["reason"].to_string();
+    assert!(reason.contains("loopback"), "{reason}");
+    assert_eq!(output(&mut apart(&format!("run pipe {rest}"))).code, Some(0));
+    let listed = output(&mut apart("list"));
+    assert!(listed.out.contains("Not here") && listed.out.contains("loopback"), "{}", listed.out);
+}
+
+#[test]
+fn a_size_and_a_place_that_were_asked_for_and_not_measured_are_told_and_exit_with_5() {
+    let bench = Bench::new();
+    let rest = "-w latency --launches 1 --samples 10";
+    // A queue of packets carries one packet of a page; a seqlock's reader spins.
+    for (line, code, words) in [
+        (
+            "run pipe pipe:mode=packet -s 64,64K -p same-cpu",
+            5,
+            Some("! Not measured at 64 KiB: pipe:mode=packet: "),
+        ),
+        (
+            "run pipe seqlock -s 64 -p same-cpu,free",
+            5,
+            Some("! Not measured on one CPU: seqlock: "),
+        ),
+        ("run pipe seqlock -s 64 -p same-cpu", 5, Some("! Not measured: seqlock: ")),
+        (
+            "run pipe -s 64 -p cross-node,same-cpu",
+            5,
+            Some("! Not measured on two memory nodes: pipe: "),
+        ),
+        // Of places that nobody named any will do.
+        ("run pipe seqlock -s 64", 0, None),
+        ("run pipe null -s 64 -p same-cpu", 0, None),
+    ] {
+        if line.contains("cross-node")
+            && std::fs::exists("/sys/devices/system/node/node1").is_ok_and(|it| it)
+        {
+            say("skipped a place that isn't here: this machine has several memory nodes");
+            continue;
+        }
+        let said = bench.run(&format!("{line} {rest}"));
+        assert_eq!(said.code, Some(code), "{line}: {}{}", said.out, said.err);
+        match words {
+            Some(words) => assert!(flat(&said.out).contains(words), "no `{words}`: {}", said.out),
+            None => assert!(!said.out.contains("Not measured"), "{line}: {}", said.out),
+        }
+    }
+}
+
+#[test]
+fn what_had_no_time_did_not_fail_and_launches_that_were_cut_are_told() {
+    let bench = Bench::new();
+    let mut store = Store::open(&bench.store()).expect("a store");
+    // Of two cases the second is never launched; six launches of each were asked for.
+    let (run, cases) = stored::begin(&mut store).expect("a run");
+    stored::round_of(&mut store, run, &cases, 1, &[8_000]).expect("a round");
+    store.set_group(run, 0, Some(Closed::Budget)).expect("its end");
+    let ended = "2026-01-01T00:01:00Z";
+    store
+        .end_run(run, RunStatus::Complete, ended, &stored::clock(), 1_000_000_000)
+        .expect("the end");
+    drop(store);
+    for form in ["report last", "report last -v"] {
+        let said = bench.must(form).out;
+        let words = "! 1 more case had no time (unix-stream): give a longer --budget";
+        assert!(flat(&said).contains(words), "{form}: no `{words}`: {said}");
+        assert!(!said.contains("failed"), "{form}: {said}");
+    }
+    let said = bench.must("report last").out;
+    let words = "! 6 launches of each case were planned: the time limit left 1 launch of each case";
+    assert!(flat(&said).contains(words), "no `{words}`: {said}");
+}
+
+#[test]
+fn set_ups_are_measured_only_when_asked_for_and_have_no_size() {
+    let bench = Bench::new();
+    bench.must("run pipe -p same-cpu --launches 1 --samples 5 --total 4K");
+    let workloads = "SELECT DISTINCT levels ->> 'workload' FROM cases ORDER BY 1";
+    assert_eq!(rows(&bench.open(), workloads), ["latency", "throughput"]);
+    bench.must("run pipe -w connect -p same-cpu --launches 1 --samples 5");
+    let measured = "SELECT levels ->> 'workload', levels ->> 'placement', levels ->> 'message_bytes' FROM cases WHERE run = 2";
+    assert_eq!(rows(&bench.open(), measured), ["connect|same-cpu|"]);
+    let said = bench.run("run pipe -w connect -s 4K");
+    assert_eq!(said.code, Some(2));
+    assert!(said.err.contains("--size: a set-up sends no message"), "{}", said.err);
+    assert!(bench.must("run --help").out.contains("connect"));
+}
+
+#[test]
+fn a_set_up_is_shown_with_its_steps_and_a_latency_with_its_first_message() {
+    let bench = Bench::new();
+    bench.must(
+        "run tcp pipe shm-ring -w connect,latency -s 64 -p same-cpu --launches 6 --samples 9",
+    );
+    let short = bench.must("report last").out;
+    assert!(short.lines().count() <= 40 && short.contains("Set-up and tear-down"), "{short}");
+    let said = bench.must("report last -v");
+    assert!(said.out.contains("Set-up and tear-down, one CPU"), "{}", said.out);
+    let words = |line: &str| line.split_whitespace().map(str::to_string).collect::<Vec<_>>();
+    let heads = ["mechanism", "socket", "bind", "listen", "connect", "accept", "close"];
+    assert!(said.out.lines().any(|line| words(line) == heads), "{}", said.out);
+    bench.must("report last --html page.html");
+    let page = std::fs::read_to_string(bench.path("page.html")).expect("the page");
+    let list = page.split("<div class=\"table listing\">").nth(1).expect("all results");
+    let list = list.split("</table>").next().unwrap_or_default();
+    assert!(list.contains(">first</th>"), "{list}");
+    for mechanism in ["tcp", "pipe", "shm-ring"] {
+        assert!(list.contains(mechanism), "{list}");
+    }
+}

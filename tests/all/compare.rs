@@ -1,0 +1,853 @@
+//! `ipcmark compare` on runs that nobody measured: their stores are written through
+//! `store` with samples drawn from a seed, so that what was planted is known.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::cli_support::{Bench, Said, flat, output, say};
+use boon::{Compiler, Schemas};
+use model::case::Case;
+use model::host::Host;
+use model::launch::{Outcome, Record};
+use model::load::Load;
+use model::noise::RoundNoise;
+use model::placement::ResolvedPlacement;
+use model::request::{Absence, Request, Stopping};
+use model::workload::{Policy, Workload};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use serde::Deserialize;
+use serde_json::Value;
+use store::{Closed, NewCase, NewLaunch, NewRun, RunStatus, Store};
+
+const NS_PER_TICK: f64 = 0.01;
+const LAUNCHES: usize = 20;
+/// Of each launch; a p99 takes 368.
+const SAMPLES: usize = 600;
+
+/// A case to write, and what its launches come to.
+#[derive(Clone)]
+struct Made {
+    variant: &'static str,
+    workload: Workload,
+    bytes: Option<u64>,
+    payload: Policy,
+    batch: u64,
+    /// Time of one operation, in ns.
+    ns: f64,
+    /// Spread of the launches, as a share.
+    spread: f64,
+    launches: usize,
+    twin: bool,
+    absent: bool,
+}
+
+fn latency(variant: &'static str, ns: f64) -> Made {
+    Made {
+        variant,
+        workload: Workload::Latency,
+        bytes: Some(64),
+        payload: Policy::Untouched,
+        batch: 1,
+        ns,
+        spread: 0.01,
+        launches: LAUNCHES,
+        twin: false,
+        absent: false,
+    }
+}
+
+/// Four mechanisms, a wake-up among them, a transfer, the harness, and an A/A pair.
+fn usual() -> Vec<Made> {
+    vec![
+        latency("pipe", 4_000.0),
+        latency("unix-stream", 8_000.0),
+        latency("tcp", 14_000.0),
+        Made { bytes: None, ..latency("eventfd", 4_400.0) },
+        Made { bytes: None, batch: 40, ..latency("noop", 2.0) },
+        Made { twin: true, ..latency("pipe", 4_000.0) },
+        Made { workload: Workload::Throughput, batch: 500, ..latency("pipe", 900.0) },
+    ]
+}
+
+/// The usual cases, the one at `nth` as many times as slow.
+fn planted(nth: usize, factor: f64) -> Vec<Made> {
+    let mut cases = usual();
+    cases[nth].ns *= factor;
+    cases
+}
+
+/// What a run is written with beside its cases.
+struct Setting {
+    host: Host,
+    tool: &'static str,
+    request: Request,
+    seed: u64,
+    label: Option<&'static str>,
+    /// Disturbed rounds: what happened in them took ten times as long.
+    disturbed: &'static [u64],
+    /// Rounds of which a check couldn't be made.
+    unknown: &'static [u64],
+}
+
+impl Setting {
+    fn seeded(seed: u64) -> Setting {
+        let request = Request {
+            mechanisms: vec!["pipe".into()],
+            workloads: vec![(Workload::Latency, vec![64])],
+            stopping: Stopping { launches: Some(LAUNCHES as u64), ..Stopping::default() },
+            seed,
+            ..Request::default()
+        };
+        let host = machine::host::read(Path::new("/"));
+        Setting {
+            host,
+            tool: "ipcmark 0.1.0",
+            request,
+            seed,
+            label: None,
+            disturbed: &[],
+            unknown: &[],
+        }
+    }
+
+    fn labelled(mut self, label: &'static str) -> Setting {
+        self.label = Some(label);
+        self
+    }
+}
+
+fn at_work() -> model::clock::Record {
+    model::clock::Record {
+        kind: model::clock::ClockKind::Tsc,
+        tsc_unavailable: None,
+        cost_ns: 10.0,
+        step_ns: 1.0,
+        ns_per_tick: NS_PER_TICK,
+        drift_ppm: Some(0.0),
+        monotonic_ppm: Some(0.0),
+        readings: Vec::new(),
+    }
+}
+
+/// Writes a run, its last case in a group of its own if it is a transfer.
+fn write(path: &Path, cases: &[Made], setting: &Setting) -> i64 {
+    let mut store = Store::open(path).unwrap();
+    let argv = ["ipcmark".to_string(), "run".into()];
+    let variants: Vec<String> = cases.iter().map(|it| it.variant.into()).collect();
+    let run = store
+        .begin_run(&NewRun {
+            started: "2026-01-01T00:00:00Z".into(),
+            tool: setting.tool,
+            argv: &argv,
+            request: &setting.request,
+            host: &setting.host,
+            clock: &at_work(),
+            peer: None,
+            labs: &[],
+            catalogue: &mechanisms::catalogue(&variants),
+            fleet: None,
+        })
+        .unwrap();
+    if let Some(label) = setting.label {
+        store.set_label(run, &label.parse().unwrap()).unwrap();
+    }
+    let mut draw = ChaCha8Rng::seed_from_u64(setting.seed);
+    for (nth, made) in cases.iter().enumerate() {
+        let group = usize::from(made.workload == Workload::Throughput);
+        let case = case_of(made);
+        let why = "taken away by the test";
+        let absence = made.absent.then_some((Absence::Unavailable, why));
+        let row = NewCase { group, nth, case, absence, ends: None, fixed: None };
+        let id = store.add_cases(run, [row]).unwrap()[0];
+        store.set_pilot(id, made.batch, 41, made.ns).unwrap();
+        let launches = if made.absent { 0 } else { made.launches };
+        let one = |round: u64| {
+            let times = if setting.disturbed.contains(&round) { 10.0 } else { 1.0 };
+            launch(id, round, &Made { ns: times * made.ns, ..made.clone() }, &mut draw)
+        };
+        let rows: Vec<NewLaunch> = (1..=launches as u64).map(one).collect();
+        store.add_launches(&rows).unwrap();
+        store.set_group(run, group, Some(Closed::Launches)).unwrap();
+    }
+    for group in 0..2 {
+        for round in 1..=LAUNCHES as u64 {
+            let forks = setting.disturbed.contains(&round);
+            let unknown =
+                if setting.unknown.contains(&round) { vec!["load".into()] } else { Vec::new() };
+            let noise = RoundNoise { forks, unknown, ..RoundNoise::default() };
+            store.add_round(run, group, round, 0, &noise).unwrap();
+        }
+    }
+    let ended = "2026-01-01T00:01:00Z";
+    store.end_run(run, RunStatus::Complete, ended, &at_work(), 1_000_000_000).unwrap();
+    run
+}
+
+fn case_of(made: &Made) -> Case {
+    Case {
+        message_bytes: made.bytes,
+        total: None,
+        load: None,
+        place: ResolvedPlacement { cpus: Some((0, 0)), ..ResolvedPlacement::FREE },
+        payload: made.payload,
+        twin: made.twin,
+        ..Case::usual(made.variant.to_string(), made.workload)
+    }
+}
+
+fn launch(case: i64, round: u64, made: &Made, draw: &mut ChaCha8Rng) -> NewLaunch {
+    let level = made.ns * (made.spread * normal(draw)).exp();
+    let mut record = Record::without_samples(Outcome::Ok);
+    record.initiator.batch = made.batch;
+    let sample = |draw: &mut ChaCha8Rng| {
+        let one = level * made.batch as f64 * (0.05 * normal(draw)).exp();
+        (one / NS_PER_TICK) as u64
+    };
+    let samples = (0..SAMPLES).map(|_| sample(draw)).collect();
+    NewLaunch { case, round, position: 0, swapped: false, padding: 0, offset: 0, record, samples }
+}
+
+fn normal(draw: &mut ChaCha8Rng) -> f64 {
+    let mut uniform = || 1.0 - draw.random::<f64>();
+    (-2.0 * uniform().ln()).sqrt() * (std::f64::consts::TAU * uniform()).cos()
+}
+
+/// A store with these two runs, labelled `before` and `after`.
+fn two(before: &[Made], after: &[Made]) -> Bench {
+    with_settings(before, after, |_| {})
+}
+
+/// The same, the second run's setting changed.
+fn with_settings(before: &[Made], after: &[Made], change: impl Fn(&mut Setting)) -> Bench {
+    let bench = Bench::new();
+    write(&bench.store(), before, &Setting::seeded(1).labelled("before"));
+    let mut setting = Setting::seeded(2).labelled("after");
+    change(&mut setting);
+    write(&bench.store(), after, &setting);
+    bench
+}
+
+fn compared(bench: &Bench, more: &str) -> Value {
+    compared_as(bench, &format!("before after {more}"))
+}
+
+fn compared_as(bench: &Bench, runs: &str) -> Value {
+    let said = bench.run(&format!("compare {runs} --format json"));
+    let found: Value = serde_json::from_str(&said.out).unwrap_or_else(|_| panic!("{}", said.err));
+    let (mut schemas, mut compiler) = (Schemas::new(), Compiler::new());
+    let schema = serde_json::from_str(include_str!("../../docs/comparison.schema.json")).unwrap();
+    compiler.add_resource("comparison.schema.json", schema).unwrap();
+    let index = compiler.compile("comparison.schema.json", &mut schemas).unwrap();
+    schemas.validate(&found, index).unwrap_or_else(|error| panic!("{error:#}\n{found:#}"));
+    found
+}
+
+fn verdicts(found: &Value) -> Vec<(String, String)> {
+    let word = |value: &Value| value.as_str().unwrap().to_string();
+    let cases = found["cases"].as_array().unwrap().iter();
+    cases
+        .map(|it| {
+            (format!("{} {}", word(&it["variant"]), word(&it["workload"])), word(&it["verdict"]))
+        })
+        .collect()
+}
+
+fn verdict_of(found: &Value, name: &str) -> String {
+    let found = verdicts(found);
+    found.iter().find(|it| it.0 == name).unwrap_or_else(|| panic!("{name}: {found:?}")).1.clone()
+}
+
+#[test]
+fn a_planted_five_percent_is_found_and_nothing_else() {
+    for (nth, name) in [(0, "pipe latency"), (3, "eventfd latency"), (6, "pipe throughput")] {
+        let bench = two(&usual(), &planted(nth, 1.05));
+        let found = compared(&bench, "");
+        assert_eq!(verdict_of(&found, name), "slower", "{found:#}");
+        let others = verdicts(&found).into_iter().filter(|it| it.0 != name);
+        assert!(others.into_iter().all(|it| it.1 == "equivalent"), "{found:#}");
+        let cases = found["cases"].as_array().unwrap();
+        let case = cases.iter().find(|it| it["verdict"] == "slower").unwrap();
+        let field = |name: &str| case[name].as_f64().unwrap();
+        assert!(field("low") <= 1.05 && 1.05 <= field("high"), "{case:#}");
+        assert!(field("low") > 1.0 && field("p_holm") >= field("p"), "{case:#}");
+    }
+}
+
+#[test]
+fn what_became_faster_is_faster() {
+    let found = compared(&two(&usual(), &planted(6, 0.9)), "");
+    assert_eq!(verdict_of(&found, "pipe throughput"), "faster");
+    // A rate that rises is a time that falls: the medians are rates, the ratio is of times.
+    let case = &found["cases"].as_array().unwrap()[5];
+    assert!(case["median_b"].as_f64() > case["median_a"].as_f64(), "{case:#}");
+    assert!(case["ratio"].as_f64().unwrap() < 0.95, "{case:#}");
+}
+
+#[test]
+fn nothing_planted_is_nothing_found() {
+    let found = compared(&two(&usual(), &usual()), "");
+    assert!(verdicts(&found).iter().all(|it| it.1 == "equivalent"), "{found:#}");
+    // The A/A pair and the harness are reported, and are no cases of their own.
+    assert_eq!(found["noise"].as_array().unwrap().len(), 2);
+    let names: Vec<String> = verdicts(&found).into_iter().map(|it| it.0).collect();
+    assert_eq!(
+        names,
+        [
+            "pipe latency",
+            "unix-stream latency",
+            "tcp latency",
+            "eventfd latency",
+            "noop latency",
+            "pipe throughput"
+        ]
+    );
+    let control = |it: &Value| it["control"] == true && it["p_holm"].is_null();
+    assert_eq!(found["cases"].as_array().unwrap().iter().filter(|it| control(it)).count(), 1);
+}
+
+#[test]
+fn noise_is_inconclusive_and_says_what_could_have_been_seen() {
+    let noisy =
+        |_| -> Vec<Made> { usual().into_iter().map(|made| Made { spread: 0.2, ..made }).collect() };
+    let found = compared(&two(&noisy(()), &noisy(())), "");
+    for case in found["cases"].as_array().unwrap() {
+        assert_eq!(case["verdict"], "inconclusive", "{case:#}");
+        assert!((0.05..0.5).contains(&case["smallest_effect"].as_f64().unwrap()), "{case:#}");
+    }
+    // A wide margin makes the same noise equivalent.
+    let found = compared(&two(&noisy(()), &noisy(())), "--margin 60%");
+    assert!(verdicts(&found).iter().all(|it| it.1 == "equivalent"), "{found:#}");
+}
+
+#[test]
+fn too_few_launches_decide_nothing() {
+    let few: Vec<Made> = usual().into_iter().map(|it| Made { launches: 3, ..it }).collect();
+    let bench = two(&few, &few);
+    let found = compared(&bench, "--gate 5%");
+    assert!(verdicts(&found).iter().all(|it| it.1 == "inconclusive"), "{found:#}");
+    assert!(found["cases"][0]["reason"].as_str().unwrap().contains("too few launches"));
+    assert_eq!(bench.run("compare before after --gate 5%").code, Some(4));
+}
+
+#[test]
+fn the_gate_sets_the_exit_code() {
+    let code = |bench: &Bench, gate: &str| bench.run(&format!("compare before after {gate}")).code;
+    let same = two(&usual(), &usual());
+    assert_eq!((code(&same, ""), code(&same, "--gate 5%")), (Some(0), Some(0)));
+    // An interval of a percent or so around 0 is not separated from half a percent.
+    assert_eq!(code(&same, "--gate 0.1%"), Some(4));
+    let slower = two(&usual(), &planted(1, 1.2));
+    assert_eq!((code(&slower, ""), code(&slower, "--gate 5%")), (Some(0), Some(3)));
+    assert_eq!((code(&slower, "--gate 20%"), code(&slower, "--gate 40%")), (Some(4), Some(0)));
+    let faster = two(&usual(), &planted(1, 0.8));
+    assert_eq!(code(&faster, "--gate 5%"), Some(0));
+    assert_eq!(compared(&slower, "--gate 5%")["outcome"], "beyond");
+    // The harness is outside of it.
+    assert_eq!(code(&two(&usual(), &planted(4, 1.5)), "--gate 5%"), Some(0));
+}
+
+/// All cases, so many times as slow.
+fn all_slower(factor: f64) -> Vec<Made> {
+    usual().into_iter().map(|it| Made { ns: factor * it.ns, ..it }).collect()
+}
+
+fn gated(bench: &Bench, more: &str) -> (Option<i32>, String) {
+    let said = bench.run(&format!("compare before after --gate 5% {more}"));
+    (said.code, flat(&said.out))
+}
+
+#[test]
+fn a_machine_that_changed_is_no_regression() {
+    let machine = two(&usual(), &all_slower(1.3));
+    let (code, shown) = gated(&machine, "");
+    assert_eq!(code, Some(4), "{shown}");
+    assert!(shown.contains("the machine changed: together they take +3"), "{shown}");
+    // The transfer is alone in its group: it can't be separated from its machine.
+    assert!(shown.contains("slower, or the machine was"), "{shown}");
+    let (code, shown) = gated(&machine, "--gate-on absolute");
+    assert_eq!(code, Some(3), "{shown}");
+
+    // One that moved beyond the others is a regression of its own.
+    let mut one = all_slower(1.3);
+    one[2].ns *= 1.2;
+    let found = compared(&two(&usual(), &one), "--gate 5%");
+    assert_eq!(found["outcome"], "beyond");
+    let beyond = |case: &&Value| case["gate"] == "beyond";
+    let slower: Vec<&Value> = found["cases"].as_array().unwrap().iter().filter(beyond).collect();
+    assert_eq!((slower.len(), &slower[0]["variant"]), (1, &"tcp".into()));
+    let own = slower[0]["gated"]["ratio"].as_f64().unwrap();
+    assert!((1.17..1.23).contains(&own), "{own}: apart from the machine");
+    let common = found["gate_groups"][0]["common"]["ratio"].as_f64().unwrap();
+    assert!((1.27..1.36).contains(&common), "{common}");
+}
+
+#[test]
+fn the_gate_judges_rounds_that_nobody_disturbed() {
+    // The same code; of the second run's rounds a third were disturbed.
+    let disturbed = |rounds| with_settings(&usual(), &usual(), move |it| it.disturbed = rounds);
+    let bench = disturbed(&[1, 2, 3, 4, 5, 6, 7]);
+    assert_eq!(gated(&bench, "").0, Some(0));
+    let found = compared(&bench, "--gate 5%");
+    assert_eq!(found["gate_groups"][0]["rounds_b"], serde_json::json!([20, 13]));
+    // What the disturbed do to all launches stays in the comparison.
+    assert!(found["cases"][0]["high"].as_f64() > Some(1.05), "{:#}", found["cases"][0]);
+
+    // More than that, and too few are left.
+    let (code, shown) = gated(&disturbed(&[1, 2, 3, 4, 5, 6, 7, 8, 9]), "");
+    assert_eq!(code, Some(4), "{shown}");
+    assert!(shown.contains("11 of 20 rounds of B were left undisturbed"), "{shown}");
+    assert!(shown.contains("--unmarked 12"), "{shown}");
+    let (code, _) = gated(&disturbed(&[1, 2, 3, 4, 5, 6, 7, 8, 9]), "--gate-on absolute");
+    assert_eq!(code, Some(4));
+}
+
+#[test]
+fn rounds_of_which_nobody_knows_are_not_undisturbed() {
+    let unknown = |rounds| with_settings(&usual(), &usual(), move |it| it.unknown = rounds);
+    let bench = unknown(&[1, 2, 3, 4, 5, 6, 7, 8, 9]);
+    let (code, shown) = gated(&bench, "");
+    assert_eq!(code, Some(4), "{shown}");
+    assert!(
+        shown.contains("11 of 20 rounds of B were left undisturbed (of 9 it is unknown)"),
+        "{shown}"
+    );
+    assert!(shown.contains("can't be read there") && !shown.contains("--unmarked 12"), "{shown}");
+    let found = compared(&bench, "--gate 5%");
+    assert_eq!(found["gate_groups"][0]["unknown"], serde_json::json!([0, 9]));
+    // Of each of two groups.
+    let rounds = |side: &str| [&found[side]["rounds"], &found[side]["unknown_rounds"]];
+    assert_eq!(rounds("a"), [&Value::from(40), &Value::from(0)]);
+    assert_eq!(rounds("b"), [&Value::from(40), &Value::from(18)]);
+    // Without a gate verdicts stand, beside words that say so.
+    let plain = flat(&bench.must("compare last~1 last").out);
+    let words = "! Unknown whether others disturbed 18 of 40 rounds of B: ";
+    assert!(plain.contains(words), "no `{words}`: {plain}");
+    assert_eq!(gated(&unknown(&[1, 2]), "").0, Some(0));
+}
+
+#[test]
+fn where_others_disturbed_every_round_of_a_run_nothing_is_concluded() {
+    const ALL: &[u64] = &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20];
+    // A planted difference of 40 %, that every test finds.
+    let of = |a: &'static [u64], b: &'static [u64]| {
+        let bench = Bench::new();
+        let setting = |seed, rounds| Setting { disturbed: rounds, ..Setting::seeded(seed) };
+        write(&bench.store(), &usual(), &setting(1, a).labelled("before"));
+        write(&bench.store(), &planted(1, 1.4), &setting(2, b).labelled("after"));
+        bench
+    };
+    assert_eq!(verdict_of(&compared(&of(&[], &[]), ""), "unix-stream latency"), "slower");
+    for (a, b, which) in [(ALL, ALL, "A and of B"), (&[], ALL, "B"), (ALL, &[], "A")] {
+        let bench = of(a, b);
+        let found = compared(&bench, "");
+        for case in found["cases"].as_array().expect("cases") {
+            assert_eq!(case["verdict"], "inconclusive", "{case:#}");
+            assert_eq!(case["every_round_disturbed"], true, "{case:#}");
+        }
+        let said = bench.must("compare before after");
+        let words = flat(&said.out);
+        let first = format!("? Undecided: others disturbed every round of {which}.");
+        assert!(words.contains(&first), "no `{first}` in {}", said.out);
+        assert!(!said.out.contains('✗') && !said.out.contains('✓'), "{}", said.out);
+        let (code, gate) = gated(&bench, "");
+        assert_eq!(code, Some(4), "{gate}");
+        assert!(flat(&gate).contains(&first), "{gate}");
+    }
+    // One round that nobody disturbed is no reason to be silent.
+    let found = compared(&of(&ALL[..19], &ALL[..19]), "");
+    assert_eq!(found["cases"][1]["every_round_disturbed"], false, "{found:#}");
+}
+
+#[test]
+fn two_cases_can_not_be_separated_from_their_machine() {
+    let pair = |factor: f64| {
+        let mut cases: Vec<Made> = usual()[..2].to_vec();
+        cases[1].ns *= factor;
+        cases
+    };
+    let (code, shown) = gated(&two(&pair(1.0), &pair(1.3)), "");
+    assert_eq!(code, Some(4), "{shown}");
+    assert!(shown.contains("Add mechanisms"), "{shown}");
+    assert_eq!(gated(&two(&pair(1.0), &pair(1.3)), "--gate-on absolute").0, Some(3));
+    assert_eq!(gated(&two(&pair(1.0), &pair(1.0)), "").0, Some(0));
+}
+
+#[test]
+fn a_case_that_is_gone_is_open_and_a_new_one_is_not() {
+    let mut fewer = usual();
+    fewer.remove(2);
+    let gone = two(&usual(), &fewer);
+    let found = compared(&gone, "--gate 5%");
+    assert_eq!(
+        (verdict_of(&found, "tcp latency").as_str(), &found["outcome"]),
+        ("incomparable", &"open".into())
+    );
+    assert_eq!(gone.run("compare before after --gate 5%").code, Some(4));
+    assert_eq!(two(&fewer, &usual()).run("compare before after --gate 5%").code, Some(0));
+
+    let mut unavailable = usual();
+    unavailable[2].absent = true;
+    let found = compared(&two(&usual(), &unavailable), "");
+    let case = &found["cases"].as_array().unwrap()[2];
+    assert!(case["reason"].as_str().unwrap().contains("not measured in B: taken away"), "{case:#}");
+    // Absent from both is nothing to tell.
+    let found = compared(&two(&unavailable, &unavailable), "");
+    assert!(verdicts(&found).iter().all(|it| it.0 != "tcp latency"));
+}
+
+#[test]
+fn another_machine_is_incomparable_and_the_field_is_named() {
+    type Change = (&'static str, fn(&mut Setting));
+    let changes: [Change; 8] = [
+        ("CPU", |it| it.host.processor.name = Some("Other 9000".into())),
+        ("microcode", |it| it.host.processor.microcode = Some("0xffff".into())),
+        ("kernel", |it| it.host.kernel.release = Some("1.2.3".into())),
+        ("mitigations: meltdown", |it| {
+            it.host.kernel.mitigations.insert("meltdown".into(), "Vulnerable, by the test".into());
+        }),
+        ("governor: other", |it| {
+            it.host.frequency.governors.insert("other".into(), vec![0]);
+        }),
+        ("clock source", |it| it.host.clock_source.current = Some("hpet".into())),
+        ("usable CPUs", |it| it.host.cgroup.cpus_effective = Some(vec![7])),
+        ("ipcmark", |it| it.tool = "ipcmark 0.0.9"),
+    ];
+    for (nth, (field, change)) in changes.into_iter().enumerate() {
+        let bench = with_settings(&usual(), &planted(0, 1.5), change);
+        let found = compared(&bench, "");
+        let first = &found["differences"][0];
+        assert_eq!(first["field"], field, "{found:#}");
+        assert_ne!(first["a"], first["b"]);
+        assert!(verdicts(&found).iter().all(|it| it.1 == "incomparable"), "{found:#}");
+        // What follows from it is the same whatever the field.
+        if nth > 0 {
+            continue;
+        }
+        let said = bench.run("compare before after");
+        let value = first["b"].as_str().unwrap().split(' ').next().unwrap();
+        assert!(said.out.contains(field) && said.out.contains(value), "{}", said.out);
+        assert!(said.out.contains("Nothing can be compared"), "{}", said.out);
+        assert_eq!(bench.run("compare before after --gate 5%").code, Some(4));
+        let forced = bench.run("compare before after --force --gate 5%");
+        assert!(forced.out.contains("Compared by --force"), "{}", forced.out);
+        assert_eq!(forced.code, Some(3), "{}", forced.out);
+    }
+}
+
+#[test]
+fn another_boot_or_name_of_a_machine_is_comparable() {
+    let bench = with_settings(&usual(), &usual(), |it| {
+        it.host.boot_id = Some("another".into());
+        it.host.hostname = Some("renamed".into());
+    });
+    let said = bench.run("compare before after --gate 5%");
+    assert_eq!(said.code, Some(0), "{}", said.out);
+    assert!(said.out.contains("renamed"), "{}", said.out);
+}
+
+#[test]
+fn a_case_that_was_measured_otherwise_is_incomparable_alone() {
+    let mut other = usual();
+    other[0].payload = Policy::Written;
+    other[1].batch = 8;
+    let bench = two(&usual(), &other);
+    let found = compared(&bench, "");
+    assert_eq!(verdict_of(&found, "pipe latency"), "incomparable");
+    assert_eq!(verdict_of(&found, "unix-stream latency"), "incomparable");
+    assert_eq!(verdict_of(&found, "tcp latency"), "equivalent");
+    let fields: Vec<&str> = found["cases"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|case| case["differences"][0]["field"].as_str())
+        .collect();
+    assert_eq!(fields, ["--payload", "round trips per sample"]);
+    assert_eq!(verdict_of(&compared(&bench, "--force"), "pipe latency"), "equivalent");
+
+    let asked = |change: fn(&mut Request)| {
+        let bench = with_settings(&usual(), &usual(), |it| change(&mut it.request));
+        let found = compared(&bench, "");
+        assert_eq!(verdict_of(&found, "pipe throughput"), "incomparable");
+        let case = found["cases"].as_array().unwrap().last().unwrap().clone();
+        case["differences"][0]["field"].as_str().unwrap().to_string()
+    };
+    assert_eq!(asked(|it| it.verify = true), "--verify");
+    assert_eq!(asked(|it| it.samples = Some(7)), "--samples");
+    assert_eq!(asked(|it| it.total_bytes = Some(1 << 20)), "--total");
+}
+
+#[test]
+fn runs_have_names_and_so_have_files() {
+    let bench = two(&usual(), &planted(0, 1.2));
+    for run in ["1", "before", "last~1"] {
+        for (format, file) in [("json", format!("{run}.json")), ("csv", format!("{run}.csv"))] {
+            bench.must(&format!("export {run} --format {format} -o {file}"));
+        }
+        assert!(bench.must(&format!("report {run}")).out.contains("Run 1"));
+    }
+    let runs = bench.must("runs").out;
+    assert!(runs.contains("before") && runs.contains("after") && runs.contains("label"), "{runs}");
+    bench.must("export after -o b.json");
+    let compared = |a: &str, b: &str| {
+        let said = bench.run(&format!("compare {a} {b} --format json --gate 5%"));
+        assert_eq!(said.code, Some(3), "{a} {b}: {}", said.err);
+        let mut found: Value = serde_json::from_str(&said.out).unwrap();
+        found["a"]["given"] = Value::Null;
+        found["b"]["given"] = Value::Null;
+        found
+    };
+    let by_label = compared("before", "after");
+    assert_eq!(compared("1", "2"), by_label);
+    assert_eq!(compared("last~1", "last"), by_label);
+    // A file says what the store does.
+    assert_eq!(compared("before.json", "b.json"), by_label);
+    assert_eq!(compared("./1.json", "last"), by_label);
+    assert_eq!(by_label["a"]["label"], "before");
+}
+
+fn refused(said: &Said, words: &[&str]) {
+    assert_eq!((said.code, said.out.as_str()), (Some(2), ""), "{}", said.err);
+    assert_eq!(said.err.lines().count(), 1, "{}", said.err);
+    for word in words {
+        assert!(said.err.contains(word), "{word}: {}", said.err);
+    }
+}
+
+#[test]
+fn what_cannot_be_read_ends_with_one_line_and_2() {
+    let bench = two(&usual(), &usual());
+    let file = |name: &str, text: &str| -> PathBuf {
+        std::fs::write(bench.path(name), text).unwrap();
+        bench.path(name)
+    };
+    bench.must("export after -o good.json");
+    let good = std::fs::read_to_string(bench.path("good.json")).unwrap();
+    file("cut.json", &good[..good.len() / 2]);
+    file("empty.json", "");
+    file("newer.json", &good.replace("\"schema_version\": 1", "\"schema_version\": 9"));
+    file("older.json", &good.replace("launch_medians", "launch_means"));
+    file("other.json", "{\"name\": \"something\"}");
+    for (name, word) in [
+        ("cut.json", "not JSON"),
+        ("empty.json", "not JSON"),
+        ("newer.json", "newer ipcmark"),
+        ("older.json", "export"),
+        ("other.json", "not an export"),
+        ("absent.json", "read absent.json"),
+    ] {
+        refused(&bench.run(&format!("compare before {name}")), &[name, word]);
+        refused(&bench.run(&format!("compare {name} before --gate 5%")), &[name, word]);
+    }
+    refused(&bench.run("compare before nobody"), &["no run `nobody`", "ipcmark runs"]);
+    refused(&bench.run("compare before last~7"), &["no run `last~7`"]);
+    refused(&bench.run("compare before"), &["--help"]);
+    refused(&bench.run("compare before after --gate 0"), &["as in 5%"]);
+    refused(&bench.run("compare before after --margin x"), &["as in 5%"]);
+    refused(&bench.run("run pipe --label last"), &["means the newest run"]);
+    bench.open().pragma_update(None, "user_version", 99).unwrap();
+    refused(&bench.run("compare before after"), &["newer ipcmark", "--store FILE"]);
+    std::fs::write(bench.path("damaged"), "x".repeat(5000)).unwrap();
+    refused(&bench.run("compare 1 2 --store damaged"), &["damaged", "--store FILE"]);
+    refused(&bench.run("compare 1 2 --store nowhere"), &["no store"]);
+}
+
+#[test]
+fn what_is_shown_fits_80_columns_and_answers_first() {
+    let bench = two(&usual(), &planted(0, 1.1));
+    let said = bench.run("compare before after --gate 5% --html page.html");
+    assert_eq!(said.code, Some(3), "{}", said.err);
+    for line in said.out.lines() {
+        assert!(line.chars().count() <= 80, "{line}");
+    }
+    let at = |word: &str| said.out.find(word).unwrap_or_else(|| panic!("{word}: {}", said.out));
+    assert!(at("1 slower") < at("regression in pipe 64 B"), "{}", said.out);
+    assert!(at("regression in pipe 64 B") < at("Round trip, one CPU"), "{}", said.out);
+    assert!(at("Round trip, one CPU") < at("two moments"), "{}", said.out);
+    let page = std::fs::read_to_string(bench.path("page.html")).unwrap();
+    assert!(page.contains("ratios-latency") && page.contains("ratios-throughput"));
+    let markdown = bench.run("compare before after --format markdown").out;
+    assert!(markdown.contains("| ✗ `pipe` |") && markdown.contains("**slower**"), "{markdown}");
+}
+
+#[test]
+fn at_80_columns_no_column_is_hidden_and_what_became_slower_comes_first() {
+    let bench = two(&usual(), &planted(1, 1.1));
+    let text = bench.run("compare before after").out;
+    assert!(!text.contains("Not shown"), "{text}");
+    let heading = text.lines().find(|it| it.contains("mechanism")).expect("a heading");
+    let mut rest = heading;
+    for column in ["A → B", "change [95 %]", " p ", "verdict"] {
+        let at = rest.find(column).unwrap_or_else(|| panic!("no {column}: {text}"));
+        rest = &rest[at + column.len()..];
+    }
+    let rows: Vec<&str> =
+        text.lines().filter(|it| it.contains(" → ") && it.contains("[+")).collect();
+    let tails = text.lines().skip_while(|it| !it.contains("percentiles, A → B"));
+    let tails: Vec<&str> = tails.take_while(|it| !it.is_empty()).collect();
+    let words = |line: &str| line.split_whitespace().map(str::to_string).collect::<Vec<_>>();
+    assert!(tails.iter().any(|it| words(it) == ["mechanism", "p50", "p99", "max"]), "{text}");
+    let tcp = tails.iter().find(|it| it.starts_with("tcp")).expect("a row");
+    assert_eq!(tcp.matches(" → ").count(), 3, "of each the baseline first: {text}");
+    let slower = rows.iter().position(|it| it.starts_with('✗')).expect("the sign of a slower case");
+    assert_eq!(slower, 0, "first of its size: {text}");
+}
+
+#[test]
+fn a_label_is_stored_with_a_run() {
+    let bench = Bench::new();
+    let short = "run pipe -w latency -s 64 -p same-cpu --launches 1 --samples 20";
+    bench.must(&format!("{short} --label first"));
+    bench.must(short);
+    assert!(bench.must("runs").out.contains("first"));
+    let label = |run: &str| {
+        let text = bench.must(&format!("export {run}")).out;
+        serde_json::from_str::<Value>(&text).unwrap()["label"].clone()
+    };
+    assert_eq!((label("first"), label("last")), ("first".into(), Value::Null));
+}
+
+#[test]
+fn two_searches_are_compared_by_their_capacities() {
+    let bench = Bench::new();
+    bench.must(
+        "run pipe tcp unix-stream -w capacity --bound p50:10s --rate 1k --connections 4 -s 64 -p same-cpu --samples 60 \
+         --launches 2",
+    );
+    let write = |name: &str, ends: [(Option<u64>, Option<u64>); 3]| {
+        let mut document = bench.export();
+        for (it, (low, high)) in
+            document["capacity"].as_array_mut().expect("all").iter_mut().zip(ends)
+        {
+            (it["at_least_per_sec"], it["below_per_sec"]) = (low.into(), high.into());
+            it["every_round_disturbed"] = (name == "disturbed.json").into();
+        }
+        std::fs::write(bench.path(name), document.to_string()).expect("a file");
+    };
+    let mid = (Some(4_000), Some(16_000));
+    write("a.json", [mid; 3]);
+    write(
+        "b.json",
+        [(Some(16_000), None), (Some(1_000), Some(4_000)), (Some(8_000), Some(64_000))],
+    );
+    let said = bench.must("compare a.json b.json");
+    assert!(said.out.lines().all(|line| line.chars().count() <= 80), "{}", said.out);
+    let text = flat(&said.out);
+    for words in [
+        "Of 3 capacities: 1 lower, 1 higher and 1 not separated.",
+        "pipe 4 4.00–16.0 k/s ≥ 16.0 k/s higher",
+        "tcp 4 4.00–16.0 k/s 1.00–4.00 k/s lower",
+        "unix-stream 4 4.00–16.0 k/s 8.00–64.0 k/s not separated",
+    ] {
+        assert!(text.contains(words), "no `{words}` in {}", said.out);
+    }
+    let document = compared_as(&bench, "a.json b.json");
+    assert_eq!(
+        (&document["cases"], &document["capacities"][0]["verdict"]),
+        (&Value::Array(vec![]), &"higher".into())
+    );
+    write("disturbed.json", [(None, None); 3]);
+    let said = bench.must("compare a.json disturbed.json").out;
+    let first = "? Undecided: others disturbed every round of one of the runs, or of both.";
+    assert!(flat(&said).contains(first), "{said}");
+    let said = bench.run("compare a.json b.json --gate 5%");
+    assert_eq!((said.code, said.err.lines().count()), (Some(2), 1), "{}", said.err);
+}
+
+#[test]
+fn cases_of_one_name_say_which_load_they_had() {
+    for (flags, words, loads) in [
+        ("rate --rate 1k,4k", ["pipe at 1.00 k/s", "pipe at 4.00 k/s"], [Some("1k"), Some("4k")]),
+        (
+            "fan-out --connections 2,8",
+            ["pipe, 2 connections", "pipe, 8 connections"],
+            [Some("closed:connections=2"), Some("closed:connections=8")],
+        ),
+    ] {
+        let bench = Bench::new();
+        let line = "-s 64 -p same-cpu --samples 60 --launches 2";
+        for label in ["a", "b"] {
+            bench.must(&format!("run pipe -w {flags} {line} --label {label}"));
+        }
+        // On a busy machine no rate may have been offered: then nothing can be compared.
+        let text = flat(&bench.run("compare a b").out);
+        assert!(words.iter().all(|it| text.contains(it)), "{text}");
+        let found = compared_as(&bench, "a b");
+        // An A/A pair is there twice.
+        let cases = found["cases"].as_array().expect("cases");
+        let load = |case: &Value| match &case["load"] {
+            Value::Null => None,
+            load => Some(Load::deserialize(load).expect("a load").to_string()),
+        };
+        let found: HashSet<Option<String>> = cases.iter().map(load).collect();
+        assert_eq!(found, HashSet::from(loads.map(|load| load.map(String::from))));
+    }
+}
+
+/// In a repository of six commits, of which the fourth can't be judged, and from the fifth on a case is slower.
+#[test]
+fn git_bisect_run_finds_the_commit_and_no_failure_blames_one() {
+    if Command::new("git").arg("--version").output().is_err() {
+        return say("skipped git bisect: no git");
+    }
+    let bench = Bench::new();
+    let folder = bench.path("repository");
+    std::fs::create_dir(&folder).unwrap();
+    write(&bench.store(), &usual(), &Setting::seeded(1).labelled("good"));
+    let git = |words: &[&str]| {
+        let mut command = Command::new("git");
+        command
+            .args(["-c", "user.name=a", "-c", "user.email=a@b.c"])
+            .args(words)
+            .current_dir(&folder);
+        command.env("IPCMARK_STORE", bench.store()).env("HOME", &folder).env("LC_ALL", "C");
+        output(&mut command)
+    };
+    let must = |words: &[&str]| {
+        let said = git(words);
+        assert_eq!(said.code, Some(0), "git {words:?}: {}{}", said.out, said.err);
+        said.out
+    };
+    must(&["init", "-q"]);
+    for nth in 1..=6 {
+        let mut cases = if nth < 5 { usual() } else { planted(1, 1.3) };
+        if nth == 4 {
+            cases.iter_mut().for_each(|case| case.launches = 3);
+        }
+        write(&bench.store(), &cases, &Setting::seeded(10 + nth));
+        bench.must("export last -o repository/run.json");
+        must(&["add", "run.json"]);
+        must(&["commit", "-q", "-m", &format!("commit {nth}")]);
+    }
+    let compare = |what: &str| format!("{} compare {what}", env!("CARGO_BIN_EXE_ipcmark"));
+    let bisect = |what: &str| {
+        must(&["bisect", "start", "HEAD", "HEAD~5"]);
+        let said = git(&["bisect", "run", "sh", "-c", &compare(what)]);
+        git(&["bisect", "reset"]);
+        said
+    };
+    let found = bisect("good run.json --gate 5% --bisect");
+    let all = format!("{}{}", found.out, found.err);
+    // Between the third commit, which is good, and the fifth, one can't be judged.
+    assert!(all.contains("only skipped commits left") || all.contains("first bad commit"), "{all}");
+    assert!(all.contains("commit 5") && !all.contains("commit 2 is"), "{all}");
+    for wrong in [
+        "nosuch run.json --gate 5% --bisect",
+        "good run.json --gate much --bisect",
+        "good --bisect",
+    ] {
+        let failed = bisect(wrong);
+        assert!(
+            !format!("{}{}", failed.out, failed.err).contains("first bad commit"),
+            "{wrong}: {}",
+            failed.out
+        );
+        assert_ne!(failed.code, Some(0), "{wrong}");
+    }
+    let code = |line: &str| bench.run(line).code;
+    assert_eq!(code("compare good good --bisect"), Some(0));
+    assert_eq!(code("compare good last --bisect"), Some(1));
+    assert!(code("compare good nosuch --bisect") >= Some(128));
+    assert!(code("compare good last --bisect --gate").is_some_and(|it| it >= 128));
+}

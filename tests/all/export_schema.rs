@@ -1,0 +1,585 @@
+//! docs/results.schema.json against what the program really writes, and what the schema can't
+//! say: that the numbers agree with each other, with the command line and with the store.
+
+use std::time::Duration;
+
+use crate::cli_support::{Bench, flat, parse, results, wait_for};
+use boon::{Compiler, SchemaIndex, Schemas};
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use stats::median_ranks;
+
+const PERCENTILES: [&str; 5] = ["p90", "p99", "p99.9", "p99.99", "p99.999"];
+
+/// Mechanisms of every kind, with and without room for an interval, absent cases among them.
+const MIXED: &str = "run pipe eventfd noop unix-dgram:buffer=16K -w latency -s 64,100K \
+     -p same-cpu -p free --launches 7 --samples 200 --seed 20240229";
+
+struct Schema {
+    schemas: Schemas,
+    index: SchemaIndex,
+}
+
+impl Schema {
+    fn read() -> Schema {
+        let (mut schemas, mut compiler) = (Schemas::new(), Compiler::new());
+        compiler.add_resource("results.schema.json", Schema::text()).expect("a resource");
+        let index = compiler.compile("results.schema.json", &mut schemas).expect("a valid schema");
+        Schema { schemas, index }
+    }
+
+    fn text() -> Value {
+        serde_json::from_str(include_str!("../../docs/results.schema.json")).expect("JSON")
+    }
+
+    fn accepts(&self, document: &Value) -> Result<(), String> {
+        self.schemas.validate(document, self.index).map_err(|error| format!("{error:#}"))
+    }
+
+    fn must_accept(&self, document: &Value) {
+        if let Err(error) = self.accepts(document) {
+            panic!("{error}\n{document:#}");
+        }
+    }
+}
+
+/// What must hold between the fields of any document.
+fn assert_consistent(document: &Value) {
+    for case in results(document) {
+        let of = format!("{} {} {}", case["variant"], case["placement"], case["message_bytes"]);
+        let ok = case["status"] == "ok";
+        assert_eq!(case["samples"].as_u64().unwrap() > 0, ok, "{of}");
+        assert_eq!(case["launches"].as_u64().unwrap() > 0, ok, "{of}");
+        let medians: Vec<f64> =
+            case["launch_medians"].as_array().unwrap().iter().filter_map(Value::as_f64).collect();
+        let middle = |values: &[f64]| stats::median_of(values.iter().copied());
+        let half = medians.len() / 2;
+        let halves = [middle(&medians[..half]), middle(&medians[medians.len() - half..])];
+        // A mean of two may differ in its last digit from that of what was written and read.
+        let same = |(a, b): (f64, f64)| (a - b).abs() <= 1e-9 * a.abs().max(1.0);
+        for (half, of_medians) in halves.into_iter().enumerate() {
+            let told = case["halves"][half].as_f64();
+            assert!(told.zip(of_medians).map_or(told == of_medians, same), "{of}: {told:?}");
+        }
+        let serial = case["serial_correlation"].as_f64();
+        let of_medians = stats::serial_correlation(&medians);
+        assert!(serial.zip(of_medians).map_or(serial == of_medians, same), "{of}: {serial:?}");
+        let cpu = &case["cpu_ns_per_operation"];
+        if !cpu.is_null() {
+            let part = |name: &str| cpu[name].as_f64().unwrap();
+            assert!((part("user") + part("system") - part("total")).abs() < 1e-6, "{of}: {cpu}");
+            rising(&["low", "total", "high"].map(|end| &cpu[end]), &of);
+        }
+        for other in case["secondary"].as_array().unwrap() {
+            assert_ordered(other, &of);
+        }
+        // The harness alone has no second worker that could be beside the first.
+        let is_pair = case["workload"] != "connect" && case["variant"] != "noop";
+        if ok && case["placement"] == "free" && is_pair {
+            assert!(case["observed_placement"].is_object(), "{of}");
+        }
+        let carried = ["bytes", "own"].contains(&case["carries"].as_str().unwrap());
+        assert_eq!(case["copies"].is_u64(), carried, "{of}");
+        let name = case["variant"].as_str().unwrap();
+        assert!(name.starts_with(case["mechanism"].as_str().unwrap()), "{of}");
+        assert_ordered(&case["value"], &of);
+        assert_percentiles(&case["value"], case["metric"]["better"] == "higher", &of);
+    }
+    for comparison in document["comparisons"].as_array().unwrap() {
+        for standing in comparison["standings"].as_array().unwrap() {
+            let case = &results(document)[standing["result"].as_u64().unwrap() as usize];
+            assert_eq!(case["variant"], standing["variant"]);
+            assert_eq!(case["placement"], comparison["placement"]);
+            assert_eq!(case["workload"], comparison["workload"]);
+        }
+    }
+}
+
+/// Each value with an interval by ranks has the coverage of those ranks among so many values; gives how many there are.
+/// Of results an earlier analysis may have cost some; of floors and of what was observed none.
+fn assert_ranked(value: &Value) -> usize {
+    let mut found = 0;
+    if let (Some(low), Some(ranks)) = (value.get("low"), value.get("ranks")) {
+        assert_eq!(low.is_null(), ranks.is_null(), "{value}");
+        assert_eq!(low.is_null(), value["coverage"].is_null(), "{value}");
+        if let [Some(low), Some(high)] = [0, 1].map(|end| ranks[end].as_u64()) {
+            let n = (low + high - 1) as usize;
+            let expected = median_ranks(n, 0.05).expect("ranks");
+            let coverage = value["coverage"].as_f64().expect("a coverage");
+            assert_eq!((low as usize, high as usize), (expected.0, expected.1), "{value}");
+            assert!((coverage - expected.2).abs() < 1e-12, "{value}");
+            assert!(value.get("n").is_none_or(|it| it == n), "{value}");
+            found += 1;
+        }
+    }
+    let inside: Vec<&Value> = match value {
+        Value::Array(all) => all.iter().collect(),
+        Value::Object(all) => all.values().collect(),
+        _ => Vec::new(),
+    };
+    found + inside.into_iter().map(assert_ranked).sum::<usize>()
+}
+
+fn rising(values: &[&Value], of: &str) {
+    let known: Vec<f64> = values.iter().filter_map(|value| value.as_f64()).collect();
+    assert!(known.is_sorted(), "{of}: {values:?}");
+}
+
+fn assert_ordered(estimate: &Value, of: &str) {
+    let field = |name| &estimate[name];
+    rising(&["low", "median", "high"].map(field), of);
+    rising(&["min", "q1", "q3", "max"].map(field), of);
+    rising(&["min", "median", "max"].map(field), of);
+    let ends = ["low", "high", "coverage"].map(|name| field(name).is_null());
+    assert!(ends.iter().all(|null| *null == ends[0]), "{of}: {estimate}");
+    if let Some(coverage) = field("coverage").as_f64() {
+        assert!((0.95..=1.0).contains(&coverage), "{of}: {coverage}");
+    }
+}
+
+/// Percentiles rise, each lies in its interval, and they share the unit of the estimate: a
+/// rate's are rates, so a p90 can't be thousands of times away from the quartiles.
+fn assert_percentiles(estimate: &Value, is_rate: bool, of: &str) {
+    let all = PERCENTILES.map(|name| &estimate["percentiles"][name]);
+    rising(&all.map(|percentile| &percentile["value"]), of);
+    for percentile in all.into_iter().filter(|it| !it.is_null()) {
+        rising(&["low", "value", "high"].map(|end| &percentile[end]), of);
+    }
+    if let (Some(median), Some(p90)) = (estimate["median"].as_f64(), all[0]["value"].as_f64()) {
+        // Of round trips that spin any may hold a time slice.
+        let apart = p90 / median;
+        let right = if is_rate { (0.001..1000.0).contains(&apart) } else { apart >= 1.0 };
+        assert!(right, "{of}: median {median}, p90 {p90}");
+    }
+}
+
+#[test]
+fn a_mixed_run_is_described_and_agrees_with_itself() {
+    let (bench, schema) = (Bench::thorough(), Schema::read());
+    let said = bench.must_lack(&format!("{MIXED} --format json"));
+    let document = parse(&said.out);
+    schema.must_accept(&document);
+    assert_consistent(&document);
+
+    let argv: Vec<&str> = MIXED.split_whitespace().chain(["--format", "json"]).collect();
+    let words = document["argv"].as_array().unwrap();
+    assert!(words.iter().skip(1).eq(argv.iter()), "{words:?}");
+    assert_eq!(document["seed"], 20_240_229);
+    assert_eq!(document["status"], "complete");
+
+    // Every launch that was asked for is there, with all its samples.
+    for case in results(&document).iter().filter(|case| case["status"] == "ok") {
+        let launches = case["launches"].as_u64().unwrap();
+        assert_eq!(launches + case["failed_launches"].as_u64().unwrap(), 7, "{case:#}");
+        assert_eq!(case["samples"].as_u64().unwrap(), 200 * launches, "{case:#}");
+    }
+    let why = |variant: &str, placement: &str, bytes: Value| {
+        results(&document)
+            .iter()
+            .find(|case| {
+                case["variant"] == variant
+                    && case["placement"] == placement
+                    && (bytes.is_null() || case["message_bytes"] == bytes)
+            })
+            .map(|case| (case["status"].clone(), case["reason"].to_string()))
+            .unwrap_or_else(|| panic!("no row for {variant} {placement} {bytes}"))
+    };
+    let (status, reason) = why("unix-dgram:buffer=16K", "same-cpu", json!(100 << 10));
+    assert_eq!(status, "not_applicable");
+    assert!(reason.contains("32736"), "{reason}");
+    assert_eq!(why("noop", "same-cpu", Value::Null).0, "ok");
+    assert_eq!(why("pipe", "free", json!(100 << 10)).0, "ok");
+
+    // Written again from the store, to standard output and to a file, it is the same.
+    assert_eq!(bench.must("export last").out, said.out);
+    assert_eq!(bench.must("export 1 -o again.json").out, "");
+    assert_eq!(std::fs::read_to_string(bench.path("again.json")).unwrap(), said.out);
+}
+
+#[test]
+fn throughput_and_wakeups_are_described_and_agree_with_themselves() {
+    let (bench, schema) = (Bench::new(), Schema::read());
+    bench.must(
+        "run pipe eventfd noop pipe:capacity=128K -w throughput -s 4K --total 64K -p same-cpu \
+         --launches 6 --workers thread --payload read",
+    );
+    let document = bench.export();
+    schema.must_accept(&document);
+    assert_consistent(&document);
+    let of = |variant| results(&document).iter().find(|it| it["variant"] == variant).unwrap();
+    assert!(of("pipe")["metric"]["unit"] == "bytes_per_sec");
+    assert_eq!(of("pipe")["batch"], 16);
+    assert!(of("eventfd")["metric"]["name"] == "wakeups");
+    assert_eq!(of("noop")["status"], "not_applicable");
+    assert_eq!(of("pipe:capacity=128K")["options"], json!({"capacity": "128K"}));
+}
+
+/// Which inflections are found is the machine's affair: that one is described is not.
+#[test]
+fn sweeps_over_sizes_are_described_with_and_without_inflections() {
+    let bench = Bench::new();
+    let line = "run pipe eventfd -w latency -s 64..64K:x4 -p same-cpu --launches 7 --samples 60 \
+         --warmup 10 -q --format json";
+    let mut document = parse(&bench.must(line).out);
+    let schema = Schema::read();
+    schema.must_accept(&document);
+    let sweeps = document["sweeps"].as_array().expect("sweeps");
+    assert_eq!(sweeps.len(), 1, "a wake-up has no size: {sweeps:?}");
+    assert_eq!(sweeps[0]["variant"], "pipe");
+    assert_eq!(sweeps[0]["sizes_bytes"], json!([64, 256, 1024, 4096, 16384, 65536]));
+    assert_eq!((&sweeps[0]["rounds"], &sweeps[0]["reason"]), (&json!(7), &Value::Null));
+    document["sweeps"][0]["inflections"] = json!([{
+        "from_bytes": 4096, "to_bytes": 65536, "best_bytes": [16384, 65536],
+        "ns_per_byte": {"before": 0.1, "after": 0.2}, "step_ns": -3.5,
+        "candidates": [{"name": "page", "bytes": 4096, "source": "record of the machine"}],
+    }]);
+    schema.must_accept(&document);
+    document["sweeps"][0]["inflections"][0]["best_bytes"] = json!([16384]);
+    assert!(schema.accepts(&document).is_err(), "a place has two sides");
+}
+
+#[test]
+fn set_ups_and_first_messages_are_described_and_agree_with_themselves() {
+    let (bench, schema) = (Bench::new(), Schema::read());
+    bench.must_lack(
+        "run tcp pipe eventfd noop shm-ring:wait=spin -w connect,latency -s 64 -p same-cpu \
+         -p free --launches 6 --samples 50 --seed 3",
+    );
+    let document = bench.export();
+    schema.must_accept(&document);
+    assert_consistent(&document);
+    let of = |variant: &str, workload: &str| {
+        let here = results(&document).iter().filter(|it| it["placement"] == "same-cpu");
+        let mut of = here.filter(|it| it["variant"] == variant && it["workload"] == workload);
+        of.next().expect("a row")
+    };
+    assert!(of("tcp", "connect")["message_bytes"].is_null());
+    let phases: Vec<_> = of("tcp", "connect")["secondary"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| it["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(phases, ["socket", "bind", "listen", "connect", "accept", "close"]);
+    // Nobody waits in a set-up, so spinning on one CPU is no objection to it.
+    assert_eq!(of("shm-ring:wait=spin", "connect")["status"], "ok");
+    assert_eq!(of("shm-ring:wait=spin", "latency")["status"], "not_applicable");
+    assert!(of("pipe", "connect")["bound"].is_null(), "a set-up has no bound");
+    assert!(of("pipe", "latency")["secondary"][0]["median"].as_f64().unwrap() > 0.0);
+}
+
+/// Stores of before have neither first messages nor parts.
+#[test]
+fn what_was_observed_is_described_and_what_could_not_be_too() {
+    let bench = Bench::thorough();
+    let said = bench.must(
+        "run pipe unix-stream -w latency,throughput --total 64K -s 4K -p same-cpu --launches 6 \
+         --samples 20 --observe software,calls,core,trace --format json",
+    );
+    let document = parse(&said.out);
+    Schema::read().must_accept(&document);
+    let observed = document["observed"].as_array().expect("observed");
+    assert_eq!(observed.len(), 4 * 4, "a row for each probe of each case, whatever became of it");
+    assert!(assert_ranked(&document["floors"]) > 0, "no floor has an interval");
+    let rows = observed.iter().filter(|it| it["status"] == "ok" && it["events"] != json!([]));
+    for row in rows {
+        assert!(assert_ranked(row) > 0, "{row}");
+        assert!(row["events"][0].get("ranks").is_some(), "{row}");
+    }
+    for row in observed {
+        let of = format!("{} of {} {}", row["observe"], row["variant"], row["workload"]);
+        assert_eq!(row["status"] == "ok", row["reason"].is_null(), "{of}");
+        for event in row["events"].as_array().unwrap() {
+            rising(&["low", "per_operation", "high"].map(|end| &event[end]), &of);
+        }
+        for call in row["trace"]["calls"].as_array().into_iter().flatten() {
+            let shown = call["returned"].as_array().unwrap().iter();
+            let shown: f64 = shown.map(|it| it["per_operation"].as_f64().unwrap()).sum();
+            let all = call["per_operation"].as_f64().unwrap();
+            let sum = shown + call["others_per_operation"].as_f64().unwrap();
+            assert!((sum - all).abs() <= 0.05 * all + 0.05, "{of}: {call}");
+        }
+    }
+}
+
+#[test]
+fn launches_without_a_first_message_are_described_too() {
+    let (bench, schema) = (Bench::new(), Schema::read());
+    bench.must("run pipe -w latency -s 64 -p same-cpu --launches 2 --samples 20");
+    bench.edit(
+        "UPDATE launches SET record = json_remove(record, '$.initiator.first_ns',
+             '$.responder.first_ns', '$.initiator.parts', '$.responder.parts',
+             '$.initiator.unavailable', '$.responder.unavailable')",
+    );
+    let document = bench.export();
+    schema.must_accept(&document);
+    assert_consistent(&document);
+    assert!(results(&document)[0]["secondary"] == json!([]));
+    assert_eq!(results(&document)[0]["status"], "ok");
+}
+
+/// A transfer of one message is a single operation, and gives percentiles.
+#[test]
+fn percentiles_share_the_unit_of_their_estimate() {
+    let (bench, schema) = (Bench::new(), Schema::read());
+    bench.must(
+        "run pipe -w throughput -s 4K --total 4K -p same-cpu --launches 6 --samples 500 --seed 1",
+    );
+    let document = bench.export();
+    schema.must_accept(&document);
+    assert_consistent(&document);
+}
+
+#[test]
+fn what_cannot_be_measured_is_a_row_with_its_reason() {
+    let (bench, schema) = (Bench::new(), Schema::read());
+    bench.must_lack(
+        "run pipe shm-ring:wait=spin -w throughput -s 64,4K --total 1K -p same-cpu --launches 1",
+    );
+    let document = bench.export();
+    schema.must_accept(&document);
+    assert_consistent(&document);
+    let status = |variant: &str, bytes: u64| {
+        let of = |it: &&Value| it["variant"] == variant && it["message_bytes"] == bytes;
+        let case = results(&document).iter().find(of).expect("a row");
+        (case["status"].as_str().unwrap(), case["reason"].as_str().unwrap_or_default())
+    };
+    assert_eq!(status("pipe", 64), ("ok", ""));
+    let (absent, reason) = status("pipe", 4096);
+    assert_eq!(absent, "not_applicable");
+    assert!(reason.contains("--total 1024 is less than one message"), "{reason}");
+    let (absent, reason) = status("shm-ring:wait=spin", 64);
+    assert_eq!(absent, "not_applicable");
+    assert!(reason.contains("--spin-on-one-cpu"), "{reason}");
+}
+
+#[test]
+fn an_interrupted_run_is_described_and_agrees_with_itself() {
+    let (bench, schema) = (Bench::new(), Schema::read());
+    let running = bench.begin(
+        "run pipe eventfd -w latency -s 64 -p same-cpu --launches 5000 --samples 50 --format json",
+    );
+    wait_for("a finished round", Duration::from_secs(30), || {
+        let db = bench.open();
+        let rounds = db.query_row("SELECT count(*) FROM rounds", [], |row| row.get::<_, i64>(0));
+        rounds.is_ok_and(|rounds| rounds > 0).then_some(())
+    });
+    running.signal(Signal::INT);
+    let said = running.finish(Duration::from_secs(30));
+    assert_eq!(said.code, Some(130), "{}", said.err);
+    for text in [said.out, bench.must("export last").out] {
+        let document = parse(&text);
+        schema.must_accept(&document);
+        assert_consistent(&document);
+        assert_eq!(document["status"], "interrupted");
+        assert!(results(&document).iter().any(|case| case["status"] == "ok"));
+        assert!(document["comparisons"][0]["closed"].is_null());
+    }
+}
+
+#[test]
+fn a_run_that_was_killed_is_described_too() {
+    let (bench, schema) = (Bench::new(), Schema::read());
+    bench.must("run pipe eventfd -w latency -s 64 -p same-cpu --launches 3 --samples 20");
+    // As a kill in the first round leaves it.
+    bench.edit(
+        "DELETE FROM launches WHERE round > 0; DELETE FROM rounds;
+         UPDATE groups SET closed = NULL;
+         UPDATE runs SET status = 'running', ended = NULL, measuring_ns = 0;
+         UPDATE runs SET clock = json_set(clock, '$.drift_ppm', NULL, '$.monotonic_ppm', NULL)",
+    );
+    let document = bench.export();
+    schema.must_accept(&document);
+    assert_consistent(&document);
+    assert_eq!(document["status"], "interrupted");
+    for case in results(&document) {
+        assert_eq!(case["status"], "failed");
+        assert_eq!(case["reason"], "the run ended before it was launched");
+    }
+}
+
+#[test]
+fn the_schema_refuses_documents_that_are_wrong() {
+    let (bench, schema) = (Bench::new(), Schema::read());
+    bench.must("run pipe eventfd -w latency -s 64 -p same-cpu --launches 6 --samples 200");
+    let right = bench.export();
+    schema.must_accept(&right);
+    type Damage = (&'static str, fn(&mut Value));
+    let damages: [Damage; 8] = [
+        ("no seed", |it| drop(it.as_object_mut().unwrap().remove("seed"))),
+        ("a missing field of a case", |it| {
+            it["results"][0].as_object_mut().unwrap().remove("clock_share");
+        }),
+        ("a negative count", |it| it["results"][0]["samples"] = json!(-1)),
+        ("half a launch", |it| it["results"][0]["launches"] = json!(1.5)),
+        ("text for a number", |it| it["results"][0]["value"]["min"] = json!("NaN")),
+        ("null where a number must be", |it| it["results"][0]["value"]["q1"] = Value::Null),
+        ("a status that is none", |it| it["results"][0]["status"] = json!("fine")),
+        ("a workload that is none", |it| it["comparisons"][0]["workload"] = json!("speed")),
+    ];
+    for (what, damage) in damages {
+        let mut wrong = right.clone();
+        damage(&mut wrong);
+        assert_ne!(wrong, right, "{what}: nothing was damaged");
+        assert!(schema.accepts(&wrong).is_err(), "the schema accepts {what}");
+    }
+}
+
+#[test]
+fn every_field_of_the_schema_is_described() {
+    fn walk(at: &str, schema: &Value, seen: &mut usize) {
+        for (name, field) in schema["properties"].as_object().into_iter().flatten() {
+            *seen += 1;
+            let sentence = field["description"].as_str().unwrap_or_default();
+            assert!(!sentence.is_empty(), "{at}.{name} needs a sentence");
+            walk(&format!("{at}.{name}"), field, seen);
+        }
+    }
+    let schema = Schema::text();
+    let mut seen = 0;
+    walk("", &schema, &mut seen);
+    for (name, definition) in schema["$defs"].as_object().unwrap() {
+        walk(name, definition, &mut seen);
+    }
+    assert!(seen > 100, "only {seen} fields");
+}
+
+/// Sessions share the rounds, no group closes before the last one, and each round says where it belongs.
+#[test]
+fn undisturbed_rounds_are_waited_for_and_their_lack_is_reported() {
+    let bench = Bench::new();
+    let line = "run pipe -w latency -s 64 -p same-cpu --launches 2 --samples 20 --unmarked";
+    let rounds = |bench: &Bench| {
+        let found: Value = serde_json::from_str(&bench.must("export last").out).unwrap();
+        let rounds = found["rounds"].as_array().unwrap().clone();
+        let unmarked = rounds.iter().filter(|it| it["marked"].is_null()).count();
+        (rounds.len(), unmarked, found["warnings"].to_string())
+    };
+    // There can't be so many: three times what was asked is spent, and it is said.
+    bench.must(&format!("{line} 9"));
+    let (all, unmarked, warnings) = rounds(&bench);
+    assert_eq!(all, 6);
+    assert!(unmarked <= 6 && warnings.contains("fewer than 9 rounds"), "{warnings}");
+    // As many as that, unless others disturb three times as many.
+    bench.must(&format!("{line} 4"));
+    let (all, unmarked, warnings) = rounds(&bench);
+    assert_eq!(warnings.contains("fewer than 4"), unmarked < 4, "{warnings}");
+    assert!(all <= 6 && (unmarked == 4 || all == 6), "{all} {unmarked}");
+}
+
+#[test]
+fn sessions_share_the_rounds_and_are_described() {
+    let bench = Bench::new();
+    let line = "run pipe eventfd -w latency -s 64 -p same-cpu --launches 8 --samples 50 --sessions 3 \
+         --every 0s --format json";
+    let document = parse(&bench.must(line).out);
+    Schema::read().must_accept(&document);
+    assert_consistent(&document);
+    let rounds = document["rounds"].as_array().unwrap();
+    let sessions: Vec<u64> = rounds.iter().map(|it| it["session"].as_u64().unwrap()).collect();
+    assert_eq!(sessions, [1, 1, 1, 2, 2, 2, 3, 3]);
+    for case in results(&document) {
+        let found = &case["sessions"];
+        assert_eq!(
+            (found["sessions"].as_u64(), found["medians"].as_array().unwrap().len()),
+            (Some(3), 3)
+        );
+        rising(&["low", "median", "high"].map(|end| &found[end]), "sessions");
+    }
+    assert_eq!(document["comparisons"][0]["closed"], "launches");
+    assert_eq!(document["request"]["sessions"], json!({"count": 3, "every_ns": 0}));
+}
+
+/// A later run shows the results of earlier ones for the same case, and for no other.
+#[test]
+fn earlier_runs_of_the_same_case_stand_beside_it() {
+    let bench = Bench::new();
+    let line = |size| {
+        format!(
+            "run pipe -w latency -s {size} -p same-cpu --launches 6 --samples 200 --format json"
+        )
+    };
+    let first = parse(&bench.must(&line(64)).out);
+    assert!(results(&first)[0]["earlier"].is_null());
+    let other = parse(&bench.must(&line(4096)).out);
+    assert!(results(&other)[0]["earlier"].is_null());
+    let again = parse(&bench.must(&line(64)).out);
+    Schema::read().must_accept(&again);
+    let earlier = &results(&again)[0]["earlier"];
+    assert_eq!(earlier["runs"], 1);
+    let before = results(&first)[0]["value"]["median"].as_f64().unwrap();
+    // The clock's scale is settled at the end of a run.
+    let near = |end: &str| (earlier[end].as_f64().unwrap() / before - 1.0).abs() < 0.001;
+    assert!(near("low") && near("high"), "{earlier} of {before}");
+    // Written again, the first knows nothing of those after it.
+    assert!(results(&parse(&bench.must("export 1").out))[0]["earlier"].is_null());
+}
+
+/// What others did marks rounds; the estimate stays that of all launches.
+#[test]
+fn marked_rounds_stand_apart_and_leave_the_estimate_alone() {
+    let (bench, schema) = (Bench::new(), Schema::read());
+    bench.must("run pipe eventfd -w latency -s 64 -p same-cpu --launches 8 --samples 50");
+    let marks = |rounds: &str, marks: &str| {
+        bench.edit(&format!(
+            "UPDATE rounds SET noise = json_set(noise, '$.marks', json('{marks}')) WHERE {rounds};
+             UPDATE rounds SET noise = json_set(noise, '$.forks', json('false'))"
+        ));
+    };
+    marks("true", "[]");
+    let quiet = bench.export();
+    assert!(results(&quiet)[0]["stratified"].is_null());
+    assert_eq!(quiet["comparisons"][0]["marked_rounds"], 0);
+    marks("nth > 6", r#"[{"check": "load", "level": "note", "found": "others used 0.3 CPUs"}]"#);
+    let some = bench.export();
+    schema.must_accept(&some);
+    let case = &results(&some)[0];
+    assert_eq!(
+        (&case["stratified"]["launches"], &case["stratified"]["marked_launches"]),
+        (&json!(6), &json!(2))
+    );
+    assert_eq!(case["value"], results(&quiet)[0]["value"]);
+    assert_eq!(some["rounds"][6]["marked"], "load");
+    let unknown =
+        "UPDATE rounds SET noise = json_set(noise, '$.unknown', json('[\"steal\"]')) WHERE nth < 3";
+    bench.edit(unknown);
+    let known = bench.export();
+    schema.must_accept(&known);
+    assert_eq!(known["comparisons"][0]["unknown_rounds"], 2);
+    assert_eq!(
+        (&known["rounds"][0]["unknown"], &known["rounds"][6]["unknown"]),
+        (&json!("steal"), &json!(null))
+    );
+    assert_eq!(results(&known)[0]["stratified"]["launches"], 4);
+    let shown = bench.must("report last").out;
+    let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(shown.contains("others disturbed 2, unknown whether others disturbed 2 of 8 rounds (steal can't be read)"), "{shown}");
+    bench.edit("UPDATE rounds SET noise = json_remove(noise, '$.unknown')");
+    assert!(some["rounds"][5]["marked"].is_null());
+    marks("true", r#"[{"check": "load", "level": "note", "found": "others used 0.3 CPUs"}]"#);
+    let all = bench.export();
+    schema.must_accept(&all);
+    assert_eq!(all["comparisons"][0]["marked_rounds"], 8);
+    let page = bench.must("report 1").out;
+    assert!(!page.contains('✓') && !page.contains(" *"), "{page}");
+    let words = flat(&page);
+    let first = "? Other programs ran during every round: what is slow may be their doing.";
+    assert!(words.contains(first), "no `{first}` in {page}");
+    for standing in all["comparisons"][0]["standings"].as_array().expect("standings") {
+        assert_eq!(standing["among_best"], true, "{standing:#}");
+        let verdict = &standing["verdict"];
+        assert!(verdict.is_null() || *verdict == "inconclusive", "{standing:#}");
+        assert!(standing["slower_than_best_at_least"].is_null(), "{standing:#}");
+    }
+    let long = flat(&bench.must("report 1 -v").out);
+    assert!(
+        long.contains("? Round trips of 64 B") && long.contains("Others disturbed every round."),
+        "{long}"
+    );
+    let html = bench.path("page.html");
+    bench.must(&format!("report 1 --html {}", html.display()));
+    let html = std::fs::read_to_string(html).expect("a page");
+    for words in ["Other programs ran during every round", "8 of 8 rounds disturbed by others"] {
+        assert!(html.contains(words), "no `{words}` in the page");
+    }
+}

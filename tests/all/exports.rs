@@ -1,0 +1,783 @@
+//! Other programs' formats against their own definitions, against each other and against the
+//! store; events while they happen; completions and manual pages.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use crate::cli_support::{Bench, Said, number, output, parse, say, wait_for};
+use boon::{Compiler, SchemaIndex, Schemas};
+use hdrhistogram::Histogram;
+use hdrhistogram::serialization::Deserializer;
+use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
+use rustix::process::Signal;
+use serde_json::Value;
+
+/// Single and batched round trips, a wake-up, an absent case, and options with a comma.
+const MIXED: &str = "run pipe eventfd noop posix-queue tcp:buffer=64K,nodelay=off -w latency -s 64,100K \
+     -p same-cpu --launches 7 --samples 400 --seed 7";
+/// One case, quickly, and its second name.
+const SHORT: &str = "run pipe -w latency -s 64 -p same-cpu --launches 6 --samples 50 --seed 1";
+
+fn events(text: &str) -> Vec<Value> {
+    text.lines().map(parse).collect()
+}
+
+fn kind(event: &Value) -> &str {
+    event["event"].as_str().expect("an event")
+}
+
+fn close(a: &Value, b: &Value) -> bool {
+    let ratio = a.as_f64().zip(b.as_f64()).map(|(a, b)| a / b);
+    ratio.map_or(a == b, |ratio| (ratio - 1.0).abs() < 0.01)
+}
+
+/// The bench with a mixed run in its store, and what that run printed.
+fn measured(line: &str) -> (Bench, Said) {
+    let bench = Bench::new();
+    // Of the mixed ones a queue can't carry the larger size.
+    let said = if line.starts_with(MIXED) { bench.must_lack(line) } else { bench.must(line) };
+    (bench, said)
+}
+
+// ---- events ----------------------------------------------------------------------------------
+
+struct EventSchema {
+    schemas: Schemas,
+    index: SchemaIndex,
+}
+
+impl EventSchema {
+    fn read() -> EventSchema {
+        let (mut schemas, mut compiler) = (Schemas::new(), Compiler::new());
+        let events = include_str!("../../docs/events.schema.json");
+        compiler.add_resource("urn:ipcmark:events:1", parse(events)).expect("a resource");
+        let index = compiler.compile("urn:ipcmark:events:1", &mut schemas).expect("a schema");
+        EventSchema { schemas, index }
+    }
+
+    fn accepts(&self, event: &Value) -> bool {
+        self.schemas.validate(event, self.index).is_ok()
+    }
+
+    fn must_accept(&self, event: &Value) {
+        if let Err(error) = self.schemas.validate(event, self.index) {
+            panic!("{error:#}\n{event:#}");
+        }
+    }
+}
+
+#[test]
+fn live_events_are_described_in_order_and_repeated_by_the_export() {
+    // A run without floors is warned of where it is shown, and not while it goes on.
+    let bench = Bench::thorough();
+    let said = bench.must_lack(&format!("{MIXED} --format ndjson"));
+    let live = events(&said.out);
+    let schema = EventSchema::read();
+    live.iter().for_each(|event| schema.must_accept(event));
+
+    // A warning comes when there is something to warn of; all else has its order.
+    let order = ["start", "launch", "result", "end"];
+    let place = |event: &Value| order.iter().position(|it| *it == kind(event));
+    let places: Vec<usize> = live.iter().filter_map(place).collect();
+    assert!(places.is_sorted(), "{:?}", live.iter().map(kind).collect::<Vec<_>>());
+    let count = |name| live.iter().filter(|event| kind(event) == name).count();
+    assert_eq!((count("start"), count("end")), (1, 1));
+
+    // Every launch in the store was exported, and nothing else.
+    let stored = number(&bench.open(), "SELECT count(*) FROM launches WHERE round > 0");
+    assert_eq!(count("launch") as i64, stored);
+    let json = bench.export();
+    let results: Vec<&Value> =
+        live.iter().filter(|it| kind(it) == "result").map(|it| &it["result"]).collect();
+    assert!(results.iter().copied().eq(json["results"].as_array().unwrap()));
+    let end = live.last().unwrap();
+    assert_eq!(end["status"], "complete");
+    assert_eq!((&end["comparisons"], &end["clock"]), (&json["comparisons"], &json["clock"]));
+    assert_eq!((&live[0]["host"], &live[0]["seed"]), (&json["host"], &json["seed"]));
+
+    // The export says the same. Only the clock's scale was measured again at the end.
+    let again = events(&bench.must("export last --format ndjson").out);
+    assert_eq!(live.len(), again.len());
+    let parted = |events: Vec<Value>| -> (Vec<Value>, Vec<Value>) {
+        events.into_iter().partition(|event| kind(event) == "warning")
+    };
+    let ((warned, live), (warned_again, again)) = (parted(live), parted(again));
+    assert_eq!(warned, warned_again);
+    for (mut live, mut again) in live.into_iter().zip(again) {
+        assert!(close(&live["median_ns"], &again["median_ns"]), "{live:#} {again:#}");
+        if kind(&live) == "launch" {
+            (live["median_ns"], again["median_ns"]) = (Value::Null, Value::Null);
+        }
+        assert_eq!(live, again);
+    }
+}
+
+#[test]
+fn each_line_of_a_launch_names_its_case() {
+    let (bench, _) = measured(MIXED);
+    let events = events(&bench.must("export --format ndjson").out);
+    let planned = events[0]["cases"].as_array().unwrap();
+    let absent = planned.iter().filter(|case| !case["absence"].is_null()).count();
+    assert!(absent > 0, "a queue doesn't carry 100K");
+    let launches: Vec<&Value> = events.iter().filter(|it| kind(it) == "launch").collect();
+    for launch in &launches {
+        let case = &planned[launch["case"].as_u64().unwrap() as usize];
+        for field in ["variant", "workload", "message_bytes", "placement", "workers", "twin"] {
+            assert_eq!(case[field], launch[field], "{field}");
+        }
+        assert_eq!(launch["samples"], 400, "{launch:#}");
+    }
+    let per_case = |nth: usize| launches.iter().filter(|it| it["case"] == nth).count();
+    for (nth, case) in planned.iter().enumerate() {
+        assert_eq!(per_case(nth), if case["absence"].is_null() { 7 } else { 0 }, "{case}");
+    }
+}
+
+#[test]
+fn the_schema_refuses_events_that_are_wrong() {
+    let (bench, _) = measured(SHORT);
+    let right = events(&bench.must("export --format ndjson").out);
+    let schema = EventSchema::read();
+    for event in right {
+        schema.must_accept(&event);
+        for field in event.as_object().unwrap().keys() {
+            let mut wrong = event.clone();
+            wrong.as_object_mut().unwrap().remove(field);
+            assert!(!schema.accepts(&wrong), "no {field}: {wrong}");
+        }
+    }
+}
+
+/// A run that would go on for minutes.
+fn long() -> String {
+    SHORT.replace("--launches 6", "--launches 5000") + " --format ndjson"
+}
+
+/// Starts it; the caller reads its events, or doesn't.
+fn begin(bench: &Bench, stderr: Stdio) -> Child {
+    let mut command = bench.command(long().split(' '));
+    command.stdout(Stdio::piped()).stderr(stderr).spawn().unwrap()
+}
+
+#[test]
+fn events_come_while_the_run_goes_on() {
+    let bench = Bench::new();
+    let mut child = begin(&bench, Stdio::null());
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut next = || parse(&lines.next().expect("a line").unwrap());
+    assert_eq!(next()["event"], "start");
+    // Told means stored: another program finds it there by now.
+    let launch = std::iter::repeat_with(next).find(|event| kind(event) == "launch").unwrap();
+    assert_eq!(launch["round"], 1);
+    assert!(number(&bench.open(), "SELECT count(*) FROM launches WHERE round = 1") > 0);
+    assert!(child.try_wait().unwrap().is_none(), "the run is over already");
+    crate::cli_support::send(child.id() as i32, Signal::INT);
+    let rest: Vec<Value> = lines.map(|line| parse(&line.unwrap())).collect();
+    assert_eq!(rest.last().unwrap()["event"], "end");
+    assert_eq!(rest.last().unwrap()["status"], "interrupted");
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+}
+
+/// Reads a run's events until one of `last`, then leaves, as `head` does.
+fn leave_after(bench: &Bench, last: &str) -> String {
+    let mut child = begin(bench, Stdio::piped());
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    while kind(&parse(&lines.next().expect("an event").unwrap())) != last {}
+    drop(lines);
+    let ended = child.wait_with_output().unwrap();
+    let err = String::from_utf8(ended.stderr).unwrap();
+    assert_eq!(ended.status.code(), Some(141), "{err}");
+    err
+}
+
+#[test]
+fn a_reader_that_leaves_ends_the_run_and_loses_nothing() {
+    for last in ["start", "launch"] {
+        let bench = Bench::new();
+        let err = leave_after(&bench, last);
+        let lines: Vec<&str> = err.lines().filter(|it| it.starts_with("ipcmark:")).collect();
+        assert_eq!(lines.len(), 1, "{err}");
+        assert!(
+            lines[0].contains("standard output was closed") && lines[0].contains("--resume 1"),
+            "{err}"
+        );
+
+        let db = bench.open();
+        // What was exported is stored, to the end of its round.
+        let rounds = number(&db, "SELECT count(*) FROM rounds");
+        assert!(rounds > 0 || last == "start");
+        let status: String = db.query_row("SELECT status FROM runs", [], |row| row.get(0)).unwrap();
+        assert_eq!(status, "interrupted");
+        bench.wait_for_silence(Duration::from_secs(30));
+        bench.must("run --resume 1 --budget 1s -q");
+        assert!(number(&db, "SELECT count(*) FROM rounds") > rounds, "it goes on");
+    }
+}
+
+#[test]
+fn a_reader_that_hangs_does_not_delay_a_signal() {
+    let bench = Bench::new();
+    let mut child = begin(&bench, Stdio::null());
+    // Nobody reads: the pipe fills, and no further round begins.
+    let rounds = || {
+        if bench.store().exists() {
+            number(&bench.open(), "SELECT count(*) FROM sqlite_schema WHERE name = 'rounds'").min(1)
+        } else {
+            0
+        }
+    };
+    wait_for("the store", Duration::from_secs(60), || (rounds() > 0).then_some(()));
+    let count = || number(&bench.open(), "SELECT count(*) FROM rounds");
+    wait_for("a full pipe", Duration::from_secs(80), || {
+        let before = count();
+        std::thread::sleep(Duration::from_millis(700));
+        (before > 0 && count() == before).then_some(())
+    });
+    crate::cli_support::send(child.id() as i32, Signal::INT);
+    wait_for("its end", Duration::from_secs(30), || child.try_wait().unwrap());
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    bench.wait_for_silence(Duration::from_secs(30));
+}
+
+/// A round of more launches than are set up together is stored in parts: as few descriptors as here
+/// allow twelve.
+#[test]
+fn a_round_that_is_cut_short_tells_what_it_stored() {
+    let bench = Bench::new();
+    let capacities = ["4K", "8K", "16K", "32K", "64K", "128K", "256K", "512K"];
+    let pipes: Vec<String> = capacities.iter().map(|it| format!("pipe:capacity={it}")).collect();
+    let line = format!(
+        "run {} pipe eventfd unix-stream udp futex -w latency -s 64 -p same-cpu --launches 9 \
+         --samples 20000 --format ndjson",
+        pipes.join(" ")
+    );
+    let running = bench.begin_with(bench.after("ulimit -n 96", &line));
+    // The first part of a round is stored, the round isn't.
+    let part = "SELECT count(*) FROM launches WHERE round > (SELECT count(*) FROM rounds)";
+    wait_for("part of a round", Duration::from_secs(60), || {
+        let tables = "SELECT count(*) FROM sqlite_schema WHERE name = 'rounds'";
+        let db = bench.open();
+        (number(&db, tables) > 0 && number(&db, part) > 0).then_some(())
+    });
+    running.signal(Signal::INT);
+    let said = running.finish(Duration::from_secs(30));
+    assert_eq!(said.code, Some(130), "{}", said.err);
+    assert!(number(&bench.open(), part) > 0, "the round was finished: nothing is proven");
+    let live = events(&said.out);
+    let launches = |events: &[Value]| events.iter().filter(|it| kind(it) == "launch").count();
+    let again = events(&bench.must("export --format ndjson").out);
+    assert_eq!(launches(&live), launches(&again));
+}
+
+#[test]
+fn events_go_to_a_file_where_asked() {
+    let (bench, said) = measured(&format!("{SHORT} --format ndjson -o events.ndjson"));
+    assert_eq!(said.out, "");
+    let written = events(&std::fs::read_to_string(bench.path("events.ndjson")).unwrap());
+    assert_eq!(written.last().unwrap()["event"], "end");
+
+    // A file that can't be made is said before anything is measured.
+    let bench = Bench::new();
+    let said = bench.run(&format!("{SHORT} --format ndjson -o none/events.ndjson"));
+    assert_eq!(said.code, Some(2), "{}", said.err);
+    assert!(said.err.contains("none/events.ndjson") && said.err.contains("-o"), "{}", said.err);
+    assert!(said.err.lines().count() == 1 && said.out.is_empty(), "{}{}", said.out, said.err);
+}
+
+#[test]
+fn a_resumed_run_tells_its_plan_again_and_what_is_new() {
+    let bench = Bench::new();
+    let running = bench.begin(&long());
+    wait_for("a finished round", Duration::from_secs(30), || {
+        let rounds = bench.open().query_row("SELECT count(*) FROM rounds", [], |row| row.get(0));
+        rounds.is_ok_and(|rounds: i64| rounds > 1).then_some(())
+    });
+    running.signal(Signal::TERM);
+    let first = events(&running.finish(Duration::from_secs(30)).out);
+    let rounds = |events: &[Value]| -> BTreeSet<u64> {
+        events
+            .iter()
+            .filter(|it| kind(it) == "launch")
+            .map(|it| it["round"].as_u64().unwrap())
+            .collect()
+    };
+    let second = bench.must("run --resume last --budget 1s --format ndjson");
+    let second = events(&second.out);
+    assert_eq!(first[0]["cases"], second[0]["cases"]);
+    assert!(rounds(&first).contains(&1) && !rounds(&second).contains(&1));
+    let all = rounds(&events(&bench.must("export --format ndjson").out));
+    assert_eq!(all, rounds(&first).union(&rounds(&second)).copied().collect());
+}
+
+// ---- the other formats -----------------------------------------------------------------------
+
+/// RFC 4180, read by its grammar.
+fn read_csv(text: &str) -> Vec<Vec<String>> {
+    let (mut rows, mut row, mut cell) = (Vec::new(), Vec::new(), String::new());
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '"' if cell.is_empty() => loop {
+                match chars.next().expect("a closing quote") {
+                    '"' if chars.peek() == Some(&'"') => cell.push(chars.next().unwrap()),
+                    '"' => break,
+                    other => cell.push(other),
+                }
+            },
+            ',' => row.push(std::mem::take(&mut cell)),
+            '\r' => {
+                assert_eq!(chars.next(), Some('\n'));
+                row.push(std::mem::take(&mut cell));
+                rows.push(std::mem::take(&mut row));
+            }
+            '"' | '\n' => panic!("{c:?} outside of quotes"),
+            other => cell.push(other),
+        }
+    }
+    assert!(row.is_empty() && cell.is_empty(), "the last row ends like the others");
+    rows
+}
+
+#[test]
+fn csv_holds_what_json_holds() {
+    let (bench, said) = measured(&format!("{MIXED} --format csv"));
+    assert_eq!(bench.must("export --format csv").out, said.out);
+    let rows = read_csv(&said.out);
+    let (header, rows) = rows.split_first().unwrap();
+    assert_eq!(header.iter().collect::<BTreeSet<_>>().len(), header.len(), "a name twice");
+    let json = bench.export();
+    let results = json["results"].as_array().unwrap();
+    let at = |name: &str| header.iter().position(|it| it == name);
+    let cell = |row: &'_ Vec<String>, name: &str| row[at(name).expect(name)].clone();
+    let of = |nth: usize, metric: &str| {
+        let same = |row: &&Vec<String>| {
+            cell(row, "case") == nth.to_string() && cell(row, "metric") == metric
+        };
+        let found: Vec<&Vec<String>> = rows.iter().filter(same).collect();
+        assert!(found.len() <= 1, "a row per case and metric: {found:?}");
+        found.first().map(|it| it.to_vec())
+    };
+    for (nth, name) in header.iter().enumerate() {
+        assert!(rows.iter().any(|row| !row[nth].is_empty()), "{name} is empty everywhere");
+    }
+    // The JSON reader of the tests may miss the last bit of a number.
+    let near = |a: f64, b: f64| (a - b).abs() <= 1e-12 * b.abs();
+    let same = |cell: &str, value: &Value| match value {
+        Value::Null => cell.is_empty(),
+        Value::String(text) => cell == text,
+        Value::Number(it) => cell.parse().is_ok_and(|cell| near(cell, it.as_f64().unwrap())),
+        Value::Bool(it) => cell.parse() == Ok(*it),
+        other => panic!("no cell can hold {other}"),
+    };
+    for (nth, result) in results.iter().enumerate() {
+        let Some(row) = of(nth, "latency") else {
+            assert_eq!(result["twin"], true, "{result:#}");
+            assert!(!rows.iter().any(|row| cell(row, "case") == nth.to_string()), "a twin's row");
+            continue;
+        };
+        assert_eq!((row.len(), &result["twin"]), (header.len(), &Value::Bool(false)));
+        let plain = [
+            "variant",
+            "message_bytes",
+            "placement",
+            "workers",
+            "status",
+            "reason",
+            "launches",
+            "samples",
+            "batch",
+        ];
+        for name in plain {
+            assert!(same(&cell(&row, name), &result[name]), "{name}: {result:#}");
+        }
+        let value = &result["value"];
+        assert!(same(&cell(&row, "value"), &value["median"]), "{result:#}");
+        for part in ["low", "high", "min", "q1", "q3", "max", "coverage"] {
+            assert!(same(&cell(&row, part), &value[part]), "{part}: {result:#}");
+        }
+        let p90 = &value["percentiles"]["p90"];
+        match of(nth, "latency_p90") {
+            Some(row) => {
+                for (column, part) in [("value", "value"), ("low", "low"), ("high", "high")] {
+                    assert!(same(&cell(&row, column), &p90[part]), "{result:#}");
+                }
+            }
+            None => assert!(p90.is_null(), "{result:#}"),
+        }
+    }
+    let standings = json["comparisons"].as_array().unwrap().iter();
+    for standing in standings.flat_map(|it| it["standings"].as_array().unwrap()) {
+        let nth = standing["result"].as_u64().unwrap() as usize;
+        let Some(row) = of(nth, "time_over_reference") else { continue };
+        assert!(same(&cell(&row, "value"), &standing["ratio"]), "{standing}");
+        assert!(same(&cell(&row, "verdict"), &standing["verdict"]), "{standing}");
+    }
+    let no_number = |cell: &String| ["NaN", "inf", "-inf"].contains(&cell.as_str());
+    assert!(!rows.iter().flatten().any(no_number), "{}", said.out);
+}
+
+#[test]
+fn bencher_gets_numbers_only() {
+    let (bench, _) = measured(MIXED);
+    bench.must("run pipe eventfd -w throughput -s 4K --total 64K -p same-cpu --launches 6");
+    let mut measures = BTreeSet::new();
+    for run in ["1", "2"] {
+        let bmf = parse(&bench.must(&format!("export {run} --format bmf")).out);
+        let json = parse(&bench.must(&format!("export {run}")).out);
+        for (name, benchmark) in bmf.as_object().unwrap() {
+            assert!(!name.contains([' ', ',']), "{name}");
+            for (measure, metric) in benchmark.as_object().unwrap() {
+                measures.insert(measure.clone());
+                let of = |end: &str| metric[end].as_f64();
+                assert!(of("value").is_some(), "{name} {measure}: {metric}");
+                let ends = metric.as_object().unwrap();
+                assert!(ends.keys().all(|it| of(it).is_some()), "{name} {measure}: {metric}");
+                let known: Vec<f64> =
+                    ["lower_value", "value", "upper_value"].into_iter().filter_map(of).collect();
+                assert!(known.is_sorted(), "{name} {measure}: {metric}");
+            }
+        }
+        // One benchmark per case with a headline, twins left out.
+        let headline = |case: &&Value| case["twin"] == false && case["value"]["median"].is_number();
+        let expected = json["results"].as_array().unwrap().iter().filter(headline).count();
+        assert_eq!(bmf.as_object().unwrap().len(), expected, "{bmf:#}");
+    }
+    let pipe = parse(&bench.must("export 1 --format bmf").out);
+    let json = parse(&bench.must("export 1").out);
+    let result = &json["results"][0];
+    assert_eq!((&result["variant"], &result["message_bytes"]), (&"pipe".into(), &64.into()));
+    let latency = &pipe["pipe/latency/64B/same-cpu/process"]["latency"];
+    if result["value"]["median"].is_number() {
+        assert_eq!(latency["value"], result["value"]["median"]);
+        assert_eq!(latency["lower_value"], result["value"]["low"]);
+    }
+    for measure in &measures {
+        let known = ["latency", "latency-p99", "throughput-bytes-per-sec", "wakeups-per-sec"];
+        assert!(known.contains(&measure.as_str()), "{measure}");
+    }
+}
+
+#[test]
+fn markdown_tables_are_whole() {
+    let (bench, said) = measured(&format!("{MIXED} --format markdown"));
+    assert_eq!(bench.must("export --format markdown").out, said.out);
+    let (mut columns, mut tables) = (0, 0);
+    let lines: Vec<&str> = said.out.lines().collect();
+    for (nth, line) in lines.iter().enumerate() {
+        let cells = line.replace("\\|", "").matches('|').count();
+        if !line.starts_with('|') {
+            columns = 0;
+        } else if columns == 0 {
+            (columns, tables) = (cells, tables + 1);
+            assert!(lines[nth + 1].starts_with("| ") && lines[nth + 1].contains("---"), "{line}");
+            assert_eq!(lines[nth - 1], "", "a table begins after an empty line");
+        } else {
+            assert_eq!(cells, columns, "{line}");
+        }
+    }
+    assert!(tables >= 2, "verdicts and results: {}", said.out);
+    assert!(said.out.contains("`pipe`") && said.out.contains(" [")); // with intervals
+    assert!(said.out.contains("`tcp:buffer=64K,nodelay=off`"), "{}", said.out);
+}
+
+/// Value, percentile, count of each line of a spectrum.
+fn read_hgrm(text: &str) -> Vec<(f64, f64, u64)> {
+    let numbers = |line: &str| -> Option<Vec<f64>> {
+        line.split_whitespace().map(|it| it.parse().ok()).collect()
+    };
+    text.lines()
+        .filter(|line| !line.starts_with('#'))
+        .filter_map(numbers)
+        .filter(|line| line.len() >= 3)
+        .map(|line| (line[0], line[1], line[2] as u64))
+        .collect()
+}
+
+#[test]
+fn percentile_spectra_rise_and_count_every_sample() {
+    let (bench, _) = measured(MIXED);
+    let all = bench.must("export --format hgrm").out;
+    assert!(all.contains("       Value     Percentile TotalCount 1/(1-Percentile)\n\n"), "{all}");
+    assert!(all.contains("# noop/latency/same-cpu/process: timed in batches of "), "{all}");
+    assert!(!all.contains("# noop/latency/same-cpu/process\n"), "a batch has no percentiles");
+    bench.must("export --format hgrm -o new/spectra/");
+    let json = bench.export();
+    let single: Vec<&Value> = json["results"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|case| case["status"] == "ok" && case["batch"] == 1)
+        .collect();
+    let files: Vec<_> = std::fs::read_dir(bench.path("new/spectra")).unwrap().flatten().collect();
+    assert_eq!(files.len(), single.len());
+    for file in files {
+        let text = std::fs::read_to_string(file.path()).unwrap();
+        assert!(all.contains(&text), "the same, one by one");
+        let lines = read_hgrm(&text);
+        assert!(lines.is_sorted_by(|a, b| a.0 <= b.0 && a.1 < b.1 && a.2 <= b.2), "{text}");
+        let (first, last) = (lines[0], lines[lines.len() - 1]);
+        assert_eq!((first.1, last.1, last.2), (0.0, 1.0, 7 * 400), "{text}");
+        for (_, percentile, count) in &lines {
+            assert!(*count as f64 >= percentile * 2800.0 - 1e-6, "{percentile} {count}");
+        }
+        // No deeper than so many samples support (369 for p99), but for the largest.
+        let deepest = lines[lines.len() - 2].1;
+        assert!(deepest < 0.9987, "p{deepest} of 2800 samples");
+    }
+}
+
+#[test]
+fn the_interval_log_is_read_by_the_library_of_its_makers() {
+    let (bench, _) = measured(MIXED);
+    let log = bench.must("export --format hlog").out;
+    assert!(log.starts_with("#[Histogram log format version 1.3]\n"), "{log}");
+    let mut lens: BTreeMap<String, (u64, u64)> = BTreeMap::new();
+    let (mut starts, mut base) = (Vec::new(), None);
+    for entry in IntervalLogIterator::new(log.as_bytes()) {
+        match entry.unwrap_or_else(|error| panic!("{error:?}: {log}")) {
+            LogEntry::BaseTime(time) => base = Some(time),
+            LogEntry::StartTime(_) => {}
+            LogEntry::Interval(interval) => {
+                let found: Histogram<u64> = Deserializer::new()
+                    .deserialize(&mut &unbase64(interval.encoded_histogram())[..])
+                    .unwrap();
+                let tag = interval.tag().expect("a tag").as_str().to_string();
+                let counted = lens.entry(tag).or_default();
+                *counted = (counted.0 + 1, counted.1 + found.len());
+                starts.push(interval.start_timestamp());
+                let largest = interval.max() * 1e6;
+                assert!((found.max() as f64 / largest - 1.0).abs() < 0.002, "{largest} {found:?}");
+            }
+        }
+    }
+    assert!(base.is_some_and(|time| time.as_secs() > 1_700_000_000));
+    assert!(starts.is_sorted());
+    let tcp = "tcp:buffer=64K+nodelay=off/latency/64B/same-cpu/process";
+    assert!(lens.contains_key(tcp), "{lens:?}");
+    assert!(lens.contains_key("pipe/latency/64B/same-cpu/process/twin"), "{lens:?}");
+    assert!(!lens.keys().any(|tag| tag.starts_with("noop/")), "a batch has no percentiles");
+    assert!(log.contains("#[noop/latency/same-cpu/process: timed in batches of "), "{log}");
+    assert!(lens.values().all(|it| *it == (7, 7 * 400)), "{lens:?}");
+}
+
+fn unbase64(text: &str) -> Vec<u8> {
+    let letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let values = text.chars().filter_map(|c| letters.find(c));
+    let (mut bytes, mut word, mut bits) = (Vec::new(), 0_u32, 0);
+    for value in values {
+        (word, bits) = (word << 6 | value as u32, bits + 6);
+        if bits >= 8 {
+            bits -= 8;
+            bytes.push((word >> bits) as u8);
+        }
+    }
+    bytes
+}
+
+#[test]
+fn every_format_survives_a_run_with_nothing_measured() {
+    let bench = Bench::new();
+    bench.run("run posix-queue -w latency -s 100K -p same-cpu --launches 1");
+    for format in ["json", "ndjson", "csv", "markdown"] {
+        bench.must(&format!("export --format {format} -o out.{format}"));
+        let text = std::fs::read_to_string(bench.path(&format!("out.{format}"))).unwrap();
+        assert!(!text.is_empty() && !text.contains("NaN"), "{format}: {text}");
+    }
+    // These hold launches alone, and would be empty.
+    for format in ["launches", "samples", "hgrm", "hlog", "bmf"] {
+        let said = bench.run(&format!("export --format {format} -o out.{format}"));
+        assert_eq!((said.code, said.err.lines().count()), (Some(2), 1), "{format}: {}", said.err);
+        assert!(said.err.contains("says why") && !bench.path(&format!("out.{format}")).exists());
+    }
+}
+
+#[test]
+fn an_unknown_format_is_answered_with_the_nearest() {
+    let bench = Bench::new();
+    for (word, nearest) in [("ndjsn", "'ndjson'"), ("markdwn", "'markdown'"), ("hgm", "'hgrm'")] {
+        for line in [format!("export --format {word}"), format!("{SHORT} --format {word}")] {
+            let said = bench.run(&line);
+            assert_eq!(said.code, Some(2), "{line}");
+            assert!(said.err.contains(nearest) && said.err.lines().count() == 1, "{}", said.err);
+        }
+    }
+    assert!(!bench.store().exists());
+}
+
+// ---- three lines of numpy ----------------------------------------------------------------------
+
+/// The first fenced block of `language` in docs/FORMAT.md that says `mark`.
+fn block(language: &str, mark: &str) -> String {
+    let text = include_str!("../../docs/FORMAT.md");
+    let fence = format!("```{language}\n");
+    let blocks = text.split(&fence).skip(1).map(|it| it.split("```").next().unwrap());
+    let found = blocks.into_iter().find(|block| block.contains(mark));
+    found.unwrap_or_else(|| panic!("no {language} block in docs/FORMAT.md says {mark}")).into()
+}
+
+#[test]
+fn three_lines_of_numpy_decode_samples() {
+    let asked = Command::new("python3").args(["-c", "import numpy"]).output();
+    if !asked.is_ok_and(|asked| asked.status.success()) {
+        say("skipped three lines of numpy: no python3 that has numpy");
+        return;
+    }
+    let (bench, _) = measured(SHORT);
+    let lines = block("python", "zlib.decompress");
+    assert_eq!(lines.lines().count(), 3, "three lines are promised:\n{lines}");
+    let scale = block("python", "ns_per_tick");
+    let db = bench.open();
+    let launch = number(&db, "SELECT max(launch) FROM samples");
+    let program = format!("{lines}{scale}")
+        .replace("launch = 1", &format!("launch = {launch}"))
+        .replace("launches.id = 1", &format!("launches.id = {launch}"))
+        + "print(len(ticks), int(ticks.min()), int(ticks.max()), float(np.median(ns)))";
+    // With the PATH of this test: the interpreter that was asked.
+    let said = output(
+        Command::new("python3").args(["-c", &program]).current_dir(bench.store().parent().unwrap()),
+    );
+    assert_eq!(said.code, Some(0), "{}\n{program}", said.err);
+    let found: Vec<f64> = said.out.split_whitespace().map(|it| it.parse().unwrap()).collect();
+
+    let events = events(&bench.must("export --format ndjson").out);
+    let launch = events.iter().rfind(|event| kind(event) == "launch").unwrap();
+    assert_eq!(found[0], 50.0);
+    assert!(found[1] <= found[2] && found[1] > 0.0);
+    let median = launch["median_ns"].as_f64().unwrap();
+    assert!((found[3] / median - 1.0).abs() < 0.05, "numpy {} ns, ipcmark {median} ns", found[3]);
+}
+
+// ---- completions and manual ----------------------------------------------------------------------
+
+#[test]
+fn completions_know_commands_and_words_and_hide_what_is_hidden() {
+    let bench = Bench::new();
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = bench.must(&format!("completions {shell}")).out;
+        // What each knows: commands and flags, values of flags, then words as well.
+        let words: &[&str] = match shell {
+            "bash" | "zsh" => &["export", "placement", "ndjson", "eventfd"],
+            "fish" => &["export", "placement", "ndjson"],
+            _ => &["export", "placement"],
+        };
+        for word in words {
+            assert!(script.contains(word), "{shell}: {word}");
+        }
+        // Of all shells bash alone gets no help texts, in which a launch is just a word.
+        let word = if shell == "bash" { " launch " } else { "launch:" };
+        for hidden in ["ipcmark,launch", "'launch'", "launch)", word] {
+            assert!(!script.contains(hidden), "{shell}: {hidden}");
+        }
+    }
+    let said = bench.run("completions bahs");
+    assert_eq!(said.code, Some(2));
+    assert!(said.err.contains("'bash'"), "{}", said.err);
+}
+
+#[test]
+fn bash_sources_its_completions_and_completes() {
+    let bench = Bench::new();
+    let script = bench.must("completions bash -q").out;
+    std::fs::write(bench.path("completions"), script).unwrap();
+    let complete = |words: &str| {
+        let program = format!(
+            "set -eu; source ./completions; COMP_WORDS=(ipcmark {words}); \
+             COMP_CWORD=$(( ${{#COMP_WORDS[@]}} - 1 )); set +eu; \
+             _ipcmark ipcmark \"${{COMP_WORDS[COMP_CWORD]}}\" \"${{COMP_WORDS[COMP_CWORD-1]}}\"; \
+             printf '%s\\n' \"${{COMPREPLY[@]}}\""
+        );
+        let mut bash = Command::new("bash");
+        bash.args(["--norc", "-c", &program]).current_dir(bench.store().parent().unwrap());
+        let said = output(&mut bash);
+        assert!(said.err.is_empty(), "{}", said.err);
+        said.out
+    };
+    if Command::new("bash").arg("--version").output().is_err() {
+        say("skipped bash completions: no bash");
+        return;
+    }
+    assert_eq!(complete("expo"), "export\n");
+    assert_eq!(complete("export --format nd"), "ndjson\n");
+    assert!(complete("run eve").contains("eventfd"));
+}
+
+#[test]
+fn manual_pages_are_roff_one_per_command() {
+    let bench = Bench::new();
+    let main = bench.must("man").out;
+    bench.must("man -o pages");
+    assert_eq!(std::fs::read_to_string(bench.path("pages/ipcmark.1")).unwrap(), main);
+    let listed = bench.must("--help").out;
+    let pages: BTreeSet<String> = std::fs::read_dir(bench.path("pages"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    for command in ["run", "list", "runs", "report", "export", "completions", "man"] {
+        assert!(listed.contains(&format!("  {command}")), "{listed}");
+        assert!(pages.contains(&format!("ipcmark-{command}.1")), "{pages:?}");
+    }
+    assert!(
+        !pages.iter().any(|page| page.contains("launch") || page.contains("help")),
+        "{pages:?}"
+    );
+    for section in ["NAME", "SYNOPSIS", "OPTIONS", "EXIT STATUS", "ENVIRONMENT", "EXAMPLES"] {
+        let heading = |line: &&str| line.trim_start_matches(".SH ").trim_matches('"') == section;
+        assert!(main.lines().any(|line| heading(&line)), "{section}");
+    }
+    for page in &pages {
+        let path = bench.path(&format!("pages/{page}"));
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(text.lines().any(|line| line.starts_with(".TH ")), "{page}");
+        formats(&path);
+    }
+}
+
+/// Formats a page with whatever is at hand, which must find nothing to complain of.
+fn formats(page: &std::path::Path) {
+    let tools: [&[&str]; 2] =
+        [&["mandoc", "-Tlint", "-Wwarning"], &["groff", "-man", "-Tutf8", "-ww"]];
+    for tool in tools {
+        let mut command = Command::new(tool[0]);
+        let Ok(said) = command.args(&tool[1..]).arg(page).output() else { continue };
+        let stderr = String::from_utf8_lossy(&said.stderr);
+        assert!(said.status.success() && stderr.is_empty(), "{tool:?} {page:?}: {stderr}");
+        return;
+    }
+    say("skipped formatting the manual: neither mandoc nor groff is here");
+}
+
+/// The lines of Python that docs/METHOD.md gives make every interval and every ratio of a run again.
+#[test]
+fn the_documented_python_makes_every_interval_again() {
+    if Command::new("python3").arg("--version").output().is_err() {
+        return say("skipped: there is no python3");
+    }
+    let (bench, _) = measured(&format!("{MIXED} --quiet"));
+    let said = bench.must("export last --format json");
+    let file = bench.path("run.json");
+    std::fs::write(&file, &said.out).unwrap();
+    let text = include_str!("../../docs/METHOD.md");
+    let scripts: Vec<&str> =
+        text.split("```python\n").skip(1).map(|it| it.split_once("```").unwrap().0).collect();
+    let json = parse(&said.out);
+    let values = json["results"].as_array().unwrap().iter().map(|it| &it["value"]);
+    let groups = json["comparisons"].as_array().unwrap().iter();
+    let ratios =
+        groups.flat_map(|it| it["standings"].as_array().unwrap().iter().chain([&it["twin_check"]]));
+    let ratios: Vec<&Value> = ratios.collect();
+    let in_turns = ratios.iter().filter(|it| it["verdict"].is_string());
+    let in_turns = in_turns.flat_map(|it| it["by_round"].as_array().into_iter().flatten());
+    let [values, ratios] = [values.collect(), ratios.clone()]
+        .map(|all: Vec<&Value>| all.iter().filter(|it| it["ranks"].is_array()).count());
+    let counts = [values, ratios, in_turns.filter(|it| it.is_number()).count()];
+    assert!(counts[0] > 4 && counts[1] > 1 && counts[2] > 6, "{counts:?}: {}", said.out);
+    assert_eq!(scripts.len(), counts.len());
+    for (script, count) in scripts.iter().zip(counts) {
+        let output = Command::new("python3").args(["-c", script]).arg(&file).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let printed = String::from_utf8(output.stdout).unwrap();
+        assert_eq!(printed.lines().count(), count, "{printed}");
+    }
+}

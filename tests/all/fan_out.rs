@@ -1,0 +1,233 @@
+//! One sender and several receivers, eight where no other number is asked: each gets every message, whole and in order,
+//! and acknowledges it; results say how many there were; what can't have several receivers says so.
+
+use crate::cli_support::{Bench, must_fit_the_schema, output, results, rows};
+use crate::common::launching::{conclude, quick, start};
+use model::launch::{Outcome, SampleCount, Workers};
+use model::load::{Load, Server};
+use model::workload::Workload;
+use run::launch::Spec;
+use serde_json::Value;
+
+#[test]
+fn every_receiver_gets_every_message_also_where_there_is_no_room_for_one() {
+    let mechanisms = [
+        ("pipe", 64),
+        ("pipe", 300_000),
+        ("fifo", 64),
+        ("unix-stream", 300_000),
+        ("unix-seqpacket", 4_096),
+        ("unix-dgram", 64),
+        ("tcp", 64),
+        ("udp", 64),
+        ("shm-ring:wait=futex", 64),
+        ("eventfd", 1),
+    ];
+    for (mechanism, message_bytes) in mechanisms {
+        let samples = if message_bytes > 4_096 { 8 } else { 40 };
+        for (workers, cpu) in [(Workers::Process, None), (Workers::Thread, Some(0))] {
+            let what = format!("{mechanism}, {}, {message_bytes} bytes", workers.name());
+            let spec = Spec {
+                workload: Workload::FanOut,
+                workers,
+                samples: SampleCount::Exactly(samples),
+                batch: 3,
+                initiator_cpu: cpu,
+                responder_cpu: cpu,
+                ..quick(mechanism, message_bytes)
+            };
+            let result = conclude(start(&spec));
+            assert_eq!(result.record.outcome, Outcome::Ok, "{what}");
+            assert_eq!(result.samples.len() as u64, samples, "{what}");
+            assert!(result.samples.iter().all(|it| *it > 0), "{what}");
+            let responder = result.record.responder;
+            // Each receiver sleeps in its own receive now and then.
+            assert!(responder.usage.voluntary_switches >= 8, "{what}: {:?}", responder.usage);
+        }
+    }
+}
+
+/// A fan-out to so many receivers, of which every message and acknowledgement is compared.
+fn to(receivers: u32) -> Spec {
+    Spec {
+        workload: Workload::FanOut,
+        load: Some(Load::closed(receivers)),
+        verify: true,
+        samples: SampleCount::Exactly(40),
+        batch: 3,
+        ..quick("unix-stream", 64)
+    }
+}
+
+#[test]
+fn there_are_as_many_receivers_as_are_asked_for_and_each_gets_every_message() {
+    for receivers in [1, 3, 70] {
+        for mechanism in ["unix-stream", "shm-ring:wait=futex"] {
+            let launch = start(&Spec { mechanism: mechanism.into(), ..to(receivers) });
+            let result = conclude(launch);
+            let what = format!("{mechanism}, {receivers} receivers");
+            assert_eq!(result.record.outcome, Outcome::Ok, "{what}");
+            assert_eq!(result.samples.len(), 40, "{what}");
+            // Each receiver sleeps in its own receive now and then.
+            let slept = result.record.responder.usage.voluntary_switches;
+            assert!(slept >= receivers.into(), "{what}: {slept} sleeps");
+        }
+    }
+}
+
+/// A message of 100,000 bytes goes as fragments, which the receivers count.
+#[test]
+fn every_receiver_gets_as_many_messages_as_the_sender_has_sent() {
+    let each = |receivers: u32| {
+        let spec = Spec { mechanism: "udp".into(), message_bytes: 100_000, ..to(receivers) };
+        let record = conclude(start(&spec)).record;
+        assert_eq!(record.outcome, Outcome::Ok, "{receivers} receivers");
+        let counted = record.responder.datagrams.and_then(|it| it.fragments).expect("fragments");
+        let messages = record.initiator.operations * u64::from(receivers);
+        assert_eq!(counted.received % messages, 0, "{counted:?}, {messages} messages");
+        counted.received / messages
+    };
+    let fragments = each(1);
+    assert!(fragments > 1, "{fragments} fragments of a message");
+    assert_eq!(each(3), fragments);
+}
+
+#[test]
+fn a_load_that_no_fan_out_has_is_refused_in_words() {
+    for (load, words) in [
+        (Load { connections: 3, ..Load::USUAL }, "only an open loop has a rate"),
+        (Load { depth: 2, ..Load::closed(3) }, "has connections, and no other option"),
+        (Load { server: Some(Server::Scan), ..Load::closed(3) }, "has connections, and no other"),
+    ] {
+        match conclude(start(&Spec { load: Some(load), ..to(3) })).record.outcome {
+            Outcome::Failed { reason } => assert!(reason.contains(words), "{load:?}: {reason}"),
+            outcome => panic!("{load:?}: {outcome:?}"),
+        }
+    }
+}
+
+#[test]
+fn the_number_of_receivers_stands_in_tables_exports_and_figures() {
+    let bench = Bench::new();
+    let page = bench.path("page.html");
+    bench.must(&format!(
+        "run pipe unix-stream -w fan-out --connections 2,8,3 -s 64 -p free --launches 2 --samples 30 --html {}",
+        page.display()
+    ));
+    let document = bench.export();
+    must_fit_the_schema(&document);
+    for connections in [2, 8, 3] {
+        let is = |it: &&Value| it["load"]["connections"] == connections && it["twin"] == false;
+        let here: Vec<&Value> = results(&document).iter().filter(is).collect();
+        assert_eq!(here.len(), 2, "{connections}: pipe and unix-stream");
+        assert_eq!(here[0]["group"], here[1]["group"], "compared with each other");
+        assert!(here.iter().all(|it| it["status"] == "ok" && it["rate"].is_null()), "{here:#?}");
+    }
+    // What the workload has by itself is the same case, whether it was asked for or not.
+    let loads = rows(
+        &bench.open(),
+        "SELECT DISTINCT levels ->> '$.load.connections' FROM cases WHERE NOT levels ->> 'twin' ORDER BY 1",
+    );
+    assert_eq!(loads, ["2", "3", "8"]);
+    let names = bench.must("export last --format bmf").out;
+    for name in ["pipe/fan-out/64B/connections-3/free/process", "pipe/fan-out/64B/free/process"] {
+        assert!(names.contains(name), "{names}");
+    }
+    let csv = bench.must("export last --format csv").out;
+    assert!(csv.lines().next().expect("a header").contains(",connections,"), "{csv}");
+    let report = bench.must("report last").out;
+    let page = std::fs::read_to_string(page).expect("the page");
+    for words in ["Fan-out, 64 B, 2 connections", "Fan-out, 64 B, 8 connections"] {
+        assert!(report.contains(words), "{report}");
+    }
+    for words in ["Fan-out against connections", "of 64 B, 3 connections", "connections-fan-out"] {
+        assert!(page.contains(words), "{words}");
+    }
+}
+
+#[test]
+fn a_study_takes_numbers_of_receivers_and_claims_compare_those_of_one_number() {
+    let bench = Bench::new();
+    let study = |workload: &str, connections: &str| {
+        format!(
+            "version = 1\ntitle = \"t\"\nquestion = \"q\"\n[vary]\nmechanism = [\"pipe\", \"unix-stream\"]\n\
+             [fixed]\nworkload = \"{workload}\"\nsize = \"64\"\nplacement = \"same-cpu\"\n\
+             connections = \"{connections}\"\nsamples = 10\nlaunches = 2\n[variables]\n\
+             cause = {{ mechanism = \"m\" }}\neffect = {{ time = \"t\" }}\n\
+             [[hypothesis]]\nstatement = \"s\"\ntest = \"faster\"\n\
+             left = {{ mechanism = \"pipe\" }}\nright = {{ mechanism = \"unix-stream\" }}\n"
+        )
+    };
+    std::fs::write(bench.path("good.toml"), study("fan-out", "2,4")).expect("a file");
+    std::fs::write(bench.path("bad.toml"), study("messaging", "3,256")).expect("a file");
+    bench.must(&format!("study run {} -q", bench.path("good.toml").display()));
+    let loads = "SELECT DISTINCT levels ->> '$.load.connections' FROM cases WHERE NOT levels ->> 'twin' ORDER BY 1";
+    let loads = rows(&bench.open(), loads);
+    assert_eq!(loads, ["2", "4"]);
+    let said = bench.run(&format!("study run {}", bench.path("bad.toml").display()));
+    assert_eq!(said.code, Some(2), "{}", said.err);
+    assert!(said.err.contains("messaging has at most 255 connections"), "{}", said.err);
+}
+
+#[test]
+fn more_receivers_than_descriptors_are_refused_before_anything_is_opened() {
+    let bench = Bench::new();
+    let line = "run pipe -w fan-out --connections 40,2 -s 64 -p free --launches 1 --samples 20";
+    let said = output(&mut bench.after("ulimit -n 64", line));
+    assert_eq!(said.code, Some(5), "what was named can't be had: {}", said.err);
+    let document = bench.export();
+    let of = |connections: u64| -> &Value {
+        let mut all = results(&document).iter();
+        all.find(|it| it["load"]["connections"] == connections).expect("a case")
+    };
+    assert_eq!((&of(40)["status"], &of(2)["status"]), (&"unavailable".into(), &"ok".into()));
+    let reason = of(40)["reason"].as_str().expect("a reason");
+    assert!(reason.contains("40 connections take 192 descriptors"), "{reason}");
+}
+
+#[test]
+fn fails_with_one_line_where_a_fan_out_is_asked_for_what_an_open_loop_has() {
+    let bench = Bench::new();
+    for (flags, words) in [
+        ("--connections 0", "`0`: write how many connections"),
+        ("--connections 4097", "from 1 to 4096"),
+        ("--connections 4 --depth 2", "--depth: only -w rate and capacity have one"),
+        ("--connections 4 --rate 1k", "--rate: only -w rate and capacity have one"),
+        ("--connections 4 --server epoll", "--server: only -w rate and capacity have such"),
+        ("--connections 4 --response 4K", "--response: only -w rate and capacity have such"),
+        ("--connections 4 --service 5us", "--service: only -w rate and capacity have such"),
+        ("--connections 4 --arrivals constant", "--arrivals: only -w rate and capacity have such"),
+    ] {
+        let said = bench.run(&format!("run pipe -w fan-out {flags}"));
+        assert_eq!((said.code, said.out.as_str()), (Some(2), ""), "{flags}: {}", said.err);
+        assert!(said.err.contains(words), "{flags}: {}", said.err);
+        assert_eq!(said.err.lines().count(), 1, "{flags}: {}", said.err);
+    }
+}
+
+#[test]
+fn the_time_until_all_have_acknowledged_is_exported_and_who_has_one_receiver_says_so() {
+    let bench = Bench::new();
+    bench.must_lack(
+        "run pipe eventfd posix-queue shm-ring:wait=spin -w fan-out -s 64 -p free --launches 2 --samples 30 --verify",
+    );
+    let document = bench.export();
+    must_fit_the_schema(&document);
+    let of = |variant: &str| -> &Value {
+        let all = results(&document).iter();
+        let mut found = all.filter(|it| it["variant"] == variant && it["twin"] == false);
+        found.next().unwrap_or_else(|| panic!("no {variant}"))
+    };
+    for variant in ["pipe", "eventfd"] {
+        let case = of(variant);
+        assert_eq!((&case["status"], &case["samples"]), (&"ok".into(), &60.into()), "{case:#}");
+        assert!(case["value"]["median"].as_f64().is_some_and(|ns| ns > 0.0), "{case:#}");
+    }
+    for (variant, words) in
+        [("posix-queue", "can only wait"), ("shm-ring:wait=spin", "share a CPU")]
+    {
+        let case = of(variant);
+        assert_eq!(case["status"], "not_applicable", "{case:#}");
+        assert!(case["reason"].as_str().expect("a reason").contains(words), "{case:#}");
+    }
+}

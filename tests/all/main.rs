@@ -1,0 +1,56 @@
+//! The tests of the program that run beside each other: one program, a module for each subject, so that
+//! `cargo test exports::` runs one subject. What must run alone has a program of its own in tests/.
+
+#[path = "../cli_support/mod.rs"]
+mod cli_support;
+#[path = "../common/mod.rs"]
+mod common;
+#[path = "../long_form/mod.rs"]
+mod long_form;
+
+mod across_cpus;
+mod beside;
+mod bounds;
+mod coding;
+mod command_line;
+mod compare;
+mod config_file;
+mod cpu_pairs;
+mod data_files;
+mod datagrams;
+mod dependencies;
+mod doctor;
+mod duplex;
+mod energy;
+mod explain;
+mod export_schema;
+mod exports;
+mod factors;
+mod fan_out;
+mod first_use;
+mod first_words;
+mod floors;
+mod identity;
+mod launch_faults;
+mod load;
+mod many_initiators;
+mod messaging;
+mod outputs;
+mod peer_doors;
+mod probe_effect;
+mod rate;
+mod reliability;
+mod report_render;
+mod report_render_run;
+mod report_svg;
+mod routes;
+mod screening;
+mod seams;
+mod simulations;
+mod slices;
+mod store_access;
+mod store_damage;
+mod studies;
+mod study;
+mod study_page;
+mod write_up;

@@ -1,0 +1,352 @@
+//! The workload `rate`: an open loop by processes and threads, on one CPU and freely, here and to
+//! another host; what it says of a schedule that can't be kept; what it refuses. The schedule's own
+//! arithmetic is proved beside it, in crates/mechanisms/src/workload/rate.
+
+use crate::cli_support::{Bench, flat, must_fit_the_schema, number, of, rows, say};
+use serde_json::Value;
+
+/// What must hold of every measured case, however slow the machine is.
+fn assert_kept(case: &Value, asked: u64, launches: u64, samples: u64) {
+    assert_eq!(case["status"], "ok", "{case:#}");
+    assert_eq!(case["samples"], launches * samples, "{case:#}");
+    assert_eq!(case["batch"], 1);
+    let rate = &case["rate"];
+    assert_eq!(case["load"]["per_second"], asked);
+    assert!(case["metric"]["name"] == "response" && case["bound"].is_null());
+    let number = |it: &Value| it.as_f64().unwrap_or_else(|| panic!("a number: {case:#}"));
+    assert!((0.0..=1.0).contains(&number(&rate["late_share"])));
+    let on_time = number(&rate["on_time_share"]);
+    assert_eq!(rate["void"], on_time < 0.99, "{case:#}");
+    let least = if case["placement"] == "same-cpu" { 200e3 } else { 10e3 };
+    let tolerance = number(&rate["tolerance_ns"]);
+    let expected = f64::max(least, 1e7 / asked as f64);
+    // Or 200 µs where one CPU is all there is; in whole ticks.
+    assert!((tolerance - expected).abs() < 2.0 || tolerance.round() == 200e3, "{case:#}");
+    assert!(number(&rate["lateness_median_ns"]) <= number(&rate["lateness_max_ns"]));
+    // Nobody is served before a message is due.
+    assert!((0.0..=1.0).contains(&number(&rate["served_share"])), "{case:#}");
+    assert!(number(&rate["served_per_sec"]) > 0.0, "{case:#}");
+    assert!(number(&case["largest_ns"]) >= number(&case["value"]["max"]), "{case:#}");
+    let late = number(&rate["lateness_median_ns"]);
+    assert!(number(&case["value"]["max"]) >= late, "lateness is in the response: {case:#}");
+}
+
+#[test]
+fn processes_and_threads_keep_a_schedule_here() {
+    let bench = Bench::new();
+    let said = bench.must(
+        "run pipe eventfd tcp -w rate --rate 2k -s 64 -p same-cpu,free --workers both --launches 6 \
+         --samples 20 --seed 5 --format json",
+    );
+    let document: Value = serde_json::from_str(&said.out).expect("JSON");
+    must_fit_the_schema(&document);
+    for workers in ["process", "thread"] {
+        for (variant, bytes) in [("pipe", Some(64)), ("eventfd", None), ("tcp", Some(64))] {
+            for placement in ["same-cpu", "free"] {
+                let case = of(&document, variant, workers, placement);
+                assert_kept(case, 2_000, 6, 20);
+                assert_eq!(case["message_bytes"].as_u64(), bytes);
+            }
+        }
+    }
+    let db = bench.open();
+    assert_eq!(number(&db, "SELECT count(*) FROM cases WHERE levels ->> 'load' IS NOT '2k'"), 0);
+    let query = "SELECT count(*) FROM launches
+                WHERE json_extract(record, '$.initiator.punctuality.median_ns') IS NULL";
+    assert_eq!(number(&db, query), 0);
+
+    let report = bench.must("report last -v");
+    for words in ["Response time, open loop", "How the schedule was kept", "2.00 k/s"] {
+        assert!(report.out.contains(words), "no `{words}` in {}", report.out);
+    }
+    let csv = bench.must("export last --format csv").out;
+    assert!(csv.lines().next().expect("a header").contains(",asked_per_sec,"), "{csv}");
+    for metric in ["response", "late_share", "on_time_share", "served_per_sec"] {
+        assert!(csv.contains(&format!(",{metric},")), "no {metric} in {csv}");
+    }
+    let bmf = bench.must("export last --format bmf").out;
+    assert!(bmf.contains("pipe/rate/64B/2000-a-second/same-cpu/process"), "{bmf}");
+}
+
+#[test]
+fn several_messages_are_under_way_where_a_mechanism_can_and_answers_are_of_their_own_message() {
+    let bench = Bench::new();
+    // All are due nearly at once: the pipeline fills, whatever the machine does meanwhile.
+    let said = bench.must(
+        "run pipe unix-stream tcp shm-ring:wait=futex eventfd posix-queue -w rate --rate 10M --depth 1,8 -s 64 \
+         -p free --launches 3 --samples 200 --verify --format json",
+    );
+    let document: Value = serde_json::from_str(&said.out).expect("JSON");
+    must_fit_the_schema(&document);
+    let results = document["results"].as_array().expect("results");
+    let at = |variant: &str, depth: u64| {
+        let is = |it: &&Value| it["variant"] == variant && it["load"]["depth"] == depth;
+        results.iter().find(is).unwrap_or_else(|| panic!("no {variant} at {depth}"))
+    };
+    for variant in ["pipe", "unix-stream", "tcp", "shm-ring:wait=futex", "eventfd"] {
+        for depth in [1, 8] {
+            let case = at(variant, depth);
+            assert_eq!(
+                (&case["status"], &case["samples"]),
+                (&"ok".into(), &600.into()),
+                "{case:#}"
+            );
+            let deepest = case["rate"]["deepest"].as_f64().expect("a depth");
+            assert!(deepest >= 1.0 && deepest <= depth as f64, "{case:#}");
+        }
+        assert_eq!(at(variant, 8)["rate"]["deepest"], 8.0);
+    }
+    assert_eq!(at("posix-queue", 1)["status"], "ok");
+    assert_eq!(at("posix-queue", 8)["status"], "not_applicable");
+    let mixed = "SELECT count(*) FROM (SELECT 1 FROM cases GROUP BY group_nth HAVING count(DISTINCT levels ->> 'load') > 1)";
+    assert_eq!(number(&bench.open(), mixed), 0, "those at one load are compared");
+}
+
+#[test]
+fn a_rate_that_cannot_be_served_is_said_to_be_overloaded() {
+    let bench = Bench::new();
+    // 100 ns a message: no pipe switches twice in that.
+    let said = bench.must(
+        "run pipe -w rate --rate 10M -s 64 -p same-cpu --launches 3 --samples 400 --format json",
+    );
+    let document: Value = serde_json::from_str(&said.out).expect("JSON");
+    must_fit_the_schema(&document);
+    let case = of(&document, "pipe", "process", "same-cpu");
+    assert_kept(case, 10_000_000, 3, 400);
+    assert_eq!(case["rate"]["overloaded"], true);
+    let report = bench.must("report last");
+    let words = flat(&report.out);
+    assert!(words.contains("pipe can't serve 10.0 M/s here ("), "{}", report.out);
+}
+
+#[test]
+fn what_is_overloaded_is_ranked_nowhere() {
+    let bench = Bench::new();
+    // Nobody switches twice in 100 ns; `noop` does nothing, and is a control.
+    for _ in 0..2 {
+        bench.must(
+            "run pipe tcp -w rate --rate 10M -s 64 -p same-cpu --launches 6 --samples 400 -q",
+        );
+    }
+    let document = bench.export();
+    must_fit_the_schema(&document);
+    for group in document["comparisons"].as_array().expect("groups") {
+        assert_eq!(group["standings"], Value::Array(Vec::new()), "{group:#}");
+    }
+    for form in ["report last -v", "report last", "report last --format markdown"] {
+        let said = bench.must(form).out;
+        // A busy machine may hold the sender itself up.
+        let words = flat(&said);
+        let marked = ["serve 10.0 M/s here", "the load generator was late", "At 10.0 M/s"];
+        assert!(marked.iter().any(|it| words.contains(it)), "{form}: {said}");
+        for word in ["✓ ", "smallest median", "busy-wait"] {
+            let at = said.find(word).map(|at| said[at..].chars().take(200).collect::<String>());
+            assert!(at.is_none(), "{form}: {at:?}");
+        }
+    }
+    bench.must(&format!("report last --html {}", bench.path("page.html").display()));
+    let page = std::fs::read_to_string(bench.path("page.html")).expect("a page");
+    assert!(page.contains("Not ranked: pipe"));
+    let said = bench.run("compare 1 2 --format json");
+    let found: Value = serde_json::from_str(&said.out).expect("JSON");
+    for case in found["cases"].as_array().expect("cases") {
+        assert!(case["ratio"].is_null(), "{case:#}");
+        let reason = case["reason"].as_str().expect("a reason");
+        assert!(reason.starts_with("not measured in A: "), "{reason}");
+        assert!(reason.ends_with(" at 10000000 messages a second"), "{reason}");
+    }
+}
+
+#[test]
+fn percentiles_stand_in_every_width_and_say_in_words_what_they_lack() {
+    let bench = Bench::new();
+    bench.must("run pipe tcp -w latency -s 64 -p same-cpu --launches 6 --samples 200 -q");
+    bench.must("run pipe tcp -w rate --rate 100 -s 64 -p same-cpu --launches 6 --samples 20 -q");
+    let kept = |case: &Value| case["rate"]["overloaded"] == false && case["rate"]["void"] == false;
+    let document = bench.export();
+    let lacking = |name: &str| {
+        let case = of(&document, name, "process", "same-cpu");
+        assert!(case["samples_missing"]["p99"].as_u64().expect("a number") >= 348, "{case:#}");
+        kept(case)
+    };
+    let rated = lacking("pipe") | lacking("tcp");
+    if !rated {
+        say("skipped the open loop: this machine served no 100 messages a second");
+    }
+    let open_loop = ["report last", "report last -v", "report last --format markdown"];
+    let closed = ["report 1 -v", "report 1 -vv", "report 1 --format markdown"];
+    for form in open_loop.into_iter().filter(|_| rated).chain(closed) {
+        let said = bench.must(form).out;
+        let words = flat(&said);
+        for word in ["p50", "p99", "max", "368 samples"] {
+            assert!(words.contains(word), "{form}: no `{word}` in {said}");
+        }
+        let riddle = said.split('+').skip(1).any(|it| it.starts_with(|c: char| c.is_ascii_digit()));
+        let page = form.contains("markdown"); // its figures are full of signs
+        assert!(!riddle || page, "{form}: {said}");
+        let hidden = said.lines().filter(|it| it.contains("Not shown at this width"));
+        for line in hidden {
+            for column in ["p50", "p99,", "p99.", "max,"] {
+                let rest = line.replace("p99.9", "");
+                assert!(!rest.contains(column), "{form}: {line}");
+            }
+        }
+    }
+}
+
+#[test]
+fn arrivals_are_poisson_unless_asked_otherwise_and_stored() {
+    let bench = Bench::new();
+    let line = "run pipe -w rate --rate 2k -s 64 -p same-cpu --launches 3 --samples 20 -q";
+    bench.must(line);
+    bench.must(&format!("{line} --arrivals constant"));
+    let stored = rows(&bench.open(), "SELECT json_extract(request, '$.arrivals') FROM runs");
+    assert_eq!(stored, ["poisson", "constant"]);
+    let document = bench.export();
+    assert_eq!(of(&document, "pipe", "process", "same-cpu")["rate"]["arrivals"], "constant");
+    let found = bench.run("compare 1 2 --format json").out;
+    assert!(found.contains("no case of B"), "they are not the same case: {found}");
+    // The schedule's length is the same each time where it is constant, and drawn where it is not.
+    let due = |run: u8| {
+        let spans = rows(
+            &bench.open(),
+            &format!(
+                "SELECT DISTINCT round(json_extract(record, '$.initiator.punctuality.due_per_sec'), 1)
+                 FROM launches JOIN cases ON cases.id = case_id
+                 WHERE run = {run} AND round > 0 AND levels ->> 'twin' = 0"
+            ),
+        );
+        spans.len()
+    };
+    assert_eq!((due(1), due(2)), (3, 1));
+}
+
+#[test]
+fn unbatched_round_trips_of_a_spinning_mechanism_have_a_tail() {
+    let bench = Bench::new();
+    let line = "run shm-ring:wait=spin -w latency -s 64 -p free --launches 6 --samples 400 -q";
+    bench.must(line);
+    bench.must(&format!("{line} --unbatched"));
+    let batches =
+        rows(&bench.open(), "SELECT batch FROM cases WHERE levels ->> 'twin' = 0 ORDER BY run");
+    assert_eq!(batches.last().map(String::as_str), Some("1"), "{batches:?}");
+    let document = bench.export();
+    must_fit_the_schema(&document);
+    let case = of(&document, "shm-ring:wait=spin", "process", "free");
+    assert!(case["largest_ns"].as_f64() >= case["value"]["max"].as_f64(), "{case:#}");
+    assert!(case["clock_share"].as_f64().is_some());
+    let said = bench.must("report last -v").out;
+    assert!(said.contains("p99") && said.contains("max"), "{said}");
+    assert!(!said.contains(" batched "), "{said}");
+    if case["clock_limited"] == true {
+        assert!(said.contains("clock"), "{said}");
+    } else {
+        say("skipped that the clock is marked: round trips are long enough for it here");
+    }
+}
+
+#[test]
+fn a_pilot_bounds_the_time_of_a_launch() {
+    let bench = Bench::new();
+    bench.must("run pipe -w rate --rate 50 -s 64 -p same-cpu --launches 1 -q");
+    let samples =
+        rows(&bench.open(), "SELECT samples_per_launch FROM cases WHERE levels ->> 'twin' = 0");
+    assert_eq!(samples, ["10"], "200 ms at 50 a second");
+}
+
+#[test]
+fn a_schedule_is_kept_to_another_host() {
+    let bench = Bench::new();
+    bench.must("run tcp udp -w rate --rate 500 -s 64 --launches 3 --samples 20 --peer env -q");
+    let document = bench.export();
+    must_fit_the_schema(&document);
+    for variant in ["tcp", "udp"] {
+        let case = of(&document, variant, "process", "free");
+        assert_eq!(case["route"], "peer");
+        assert_kept(case, 500, 3, 20);
+    }
+}
+
+#[test]
+fn runs_at_two_rates_are_not_the_same_case() {
+    let bench = Bench::new();
+    for rate in ["1k", "2k"] {
+        let line = "run pipe -w rate -s 64 -p same-cpu --launches 3 --samples 10 -q --rate";
+        bench.must(&format!("{line} {rate}"));
+    }
+    let said = bench.run("compare 1 2 --format json");
+    let found: Value = serde_json::from_str(&said.out).unwrap_or_default();
+    let reasons: Vec<&Value> =
+        found["cases"].as_array().expect("cases").iter().map(|it| &it["reason"]).collect();
+    assert_eq!(reasons, ["no case of B", "no case of A"], "{}", said.out);
+    // Nor is one whose messages more generators sent.
+    bench.must("export 1 -o one.json");
+    let one = std::fs::read_to_string(bench.path("one.json")).expect("an export");
+    // Beside other tests a launch may have served too little, and would be compared with nothing.
+    let one = one.replace("\"overloaded\": true", "\"overloaded\": false");
+    let one = one.replace("\"void\": true", "\"void\": false");
+    std::fs::write(bench.path("one.json"), &one).expect("a file");
+    let said = bench.run("compare one.json one.json --format json");
+    let found: Value = serde_json::from_str(&said.out).unwrap_or_default();
+    let case = &found["cases"][0];
+    assert_eq!(case["reason"], "too few launches for an interval", "one case: {case:#}");
+    let two = one.replace("\"generators\": 1", "\"generators\": 2");
+    assert_ne!(one, two);
+    std::fs::write(bench.path("two.json"), two).expect("a file");
+    let said = bench.run("compare one.json two.json --format json");
+    let found: Value = serde_json::from_str(&said.out).unwrap_or_default();
+    let difference = &found["cases"][0]["differences"][0];
+    assert_eq!((&difference["field"], &difference["b"]), (&"generators".into(), &"2".into()));
+}
+
+#[test]
+fn a_study_fixes_a_rate() {
+    let bench = Bench::new();
+    let study = |rate: &str| {
+        format!(
+            "version = 1\ntitle = \"t\"\nquestion = \"q\"\n[fixed]\nmechanism = \"pipe\"\n\
+             workload = \"rate\"\nsize = \"64\"\nplacement = \"same-cpu\"\nrate = \"{rate}\"\n\
+             samples = 10\nlaunches = 2\n[variables]\ncause = {{ mechanism = \"m\" }}\n\
+             effect = {{ response = \"r\" }}\n"
+        )
+    };
+    std::fs::write(bench.path("good.toml"), study("4k")).expect("a file");
+    std::fs::write(bench.path("bad.toml"), study("4x")).expect("a file");
+    bench.must(&format!("study run {} -q", bench.path("good.toml").display()));
+    assert_eq!(
+        number(&bench.open(), "SELECT count(*) FROM cases WHERE levels ->> 'load' = '4k'"),
+        1
+    );
+    let said = bench.run(&format!("study run {}", bench.path("bad.toml").display()));
+    assert_eq!(said.code, Some(2), "{}", said.err);
+    assert!(said.err.contains("`4x`: write messages a second"), "{}", said.err);
+}
+
+#[test]
+fn fails_with_one_line_on_what_is_no_rate() {
+    let bench = Bench::new();
+    for (line, words) in [
+        ("run pipe -w rate --rate 0", "`0`: write messages a second, from 10 to 10M"),
+        ("run pipe -w rate --rate abc", "`abc`: write messages a second"),
+        ("run pipe -w rate --rate -5", "`-5`: write messages a second"),
+        ("run pipe -w rate --rate 11M", "`11M`: write messages a second"),
+        ("run pipe -w latency --rate 1k", "--rate: only -w rate and capacity have one"),
+        ("run pipe --rate 1k", "--rate: only -w rate and capacity have one"),
+        ("run --resume --rate 1k", "--rate"),
+        (
+            "run pipe -w latency --arrivals constant",
+            "--arrivals: only -w rate and capacity have such",
+        ),
+        ("run pipe -w latency --response 4K", "--response: only -w rate and capacity have such"),
+        ("run pipe -w rate --response 0", "sizes start at 1"),
+        ("run pipe -w latency --service 5us", "--service: only -w rate and capacity have such"),
+        ("run pipe -w rate --service 2s", "`2s`: write a time up to 1s"),
+        ("run pipe -w rate --arrivals periodic", "`periodic`: messages arrive as poisson"),
+        ("run pipe -w rate --arrivals bursts:10@10ms --rate 1k", "comes to 1000 messages a second"),
+    ] {
+        let said = bench.run(line);
+        assert_eq!((said.code, said.out.as_str()), (Some(2), ""), "{line}: {}", said.err);
+        assert!(said.err.contains(words), "{line}: {}", said.err);
+        assert_eq!(said.err.lines().count(), 1, "{line}: {}", said.err);
+    }
+}

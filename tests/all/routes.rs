@@ -1,0 +1,314 @@
+//! `route` as a factor: one run measures here, to another host and over laboratories of its own, in
+//! the same rounds; what can't be had says why; nothing of a laboratory is left, however a run ends.
+//! What needs root says aloud that it skips without.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use crate::cli_support::{
+    Bench, Said, labs_can_be_had, must_fit_the_schema, number, output, rows, wait_for,
+};
+use crate::common::say;
+use rustix::process::Signal;
+use serde_json::Value;
+
+/// Virtual machines pause for seconds at times.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What laboratories of process `pid` there are: their states and their namespaces.
+fn labs_of(pid: i32) -> BTreeSet<PathBuf> {
+    let of = |folder: &str, prefix: String| {
+        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        entries
+            .filter(move |it| it.file_name().to_string_lossy().starts_with(&prefix))
+            .map(|it| it.path())
+            .collect::<Vec<_>>()
+    };
+    let states = of("/run/ipcmark-lab", format!("run-{pid}-"));
+    states.into_iter().chain(of("/run/netns", format!("ipcmark-run-{pid}-"))).collect()
+}
+
+/// Every result as `variant route status`, without twins.
+fn statuses(document: &Value) -> Vec<String> {
+    let word = |it: &Value, key: &str| it[key].as_str().expect("a word").to_string();
+    let results = document["results"].as_array().expect("results");
+    let plain = results.iter().filter(|it| it["twin"] == false);
+    plain.map(|it| ["variant", "route", "status"].map(|key| word(it, key)).join(" ")).collect()
+}
+
+/// Runs the program without the privileges that a laboratory needs.
+fn run_without(bench: &Bench, line: &str) -> Said {
+    let ours = bench.command(line.split_whitespace());
+    let mut command = Command::new("setpriv");
+    let set = ours.get_envs().filter_map(|(name, value)| Some((name, value?)));
+    command.arg("--bounding-set=-net_admin,-sys_admin").arg(ours.get_program());
+    command.args(ours.get_args()).env_clear().envs(set);
+    output(command.current_dir(ours.get_current_dir().expect("a folder")))
+}
+
+const STUDY: &str = r#"version = 1
+title = "Here and there"
+question = "What does a distance cost?"
+[variables]
+cause = { route = "where the halves are" }
+effect = { latency = "round trip" }
+[fixed]
+size = "64"
+placement = "free"
+launches = 6
+samples = 20
+[vary]
+mechanism = ["pipe", "tcp"]
+route = ["local", "peer"]
+[[hypothesis]]
+statement = "the other host is nearer"
+test = "faster"
+left = { mechanism = "tcp", route = "peer" }
+right = { mechanism = "tcp", route = "local" }
+[[table]]
+title = "Round trips"
+rows = "mechanism"
+columns = "route"
+"#;
+
+fn study(bench: &Bench, text: &str) -> String {
+    std::fs::write(bench.path("s.toml"), text).expect("a study");
+    "study run ./s.toml".into()
+}
+
+// ---- here and to a peer ------------------------------------------------------------------------
+
+#[test]
+fn one_round_holds_what_is_here_and_what_is_there() {
+    let bench = Bench::new();
+    bench.must("run pipe tcp udp -w latency -s 64 --route local,peer --peer env --launches 4");
+    let run = bench.export();
+    must_fit_the_schema(&run);
+    let all = ["pipe local ok", "tcp local ok", "udp local ok", "tcp peer ok", "udp peer ok"];
+    assert_eq!(statuses(&run), all);
+    let db = bench.open();
+    assert_eq!(number(&db, "SELECT count(DISTINCT group_nth) FROM cases"), 1);
+    // Five and a twin in each of four rounds, in an order of its own.
+    let per_round = "SELECT count(*) || ' ' || count(DISTINCT position) FROM launches
+                     WHERE round > 0 GROUP BY round";
+    assert_eq!(rows(&db, per_round), ["6 6"; 4]);
+    let far = "SELECT count(*) FROM launches JOIN cases ON case_id = cases.id WHERE round > 0
+               AND (json_extract(record, '$.far') IS NOT NULL) != (levels ->> 'route' = 'peer')";
+    assert_eq!(number(&db, far), 0, "halves there exactly where the route says so");
+    let verdicts = run["comparisons"].as_array().expect("comparisons");
+    let routes: Vec<_> = verdicts.iter().map(|it| it["route"].as_str().unwrap()).collect();
+    assert_eq!(routes, ["local", "peer"], "what is best is a question for each");
+}
+
+#[test]
+fn without_a_peer_a_study_says_what_to_add() {
+    let bench = Bench::new();
+    let run = study(&bench, STUDY);
+    let said = bench.must(&run);
+    let run = bench.export();
+    must_fit_the_schema(&run);
+    let all = ["pipe local ok", "tcp local ok", "tcp peer not_applicable"];
+    assert_eq!(statuses(&run), all, "a pipe has no other host to be asked for");
+    let reason = run["results"].as_array().unwrap().iter().find(|it| it["route"] == "peer");
+    let reason = reason.unwrap()["reason"].as_str().unwrap();
+    assert!(reason.contains("--peer 'ssh HOST'"), "{reason}");
+    assert!(said.out.contains("not testable here"), "{}", said.out);
+}
+
+#[test]
+fn with_one_it_decides_its_claims() {
+    let bench = Bench::new();
+    let run = study(&bench, STUDY);
+    let said = bench.must(&format!("{run} --peer env"));
+    assert_eq!(statuses(&bench.export()), ["pipe local ok", "tcp local ok", "tcp peer ok"]);
+    assert!(!said.out.contains("not testable here"), "{}", said.out);
+}
+
+#[test]
+fn what_is_asked_wrongly_is_refused_in_a_line() {
+    let bench = Bench::new();
+    let local = study(&bench, &STUDY.replace("[\"local\", \"peer\"]", "\"local\""));
+    for (line, words) in [
+        ("run tcp --route peer", "--peer 'ssh HOST'"),
+        ("run tcp --route local --peer env", "--route peer"),
+        ("run tcp --route nowhere", "local"),
+        ("run tcp --route lab:hops=2", "routers"),
+        ("run tcp --route lab:routers=99", "0 to 32"),
+        ("explain pipe --peer env", "one kernel"),
+        ("probe-effect pipe --peer env", "one kernel"),
+        (&format!("{local} --peer env"), "no level peer"),
+        ("lab up --name run-1-1", "choose another"),
+    ] {
+        let said = bench.run(line);
+        assert_eq!(said.code, Some(2), "{line}: {}{}", said.out, said.err);
+        assert!(said.err.contains(words), "{line}: {}", said.err);
+    }
+    assert!(!bench.store().exists(), "nothing was stored");
+}
+
+// ---- laboratories ------------------------------------------------------------------------------
+
+#[test]
+fn a_run_makes_its_laboratories_and_takes_them_down() {
+    if !labs_can_be_had("laboratories of a run") {
+        return;
+    }
+    let bench = Bench::new();
+    let mut running = bench.begin(
+        "run tcp udp:family=6 -w latency -s 64 --launches 2 --samples 20 \
+         --route local,lab,lab:routers=1,switches=1,lab:delay=2ms",
+    );
+    let pid = running.pid();
+    wait_for("the end", PATIENCE, || running.is_over().then_some(()));
+    let said = running.finish(PATIENCE);
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    assert_eq!(labs_of(pid), BTreeSet::new());
+    bench.wait_for_silence(PATIENCE);
+    let run = bench.export();
+    must_fit_the_schema(&run);
+    let routes = ["local", "lab", "lab:routers=1,switches=1", "lab:delay=2ms"];
+    let all = routes.map(|it| ["tcp", "udp:family=6"].map(|name| format!("{name} {it} ok")));
+    assert_eq!(statuses(&run), all.concat());
+    let labs = run["labs"].as_array().expect("labs");
+    let chains: Vec<_> = labs.iter().map(|it| it["chain"].as_str().unwrap()).collect();
+    assert_eq!(chains[..2], ["a ── b", "a ── s1 ── r1 ── b"]);
+    assert!(labs[2]["impairments"][0].as_str().unwrap().starts_with("delay 2ms by "));
+    // A round trip crosses the line twice: no clock is needed to see 4 ms.
+    let late = run["results"].as_array().unwrap().iter().filter(|it| it["route"] == routes[3]);
+    for case in late.filter(|it| it["twin"] == false) {
+        assert!(case["value"]["min"].as_f64().unwrap() >= 4e6, "{case}");
+    }
+    let page = bench.must("report last").out;
+    assert!(page.contains("1 router, 1 switch") && page.contains("one machine"), "{page}");
+}
+
+#[test]
+fn without_the_privilege_its_cases_say_so() {
+    let drops =
+        Command::new("setpriv").args(["--bounding-set=-net_admin,-sys_admin", "true"]).output();
+    if !drops.is_ok_and(|it| it.status.success()) {
+        return say("skipped a laboratory without the privilege: setpriv can't give it up here");
+    }
+    let bench = Bench::new();
+    let said = run_without(&bench, "run tcp -w latency --launches 2 --route local,lab:routers=1");
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    let run = bench.export();
+    assert_eq!(statuses(&run), ["tcp local ok", "tcp lab:routers=1 not_applicable"]);
+    let last = run["results"].as_array().unwrap().last().unwrap();
+    assert!(last["reason"].as_str().unwrap().ends_with("run it with sudo"), "{last}");
+}
+
+const LONG: &str = "run tcp -w latency -s 64 --launches 100 --route local,lab:routers=1";
+
+#[test]
+fn after_an_interrupt_nothing_is_left_and_the_run_goes_on() {
+    if !labs_can_be_had("laboratories of a run that is interrupted") {
+        return;
+    }
+    let bench = Bench::new();
+    let running = bench.begin(LONG);
+    let pid = running.pid();
+    assert!(!labs_of(pid).is_empty());
+    wait_for("a round", PATIENCE, || {
+        let done = "SELECT count(*) FROM launches WHERE round > 0";
+        // The file is there before its tables are.
+        let done = bench.open().query_row(done, [], |row| row.get::<_, i64>(0)).unwrap_or(0);
+        (done > 0).then_some(())
+    });
+    running.signal(Signal::INT);
+    let said = running.finish(PATIENCE);
+    assert_eq!(said.code, Some(130), "{}{}", said.out, said.err);
+    assert_eq!(labs_of(pid), BTreeSet::new());
+    bench.wait_for_silence(PATIENCE);
+    let resumed = bench.begin("run --resume --budget 1s");
+    let pid = resumed.pid();
+    let said = resumed.finish(PATIENCE);
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    assert_eq!(labs_of(pid), BTreeSet::new());
+    assert!(statuses(&bench.export()).iter().all(|it| it.ends_with(" ok")));
+}
+
+/// As a terminal's or timeout(1)'s may: each falls into the removal somewhere, also into the wait for the relay of the line.
+#[test]
+fn signals_that_go_on_leave_nothing_of_a_runs_laboratory() {
+    if !labs_can_be_had("a laboratory of a run that gets many signals") {
+        return;
+    }
+    let bench = Bench::new();
+    let mut running =
+        bench.begin("run tcp -w latency -s 64 --launches 100 --samples 20 --route lab:delay=1ms");
+    let pid = running.pid();
+    wait_for("a launch", PATIENCE, || {
+        let made = "SELECT count(*) FROM launches";
+        let made = bench.open().query_row(made, [], |row| row.get::<_, i64>(0)).unwrap_or(0);
+        (made > 0).then_some(())
+    });
+    // Not without a pause: a fork that a signal interrupts begins anew each time.
+    while !running.is_over() {
+        running.signal(Signal::INT);
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let said = running.finish(PATIENCE);
+    assert_eq!(said.code, Some(130), "{}{}", said.out, said.err);
+    assert_eq!(labs_of(pid), BTreeSet::new(), "{}", said.err);
+    bench.wait_for_silence(PATIENCE);
+}
+
+#[test]
+fn what_a_killed_run_left_is_found_and_removed() {
+    if !labs_can_be_had("laboratories of a run that is killed") {
+        return;
+    }
+    let bench = Bench::new();
+    let running = bench.begin(LONG);
+    let pid = running.pid();
+    let name = format!("run-{pid}-0");
+    assert!(Path::new("/run/ipcmark-lab").join(format!("{name}.json")).exists());
+    running.signal(Signal::KILL);
+    running.finish(PATIENCE);
+    bench.wait_for_silence(PATIENCE);
+    // Another run that begins meanwhile removes it as well: what counts is that it is gone.
+    let said = bench.run("clean");
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    assert_eq!(labs_of(pid), BTreeSet::new());
+    assert_eq!(bench.run(&format!("lab status --name {name}")).code, Some(2));
+}
+
+#[test]
+fn two_that_clean_at_once_both_succeed() {
+    if !labs_can_be_had("laboratories that two remove at once") {
+        return;
+    }
+    let bench = Bench::new();
+    let running = bench.begin(LONG);
+    let pid = running.pid();
+    running.signal(Signal::KILL);
+    running.finish(PATIENCE);
+    bench.wait_for_silence(PATIENCE);
+    let Ok(lock) = File::create("/run/ipcmark-lab/lock") else {
+        return say("two that clean at once: another run has just removed the laboratory");
+    };
+    lock.lock().expect("no other lab up or lab down");
+    let mut both = [bench.start("clean"), bench.start("clean")];
+    for cleaning in &mut both {
+        // It has seen the laboratory by then, unless another run has removed it.
+        let fds = format!("/proc/{}/fd", cleaning.pid());
+        let waits = || {
+            let open = std::fs::read_dir(&fds).into_iter().flatten().flatten();
+            let mut open = open.filter_map(|it| std::fs::read_link(it.path()).ok());
+            open.any(|it| it.ends_with("ipcmark-lab/lock"))
+        };
+        wait_for("the lock is asked for", PATIENCE, || {
+            (waits() || cleaning.is_over()).then_some(())
+        });
+    }
+    drop(lock);
+    for said in both.map(|it| it.finish(PATIENCE)) {
+        assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+        assert!(!said.err.contains("no laboratory"), "{}", said.err);
+    }
+    assert_eq!(labs_of(pid), BTreeSet::new());
+}

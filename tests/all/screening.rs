@@ -1,0 +1,66 @@
+//! A run of which nobody named the mechanisms screens them, and is judged by what came after.
+
+use crate::cli_support::{Bench, must_fit_the_schema};
+use serde_json::Value;
+
+const ASKED: &str = "run -w latency -s 64 -p same-cpu --samples 20 --warmup 5 --precision 50% -q";
+
+fn numbers(of: &Value) -> Vec<Option<f64>> {
+    of.as_array().unwrap().iter().map(Value::as_f64).collect()
+}
+
+#[test]
+fn what_is_slow_has_four_launches_and_the_others_are_judged_without_these() {
+    let bench = Bench::new();
+    bench.must(ASKED);
+    let run = bench.export();
+    must_fit_the_schema(&run);
+    let results = run["results"].as_array().unwrap();
+    let all = || results.iter().filter(|it| it["status"] == "ok");
+    let (out, on): (Vec<&Value>, Vec<&Value>) = all().partition(|it| it["screened_out"] == true);
+    let names = |of: &[&Value]| of.iter().map(|it| it["variant"].to_string()).collect::<Vec<_>>();
+    assert!(!out.is_empty() && on.len() > 3, "{:?} {:?}", names(&out), names(&on));
+    assert!(on.iter().any(|it| it["variant"] == "pipe" && it["twin"] == false));
+    assert!(on.iter().any(|it| it["twin"] == true), "{:?}", names(&on));
+    for case in &on {
+        let (first, medians) = (numbers(&case["screening"]), numbers(&case["launch_medians"]));
+        assert!(first.len() == 4 && medians[..4] == [None; 4], "{case:#}");
+        let n = medians.iter().flatten().count();
+        let (low, high, coverage) = stats::median_ranks(n, 0.05).expect("twelve at least");
+        assert!(n >= 12 && case["launches"] == n, "{case:#}");
+        assert_eq!(case["value"]["ranks"], serde_json::json!([low, high]), "{case:#}");
+        let told = case["value"]["coverage"].as_f64().expect("a share");
+        assert!((told - coverage).abs() < 1e-12, "{case:#}");
+    }
+    for case in &out {
+        assert!(case["launches"] == 4 && case["value"]["coverage"].is_null(), "{case:#}");
+        assert!(case["precision_reached"].is_null() && numbers(&case["screening"]).is_empty());
+    }
+    let standings = run["comparisons"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .flat_map(|it| it["standings"].as_array().unwrap().iter());
+    for standing in standings {
+        let case = &results[standing["result"].as_u64().unwrap() as usize];
+        let left = &standing["screened_out"];
+        assert_eq!(left.is_null(), case["screened_out"] == false, "{standing:#}");
+        if !left.is_null() {
+            assert!(standing["ratio"].is_null() && standing["verdict"].is_null());
+            assert!(left["coverage"] == 0.875 && left["low"].as_f64() <= left["high"].as_f64());
+        }
+    }
+    let told = bench.must("report 1 -v").out;
+    assert!(told.contains(" n "), "{told}");
+}
+
+#[test]
+fn what_a_user_names_has_every_round() {
+    let bench = Bench::new();
+    bench.must("run pipe tcp pty fifo unix-stream -w latency -s 64 -p same-cpu --samples 20 --precision 50% -q");
+    let run = bench.export();
+    for case in run["results"].as_array().unwrap() {
+        assert!(case["screened_out"] == false && case["launches"].as_u64() >= Some(12), "{case:#}");
+        assert!(numbers(&case["screening"]).is_empty(), "{case:#}");
+    }
+}

@@ -1,0 +1,417 @@
+//! Studies from the command line: listed, shown, planned, run, written up again from the store;
+//! and what is said of a study that is none.
+
+use crate::cli_support::{Bench, must_fit_the_schema, number};
+
+const SMALL: &str = r#"
+version = 1
+title = "A ring against a socket"
+question = "Which is quicker on one CPU?"
+critique = ["Twelve launches are few."]
+[source]
+title = "None"
+author = "nobody"
+[variables]
+cause = { mechanism = "the way" }
+effect = { latency = "round trip" }
+[fixed]
+placement = "same-cpu"
+size = "64"
+launches = 12
+samples = 300
+[vary]
+mechanism = ["shm-ring", "tcp", "unix-stream:wiring=self"]
+[[hypothesis]]
+statement = "The ring is quicker than TCP"
+test = "faster"
+left = { mechanism = "shm-ring" }
+right = { mechanism = "tcp" }
+claimed = "everywhere"
+[[hypothesis]]
+statement = "TCP is quicker than the ring"
+test = "faster"
+left = { mechanism = "tcp" }
+right = { mechanism = "shm-ring" }
+[[hypothesis]]
+statement = "On two sockets it is the other way round"
+test = "faster"
+left = { mechanism = "tcp", placement = "cross-node" }
+right = { mechanism = "shm-ring", placement = "cross-node" }
+[[table]]
+title = "Round trips"
+rows = "mechanism"
+show = ["median", "min", "mean"]
+beside = "old"
+[[figure]]
+title = "Round trips beside an old one"
+kind = "bars"
+x = "mechanism"
+beside = "old"
+[[figure]]
+title = "Launches"
+kind = "boxes"
+x = "mechanism"
+leave-out-first = true
+[[figure]]
+title = "One round trip"
+kind = "protocol"
+[[figure]]
+title = "Samples"
+kind = "boxes"
+of = "samples"
+x = "mechanism"
+[[figure]]
+title = "Calls"
+kind = "floors"
+floors = ["getpid", "getuid"]
+beside = "calls-there"
+[[figure]]
+title = "Nothing counts here"
+kind = "curves"
+of = "context-switches"
+x = "mechanism"
+[[published]]
+name = "old"
+machine = "an old one"
+year = 1999
+place = "Table 1"
+unit = "us"
+statistic = "mean"
+figures = [{ mechanism = "tcp", value = 123.5 }]
+[[published]]
+name = "calls-there"
+machine = "an old one"
+place = "Table 2"
+unit = "ns"
+statistic = "not said"
+figures = [{ floor = "getuid", value = 59 }]
+"#;
+
+fn small(bench: &Bench) -> String {
+    let path = bench.path("small.toml");
+    std::fs::write(&path, SMALL).expect("write the study");
+    path.display().to_string()
+}
+
+#[test]
+fn the_five_works_are_listed_shown_and_planned() {
+    let bench = Bench::new();
+    let listed = bench.must("study list").out;
+    for name in ["000", "001", "002", "003", "004"] {
+        assert!(listed.lines().any(|line| line.starts_with(name)), "{name}: {listed}");
+        let text = bench.must(&format!("study show {name}")).out;
+        assert!(text.contains("version = 1") && text.contains("[[hypothesis]]"), "{text}");
+        let planned = bench.must(&format!("study run {name} --dry-run")).out;
+        assert!(planned.contains("cases") && planned.contains("launches"), "{planned}");
+    }
+    assert!(!bench.store().exists(), "planning measures nothing");
+}
+
+/// What the study said of the claim that begins so. Which of two is quicker is the machine's
+/// affair, and a busy one may not tell: what a verdict follows from is tested on synthetic launches
+/// (src/judge/hypothesis/tests.rs).
+fn verdict<'o>(out: &'o str, claim: &str) -> &'o str {
+    let line = out.lines().find(|line| line.contains(&format!(": {claim}")));
+    let line = line.unwrap_or_else(|| panic!("{claim}: {out}"));
+    let word = line.split(':').next().unwrap_or_default();
+    word.trim_start_matches(|it: char| !it.is_ascii_alphabetic())
+}
+
+#[test]
+fn a_study_is_run_decided_and_written_up_again() {
+    let bench = Bench::thorough();
+    let file = small(&bench);
+    let said = bench.must(&format!("-q study run {file} --seed 5 --html page.html"));
+    let out = &said.out;
+    assert!(out.starts_with("A ring against a socket\n"), "{out}");
+    let (ring, tcp) = (verdict(out, "The ring is quicker"), verdict(out, "TCP is quicker"));
+    let mirrored = match ring {
+        "Supported" => "Refuted",
+        "Refuted" => "Supported",
+        neither => neither,
+    };
+    assert_eq!(tcp, mirrored, "what speaks for a claim speaks against its opposite: {out}");
+    assert_eq!(verdict(out, "On two sockets it is"), "Not testable here");
+    assert!(out.contains("Of 3 claims here: ") && out.contains("1 not testable here."), "{out}");
+    assert!(out.contains("Claimed: everywhere."), "{out}");
+    assert!(out.contains("123.5 us") && out.contains("an old one, 1999; Table 1"), "{out}");
+    assert!(out.contains("Twelve launches are few."), "{out}");
+    assert_eq!(number(&bench.open(), "SELECT count(*) FROM launches WHERE round > 0"), 12 * 4);
+    assert_eq!(bench.must("report last").out, *out, "written up from the store alone");
+    let page = std::fs::read_to_string(bench.path("page.html")).expect("the page");
+    assert!(page.contains("A ring against a socket") && page.contains("<title>"));
+    for (nth, words) in ["printed: 123.5 us", "11 launches", "message, 64 B"].iter().enumerate() {
+        let figure = page.split(&format!("id=\"figure-study-{}\"", nth + 1)).nth(1);
+        let figure = figure.and_then(|it| it.split("</figure>").next()).expect("it is drawn");
+        assert!(figure.contains(words), "{words}");
+    }
+    for (nth, words) in [(4, "3,600 samples"), (5, "printed: 59 ns")] {
+        let figure = page.split(&format!("id=\"figure-study-{nth}\"")).nth(1);
+        let figure = figure.and_then(|it| it.split("</figure>").next()).expect("it is drawn");
+        assert!(figure.contains(words), "{words}");
+    }
+    assert!(!page.contains("id=\"figure-study-6\""), "of what nothing counted");
+    assert!(page.contains("Signs stand for what was printed: old (mean on an old one, 1999)."));
+    assert!(page.contains("Launch 1 of each case is left out here, and here alone."));
+    assert!(out.contains("┃ timed: one round trip"), "{out}");
+    // Other programs read the same claims.
+    let document = bench.export();
+    must_fit_the_schema(&document);
+    let claims = document["claims"].as_array().expect("the claims");
+    let verdicts: Vec<&str> = claims.iter().map(|it| it["verdict"].as_str().unwrap()).collect();
+    assert_eq!(verdicts, [&*ring.to_lowercase(), &*tcp.to_lowercase(), "not_testable"]);
+    assert!(claims[0]["words"].is_string() && claims[0]["p_holm"].is_number(), "{claims:#?}");
+    let [low, effect, high] = ["low", "effect", "high"].map(|it| claims[0][it].as_f64().unwrap());
+    assert!(low <= effect && effect <= high && claims[0]["unit"] == "ratio", "{claims:#?}");
+    assert!(claims[2]["reason"].is_string() && claims[2]["effect"].is_null(), "{claims:#?}");
+    let events = bench.must("export last --format ndjson").out;
+    let events =
+        events.lines().map(|it| serde_json::from_str::<serde_json::Value>(it).expect("JSON"));
+    let of_events: Vec<serde_json::Value> =
+        events.filter(|it| it["event"] == "claim").map(|mut it| it["claim"].take()).collect();
+    assert_eq!(&of_events, claims);
+    let table = bench.must("export last --format claims-csv").out;
+    assert_eq!(table.lines().count(), 4, "a header and three claims: {table}");
+    assert!(table.starts_with("id,statement,claimed,verdict,effect,low,high,unit,p,"), "{table}");
+}
+
+#[test]
+fn the_gate_of_a_study_is_what_became_of_its_claims() {
+    let bench = Bench::new();
+    let file = small(&bench);
+    let said = bench.run(&format!("-q study run {file} --seed 5 --gate"));
+    let document = bench.export();
+    let claims = document["claims"].as_array().expect("the claims");
+    let refuted = claims.iter().any(|it| it["verdict"] == "refuted");
+    // One of them is not testable, so that all can't be supported.
+    assert_eq!(said.code, Some(if refuted { 3 } else { 4 }), "{}", said.err);
+}
+
+#[test]
+fn launches_that_the_time_limit_cut_are_told_before_the_claims() {
+    let bench = Bench::new();
+    let said =
+        bench.run(&format!("study run {} --launches 400 --budget 1s --no-wait", small(&bench)));
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let (told, claims) =
+        (said.out.find("400 launches of each case were planned"), said.out.find("Claims"));
+    assert!(told.is_some() && told < claims, "{}", said.out);
+}
+
+#[test]
+fn a_stored_study_that_can_not_be_read_is_one_line_and_no_missing_section() {
+    let bench = Bench::new();
+    let file = small(&bench);
+    bench.must(&format!("-q study run {file} --seed 5"));
+    bench.edit(r"UPDATE runs SET request = replace(request, 'left = {', 'lift = {')");
+    for line in ["report last", "export last --format csv"] {
+        let said = bench.run(line);
+        assert_eq!((said.code, said.out.as_str()), (Some(2), ""), "{line}: {}", said.err);
+        assert!(said.err.contains("`lift`") && said.err.contains("the build that measured it"));
+        assert_eq!(said.err.trim_end().lines().count(), 1, "{}", said.err);
+    }
+}
+
+/// Transfers of three totals, two of which a message fits, with a derived column and bounds beside.
+const TRANSFERS: &str = r#"
+version = 1
+title = "Two throughputs"
+question = "Is one acknowledgement for each message a bandwidth?"
+[variables]
+cause = { total = "what one acknowledgement closes" }
+effect = { throughput = "bytes over time" }
+[fixed]
+mechanism = "pipe"
+placement = "same-cpu"
+launches = 6
+[fixed.latency]
+samples = 50
+[vary]
+workload = ["latency", "throughput"]
+total = ["message", "1K", "64K"]
+[vary.latency]
+size = "1"
+[vary.throughput]
+size = "4K"
+[[hypothesis]]
+statement = "More in a transfer carries more"
+test = "faster"
+left = { workload = "throughput", total = "64K" }
+right = { workload = "throughput", total = "message" }
+[[hypothesis]]
+statement = "A kilobyte of 4 KiB messages is quick"
+test = "faster"
+left = { workload = "throughput", total = "1K" }
+right = { workload = "throughput", total = "message" }
+[[hypothesis]]
+statement = "The tail is near one of two"
+test = "near-either"
+of = "p99.99"
+left = { workload = "throughput", total = "message" }
+right = { workload = "throughput", total = "message" }
+or = { workload = "throughput", total = "64K" }
+[[derived]]
+name = "each"
+unit = "parts"
+expression = "total / size * 100"
+[[table]]
+title = "By total"
+rows = "total"
+show = ["median", "each"]
+only = { workload = "throughput" }
+beside = ["old", "older"]
+[[figure]]
+title = "Round trips, whatever a transfer holds"
+kind = "boxes"
+x = "mechanism"
+only = { workload = "latency" }
+[[figure]]
+title = "Transfers"
+kind = "boxes"
+x = "mechanism"
+only = { workload = "throughput" }
+[[floor]]
+title = "Kernel calls"
+of = ["getpid-of-library", "getuid"]
+beside = "old"
+[[published]]
+name = "old"
+machine = "an old one"
+place = "Table 1"
+unit = "ns"
+statistic = "not said"
+figures = [
+  { floor = "getuid", value = 59 },
+  { total = "64K", show = "each", unit = "pieces", value = 77 },
+]
+[[published]]
+name = "older"
+machine = "an older one"
+place = "Table 2"
+unit = "MB/s"
+statistic = "median"
+figures = [{ total = "message", value = 31.5 }]
+"#;
+
+#[test]
+fn totals_are_levels_and_derived_columns_and_floors_stand_in_tables() {
+    let bench = Bench::thorough();
+    let file = bench.path("transfers.toml");
+    std::fs::write(&file, TRANSFERS).expect("write the study");
+    let run = format!("-q study run {} --seed 5 --html page.html", file.display());
+    let out = bench.must(&run).out;
+    let page = std::fs::read_to_string(bench.path("page.html")).expect("the page");
+    for (figure, drawn) in [("study-1", true), ("study-1-2", false), ("study-2-2", true)] {
+        let there = page.contains(&format!("id=\"figure-{figure}\""));
+        assert_eq!(there, drawn, "{figure}: a figure for each level that makes a difference");
+    }
+    let row = |start: &str| {
+        let found = out.lines().find(|line| line.trim_start().starts_with(start));
+        found.unwrap_or_else(|| panic!("{start}: {out}")).to_string()
+    };
+    assert!(row("64K").contains("1600 parts") && row("64K").contains("77 pieces"), "{out}");
+    assert!(row("message").contains("100.0 parts"), "{out}");
+    assert!(row("message").contains("31.5 MB/s"), "{out}");
+    assert!(row("getuid, by syscall(2)").contains("59 ns"), "{out}");
+    assert!(row("getpid, by C library").contains('–'), "{out}");
+    assert!(out.contains("less than one message of 4096 bytes"), "{out}");
+
+    let sql = "SELECT count(*) FROM launches JOIN cases ON case_id = cases.id
+         WHERE round > 0 AND levels ->> 'workload' = 'throughput' AND levels ->> 'total' = 'message'
+           AND batch = 1 AND NOT levels ->> 'twin'";
+    assert_eq!(number(&bench.open(), sql), 6, "a message a transfer");
+    let sql = "SELECT count(*) FROM cases WHERE levels ->> 'workload' = 'latency' AND levels ->> 'total' IS NULL
+         AND levels ->> 'message_bytes' = 1 AND samples_per_launch = 50";
+    assert!(number(&bench.open(), sql) >= 1);
+    let document = bench.export();
+    let results = document["results"].as_array().unwrap();
+    let of = |total: serde_json::Value| {
+        results.iter().find(|it| it["total"] == total).cloned().expect("a row")
+    };
+    assert_eq!(of(65536.into())["batch"], 16);
+    assert_eq!(of(65536.into())["derived"]["each"]["value"], 1600.0);
+    assert_eq!(of(1024.into())["status"], "not_applicable");
+    let message = of("message".into());
+    assert_eq!((&message["batch"], &message["message_bytes"]), (&1.into(), &4096.into()));
+    let closed = document["comparisons"].as_array().unwrap();
+    assert!(closed.iter().any(|it| it["total"] == "message"), "{closed:?}");
+}
+
+#[test]
+fn a_control_is_marked_and_never_ranked() {
+    let bench = Bench::new();
+    let line = "-q run unix-stream unix-stream:wiring=self pipe -w latency -s 64 -p same-cpu";
+    bench.must(&format!("{line} --launches 12 --samples 300"));
+    let out = bench.must("report last -v").out;
+    let listed = out.split_once("\ncontrols").expect("a heading of its own").1;
+    assert!(listed.contains("unix-stream:wiring=self"), "{out}");
+    let verdict = out.split("Results").next().unwrap_or_default();
+    assert!(!verdict.contains("wiring=self"), "{verdict}");
+    let document = bench.export();
+    let of = |variant: &str| {
+        let results = document["results"].as_array().unwrap();
+        results.iter().find(|it| it["variant"] == variant).cloned().expect("a row")
+    };
+    assert_eq!(of("unix-stream:wiring=self")["carries"], "own");
+}
+
+#[test]
+fn what_is_wrong_is_one_line_with_file_line_and_word() {
+    let bench = Bench::new();
+    let file = bench.path("broken.toml").display().to_string();
+    let broken = [
+        ("test = \"faster\"", "test = \"fastre\"", "`faster`"),
+        ("mechanism = [\"shm-ring\"", "mechanism = [\"shm-rin\"", "`shm-ring`"),
+        ("title = \"A ring", "titel = \"A ring", "`title`"),
+        ("launches = 12", "launches = 0", "whole number"),
+        ("rows = \"mechanism\"", "rows = \"mechanics\"", "`mechanism`"),
+        ("beside = \"old\"", "beside = \"odl\"", "`old`"),
+    ];
+    for (from, to, word) in broken {
+        assert!(SMALL.contains(from), "{from}");
+        std::fs::write(&file, SMALL.replacen(from, to, 1)).expect("write");
+        let said = bench.run(&format!("study run {file}"));
+        assert_eq!((said.code, said.err.lines().count()), (Some(2), 1), "{to}: {}", said.err);
+        assert!(said.err.contains("broken.toml:") && said.err.contains(word), "{}", said.err);
+    }
+    for (line, word) in [
+        ("study run 0004", "did you mean"),
+        ("study show nothing-like-it", "choose one of"),
+        ("study run ./absent.toml", "absent.toml"),
+    ] {
+        let said = bench.run(line);
+        assert_eq!((said.code, said.err.lines().count()), (Some(2), 1), "{line}: {}", said.err);
+        assert!(said.err.contains(word), "{line}: {}", said.err);
+    }
+    assert!(!bench.store().exists(), "nothing is stored of what can't be run");
+}
+
+#[test]
+fn too_few_rounds_are_reported_before_anything_is_measured() {
+    let bench = Bench::new();
+    let file = small(&bench);
+    let dry = |more: &str| bench.must(&format!("study run {file} --dry-run {more}")).out;
+    assert!(!dry("").contains("Too few rounds"), "twelve are enough");
+    // Three claims together need 7: 2 / 2^7 × 3 is below 0.05.
+    let few = dry("--launches 5");
+    let warning =
+        "5 rounds are asked for, in which none of its claims can be decided: 7 rounds are enough";
+    let plain = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(plain(&few).contains(warning), "{few}");
+    assert!(plain(&few).contains("add --launches 7."), "{few}");
+    let short = plain(&dry("--budget 100ms"));
+    assert!(short.contains("a budget of 100 ms is for about 0 rounds"), "{short}");
+    assert!(short.contains("add --budget 2s."), "{short}");
+    assert!(!bench.store().exists(), "and nothing was measured");
+
+    let said = bench.must(&format!("-q study run {file} --launches 5"));
+    assert_eq!(said.err.lines().count(), 1, "{}", said.err);
+    assert!(said.err.contains("none of its claims can be decided"), "{}", said.err);
+    assert!(said.out.contains("2 not enough rounds, 1 not testable here"), "{}", said.out);
+    bench.must("report last --html page.html");
+    let page = std::fs::read_to_string(bench.path("page.html")).expect("the page");
+    let paper = bench.must("report last --format markdown").out;
+    for text in [&page, &paper] {
+        assert!(text.contains("not enough rounds") && text.contains("not testable here"));
+    }
+}
