@@ -7,7 +7,7 @@ use super::exit_codes;
 /// A command with its examples, each with its meaning.
 type Examples = (&'static str, &'static [(&'static str, &'static str)]);
 
-const EXAMPLES: [Examples; 26] = [
+const EXAMPLES: [Examples; 27] = [
     (
         "ipcmark",
         &[
@@ -99,6 +99,7 @@ const EXAMPLES: [Examples; 26] = [
             ("ipcmark export last~1 --format hgrm -o spectra/", "a spectrum per case"),
         ],
     ),
+    ("schema", &[("ipcmark schema results", "of what `ipcmark export` writes")]),
     (
         "fleet",
         &[

@@ -34,10 +34,10 @@ pub fn schema(args: &SchemaArgs) -> Result<u8, Failure> {
         Document::Results => of::<Export>("results", "A run, as `ipcmark export` writes it"),
         Document::Comparison => of::<RunComparison>(
             "comparison",
-            "Two runs, as `ipcmark compare --format json` writes them",
+            "Two runs, as `ipcmark compare` writes them with --format json",
         ),
         Document::Choice => {
-            of::<Told>("choice", "An answer, as `ipcmark choose --format json` writes it")
+            of::<Told>("choice", "An answer, as `ipcmark choose` writes it with --format json")
         }
         Document::Events => of::<Event>("events", "A line of what `--format ndjson` writes"),
     };

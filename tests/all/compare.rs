@@ -575,7 +575,6 @@ fn a_case_that_was_measured_otherwise_is_incomparable_alone() {
     };
     assert_eq!(asked(|it| it.verify = true), "--verify");
     assert_eq!(asked(|it| it.samples = Some(7)), "--samples");
-    assert_eq!(asked(|it| it.total_bytes = Some(1 << 20)), "--total");
 }
 
 #[test]

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::OnceLock;
 
-use analysis::Site;
 use crate::cli_support::Bench;
+use analysis::Site;
 use analysis::{CaseResult, Judged, Status};
 use machine::Topology;
 use model::request::StudyText;

@@ -47,13 +47,17 @@ fn case(variant: &str, placement: Placement) -> Case {
     Case { placement, place, ..Case::usual(variant.to_string(), Workload::Latency) }
 }
 
-fn begin_run(store: &mut Store, request: &Request) -> Result<i64, StoreError> {
+fn here() -> &'static Host {
+    HOST.get_or_init(|| machine::host::read(Path::new("/")))
+}
+
+fn begin_run(store: &mut Store, request: &Request, host: &Host) -> Result<i64, StoreError> {
     store.begin_run(&NewRun {
         started: "2026-01-01T00:00:00Z".into(),
         tool: "ipcmark 0.1.0",
         argv: &["ipcmark".to_string(), "run".into()],
         request,
-        host: HOST.get_or_init(|| machine::host::read(Path::new("/"))),
+        host,
         clock: &clock(),
         peer: None,
         labs: &[],
@@ -75,7 +79,7 @@ pub fn begin_at(store: &mut Store, placement: Placement) -> Result<(i64, Vec<i64
         stopping: Stopping { launches: Some(ROUNDS), ..Stopping::default() },
         ..Request::default()
     };
-    let run = begin_run(store, &request)?;
+    let run = begin_run(store, &request, here())?;
     let made = ["pipe", "unix-stream"].map(|it| case(it, placement));
     let rows: Vec<NewCase> = made
         .iter()
@@ -139,13 +143,22 @@ pub fn round_of(
 /// A complete run of these cases, one group after the other. Each takes another time; what launches may tell beside
 /// it, they tell.
 pub fn run_of(store: &mut Store, groups: &[Vec<model::case::Case>]) -> Result<i64, StoreError> {
+    run_on(store, here(), groups)
+}
+
+/// The same, measured on `host`.
+pub fn run_on(
+    store: &mut Store,
+    host: &Host,
+    groups: &[Vec<model::case::Case>],
+) -> Result<i64, StoreError> {
     let variants = distinct(groups.iter().flatten().map(|it| it.variant.clone()));
     let request = Request {
         mechanisms: variants,
         stopping: Stopping { launches: Some(ROUNDS), ..Stopping::default() },
         ..Request::default()
     };
-    let run = begin_run(store, &request)?;
+    let run = begin_run(store, &request, host)?;
     for (group, cases) in groups.iter().enumerate() {
         let rows = cases.iter().enumerate().map(|(nth, case)| NewCase {
             group,

@@ -18,7 +18,6 @@ pub struct Bend {
     /// The size.
     pub at: Length,
     /// Where it is none after all.
-    #[serde(default)]
     pub only: Only,
     /// How that is known: what was granted, a man page, a file of the kernel.
     pub source: Text,

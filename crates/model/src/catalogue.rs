@@ -23,7 +23,6 @@ pub const BURST: &str = "burst";
 
 /// What a build can measure, and what it is.
 #[derive(Clone, Debug, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
-#[serde(default)]
 pub struct Catalogue {
     /// Every mechanism, in the order in which lists and tables show them.
     pub mechanisms: Vec<MechanismWords>,

@@ -177,7 +177,6 @@ pub struct Calls {
     pub calls: Vec<Call>,
     /// A message from a process to itself, inline and by the C library; empty in what was stored before it was
     /// measured.
-    #[serde(default)]
     pub messages: Vec<Call>,
 }
 
@@ -198,7 +197,6 @@ pub struct Copy {
     /// L1, L2, L3 and memory, in this order.
     pub levels: Vec<CopyLevel>,
     /// 64 KiB between buffers that begin at each of the places that `--align` knows.
-    #[serde(default)]
     pub placed: Vec<PlacedCopy>,
 }
 
@@ -295,7 +293,6 @@ pub struct Repeats {
     /// Upper end.
     pub high: Option<f64>,
     /// Ranks of the ends among the repeats, counted from 1; null also of what was stored without.
-    #[serde(default)]
     pub ranks: Option<[usize; 2]>,
     /// The coverage that the interval really has.
     pub coverage: Option<f64>,

@@ -54,7 +54,6 @@ pub struct Host {
     /// Governors, drivers, boost.
     pub frequency: Frequency,
     /// The kinds of core, with the highest frequency of each, the fastest first.
-    #[serde(default)]
     pub cores: Vec<Cores>,
     /// Idle driver, governor, states, guest halt polling.
     pub idle: Idle,
@@ -79,13 +78,10 @@ pub struct Host {
     /// Resource limits, affinity and user of this process.
     pub limits: Limits,
     /// What fresh objects get.
-    #[serde(default)]
     pub default_buffers: DefaultBuffers,
     /// Compiler and flags of this program.
-    #[serde(default)]
     pub build: Build,
     /// What the doctor found before the run; empty where it wasn't asked .
-    #[serde(default)]
     pub findings: Vec<Finding>,
 }
 

@@ -126,7 +126,7 @@ pub struct WorkerReport {
     /// Messages known to be lost on their way to it.
     pub lost: u64,
     /// What became of the datagrams on their way to it, where it receives any.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub datagrams: Option<Datagrams>,
     /// What its end of the mechanism has counted since counting began, by name; empty where nothing
     /// can be lost.
@@ -139,52 +139,44 @@ pub struct WorkerReport {
     /// Initiator: operations of the warm-up.
     pub warmup_operations: u64,
     /// Initiator: ns that the warm-up took, and untimed operations right before samples. 0 in what was stored before.
-    #[serde(default)]
     pub untimed_ns: f64,
     /// Initiator: the operations right before samples among them. Of round trips the responder's usage holds them too.
-    /// 0 in what was stored before it was kept.
-    #[serde(default)]
     pub lead_operations: u64,
-    /// Initiator: all operations since it was told to go, the untimed ones too. 0 in what was stored before it was kept.
-    #[serde(default)]
+    /// Initiator: all operations since it was told to go, the untimed ones too.
     pub operations: u64,
     /// Initiator: samples taken.
     pub samples: u64,
     /// Initiator: round trips or set-ups per sample, or messages per transfer.
     pub batch: u64,
     /// Initiator: how it was timed in turns with other launches; None of one that was timed whole.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub turns: Option<Turns>,
     /// Initiator of a latency: ns of the very first round trip after set-up, unverified and
     /// without any warm-up, to a partner that already waited for it.
-    #[serde(default)]
     pub first_ns: Option<f64>,
     /// Initiator: the median of its samples, in ns per operation; put in where the launch is stored.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub median_ns: Option<f64>,
     /// Parts of the metric that the workload tells by name, in their order and in the metric's unit: this worker's
     /// steps of a set-up. Empty where there are none, or where they are too short for the clock.
-    #[serde(default)]
     pub parts: Vec<(String, f64)>,
     /// Initiator of a rate: how well it kept its schedule.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub punctuality: Option<Punctuality>,
     /// Responder of a rate: what it worked over a request, where it was asked to.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub worked: Option<Worked>,
     /// Initiator of several connections: what became of each client.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub clients: Option<Clients>,
     /// What its counters said, where they were asked.
-    #[serde(default)]
     pub counts: Option<Counts>,
     /// Where its timed part lies, for the trace that was asked to follow it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub marked: Option<Marked>,
     /// Why it stopped early.
     pub error: Option<String>,
     /// Set beside `error` where the mechanism could no longer be had.
-    #[serde(default)]
     pub unavailable: Option<Unavailable>,
 }
 
@@ -206,22 +198,22 @@ pub struct Record {
     pub noise: Option<Noise>,
     /// What the kernel counted of UDP meanwhile, in the network namespace of the launch: all of its
     /// sockets together. None of mechanisms that send no datagrams over a network.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub traffic: Option<Traffic>,
     /// From the supervisor's first instruction to its workers being ready, in ns.
     pub setup_ns: u64,
     /// What the kernel did with the workers, where a trace was asked.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub trace: Option<Traced>,
     /// CPU time of what ran beside the workers meanwhile, in ns; None where nothing did.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub company_ns: Option<u64>,
     /// What the packages of this machine used from right before its workers were told to go until they had
     /// reported; None where that wasn't asked, or can't be read.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub energy: Option<Energy>,
     /// The far side of a launch between two hosts.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub far: Option<Box<FarSide>>,
 }
 
@@ -233,7 +225,7 @@ pub struct FarSide {
     /// What that machine did meanwhile.
     pub noise: Option<Noise>,
     /// What the kernel there counted of UDP meanwhile.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub traffic: Option<Traffic>,
     /// From its supervisor's first instruction to its worker being ready, in ns.
     pub setup_ns: u64,
@@ -313,28 +305,21 @@ pub struct Punctuality {
     /// were answered by then.
     pub served_per_sec: f64,
     /// The most messages that were under way at once on one connection.
-    #[serde(default = "one")]
     pub deepest: u32,
     /// Messages begun more than `tolerance_ns` after they were due and might have been begun: one more might
-    /// be under way, the mechanism had room, and no call that moves another was under way. 0 in what was stored
-    /// before it was kept.
-    #[serde(default)]
+    /// be under way, the mechanism had room, and no call that moves another was under way.
     pub sender_late: u64,
     /// Messages begun more than `tolerance_ns` after they were due and one more might be under way over their own
     /// connection, since their generator was in other calls. None of one connection, and in what was stored before it
     /// was kept.
-    #[serde(default)]
     pub held: Option<u64>,
     /// Share of the time until its last message was begun in which the busiest generator of several connections had nothing
-    /// to do, neither a message that was due and might go nor an answer. None of one connection, of a generator that
-    /// shares its CPU with the server, and in what was stored before it was kept.
-    #[serde(default)]
+    /// to do, neither a message that was due and might go nor an answer. None of one connection, and of a generator
+    /// that shares its CPU with the server.
     pub idle: Option<f64>,
     /// What counts as on time, in ns.
-    #[serde(default)]
     pub tolerance_ns: f64,
     /// How many generators sent them; of several each has a CPU of its own.
-    #[serde(default = "one")]
     pub generators: u32,
 }
 
@@ -392,10 +377,6 @@ pub struct Worked {
     pub asked_ns: f64,
     /// What it took, in ns: longer by the clock's reads, and where it lost its CPU.
     pub took_ns: f64,
-}
-
-fn one() -> u32 {
-    1
 }
 
 #[cfg(test)]

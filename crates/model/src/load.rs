@@ -414,15 +414,5 @@ impl Levels {
     }
 }
 
-/// [`Load::USUAL`], for requests that ask for none.
-pub(super) fn usual() -> Vec<Load> {
-    vec![Load::USUAL]
-}
-
-/// Whether it is what is asked where nothing is said.
-pub(super) fn is_usual(loads: &[Load]) -> bool {
-    loads == [Load::USUAL]
-}
-
 #[cfg(test)]
 mod tests;

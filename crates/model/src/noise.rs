@@ -15,7 +15,6 @@ pub struct Noise {
     /// Interrupts on the used CPUs.
     pub interrupts: Option<u64>,
     /// Those of devices among them. `None` also in what was stored before it was counted.
-    #[serde(default)]
     pub device_interrupts: Option<u64>,
     /// Softirqs on the used CPUs.
     pub softirqs: Option<u64>,
@@ -50,27 +49,23 @@ pub struct RoundNoise {
     /// A spin after it.
     pub after: Gaps,
     /// What the doctor's checks noticed. Empty in what was stored before they ran.
-    #[serde(default)]
     pub marks: Vec<Mark>,
     /// The checks of what others did that couldn't be made: what they would have seen is unknown.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unknown: Vec<String>,
     /// The clock rates of the CPUs used, where they can be read.
-    #[serde(default)]
     pub frequencies: Vec<CpuFrequency>,
     /// What it measured right before its first launch, to hold them against.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bounds: Vec<RoundBound>,
     /// What the packages used while nothing was asked of them, right before its first launch; None where that
     /// wasn't asked, or can't be read.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub idle: Option<Energy>,
     /// The session of the run in which the round was measured, from 1.
-    #[serde(default)]
     pub session: u64,
     /// Whether others forked during at least half of its launches; unknown for set-ups, which may
     /// fork themselves.
-    #[serde(default)]
     pub forks: bool,
     /// Whether it launched those cases alone that screening left.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

@@ -18,7 +18,6 @@ pub struct PeerRequest {
     /// Addresses to use instead of what is learned, at most one of each family.
     pub addresses: Vec<IpAddr>,
     /// Whether this program is copied there, and removed at the end.
-    #[serde(default)]
     pub deployed: bool,
 }
 

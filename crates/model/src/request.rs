@@ -11,7 +11,7 @@ use crate::company::Company;
 use crate::cycles::CYCLES;
 use crate::factor::{FACTORS, Factor};
 use crate::launch::Warmup;
-use crate::load::{self, Load};
+use crate::load::Load;
 use crate::peer::PeerRequest;
 use crate::placement::Placement;
 use crate::probe::Probe;
@@ -30,14 +30,11 @@ pub struct Request {
     /// Placements.
     pub placements: Vec<Placement>,
     /// Those of single workloads, instead of the ones above.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub placements_by_workload: BTreeMap<Workload, Vec<Placement>>,
     /// Levels of the factors that any workload and any mechanism takes ([`crate::factor::Plain`]), by their keys; the
     /// usual one of a factor that isn't here.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub levels: BTreeMap<String, Vec<String>>,
     /// In how many cycles launches are timed that take turns; 0 times each whole, one after the other.
-    #[serde(default)]
     pub cycles: u64,
     /// Check every message.
     pub verify: bool,
@@ -46,76 +43,55 @@ pub struct Request {
     /// Bytes of one throughput transfer; None lets a pilot choose, unless there are `totals`.
     pub total_bytes: Option<u64>,
     /// What one throughput transfer carries, where that is varied; else empty.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub totals: Vec<Total>,
     /// What open loops carry, and over how many connections closed ones go, each level by itself.
-    #[serde(default = "load::usual", skip_serializing_if = "load::is_usual")]
     pub loads: Vec<Load>,
     /// What a percentile of their response times may be at most: then the largest load that keeps it is sought, and all
     /// loads that differ in their rate alone are compared in one group.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bound: Option<TailBound>,
     /// Whether each round trip is timed by itself, however short.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unbatched: bool,
     /// How these messages arrive.
-    #[serde(default)]
     pub arrivals: Arrivals,
     /// Untimed operations before each launch's first sample.
     pub warmup: Warmup,
     /// Samples per launch; None lets a pilot choose.
     pub samples: Option<u64>,
     /// The same of single workloads, before the one above.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub samples_by_workload: BTreeMap<Workload, u64>,
     /// Instrumentation in launches of their own, beside those of every case that are results.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub observe: Vec<Probe>,
     /// Levels, by the name of their factor, to which observing keeps; all of a factor that has none.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub observe_only: BTreeMap<String, Vec<String>>,
     /// Further cases that are observed, of the same form.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub observe_also: Vec<BTreeMap<String, Vec<String>>>,
     /// What runs beside launches of every case, each in launches of its own; the quiet ones are results.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub beside: Vec<Company>,
     /// Whether the energy of launches is read, where it can be.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub energy: bool,
     /// Cases that are not measured, by levels of the same form.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub except: Vec<BTreeMap<String, Vec<String>>>,
     /// What the run is for: how it is written up.
-    #[serde(default, skip_serializing_if = "Aim::is_comparison")]
     pub aim: Aim,
     /// Where the two halves of a launch are.
-    #[serde(default = "here", skip_serializing_if = "is_here")]
     pub routes: Vec<Route>,
     /// Of the mechanisms, those that are measured between hosts; empty means all that can be.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub elsewhere: Vec<String>,
     /// The host on which responders are that are not here; None where there is no other one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peer: Option<PeerRequest>,
     /// How a group ends.
     pub stopping: Stopping,
     /// The variant or mechanism that ratios are to; None takes `pipe`, or `tcp` between hosts.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<String>,
     /// Stretches of time over which the run is spread; None measures all at once.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sessions: Option<Sessions>,
     /// The study that asks, if one does.
-    #[serde(default)]
     pub study: Option<StudyText>,
     /// Flags that stood in a file of defaults, with the file, and not on the command line.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub defaults: Vec<String>,
     /// Seed of every random choice; below 2^53, so that JSON keeps it exactly.
     pub seed: u64,
     /// Which of its levels the user named; of the others the usual ones are measured.
-    #[serde(default, skip_serializing_if = "Named::is_nothing")]
     pub named: Named,
 }
 
@@ -132,12 +108,6 @@ pub struct Named {
     pub placements: bool,
 }
 
-impl Named {
-    fn is_nothing(&self) -> bool {
-        *self == Named::default()
-    }
-}
-
 /// Nothing yet: processes that take turns on one CPU, bytes untouched, until they are precise.
 impl Default for Request {
     fn default() -> Request {
@@ -152,7 +122,7 @@ impl Default for Request {
             spin_on_one_cpu: false,
             total_bytes: None,
             totals: Vec::new(),
-            loads: load::usual(),
+            loads: vec![Load::USUAL],
             bound: None,
             unbatched: false,
             arrivals: Arrivals::default(),
@@ -166,7 +136,7 @@ impl Default for Request {
             energy: false,
             except: Vec::new(),
             aim: Aim::Comparison,
-            routes: here(),
+            routes: vec![Route::Local],
             elsewhere: Vec::new(),
             peer: None,
             stopping: Stopping::default(),
@@ -178,14 +148,6 @@ impl Default for Request {
             named: Named::default(),
         }
     }
-}
-
-fn here() -> Vec<Route> {
-    vec![Route::Local]
-}
-
-fn is_here(routes: &[Route]) -> bool {
-    routes == [Route::Local]
 }
 
 /// What a run is for: how it is written up, from the store too.
@@ -254,7 +216,6 @@ pub struct Stopping {
     /// Whether the budget may end a case with less than 12 launches. The default run doesn't let it.
     pub budget_is_hard: bool,
     /// So many undisturbed rounds; up to three times the time or the launches are spent for them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unmarked: Option<u64>,
 }
 

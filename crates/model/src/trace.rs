@@ -15,7 +15,7 @@ pub struct Traced {
     /// are untimed ones.
     pub responder: Deeds,
     /// Its round trips taken apart, where events were kept.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub trips: Option<Trips>,
     /// How often the programs ran while the initiator was timed, by tracepoint, all copies
     /// together. Empty programs don't count.
@@ -34,11 +34,9 @@ pub struct Traced {
     /// How long to attach them: after the word to go, and before anything is timed.
     pub attaching_ns: u64,
     /// What getppid(2) cost the supervisor right before they were attached, in ns.
-    #[serde(default)]
     pub bare_call_ns: f64,
     /// The same right after, in ns: a tracepoint of system calls makes each of them of every
     /// process take the kernel's slow way, beside what the programs do there.
-    #[serde(default)]
     pub attached_call_ns: f64,
     /// How long to detach them: once both workers had reported.
     pub detaching_ns: u64,
@@ -79,7 +77,7 @@ pub struct Calls {
     /// From entering to leaving, all together, in ns; time asleep in them included.
     pub total_ns: u64,
     /// Bytes that they asked for, all together, where the third argument is a length.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub asked_bytes: Option<u64>,
 }
 
@@ -244,7 +242,6 @@ pub struct Trips {
     pub calls: f64,
     /// From leaving one system call to entering the next, in ns: the median of the quickest kind of
     /// such a way, in which the program does next to nothing. None where few trips have any.
-    #[serde(default)]
     pub crossing_ns: Option<f64>,
 }
 

@@ -14,7 +14,7 @@ use rustix::fs::{Access, AtFlags, CWD, accessat};
 
 use super::claim::Claims;
 use super::seal::{Seals, define};
-use super::{APPLICATION_ID, SCHEMA_VERSION, Store, StoreError, UNRELEASED, explain, kind, place};
+use super::{APPLICATION_ID, SCHEMA_VERSION, Store, StoreError, explain, kind, place};
 
 /// What is named instead of a file where nothing is to be kept; a file of that name is `./none`.
 pub const NONE: &str = "none";
@@ -150,12 +150,6 @@ impl Store {
                 return Err(StoreError::unusable(format!(
                     "{name} was written by a newer ipcmark (schema {newer}, this one knows \
                      {SCHEMA_VERSION}): update, or {other}"
-                )));
-            }
-            (UNRELEASED, _) => {
-                return Err(StoreError::unusable(format!(
-                    "{name} was written by an ipcmark from before its first release, which can't be read: \
-                     {other}"
                 )));
             }
             (APPLICATION_ID, _) => {

@@ -28,7 +28,6 @@ pub struct Measured {
     /// Number in its store.
     pub run: i64,
     /// What its user calls it.
-    #[serde(default)]
     pub label: Option<String>,
     /// UTC, RFC 3339.
     pub started: String,
@@ -39,12 +38,10 @@ pub struct Measured {
     /// One entry per case.
     pub results: Vec<MeasuredCase>,
     /// Of a run that sought capacities one entry per capacity.
-    #[serde(default)]
     pub capacity: Vec<MeasuredCapacity>,
     /// One entry per group.
     pub comparisons: Vec<MeasuredGroup>,
-    /// Every round; exports of before they were judged hold none.
-    #[serde(default)]
+    /// Every round.
     pub rounds: Vec<MeasuredRound>,
     /// The whole of it, for the fields that tell whether two runs can be compared.
     #[serde(skip)]
@@ -61,7 +58,6 @@ pub struct MeasuredRound {
     /// What others did meanwhile; None where nothing was noticed.
     pub marked: Option<String>,
     /// The checks that couldn't be made, where nothing was noticed.
-    #[serde(default)]
     pub unknown: Option<String>,
 }
 

@@ -20,7 +20,7 @@ use std::hint::black_box;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::{Found, Payload, Side, Size, Timed, WorkloadSpec};
+use super::{Found, Payload, Side, Size, Timed, WorkloadSpec, median};
 use crate::connection::{Address, Listening, Server};
 use crate::network::{Call, ConnectVisitor, ConnectionKind, EffectiveSettings};
 use crate::{
@@ -270,9 +270,8 @@ impl Connect {
     /// The median of each part, in ns.
     fn medians(&self, all: &[Phases]) -> Vec<(String, f64)> {
         let median = |at: usize| {
-            let mut ticks: Vec<u64> = all.iter().map(|phases| phases[at].1).collect();
-            ticks.sort_unstable();
-            ticks[ticks.len() / 2] as f64 * self.asked.ns_per_tick
+            let ticks = median(all.iter().map(|phases| phases[at].1 as f64));
+            ticks.unwrap_or(0.0) * self.asked.ns_per_tick
         };
         let named = all[0].iter().enumerate();
         named.map(|(at, (name, _))| (name.to_string(), median(at))).collect()

@@ -14,7 +14,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::thread::sched_yield;
 
 use super::throughput::Throughput;
-use super::{Found, Payload, Side, Size, Timed, WorkloadSpec};
+use super::{Found, Payload, Side, Size, Timed, WorkloadSpec, median};
 use crate::nonblocking::only_waits;
 use crate::{Endpoint, MECHANISMS, Nonblocking, Received, Sent, WithNonblocking};
 use model::launch::WorkerReport;
@@ -151,12 +151,8 @@ impl Timed for Duplex {
 
     /// Each way by itself: the partner's messages until the last was here, its own until that was acknowledged.
     fn finish(&mut self, samples: &[AtomicU64], report: &mut WorkerReport) -> io::Result<()> {
-        let median = |mut rates: Vec<f64>| {
-            rates.sort_by(f64::total_cmp);
-            rates.get(rates.len() / 2).copied()
-        };
-        let outbound = samples.iter().map(|it| self.rate(it.load(Ordering::Relaxed))).collect();
-        let inbound = self.inbound.iter().map(|ticks| self.rate(*ticks)).collect();
+        let outbound = samples.iter().map(|ticks| self.rate(ticks.load(Ordering::Relaxed)));
+        let inbound = self.inbound.iter().map(|ticks| self.rate(*ticks));
         let medians = [("outbound", median(outbound)), ("inbound", median(inbound))];
         report.parts =
             medians.iter().filter_map(|(name, it)| Some(((*name).into(), (*it)?))).collect();

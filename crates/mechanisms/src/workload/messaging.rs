@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::crowd::{Crowd, Task};
 use super::payload::{Read, Touched, Written};
-use super::{Check, Found, Payload, Side, Size, Timed, WorkloadSpec, many_connections};
+use super::{Check, Found, Payload, Side, Size, Timed, WorkloadSpec, many_connections, median};
 use crate::fd::{read_full, write_all};
 use crate::nonblocking::only_waits;
 use crate::{Endpoint, Nonblocking, WithNonblocking};
@@ -168,10 +168,9 @@ impl Timed for Messaging {
     /// How long a sample took, by its median, beside the messages a second.
     fn finish(&mut self, samples: &[AtomicU64], report: &mut WorkerReport) -> io::Result<()> {
         self.account(report);
-        let mut ticks: Vec<u64> = samples.iter().map(|it| it.load(Ordering::Relaxed)).collect();
-        ticks.sort_unstable();
-        if let Some(middle) = ticks.get(ticks.len() / 2) {
-            report.parts = vec![("time_ns".into(), *middle as f64 * self.asked.ns_per_tick)];
+        let ticks = samples.iter().map(|ticks| ticks.load(Ordering::Relaxed) as f64);
+        if let Some(middle) = median(ticks) {
+            report.parts = vec![("time_ns".into(), middle * self.asked.ns_per_tick)];
         }
         Ok(())
     }

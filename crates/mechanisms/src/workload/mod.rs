@@ -267,6 +267,14 @@ pub trait Timed: Sized {
     fn size(found: &Found) -> Size;
 }
 
+/// The median, as the judge of launches takes it: of an even number the mean of the two in the middle.
+fn median(values: impl IntoIterator<Item = f64>) -> Option<f64> {
+    let mut values: Vec<f64> = values.into_iter().collect();
+    values.sort_by(f64::total_cmp);
+    let upper = values.get(values.len() / 2)?;
+    Some((values[(values.len() - 1) / 2] + upper) / 2.0)
+}
+
 fn one_connection() -> io::Error {
     io::Error::new(io::ErrorKind::Unsupported, "it has one connection")
 }

@@ -30,6 +30,5 @@ pub struct Container {
     pub signs: Vec<String>,
     /// `Seccomp` of /proc/self/status: 0 for no filter, 1 strict, 2 filters, each of which every
     /// system call runs through. `None` in kernels built without it.
-    #[serde(default)]
     pub seccomp: Option<u32>,
 }

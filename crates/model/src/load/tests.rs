@@ -57,7 +57,7 @@ fn lists_and_ranges_are_rates_depths_and_connections() {
     let levels = Levels { rates: vec![10, 20], depths: vec![1, 2], ..Levels::default() };
     let all = levels.product().iter().map(Load::to_string).collect::<Vec<_>>();
     assert_eq!(all, ["10", "20", "10:depth=2", "20:depth=2"]);
-    assert_eq!(Levels::default().product(), usual());
+    assert_eq!(Levels::default().product(), vec![Load::USUAL]);
     let levels = Levels { connections: vec![1, 4], ..Levels::default() };
     let all = levels.product().iter().map(Load::to_string).collect::<Vec<_>>();
     assert_eq!(all, ["1k", "1k:connections=4,server=epoll"], "several need a choice");

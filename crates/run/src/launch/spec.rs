@@ -72,10 +72,9 @@ pub struct Spec {
     /// the warm-up's estimate (pilots).
     pub batch: u64,
     /// What an open loop carries, or how many connections a closed one was asked for; None of other workloads.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub load: Option<Load>,
     /// How these messages arrive.
-    #[serde(default)]
     pub arrivals: Arrivals,
     /// The clock that stamps.
     pub clock: model::clock::ClockKind,
@@ -88,19 +87,18 @@ pub struct Spec {
     /// Seed of what a launch draws: the pattern of the check, losses, when messages are due.
     pub seed: u64,
     /// The instrumentation while the workers are timed; an observed launch isn't a result.
-    #[serde(default)]
     pub observe: Option<Probe>,
     /// What runs beside the workers while they warm up and are timed; such a launch isn't a result either.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub beside: Option<Company>,
     /// Whether the counters of the packages are read around it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub energy: bool,
     /// Work in every message that a proof looks for; see [`Plant`].
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub plant: Option<Plant>,
     /// Which half of a launch between two hosts; None of one that is all on this host.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub half: Option<Half>,
 }
 

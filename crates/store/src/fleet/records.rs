@@ -63,7 +63,6 @@ pub struct FleetRequest {
     /// Whether bounds of the nodes are measured first.
     pub floors: bool,
     /// Nothing was measured: every answer is a stub's.
-    #[serde(default)]
     pub simulated: bool,
     /// Seed of every random choice.
     pub seed: u64,

@@ -1,10 +1,8 @@
 //! docs/*.schema.json are those of the types that are written.
 
-mod cli_support;
+use crate::cli_support::Bench;
 
-use cli_support::Bench;
-
-/// To write them anew: `IPCMARK_WRITE=1 cargo test --test schemas`.
+/// To write them anew: `IPCMARK_WRITE=1 cargo test schemas::`.
 #[test]
 fn the_published_schemas_are_those_of_the_types() {
     let bench = Bench::new();
@@ -15,6 +13,6 @@ fn the_published_schemas_are_those_of_the_types() {
             std::fs::write(&path, &made).expect("a file of docs/");
         }
         let kept = std::fs::read_to_string(&path).unwrap_or_default();
-        assert!(kept == made, "{path} is another: IPCMARK_WRITE=1 cargo test --test schemas");
+        assert!(kept == made, "{path} is another: IPCMARK_WRITE=1 cargo test schemas::");
     }
 }
