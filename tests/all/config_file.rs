@@ -47,7 +47,7 @@ fn the_command_line_comes_first_then_this_folder_then_the_user() {
     assert_eq!(launches(&bench), 3);
     bench.must(&format!("{SHORT} --launches 2 --workers process"));
     assert_eq!(launches(&bench), 2);
-    assert_eq!(bench.export()["request"]["defaults"], Value::Null);
+    assert_eq!(bench.export()["request"]["defaults"], serde_json::json!([]));
 
     let elsewhere = put(&bench, "xdg/ipcmark.toml", "samples = 12");
     let mut command = bench.command("doctor --format json".split(' '));

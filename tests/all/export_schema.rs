@@ -302,22 +302,6 @@ fn what_was_observed_is_described_and_what_could_not_be_too() {
     }
 }
 
-#[test]
-fn launches_without_a_first_message_are_described_too() {
-    let (bench, schema) = (Bench::new(), Schema::read());
-    bench.must("run pipe -w latency -s 64 -p same-cpu --launches 2 --samples 20");
-    bench.edit(
-        "UPDATE launches SET record = json_remove(record, '$.initiator.first_ns',
-             '$.responder.first_ns', '$.initiator.parts', '$.responder.parts',
-             '$.initiator.unavailable', '$.responder.unavailable')",
-    );
-    let document = bench.export();
-    schema.must_accept(&document);
-    assert_consistent(&document);
-    assert!(results(&document)[0]["secondary"] == json!([]));
-    assert_eq!(results(&document)[0]["status"], "ok");
-}
-
 /// A transfer of one message is a single operation, and gives percentiles.
 #[test]
 fn percentiles_share_the_unit_of_their_estimate() {

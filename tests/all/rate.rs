@@ -50,7 +50,10 @@ fn processes_and_threads_keep_a_schedule_here() {
         }
     }
     let db = bench.open();
-    assert_eq!(number(&db, "SELECT count(*) FROM cases WHERE levels ->> 'load' IS NOT '2k'"), 0);
+    assert_eq!(
+        number(&db, "SELECT count(*) FROM cases WHERE levels ->> '$.load.per_second' IS NOT 2000"),
+        0
+    );
     let query = "SELECT count(*) FROM launches
                 WHERE json_extract(record, '$.initiator.punctuality.median_ns') IS NULL";
     assert_eq!(number(&db, query), 0);
@@ -314,7 +317,10 @@ fn a_study_fixes_a_rate() {
     std::fs::write(bench.path("bad.toml"), study("4x")).expect("a file");
     bench.must(&format!("study run {} -q", bench.path("good.toml").display()));
     assert_eq!(
-        number(&bench.open(), "SELECT count(*) FROM cases WHERE levels ->> 'load' = '4k'"),
+        number(
+            &bench.open(),
+            "SELECT count(*) FROM cases WHERE levels ->> '$.load.per_second' = 4000"
+        ),
         1
     );
     let said = bench.run(&format!("study run {}", bench.path("bad.toml").display()));
