@@ -61,11 +61,11 @@ fn bounds(cases: &[&CaseResult]) -> Vec<Mark> {
     let places = labels::places(cases);
     let mut marks: Vec<Mark> = Vec::new();
     for place in &places {
-        for bound in at(cases, *place).iter().filter_map(|it| it.bound.as_ref()) {
+        for bound in at(cases, place).iter().filter_map(|it| it.bound.as_ref()) {
             let kind = bound.kind.name();
             let label = match places.len() {
                 1 => format!("{kind}: {}", bound.name),
-                _ => format!("{kind}: {}, {}", bound.name, labels::place_of(*place)),
+                _ => format!("{kind}: {}, {}", bound.name, labels::place_of(place)),
             };
             let known = marks.iter().any(|it| it.label == label && it.value == bound.value);
             if near(bound.value) && !known {
