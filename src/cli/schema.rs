@@ -31,15 +31,10 @@ enum Document {
 /// Prints a schema.
 pub fn schema(args: &SchemaArgs) -> Result<u8, Failure> {
     let schema = match args.name {
-        Document::Results => of::<Export>("results", "A run, as `ipcmark export` writes it"),
-        Document::Comparison => of::<RunComparison>(
-            "comparison",
-            "Two runs, as `ipcmark compare` writes them with --format json",
-        ),
-        Document::Choice => {
-            of::<Told>("choice", "An answer, as `ipcmark choose` writes it with --format json")
-        }
-        Document::Events => of::<Event>("events", "A line of what `--format ndjson` writes"),
+        Document::Results => of::<Export>("results", "A run"),
+        Document::Comparison => of::<RunComparison>("comparison", "Two runs, compared"),
+        Document::Choice => of::<Told>("choice", "What to use for a need"),
+        Document::Events => of::<Event>("events", "An event, a line of NDJSON"),
     };
     print(&in_lines(&schema))?;
     Ok(0)
