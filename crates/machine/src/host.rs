@@ -77,7 +77,6 @@ pub fn largest_cache_bytes(root: &Path) -> Option<u64> {
 mod tests {
     use super::*;
     use crate::stored;
-    use model::host::Build;
 
     #[test]
     fn an_empty_root_is_a_host_of_which_nothing_is_known() {
@@ -94,16 +93,6 @@ mod tests {
             let json = serde_json::to_string(&host).unwrap();
             assert_eq!(serde_json::from_str::<Host>(&json).unwrap(), host, "{name}");
         }
-    }
-
-    #[test]
-    fn hosts_stored_before_the_doctor_are_read() {
-        let mut json = serde_json::to_value(read(Path::new("/"))).unwrap();
-        for field in ["findings", "default_buffers", "build", "cores"] {
-            json.as_object_mut().unwrap().remove(field).unwrap();
-        }
-        let host: Host = serde_json::from_value(json).unwrap();
-        assert_eq!((host.findings.len(), host.build), (0, Build::default()));
     }
 
     #[test]

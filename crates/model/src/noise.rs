@@ -180,14 +180,4 @@ mod tests {
         let forks = RoundNoise { forks: true, ..unknown };
         assert_eq!(forks.disturbance(), Disturbance::By("forks".into()));
     }
-
-    #[test]
-    fn rounds_stored_before_there_were_marks_are_read() {
-        let spin = r#"{"spun_ns":1,"count":0,"total_ns":0,"longest_ns":0}"#;
-        let counters =
-            r#"{"interrupts":1,"softirqs":1,"forks":0,"context_switches":1,"steal_ticks":2}"#;
-        let stored = format!(r#"{{"counters":{counters},"before":{spin},"after":{spin}}}"#);
-        let round: RoundNoise = serde_json::from_str(&stored).unwrap();
-        assert_eq!((round.counters.steal_ticks, round.marks.len()), (Some(2), 0));
-    }
 }
