@@ -15,12 +15,10 @@ use std::time::Duration;
 use rustix::event::PollFd;
 
 use super::network::{self, Call, ConnectVisitor, Cookie, ListenVisitor};
-use super::nonblocking::Any;
 use super::socket::wrong_length;
 use super::{
-    Carries, Choice, Connection, Deadline, Endpoint, Framing, Mechanism, Nonblocking,
-    NonblockingVisitor, OpenError, OpenSpec, Opened, OptionSpec, Options, Phase, Received, Sent,
-    Traits, Visitor, Waits, WithNonblocking,
+    Carries, Choice, Connection, Deadline, Endpoint, Framing, Mechanism, Nonblocking, OpenError,
+    OpenSpec, Opened, OptionSpec, Options, Phase, Received, Sent, Traits, Visitor, Waits,
 };
 use model::bend::{Bend, Length};
 use model::mechanism::Stats;
@@ -97,15 +95,6 @@ impl Mechanism for Skeleton {
     /// the path has no branch for it. What can't be had is said as data, with a remedy. Descriptors are
     /// made close-on-exec; names are gone before this returns.
     fn open<V: Visitor>(spec: &OpenSpec, visitor: V) -> Result<V::Output, OpenError> {
-        // One line where all ends are `Nonblocking`; else this opens them itself.
-        Self::open_nonblocking(spec, Any(visitor))
-    }
-
-    /// Optional, default: not applicable, since it can only wait.
-    fn open_nonblocking<V: NonblockingVisitor>(
-        spec: &OpenSpec,
-        visitor: V,
-    ) -> Result<V::Output, OpenError> {
         if !spec.same_process {
             let reason = "skeleton joins threads of one process: choose --workers thread";
             return Err(OpenError::NotApplicable(reason.into()));
@@ -217,8 +206,8 @@ impl Endpoint for ChannelEnd {
     }
 
     /// Optional, default: none. As here, where the end is also [`Nonblocking`].
-    fn nonblocking<C: WithNonblocking>(ends: &mut [&mut Self], code: C) -> Option<C::Output> {
-        Some(code.run(ends))
+    fn as_nonblocking(&mut self) -> Option<&mut dyn Nonblocking> {
+        Some(self)
     }
 
     /// Optional, default: nothing. Only for what takes silence for a loss (`udp/`).
@@ -244,6 +233,11 @@ impl Endpoint for ChannelEnd {
 
 /// Optional as a whole: for what can be asked without waiting. `send` and `recv` stay as they are.
 impl Nonblocking for ChannelEnd {
+    /// Optional, default: nothing. What messages of this size need beside what they need anyway (`udp/nonblocking.rs`).
+    fn prepare(&mut self, _message_bytes: usize) -> Result<(), OpenError> {
+        Ok(())
+    }
+
     /// Required here: whatever switches this end alone (`fd.rs`: O_NONBLOCK), if anything has to.
     fn set_nonblocking(&mut self, _on: bool) -> io::Result<()> {
         Ok(())

@@ -6,7 +6,7 @@ use std::net::UdpSocket;
 use std::time::Duration;
 
 use super::{EffectiveSettings, PATIENCE, path, window};
-use crate::{Endpoint, WithNonblocking, socket};
+use crate::{Endpoint, Nonblocking, socket};
 use model::mechanism::{Datagrams, Stats};
 
 /// What asks for credits: of 24 to 31 bytes, by how many credits were taken, and by which length no message has.
@@ -198,8 +198,8 @@ impl Endpoint for UdpEnd {
         Ok(())
     }
 
-    fn nonblocking<C: WithNonblocking>(ends: &mut [&mut Self], code: C) -> Option<C::Output> {
-        Some(code.run(ends))
+    fn as_nonblocking(&mut self) -> Option<&mut dyn Nonblocking> {
+        Some(self)
     }
 
     fn bear_pauses(&mut self, pause: Duration) -> io::Result<()> {

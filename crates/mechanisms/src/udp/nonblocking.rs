@@ -31,6 +31,10 @@ pub(super) fn check_room(socket: &UdpSocket, bytes: usize) -> Result<(), OpenErr
 }
 
 impl Nonblocking for UdpEnd {
+    fn prepare(&mut self, message_bytes: usize) -> Result<(), OpenError> {
+        check_room(&self.socket, message_bytes)
+    }
+
     /// Each call says so for itself. The first switch ends the taking of turns for good: no end knows when
     /// its partner would take them again.
     fn set_nonblocking(&mut self, on: bool) -> io::Result<()> {

@@ -26,7 +26,7 @@ use machine::energy::PackageCounters;
 use mechanisms::network::{
     Call, ConnectVisitor, ConnectionKind, EffectiveSettings, ListenVisitor, Listener, MEETING, Wait,
 };
-use mechanisms::{Any, Endpoint, OpenError, OpenSpec, Residue};
+use mechanisms::{Endpoint, OpenError, OpenSpec, Residue};
 use model::launch::{Outcome, Record, Role};
 use model::mechanism::{Carries, Framing};
 use model::noise::Traffic;
@@ -170,7 +170,7 @@ impl Launching<'_> {
         let mut pairs = Pairs::of(connections);
         for _ in 0..self.spec.initiators() * connections {
             if nonblocking {
-                mechanisms::open_nonblocking(name, open, Any(&mut pairs))?;
+                mechanisms::open_nonblocking(name, open, &mut pairs)?;
             } else {
                 mechanisms::open(name, open, &mut pairs)?;
             }
