@@ -231,3 +231,10 @@ fn the_time_until_all_have_acknowledged_is_exported_and_who_has_one_receiver_say
         assert!(case["reason"].as_str().expect("a reason").contains(words), "{case:#}");
     }
 }
+
+#[test]
+fn a_run_of_which_nothing_can_be_measured_says_why_and_ends_in_order() {
+    let bench = Bench::new();
+    let said = bench.must_lack("run posix-queue -w fan-out -s 64 -p free --launches 2");
+    assert!(said.out.contains("can only wait"), "{}{}", said.out, said.err);
+}

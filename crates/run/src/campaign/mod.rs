@@ -245,7 +245,9 @@ impl<'a> Campaign<'a> {
             Route::Peer => ResolvedPlacement::FREE,
             Route::Local | Route::Lab(_) => it.case.place,
         });
-        let mut order = Order::quick(self.groups[0].cases[0].case.align);
+        let aligned =
+            self.groups.iter().flat_map(|group| &group.cases).map(|case| case.case.align).next();
+        let mut order = Order::quick(aligned.unwrap_or_default());
         for place in places {
             match place.cpus {
                 Some(pair) if order.pairs.contains(&pair) => {}
