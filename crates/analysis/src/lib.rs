@@ -36,6 +36,7 @@ mod per_launch;
 mod percentile;
 mod pool;
 pub mod probe;
+pub mod quantity;
 mod rate;
 mod rounds;
 mod screening;

@@ -44,6 +44,7 @@ pub mod size;
 pub mod tool;
 pub mod total;
 pub mod trace;
+pub mod units;
 pub mod usage;
 pub mod visible;
 pub mod words;

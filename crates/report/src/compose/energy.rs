@@ -1,8 +1,9 @@
 //! The energy of an operation, where the counters of the packages were read.
 
-use super::labels;
+use super::quantities;
 use crate::document::Value;
-use crate::{Row, Table, Text, Unit, units};
+use crate::{Table, Text, Unit, units};
+use analysis::quantity::Topic;
 use analysis::{CaseResult, ENERGY, Estimate, Judged};
 
 /// The head of its column.
@@ -23,15 +24,8 @@ pub fn value(case: &CaseResult) -> Value {
 
 /// A row for each case; None where no case has one.
 pub fn table(judged: &Judged) -> Option<Table> {
-    let mut table = Table::new("Energy of an operation: median over launches [95 %]")
-        .words([("mechanism", 0), ("of", 0)])
-        .numbers([(COLUMN, 0)]);
-    let row = |(case, energy)| {
-        Row::new(labels::named(case).into_iter().chain([Text::from(written(energy))]))
-    };
-    table.rows.extend(found(judged).map(row));
-    table.notes.extend(in_words(judged));
-    (!table.rows.is_empty()).then_some(table)
+    let caption = "Energy of an operation: median over launches [95 %]";
+    quantities::table(judged, Topic::Energy, caption).map(|table| table.note(MEANING))
 }
 
 /// What it is; None where no case has one.

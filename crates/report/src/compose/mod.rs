@@ -30,6 +30,7 @@ mod peer;
 mod percentiles;
 mod print;
 mod probe;
+mod quantities;
 mod rates;
 mod ratios;
 mod setup;

@@ -1,7 +1,8 @@
 //! Open loops: how the schedule was kept beside the response times, and who could not serve it.
 
-use super::labels;
-use crate::{Block, Row, Table, Text, Unit, units};
+use super::{labels, quantities};
+use crate::{Block, Unit, units};
+use analysis::quantity::Topic;
 use analysis::{CaseResult, GroupVerdict, Judged, RateSeen, Status};
 use model::load::{Load, Service};
 use model::workload::Arrivals;
@@ -21,35 +22,9 @@ fn cases(judged: &Judged) -> impl Iterator<Item = (&CaseResult, RateSeen)> {
 }
 
 pub fn tables(judged: &Judged) -> Vec<Block> {
-    let mut table = Table::new("How the schedule was kept")
-        .words([("case", 0)])
-        .numbers([
-            ("asked", 0),
-            ("served", 0),
-            ("share", 1),
-            ("on time", 0),
-            ("held", 1),
-            ("late", 1),
-        ])
-        .numbers([("begun, median", 2), ("largest", 1)])
-        .note(format!("{} {MEANING}", arrived(judged.run.request.arrivals)));
-    for (case, rate) in cases(judged) {
-        let time = |ns: Option<f64>| ns.map_or("–".into(), units::duration);
-        let share = |it: Option<f64>| it.map_or("–".into(), |it| format!("{:.1} %", 100.0 * it));
-        let cells = [
-            Text::new().code(labels::case(case)),
-            per_second(rate.load.per_second as f64).into(),
-            rate.served_per_sec.map_or("–".into(), per_second).into(),
-            share(rate.served_share).into(),
-            share(rate.on_time_share).into(),
-            share(rate.held_share).into(),
-            share(rate.late_share).into(),
-            time(rate.lateness_median_ns).into(),
-            time(rate.lateness_max_ns).into(),
-        ];
-        table.rows.push(Row::new(cells));
-    }
-    if table.rows.is_empty() { Vec::new() } else { vec![table.into()] }
+    let note = format!("{} {MEANING}", arrived(judged.run.request.arrivals));
+    let table = quantities::table(judged, Topic::Schedule, "How the schedule was kept");
+    table.map(|table| table.note(note).into()).into_iter().collect()
 }
 
 /// How messages came.
