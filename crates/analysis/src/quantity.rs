@@ -135,9 +135,10 @@ fn whole(count: Option<u64>) -> Option<Found> {
     number(count.map(|count| count as f64))
 }
 
-/// What both ends of a case counted under a name; 0 where they counted others.
-fn delivered(case: &CaseResult, name: &str) -> Option<f64> {
-    Some(case.delivery.as_ref()?.counts.get(name).copied().unwrap_or(0) as f64)
+/// What both ends of a case counted under a name, where that has to do with the topic: 0 where they counted others.
+fn counted(case: &CaseResult, topic: Topic, name: &str) -> Option<f64> {
+    let counts = &case.delivery.as_ref().filter(|_| topic.concerns(case))?.counts;
+    Some(counts.get(name).copied().unwrap_or(0) as f64)
 }
 
 fn p99_of_clients(case: &CaseResult) -> Option<OverClients> {
@@ -145,146 +146,144 @@ fn p99_of_clients(case: &CaseResult) -> Option<OverClients> {
 }
 
 /// Every quantity of which a case has at most one number, in the order of columns and rows.
-pub static QUANTITIES: &[Quantity] =
-    &[
-        row("largest", Nanoseconds, |case| number(case.largest_ns)),
-        row("cpu_time", Nanoseconds, |case| {
-            let cpu = case.cpu_ns_per_operation?;
-            Found::within(Some(cpu.total), [cpu.interval.low, cpu.interval.high])
-        }),
-        row("cpu_time_user", Nanoseconds, |case| number(Some(case.cpu_ns_per_operation?.user))),
-        row("cpu_time_system", Nanoseconds, |case| number(Some(case.cpu_ns_per_operation?.system))),
-        row(FIRST_MESSAGE, Nanoseconds, |case| {
-            Some((&case.secondary(FIRST_MESSAGE)?.value).into())
-        }),
-        row(ENERGY, Joules, |case| Some((&case.secondary(ENERGY)?.value).into()))
-            .under(&[(Energy, "energy", 0)]),
-        row("clock_share", Unit::Share, |case| number(case.clock_share)),
-        row("serial_correlation", Number, |case| number(case.serial_correlation)),
-        row("screened_out", Flag, |case| flag(case.screened_out)),
-        row("precision_half_width", Ratio, |case| number(case.precision_reached?.half_width)),
-        row("precision_is_reached", Flag, |case| flag(case.precision_reached?.reached)),
-        row("undisturbed", Number, |case| {
-            let of = case.stratified?;
-            Found::within(of.median, [of.interval.low, of.interval.high])
-        }),
-        row("over_sessions", Number, |case| {
-            let of = case.sessions.as_ref()?;
-            let ends = [Some(of.low), Some(of.high)];
-            Some(Found { ends, coverage: Some(of.coverage), ..of.median.into() })
-        }),
-        row("earlier_runs", Count, |case| whole(Some(case.earlier.as_ref()?.runs))),
-        row("earlier_low", Number, |case| number(Some(case.earlier.as_ref()?.low))),
-        row("earlier_high", Number, |case| number(Some(case.earlier.as_ref()?.high))),
-        row("same_cpu_share", Unit::Share, |case| number(Some(case.observed_placement?.same_cpu))),
-        row("launches_with_moves", Count, |case| {
-            whole(Some(case.observed_placement?.launches_with_moves))
-        }),
-        // How an open loop kept its schedule.
-        row("asked_per_sec", PerSecond, |case| number(Some(case.rate?.load.per_second as f64)))
-            .under(&[(Schedule, "asked", 0)]),
-        row("served_per_sec", PerSecond, |case| number(case.rate?.served_per_sec))
-            .under(&[(Schedule, "served", 0), (Clients, "served", 0)]),
-        row("served_share", Unit::Share, |case| number(case.rate?.served_share))
-            .under(&[(Schedule, "share", 1)]),
-        row("on_time_share", Unit::Share, |case| number(case.rate?.on_time_share))
-            .under(&[(Schedule, "on time", 0)]),
-        row("held_share", Unit::Share, |case| number(case.rate?.held_share))
-            .under(&[(Schedule, "held", 1)]),
-        row("late_share", Unit::Share, |case| number(case.rate?.late_share))
-            .under(&[(Schedule, "late", 1)]),
-        row("lateness", Nanoseconds, |case| number(case.rate?.lateness_median_ns)).under(&[(
-            Schedule,
-            "begun, median",
-            2,
-        )]),
-        row("lateness_max", Nanoseconds, |case| number(case.rate?.lateness_max_ns))
-            .under(&[(Schedule, "largest", 1)]),
-        row("deepest", Count, |case| number(case.rate?.deepest)),
-        row("generators", Count, |case| number(case.rate?.generators.map(f64::from))),
-        row("generator_idle_share", Unit::Share, |case| number(case.rate?.generator_idle_share)),
-        row("service_took", Nanoseconds, |case| number(case.rate?.service_took_ns)),
-        row("server_cpus", Number, |case| number(case.rate?.server_cpus)),
-        row("tolerance", Nanoseconds, |case| number(case.rate?.tolerance_ns)),
-        // What the clients of a server got.
-        row("clients", Count, |case| whole(Some(case.clients?.clients))),
-        row("clients_worst_share", Unit::Share, |case| Some(case.clients?.worst_share.into()))
-            .under(&[(Clients, "worst share", 0)]),
-        row("clients_jain", Number, |case| Some(case.clients?.jain.into()))
-            .under(&[(Clients, "Jain", 0)]),
-        row("clients_p50", Nanoseconds, |case| number(Some(case.clients?.p50_ns.median)))
-            .under(&[(Clients, "p50, median", 1)]),
-        row("clients_p50_largest", Nanoseconds, |case| number(Some(case.clients?.p50_ns.largest)))
-            .under(&[(Clients, "worst", 1)]),
-        row("clients_p99", Nanoseconds, |case| number(Some(p99_of_clients(case)?.median)))
-            .under(&[(Clients, "p99, median", 2)]),
-        row("clients_p99_largest", Nanoseconds, |case| number(Some(p99_of_clients(case)?.largest)))
-            .under(&[(Clients, "worst", 2)]),
-        // What the ends of a mechanism counted.
-        row("due_messages", Count, |case| number(delivered(case, "due_messages")))
-            .under(&[(Losses, "messages due", 1), (Flips, "messages", 0)]),
-        row("residual_loss", Unit::Share, |case| {
-            Some(case.delivery.as_ref()?.residual_loss?.into())
-        })
+pub static QUANTITIES: &[Quantity] = &[
+    row("largest", Nanoseconds, |case| number(case.largest_ns)),
+    row("cpu_time", Nanoseconds, |case| {
+        let cpu = case.cpu_ns_per_operation?;
+        Found::within(Some(cpu.total), [cpu.interval.low, cpu.interval.high])
+    }),
+    row("cpu_time_user", Nanoseconds, |case| number(Some(case.cpu_ns_per_operation?.user))),
+    row("cpu_time_system", Nanoseconds, |case| number(Some(case.cpu_ns_per_operation?.system))),
+    row(FIRST_MESSAGE, Nanoseconds, |case| Some((&case.secondary(FIRST_MESSAGE)?.value).into())),
+    row(ENERGY, Joules, |case| Some((&case.secondary(ENERGY)?.value).into()))
+        .under(&[(Energy, "energy", 0)]),
+    row("clock_share", Unit::Share, |case| number(case.clock_share)),
+    row("serial_correlation", Number, |case| number(case.serial_correlation)),
+    row("screened_out", Flag, |case| flag(case.screened_out)),
+    row("precision_half_width", Ratio, |case| number(case.precision_reached?.half_width)),
+    row("precision_is_reached", Flag, |case| flag(case.precision_reached?.reached)),
+    row("undisturbed", Number, |case| {
+        let of = case.stratified?;
+        Found::within(of.median, [of.interval.low, of.interval.high])
+    }),
+    row("over_sessions", Number, |case| {
+        let of = case.sessions.as_ref()?;
+        let ends = [Some(of.low), Some(of.high)];
+        Some(Found { ends, coverage: Some(of.coverage), ..of.median.into() })
+    }),
+    row("earlier_runs", Count, |case| whole(Some(case.earlier.as_ref()?.runs))),
+    row("earlier_low", Number, |case| number(Some(case.earlier.as_ref()?.low))),
+    row("earlier_high", Number, |case| number(Some(case.earlier.as_ref()?.high))),
+    row("same_cpu_share", Unit::Share, |case| number(Some(case.observed_placement?.same_cpu))),
+    row("launches_with_moves", Count, |case| {
+        whole(Some(case.observed_placement?.launches_with_moves))
+    }),
+    // How an open loop kept its schedule.
+    row("asked_per_sec", PerSecond, |case| number(Some(case.rate?.load.per_second as f64)))
+        .under(&[(Schedule, "asked", 0)]),
+    row("served_per_sec", PerSecond, |case| number(case.rate?.served_per_sec))
+        .under(&[(Schedule, "served", 0), (Clients, "served", 0)]),
+    row("served_share", Unit::Share, |case| number(case.rate?.served_share))
+        .under(&[(Schedule, "share", 1)]),
+    row("on_time_share", Unit::Share, |case| number(case.rate?.on_time_share))
+        .under(&[(Schedule, "on time", 0)]),
+    row("held_share", Unit::Share, |case| number(case.rate?.held_share))
+        .under(&[(Schedule, "held", 1)]),
+    row("late_share", Unit::Share, |case| number(case.rate?.late_share))
+        .under(&[(Schedule, "late", 1)]),
+    row("lateness", Nanoseconds, |case| number(case.rate?.lateness_median_ns)).under(&[(
+        Schedule,
+        "begun, median",
+        2,
+    )]),
+    row("lateness_max", Nanoseconds, |case| number(case.rate?.lateness_max_ns))
+        .under(&[(Schedule, "largest", 1)]),
+    row("deepest", Count, |case| number(case.rate?.deepest)),
+    row("generators", Count, |case| number(case.rate?.generators.map(f64::from))),
+    row("generator_idle_share", Unit::Share, |case| number(case.rate?.generator_idle_share)),
+    row("service_took", Nanoseconds, |case| number(case.rate?.service_took_ns)),
+    row("server_cpus", Number, |case| number(case.rate?.server_cpus)),
+    row("tolerance", Nanoseconds, |case| number(case.rate?.tolerance_ns)),
+    // What the clients of a server got.
+    row("clients", Count, |case| whole(Some(case.clients?.clients))),
+    row("clients_worst_share", Unit::Share, |case| Some(case.clients?.worst_share.into()))
+        .under(&[(Clients, "worst share", 0)]),
+    row("clients_jain", Number, |case| Some(case.clients?.jain.into()))
+        .under(&[(Clients, "Jain", 0)]),
+    row("clients_p50", Nanoseconds, |case| number(Some(case.clients?.p50_ns.median))).under(&[(
+        Clients,
+        "p50, median",
+        1,
+    )]),
+    row("clients_p50_largest", Nanoseconds, |case| number(Some(case.clients?.p50_ns.largest)))
+        .under(&[(Clients, "worst", 1)]),
+    row("clients_p99", Nanoseconds, |case| number(Some(p99_of_clients(case)?.median))).under(&[(
+        Clients,
+        "p99, median",
+        2,
+    )]),
+    row("clients_p99_largest", Nanoseconds, |case| number(Some(p99_of_clients(case)?.largest)))
+        .under(&[(Clients, "worst", 2)]),
+    // What the ends of a mechanism counted.
+    row("due_messages", Count, |case| {
+        whole(case.delivery.as_ref()?.counts.get("due_messages").copied())
+    })
+    .under(&[(Losses, "messages due", 1), (Flips, "messages", 0)]),
+    row("residual_loss", Unit::Share, |case| Some(case.delivery.as_ref()?.residual_loss?.into()))
         .under(&[(Losses, "lost for good [95 %]", 0)]),
-        row("recovered_share", Unit::Share, |case| {
-            let [part, all] =
-                ["recovered_messages", "due_messages"].map(|name| delivered(case, name));
-            number(Some(part? / all?.max(1.0)))
-        })
-        .under(&[(Losses, "rebuilt", 1)]),
-        row("resent_datagrams_per_message", Number, |case| {
-            number(case.delivery.as_ref()?.resent_datagrams_per_message)
-        })
-        .under(&[(Losses, "resent / message", 0)]),
-        row("flipped_bits", Count, |case| number(delivered(case, "flipped_bits"))).under(&[(
-            Flips,
-            "bits flipped",
-            3,
-        )]),
-        row("intact_messages", Count, |case| number(delivered(case, "intact_messages")))
-            .under(&[(Flips, "intact", 0)]),
-        row("corrected_messages", Count, |case| number(delivered(case, "corrected_messages")))
-            .under(&[(Flips, "corrected", 0)]),
-        row("detected_by_code", Count, |case| number(delivered(case, "detected_by_code")))
-            .under(&[(Flips, "detected by the code", 0)]),
-        row("detected_by_checksum", Count, |case| number(delivered(case, "detected_by_checksum")))
-            .under(&[(Flips, "by CRC-32C only", 0)]),
-        row("silently_wrong_messages", Count, |case| {
-            number(delivered(case, "silently_wrong_messages"))
-        })
-        .under(&[(Flips, "silently wrong", 0)]),
-        row("wire_bytes_per_payload_byte", Ratio, |case| {
-            let counted = case.delivery.as_ref().and_then(|seen| seen.wire_bytes_per_payload_byte);
-            let by_size = || case.datagrams.as_ref()?.wire_bytes_per_payload_byte;
-            number(counted.or_else(by_size))
-        })
-        .under(&[(Losses, "wire / payload", 0), (Flips, "wire / payload", 2)]),
-        row("lost_datagrams", Count, |case| number(delivered(case, "lost_datagrams"))).under(&[(
-            Losses,
-            "datagrams lost",
-            3,
-        )]),
-        // What the kernel and the receivers know of datagrams.
-        row("queue_overflows", Count, |case| whole(case.datagrams.as_ref()?.queue_overflows)),
-        row("fragments", Count, |case| whole(Some(case.datagrams.as_ref()?.fragments?.received))),
-        row("fragments_lost", Count, |case| whole(Some(case.datagrams.as_ref()?.fragments?.lost))),
-        row("fragments_reordered", Count, |case| {
-            whole(Some(case.datagrams.as_ref()?.fragments?.reordered))
-        }),
-        row("fragments_duplicated", Count, |case| {
-            whole(Some(case.datagrams.as_ref()?.fragments?.duplicated))
-        }),
-        // What happened beside, in a launch.
-        row("involuntary_switches", Count, |case| {
-            number(case.noise.as_ref()?.involuntary_switches)
-        }),
-        row("voluntary_switches", Count, |case| number(case.noise.as_ref()?.voluntary_switches)),
-        row("page_faults", Count, |case| number(case.noise.as_ref()?.page_faults)),
-        row("interrupts", Count, |case| number(case.noise.as_ref()?.interrupts)),
-        row("launches_with_forks", Count, |case| whole(case.noise.as_ref()?.launches_with_forks)),
-        row("lost_messages", Count, |case| whole(Some(case.noise.as_ref()?.lost_messages))),
-    ];
+    row("recovered_share", Unit::Share, |case| {
+        let [part, all] =
+            ["recovered_messages", "due_messages"].map(|name| counted(case, Losses, name));
+        number(Some(part? / all?.max(1.0)))
+    })
+    .under(&[(Losses, "rebuilt", 1)]),
+    row("resent_datagrams_per_message", Number, |case| {
+        number(case.delivery.as_ref()?.resent_datagrams_per_message)
+    })
+    .under(&[(Losses, "resent / message", 0)]),
+    row("flipped_bits", Count, |case| number(counted(case, Flips, "flipped_bits"))).under(&[(
+        Flips,
+        "bits flipped",
+        3,
+    )]),
+    row("intact_messages", Count, |case| number(counted(case, Flips, "intact_messages")))
+        .under(&[(Flips, "intact", 0)]),
+    row("corrected_messages", Count, |case| number(counted(case, Flips, "corrected_messages")))
+        .under(&[(Flips, "corrected", 0)]),
+    row("detected_by_code", Count, |case| number(counted(case, Flips, "detected_by_code")))
+        .under(&[(Flips, "detected by the code", 0)]),
+    row("detected_by_checksum", Count, |case| number(counted(case, Flips, "detected_by_checksum")))
+        .under(&[(Flips, "by CRC-32C only", 0)]),
+    row("silently_wrong_messages", Count, |case| {
+        number(counted(case, Flips, "silently_wrong_messages"))
+    })
+    .under(&[(Flips, "silently wrong", 0)]),
+    row("wire_bytes_per_payload_byte", Ratio, |case| {
+        let counted = case.delivery.as_ref().and_then(|seen| seen.wire_bytes_per_payload_byte);
+        let by_size = || case.datagrams.as_ref()?.wire_bytes_per_payload_byte;
+        number(counted.or_else(by_size))
+    })
+    .under(&[(Losses, "wire / payload", 0), (Flips, "wire / payload", 2)]),
+    row("lost_datagrams", Count, |case| number(counted(case, Losses, "lost_datagrams")))
+        .under(&[(Losses, "datagrams lost", 3)]),
+    // What the kernel and the receivers know of datagrams.
+    row("queue_overflows", Count, |case| whole(case.datagrams.as_ref()?.queue_overflows)),
+    row("fragments", Count, |case| whole(Some(case.datagrams.as_ref()?.fragments?.received))),
+    row("fragments_lost", Count, |case| whole(Some(case.datagrams.as_ref()?.fragments?.lost))),
+    row("fragments_reordered", Count, |case| {
+        whole(Some(case.datagrams.as_ref()?.fragments?.reordered))
+    }),
+    row("fragments_duplicated", Count, |case| {
+        whole(Some(case.datagrams.as_ref()?.fragments?.duplicated))
+    }),
+    // What happened beside, in a launch.
+    row("involuntary_switches", Count, |case| number(case.noise.as_ref()?.involuntary_switches)),
+    row("voluntary_switches", Count, |case| number(case.noise.as_ref()?.voluntary_switches)),
+    row("page_faults", Count, |case| number(case.noise.as_ref()?.page_faults)),
+    row("interrupts", Count, |case| number(case.noise.as_ref()?.interrupts)),
+    row("launches_with_forks", Count, |case| whole(case.noise.as_ref()?.launches_with_forks)),
+    row("lost_messages", Count, |case| whole(Some(case.noise.as_ref()?.lost_messages))),
+];
 
 /// A number of a case, under its name.
 pub struct Told {
@@ -329,9 +328,7 @@ pub fn all(case: &CaseResult, standing: Option<&Standing>) -> Vec<Told> {
         all.push(told(name.clone().into(), metric.unit, found));
         all.push(told(format!("{name}_later").into(), Unit::Share, over.later_share.into()));
     }
-    // Those with a row of their own are below.
-    let named = |name: &str| QUANTITIES.iter().any(|quantity| quantity.name == name);
-    for part in case.secondary.iter().filter(|part| !named(&part.name)) {
+    for part in &case.secondary {
         let found = Found::from(&part.value);
         let better = Some(part.better);
         all.push(Told { better, ..told(part.name.clone().into(), part.unit, found) });
@@ -351,12 +348,14 @@ pub fn all(case: &CaseResult, standing: Option<&Standing>) -> Vec<Told> {
         let slower = Found::within(standing.slower_than_best, ends);
         all.extend(slower.map(|slower| told("slower_than_best".into(), Unit::Share, slower)));
     }
-    let rows = QUANTITIES.iter().filter_map(|quantity| {
+    // Secondary quantities are told above, with which way is better.
+    let others = QUANTITIES.iter().filter(|quantity| case.secondary(quantity.name).is_none());
+    all.extend(others.filter_map(|quantity| {
         Some(told(quantity.name.into(), quantity.unit, (quantity.of)(case)?))
-    });
-    all.extend(rows);
+    }));
     let counts = case.delivery.iter().flat_map(|seen| &seen.counts);
-    let others = counts.filter(|(name, _)| !named(name));
+    let is_a_row = |name: &str| QUANTITIES.iter().any(|quantity| quantity.name == name);
+    let others = counts.filter(|(name, _)| !is_a_row(name));
     all.extend(
         others.map(|(name, count)| told(name.clone().into(), Count, (*count as f64).into())),
     );
@@ -383,6 +382,8 @@ mod tests {
             let name = quantity.name;
             assert!(!QUANTITIES[..at].iter().any(|other| other.name == name), "{name} twice");
             assert!(!name.starts_with("setting_") && !name.starts_with("derived_"), "{name}");
+            let document = include_str!("../../../docs/FORMAT.md");
+            assert!(document.contains(&format!("`{name}`")), "docs/FORMAT.md doesn't name {name}");
         }
     }
 

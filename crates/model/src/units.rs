@@ -255,7 +255,8 @@ pub fn share(share: f64) -> String {
         0.0 => "0 %".into(),
         ..0.01 => format!("{percent:.1e} %"),
         ..1.0 => format!("{percent:.3} %"),
-        _ => format!("{percent:.2} %"),
+        ..10.0 => format!("{percent:.2} %"),
+        _ => format!("{percent:.1} %"),
     }
 }
 

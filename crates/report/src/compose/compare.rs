@@ -221,7 +221,7 @@ fn differences(found: &RunComparison) -> Vec<Block> {
 }
 
 fn unit(case: &CaseChange) -> Unit {
-    case.metric.unit.into()
+    case.metric.unit
 }
 
 fn short_name(case: &CaseChange) -> String {

@@ -3,9 +3,7 @@
 
 use super::{Detail, labels};
 use crate::cpu_pairs::{Matrix, matrices};
-use crate::{
-    Axis, Block, Figure, FigureKind, Point, Row, Scale, Section, Series, Table, Text, Unit,
-};
+use crate::{Axis, Block, Figure, FigureKind, Point, Row, Scale, Section, Series, Table, Text};
 use analysis::Judged;
 
 /// Most CPUs whose numbers stand beside each other in 80 columns.
@@ -52,7 +50,7 @@ fn cell(matrix: &Matrix, row: u32, column: u32) -> Option<String> {
 }
 
 fn spelled(matrix: &Matrix, value: f64) -> String {
-    Unit::from(matrix.first().metric.unit).format(value)
+    matrix.first().metric.unit.format(value)
 }
 
 fn values(matrix: &Matrix) -> Vec<f64> {
@@ -107,7 +105,7 @@ fn figure(matrix: &Matrix, nth: usize) -> Figure {
         title(matrix),
         format!("{} Hatched: not measured.", meaning(matrix)),
         Axis::categories("CPU", matrix.cpus.iter().map(u32::to_string)),
-        Axis::new(metric.title.to_lowercase(), metric.unit.into(), Scale::Log),
+        Axis::new(metric.title.to_lowercase(), metric.unit, Scale::Log),
     );
     let point = |nth: usize, a: u32, b: u32| match matrix.between(a, b) {
         Some(value) => Point::new(nth as f64, value).labelled(spelled(matrix, value)),

@@ -61,7 +61,7 @@ fn table(run: &Measured, group: &Value) -> Option<Table> {
         let Some(at) = standing["result"].as_u64() else { continue };
         let Some(case) = run.results.get(at as usize) else { continue };
         let value = |name: &str| run.field(&format!("/results/{at}/value/{name}")).as_f64();
-        let unit = units::Unit::from(case.metric().unit);
+        let unit = case.metric().unit;
         let ends = value("low").zip(value("high"));
         let median = value("median").map_or("–".into(), |median| unit.with_ends(median, ends));
         let launches = case.launch_medians.iter().flatten().count();
@@ -111,7 +111,7 @@ fn unranked(run: &Measured, groups: &[Value]) -> Option<Table> {
         .numbers([("median", 0)]);
     for (at, case) in rest.iter().take(UNRANKED) {
         let median = run.field(&format!("/results/{at}/value/median")).as_f64();
-        let unit = units::Unit::from(case.metric().unit);
+        let unit = case.metric().unit;
         table.rows.push(Row::new([
             Text::new().code(&case.variant),
             caption(case).into(),

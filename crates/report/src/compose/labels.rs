@@ -16,7 +16,7 @@ use model::placement::Placement;
 pub use super::lists::{few, few_codes, few_with_commas, list};
 
 pub fn unit(case: &CaseResult) -> Unit {
-    case.metric.unit.into()
+    case.metric.unit
 }
 
 /// What the best of a group has: times are small, rates are large.

@@ -32,10 +32,10 @@ fn cell(case: &CaseResult, quantity: &Quantity) -> String {
     let Some(Found { value: Some(value), ends: [low, high], .. }) = (quantity.of)(case) else {
         return "–".into();
     };
-    let ends = low.zip(high);
-    match (quantity.unit, ends) {
+    match (quantity.unit, low.zip(high)) {
         (Unit::Share, None) => units::share(value),
-        (Unit::Share, Some((low, high))) => {
+        // Their own digits: an interval's are those of its value.
+        (Unit::Share, Some((low, high))) if value < 0.01 => {
             let [value, low, high] = [value, low, high].map(units::share);
             format!("{value} [{low}, {high}]")
         }

@@ -238,7 +238,7 @@ fn time_of(cases: &[&CaseResult]) -> Axis {
 }
 
 fn axis_of(metric: &Metric, scale: Scale) -> Axis {
-    Axis::new(&*metric.axis, metric.unit.into(), scale)
+    Axis::new(&*metric.axis, metric.unit, scale)
 }
 
 /// The median over launches.

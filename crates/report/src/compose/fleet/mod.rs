@@ -136,7 +136,7 @@ fn what(
 
 /// A time per operation as it is shown, in the unit of what it yields.
 pub(super) fn shown(group: &GroupResult, ns: f64) -> (f64, Unit) {
-    (group.metric.of_ns(ns, group.group.case.message_bytes), group.metric.unit.into())
+    (group.metric.of_ns(ns, group.group.case.message_bytes), group.metric.unit)
 }
 
 /// The same with an interval, in words.
