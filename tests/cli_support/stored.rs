@@ -4,16 +4,14 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use model::case::Case;
-use model::clients::Clients;
 use model::counts::Counts;
 use model::distinct::distinct;
 use model::energy::Energy;
 use model::host::Host;
-use model::launch::{Outcome, Punctuality, Record};
+use model::launch::{Clients, Outcome, Punctuality, Record};
 use model::mechanism::Datagrams;
 use model::noise::{RoundNoise, Traffic};
-use model::placement::Placement;
-use model::placement::ResolvedPlacement;
+use model::placement::{Placement, ResolvedPlacement};
 use model::request::{Request, Stopping};
 use model::workload::Workload;
 use store::{Closed, NewCase, NewLaunch, NewRun, RunStatus, Store, StoreError};
