@@ -17,13 +17,13 @@ mod common;
 #[path = "ring/one_way.rs"]
 mod one_way;
 
-use clock::Now;
 use std::hint::{black_box, spin_loop};
 use std::io;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use sys::clock::Now;
 
 use mechanisms::workload::payload::Untouched;
 use mechanisms::workload::{Buffers, latency};

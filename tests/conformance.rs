@@ -6,11 +6,9 @@ mod common;
 mod long_form;
 
 use std::collections::BTreeMap;
-use std::io;
-use std::sync::mpsc;
-use std::sync::{RwLockReadGuard, RwLockWriteGuard};
-use std::thread;
+use std::sync::{RwLockReadGuard, RwLockWriteGuard, mpsc};
 use std::time::Duration;
+use std::{io, thread};
 
 use common::ends::{End, HANG, Pair, await_threads, both, lost, open, try_open};
 use common::launching::{conclude, quick, start};

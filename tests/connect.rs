@@ -4,12 +4,11 @@
 
 mod common;
 
-use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread;
 use std::time::Duration;
+use std::{fs, thread};
 
 use analysis::{Judged, Status};
 use common::launching::{conclude, endless, finish, interrupt, quick, reach, start};

@@ -12,8 +12,7 @@ use cli_support::strike::{Half, failed_of, kill_in_one_launch, must_have_left_no
 use cli_support::{Bench, flat, must_fit_the_schema, number, say};
 use common::launching::{conclude, quick, start};
 use machine::Topology;
-use model::clients::Clients;
-use model::launch::{Outcome, SampleCount, Workers};
+use model::launch::{Clients, Outcome, SampleCount, Workers};
 use model::load::{Load, Server, Service};
 use model::workload::{Arrivals, Workload};
 use run::launch::Spec;

@@ -85,8 +85,8 @@ impl Machine {
     /// Looks at this machine, and prints it in a line.
     pub fn look() -> Machine {
         let root = Path::new("/");
-        let (kind, why_not) = clock::choose(root);
-        let (_, clock) = clock::measure(kind, why_not);
+        let (kind, why_not) = sys::clock::choose(root);
+        let (_, clock) = sys::clock::measure(kind, why_not);
         print_facts(&machine::host::read(root), &clock);
 
         let topology = Topology::read(root).expect("/sys/devices/system/cpu");

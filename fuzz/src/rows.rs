@@ -39,8 +39,7 @@ const TABLES: [&str; 9] =
 const MOST_TURNS: u32 = 100;
 
 /// The output about a run, one of them for each input: all of them take most of its time.
-const FORMATS: [Format; 5] =
-    [Format::Json, Format::Ndjson, Format::Csv, Format::Hgrm, Format::Hlog];
+const FORMATS: [Format; 4] = [Format::Json, Format::Ndjson, Format::Csv, Format::Hgrm];
 
 #[derive(Clone, Copy, PartialEq)]
 enum Form {

@@ -173,8 +173,8 @@ pub struct RunArgs {
                                 "route", "rate", "depth", "connections", "server", "arrivals", "response", "service",
                                 "bound", "unbatched"])]
     pub resume: Option<String>,
-    /// text, json, ndjson (events as they happen), csv, launches, samples, markdown, hgrm and hlog
-    /// (HdrHistogram), bmf (Bencher)
+    /// text, json, ndjson (events as they happen), csv, launches, samples, markdown, hgrm (HdrHistogram),
+    /// bmf (Bencher)
     #[arg(long, value_name = "FORMAT", default_value = "text", hide_possible_values = true,
           value_parser = shown_or_exported())]
     pub format: Shown,

@@ -11,8 +11,7 @@ use ::run::launch::Interrupt;
 use ::run::plan::{Absent, AvailableRoutes};
 use model::mechanism::Carries;
 use model::placement::Placement;
-use model::probe::Probe;
-use model::probe::Scope;
+use model::probe::{Probe, Scope};
 use model::request::Aim;
 use model::workload::Workload;
 

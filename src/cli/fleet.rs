@@ -86,7 +86,7 @@ pub struct FleetArgs {
     #[arg(long, value_name = "RUN", num_args = 0..=1, default_missing_value = "last",
           conflicts_with_all = ["mechanisms", "nodes", "workload", "size", "rounds", "simulate"])]
     resume: Option<String>,
-    /// text, json, ndjson, csv, hgrm, hlog, bmf, markdown (with its figures in FILE.figures), typst
+    /// text, json, ndjson, csv, hgrm, bmf, markdown (with its figures in FILE.figures), typst
     /// (source)
     #[arg(long, value_name = "FORMAT", default_value = "text", hide_possible_values = true,
           value_parser = shown_or_written())]
@@ -293,7 +293,7 @@ fn begin(common: &Common, args: &FleetArgs) -> Result<(Store, i64), Failure> {
     let argv: Vec<String> =
         std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
     let root = Path::new("/");
-    let (kind, why_not) = clock::choose(root);
+    let (kind, why_not) = sys::clock::choose(root);
     let request = asked.request();
     let run = store.begin_run(&NewRun {
         started: now_utc(),
@@ -301,7 +301,7 @@ fn begin(common: &Common, args: &FleetArgs) -> Result<(Store, i64), Failure> {
         argv: &argv,
         request: &request,
         host: &machine::host::read(root),
-        clock: &clock::measure(kind, why_not).1,
+        clock: &sys::clock::measure(kind, why_not).1,
         peer: None,
         labs: &[],
         catalogue: &mechanisms::catalogue(&request.mechanisms),

@@ -1,17 +1,14 @@
 //! Files that a user names: each is there whole, or as it was.
 //!
-//! What is to be in a regular file is first written to a file without a name in the same folder
-//! (`O_TMPFILE`, open(2)), brought to the disk with fsync(2), given a random name, and renamed over
-//! the one that was asked for. A process that is killed meanwhile leaves nothing behind: between the
-//! name and the renaming lies no other call. Where a file system has no files without names, the
-//! file has its random name, `.ipcmark.…`, from the start, and any failure removes it.
+//! What is to be in a regular file is first written to a file with a random name, `.ipcmark.…`, in the same folder,
+//! brought to the disk with fsync(2), and renamed over the one that was asked for. Any failure removes it.
 //!
 //! Symbolic links are followed as [`lookup`] does: their target is replaced. The new file has the mode of the
 //! earlier one and its access control list, and its owner and group where this process may give them away. Further
 //! names of the earlier file (hard links) keep the earlier content. Whatever isn't a regular file, and whatever is
 //! named by way of /proc (as /dev/stdout is), is written directly.
 
-use std::ffi::{CStr, OsString};
+use std::ffi::CStr;
 use std::fs::{File, Permissions};
 use std::io::{self, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -19,11 +16,11 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{
-    AtFlags, CWD, FileType, Mode, OFlags, XattrFlags, fchmod, fchown, fcntl_getfl, fcntl_setfl,
-    fgetxattr, fremovexattr, fsetxattr, linkat, openat,
+    FileType, Mode, OFlags, XattrFlags, fchmod, fchown, fcntl_getfl, fcntl_setfl, fgetxattr,
+    fremovexattr, fsetxattr,
 };
 use rustix::io::Errno;
-use tempfile::{Builder, TempPath};
+use tempfile::{Builder, NamedTempFile};
 
 use super::Failure;
 use super::lookup::{self, Place};
@@ -34,7 +31,6 @@ const ACL: &CStr = c"system.posix_acl_access";
 /// The longest value of an attribute: XATTR_SIZE_MAX.
 const LONGEST_ACL: usize = 64 << 10;
 const WRITTEN: OFlags = OFlags::WRONLY.union(OFlags::CLOEXEC).union(OFlags::NOCTTY);
-const BESIDE: &str = "make a file beside it";
 
 /// Writes a file. `remedy` says what to do where that fails: nothing measured is lost, since it is
 /// stored.
@@ -196,16 +192,18 @@ impl Output {
 
     pub fn file(&self) -> &File {
         match &self.sink {
-            Sink::Fresh(fresh) => &fresh.file,
+            Sink::Fresh(fresh) => fresh.file.as_file(),
             Sink::Direct(file) => file,
         }
     }
 
     /// Puts what was written in the place of the earlier file.
-    pub fn finish(mut self) -> Result<(), Unwritten> {
-        match &mut self.sink {
+    pub fn finish(self) -> Result<(), Unwritten> {
+        match self.sink {
             Sink::Direct(_) => Ok(()),
-            Sink::Fresh(fresh) => fresh.finish().map_err(|error| self.unwritten(&error)),
+            Sink::Fresh(fresh) => {
+                fresh.finish().map_err(|error| Unwritten::new(&self.path, &error, self.earlier))
+            }
         }
     }
 
@@ -244,63 +242,41 @@ fn direct(place: &Place) -> io::Result<File> {
 
 /// A new file that will take the place of another in its folder.
 struct Fresh {
-    file: File,
-    /// Its name in the folder, while it has one that must not stay.
-    named: Option<TempPath>,
-    /// The folder's name by its descriptor.
-    at: PathBuf,
+    file: NamedTempFile,
     /// What it is to be called.
-    target: OsString,
+    target: PathBuf,
+    /// The names go through its descriptor.
     _folder: OwnedFd,
 }
 
 impl Fresh {
     /// In the place of what was there before.
     fn at(place: Place, before: Option<File>) -> io::Result<Fresh> {
-        let Place { folder, name: target, .. } = place;
-        let at = PathBuf::from(format!("/proc/self/fd/{}", folder.as_raw_fd()));
+        let folder = PathBuf::from(format!("/proc/self/fd/{}", place.folder.as_raw_fd()));
         // Nobody but the owner reads what replaces a private file; umask(2) is for new ones.
         let mode = if before.is_some() { 0o600 } else { 0o666 };
-        let (file, named) = match openat(&folder, c".", WRITTEN | OFlags::TMPFILE, Mode::from(mode))
-        {
-            Ok(fd) => (File::from(fd), None),
-            // No such thing on this file system (open(2)).
-            Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::NOENT) => named(&at, mode)?,
-            Err(error) => return Err(during(BESIDE, error.into())),
-        };
+        let file = Builder::new()
+            .prefix(".ipcmark.")
+            .rand_bytes(24)
+            .permissions(Permissions::from_mode(mode))
+            .tempfile_in(&folder)
+            .map_err(|error| {
+                // Behind the reason tempfile names its file, by the descriptor of the folder.
+                let reason = error.to_string();
+                let reason = reason.split(" at path ").next().unwrap_or_default();
+                io::Error::new(error.kind(), format!("make a file beside it: {reason}"))
+            })?;
         if let Some(before) = before {
-            resemble(&file, &before)?;
+            resemble(file.as_file(), &before)?;
         }
-        Ok(Fresh { file, named, at, target, _folder: folder })
+        Ok(Fresh { file, target: folder.join(place.name), _folder: place.folder })
     }
 
-    fn finish(&mut self) -> io::Result<()> {
-        self.file.sync_all()?;
-        let named = match self.named.take() {
-            Some(named) => named,
-            None => {
-                let unnamed = format!("/proc/self/fd/{}", self.file.as_raw_fd());
-                let link =
-                    |name: &Path| Ok(linkat(CWD, &unnamed, CWD, name, AtFlags::SYMLINK_FOLLOW)?);
-                random_name().make_in(&self.at, link)?.into_temp_path()
-            }
-        };
-        let put = named.persist(self.at.join(&self.target));
-        put.map_err(|why| during("put the new one in its place", why.error))
+    fn finish(self) -> io::Result<()> {
+        self.file.as_file().sync_all()?;
+        let put = self.file.persist(self.target);
+        put.map(drop).map_err(|why| during("put the new one in its place", why.error))
     }
-}
-
-/// A file with a random name, which nobody had.
-fn named(at: &Path, mode: u32) -> io::Result<(File, Option<TempPath>)> {
-    let made = random_name().permissions(Permissions::from_mode(mode)).tempfile_in(at);
-    let (file, path) = made.map_err(|error| during(BESIDE, error))?.into_parts();
-    Ok((file, Some(path)))
-}
-
-fn random_name() -> Builder<'static, 'static> {
-    let mut builder = Builder::new();
-    builder.prefix(".ipcmark.").rand_bytes(24);
-    builder
 }
 
 /// Gives a new file the owner, the access control list (acl(5)) and the mode of the earlier one.
@@ -347,27 +323,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_with_a_name_of_its_own_vanishes_unless_it_is_finished() {
+    fn a_new_file_vanishes_unless_it_is_finished() {
         let within = tempfile::tempdir().unwrap();
-        let names = || -> Vec<_> {
-            let entries = std::fs::read_dir(within.path()).unwrap().flatten();
-            entries.map(|entry| entry.file_name().into_string().unwrap()).collect()
-        };
-        std::fs::write(within.path().join("out"), "before").unwrap();
-        for finished in [false, true] {
-            let folder = OwnedFd::from(File::open(within.path()).unwrap());
-            let at = PathBuf::from(format!("/proc/self/fd/{}", folder.as_raw_fd()));
-            let (file, named) = named(&at, 0o644).unwrap();
-            let mut fresh = Fresh { file, named, at, target: "out".into(), _folder: folder };
-            (&fresh.file).write_all(b"after").unwrap();
-            assert_eq!(names().len(), 2, "{:?}", names());
+        let names = || std::fs::read_dir(within.path()).unwrap().count();
+        let path = within.path().join("out");
+        std::fs::write(&path, "before").unwrap();
+        for (finished, expected) in [(false, "before"), (true, "after")] {
+            let output = Output::open(&path).ok().unwrap();
+            output.file().write_all(b"after").unwrap();
+            assert_eq!(names(), 2);
             if finished {
-                fresh.finish().unwrap();
+                output.finish().ok().unwrap();
+            } else {
+                drop(output);
             }
-            drop(fresh);
-            assert_eq!(names(), ["out"]);
-            let expected = if finished { "after" } else { "before" };
-            assert_eq!(std::fs::read_to_string(within.path().join("out")).unwrap(), expected);
+            assert_eq!((names(), std::fs::read_to_string(&path).unwrap().as_str()), (1, expected));
         }
     }
 

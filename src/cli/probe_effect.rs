@@ -14,8 +14,7 @@ use model::counts::{FAMILIES, Family};
 use model::duration::in_ns;
 use model::mechanism::Carries;
 use model::placement::Placement;
-use model::probe::Probe;
-use model::probe::Scope;
+use model::probe::{Probe, Scope};
 use model::request::{Aim, Named, Request, Stopping};
 use model::workload::Workload;
 

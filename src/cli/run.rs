@@ -270,7 +270,7 @@ fn require_unfinished(store: &Store, id: i64) -> Result<(), Failure> {
             "this machine was restarted since run {id} began, and its clock with it: measure anew"
         )));
     }
-    let now = clock::choose(Path::new("/")).0;
+    let now = sys::clock::choose(Path::new("/")).0;
     if run.clock.kind != now {
         return Err(Failure::usage(format!(
             "run {id} was timed by {}, and here it is {now} now: their stamps don't fit together; measure anew",

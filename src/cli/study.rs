@@ -82,7 +82,7 @@ struct StudyRunArgs {
     #[arg(long, value_name = "FILE", num_args = 0..=1)]
     pdf: Option<Option<PathBuf>>,
     /// text, markdown (the paper, its figures in FILE.figures), typst (its source), json,
-    /// ndjson, csv, hgrm, hlog, bmf
+    /// ndjson, csv, hgrm, bmf
     #[arg(long, value_name = "FORMAT", default_value = "text", hide_possible_values = true,
           value_parser = shown_or_written())]
     format: Shown,

@@ -3,7 +3,8 @@
 //! Traces hold the loss and the bursts that were asked for. All with fixed seeds; no speed.
 
 use crate::common::binomial::range_99;
-use codes::{Coder, LARGEST_BLOCK, LossModel, LossTrace, Oracle, Scheme};
+use crate::oracle::{Oracle, each_choice};
+use codes::{Coder, LARGEST_BLOCK, LossModel, LossTrace, Scheme};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -54,17 +55,10 @@ impl Sent {
 
     /// How many patterns of so many lost datagrams it survives.
     fn survived(&mut self, lost: u32) -> u128 {
-        let (mut mask, mut survived) = ((1_u64 << lost) - 1, 0);
-        while mask < 1 << self.datagrams.len() {
-            survived += u128::from(self.survives_all_but(mask as u32));
-            if mask == 0 {
-                break;
-            }
-            // The next larger number with as many ones (HAKMEM, item 175).
-            let lowest = mask & mask.wrapping_neg();
-            let carried = mask + lowest;
-            mask = carried | ((mask ^ carried) / lowest) >> 2;
-        }
+        let mut survived = 0;
+        each_choice(self.datagrams.len(), lost, |mask| {
+            survived += u128::from(self.survives_all_but(mask));
+        });
         survived
     }
 }
@@ -120,7 +114,7 @@ fn drawn(draws: &mut ChaCha8Rng, n: usize, count: usize) -> Vec<usize> {
 
 #[test]
 fn codes_of_24_survive_any_losses_that_the_oracle_is_sure_of() {
-    // Which patterns of more RaptorQ survives is checked one by one in crates/codes/src/oracle.rs.
+    // Which patterns of more RaptorQ survives is checked one by one in `oracle`.
     for (name, surely) in [("golay-24-12", 7), ("raptorq", 10)] {
         let mut sent = Sent::new(name, 24);
         assert_eq!(Oracle::of(sent.coder.scheme()).surely(), surely);

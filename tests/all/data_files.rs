@@ -318,7 +318,7 @@ fn what_can_answer_nothing_does_not_end_well() {
     refused("compare 1 2", 4, "");
     bench.edit("DELETE FROM samples; DELETE FROM launches");
     refused("report 1", 1, "run 1 has no results");
-    for format in ["samples", "launches", "hgrm", "hlog", "bmf"] {
+    for format in ["samples", "launches", "hgrm", "bmf"] {
         refused(&format!("export 1 --format {format}"), 2, "`ipcmark report 1` says why");
     }
     // What says of each case why it isn't there is an answer.

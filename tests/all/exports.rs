@@ -1,16 +1,13 @@
 //! Other programs' formats against their own definitions, against each other and against the
 //! store; events while they happen; completions and manual pages.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use crate::cli_support::{Bench, Said, number, output, parse, say, wait_for};
 use boon::{Compiler, SchemaIndex, Schemas};
-use hdrhistogram::Histogram;
-use hdrhistogram::serialization::Deserializer;
-use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -529,54 +526,6 @@ fn percentile_spectra_rise_and_count_every_sample() {
 }
 
 #[test]
-fn the_interval_log_is_read_by_the_library_of_its_makers() {
-    let (bench, _) = measured(MIXED);
-    let log = bench.must("export --format hlog").out;
-    assert!(log.starts_with("#[Histogram log format version 1.3]\n"), "{log}");
-    let mut lens: BTreeMap<String, (u64, u64)> = BTreeMap::new();
-    let (mut starts, mut base) = (Vec::new(), None);
-    for entry in IntervalLogIterator::new(log.as_bytes()) {
-        match entry.unwrap_or_else(|error| panic!("{error:?}: {log}")) {
-            LogEntry::BaseTime(time) => base = Some(time),
-            LogEntry::StartTime(_) => {}
-            LogEntry::Interval(interval) => {
-                let found: Histogram<u64> = Deserializer::new()
-                    .deserialize(&mut &unbase64(interval.encoded_histogram())[..])
-                    .unwrap();
-                let tag = interval.tag().expect("a tag").as_str().to_string();
-                let counted = lens.entry(tag).or_default();
-                *counted = (counted.0 + 1, counted.1 + found.len());
-                starts.push(interval.start_timestamp());
-                let largest = interval.max() * 1e6;
-                assert!((found.max() as f64 / largest - 1.0).abs() < 0.002, "{largest} {found:?}");
-            }
-        }
-    }
-    assert!(base.is_some_and(|time| time.as_secs() > 1_700_000_000));
-    assert!(starts.is_sorted());
-    let tcp = "tcp:buffer=64K+nodelay=off/latency/64B/same-cpu/process";
-    assert!(lens.contains_key(tcp), "{lens:?}");
-    assert!(lens.contains_key("pipe/latency/64B/same-cpu/process/twin"), "{lens:?}");
-    assert!(!lens.keys().any(|tag| tag.starts_with("noop/")), "a batch has no percentiles");
-    assert!(log.contains("#[noop/latency/same-cpu/process: timed in batches of "), "{log}");
-    assert!(lens.values().all(|it| *it == (7, 7 * 400)), "{lens:?}");
-}
-
-fn unbase64(text: &str) -> Vec<u8> {
-    let letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let values = text.chars().filter_map(|c| letters.find(c));
-    let (mut bytes, mut word, mut bits) = (Vec::new(), 0_u32, 0);
-    for value in values {
-        (word, bits) = (word << 6 | value as u32, bits + 6);
-        if bits >= 8 {
-            bits -= 8;
-            bytes.push((word >> bits) as u8);
-        }
-    }
-    bytes
-}
-
-#[test]
 fn every_format_survives_a_run_with_nothing_measured() {
     let bench = Bench::new();
     bench.run("run posix-queue -w latency -s 100K -p same-cpu --launches 1");
@@ -586,7 +535,7 @@ fn every_format_survives_a_run_with_nothing_measured() {
         assert!(!text.is_empty() && !text.contains("NaN"), "{format}: {text}");
     }
     // These hold launches alone, and would be empty.
-    for format in ["launches", "samples", "hgrm", "hlog", "bmf"] {
+    for format in ["launches", "samples", "hgrm", "bmf"] {
         let said = bench.run(&format!("export --format {format} -o out.{format}"));
         assert_eq!((said.code, said.err.lines().count()), (Some(2), 1), "{format}: {}", said.err);
         assert!(said.err.contains("says why") && !bench.path(&format!("out.{format}")).exists());

@@ -247,8 +247,7 @@ fn in_the_c_locale_text_is_ascii_and_exports_are_not() {
 fn a_reader_that_leaves_is_left_in_silence() {
     let bench = Bench::new();
     bench.must(SHORT);
-    let formats =
-        ["json", "ndjson", "csv", "launches", "samples", "markdown", "hgrm", "hlog", "bmf"];
+    let formats = ["json", "ndjson", "csv", "launches", "samples", "markdown", "hgrm", "bmf"];
     let exports = formats.map(|format| format!("export --format {format}"));
     let quiet = format!("-q {SHORT}");
     let live = format!("-q {SHORT} --format json");

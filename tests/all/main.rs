@@ -36,6 +36,7 @@ mod launch_faults;
 mod load;
 mod many_initiators;
 mod messaging;
+mod oracle;
 mod outputs;
 mod peer_doors;
 mod probe_effect;

@@ -269,7 +269,7 @@ fn what_could_not_be_written_is_written_by_the_command_that_is_named() {
         ("export 1 --format csv -o /dev/full", "run,case,"),
         ("export 1 --format samples -o /dev/full", "launch,case,"),
         ("export 1 --format ndjson -o /dev/full", "{\"event\":\"start\""),
-        ("export 1 --format hlog -o /dev/full", "#"),
+        ("export 1 --format hgrm -o /dev/full", "#"),
     ] {
         let said = bench.run(line);
         assert_eq!((said.code, said.err.lines().count()), (Some(1), 1), "{line}: {}", said.err);

@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 use crate::common::binomial::range_99;
 use crate::common::contents;
 use crate::common::ends::{End, HANG, Pair, both, lost, open, try_open};
-use codes::{Oracle, Scheme};
+use crate::oracle::Oracle;
+use codes::Scheme;
 use mechanisms::{Deadline, OpenError, Variant};
 
 fn pair(options: &str, bytes: usize) -> Pair {

@@ -216,7 +216,7 @@ fn a_store_of_another_is_read_and_left_as_it_was() {
         set_mode(&folder, open);
         let before = inventory(&folder);
         for line in
-            ["runs", "report", "export", "export --format hlog", "compare 1 1", "runs --check"]
+            ["runs", "report", "export", "export --format hgrm", "compare 1 1", "runs --check"]
         {
             let said = as_nobody(line);
             assert_eq!(said.code, Some(0), "{line}: {}", said.err);

@@ -51,7 +51,7 @@ fn outputs(path: &Path) -> Result<BTreeMap<i64, Output>, String> {
         let mut judged = Judged::of(store, id)?;
         // The results of other runs stand beside it, as far as they are whole.
         judged.results.iter_mut().for_each(|case| case.earlier = None);
-        let formats = [Format::Json, Format::Ndjson, Format::Hgrm, Format::Hlog];
+        let formats = [Format::Json, Format::Ndjson, Format::Hgrm];
         formats
             .into_iter()
             .try_fold(row, |text, format| Ok(text + &export::text(format, &judged, store)?))

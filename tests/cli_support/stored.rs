@@ -4,12 +4,11 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use model::case::Case;
-use model::clients::Clients;
 use model::counts::Counts;
 use model::distinct::distinct;
 use model::energy::Energy;
 use model::host::Host;
-use model::launch::{Outcome, Punctuality, Record};
+use model::launch::{Clients, Outcome, Punctuality, Record};
 use model::mechanism::Datagrams;
 use model::noise::{RoundNoise, Traffic};
 use model::peer::PeerRecord;

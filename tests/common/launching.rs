@@ -27,8 +27,8 @@ pub fn interrupt() -> &'static Interrupt {
 fn measured_clock() -> &'static model::clock::Record {
     static CLOCK: OnceLock<model::clock::Record> = OnceLock::new();
     CLOCK.get_or_init(|| {
-        let (kind, why) = clock::choose(Path::new("/"));
-        clock::measure(kind, why).1
+        let (kind, why) = sys::clock::choose(Path::new("/"));
+        sys::clock::measure(kind, why).1
     })
 }
 

@@ -361,7 +361,6 @@ fn a_fleets_run_is_exported_in_every_format_as_it_was_printed() {
     assert_eq!(lines("ndjson", r#""event":"result""#), 10);
     assert_eq!(lines("ndjson", r#""event":"launch""#), 10 * 14);
     assert_eq!(lines("bmf", "tcp/latency/64B/peer/sim0..sim1/all-pairs/free/process"), 1);
-    assert_eq!(lines("hlog", "Tag=tcp/latency/64B/peer/sim3..sim4/all-pairs/"), 14);
     assert_eq!(lines("markdown", "sim1 is slower"), 1);
     std::fs::create_dir(bench.path("spectra")).unwrap();
     bench.must("export last --format hgrm -o spectra");

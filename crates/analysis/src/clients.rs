@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{MedianInterval, interval_of};
-use model::clients::Clients;
+use model::launch::Clients;
 use store::StoredLaunch;
 
 /// The clients of a case, over its launches.

@@ -3,11 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use super::explain;
 use super::observed::Returned;
-use super::{CaseResult, Observed, OverRounds, Status, TraceSummary};
-use model::probe::Probe;
-use model::probe::Scope;
+use super::{CaseResult, Observed, OverRounds, Status, TraceSummary, explain};
+use model::probe::{Probe, Scope};
 use study::counted::{Count, TRACED_EVENTS};
 
 /// What is in the way of counting at a tracepoint, and its remedy.

@@ -84,6 +84,7 @@ impl BinaryCode {
     }
 
     /// The codeword of some data bits.
+    #[cfg(test)]
     pub fn codeword(&self, data: u32) -> u32 {
         data | self.parities(data) << self.data
     }

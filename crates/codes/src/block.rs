@@ -7,10 +7,15 @@
 
 use std::fmt;
 
+use raptorq::{
+    Decoder, EncodingPacket, ObjectTransmissionInformation, PayloadId, SourceBlockEncoder,
+    SourceBlockEncodingPlan,
+};
+use reed_solomon_simd::{ReedSolomonDecoder, ReedSolomonEncoder};
+
 use super::Scheme;
 use super::binary::{BinaryCode, bits};
-use super::raptor::Raptor;
-use super::reed_solomon::ReedSolomon;
+use super::scheme::{RAPTORQ_DATA as DATA, RAPTORQ_REPAIR as REPAIR};
 
 /// Most bytes of a datagram: what UDP carries over IPv4.
 pub const LARGEST_DATAGRAM: usize = 65_507;
@@ -174,4 +179,125 @@ fn rebuild(code: &BinaryCode, received: &[Option<&[u8]>], block: &mut [u8], byte
         }
     }
     true
+}
+
+/// RaptorQ (RFC 6330) by the crate raptorq: the first twelve repair symbols of a block of twelve. Twelve datagrams
+/// that arrive suffice but for few patterns.
+struct Raptor {
+    plan: SourceBlockEncodingPlan,
+    /// The data datagrams one after the other, as the crate takes them.
+    joined: Vec<u8>,
+}
+
+/// One source block of one sub-block; the symbols are whole datagrams.
+fn setting(bytes: usize) -> ObjectTransmissionInformation {
+    let symbol = u16::try_from(bytes).expect("no datagram is larger");
+    ObjectTransmissionInformation::new((DATA * bytes) as u64, symbol, 1, 1, 1)
+}
+
+impl Raptor {
+    /// Solves the system of the encoder, which is the same for all blocks.
+    fn new() -> Raptor {
+        Raptor { plan: SourceBlockEncodingPlan::generate(DATA as u16), joined: Vec::new() }
+    }
+
+    /// Makes the repair datagrams.
+    fn extend(&mut self, data: &[Vec<u8>], repair: &mut [Vec<u8>], bytes: usize) {
+        self.joined.clear();
+        data.iter().for_each(|datagram| self.joined.extend_from_slice(datagram));
+        let encoder =
+            SourceBlockEncoder::with_encoding_plan(0, &setting(bytes), &self.joined, &self.plan);
+        let made = encoder.repair_packets(0, REPAIR as u32);
+        for (datagram, made) in repair.iter_mut().zip(made) {
+            *datagram = made.split().1;
+        }
+    }
+
+    /// Rebuilds the missing pieces; false where what arrived doesn't determine them.
+    fn rebuild(&mut self, received: &[Option<&[u8]>], block: &mut [u8], bytes: usize) -> bool {
+        // Takes one datagram after the other, from the twelfth on tries to solve the system, and
+        // ends with the first that makes it whole.
+        let mut decoder = Decoder::new(setting(bytes));
+        let mut packets = received.iter().zip(0..).filter_map(|(datagram, nth)| {
+            Some(EncodingPacket::new(PayloadId::new(0, nth), (*datagram)?.to_vec()))
+        });
+        let Some(rebuilt) = packets.find_map(|packet| decoder.decode(packet)) else {
+            return false;
+        };
+        for nth in (0..DATA).filter(|nth| received[*nth].is_none()) {
+            let at = piece(block.len(), nth, bytes);
+            block[at.clone()].copy_from_slice(&rebuilt[at]);
+        }
+        true
+    }
+}
+
+/// Reed–Solomon by the crate reed-solomon-simd: symbols of 16 bits, any K of K + M datagrams suffice.
+///
+/// Its decoder is made for thousands of datagrams: where data are missing it transforms a vector of
+/// 65,536 elements, whatever the block's size. The alternatives for few datagrams look for an owner
+/// (reed-solomon-erasure) or want a newer compiler than this crate does.
+struct ReedSolomon {
+    data: usize,
+    repair: usize,
+    /// Datagram size that both are set up for.
+    bytes: usize,
+    encoder: ReedSolomonEncoder,
+    decoder: ReedSolomonDecoder,
+}
+
+const CHECKED: &str = "shape and length were checked";
+
+impl ReedSolomon {
+    /// For blocks of `data` and `repair` datagrams.
+    fn new(data: usize, repair: usize) -> ReedSolomon {
+        let bytes = 2;
+        let encoder = ReedSolomonEncoder::new(data, repair, bytes).expect(CHECKED);
+        let decoder = ReedSolomonDecoder::new(data, repair, bytes).expect(CHECKED);
+        ReedSolomon { data, repair, bytes, encoder, decoder }
+    }
+
+    fn set_up(&mut self, bytes: usize) {
+        if self.bytes != bytes {
+            self.encoder.reset(self.data, self.repair, bytes).expect(CHECKED);
+            self.decoder.reset(self.data, self.repair, bytes).expect(CHECKED);
+            self.bytes = bytes;
+        }
+    }
+
+    /// Makes the repair datagrams.
+    fn extend(&mut self, data: &[Vec<u8>], repair: &mut [Vec<u8>], bytes: usize) {
+        self.set_up(bytes);
+        for datagram in data {
+            self.encoder.add_original_shard(datagram).expect(CHECKED);
+        }
+        let encoded = self.encoder.encode().expect(CHECKED);
+        for (datagram, made) in repair.iter_mut().zip(encoded.recovery_iter()) {
+            datagram.clear();
+            datagram.extend_from_slice(made);
+        }
+    }
+
+    /// Rebuilds the missing pieces; false where too few datagrams arrived.
+    fn rebuild(&mut self, received: &[Option<&[u8]>], block: &mut [u8], bytes: usize) -> bool {
+        // Asked before the decoder is given any: it would keep them for the next block.
+        if received.iter().flatten().count() < self.data {
+            return false;
+        }
+        self.set_up(bytes);
+        for (nth, datagram) in received.iter().enumerate() {
+            let Some(datagram) = datagram else { continue };
+            match nth.checked_sub(self.data) {
+                None => self.decoder.add_original_shard(nth, datagram),
+                Some(nth) => self.decoder.add_recovery_shard(nth, datagram),
+            }
+            .expect(CHECKED);
+        }
+        let decoded = self.decoder.decode().expect(CHECKED);
+        for (nth, datagram) in decoded.restored_original_iter() {
+            let to = piece_mut(block, nth, bytes);
+            to.copy_from_slice(&datagram[..to.len()]);
+        }
+        true
+    }
 }

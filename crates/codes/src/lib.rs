@@ -5,7 +5,6 @@
 //! - [`Shield`]: the code inside one datagram, against flipped bits, with CRC-32C outside
 //! - [`LossTrace`]: seeded losses, the same for every scheme
 //! - [`FlipTrace`]: seeded flips of bits
-//! - [`Oracle`]: exactly which losses a code survives, and how often independent losses are too many
 //!
 //! Nothing here sends, receives or tells the time.
 
@@ -13,15 +12,11 @@ mod binary;
 mod block;
 mod flips;
 mod loss;
-mod oracle;
-mod raptor;
-mod reed_solomon;
 mod scheme;
 mod shield;
 
 pub use block::{Coder, LARGEST_DATAGRAM, NotEnough};
 pub use flips::FlipTrace;
 pub use loss::{LossModel, LossTrace};
-pub use oracle::Oracle;
 pub use scheme::{LARGEST_BLOCK, Scheme};
 pub use shield::{Detected, Outcome, Recovery, Shield};

@@ -3,13 +3,12 @@
 //! removed when it is dropped. No group that was there before is changed or removed: what a killed process left
 //! can't be told from a group of somebody else's.
 
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+use std::{fs, io};
 
 use model::company::{PERIOD_US, QUOTA_US};
-use model::refusal::Refusal;
+use model::probe::Refusal;
 
 use crate::tree;
 

@@ -3,13 +3,12 @@
 //! The first one begins an orderly end; those that follow add nothing, since timeout(1) and terminals
 //! send several. An orderly end in which nothing goes on for two seconds is given up.
 
-use std::fs;
-use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
+use std::{fs, io};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;

@@ -51,8 +51,7 @@ mod tree;
 mod stored;
 
 use model::placement::Relation;
-use model::probe::{Instrument, Probe};
-use model::refusal::Refusal;
+use model::probe::{Instrument, Probe, Refusal};
 
 pub use cpu_list::{CpuListError, format_cpu_list, parse_cpu_list};
 pub use datagrams::udp_counters;

@@ -5,11 +5,10 @@
 //! partner. All of this happens before anything is timed, except in the workload connect, which times
 //! exactly this.
 
-use std::fmt;
-use std::io;
 use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
+use std::{fmt, io};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;

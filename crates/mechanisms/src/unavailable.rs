@@ -3,9 +3,8 @@
 //! is met later, in a launch.
 
 use std::borrow::Cow;
-use std::fmt;
-use std::io;
 use std::path::Path;
+use std::{fmt, io};
 
 use model::mechanism::{Cause, Unavailable};
 use rustix::io::Errno;

@@ -239,6 +239,37 @@ fn number(text: &str) -> Option<u32> {
     text.parse().ok().filter(|_| plain)
 }
 
+/// The loss at which nothing is lost.
+pub const NO_LOSS: &str = "0%";
+
+/// A mechanism without its losses, which are factors: what a study calls it.
+pub fn without_losses(mechanism: &str) -> String {
+    let mut others = options(mechanism);
+    others.retain(|name, _| ![LOSS, BURST].contains(&name.as_str()));
+    write(name(mechanism), &others)
+}
+
+/// Whether a mechanism is written with its losses.
+pub fn has_losses(mechanism: &str) -> bool {
+    let chosen = options(mechanism);
+    [LOSS, BURST].iter().any(|option| chosen.contains_key(*option))
+}
+
+/// The value of an option of a mechanism, where it is written.
+pub fn value_of(mechanism: &str, option: &str) -> Option<String> {
+    options(mechanism).remove(option)
+}
+
+/// The loss of a mechanism.
+pub fn loss(mechanism: &str) -> String {
+    value_of(mechanism, LOSS).unwrap_or_else(|| NO_LOSS.into())
+}
+
+/// How long its bursts are; None where nothing is lost, which stands for bursts of any length.
+pub fn burst(mechanism: &str) -> Option<String> {
+    (loss(mechanism) != NO_LOSS).then(|| value_of(mechanism, BURST).unwrap_or_else(|| "1".into()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -5,12 +5,12 @@ use std::fmt;
 
 use crate::alignment::Alignment;
 use crate::case::Case;
+use crate::catalogue;
 use crate::company::{Company, QUIET};
 use crate::identity::Level;
 use crate::lab::hops;
 use crate::launch::Workers;
 use crate::load::{self, Load};
-use crate::losses;
 use crate::nearest::unknown;
 use crate::placement::Placement;
 use crate::probe::Probe;
@@ -156,9 +156,9 @@ pub const FACTORS: [Row; 19] = [
         factor: Factor::Mechanism,
         key: "mechanism",
         summary: "The variant of a mechanism.",
-        of: |case| Some(losses::without(&case.variant)),
+        of: |case| Some(catalogue::without_losses(&case.variant)),
         written: |word| {
-            if losses::are_in(word) {
+            if catalogue::has_losses(word) {
                 return Err(format!("`{word}`: loss and burst are factors: fix or vary them"));
             }
             Ok(word.to_string())
@@ -370,8 +370,8 @@ pub const FACTORS: [Row; 19] = [
         factor: Factor::Loss,
         key: "loss",
         summary: "Share of datagrams lost, of mechanisms that survive it.",
-        usual: Some(losses::NONE),
-        of: |case| Some(losses::loss(&case.variant)),
+        usual: Some(catalogue::NO_LOSS),
+        of: |case| Some(catalogue::loss(&case.variant)),
         ..NOT_PLAIN
     },
     Row {
@@ -379,7 +379,7 @@ pub const FACTORS: [Row; 19] = [
         key: "burst",
         summary: "How many datagrams are lost in a row.",
         usual: Some("1"),
-        of: |case| losses::burst(&case.variant),
+        of: |case| catalogue::burst(&case.variant),
         ..NOT_PLAIN
     },
 ];

@@ -5,16 +5,13 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::nearest::unknown;
-
-use crate::clients::Clients;
 use crate::counts::Counts;
 use crate::cycles::Turns;
 use crate::energy::Energy;
 use crate::mechanism::{Datagrams, Unavailable};
+use crate::nearest::unknown;
 use crate::noise::{Noise, Traffic};
 use crate::trace::{Marked, Traced};
-pub use crate::usage::Usage;
 
 /// Most samples of a launch, 80 MB of them: more are a slip.
 pub const MOST_SAMPLES: u64 = 10_000_000;
@@ -379,6 +376,95 @@ pub struct Worked {
     pub took_ns: f64,
 }
 
+/// The clients of one launch: a column per quantity and in each a value per client, in the order of their
+/// connections.
+#[derive(Clone, Debug, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
+pub struct Clients {
+    /// Requests that were due.
+    pub due: Vec<u64>,
+    /// Of these the ones whose answers were in when the last request of all clients was due.
+    pub served: Vec<u64>,
+    /// Median of its response times, in ns; None where it had no request.
+    pub p50_ns: Vec<Option<u64>>,
+    /// Their 99th percentile, in ns; None where it had fewer requests than that takes.
+    pub p99_ns: Vec<Option<u64>>,
+}
+
+impl Clients {
+    /// Adds a client of so many `served` requests, whose response times in ns are `responses`, in any order.
+    pub fn push(&mut self, served: u64, mut responses: Vec<f64>) {
+        responses.sort_by(f64::total_cmp);
+        let count = responses.len() as u64;
+        let at = |p: f64| stats::quantile(&responses, p).round() as u64;
+        self.due.push(count);
+        self.served.push(served);
+        self.p50_ns.push((count > 0).then(|| at(0.5)));
+        self.p99_ns.push((count >= stats::samples_needed(0.99)).then(|| at(0.99)));
+    }
+
+    /// Of each client that had a request, the share of them that was served.
+    pub fn shares(&self) -> Vec<f64> {
+        let asked = self.due.iter().zip(&self.served).filter(|(due, _)| **due > 0);
+        asked.map(|(due, served)| *served as f64 / *due as f64).collect()
+    }
+}
+
+/// What the calling thread has used since it began (getrusage(2), RUSAGE_THREAD).
+#[derive(Clone, Copy, Debug, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
+pub struct Usage {
+    /// Time in user mode, in ns (microsecond steps, and coarser where the kernel samples).
+    pub user_ns: u64,
+    /// Time in kernel mode, in ns.
+    pub system_ns: u64,
+    /// Switches because the thread slept.
+    pub voluntary_switches: u64,
+    /// Switches because the scheduler took the CPU away.
+    pub involuntary_switches: u64,
+    /// Page faults served without input or output.
+    pub minor_faults: u64,
+    /// Page faults that had to read from a disk.
+    pub major_faults: u64,
+}
+
+impl Usage {
+    /// What two threads used together.
+    pub fn with(&self, other: &Usage) -> Usage {
+        Usage {
+            user_ns: self.user_ns + other.user_ns,
+            system_ns: self.system_ns + other.system_ns,
+            voluntary_switches: self.voluntary_switches + other.voluntary_switches,
+            involuntary_switches: self.involuntary_switches + other.involuntary_switches,
+            minor_faults: self.minor_faults + other.minor_faults,
+            major_faults: self.major_faults + other.major_faults,
+        }
+    }
+
+    /// `part` of `whole` of it.
+    pub fn part(&self, part: u64, whole: u64) -> Usage {
+        let of = |count: u64| (count as f64 * part as f64 / whole.max(1) as f64).round() as u64;
+        Usage {
+            user_ns: of(self.user_ns),
+            system_ns: of(self.system_ns),
+            voluntary_switches: of(self.voluntary_switches),
+            involuntary_switches: of(self.involuntary_switches),
+            minor_faults: of(self.minor_faults),
+            major_faults: of(self.major_faults),
+        }
+    }
+
+    /// What was used between `earlier` and `self`.
+    pub fn since(&self, earlier: &Usage) -> Usage {
+        Usage {
+            user_ns: self.user_ns.saturating_sub(earlier.user_ns),
+            system_ns: self.system_ns.saturating_sub(earlier.system_ns),
+            voluntary_switches: self.voluntary_switches - earlier.voluntary_switches,
+            involuntary_switches: self.involuntary_switches - earlier.involuntary_switches,
+            minor_faults: self.minor_faults - earlier.minor_faults,
+            major_faults: self.major_faults - earlier.major_faults,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -400,5 +486,25 @@ mod tests {
         let kept = serde_json::to_value(&record).unwrap();
         assert!(kept.get("others").is_none(), "{kept}");
         assert_eq!(serde_json::from_value::<Record>(kept).unwrap(), record);
+    }
+
+    #[test]
+    fn a_client_has_no_percentile_that_its_requests_cannot_support() {
+        let mut clients = Clients::default();
+        clients.push(3, vec![3.0, 1.0, 2.0, 4.0]);
+        clients.push(0, Vec::new());
+        clients.push(1_000, (0..1_001).map(f64::from).collect());
+        assert_eq!((clients.due[0], clients.p50_ns[0], clients.p99_ns[0]), (4, Some(3), None));
+        assert_eq!((clients.due[1], clients.p50_ns[1]), (0, None));
+        assert_eq!((clients.p50_ns[2], clients.p99_ns[2]), (Some(500), Some(990)));
+        assert_eq!(clients.shares(), [0.75, 1_000.0 / 1_001.0]);
+    }
+
+    #[test]
+    fn a_part_is_rounded_to_the_nearest() {
+        let all = Usage { user_ns: 1_000, voluntary_switches: 7, ..Usage::default() };
+        let part = all.part(3, 4);
+        assert_eq!((part.user_ns, part.voluntary_switches, part.major_faults), (750, 5, 0));
+        assert_eq!(all.part(4, 4), all);
     }
 }

@@ -165,6 +165,25 @@ impl From<Probe> for String {
     }
 }
 
+/// Why something can't be observed here.
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+pub struct Refusal {
+    /// What is in the way.
+    pub reason: String,
+    /// What changes it, if anything does: mostly a command.
+    pub remedy: Option<String>,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.reason)?;
+        match &self.remedy {
+            Some(remedy) => write!(f, "; {remedy}"),
+            None => Ok(()),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

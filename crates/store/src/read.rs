@@ -213,15 +213,6 @@ impl Store {
         Ok(made)
     }
 
-    /// When each round, by group and number, began: ns of measuring since the run began.
-    pub fn round_starts(&self, run: i64) -> Result<HashMap<(usize, u64), u64>, StoreError> {
-        let columns = "group_nth, nth, began_ns";
-        let rows = self.sealed(run, Table::Rounds, columns, "run = ?", [run], |row| {
-            Ok(((row.get(0)?, row.get(1)?), row.get(2)?))
-        })?;
-        Ok(rows.into_iter().collect())
-    }
-
     /// What each round of a group measured beside its launches, by its number.
     pub fn round_bounds(
         &self,

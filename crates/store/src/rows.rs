@@ -9,8 +9,7 @@ use model::host::Host;
 use model::launch::Record;
 use model::noise::RoundNoise;
 use model::peer::PeerRecord;
-use model::request::Absence;
-use model::request::Request;
+use model::request::{Absence, Request};
 use model::route::{LabRecord, Route};
 
 /// A line of `ipcmark runs`.

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use model::catalogue::{self, BURST, Catalogue, LOSS, RECOVERY};
-use model::losses::{NONE, burst, loss, of, without};
+use model::catalogue::{
+    self, BURST, Catalogue, LOSS, NO_LOSS, RECOVERY, burst, loss, value_of, without_losses,
+};
 
 /// A level of `option` in the one way it is written.
 ///
@@ -30,7 +31,7 @@ pub fn product(
             continue;
         }
         for loss in losses {
-            if loss == NONE {
+            if loss == NO_LOSS {
                 all.extend(all_once(&all, mechanism));
                 continue;
             }
@@ -50,23 +51,23 @@ fn recovers(catalogue: &Catalogue, mechanism: &str) -> bool {
     let name = catalogue::name(mechanism);
     let words = catalogue.mechanisms.iter().find(|it| it.name == name);
     let not_at_all = words.and_then(|it| it.option(RECOVERY)?.words.first());
-    of(mechanism, RECOVERY).is_some_and(|it| not_at_all != Some(&it))
+    value_of(mechanism, RECOVERY).is_some_and(|it| not_at_all != Some(&it))
 }
 
 /// Mechanisms by what they are called without their losses, in their order.
 pub fn by_name(all: &[String]) -> BTreeMap<String, Vec<&String>> {
     let mut names: BTreeMap<String, Vec<&String>> = BTreeMap::new();
     for mechanism in all {
-        names.entry(without(mechanism)).or_default().push(mechanism);
+        names.entry(without_losses(mechanism)).or_default().push(mechanism);
     }
     names
 }
 
 /// Those of `all` that `word` names: without a loss of its own, at each that they are measured at.
 pub fn named(all: &BTreeMap<String, Vec<&String>>, word: &str) -> Vec<String> {
-    let lost = of(word, LOSS).is_some().then(|| (loss(word), burst(word)));
+    let lost = value_of(word, LOSS).is_some().then(|| (loss(word), burst(word)));
     let alike = |it: &str| lost.as_ref().is_none_or(|lost| (loss(it), burst(it)) == *lost);
-    let of_name = all.get(&without(word)).into_iter().flatten();
+    let of_name = all.get(&without_losses(word)).into_iter().flatten();
     of_name.filter(|it| alike(it)).map(|it| it.to_string()).collect()
 }
 
@@ -82,10 +83,13 @@ mod tests {
     #[test]
     fn losses_are_levels_and_not_part_of_a_name() {
         let name = "udp:burst=8,deadline=5000,loss=5%,reliability=none";
-        assert_eq!(without(name), "udp:deadline=5000,reliability=none");
+        assert_eq!(without_losses(name), "udp:deadline=5000,reliability=none");
         assert_eq!((loss(name), burst(name)), ("5%".into(), Some("8".into())));
-        assert_eq!((loss("tcp"), burst("tcp"), without("tcp")), (NONE.into(), None, "tcp".into()));
-        assert_eq!(without("udp:loss=5%"), "udp");
+        assert_eq!(
+            (loss("tcp"), burst("tcp"), without_losses("tcp")),
+            (NO_LOSS.into(), None, "tcp".into())
+        );
+        assert_eq!(without_losses("udp:loss=5%"), "udp");
         assert_eq!(level(&catalogue(), "loss", "05.0%"), Ok("5%".into()));
         assert!(level(&catalogue(), "loss", "5").unwrap_err().contains("PERCENT%"));
     }

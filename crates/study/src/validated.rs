@@ -7,10 +7,9 @@ use std::fmt;
 use std::ops::Range;
 
 use super::factor::Chosen;
-use super::figure;
 use super::format::{self, Fixed, Levels, PublishedFigure, Study, Words, line_at};
 use super::paper::Form;
-use super::{Request, losses, open_loop};
+use super::{Request, figure, losses, open_loop};
 use model::case::Case;
 use model::company::Company;
 use model::duration::{self, in_ns};

@@ -10,7 +10,7 @@ pub mod bpf;
 pub mod c_library;
 pub mod calls;
 mod claim;
-pub mod counter;
+pub mod clock;
 pub mod cross_memory;
 pub mod failed;
 pub mod groups;

@@ -3,8 +3,7 @@
 use super::Pair;
 use crate::{ALPHA, Status};
 use model::counts::Family;
-use model::probe::Probe;
-use model::probe::{Instrument, Scope};
+use model::probe::{Instrument, Probe, Scope};
 use stats::Interval;
 
 /// The overhead of one probe at one size.

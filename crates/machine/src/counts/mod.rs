@@ -14,7 +14,7 @@ use std::io;
 use std::path::Path;
 
 use model::counts::{Counts, Family};
-use model::refusal::Refusal;
+use model::probe::Refusal;
 
 pub use family::{Counter, CountersOf};
 

@@ -13,12 +13,11 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use super::commands::{self, Batch};
 use super::means::{self, Chosen, Offered};
-use super::price;
 use super::relay::{self, RelayEnd, RelaySpec, Started};
 use super::run::{listen, run};
 use super::space::{Identity, Space};
 use super::state::{Lock, Made, NAMES, State};
-use super::{LabError, LabRequest, Plan};
+use super::{LabError, LabRequest, Plan, price};
 use crate::interrupt::{Interrupt, end_goes_on};
 use sys::identity::ProcessIdentity;
 

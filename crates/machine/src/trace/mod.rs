@@ -24,10 +24,10 @@ mod tracer;
 #[cfg(test)]
 mod tests;
 
+pub use self::object::{BUILT, Object, Program, RelocationTarget};
 pub use decode::events;
 pub use event::{Event, EventKind, Who};
 pub use mark::{Marking, Marks};
 pub use moment::offset_ns;
-pub use object::{BUILT, Object, Program, RelocationTarget};
 pub use path::decompose;
 pub use tracer::{Recording, Tracer, available, available_from};

@@ -5,7 +5,17 @@
 //! is wrong with it. It needs nothing of the running kernel's types, and therefore no more of a loader than
 //! this.
 
+use std::error::Error;
+
+use object::read::elf::{ElfFile64, ElfSymbol64};
+use object::{
+    Architecture, LittleEndian, Object as _, ObjectSection as _, ObjectSymbol as _,
+    RelocationTarget as NamedBy, SectionKind,
+};
 use sys::bpf::Shape;
+
+type Elf<'a> = ElfFile64<'a, LittleEndian>;
+type Symbol<'a> = ElfSymbol64<'a, 'a, LittleEndian>;
 
 /// The object as it was built.
 pub const BUILT: &[u8] = include_bytes!("../../../../bpf/ipcmark.bpf.o");
@@ -74,54 +84,66 @@ impl Object {
     /// # Errors
     /// Why it isn't a little-endian object for this virtual machine, with names it knows.
     pub fn read(bytes: &[u8]) -> Result<Object, String> {
-        const MACHINE: u16 = 247;
-        let machine = part(bytes, 18, 2).map(|it| u16_at(it, 0));
-        if !bytes.starts_with(b"\x7fELF\x02\x01") || machine != Ok(MACHINE) {
-            return Err("it is no little-endian object for the kernel's virtual machine".into());
+        let file = Elf::parse(bytes).map_err(|error| error.to_string())?;
+        if file.architecture() != Architecture::Bpf {
+            return Err("it is no object for the kernel's virtual machine".into());
         }
-        let sections = Section::all(bytes)?;
-        let symbols = Symbol::all(&sections)?;
-        let place = |symbol: &Symbol| {
-            let section = sections.get(symbol.section).map_or("no section", |it| &it.name);
-            match section {
-                "maps" => Ok(RelocationTarget::Map(symbol.offset as usize / MAP_BYTES)),
-                ".rodata" => Ok(RelocationTarget::Setting(symbol.offset)),
-                ".bss" => Ok(RelocationTarget::Variable(symbol.offset)),
-                other => Err(format!("`{}` is in {other}", symbol.name)),
+        Object::of(&file).map_err(|error| error.to_string())
+    }
+
+    fn of(file: &Elf<'_>) -> Result<Object, Box<dyn Error>> {
+        let place = |symbol: &Symbol<'_>| -> Result<RelocationTarget, Box<dyn Error>> {
+            let section = symbol.section_index().ok_or("a name is in no section")?;
+            let offset = symbol.address() as u32;
+            match file.section_by_index(section)?.name()? {
+                "maps" => Ok(RelocationTarget::Map(offset as usize / MAP_BYTES)),
+                ".rodata" => Ok(RelocationTarget::Setting(offset)),
+                ".bss" => Ok(RelocationTarget::Variable(offset)),
+                other => Err(format!("`{}` is in {other}", symbol.name()?).into()),
             }
         };
-        let program = |(nth, section): (usize, &Section)| {
-            let names = sections.iter().find(|it| it.kind == REL && it.info == nth);
-            let names = names.map_or(&[][..], |it| it.bytes).chunks_exact(16).map(|entry| {
-                let at = u64_at(entry, 0) as usize;
-                part(section.bytes, at, 16).map_err(|_| "it names something in no instruction")?;
-                let symbol = symbols.get(u32_at(entry, 12) as usize).ok_or("a name is missing")?;
-                Ok((at, place(symbol)?))
-            });
-            let names = names.collect::<Result<_, String>>()?;
-            let (name, instructions) = (section.name.clone(), section.bytes.to_vec());
-            Ok(Program { name, instructions, names })
-        };
-        let code = sections.iter().enumerate().filter(|(_, it)| it.is_code());
-        let named = |name: &str| {
-            let found = sections.iter().find(|it| it.name == name);
+        let mut programs = Vec::new();
+        for section in file.sections().filter(|section| section.kind() == SectionKind::Text) {
+            let instructions = section.data()?.to_vec();
+            if instructions.is_empty() {
+                continue;
+            }
+            let mut names = Vec::new();
+            for (at, relocation) in section.relocations() {
+                let at = at as usize;
+                if at.checked_add(16).is_none_or(|end| end > instructions.len()) {
+                    return Err("it names something in no instruction".into());
+                }
+                let NamedBy::Symbol(symbol) = relocation.target() else {
+                    return Err("a name is missing".into());
+                };
+                names.push((at, place(&file.symbol_by_index(symbol)?)?));
+            }
+            programs.push(Program { name: section.name()?.into(), instructions, names });
+        }
+        // What lies elsewhere is no map and no variable: the programs themselves.
+        let mut places = Vec::new();
+        for symbol in file.symbols() {
+            match (symbol.name()?, place(&symbol)) {
+                ("", _) | (_, Err(_)) => {}
+                (name, Ok(place)) => places.push((name.to_string(), place)),
+            }
+        }
+        let section = |name: &str| {
+            let found = file.section_by_name(name);
             found.ok_or_else(|| format!("it has no section `{name}`"))
         };
-        // What lies elsewhere is no map and no variable: the programs themselves.
-        let named_symbols = symbols.iter().filter(|it| !it.name.is_empty());
-        let places: Vec<(String, RelocationTarget)> =
-            named_symbols.filter_map(|it| Some((it.name.clone(), place(it).ok()?))).collect();
         let mut maps: Vec<(String, Shape)> = Vec::new();
-        for (nth, bytes) in named("maps")?.bytes.chunks_exact(MAP_BYTES).enumerate() {
-            let of = |(_, it): &&(String, RelocationTarget)| *it == RelocationTarget::Map(nth);
-            let (name, _) = places.iter().find(of).ok_or("a map has no name")?;
+        for (nth, bytes) in section("maps")?.data()?.chunks_exact(MAP_BYTES).enumerate() {
+            let names_it = |(_, place): &&(String, _)| *place == RelocationTarget::Map(nth);
+            let (name, _) = places.iter().find(names_it).ok_or("a map has no name")?;
             maps.push((name.clone(), shape(bytes)));
         }
         Ok(Object {
-            programs: code.map(program).collect::<Result<_, String>>()?,
+            programs,
             maps,
-            settings: named(".rodata")?.bytes.to_vec(),
-            variables: named(".bss")?.size,
+            settings: section(".rodata")?.data()?.to_vec(),
+            variables: section(".bss")?.size() as u32,
             places,
         })
     }
@@ -142,93 +164,11 @@ impl Object {
 
 /// Bytes of `struct map` (bpf/bpf.h).
 const MAP_BYTES: usize = 20;
-/// EventKind of a section that says which instructions name what.
-const REL: u32 = 9;
-/// EventKind of a section that the file holds.
-const PROGBITS: u32 = 1;
-/// EventKind of a section that the file doesn't hold: it is zero.
-const NOBITS: u32 = 8;
-/// EventKind of the section of symbols.
-const SYMTAB: u32 = 2;
 
 fn shape(bytes: &[u8]) -> Shape {
     let [kind, key_bytes, value_bytes, entries, flags] =
         [0, 4, 8, 12, 16].map(|at| u32_at(bytes, at));
     Shape { kind, key_bytes, value_bytes, entries, flags }
-}
-
-struct Section<'a> {
-    name: String,
-    kind: u32,
-    executable: bool,
-    bytes: &'a [u8],
-    size: u32,
-    link: usize,
-    info: usize,
-}
-
-impl<'a> Section<'a> {
-    fn all(file: &'a [u8]) -> Result<Vec<Section<'a>>, String> {
-        const EXECUTABLE: u64 = 4;
-        let head = part(file, 0, 64)?;
-        let (table, count) = (u64_at(head, 40) as usize, u16_at(head, 60) as usize);
-        let header = |nth: usize| part(file, table.saturating_add(64 * nth), 64);
-        let bytes = |header: &[u8]| {
-            let (start, size) = (u64_at(header, 24) as usize, u64_at(header, 32) as usize);
-            if u32_at(header, 4) == NOBITS { Ok(&file[..0]) } else { part(file, start, size) }
-        };
-        let names = bytes(header(u16_at(head, 62) as usize)?)?;
-        let section = |nth| {
-            let header = header(nth)?;
-            Ok(Section {
-                name: text(names, u32_at(header, 0))?,
-                kind: u32_at(header, 4),
-                executable: u64_at(header, 8) & EXECUTABLE != 0,
-                bytes: bytes(header)?,
-                size: u64_at(header, 32) as u32,
-                link: u32_at(header, 40) as usize,
-                info: u32_at(header, 44) as usize,
-            })
-        };
-        (0..count).map(section).collect()
-    }
-
-    fn is_code(&self) -> bool {
-        self.kind == PROGBITS && self.executable && !self.bytes.is_empty()
-    }
-}
-
-struct Symbol {
-    name: String,
-    section: usize,
-    offset: u32,
-}
-
-impl Symbol {
-    fn all(sections: &[Section<'_>]) -> Result<Vec<Symbol>, String> {
-        let table = sections.iter().find(|it| it.kind == SYMTAB).ok_or("it has no symbols")?;
-        let names = sections.get(table.link).ok_or("its symbols have no names")?.bytes;
-        let symbol = |entry: &[u8]| {
-            Ok(Symbol {
-                name: text(names, u32_at(entry, 0))?,
-                section: u16_at(entry, 6) as usize % 0xff00,
-                offset: u64_at(entry, 8) as u32,
-            })
-        };
-        table.bytes.chunks_exact(24).map(symbol).collect()
-    }
-}
-
-fn text(names: &[u8], at: u32) -> Result<String, String> {
-    let names = names.get(at as usize..).ok_or("a name's offset is beyond the string table")?;
-    let bytes = names.split(|byte| *byte == 0).next().unwrap_or_default();
-    Ok(String::from_utf8_lossy(bytes).into_owned())
-}
-
-/// So many bytes of `bytes`, from `at` on.
-fn part(bytes: &[u8], at: usize, length: usize) -> Result<&[u8], String> {
-    let found = at.checked_add(length).and_then(|end| bytes.get(at..end));
-    found.ok_or_else(|| format!("it ends before byte {at} + {length}"))
 }
 
 /// Two bytes at `at`, little end first.

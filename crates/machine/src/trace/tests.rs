@@ -6,8 +6,7 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::Path;
 
 use super::*;
-use model::probe::{Probe, Scope};
-use model::refusal::Refusal;
+use model::probe::{Probe, Refusal, Scope};
 use sys::bpf::{Bpf, HASH, Kernel, Map, Shape, Unverified};
 
 /// A kernel that says no to every program, or to none; its verifier may say why.

@@ -5,12 +5,11 @@
 //! (open(2), O_TMPFILE), and says what is about to be made; what the kernel answers completes it.
 //! Entries stand in slots of one length, so that thousands of set-ups write over a few of them.
 
-use std::fmt;
 use std::fs::{self, File, OpenOptions};
-use std::io;
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::{fmt, io};
 
 use rustix::fs::{AtFlags, CWD, FlockOperation, flock, linkat};
 use rustix::io::Errno;

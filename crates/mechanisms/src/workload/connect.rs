@@ -13,12 +13,12 @@
 //! One stamp closes a sample and opens the next, as in a latency. [`dissect`] does the same again with a
 //! stamp at each step, so that the samples stay free of more than one clock read.
 
-use clock::Now;
 use model::metric::{Better, Metric, Operation, Unit};
 use std::borrow::Cow;
 use std::hint::black_box;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
+use sys::clock::Now;
 
 use super::{Found, Payload, Side, Size, Timed, WorkloadSpec, median};
 use crate::connection::{Address, Listening, Server};

@@ -7,10 +7,10 @@ use std::io;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use clock::Now;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::thread::sched_yield;
+use sys::clock::Now;
 
 use super::assignment::Assignment;
 use super::many::{EVENTS, Messages, Ready, ready_of, split};

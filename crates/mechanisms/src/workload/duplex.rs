@@ -4,11 +4,11 @@
 //! received the last byte. Both sides run the same loop: they send while there is room and receive what is
 //! there, and wait only where neither goes. Messages each way are as many; one operation is a message each way.
 
-use clock::Now;
 use model::metric::{Better, Metric, Operation, Unit};
 use std::borrow::Cow;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
+use sys::clock::Now;
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::thread::sched_yield;

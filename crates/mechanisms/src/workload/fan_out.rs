@@ -5,11 +5,11 @@
 //! takes an acknowledgement in; where one has no room for all of it, the others are served meanwhile. Receivers are
 //! threads of the responder, each blocked in its own receive (`threads`).
 
-use clock::Now;
 use model::metric::{Better, Metric, Operation, Unit};
 use std::borrow::Cow;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
+use sys::clock::Now;
 
 use rustix::event::epoll;
 use rustix::thread::sched_yield;

@@ -4,11 +4,11 @@
 //! the next, so that samples add up to the whole and each holds exactly one clock read. Where
 //! a round trip is too short for the clock, a sample holds a batch of them.
 
-use clock::Now;
 use model::metric::{Better, Metric, Operation, Unit};
 use std::borrow::Cow;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
+use sys::clock::Now;
 
 use super::{Buffers, Found, Payload, Side, Size, Timed, WorkloadSpec};
 use crate::Endpoint;

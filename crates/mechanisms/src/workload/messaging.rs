@@ -6,13 +6,13 @@
 //! responder's; they are begun before, and live as long as the launch. They write and read descriptors as hackbench
 //! does, so that what has more to an end than that has no crowd. Receivers count by sender; a check compares bytes.
 
-use clock::Now;
 use model::metric::{Better, Metric, Operation, Unit};
 use std::borrow::Cow;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use sys::clock::Now;
 
 use super::crowd::{Crowd, Task};
 use super::many::asked;

@@ -1,8 +1,8 @@
 //! An open loop with several messages under way over one end. Answers come in the order of the messages.
 
-use clock::Now;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
+use sys::clock::Now;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::thread::sched_yield;

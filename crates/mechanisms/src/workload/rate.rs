@@ -28,8 +28,7 @@ use super::service::Work;
 use super::threads::Threads;
 use super::{Buffers, Found, Payload, Side, Size, Timed, WorkloadSpec};
 use crate::{Endpoint, Phase};
-use model::clients::Clients;
-use model::launch::{Punctuality, WorkerReport};
+use model::launch::{Clients, Punctuality, WorkerReport};
 use model::load::{Load, Server};
 use model::workload::{Arrivals, Workload};
 

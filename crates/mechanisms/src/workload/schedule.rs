@@ -1,11 +1,11 @@
 //! When the messages of an open loop are due, and how their sender waits until then. Every time is
 //! drawn before the first message: that of no message depends on how long others took.
 
-use clock::Now;
 use model::clock::ClockKind;
 use model::workload::Arrivals;
 use std::sync::Arc;
 use std::time::Duration;
+use sys::clock::Now;
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;

@@ -3,10 +3,10 @@
 //! Timed by its own clock, from when the request was received; the draw is inside. A server that loses its CPU
 //! meanwhile works on by the clock, as one whose work takes so long in the end: what it took is kept beside.
 
-use clock::Now;
 use model::clock::ClockKind;
 use model::launch::Worked;
 use model::load::Service;
+use sys::clock::Now;
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;

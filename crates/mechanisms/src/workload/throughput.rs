@@ -3,11 +3,11 @@
 //! Timed: from before the first send to the arrival of the acknowledgement, which the
 //! responder sends when it has received the last byte: bytes are counted where they arrive.
 
-use clock::Now;
 use model::metric::{Better, Metric, Operation, Unit};
 use std::borrow::Cow;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
+use sys::clock::Now;
 
 use super::{Buffers, Found, Payload, Side, Size, Timed, WorkloadSpec};
 use crate::Endpoint;

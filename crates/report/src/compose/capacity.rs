@@ -3,15 +3,13 @@
 
 use super::{failures, labels};
 use crate::{Block, Emphasis, Row, Section, Table, Text, Unit, units};
-use analysis::Site;
 use analysis::capacity::{Capacity, Found, RateTried, RateVerdict};
-use analysis::{CaseResult, Judged, Status};
+use analysis::{CaseResult, Judged, Site, Status};
 use model::case::Case;
 use model::distinct::distinct;
 use model::factor;
 use model::launch::Punctuality;
-use model::load::Load;
-use model::load::Service;
+use model::load::{Load, Service};
 
 const MEANING: &str = "Capacity: from the largest rate at which more than half of all launches keep the bound to the \
      smallest at which more than half exceed it; both together 95 % sure. Knee: the largest rate at which the percentile \

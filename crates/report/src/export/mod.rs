@@ -4,9 +4,7 @@
 mod bmf;
 mod csv;
 mod data;
-mod hdr;
 mod hgrm;
-mod hlog;
 mod json;
 mod matrix;
 pub mod ndjson;
@@ -46,15 +44,13 @@ pub enum Format {
     Markdown,
     /// HdrHistogram's percentile spectrum, one per case.
     Hgrm,
-    /// HdrHistogram's interval log, one interval per launch.
-    Hlog,
     /// Bencher's metric format.
     Bmf,
 }
 
 impl Format {
     /// Every format, as the command line names it.
-    pub const NAMES: [(&'static str, Format); 11] = [
+    pub const NAMES: [(&'static str, Format); 10] = [
         ("json", Format::Json),
         ("ndjson", Format::Ndjson),
         ("csv", Format::Csv),
@@ -64,7 +60,6 @@ impl Format {
         ("claims-csv", Format::ClaimsCsv),
         ("markdown", Format::Markdown),
         ("hgrm", Format::Hgrm),
-        ("hlog", Format::Hlog),
         ("bmf", Format::Bmf),
     ];
 
@@ -103,7 +98,6 @@ pub fn text(format: Format, judged: &Judged, store: &Store) -> Result<String, St
             None => compose::compose(judged, Detail::Summary),
         }),
         Format::Hgrm => hgrm::text(judged, store)?,
-        Format::Hlog => hlog::text(judged, store)?,
         Format::Bmf => bmf::text(judged),
     })
 }

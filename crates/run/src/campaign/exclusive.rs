@@ -8,11 +8,9 @@
 //!
 //! Abstract addresses belong to a network namespace: runs in two of them don't notice each other.
 
-use std::fmt;
-use std::fs;
-use std::io;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
+use std::{fmt, fs, io};
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;

@@ -106,8 +106,8 @@ const EXAMINED: Duration = Duration::from_millis(100);
 
 /// The clock that this machine offers, and when it was measured.
 pub(crate) fn measured_clock() -> (Anchor, model::clock::Record) {
-    let (kind, why_not) = clock::choose(Path::new("/"));
-    clock::measure(kind, why_not)
+    let (kind, why_not) = sys::clock::choose(Path::new("/"));
+    sys::clock::measure(kind, why_not)
 }
 
 impl<'a> Campaign<'a> {
@@ -282,7 +282,7 @@ impl<'a> Campaign<'a> {
         self.warn_of_lost_cpus()?;
         let status = if interrupted { RunStatus::Interrupted } else { RunStatus::Complete };
         self.with.progress.done();
-        self.clock.conclude(&self.clock_start, &clock::anchor(self.clock.kind));
+        self.clock.conclude(&self.clock_start, &sys::clock::anchor(self.clock.kind));
         let took = self.measured_ns();
         self.with.store.end_run(self.run, status, &now_utc(), &self.clock, took)?;
         Ok((self.run, status))

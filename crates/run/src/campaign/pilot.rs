@@ -9,8 +9,7 @@ use crate::launch::{LaunchResult, Spec};
 use crate::plan::Case;
 use machine::interrupt::Interrupted;
 use model::company::{Company, PERIOD_US};
-use model::launch::MOST_SAMPLES;
-use model::launch::Outcome;
+use model::launch::{MOST_SAMPLES, Outcome};
 use model::request::Request;
 use store::StoreError;
 

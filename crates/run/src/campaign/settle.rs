@@ -1,16 +1,15 @@
 //! The pilot before all others: how long the machine takes to settle after a fork.
 
-use crate::plan::waited;
+use crate::plan::{Case, waited};
 use std::time::Duration;
 
 use super::driver::LaunchRequest;
 use super::sizing::PILOT_DEADLINE_MS;
 use super::{Campaign, value_ns};
 use crate::launch::Spec;
-use crate::plan::Case;
 use mechanisms::Variant;
+use model::catalogue;
 use model::launch::{SampleCount, Workers};
-use model::losses;
 use model::route::Route;
 use model::workload::{Policy, Workload};
 use store::Settle;
@@ -139,7 +138,7 @@ fn settles(case: &Case) -> Option<String> {
     let mechanism = if case.route.is_local() {
         "pipe".to_string()
     } else {
-        losses::without(&case.variant.to_string())
+        catalogue::without_losses(&case.variant.to_string())
     };
     let variant = Variant::parse(&mechanism).expect("a variant without its losses is one");
     (!waited::are_waited_for(&variant, &case.route)).then_some(mechanism)

@@ -1,11 +1,10 @@
 //! What pilots fix: how many operations are a sample and how many samples a launch, and when it is taken for
 //! hung.
 
-use crate::plan::waited;
+use crate::plan::{Case, waited};
 
 use super::{Campaign, LiveCase, value_ns};
 use crate::launch::{LaunchResult, Spec};
-use crate::plan::Case;
 use mechanisms::workload::{Found, Size, row};
 use model::launch::{MOST_SAMPLES, Outcome, SampleCount, Warmup};
 use model::load::Load;
@@ -320,7 +319,7 @@ pub mod tests {
 
     /// A clock of which 500 ns are the shortest sample.
     fn clock() -> model::clock::Record {
-        let (_, clock) = clock::measure(model::clock::ClockKind::MonotonicRaw, None);
+        let (_, clock) = sys::clock::measure(model::clock::ClockKind::MonotonicRaw, None);
         model::clock::Record { cost_ns: 20.0, step_ns: 10.0, ns_per_tick: 1.0, ..clock }
     }
 

@@ -52,7 +52,7 @@ impl Campaign<'_> {
 
     /// Says that the kernel gave up the clock of the samples meanwhile, where it did.
     pub(super) fn warn_of_the_clock(&mut self) -> Result<(), StoreError> {
-        let (now, why) = clock::choose(Path::new("/"));
+        let (now, why) = sys::clock::choose(Path::new("/"));
         match (self.clock.kind, why) {
             (ClockKind::Tsc, Some(why)) if now != ClockKind::Tsc => self.warn(&format!(
                 "the clock changed during the run: {why}; samples were timed by the counter to the end, and may be \

@@ -16,10 +16,10 @@ pub fn name(nth: usize, many: usize) -> String {
 /// What every simulated node is.
 pub fn host() -> FarHost {
     let root = Path::new("/");
-    let (kind, why_not) = clock::choose(root);
+    let (kind, why_not) = sys::clock::choose(root);
     FarHost {
         host: machine::host::read(root),
-        clock: clock::measure(kind, why_not).1,
+        clock: sys::clock::measure(kind, why_not).1,
         addresses: Vec::new(),
         reached_at: None,
         network: None,

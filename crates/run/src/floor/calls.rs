@@ -5,13 +5,12 @@
 //! Then a message that a process sends to itself, by the C library's functions, as the loops of launches and most programs
 //! make their calls, and inline, without it. Batches are timed; nothing is subtracted.
 
-use model::floors::{Call, Calls};
+use model::floors::{Call, Calls, Repeats};
 use std::hint::black_box;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 
 use super::worker::Setting;
-use model::floors::Repeats;
 use sys::calls::{
     getpid, getppid, getuid, inline_getpid, inline_read, inline_write, library_getpid,
     library_read, library_write, read_nothing,

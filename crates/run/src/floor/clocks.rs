@@ -6,16 +6,15 @@
 //! non-zero difference of consecutive ones. Neither can show less than what a read costs where
 //! the clock is finer than that; so the cost stands beside.
 
-use model::floors::{ClockFloor, Clocks};
+use model::floors::{ClockFloor, Clocks, Repeats};
 use std::hint::black_box;
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 
 use super::worker::{Setting, repeat};
-use clock::{Clock, MonotonicRaw, Tsc};
 use model::clock::{Anchor, ClockKind};
-use model::floors::Repeats;
+use sys::clock::{Clock, MonotonicRaw, Tsc};
 
 /// Reads in one repeat of the cost.
 const READS: u64 = 200;
@@ -148,10 +147,10 @@ fn smallest_difference(now: impl Fn() -> u64, reads: usize) -> Option<u64> {
 }
 
 fn anchors(kind: ClockKind) -> Vec<Anchor> {
-    let mut anchors = vec![clock::anchor(kind)];
+    let mut anchors = vec![sys::clock::anchor(kind)];
     for _ in 0..SPANS {
         std::thread::sleep(SPAN);
-        anchors.push(clock::anchor(kind));
+        anchors.push(sys::clock::anchor(kind));
     }
     anchors
 }

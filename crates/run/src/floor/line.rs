@@ -5,13 +5,12 @@
 //! repeat uses another line, on another page: where a line is homed changes what it costs, and
 //! two such costs show as two modes. Spinning needs no quiet: no CPU idles.
 
-use model::floors::{LinePair, Lines};
+use model::floors::{LinePair, Lines, Repeats};
 use std::hint::spin_loop;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use super::worker::{Setting, repeat, together};
-use model::floors::Repeats;
 use model::placement::Relation;
 use sys::shared::{LINE, Mapping, PAGE};
 

@@ -1,11 +1,11 @@
 //! The floor process: measures one part after the other, and tells its owner after each, so
 //! that what was found before a crash isn't lost with it.
 
-use clock::Now;
 use std::io::{self, IsTerminal};
 use std::path::Path;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
+use sys::clock::Now;
 
 use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
 use serde::{Deserialize, Serialize};
@@ -123,8 +123,8 @@ impl Setting {
             .ok_or_else(|| topology.why_not(Relation::SameCpu, &allowed))?;
         let host = machine::host::read(root);
         pin(home)?;
-        let (kind, why_not) = clock::choose(root);
-        let (_, clock) = clock::measure(kind, why_not);
+        let (kind, why_not) = sys::clock::choose(root);
+        let (_, clock) = sys::clock::measure(kind, why_not);
         let watch =
             Stopwatch { kind, ns_per_tick: clock.ns_per_tick, shortest_ns: clock.shortest_ns() };
         Ok(Setting { order, topology, allowed, home, host, clock, watch })

@@ -1,9 +1,9 @@
 //! The instrumentation of a worker while it is timed: its own counters, and the marks by which a trace
 //! follows it. Neither makes a system call in a launch that isn't observed.
 
-use clock::Now;
 use std::io;
 use std::path::Path;
+use sys::clock::Now;
 
 use rustix::time::{ClockId, clock_gettime};
 

@@ -9,11 +9,11 @@
 
 mod responder;
 
-use clock::Now;
 use std::io;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
+use sys::clock::Now;
 
 use rustix::thread::{sched_getcpu, sched_yield};
 
@@ -22,10 +22,9 @@ use super::loops::{Channel, Loops, With};
 use super::page::{Command, Page};
 use super::spec::Spec;
 use super::worker::WorkerContext;
-use mechanisms::Deadline;
 use mechanisms::network::ConnectionKind;
-use mechanisms::unavailable_in;
 use mechanisms::workload::{Row, row};
+use mechanisms::{Deadline, unavailable_in};
 use model::cycles::{Turns, slices};
 use model::launch::{Role, SampleCount, WorkerReport};
 use model::load::Load;

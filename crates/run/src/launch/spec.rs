@@ -181,7 +181,7 @@ impl Spec {
         if !(self.ns_per_tick.is_finite() && self.ns_per_tick > 0.0) {
             return Err(format!("{} ns a tick: that is no scale of a clock", self.ns_per_tick));
         }
-        if clock::is_here(self.clock) {
+        if sys::clock::is_here(self.clock) {
             Ok(())
         } else {
             Err(format!("{}: this CPU has no such clock that can be read in order", self.clock))

@@ -9,8 +9,7 @@ use super::page::Page;
 use super::spec::Spec;
 use machine::trace::{Marks, Recording, Tracer, decompose};
 use model::launch::{Outcome, SampleCount, WorkerReport};
-use model::probe::{Probe, Scope};
-use model::refusal::Refusal;
+use model::probe::{Probe, Refusal, Scope};
 use model::trace::{Marked, Traced};
 use sys::bpf::Kernel;
 

@@ -272,7 +272,7 @@ fn goes(variant: &Variant, route: &Route, request: &Request) -> bool {
         // Lost on the way and lost again by a trace: two causes, and no answer about either.
         let text = variant.to_string();
         let twice = route.chain().is_some_and(Chain::loses)
-            && model::losses::loss(&text) != model::losses::NONE;
+            && model::catalogue::loss(&text) != model::catalogue::NO_LOSS;
         return request.elsewhere.contains(&text) && !twice;
     }
     let stays = !variant.entry.reaches_over_network();

@@ -1,8 +1,7 @@
 //! What became of an open loop over several connections, once it is over.
 
 use super::{Generator, Generators};
-use model::clients::Clients;
-use model::launch::Usage;
+use model::launch::{Clients, Usage};
 
 impl Generators {
     /// What their threads used.

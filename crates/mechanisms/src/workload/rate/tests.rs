@@ -1,8 +1,8 @@
 //! The schedule, checked against an endpoint that is slow once.
 
-use clock::Now;
 use std::thread::sleep;
 use std::time::Duration;
+use sys::clock::Now;
 
 use super::*;
 use crate::workload::payload::Untouched;

@@ -137,10 +137,10 @@ mod tests {
     use model::host::Host;
 
     fn host(boot: &str, stack: u64, addresses: &[&str], reached: Option<&str>) -> FarHost {
-        let (kind, why) = clock::choose(Path::new("/nonexistent"));
+        let (kind, why) = sys::clock::choose(Path::new("/nonexistent"));
         FarHost {
             host: Host { boot_id: Some(boot.into()), ..Host::default() },
-            clock: clock::measure(kind, why).1,
+            clock: sys::clock::measure(kind, why).1,
             addresses: addresses.iter().map(|it| network(it).unwrap()).collect(),
             reached_at: reached.map(|it| it.parse().unwrap()),
             network: Some(stack),

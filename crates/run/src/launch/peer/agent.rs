@@ -74,10 +74,10 @@ pub fn serve() -> i32 {
 fn describe() -> FarHost {
     let root = Path::new("/");
     let allowed_cpus = Topology::here().map_or(Vec::new(), |topology| topology.allowed());
-    let (kind, why_not) = clock::choose(root);
+    let (kind, why_not) = sys::clock::choose(root);
     FarHost {
         host: machine::doctor::examined(root, &allowed_cpus, EXAMINED),
-        clock: clock::measure(kind, why_not).1,
+        clock: sys::clock::measure(kind, why_not).1,
         addresses: addresses().unwrap_or_default(),
         reached_at: reached_at(std::env::var("SSH_CONNECTION").ok().as_deref()),
         network: network(),

@@ -19,8 +19,7 @@ pub mod keeper;
 pub(crate) mod link;
 mod process;
 
-use model::peer::PeerRequest;
-use model::peer::{FarHost, PeerRecord};
+use model::peer::{FarHost, PeerRecord, PeerRequest};
 use std::cell::RefCell;
 use std::net::IpAddr;
 use std::path::Path;

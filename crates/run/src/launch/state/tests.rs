@@ -272,7 +272,7 @@ fn a_spec_of_numbers_that_no_coordinator_sends_is_refused() {
         let why = forged.check().unwrap_err();
         assert!(why.contains(named), "{why}");
     }
-    if !::clock::is_here(model::clock::ClockKind::Tsc) {
+    if !sys::clock::is_here(model::clock::ClockKind::Tsc) {
         let forged = Spec { clock: model::clock::ClockKind::Tsc, ..spec };
         assert!(forged.check().unwrap_err().contains("no such clock"));
     }

@@ -7,11 +7,9 @@
 //! codewords are too many, the largest sets that can be repaired are found, and all sets in them
 //! can be, too (the sets of lost datagrams form a matroid).
 
-use super::binary::BinaryCode;
-use super::{Scheme, raptor};
+use codes::{Coder, Scheme};
 
 /// How many patterns of lost datagrams a block survives, by how many are lost.
-#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Oracle {
     /// Patterns of 0, 1, 2 … lost datagrams.
     patterns: Vec<u128>,
@@ -23,11 +21,11 @@ impl Oracle {
     /// Of a scheme's blocks. Takes a moment for those of 24 datagrams: all 2²⁴ patterns.
     pub fn of(scheme: Scheme) -> Oracle {
         let total = scheme.total_shards();
-        match (scheme, scheme.binary()) {
-            (_, Some(code)) => Oracle::counted(total, &survived_by_bits(code)),
-            (Scheme::RaptorQ, _) => Oracle::counted(total, &survived_by_bytes(&raptor::parity())),
+        match scheme {
             // Any K of K + M suffice: that is what Reed–Solomon means.
-            _ => Oracle::up_to(total, total - scheme.data_shards()),
+            Scheme::ReedSolomon { repair, .. } => Oracle::up_to(total, repair),
+            Scheme::RaptorQ => Oracle::counted(total, &survived_by_bytes(&parity(scheme))),
+            _ => Oracle::counted(total, &survived_by_bits(&parity(scheme))),
         }
     }
 
@@ -159,11 +157,35 @@ fn add_smaller(sets: &mut [u64]) {
 
 // ---- codes ---------------------------------------------------------------------------------
 
+/// In row r and column d the factor by which data datagram d enters repair datagram r: what the code makes of
+/// single bytes.
+fn parity(scheme: Scheme) -> Vec<Vec<u8>> {
+    let (data, total) = (scheme.data_shards(), scheme.total_shards());
+    let mut coder = Coder::new(scheme);
+    let mut factors = vec![vec![0; data]; total - data];
+    for nth in 0..data {
+        let mut block = vec![0; data];
+        block[nth] = 1;
+        let mut datagrams = vec![Vec::new(); total];
+        coder.encode(&block, &mut datagrams);
+        for (row, datagram) in factors.iter_mut().zip(&datagrams[data..]) {
+            row[nth] = datagram[0];
+        }
+    }
+    factors
+}
+
 /// The sets of lost datagrams that a binary code survives.
-fn survived_by_bits(code: &BinaryCode) -> Vec<u64> {
-    let mut sets = no_sets(code.total());
-    for data in 1..1 << code.data {
-        put(&mut sets, code.codeword(data) as usize);
+fn survived_by_bits(parity: &[Vec<u8>]) -> Vec<u64> {
+    let data = parity[0].len();
+    let mut sets = no_sets(data + parity.len());
+    for word in 1_usize..1 << data {
+        let bit = |row: &Vec<u8>| {
+            let ones = row.iter().enumerate().filter(|(at, one)| **one == 1 && word >> at & 1 == 1);
+            ones.count() & 1
+        };
+        let repair = parity.iter().enumerate().map(|(nth, row)| bit(row) << (data + nth));
+        put(&mut sets, repair.fold(word, |all, bit| all | bit));
     }
     add_larger(&mut sets);
     sets.iter_mut().for_each(|word| *word = !*word);
@@ -175,16 +197,17 @@ fn survived_by_bits(code: &BinaryCode) -> Vec<u64> {
 /// Where as many datagrams are lost as there are repair datagrams, those of them that arrived are
 /// just enough equations for the lost data: the block comes back where their determinant isn't
 /// zero. All determinants are found, the larger from the smaller.
-fn survived_by_bytes<const N: usize>(parity: &[[u8; N]; N]) -> Vec<u64> {
-    let mut sets = no_sets(2 * N);
-    let everything = (1 << N) - 1;
-    let nonzero = |rows: usize, columns: usize| columns | (everything ^ rows) << N;
-    let mut determinants = vec![0_u8; 1 << (2 * N)];
+fn survived_by_bytes(parity: &[Vec<u8>]) -> Vec<u64> {
+    let data = parity.len();
+    let mut sets = no_sets(2 * data);
+    let everything = (1 << data) - 1;
+    let nonzero = |rows: usize, columns: usize| columns | (everything ^ rows) << data;
+    let mut determinants = vec![0_u8; 1 << (2 * data)];
     determinants[0] = 1;
     put(&mut sets, nonzero(0, 0));
     let field = Field::new();
-    let mut by_weight = vec![Vec::new(); N + 1];
-    for mask in 0..1_usize << N {
+    let mut by_weight = vec![Vec::new(); data + 1];
+    for mask in 0..1_usize << data {
         by_weight[mask.count_ones() as usize].push(mask);
     }
     for masks in &by_weight[1..] {
@@ -195,10 +218,10 @@ fn survived_by_bytes<const N: usize>(parity: &[[u8; N]; N]) -> Vec<u64> {
             while left != 0 {
                 let column = left.trailing_zeros() as usize;
                 left &= left - 1;
-                let minor = determinants[below << N | columns ^ 1 << column];
+                let minor = determinants[below << data | columns ^ 1 << column];
                 determinant ^= field.product(parity[row][column], minor);
             }
-            determinants[rows << N | columns] = determinant;
+            determinants[rows << data | columns] = determinant;
             if determinant != 0 {
                 put(&mut sets, nonzero(rows, columns));
             }
@@ -239,119 +262,123 @@ impl Field {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::super::Coder;
-    use super::super::binary::each_choice;
-    use super::*;
-
-    fn oracle(name: &str) -> Oracle {
-        Oracle::of(Scheme::parse(name).unwrap())
-    }
-
-    fn counts(oracle: &Oracle, lost: usize) -> (u128, u128) {
-        (oracle.survived(lost), oracle.patterns(lost))
-    }
-
-    #[test]
-    fn hamming_survives_two_and_most_of_three() {
-        let seven = oracle("hamming-7-4");
-        assert_eq!((counts(&seven, 2), counts(&seven, 3)), ((21, 21), (28, 35)));
-        assert_eq!((counts(&seven, 4), seven.surely()), ((0, 35), 2));
-        let eight = oracle("hamming-8-4");
-        assert_eq!((counts(&eight, 3), counts(&eight, 4)), ((56, 56), (56, 70)));
-        assert_eq!((counts(&eight, 5), eight.surely()), ((0, 56), 3));
-    }
-
-    #[test]
-    fn golay_survives_seven_and_nearly_all_of_eight() {
-        let golay = oracle("golay-24-12");
-        assert_eq!(golay.surely(), 7);
-        assert_eq!(counts(&golay, 7), (346_104, 346_104));
-        assert_eq!(counts(&golay, 8), (735_471 - 759, 735_471)); // 99.9 %
-        // Sets of nine that hold an octad hold one: 759 · 16. With ten they still do: 759 · 120.
-        assert_eq!(counts(&golay, 9), (1_307_504 - 12_144, 1_307_504));
-        assert_eq!(counts(&golay, 10), (1_961_256 - 91_080, 1_961_256));
-        assert_eq!(counts(&golay, 13).0, 0);
-    }
-
-    #[test]
-    fn reed_solomon_survives_as_many_as_it_repairs() {
-        let four = oracle("reed-solomon-4-3");
-        assert_eq!((counts(&four, 3), counts(&four, 4)), ((35, 35), (0, 35)));
-        assert_eq!(oracle("reed-solomon-100-28").surely(), 28);
-    }
-
-    #[test]
-    fn exact_block_losses() {
-        let close = |found: f64, published: f64, digits: f64| {
-            assert!((found / published - 1.0).abs() < digits, "{found} is not {published}");
-        };
-        close(Oracle::uncoded(4).block_loss(0.05), 0.185_493_75, 1e-12);
-        close(oracle("hamming-7-4").block_loss(0.05), 9.1e-4, 0.006);
-        close(oracle("reed-solomon-4-3").block_loss(0.05), 1.9e-4, 0.03);
-        close(oracle("golay-24-12").block_loss(0.2), 1.7e-3, 0.03);
-        // By hand: seven patterns of three, and all of four to seven.
-        let (p, q): (f64, f64) = (0.05, 0.95);
-        let more = |from: f64| {
-            from * p.powi(4) * q.powi(3)
-                + 21.0 * p.powi(5) * q.powi(2)
-                + 7.0 * p.powi(6) * q
-                + p.powi(7)
-        };
-        let seven = 7.0 * p.powi(3) * q.powi(4) + more(35.0);
-        close(oracle("hamming-7-4").block_loss(p), seven, 1e-12);
-        close(oracle("reed-solomon-4-3").block_loss(p), more(35.0), 1e-12);
-    }
-
-    #[test]
-    fn no_loss_loses_nothing_and_all_lose_all() {
-        for name in ["hamming-8-4", "golay-24-12", "reed-solomon-7-1", "raptorq"] {
-            let oracle = oracle(name);
-            assert_eq!((oracle.block_loss(0.0), oracle.block_loss(1.0)), (0.0, 1.0), "{name}");
+/// Calls `with` with every mask of `n` bits that has `ones` ones.
+pub fn each_choice(n: usize, ones: u32, mut with: impl FnMut(u32)) {
+    let mut mask: u64 = (1 << ones) - 1;
+    while mask < 1 << n {
+        with(mask as u32);
+        if mask == 0 {
+            break;
         }
+        // The next larger number with as many ones (HAKMEM, item 175).
+        let lowest = mask & mask.wrapping_neg();
+        let carried = mask + lowest;
+        mask = carried | ((mask ^ carried) / lowest) >> 2;
     }
+}
 
-    #[test]
-    fn raptorq_refuses_just_the_patterns_that_the_oracle_does() {
-        let sets = survived_by_bytes(&raptor::parity());
-        let survives = |set: u32| sets[set as usize / 64] >> (set % 64) & 1 == 1;
-        let mut coder = Coder::new(Scheme::RaptorQ);
-        let block: Vec<u8> = (0..12).map(|byte| byte * 21 + 1).collect();
-        let mut datagrams = vec![Vec::new(); 24];
-        coder.encode(&block, &mut datagrams);
-        let mut rebuilt = [0; 12];
-        let mut decodes = |set: u32| {
-            let kept = |(nth, it): (usize, &Vec<u8>)| (set >> nth & 1 == 0).then_some(it.clone());
-            let kept: Vec<_> = datagrams.iter().enumerate().map(kept).collect();
-            let received: Vec<_> = kept.iter().map(|it| it.as_deref()).collect();
-            coder.decode(&received, &mut rebuilt).is_ok()
-        };
-        let oracle = oracle("raptorq");
-        for lost in [11, 12] {
-            let (mut refused, mut nth) = (0, 0);
-            each_choice(24, lost, |set| {
-                nth += 1;
-                // All that are beyond repair, and each 997th of the others.
-                if !survives(set) || nth % 997 == 0 {
-                    assert_eq!(decodes(set), survives(set), "{set:024b}");
-                    refused += u128::from(!survives(set));
-                }
-            });
-            let (survived, patterns) = counts(&oracle, lost as usize);
-            assert_eq!(refused, patterns - survived);
-            assert!(refused > 0, "or nothing was tried");
-        }
-    }
+fn oracle(name: &str) -> Oracle {
+    Oracle::of(Scheme::parse(name).unwrap())
+}
 
-    #[test]
-    fn both_ways_of_counting_agree() {
-        // The Golay code taken for one over bytes: the same sets, by determinants.
-        let golay = &super::super::binary::GOLAY_24_12;
-        let mut parity = [[0; 12]; 12];
-        for (row, mask) in parity.iter_mut().zip(golay.parity) {
-            super::super::binary::bits(*mask).for_each(|bit| row[bit] = 1);
-        }
-        assert!(survived_by_bytes(&parity) == survived_by_bits(golay));
+fn counts(oracle: &Oracle, lost: usize) -> (u128, u128) {
+    (oracle.survived(lost), oracle.patterns(lost))
+}
+
+#[test]
+fn hamming_survives_two_and_most_of_three() {
+    let seven = oracle("hamming-7-4");
+    assert_eq!((counts(&seven, 2), counts(&seven, 3)), ((21, 21), (28, 35)));
+    assert_eq!((counts(&seven, 4), seven.surely()), ((0, 35), 2));
+    let eight = oracle("hamming-8-4");
+    assert_eq!((counts(&eight, 3), counts(&eight, 4)), ((56, 56), (56, 70)));
+    assert_eq!((counts(&eight, 5), eight.surely()), ((0, 56), 3));
+}
+
+#[test]
+fn golay_survives_seven_and_nearly_all_of_eight() {
+    let golay = oracle("golay-24-12");
+    assert_eq!(golay.surely(), 7);
+    assert_eq!(counts(&golay, 7), (346_104, 346_104));
+    assert_eq!(counts(&golay, 8), (735_471 - 759, 735_471)); // 99.9 %
+    // Sets of nine that hold an octad hold one: 759 · 16. With ten they still do: 759 · 120.
+    assert_eq!(counts(&golay, 9), (1_307_504 - 12_144, 1_307_504));
+    assert_eq!(counts(&golay, 10), (1_961_256 - 91_080, 1_961_256));
+    assert_eq!(counts(&golay, 13).0, 0);
+}
+
+#[test]
+fn reed_solomon_survives_as_many_as_it_repairs() {
+    let four = oracle("reed-solomon-4-3");
+    assert_eq!((counts(&four, 3), counts(&four, 4)), ((35, 35), (0, 35)));
+    assert_eq!(oracle("reed-solomon-100-28").surely(), 28);
+}
+
+#[test]
+fn exact_block_losses() {
+    let close = |found: f64, published: f64, digits: f64| {
+        assert!((found / published - 1.0).abs() < digits, "{found} is not {published}");
+    };
+    close(Oracle::uncoded(4).block_loss(0.05), 0.185_493_75, 1e-12);
+    close(oracle("hamming-7-4").block_loss(0.05), 9.1e-4, 0.006);
+    close(oracle("reed-solomon-4-3").block_loss(0.05), 1.9e-4, 0.03);
+    close(oracle("golay-24-12").block_loss(0.2), 1.7e-3, 0.03);
+    // By hand: seven patterns of three, and all of four to seven.
+    let (p, q): (f64, f64) = (0.05, 0.95);
+    let more = |from: f64| {
+        from * p.powi(4) * q.powi(3)
+            + 21.0 * p.powi(5) * q.powi(2)
+            + 7.0 * p.powi(6) * q
+            + p.powi(7)
+    };
+    let seven = 7.0 * p.powi(3) * q.powi(4) + more(35.0);
+    close(oracle("hamming-7-4").block_loss(p), seven, 1e-12);
+    close(oracle("reed-solomon-4-3").block_loss(p), more(35.0), 1e-12);
+}
+
+#[test]
+fn no_loss_loses_nothing_and_all_lose_all() {
+    for name in ["hamming-8-4", "golay-24-12", "reed-solomon-7-1", "raptorq"] {
+        let oracle = oracle(name);
+        assert_eq!((oracle.block_loss(0.0), oracle.block_loss(1.0)), (0.0, 1.0), "{name}");
     }
+}
+
+#[test]
+fn raptorq_refuses_just_the_patterns_that_the_oracle_does() {
+    let sets = survived_by_bytes(&parity(Scheme::RaptorQ));
+    let survives = |set: u32| sets[set as usize / 64] >> (set % 64) & 1 == 1;
+    let mut coder = Coder::new(Scheme::RaptorQ);
+    let block: Vec<u8> = (0..12).map(|byte| byte * 21 + 1).collect();
+    let mut datagrams = vec![Vec::new(); 24];
+    coder.encode(&block, &mut datagrams);
+    let mut rebuilt = [0; 12];
+    let mut decodes = |set: u32| {
+        let kept = |(nth, it): (usize, &Vec<u8>)| (set >> nth & 1 == 0).then_some(it.clone());
+        let kept: Vec<_> = datagrams.iter().enumerate().map(kept).collect();
+        let received: Vec<_> = kept.iter().map(|it| it.as_deref()).collect();
+        coder.decode(&received, &mut rebuilt).is_ok()
+    };
+    let oracle = oracle("raptorq");
+    for lost in [11, 12] {
+        let (mut refused, mut nth) = (0, 0);
+        each_choice(24, lost, |set| {
+            nth += 1;
+            // All that are beyond repair, and each 997th of the others.
+            if !survives(set) || nth % 997 == 0 {
+                assert_eq!(decodes(set), survives(set), "{set:024b}");
+                refused += u128::from(!survives(set));
+            }
+        });
+        let (survived, patterns) = counts(&oracle, lost as usize);
+        assert_eq!(refused, patterns - survived);
+        assert!(refused > 0, "or nothing was tried");
+    }
+}
+
+#[test]
+fn both_ways_of_counting_agree() {
+    // The Golay code taken for one over bytes: the same sets, by determinants.
+    let golay = parity(Scheme::Golay2412);
+    assert!(survived_by_bytes(&golay) == survived_by_bits(&golay));
 }
