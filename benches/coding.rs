@@ -140,7 +140,7 @@ fn measure(scheme: Scheme, bytes: usize, draws: &mut ChaCha8Rng) -> bool {
     let found = alternate(&mut encoding, &mut copying, draws);
     report(&format!("{scheme}: encode"), bytes, &found);
 
-    let mut received: Vec<_> = datagrams.iter().map(|it| Some(it.as_slice())).collect();
+    let mut received: Vec<_> = datagrams.iter().map(|datagram| Some(datagram.as_slice())).collect();
     let lost = Oracle::of(scheme).surely().min(scheme.data_shards());
     let mut rebuilt = Block::zeroed(bytes);
     for lost in [0, lost] {

@@ -80,7 +80,7 @@ pub fn begin_at(store: &mut Store, placement: Placement) -> Result<(i64, Vec<i64
         ..Request::default()
     };
     let run = begin_run(store, &request, here())?;
-    let made = ["pipe", "unix-stream"].map(|it| case(it, placement));
+    let made = ["pipe", "unix-stream"].map(|text| case(text, placement));
     let rows: Vec<NewCase> = made
         .iter()
         .enumerate()
@@ -118,7 +118,7 @@ pub fn round_of(
         .zip(ticks)
         .zip(0..)
         .map(|((case, ticks), position)| {
-            let sample = |it: u64| ticks + (round * 7 + it * 31) % 97;
+            let sample = |number: u64| ticks + (round * 7 + number * 31) % 97;
             let samples: Vec<u64> = (0..SAMPLES as u64).map(sample).collect();
             let mut record = Record::without_samples(Outcome::Ok);
             record.initiator.batch = 1;
@@ -152,7 +152,7 @@ pub fn run_on(
     host: &Host,
     groups: &[Vec<model::case::Case>],
 ) -> Result<i64, StoreError> {
-    let variants = distinct(groups.iter().flatten().map(|it| it.variant.clone()));
+    let variants = distinct(groups.iter().flatten().map(|group| group.variant.clone()));
     let request = Request {
         mechanisms: variants,
         stopping: Stopping { launches: Some(ROUNDS), ..Stopping::default() },
@@ -174,7 +174,7 @@ pub fn run_on(
         }
         for round in 1..=ROUNDS {
             let launches: Vec<NewLaunch> =
-                ids.iter().zip(cases).enumerate().map(|it| told(round, it)).collect();
+                ids.iter().zip(cases).enumerate().map(|pair| told(round, pair)).collect();
             store.add_launches(&launches)?;
             let noise = RoundNoise {
                 idle: Some(Energy { microjoules: 10, ns: 1_000_000 }),
@@ -211,7 +211,7 @@ fn told(round: u64, (position, (id, case)): (usize, (&i64, &model::case::Case)))
     (initiator.operations, initiator.first_ns) = (SAMPLES as u64, Some(9_000.0));
     let median = middle(&samples);
     initiator.median_ns = Some(median * clock().ns_per_tick);
-    if let Some(load) = case.load.filter(|it| it.has_rate()) {
+    if let Some(load) = case.load.filter(|load| load.has_rate()) {
         initiator.punctuality = Some(Punctuality {
             late: 1,
             median_ns: 100.0,
@@ -248,7 +248,7 @@ pub fn store_of(path: &Path, runs: usize) {
     for nth in 1..=runs {
         let (run, cases) = begin(&mut store).expect("a run");
         store.warn(run, "the machine was busy").expect("a warning");
-        (1..=ROUNDS).for_each(|it| round(&mut store, run, &cases, it).expect("a round"));
+        (1..=ROUNDS).for_each(|number| round(&mut store, run, &cases, number).expect("a round"));
         if nth == runs {
             store.set_label(run, &"newest".parse().expect("a label")).expect("a label");
         }

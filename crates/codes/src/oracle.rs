@@ -234,7 +234,7 @@ impl Field {
         if a == 0 || b == 0 {
             return 0;
         }
-        let log = |it: u8| usize::from(self.logarithm[usize::from(it)]);
+        let log = |byte: u8| usize::from(self.logarithm[usize::from(byte)]);
         self.power[log(a) + log(b)]
     }
 }
@@ -322,9 +322,10 @@ mod tests {
         coder.encode(&block, &mut datagrams);
         let mut rebuilt = [0; 12];
         let mut decodes = |set: u32| {
-            let kept = |(nth, it): (usize, &Vec<u8>)| (set >> nth & 1 == 0).then_some(it.clone());
+            let kept =
+                |(nth, bytes): (usize, &Vec<u8>)| (set >> nth & 1 == 0).then_some(bytes.clone());
             let kept: Vec<_> = datagrams.iter().enumerate().map(kept).collect();
-            let received: Vec<_> = kept.iter().map(|it| it.as_deref()).collect();
+            let received: Vec<_> = kept.iter().map(|bytes| bytes.as_deref()).collect();
             coder.decode(&received, &mut rebuilt).is_ok()
         };
         let oracle = oracle("raptorq");

@@ -48,9 +48,9 @@ pub fn product(
 /// Whether a mechanism is written with a way to recover what is lost, or to count it.
 fn recovers(catalogue: &Catalogue, mechanism: &str) -> bool {
     let name = catalogue::name(mechanism);
-    let words = catalogue.mechanisms.iter().find(|it| it.name == name);
-    let not_at_all = words.and_then(|it| it.option(RECOVERY)?.words.first());
-    of(mechanism, RECOVERY).is_some_and(|it| not_at_all != Some(&it))
+    let words = catalogue.mechanisms.iter().find(|mechanism| mechanism.name == name);
+    let not_at_all = words.and_then(|words| words.option(RECOVERY)?.words.first());
+    of(mechanism, RECOVERY).is_some_and(|text| not_at_all != Some(&text))
 }
 
 /// Mechanisms by what they are called without their losses, in their order.
@@ -65,9 +65,9 @@ pub fn by_name(all: &[String]) -> BTreeMap<String, Vec<&String>> {
 /// Those of `all` that `word` names: without a loss of its own, at each that they are measured at.
 pub fn named(all: &BTreeMap<String, Vec<&String>>, word: &str) -> Vec<String> {
     let lost = of(word, LOSS).is_some().then(|| (loss(word), burst(word)));
-    let alike = |it: &str| lost.as_ref().is_none_or(|lost| (loss(it), burst(it)) == *lost);
+    let alike = |text: &str| lost.as_ref().is_none_or(|lost| (loss(text), burst(text)) == *lost);
     let of_name = all.get(&without(word)).into_iter().flatten();
-    of_name.filter(|it| alike(it)).map(|it| it.to_string()).collect()
+    of_name.filter(|name| alike(name)).map(|name| name.to_string()).collect()
 }
 
 fn all_once(all: &[String], mechanism: &String) -> Option<String> {
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn what_can_lose_is_measured_at_every_level_and_the_rest_once() {
-        let words = |all: &[&str]| all.iter().map(|it| it.to_string()).collect::<Vec<_>>();
+        let words = |all: &[&str]| all.iter().map(|text| text.to_string()).collect::<Vec<_>>();
         let all = product(
             &catalogue(),
             &words(&["tcp", "udp:reliability=none"]),

@@ -75,14 +75,15 @@ impl Object {
     /// Why it isn't a little-endian object for this virtual machine, with names it knows.
     pub fn read(bytes: &[u8]) -> Result<Object, String> {
         const MACHINE: u16 = 247;
-        let machine = part(bytes, 18, 2).map(|it| u16_at(it, 0));
+        let machine = part(bytes, 18, 2).map(|part| u16_at(part, 0));
         if !bytes.starts_with(b"\x7fELF\x02\x01") || machine != Ok(MACHINE) {
             return Err("it is no little-endian object for the kernel's virtual machine".into());
         }
         let sections = Section::all(bytes)?;
         let symbols = Symbol::all(&sections)?;
         let place = |symbol: &Symbol| {
-            let section = sections.get(symbol.section).map_or("no section", |it| &it.name);
+            let section =
+                sections.get(symbol.section).map_or("no section", |section| &section.name);
             match section {
                 "maps" => Ok(RelocationTarget::Map(symbol.offset as usize / MAP_BYTES)),
                 ".rodata" => Ok(RelocationTarget::Setting(symbol.offset)),
@@ -91,8 +92,8 @@ impl Object {
             }
         };
         let program = |(nth, section): (usize, &Section)| {
-            let names = sections.iter().find(|it| it.kind == REL && it.info == nth);
-            let names = names.map_or(&[][..], |it| it.bytes).chunks_exact(16).map(|entry| {
+            let names = sections.iter().find(|section| section.kind == REL && section.info == nth);
+            let names = names.map_or(&[][..], |names| names.bytes).chunks_exact(16).map(|entry| {
                 let at = u64_at(entry, 0) as usize;
                 part(section.bytes, at, 16).map_err(|_| "it names something in no instruction")?;
                 let symbol = symbols.get(u32_at(entry, 12) as usize).ok_or("a name is missing")?;
@@ -102,18 +103,20 @@ impl Object {
             let (name, instructions) = (section.name.clone(), section.bytes.to_vec());
             Ok(Program { name, instructions, names })
         };
-        let code = sections.iter().enumerate().filter(|(_, it)| it.is_code());
+        let code = sections.iter().enumerate().filter(|(_, section)| section.is_code());
         let named = |name: &str| {
-            let found = sections.iter().find(|it| it.name == name);
+            let found = sections.iter().find(|section| section.name == name);
             found.ok_or_else(|| format!("it has no section `{name}`"))
         };
         // What lies elsewhere is no map and no variable: the programs themselves.
-        let named_symbols = symbols.iter().filter(|it| !it.name.is_empty());
-        let places: Vec<(String, RelocationTarget)> =
-            named_symbols.filter_map(|it| Some((it.name.clone(), place(it).ok()?))).collect();
+        let named_symbols = symbols.iter().filter(|symbol| !symbol.name.is_empty());
+        let places: Vec<(String, RelocationTarget)> = named_symbols
+            .filter_map(|symbol| Some((symbol.name.clone(), place(symbol).ok()?)))
+            .collect();
         let mut maps: Vec<(String, Shape)> = Vec::new();
         for (nth, bytes) in named("maps")?.bytes.chunks_exact(MAP_BYTES).enumerate() {
-            let of = |(_, it): &&(String, RelocationTarget)| *it == RelocationTarget::Map(nth);
+            let of =
+                |(_, target): &&(String, RelocationTarget)| *target == RelocationTarget::Map(nth);
             let (name, _) = places.iter().find(of).ok_or("a map has no name")?;
             maps.push((name.clone(), shape(bytes)));
         }
@@ -206,7 +209,8 @@ struct Symbol {
 
 impl Symbol {
     fn all(sections: &[Section<'_>]) -> Result<Vec<Symbol>, String> {
-        let table = sections.iter().find(|it| it.kind == SYMTAB).ok_or("it has no symbols")?;
+        let table =
+            sections.iter().find(|section| section.kind == SYMTAB).ok_or("it has no symbols")?;
         let names = sections.get(table.link).ok_or("its symbols have no names")?.bytes;
         let symbol = |entry: &[u8]| {
             Ok(Symbol {
@@ -253,11 +257,12 @@ mod tests {
     #[test]
     fn the_built_object_holds_what_the_loader_looks_for() {
         let object = Object::read(BUILT).unwrap();
-        let names: Vec<&str> = object.programs.iter().map(|it| it.name.as_str()).collect();
-        for point in super::super::points::POINTS.iter().map(|it| it.program) {
+        let names: Vec<&str> =
+            object.programs.iter().map(|program| program.name.as_str()).collect();
+        for point in super::super::points::POINTS.iter().map(|point| point.program) {
             assert!(names.contains(&point), "{point} in {names:?}");
         }
-        let maps: Vec<&str> = object.maps.iter().map(|it| it.0.as_str()).collect();
+        let maps: Vec<&str> = object.maps.iter().map(|pair| pair.0.as_str()).collect();
         assert_eq!(maps, ["tallies", "firings", "events"]);
         for name in ["name_head", "name_tail", "empty", "room", "third", "workers", "stream"] {
             object.offset(name);
@@ -296,7 +301,7 @@ mod tests {
         let mut bytes = BUILT.to_vec();
         let read = |bytes: &[u8]| {
             let object = Object::read(bytes).ok()?;
-            Some(object.programs.iter().map(|it| it.bound(|_| 3).len()).sum::<usize>())
+            Some(object.programs.iter().map(|program| program.bound(|_| 3).len()).sum::<usize>())
         };
         let whole = read(&bytes);
         assert!(whole.is_some());

@@ -33,13 +33,15 @@ fn variants() -> Vec<Variant> {
         "eventfd",
         "shm-ring",
     ];
-    let mut variants: Vec<Variant> =
-        Variant::shown().into_iter().filter(|it| NAMES.contains(&it.entry.name)).collect();
+    let mut variants: Vec<Variant> = Variant::shown()
+        .into_iter()
+        .filter(|variant| NAMES.contains(&variant.entry.name))
+        .collect();
     variants.extend(
         ["pipe:mode=packet", "unix-stream:bind=path", "udp:datagram=64", "udp:buffer=16K"]
             .map(|text| Variant::parse(text).expect("a variant")),
     );
-    assert!(NAMES.iter().all(|name| variants.iter().any(|it| it.entry.name == *name)));
+    assert!(NAMES.iter().all(|name| variants.iter().any(|variant| variant.entry.name == *name)));
     variants
 }
 
@@ -107,7 +109,7 @@ impl NonblockingVisitor for Filled<'_> {
         let mut into = vec![0; bytes];
         assert_eq!(far.try_recv(&mut into).unwrap(), Received::WouldBlock, "{what}: empty");
         assert!(
-            !far.ready().is_some_and(|it| is_now(PollFd::from_borrowed_fd(it, PollFlags::IN))),
+            !far.ready().is_some_and(|fd| is_now(PollFd::from_borrowed_fd(fd, PollFlags::IN))),
             "{what}: readable while empty"
         );
 
@@ -207,7 +209,7 @@ impl NonblockingVisitor for OneSided<'_> {
         let Opened { initiator: mut near, responder: mut far, residue: _residue, .. } = opened;
         let nonblocking = |end: &E| {
             let room = end.room();
-            [end.ready(), room.as_ref().map(|it| it.as_fd())]
+            [end.ready(), room.as_ref().map(|room| room.as_fd())]
                 .into_iter()
                 .flatten()
                 .any(|fd| fcntl_getfl(fd).unwrap().contains(OFlags::NONBLOCK))
@@ -291,7 +293,7 @@ impl NonblockingVisitor for OneSidedForLong<'_> {
         far.recv(&mut into).unwrap();
         assert!(!carries || into == contents(7, bytes), "{what}");
         for end in [near, far] {
-            assert_eq!(end.stats().map_or(0, |it| it.lost), 0, "{what}");
+            assert_eq!(end.stats().map_or(0, |stats| stats.lost), 0, "{what}");
         }
     }
 }
@@ -308,7 +310,7 @@ impl NonblockingVisitor for Crossing<'_> {
         let carries = variant.traits().carries == Carries::Bytes;
         let Opened { initiator, responder, residue: _residue, .. } = opened;
         let mut ends = [initiator, responder];
-        ends.iter_mut().for_each(|it| it.set_nonblocking(true).unwrap());
+        ends.iter_mut().for_each(|end| end.set_nonblocking(true).unwrap());
         let mut into = [vec![0; bytes], vec![0; bytes]];
         let (mut sent, mut received) = ([0; 2], [0; 2]);
         let until = Instant::now() + HANG;
@@ -338,7 +340,7 @@ impl NonblockingVisitor for Crossing<'_> {
         }
         assert_eq!(sent, received, "{what}");
         for end in ends {
-            assert_eq!(end.stats().map_or(0, |it| it.lost), 0, "{what}");
+            assert_eq!(end.stats().map_or(0, |stats| stats.lost), 0, "{what}");
         }
     }
 }
@@ -349,7 +351,7 @@ fn each<'a, V: NonblockingVisitor<Output = ()>>(
     visitor: impl Fn(Case<'a>) -> V,
 ) {
     for (variant, bytes) in
-        variants.iter().flat_map(|it| sizes.iter().map(move |bytes| (it, *bytes)))
+        variants.iter().flat_map(|variant| sizes.iter().map(move |bytes| (variant, *bytes)))
     {
         let what = format!("{variant}, {bytes} bytes");
         let case = Case { what: what.clone(), variant, bytes };
@@ -368,8 +370,10 @@ fn an_empty_one_and_a_full_one_say_so_and_nothing_is_lost_between() {
 
 #[test]
 fn a_message_that_goes_in_parts_is_finished_by_the_next_calls() {
-    let streams: Vec<Variant> =
-        variants().into_iter().filter(|it| it.traits().framing == Framing::Stream).collect();
+    let streams: Vec<Variant> = variants()
+        .into_iter()
+        .filter(|variant| variant.traits().framing == Framing::Stream)
+        .collect();
     assert!(streams.len() >= 5);
     each(&streams, &[100_000], InParts);
     // Datagrams that are fragments of a message, cut and joined by the kernel or not.
@@ -404,8 +408,9 @@ fn what_can_only_wait_says_so() {
             panic!("it only waits");
         }
     }
-    let able = variants().iter().map(|it| it.entry.name).chain(["noop"]).collect::<Vec<_>>();
-    for entry in MECHANISMS.iter().filter(|it| !able.contains(&it.name)) {
+    let able =
+        variants().iter().map(|variant| variant.entry.name).chain(["noop"]).collect::<Vec<_>>();
+    for entry in MECHANISMS.iter().filter(|mechanism| !able.contains(&mechanism.name)) {
         let variant = Variant::parse(entry.name).unwrap();
         match open_nonblocking(entry.name, &spec(&variant, 8), Never) {
             Err(OpenError::NotApplicable(reason)) => {

@@ -37,7 +37,7 @@ pub fn tables(judged: &Judged) -> Vec<Block> {
     for case in cases() {
         let Some(seen) = &case.clients else { continue };
         let time = |ns: Option<f64>| ns.map_or("–".into(), units::duration);
-        let served = case.rate.and_then(|it| it.served_per_sec);
+        let served = case.rate.and_then(|rate| rate.served_per_sec);
         let cells = [
             Text::new().code(labels::case(case)),
             served.map_or("–".into(), super::open_loop::per_second).into(),
@@ -45,8 +45,8 @@ pub fn tables(judged: &Judged) -> Vec<Block> {
             Unit::Number.with_ends(seen.jain.median, seen.jain.interval.ends()).into(),
             time(Some(seen.p50_ns.median)).into(),
             time(Some(seen.p50_ns.largest)).into(),
-            time(seen.p99_ns.map(|it| it.median)).into(),
-            time(seen.p99_ns.map(|it| it.largest)).into(),
+            time(seen.p99_ns.map(|clients| clients.median)).into(),
+            time(seen.p99_ns.map(|clients| clients.largest)).into(),
         ];
         table.rows.push(Row::new(cells));
     }

@@ -14,10 +14,11 @@ pub fn tables(judged: &Judged) -> Vec<Block> {
     let cases: Vec<(&CaseResult, &DeliveryCounters)> = judged
         .results
         .iter()
-        .filter(|it| it.status == Status::Ok && !it.twin)
-        .filter_map(|it| Some((it, it.delivery.as_ref()?)))
+        .filter(|result| result.status == Status::Ok && !result.twin)
+        .filter_map(|result| Some((result, result.delivery.as_ref()?)))
         .collect();
-    let flipped = |it: &&(&CaseResult, &DeliveryCounters)| it.1.counts.contains_key("flipped_bits");
+    let flipped =
+        |pair: &&(&CaseResult, &DeliveryCounters)| pair.1.counts.contains_key("flipped_bits");
     let (flips, losses): (Vec<_>, Vec<_>) = cases.iter().partition(flipped);
     let made = [(losses, lost as fn(&_) -> _), (flips, flipped_bits)];
     made.into_iter()
@@ -56,8 +57,12 @@ fn lost(cases: &Cases) -> Table {
             units::count(of("due_messages")),
             counters.residual_loss.map_or("–".into(), share),
             percent(rebuilt),
-            counters.resent_datagrams_per_message.map_or("–".into(), |it| format!("{it:.4}")),
-            counters.wire_bytes_per_payload_byte.map_or("–".into(), |it| format!("{it:.2}")),
+            counters
+                .resent_datagrams_per_message
+                .map_or("–".into(), |resent_datagrams| format!("{resent_datagrams:.4}")),
+            counters
+                .wire_bytes_per_payload_byte
+                .map_or("–".into(), |wire_bytes| format!("{wire_bytes:.2}")),
             units::count(of("lost_datagrams")),
         ];
         table.rows.push(Row::new(labels::named(case).into_iter().chain(figures.map(Text::from))));
@@ -91,7 +96,7 @@ fn flipped_bits(cases: &Cases) -> Table {
         let figures = [of("due_messages"), of("flipped_bits")]
             .into_iter()
             .chain(WHAT.map(|(_, name)| of(name)))
-            .chain([overhead.map_or("–".into(), |it| format!("{it:.2}"))]);
+            .chain([overhead.map_or("–".into(), |overhead| format!("{overhead:.2}"))]);
         table.rows.push(Row::new(labels::named(case).into_iter().chain(figures.map(Text::from))));
     }
     table.notes.push(Text::from(

@@ -16,7 +16,8 @@ const MEANING: &str = "Response times count from when a message was due by its s
 
 /// A case that kept a schedule, and how.
 fn cases(judged: &Judged) -> impl Iterator<Item = (&CaseResult, RateSeen)> {
-    let results = judged.results.iter().filter(|it| it.status == Status::Ok && !it.twin);
+    let results =
+        judged.results.iter().filter(|result| result.status == Status::Ok && !result.twin);
     results.filter_map(|case| Some((case, case.rate?)))
 }
 
@@ -35,7 +36,9 @@ pub fn tables(judged: &Judged) -> Vec<Block> {
         .note(format!("{} {MEANING}", arrived(judged.run.request.arrivals)));
     for (case, rate) in cases(judged) {
         let time = |ns: Option<f64>| ns.map_or("–".into(), units::duration);
-        let share = |it: Option<f64>| it.map_or("–".into(), |it| format!("{:.1} %", 100.0 * it));
+        let share = |other: Option<f64>| {
+            other.map_or("–".into(), |value| format!("{:.1} %", 100.0 * value))
+        };
         let cells = [
             Text::new().code(labels::case(case)),
             per_second(rate.load.per_second as f64).into(),
@@ -134,7 +137,7 @@ pub fn loaded(load: Load) -> String {
 /// The same without the rate: `, at most 8 under way, 16 connections by epoll`.
 pub fn beside_rate(load: Load) -> String {
     let depth = under_way(load);
-    let answers = load.response.map(|it| format!(", answers of {}", units::size(it)));
+    let answers = load.response.map(|response| format!(", answers of {}", units::size(response)));
     let answers = answers.unwrap_or_default();
     let service = match load.service {
         Service::None => String::new(),

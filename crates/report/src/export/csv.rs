@@ -20,27 +20,27 @@ impl Cells {
     }
 
     fn maybe(&mut self, column: impl Into<String>, value: Option<impl ToString>) {
-        self.put(column, value.map_or(String::new(), |it| it.to_string()));
+        self.put(column, value.map_or(String::new(), |value| value.to_string()));
     }
 }
 
 /// The claims of the study that a run was made for, as a table; nothing of other runs.
 pub fn claims(judged: &Judged) -> String {
     let claims = judged.study.iter().flat_map(JudgedStudy::claims);
-    table(claims.map(|it| {
+    table(claims.map(|claim| {
         let mut cells = Cells::default();
-        cells.put("id", it.id);
-        cells.put("statement", it.statement);
-        cells.maybe("claimed", it.claimed);
-        cells.put("verdict", word(&it.verdict));
-        cells.maybe("effect", it.effect);
-        cells.maybe("low", it.low);
-        cells.maybe("high", it.high);
-        cells.maybe("unit", it.unit);
-        cells.maybe("p", it.p);
-        cells.maybe("p_holm", it.p_holm);
-        cells.maybe("words", it.words);
-        cells.maybe("reason", it.reason);
+        cells.put("id", claim.id);
+        cells.put("statement", claim.statement);
+        cells.maybe("claimed", claim.claimed);
+        cells.put("verdict", word(&claim.verdict));
+        cells.maybe("effect", claim.effect);
+        cells.maybe("low", claim.low);
+        cells.maybe("high", claim.high);
+        cells.maybe("unit", claim.unit);
+        cells.maybe("p", claim.p);
+        cells.maybe("p_holm", claim.p_holm);
+        cells.maybe("words", claim.words);
+        cells.maybe("reason", claim.reason);
         cells
     }))
 }
@@ -51,13 +51,13 @@ pub fn text(judged: &Judged) -> String {
     let standings = || judged.groups.iter().flat_map(|group| &group.standings);
     let cases = judged.results.iter().enumerate().filter(|(_, case)| !case.twin);
     let rows = cases.flat_map(|(nth, case)| {
-        let standing = standings().find(|it| it.result == nth);
+        let standing = standings().find(|standing| standing.result == nth);
         let found = quantities(case, standing);
-        found.into_iter().map(move |it| row(judged, nth, standing, &it))
+        found.into_iter().map(move |quantity| row(judged, nth, standing, &quantity))
     });
     let rows = filled(rows.collect());
-    let first = |nth: usize| rows.iter().position(|it| !it.0[nth].1.is_empty());
-    let columns = rows.first().map_or(0, |it| it.0.len());
+    let first = |nth: usize| rows.iter().position(|row| !row.0[nth].1.is_empty());
+    let columns = rows.first().map_or(0, |row| row.0.len());
     let telling = (0..columns).filter_map(first).collect();
     table(early(rows, &telling).into_iter())
 }
@@ -78,9 +78,9 @@ pub(super) fn early<T>(rows: Vec<T>, telling: &BTreeSet<usize>) -> Vec<T> {
 
 /// Without the columns in which every cell is empty.
 fn filled(rows: Vec<Cells>) -> Vec<Cells> {
-    let columns = rows.first().map_or(0, |it| it.0.len());
+    let columns = rows.first().map_or(0, |row| row.0.len());
     let kept: Vec<bool> =
-        (0..columns).map(|nth| rows.iter().any(|it| !it.0[nth].1.is_empty())).collect();
+        (0..columns).map(|nth| rows.iter().any(|row| !row.0[nth].1.is_empty())).collect();
     let of = |Cells(row): Cells| {
         Cells(row.into_iter().zip(&kept).filter(|(_, kept)| **kept).map(|(cell, _)| cell).collect())
     };
@@ -99,7 +99,7 @@ fn table(rows: impl Iterator<Item = Cells>) -> String {
 }
 
 fn push<'a>(text: &mut String, cells: impl Iterator<Item = &'a String>) {
-    let cells: Vec<Cow<str>> = cells.map(|it| quoted(it)).collect();
+    let cells: Vec<Cow<str>> = cells.map(|cell| quoted(cell)).collect();
     text.push_str(&cells.join(","));
     text.push_str("\r\n");
 }
@@ -134,18 +134,18 @@ fn row(judged: &Judged, nth: usize, standing: Option<&Standing>, found: &Quantit
     // What a metric is a ratio to: a floor, or a yardstick that a result may undercut.
     cells.maybe("kind", found.kind);
     cells.put("unit", found.unit);
-    cells.maybe("better", found.better.map(|it| word(&it)));
+    cells.maybe("better", found.better.map(|better| word(&better)));
     cells.maybe("value", found.value);
     cells.maybe("low", found.interval[0]);
     cells.maybe("high", found.interval[1]);
     cells.maybe("coverage", found.coverage);
-    cells.maybe("min", found.spread.map(|it| it[0]));
-    cells.maybe("q1", found.spread.map(|it| it[1]));
-    cells.maybe("q3", found.spread.map(|it| it[2]));
-    cells.maybe("max", found.spread.map(|it| it[3]));
+    cells.maybe("min", found.spread.map(|spread| spread[0]));
+    cells.maybe("q1", found.spread.map(|spread| spread[1]));
+    cells.maybe("q3", found.spread.map(|spread| spread[2]));
+    cells.maybe("max", found.spread.map(|spread| spread[3]));
     let compared = standing.filter(|_| found.metric == OVER_REFERENCE);
-    cells.maybe("p_holm", compared.and_then(|it| it.p));
-    cells.maybe("verdict", compared.and_then(|it| it.verdict));
+    cells.maybe("p_holm", compared.and_then(|standing| standing.p));
+    cells.maybe("verdict", compared.and_then(|standing| standing.verdict));
     cells
 }
 
@@ -164,7 +164,7 @@ fn identity(cells: &mut Cells, case: &CaseResult) {
             cells.put("mechanism", &case.mechanism);
         }
         if key == "asked_per_sec" {
-            cells.maybe("arrivals", case.rate.map(|it| word(&it.arrivals)));
+            cells.maybe("arrivals", case.rate.map(|rate| word(&rate.arrivals)));
         }
     }
     cells.put("carries", word(&case.carries));
@@ -177,8 +177,8 @@ fn identity(cells: &mut Cells, case: &CaseResult) {
     cells.put("samples", case.samples);
     cells.maybe("batch", case.batch);
     cells.put("clock_limited", case.clock_limited);
-    cells.maybe("overloaded", case.rate.map(|it| it.overloaded));
-    cells.maybe("void", case.rate.map(|it| it.void));
+    cells.maybe("overloaded", case.rate.map(|rate| rate.overloaded));
+    cells.maybe("void", case.rate.map(|rate| rate.void));
 }
 
 /// The time of an operation over that of the group's reference.
@@ -206,10 +206,11 @@ impl Quantity {
             metric: metric.into(),
             unit: unit.name(),
             better: Some(better),
-            value: of.map(|it| it.median),
-            interval: of.map_or([None; 2], |it| [it.interval.low, it.interval.high]),
-            coverage: of.and_then(|it| it.interval.coverage),
-            spread: of.map(|it| [it.min, it.q1, it.q3, it.max]),
+            value: of.map(|estimate| estimate.median),
+            interval: of
+                .map_or([None; 2], |estimate| [estimate.interval.low, estimate.interval.high]),
+            coverage: of.and_then(|estimate| estimate.interval.coverage),
+            spread: of.map(|estimate| [estimate.min, estimate.q1, estimate.q3, estimate.max]),
             kind: None,
         }
     }
@@ -233,7 +234,7 @@ fn quantities(case: &CaseResult, standing: Option<&Standing>) -> Vec<Quantity> {
     let mut all = vec![Quantity::estimated(&metric.name, metric.unit, metric.better, value)];
     let alone = |name: &str, unit, value| Quantity::known(name, unit, value, [None; 2]);
     for (name, _) in PERCENTILES {
-        let found = value.and_then(|it| it.percentiles.get(name).copied().flatten());
+        let found = value.and_then(|value| value.percentiles.get(name).copied().flatten());
         let name = format!("{}_{name}", metric.name);
         if let Some(over) = found {
             let ends = [Some(over.low), Some(over.high)];
@@ -242,11 +243,14 @@ fn quantities(case: &CaseResult, standing: Option<&Standing>) -> Vec<Quantity> {
         }
     }
     all.extend(alone("largest", "ns", case.largest_ns));
-    all.extend(
-        case.secondary
-            .iter()
-            .map(|it| Quantity::estimated(&it.name, it.unit, it.better, Some(&it.value))),
-    );
+    all.extend(case.secondary.iter().map(|secondary| {
+        Quantity::estimated(
+            &secondary.name,
+            secondary.unit,
+            secondary.better,
+            Some(&secondary.value),
+        )
+    }));
     if let Some(cpu) = &case.cpu_ns_per_operation {
         let ends = [cpu.interval.low, cpu.interval.high];
         all.extend(Quantity::known("cpu_time", "ns", Some(cpu.total), ends));
@@ -259,15 +263,16 @@ fn quantities(case: &CaseResult, standing: Option<&Standing>) -> Vec<Quantity> {
         let ends = [bound.ratio_low, bound.ratio_high];
         let over = Quantity::known("time_over_bound", "ratio", bound.ratio, ends);
         let kind = Some(bound.kind.name());
-        all.extend([value, over].into_iter().flatten().map(|it| Quantity { kind, ..it }));
+        all.extend(
+            [value, over].into_iter().flatten().map(|quantity| Quantity { kind, ..quantity }),
+        );
     }
-    all.extend(
-        standing
-            .and_then(|it| Quantity::known(OVER_REFERENCE, "ratio", it.ratio, [it.low, it.high])),
-    );
-    all.extend(standing.and_then(|it| {
-        let ends = [it.slower_than_best_at_least, it.slower_than_best_at_most];
-        Quantity::known("slower_than_best", "share", it.slower_than_best, ends)
+    all.extend(standing.and_then(|standing| {
+        Quantity::known(OVER_REFERENCE, "ratio", standing.ratio, [standing.low, standing.high])
+    }));
+    all.extend(standing.and_then(|standing| {
+        let ends = [standing.slower_than_best_at_least, standing.slower_than_best_at_most];
+        Quantity::known("slower_than_best", "share", standing.slower_than_best, ends)
     }));
     all.extend(others(case));
     all
@@ -318,7 +323,7 @@ const ASKED: [&str; 7] =
 fn others(case: &CaseResult) -> Vec<Quantity> {
     let mut found = Vec::new();
     let Ok(Value::Object(parts)) = serde_json::to_value(case) else { return found };
-    for (name, value) in parts.into_iter().filter(|it| !TOLD.contains(&it.0.as_str())) {
+    for (name, value) in parts.into_iter().filter(|part| !TOLD.contains(&part.0.as_str())) {
         match value {
             Value::Object(mut rate) if name == "rate" => {
                 rate.retain(|key, _| !ASKED.contains(&key.as_str()));
@@ -341,16 +346,16 @@ fn flatten(path: &str, value: Value, found: &mut Vec<Quantity>) {
             found.extend(Quantity::known(path, "flag", Some(f64::from(u8::from(is_so))), [None; 2]))
         }
         Value::Object(mut parts) => {
-            let number = |it: Option<&Value>| it.and_then(Value::as_f64);
+            let number = |value: Option<&Value>| value.and_then(Value::as_f64);
             let ends = [number(parts.get("low")), number(parts.get("high"))];
             let middle =
-                ["median", "share", "value"].into_iter().find(|it| parts.contains_key(*it));
+                ["median", "share", "value"].into_iter().find(|text| parts.contains_key(*text));
             if let (Some(middle), [Some(_), Some(_)]) = (middle, ends) {
                 let coverage = number(parts.get("coverage"));
                 let (name, unit) = named(path);
                 let value = number(parts.get(middle));
                 let quantity = Quantity::known(name, unit, value, ends);
-                found.extend(quantity.map(|it| Quantity { coverage, ..it }));
+                found.extend(quantity.map(|quantity| Quantity { coverage, ..quantity }));
                 for told in [middle, "low", "high", "coverage"] {
                     parts.remove(told);
                 }
@@ -387,7 +392,7 @@ fn named(path: &str) -> (String, &'static str) {
 /// The name that JSON gives the value: `not_applicable`.
 fn word(value: &impl serde::Serialize) -> String {
     let value = serde_json::to_value(value).ok();
-    value.as_ref().and_then(|it| it.as_str()).unwrap_or_default().to_string()
+    value.as_ref().and_then(|value| value.as_str()).unwrap_or_default().to_string()
 }
 
 #[cfg(test)]

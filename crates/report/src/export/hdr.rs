@@ -49,7 +49,9 @@ mod tests {
             values.iter().for_each(|value| expected.record(*value).unwrap());
             let found = decoded(&values);
             let counts = |of: &Histogram<u64>| -> Vec<(u64, u64)> {
-                of.iter_recorded().map(|it| (it.value_iterated_to(), it.count_at_value())).collect()
+                of.iter_recorded()
+                    .map(|value| (value.value_iterated_to(), value.count_at_value()))
+                    .collect()
             };
             assert_eq!(counts(&found), counts(&expected));
             assert_eq!((found.len(), found.sigfig()), (values.len() as u64, 3));
