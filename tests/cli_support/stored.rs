@@ -118,7 +118,7 @@ pub fn round_of(
         .zip(ticks)
         .zip(0..)
         .map(|((case, ticks), position)| {
-            let sample = |it: u64| ticks + (round * 7 + it * 31) % 97;
+            let sample = |number: u64| ticks + (round * 7 + number * 31) % 97;
             let samples: Vec<u64> = (0..SAMPLES as u64).map(sample).collect();
             let mut record = Record::without_samples(Outcome::Ok);
             record.initiator.batch = 1;
@@ -274,7 +274,7 @@ fn told_of(case: &Case, samples: &[u64]) -> Record {
     (initiator.operations, initiator.first_ns) = (many, Some(9_000.0));
     let median = middle(samples);
     initiator.median_ns = Some(median * clock().ns_per_tick);
-    if let Some(load) = case.load.filter(|it| it.has_rate()) {
+    if let Some(load) = case.load.filter(|load| load.has_rate()) {
         initiator.punctuality = Some(Punctuality {
             late: 1,
             median_ns: 100.0,
@@ -358,7 +358,7 @@ pub fn store_of(path: &Path, runs: usize) {
     for nth in 1..=runs {
         let (run, cases) = begin(&mut store).expect("a run");
         store.warn(run, "the machine was busy").expect("a warning");
-        (1..=ROUNDS).for_each(|it| round(&mut store, run, &cases, it).expect("a round"));
+        (1..=ROUNDS).for_each(|number| round(&mut store, run, &cases, number).expect("a round"));
         if nth == runs {
             store.set_label(run, &"newest".parse().expect("a label")).expect("a label");
         }

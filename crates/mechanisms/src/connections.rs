@@ -100,7 +100,7 @@ impl Visitor for Held {
 /// What is mapped in this process; 0 where /proc can't be read.
 fn mapped_bytes() -> u64 {
     let text = read_to_string("/proc/self/statm").unwrap_or_default();
-    let pages = text.split(' ').next().and_then(|it| it.parse::<u64>().ok());
+    let pages = text.split(' ').next().and_then(|part| part.parse::<u64>().ok());
     pages.unwrap_or(0).saturating_mul(rustix::param::page_size() as u64)
 }
 

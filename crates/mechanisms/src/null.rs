@@ -82,7 +82,7 @@ impl Nonblocking for NullEnd {
     }
 
     fn room(&self) -> Option<PollFd<'_>> {
-        self.ready().map(|it| PollFd::from_borrowed_fd(it, PollFlags::OUT))
+        self.ready().map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::OUT))
     }
 }
 

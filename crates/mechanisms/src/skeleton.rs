@@ -342,8 +342,8 @@ fn no_hook_is_missing_and_each_says_whether_it_is_required() {
     ];
     /// The lines of what begins so, up to its end.
     fn lines<'a>(source: &'a str, head: &str) -> Vec<&'a str> {
-        let rest = source.lines().skip_while(|it| *it != head).skip(1);
-        let lines: Vec<&str> = rest.take_while(|it| *it != "}").collect();
+        let rest = source.lines().skip_while(|line| *line != head).skip(1);
+        let lines: Vec<&str> = rest.take_while(|text| *text != "}").collect();
         assert!(!lines.is_empty(), "{head}");
         lines
     }
@@ -355,15 +355,16 @@ fn no_hook_is_missing_and_each_says_whether_it_is_required() {
     for (source, declared, made) in TRAITS {
         let made = lines(include_str!("skeleton.rs"), made);
         for wanted in lines(source, declared).into_iter().filter_map(hook) {
-            let at = made.iter().position(|it| hook(it) == Some(wanted));
+            let at = made.iter().position(|text| hook(text) == Some(wanted));
             let at = at.unwrap_or_else(|| panic!("{wanted} is missing"));
             let before = made[..at].iter().rev();
             let said: Vec<&&str> = before
-                .take_while(|it| it.starts_with("    ///") || it.starts_with("    #["))
+                .take_while(|text| text.starts_with("    ///") || text.starts_with("    #["))
                 .collect();
-            let first = said.iter().rev().find(|it| it.starts_with("    ///")).expect("a comment");
-            let known = ["Required", "Optional, default: "].map(|it| format!("    /// {it}"));
-            assert!(known.iter().any(|it| first.starts_with(it)), "{wanted}: {first}");
+            let first =
+                said.iter().rev().find(|text| text.starts_with("    ///")).expect("a comment");
+            let known = ["Required", "Optional, default: "].map(|text| format!("    /// {text}"));
+            assert!(known.iter().any(|text| first.starts_with(text)), "{wanted}: {first}");
         }
     }
 }

@@ -108,7 +108,7 @@ impl Mechanism for Udp {
         }
         // Fragments carry any size, unless not even one of them fits the buffer.
         let room = room(options);
-        datagram(options, None).is_some_and(|it| it > room).then_some(room)
+        datagram(options, None).is_some_and(|datagram| datagram > room).then_some(room)
     }
 
     fn open<V: Visitor>(spec: &OpenSpec, visitor: V) -> Result<V::Output, OpenError> {
@@ -234,7 +234,7 @@ fn check(options: &Options) -> Result<(), OpenError> {
                 .into(),
         ));
     }
-    datagram(options, None).map_or(Ok(()), |it| in_range(it, options))
+    datagram(options, None).map_or(Ok(()), |datagram| in_range(datagram, options))
 }
 
 fn in_range(asked: usize, options: &Options) -> Result<(), OpenError> {

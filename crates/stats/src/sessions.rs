@@ -12,12 +12,12 @@ const COVERAGE: f64 = 0.95;
 /// has both. `None` for fewer than two, or where one is not positive and finite.
 pub fn over_sessions(medians: &[f64]) -> Option<Interval> {
     let n = medians.len() as f64;
-    if medians.len() < 2 || medians.iter().any(|it| !it.is_finite() || *it <= 0.0) {
+    if medians.len() < 2 || medians.iter().any(|median| !median.is_finite() || *median <= 0.0) {
         return None;
     }
-    let logs: Vec<f64> = medians.iter().map(|it| it.ln()).collect();
+    let logs: Vec<f64> = medians.iter().map(|median| median.ln()).collect();
     let mean = logs.iter().sum::<f64>() / n;
-    let variance = logs.iter().map(|it| (it - mean).powi(2)).sum::<f64>() / (n - 1.0);
+    let variance = logs.iter().map(|log| (log - mean).powi(2)).sum::<f64>() / (n - 1.0);
     let half = student(n - 1.0) * (variance / n).sqrt();
     let mut sorted = medians.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);

@@ -39,15 +39,18 @@ pub fn binomial_share(part: u64, all: u64) -> Option<Share> {
 /// The share of clusters of `(part, all)` together; None of nothing, and where they are fewer than
 /// [`LEAST_CLUSTERS`].
 pub fn clustered_share(clusters: &[(u64, u64)]) -> Option<Share> {
-    let filled: Vec<(f64, f64)> =
-        clusters.iter().filter(|it| it.1 > 0).map(|it| (it.0 as f64, it.1 as f64)).collect();
+    let filled: Vec<(f64, f64)> = clusters
+        .iter()
+        .filter(|cluster| cluster.1 > 0)
+        .map(|cluster| (cluster.0 as f64, cluster.1 as f64))
+        .collect();
     if filled.len() < LEAST_CLUSTERS {
         return None;
     }
     let count = filled.len() as f64;
-    let (part, all) = filled.iter().fold((0.0, 0.0), |sum, it| (sum.0 + it.0, sum.1 + it.1));
+    let (part, all) = filled.iter().fold((0.0, 0.0), |sum, pair| (sum.0 + pair.0, sum.1 + pair.1));
     let share = part / all;
-    let squares: f64 = filled.iter().map(|it| (it.0 - share * it.1).powi(2)).sum();
+    let squares: f64 = filled.iter().map(|pair| (pair.0 - share * pair.1).powi(2)).sum();
     let between = count / (count - 1.0) * squares / (all * all);
     let binomial = share * (1.0 - share) / all;
     if binomial == 0.0 {

@@ -292,7 +292,7 @@ pub(super) fn beside(path: &Path, end: &str) -> PathBuf {
 }
 
 fn size(path: &Path) -> u64 {
-    let of = |path: &Path| path.metadata().map_or(0, |it| it.len());
+    let of = |path: &Path| path.metadata().map_or(0, |metadata| metadata.len());
     of(path) + of(&beside(path, "-wal"))
 }
 

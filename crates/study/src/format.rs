@@ -238,7 +238,7 @@ pub(super) fn one_or_several<'de, D: Deserializer<'de>>(
         }
 
         fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
-            Selector::deserialize(MapAccessDeserializer::new(map)).map(|it| vec![it])
+            Selector::deserialize(MapAccessDeserializer::new(map)).map(|map| vec![map])
         }
 
         fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Self::Value, A::Error> {

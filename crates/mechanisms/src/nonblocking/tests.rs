@@ -33,13 +33,15 @@ fn variants() -> Vec<Variant> {
         "eventfd",
         "shm-ring",
     ];
-    let mut variants: Vec<Variant> =
-        Variant::shown().into_iter().filter(|it| NAMES.contains(&it.entry.name)).collect();
+    let mut variants: Vec<Variant> = Variant::shown()
+        .into_iter()
+        .filter(|variant| NAMES.contains(&variant.entry.name))
+        .collect();
     variants.extend(
         ["pipe:mode=packet", "unix-stream:bind=path", "udp:datagram=64", "udp:buffer=16K"]
             .map(|text| Variant::parse(text).expect("a variant")),
     );
-    assert!(NAMES.iter().all(|name| variants.iter().any(|it| it.entry.name == *name)));
+    assert!(NAMES.iter().all(|name| variants.iter().any(|variant| variant.entry.name == *name)));
     variants
 }
 
@@ -350,8 +352,10 @@ fn an_empty_one_and_a_full_one_say_so_and_nothing_is_lost_between() {
 
 #[test]
 fn a_message_that_goes_in_parts_is_finished_by_the_next_calls() {
-    let streams: Vec<Variant> =
-        variants().into_iter().filter(|it| it.traits().framing == Framing::Stream).collect();
+    let streams: Vec<Variant> = variants()
+        .into_iter()
+        .filter(|variant| variant.traits().framing == Framing::Stream)
+        .collect();
     assert!(streams.len() >= 5);
     each(&streams, &[100_000], pass_in_parts);
     // Datagrams that are fragments of a message, cut and joined by the kernel or not.
@@ -386,8 +390,9 @@ fn what_can_only_wait_says_so() {
             panic!("it only waits");
         }
     }
-    let able = variants().iter().map(|it| it.entry.name).chain(["noop"]).collect::<Vec<_>>();
-    for entry in MECHANISMS.iter().filter(|it| !able.contains(&it.name)) {
+    let able =
+        variants().iter().map(|variant| variant.entry.name).chain(["noop"]).collect::<Vec<_>>();
+    for entry in MECHANISMS.iter().filter(|mechanism| !able.contains(&mechanism.name)) {
         let variant = Variant::parse(entry.name).unwrap();
         match open_nonblocking(entry.name, &spec(&variant, 8), Never) {
             Err(OpenError::NotApplicable(reason)) => {

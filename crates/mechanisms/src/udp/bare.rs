@@ -125,7 +125,8 @@ impl UdpEnd {
             return Ok(());
         }
         let credits = (self.taken % CREDIT_MODULUS) as usize;
-        let length = ASK_BYTES.map(|it| it + credits).into_iter().find(|it| *it != bytes);
+        let length =
+            ASK_BYTES.map(|byte| byte + credits).into_iter().find(|number| *number != bytes);
         socket::send_message(&self.socket, &ASK[..length.unwrap_or_default()])?;
         self.asked = true;
         Ok(())

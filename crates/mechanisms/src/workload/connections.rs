@@ -137,7 +137,8 @@ impl Generators {
                 stretch.over(own).map(|()| sys::process::thread_usage())
             });
         }
-        self.used = together("generator", jobs)?.iter().fold(self.used, |sum, it| sum.with(it));
+        self.used =
+            together("generator", jobs)?.iter().fold(self.used, |sum, usage| sum.with(usage));
         if let Some(began) = start.began.get() {
             schedule.begin_at(*began);
         }
@@ -172,12 +173,12 @@ impl Generator {
     /// The next message that isn't known to be due, if it is before `end`.
     #[inline(always)]
     fn next(&self, end: usize) -> Option<usize> {
-        self.own.get(self.next).map(|it| *it as usize).filter(|it| *it < end)
+        self.own.get(self.next).map(|number| *number as usize).filter(|number| *number < end)
     }
 
     /// How many of its messages are before `end`.
     fn before(&self, end: usize) -> usize {
-        self.own.partition_point(|it| (*it as usize) < end)
+        self.own.partition_point(|number| (*number as usize) < end)
     }
 }
 
@@ -305,8 +306,10 @@ impl<P: Payload> Stretch<'_, '_, P> {
         let (own, state) = (self.assignment.messages(of.start + client), &mut clients[client]);
         let Messages { payload, out, .. } = &mut self.rest[client];
         while !state.unsent && state.begun - state.answered < self.depth {
-            let Some(nth) =
-                own.get(state.begun).map(|it| *it as usize).filter(|it| it < due_before)
+            let Some(nth) = own
+                .get(state.begun)
+                .map(|number| *number as usize)
+                .filter(|number| number < due_before)
             else {
                 break;
             };
@@ -367,11 +370,11 @@ impl<P: Payload> Stretch<'_, '_, P> {
             }
             return Ok(());
         }
-        if asleep.is_some_and(|it| it.is_zero()) {
+        if asleep.is_some_and(|duration| duration.is_zero()) {
             std::hint::spin_loop();
             return Ok(());
         }
-        let time = asleep.and_then(|it| Timespec::try_from(it).ok());
+        let time = asleep.and_then(|duration| Timespec::try_from(duration).ok());
         let waited = match ready {
             Ready::Epoll(all) => poll(&mut [PollFd::new(all, PollFlags::IN)], time.as_ref()),
             Ready::Scan => poll(&mut [], time.as_ref()),

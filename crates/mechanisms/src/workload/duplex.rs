@@ -89,8 +89,8 @@ impl Duplex {
 
     /// Bytes, or wake-ups, per second one way of what took so many ticks.
     fn rate(&self, ticks: u64) -> f64 {
-        let entry = MECHANISMS.iter().find(|it| it.name == self.asked.mechanism);
-        let carries = entry.map(|it| (it.traits)(&self.asked.open.options).carries);
+        let entry = MECHANISMS.iter().find(|mechanism| mechanism.name == self.asked.mechanism);
+        let carries = entry.map(|entry| (entry.traits)(&self.asked.open.options).carries);
         let bytes = match carries {
             Some(Carries::Signal) => 1.0,
             _ => self.asked.open.message_bytes as f64,
@@ -155,7 +155,7 @@ impl Timed for Duplex {
         let inbound = self.inbound.iter().map(|ticks| self.rate(*ticks));
         let medians = [("outbound", median(outbound)), ("inbound", median(inbound))];
         report.parts =
-            medians.iter().filter_map(|(name, it)| Some(((*name).into(), (*it)?))).collect();
+            medians.iter().filter_map(|(name, value)| Some(((*name).into(), (*value)?))).collect();
         Ok(())
     }
 

@@ -300,14 +300,17 @@ mod tests {
     #[test]
     fn every_message_has_a_pair_and_whole_rounds_have_one_of_each() {
         let numbers = [0, 1, 19, 20, 21, 399, 400, 401, 999];
-        for (half, messages) in [1, 3, 20].into_iter().flat_map(|it| numbers.map(|all| (it, all))) {
+        for (half, messages) in
+            [1, 3, 20].into_iter().flat_map(|number| numbers.map(|all| (number, all)))
+        {
             let of = |nth| share(messages, half, (nth % half, nth / half));
             let shares: Vec<u64> = (0..half * half).map(of).collect();
             assert_eq!(shares.iter().sum::<u64>(), messages);
             let (least, most) = (shares.iter().min(), shares.iter().max());
             assert!(most.unwrap() - least.unwrap() <= 1, "{messages}: {shares:?}");
         }
-        let whole = [(1.0, 20), (400.0, 20), (400.5, 20), (10.0, 3)].map(|it| whole(it.0, it.1));
+        let whole =
+            [(1.0, 20), (400.0, 20), (400.5, 20), (10.0, 3)].map(|pair| whole(pair.0, pair.1));
         assert_eq!(whole, [400, 400, 800, 18]);
     }
 

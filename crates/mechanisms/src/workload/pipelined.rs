@@ -107,13 +107,13 @@ impl<P: Payload> Pipelined<'_, P> {
             return Ok(());
         }
         let asleep = due.map(|due| self.schedule.asleep(due));
-        if asleep.is_some_and(|it| it.is_zero()) {
+        if asleep.is_some_and(|duration| duration.is_zero()) {
             std::hint::spin_loop();
             return Ok(());
         }
         let arrives = readable.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
         let mut fds: Vec<PollFd<'_>> = arrives.into_iter().chain(writable).collect();
-        let time = asleep.and_then(|it| Timespec::try_from(it).ok());
+        let time = asleep.and_then(|duration| Timespec::try_from(duration).ok());
         match poll(&mut fds, time.as_ref()) {
             Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
             Err(error) => Err(failed("poll", error)),

@@ -39,7 +39,9 @@ impl Waiting {
         match server {
             Server::Epoll => epoll_of(ends).map(Waiting::Epoll),
             Server::Poll => own_of(ends).map(Waiting::Poll),
-            Server::IoUring => Polls::new(own_of(ends)?).map(|it| Waiting::IoUring(Box::new(it))),
+            Server::IoUring => {
+                Polls::new(own_of(ends)?).map(|polls| Waiting::IoUring(Box::new(polls)))
+            }
             Server::Scan => Ok(Waiting::Scan),
             // Nothing chooses there: `threads` serves.
             Server::Threads => Err(io::ErrorKind::Unsupported.into()),
@@ -110,7 +112,7 @@ impl<P: Payload> Serving<'_, '_, P> {
     #[inline(never)]
     fn by_poll(&mut self, own: &[OwnedFd], ends: &mut [&mut dyn Nonblocking]) -> io::Result<()> {
         let mut fds: Vec<PollFd<'_>> =
-            own.iter().map(|it| PollFd::new(it, PollFlags::IN)).collect();
+            own.iter().map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
         while self.left > 0 {
             match poll(&mut fds, None) {
                 Ok(_) => {}

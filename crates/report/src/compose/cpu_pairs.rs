@@ -13,14 +13,15 @@ const SHADES: [&str; 4] = ["░░", "▒▒", "▓▓", "██"];
 
 /// The matrices of a run of more pairs than one; a single pair is a result like others.
 pub fn section(judged: &Judged, detail: Detail) -> Option<Section> {
-    let all: Vec<Matrix> = matrices(judged).into_iter().filter(|it| it.cpus.len() > 2).collect();
+    let all: Vec<Matrix> =
+        matrices(judged).into_iter().filter(|matrix| matrix.cpus.len() > 2).collect();
     let mut section = Section::new("cpu-pairs", "Between CPUs");
     section.blocks = all
         .iter()
         .enumerate()
-        .map(|(nth, it)| match detail {
-            Detail::Full => Block::from(figure(it, nth)),
-            Detail::Summary => Block::from(table(it)),
+        .map(|(nth, matrix)| match detail {
+            Detail::Full => Block::from(figure(matrix, nth)),
+            Detail::Summary => Block::from(table(matrix)),
         })
         .collect();
     (!all.is_empty()).then_some(section)
@@ -60,9 +61,9 @@ fn values(matrix: &Matrix) -> Vec<f64> {
 
 fn table(matrix: &Matrix) -> Table {
     let all = values(matrix);
-    let (least, most) = all
-        .iter()
-        .fold((f64::INFINITY, 0.0f64), |(least, most), it| (least.min(*it), most.max(*it)));
+    let (least, most) = all.iter().fold((f64::INFINITY, 0.0f64), |(least, most), value| {
+        (least.min(*value), most.max(*value))
+    });
     let mut table = Table::new(title(matrix)).words([("CPU", 0)]);
     if matrix.cpus.len() <= NUMBERED {
         for cpu in &matrix.cpus {

@@ -14,11 +14,11 @@ const MEANING: &str = "energy: of all packages of the machine, beyond what they 
 
 /// As a cell of a listing.
 pub fn value(case: &CaseResult) -> Value {
-    of(case).map_or(Value::None, |it| Value::Number {
+    of(case).map_or(Value::None, |estimate| Value::Number {
         unit: Unit::Joules,
-        value: it.median,
-        low: it.interval.low,
-        high: it.interval.high,
+        value: estimate.median,
+        low: estimate.interval.low,
+        high: estimate.interval.high,
     })
 }
 
@@ -35,8 +35,8 @@ pub fn in_words(judged: &Judged) -> Option<Text> {
 
 /// All of a run in a line: one with its interval, several from the least to the most; None where there is none.
 pub fn in_short(judged: &Judged) -> Option<String> {
-    let found: Vec<&Estimate> = found(judged).map(|it| it.1).collect();
-    let medians = || found.iter().map(|it| it.median);
+    let found: Vec<&Estimate> = found(judged).map(|pair| pair.1).collect();
+    let medians = || found.iter().map(|estimate| estimate.median);
     let words = match found.as_slice() {
         [only] => written(only),
         all => {
@@ -49,12 +49,12 @@ pub fn in_short(judged: &Judged) -> Option<String> {
 }
 
 fn found(judged: &Judged) -> impl Iterator<Item = (&CaseResult, &Estimate)> {
-    let results = judged.results.iter().filter(|it| !it.twin);
-    results.filter_map(|it| Some((it, of(it)?)))
+    let results = judged.results.iter().filter(|result| !result.twin);
+    results.filter_map(|result| Some((result, of(result)?)))
 }
 
 fn of(case: &CaseResult) -> Option<&Estimate> {
-    case.secondary(ENERGY).map(|it| &it.value)
+    case.secondary(ENERGY).map(|secondary| &secondary.value)
 }
 
 fn written(energy: &Estimate) -> String {

@@ -99,7 +99,7 @@ fn caption(first: &MeasuredCase) -> String {
 fn unranked(run: &Measured, groups: &[Value]) -> Option<Table> {
     let standings =
         groups.iter().flat_map(|group| group["standings"].as_array().into_iter().flatten());
-    let ranked: BTreeSet<u64> = standings.filter_map(|it| it["result"].as_u64()).collect();
+    let ranked: BTreeSet<u64> = standings.filter_map(|value| value["result"].as_u64()).collect();
     let rest: Vec<(usize, &MeasuredCase)> = run
         .results
         .iter()

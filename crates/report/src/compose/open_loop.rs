@@ -17,7 +17,8 @@ const MEANING: &str = "Response times count from when a message was due by its s
 
 /// A case that kept a schedule, and how.
 fn cases(judged: &Judged) -> impl Iterator<Item = (&CaseResult, RateSeen)> {
-    let results = judged.results.iter().filter(|it| it.status == Status::Ok && !it.twin);
+    let results =
+        judged.results.iter().filter(|result| result.status == Status::Ok && !result.twin);
     results.filter_map(|case| Some((case, case.rate?)))
 }
 
@@ -109,7 +110,7 @@ pub fn loaded(load: Load) -> String {
 /// The same without the rate: `, at most 8 under way, 16 connections by epoll`.
 pub fn beside_rate(load: Load) -> String {
     let depth = under_way(load);
-    let answers = load.response.map(|it| format!(", answers of {}", units::size(it)));
+    let answers = load.response.map(|response| format!(", answers of {}", units::size(response)));
     let answers = answers.unwrap_or_default();
     let service = match load.service {
         Service::None => String::new(),

@@ -18,27 +18,27 @@ impl Cells {
     }
 
     fn maybe(&mut self, column: impl Into<String>, value: Option<impl ToString>) {
-        self.put(column, value.map_or(String::new(), |it| it.to_string()));
+        self.put(column, value.map_or(String::new(), |value| value.to_string()));
     }
 }
 
 /// The claims of the study that a run was made for, as a table; nothing of other runs.
 pub fn claims(judged: &Judged) -> String {
     let claims = judged.study.iter().flat_map(JudgedStudy::claims);
-    table(claims.map(|it| {
+    table(claims.map(|claim| {
         let mut cells = Cells::default();
-        cells.put("id", it.id);
-        cells.put("statement", it.statement);
-        cells.maybe("claimed", it.claimed);
-        cells.put("verdict", word(&it.verdict));
-        cells.maybe("effect", it.effect);
-        cells.maybe("low", it.low);
-        cells.maybe("high", it.high);
-        cells.maybe("unit", it.unit);
-        cells.maybe("p", it.p);
-        cells.maybe("p_holm", it.p_holm);
-        cells.maybe("words", it.words);
-        cells.maybe("reason", it.reason);
+        cells.put("id", claim.id);
+        cells.put("statement", claim.statement);
+        cells.maybe("claimed", claim.claimed);
+        cells.put("verdict", word(&claim.verdict));
+        cells.maybe("effect", claim.effect);
+        cells.maybe("low", claim.low);
+        cells.maybe("high", claim.high);
+        cells.maybe("unit", claim.unit);
+        cells.maybe("p", claim.p);
+        cells.maybe("p_holm", claim.p_holm);
+        cells.maybe("words", claim.words);
+        cells.maybe("reason", claim.reason);
         cells
     }))
 }
@@ -54,8 +54,8 @@ pub fn text(judged: &Judged) -> String {
         all.into_iter().map(move |told| row(judged, nth, standing, &told))
     });
     let rows = filled(rows.collect());
-    let first = |nth: usize| rows.iter().position(|it| !it.0[nth].1.is_empty());
-    let columns = rows.first().map_or(0, |it| it.0.len());
+    let first = |nth: usize| rows.iter().position(|row| !row.0[nth].1.is_empty());
+    let columns = rows.first().map_or(0, |row| row.0.len());
     let telling = (0..columns).filter_map(first).collect();
     table(early(rows, &telling).into_iter())
 }
@@ -76,9 +76,9 @@ pub(super) fn early<T>(rows: Vec<T>, telling: &BTreeSet<usize>) -> Vec<T> {
 
 /// Without the columns in which every cell is empty.
 fn filled(rows: Vec<Cells>) -> Vec<Cells> {
-    let columns = rows.first().map_or(0, |it| it.0.len());
+    let columns = rows.first().map_or(0, |row| row.0.len());
     let kept: Vec<bool> =
-        (0..columns).map(|nth| rows.iter().any(|it| !it.0[nth].1.is_empty())).collect();
+        (0..columns).map(|nth| rows.iter().any(|row| !row.0[nth].1.is_empty())).collect();
     let of = |Cells(row): Cells| {
         Cells(row.into_iter().zip(&kept).filter(|(_, kept)| **kept).map(|(cell, _)| cell).collect())
     };
@@ -97,7 +97,7 @@ fn table(rows: impl Iterator<Item = Cells>) -> String {
 }
 
 fn push<'a>(text: &mut String, cells: impl Iterator<Item = &'a String>) {
-    let cells: Vec<Cow<str>> = cells.map(|it| quoted(it)).collect();
+    let cells: Vec<Cow<str>> = cells.map(|cell| quoted(cell)).collect();
     text.push_str(&cells.join(","));
     text.push_str("\r\n");
 }
@@ -163,7 +163,7 @@ fn identity(cells: &mut Cells, case: &CaseResult) {
             cells.put("mechanism", &case.mechanism);
         }
         if key == "asked_per_sec" {
-            cells.maybe("arrivals", case.rate.map(|it| word(&it.arrivals)));
+            cells.maybe("arrivals", case.rate.map(|rate| word(&rate.arrivals)));
         }
     }
     cells.put("carries", word(&case.carries));
@@ -176,14 +176,14 @@ fn identity(cells: &mut Cells, case: &CaseResult) {
     cells.put("samples", case.samples);
     cells.maybe("batch", case.batch);
     cells.put("clock_limited", case.clock_limited);
-    cells.maybe("overloaded", case.rate.map(|it| it.overloaded));
-    cells.maybe("void", case.rate.map(|it| it.void));
+    cells.maybe("overloaded", case.rate.map(|rate| rate.overloaded));
+    cells.maybe("void", case.rate.map(|rate| rate.void));
 }
 
 /// The name that JSON gives the value: `not_applicable`.
 fn word(value: &impl serde::Serialize) -> String {
     let value = serde_json::to_value(value).ok();
-    value.as_ref().and_then(|it| it.as_str()).unwrap_or_default().to_string()
+    value.as_ref().and_then(|value| value.as_str()).unwrap_or_default().to_string()
 }
 
 #[cfg(test)]

@@ -52,7 +52,7 @@ impl Pairs {
     /// A function for each worker, the initiators' first; what the kernel granted; and what must be removed
     /// once the workers are gone.
     pub fn into_workers(self) -> (Vec<(Role, WorkerFn)>, EffectiveSettings, Vec<Residue>) {
-        let of = |ends: Option<Box<dyn Ends>>, each| ends.map(|it| it.into_workers(each));
+        let of = |ends: Option<Box<dyn Ends>>, each| ends.map(|end| end.into_workers(each));
         let initiators = of(self.initiators, self.connections).unwrap_or_default();
         let initiators = initiators.into_iter().enumerate();
         let initiators = initiators.map(|(nth, function)| (Role::Initiator(nth), function));

@@ -15,18 +15,20 @@ const ONE_HOST: &str = "company is of this host: choose it with --route local";
 pub(super) fn add(groups: &mut [Group], request: &Request) {
     for company in &request.beside {
         let refused = match company {
-            Company::Quota => cgroup::available(Path::new("/")).err().map(|it| it.to_string()),
+            Company::Quota => {
+                cgroup::available(Path::new("/")).err().map(|error| error.to_string())
+            }
             Company::Hog | Company::Memory => None,
         };
         for group in &mut *groups {
-            let plain = |it: &&Case| {
-                let carries = it.variant.traits().carries;
-                !it.twin && it.is_result() && carries != Carries::Nothing
+            let plain = |case: &&Case| {
+                let carries = case.variant.traits().carries;
+                !case.twin && case.is_result() && carries != Carries::Nothing
             };
-            let beside = |it: &Case| Case { beside: Some(*company), ..it.clone() };
+            let beside = |case: &Case| Case { beside: Some(*company), ..case.clone() };
             let cases = group.cases.iter().filter(plain).map(beside);
             let cases: Vec<Case> =
-                cases.filter(|it| !study::leaves_out(request, &it.kept())).collect();
+                cases.filter(|case| !study::leaves_out(request, &case.kept())).collect();
             for case in cases {
                 let reason = match &refused {
                     _ if !case.route.is_local() => Some(ONE_HOST.to_string()),

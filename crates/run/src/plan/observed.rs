@@ -19,21 +19,21 @@ const NO_CROWD: &str =
 pub(super) fn add(groups: &mut [Group], request: &Request) {
     for probe in &request.observe {
         let refused = machine::available(*probe).err().map(|refusal| refusal.to_string());
-        let refused = |case: &Case| match case.load.and_then(|it| it.choice()) {
+        let refused = |case: &Case| match case.load.and_then(|load| load.choice()) {
             _ if !case.route.is_local() => Some(ONE_HOST.to_string()),
             Some(Server::Threads) => Some(ONE_THREAD.to_string()),
             _ if case.workload.traits().many_connections() => Some(NO_CROWD.to_string()),
             _ => refused.clone(),
         };
         for group in &mut *groups {
-            let subject = |it: &&Case| {
-                let plain = !it.twin && it.observe.is_none();
-                plain && it.variant.traits().carries != Carries::Nothing
+            let subject = |case: &&Case| {
+                let plain = !case.twin && case.observe.is_none();
+                plain && case.variant.traits().carries != Carries::Nothing
             };
-            let observed = |it: &Case| Case { observe: Some(*probe), ..it.clone() };
+            let observed = |case: &Case| Case { observe: Some(*probe), ..case.clone() };
             let cases = group.cases.iter().filter(subject).map(observed);
             let cases: Vec<Case> =
-                cases.filter(|it| study::observes(request, &it.kept())).collect();
+                cases.filter(|case| study::observes(request, &case.kept())).collect();
             for case in cases {
                 match refused(&case) {
                     None => group.cases.push(case),
