@@ -1,21 +1,20 @@
 //! `ipcmark floor`: the bounds of this machine, each with what it means to a reader.
 
 mod copies;
-mod map;
 mod page;
 
 use std::path::{Path, PathBuf};
 
+use ::report::{Axis, Document, Figure, FigureKind, Point, Scale, Series, Unit, html, terminal};
+use ::run::campaign::now_utc;
+use ::run::floor::{self, Order};
+use ::run::launch::Interrupt;
 use clap::Args;
 use serde::Serialize;
 
 use super::awaited::Awaited;
 use super::{Common, Failure, complain, output, print};
-use ::report::{html, terminal};
-use ::run::campaign::now_utc;
-use ::run::floor::{self, Order};
-use ::run::launch::Interrupt;
-use model::floors::{FloorDetail, Floors};
+use model::floors::{FloorDetail, Floors, Repeats};
 
 /// Flags of `floor`.
 #[derive(Args)]
@@ -64,7 +63,7 @@ pub fn floor(common: &Common, args: &FloorArgs, interrupt: &Interrupt) -> Result
     }
     if let Some(path) = &args.html {
         let mut document = page::compose(&floors);
-        map::draw(&mut document, &floors);
+        draw(&mut document, &floors);
         write(path, &html::render(&document))?;
     }
     if args.format == "json" {
@@ -97,4 +96,38 @@ pub fn floor(common: &Common, args: &FloorArgs, interrupt: &Interrupt) -> Result
 
 fn write(path: &Path, text: &str) -> Result<(), Failure> {
     output::write(path, text, "name another file with -o")
+}
+
+/// Puts the heat map of cache lines into the document, for a page that can draw it.
+pub fn draw(document: &mut Document, floors: &Floors) {
+    let Ok(found) = floors.line.get() else { return };
+    let mut cpus: Vec<u32> = found.pairs.iter().flat_map(|it| it.cpus).collect();
+    cpus.sort_unstable();
+    cpus.dedup();
+    let point = |nth: usize, a: u32, b: u32| {
+        let pair = found.pairs.iter().find(|it| it.cpus == [a.min(b), a.max(b)]);
+        let trip = pair.and_then(|it| it.round_trip_ns.get().ok()).and_then(Repeats::lower);
+        match trip {
+            Some(ns) => Point::new(nth as f64, ns).labelled(format!("{ns:.0}")),
+            None if a == b => Point::gap(nth as f64, "one CPU: its own line"),
+            None => Point::gap(nth as f64, "not among the pairs measured"),
+        }
+    };
+    let row = |a: &u32| {
+        let points = cpus.iter().enumerate().map(|(nth, b)| point(nth, *a, *b));
+        Series::new(format!("CPU {a}"), points)
+    };
+    let mut figure = Figure::new(
+        FigureKind::Heatmap,
+        "cache-lines",
+        "Round trip of a cache line, from CPU to CPU and back",
+        "Each cell holds the median in ns, of two modes the quicker. Hatched: not measured. CPUs \
+         that are close show as dark squares along the diagonal.",
+        Axis::categories("CPU", cpus.iter().map(|cpu| cpu.to_string())),
+        Axis::new("round trip", Unit::Nanoseconds, Scale::Log),
+    );
+    figure.series = cpus.iter().map(row).collect();
+    if let Some(section) = document.sections.iter_mut().find(|it| it.id == "line") {
+        section.blocks.insert(0, figure.into());
+    }
 }

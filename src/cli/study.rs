@@ -21,7 +21,7 @@ use model::duration::{budget, in_ns};
 use model::request::Request;
 use model::route::Route;
 use study::builtin;
-use study::lengths;
+use study::format;
 use study::validated::{ValidatedStudy, validate};
 
 /// Flags of `study`.
@@ -125,7 +125,7 @@ fn list(common: &Common) -> Result<u8, Failure> {
 /// A study's name in errors, and its text: a file where there is one, else a built-in.
 fn text_of(name: &str) -> Result<(String, String), Failure> {
     if name.ends_with(".toml") || name.contains('/') {
-        let text = input::text(Path::new(name), lengths::LONGEST)
+        let text = input::text(Path::new(name), format::LONGEST_STUDY)
             .map_err(|error| Failure::usage(format!("read {name}: {error}; name a TOML file")))?;
         return Ok((name.to_string(), text));
     }

@@ -1,4 +1,4 @@
-//! The house: which crate may see which, where `unsafe` may stand, and how long a file may be.
+//! The house: which crate may see which, where `unsafe` may stand, and which files are too small.
 //!
 //! Cargo enforces the arrows: a crate sees the crates that its Cargo.toml names. What is named there is compared with
 //! the design here.
@@ -86,6 +86,89 @@ fn who_judges_and_shows_reaches_nothing_that_measures() {
             assert!(!reached.contains(measuring), "{krate} reaches {measuring}: {reached:?}");
         }
     }
+}
+
+/// A file of fewer lines that only one other file uses belongs into that one.
+const SMALL: usize = 80;
+/// Those that still stand alone: none may be added.
+const STILL_ALONE: &[&str] = &[
+    "crates/analysis/src/earlier.rs",
+    "crates/analysis/src/energy.rs",
+    "crates/analysis/src/hypothesis/bounds.rs",
+    "crates/analysis/src/hypothesis/lost.rs",
+    "crates/analysis/src/sessions.rs",
+    "crates/mechanisms/src/partner_ids.rs",
+    "crates/mechanisms/src/udp/bends.rs",
+    "crates/mechanisms/src/udp/fragments/silence.rs",
+    "crates/report/src/compose/compare/forest.rs",
+    "crates/report/src/compose/compare/trust.rs",
+    "crates/report/src/compose/figures/floors.rs",
+    "crates/report/src/compose/lists.rs",
+    "crates/report/src/compose/study/floors.rs",
+    "crates/report/src/export/npy.rs",
+    "crates/report/src/svg/boxes.rs",
+];
+
+/// Whether code names something in the module `name` of `krate`, below `parent`.
+fn uses(text: &str, krate: &str, parent: &str, name: &str) -> bool {
+    let code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
+    code.into_iter().any(|line| {
+        line.match_indices(&format!("{name}::")).any(|(at, _)| {
+            let before = &line[..at];
+            match before.strip_suffix("::") {
+                Some(path) => {
+                    let word = path.rsplit(|letter: char| !is_of_a_name(letter)).next();
+                    word.is_some_and(|it| ["super", "self", "crate", krate, parent].contains(&it))
+                }
+                None => !before.ends_with(is_of_a_name),
+            }
+        })
+    })
+}
+
+fn is_of_a_name(letter: char) -> bool {
+    letter.is_alphanumeric() || letter == '_'
+}
+
+/// Crates, and folders by their `mod.rs`, are tables of what they hold: what they alone name may be small.
+#[test]
+fn a_small_file_that_one_other_uses_is_a_part_of_that_one() {
+    let texts: Vec<(String, String)> = files(&["rs"])
+        .into_iter()
+        .map(|path| {
+            let text = fs::read_to_string(&path).expect("readable source");
+            (path.strip_prefix(root()).unwrap().display().to_string(), text)
+        })
+        .collect();
+    let stem = |path: &str| Path::new(path).file_stem().unwrap().to_str().unwrap().to_string();
+    let is_table = |path: &str| ["lib", "main", "mod"].contains(&&*stem(path));
+    let is_test = |path: &str| stem(path).ends_with("tests");
+    let mut alone = Vec::new();
+    for (path, text) in &texts {
+        if text.lines().count() >= SMALL || is_table(path) || is_test(path) {
+            continue;
+        }
+        let krate = path.strip_prefix("crates/").and_then(|rest| rest.split('/').next());
+        let parent = stem(Path::new(path).parent().unwrap().to_str().unwrap());
+        let name = stem(path);
+        let users = texts.iter().filter(|(other, text)| {
+            let near = krate.is_none_or(|krate| other.starts_with(&format!("crates/{krate}/")));
+            let named = if near {
+                uses(text, "crate", &parent, &name)
+            } else {
+                text.contains(&format!("{}::{name}::", krate.unwrap_or("crate")))
+            };
+            other != path && named
+        });
+        let users: Vec<&String> = users.map(|(other, _)| other).collect();
+        if let [user] = users[..]
+            && !is_table(user)
+            && !STILL_ALONE.contains(&&**path)
+        {
+            alone.push(format!("{path} is used by {user} alone"));
+        }
+    }
+    assert!(alone.is_empty(), "small files that belong into others:\n{}", alone.join("\n"));
 }
 
 #[test]

@@ -2,11 +2,9 @@
 //! hold on theirs. Read once per run, never inside a launch. What this host hides or doesn't
 //! have is `None` (null in JSON), never a guess.
 
-mod build;
 mod c_library;
 pub(crate) mod cgroup;
 mod container;
-mod default_buffers;
 mod kernel;
 pub(crate) mod limits;
 mod memory;
@@ -15,9 +13,8 @@ mod processor;
 
 use std::path::Path;
 
-use model::host::Host;
-
 use super::{cores, tree};
+use model::host::{Build, Host};
 
 /// Describes the host below `root` (`/` for this machine). Never fails; spawns nothing; takes
 /// a few milliseconds, tens on machines with hundreds of CPUs.
@@ -54,8 +51,8 @@ pub fn read(root: &Path) -> Host {
         sysctls: limits::sysctls(root),
         mounts: limits::mounts(root),
         limits: limits::of_this_process(),
-        default_buffers: default_buffers::to_this_process(),
-        build: build::of_this_program(),
+        default_buffers: limits::default_buffers(),
+        build: of_this_program(),
         findings: Vec::new(),
     }
 }
@@ -71,6 +68,18 @@ fn stat_cpus(stat: &str) -> Option<Vec<u32>> {
 pub fn largest_cache_bytes(root: &Path) -> Option<u64> {
     let online = tree::cpus(root, "sys/devices/system/cpu/online")?;
     memory::caches(root, &online).into_iter().filter_map(|cache| cache.size_bytes).max()
+}
+
+pub(super) fn of_this_program() -> Build {
+    let from = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+    Build {
+        compiler: from(env!("IPCMARK_COMPILER")),
+        target: from(env!("IPCMARK_TARGET")),
+        profile: from(env!("IPCMARK_PROFILE")),
+        optimisation: from(env!("IPCMARK_OPT_LEVEL")),
+        flags: from(env!("IPCMARK_FLAGS")).or(Some("none".into())),
+        target_features: from(env!("IPCMARK_TARGET_FEATURES")),
+    }
 }
 
 #[cfg(test)]
@@ -110,5 +119,13 @@ mod tests {
         assert_eq!(read(root.path()).cpus_nohz_full, Some(vec![]));
         let root = stored::unpack([("sys/devices/system/cpu/nohz_full", "2-3")]);
         assert_eq!(read(root.path()).cpus_nohz_full, Some(vec![2, 3]));
+    }
+
+    #[test]
+    fn the_compiler_is_known() {
+        let build = of_this_program();
+        assert!(build.compiler.unwrap().starts_with("rustc "));
+        assert!(build.target.unwrap().contains("linux"));
+        assert!(build.optimisation.is_some() && build.profile.is_some());
     }
 }

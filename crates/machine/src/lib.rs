@@ -14,11 +14,10 @@
 //! | `host.rs`, `host/` | the record of the machine |
 //! | `cgroup.rs` | where a group with a quota can be made; makes and removes it |
 //! | `doctor/` | nothing of its own: what the others read, with advice; marks of rounds |
-//! | `gaps.rs` | nothing: it spins, and notices what is taken from it |
 //! | `counts/` | counters of the kernel and the processor, for the calling thread |
 //! | `trace/` | nothing of its own: programs on the kernel's tracepoints tell it |
 //! | `ledger.rs` | the files of the noise ledger, as they are at one moment |
-//! | `noise.rs` | what they say: interrupts, forks, switches, steal |
+//! | `noise.rs` | what they say: interrupts, forks, switches, steal; and gaps of a spin |
 //! | `energy.rs` | what the processor packages have used of energy |
 //! | `datagrams.rs` | what a network namespace counts of UDP |
 //! | `tree.rs` | small reads, absent as `None` |
@@ -32,7 +31,6 @@ pub mod cpu_list;
 pub mod datagrams;
 pub mod doctor;
 pub mod energy;
-pub mod gaps;
 pub mod host;
 pub mod interrupt;
 pub mod lab;
@@ -55,9 +53,8 @@ use model::probe::{Instrument, Probe, Refusal};
 
 pub use cpu_list::{CpuListError, format_cpu_list, parse_cpu_list};
 pub use datagrams::udp_counters;
-pub use gaps::spin_gaps;
 pub use ledger::Ledger;
-pub use noise::Counters;
+pub use noise::{Counters, spin_gaps};
 pub use topology::{Cpu, Topology};
 
 /// Whether this process may observe so here.

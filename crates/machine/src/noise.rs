@@ -2,12 +2,12 @@
 //! counters ([`Ledger`](super::Ledger)).
 
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use model::noise::Noise;
-
 use super::tree;
+use model::noise::{Gaps, Noise};
 
 /// A snapshot of the kernel's counters since boot.
 #[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Default)]
@@ -285,6 +285,29 @@ pub fn frequency_khz(root: &Path, cpu: u32) -> Option<u64> {
     tree::number(root, &format!("sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_cur_freq"))
 }
 
+/// A pause of a spinning loop that counts as a gap: far above a clock read, below a time slice.
+const GAP: Duration = Duration::from_micros(5);
+
+/// Spins for `time` on whichever CPU the caller has.
+pub fn spin_gaps(time: Duration) -> Gaps {
+    let started = Instant::now();
+    let mut gaps = Gaps::default();
+    let mut last = started;
+    while last.duration_since(started) < time {
+        let now = Instant::now();
+        let pause = now.duration_since(last);
+        if pause > GAP {
+            let ns = pause.as_nanos() as u64;
+            gaps.count += 1;
+            gaps.total_ns += ns;
+            gaps.longest_ns = gaps.longest_ns.max(ns);
+        }
+        last = now;
+    }
+    gaps.spun_ns = last.duration_since(started).as_nanos() as u64;
+    gaps
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -417,5 +440,12 @@ mod tests {
         let root = stored::unpack([(path, "2600000")]);
         assert_eq!(frequency_khz(root.path(), 3), Some(2_600_000));
         assert_eq!(frequency_khz(root.path(), 0), None);
+    }
+
+    #[test]
+    fn gaps_fit_into_the_spin() {
+        let gaps = spin_gaps(Duration::from_millis(2));
+        assert!(gaps.spun_ns >= 2_000_000);
+        assert!(gaps.longest_ns <= gaps.total_ns && gaps.total_ns <= gaps.spun_ns);
     }
 }

@@ -349,27 +349,10 @@ impl Repeats {
     pub fn lower(&self) -> Option<f64> {
         self.median.or(self.modes.map(|modes| modes.low))
     }
-
-    /// The median, or that of the mode of larger values: of a rate the quicker one.
-    pub fn upper(&self) -> Option<f64> {
-        self.median.or(self.modes.map(|modes| modes.high))
-    }
 }
 
 /// Name of the level beyond all caches.
 pub const MEMORY: &str = "memory";
-
-impl Copy {
-    /// The level whose cache holds two buffers of `bytes`: the first that does, else memory.
-    /// A level of unknown size is passed over.
-    pub fn level_for(&self, bytes: u64) -> Option<&CopyLevel> {
-        let holds = |level: &&CopyLevel| match level.cache_bytes {
-            Some(size) => bytes.saturating_mul(2) <= size,
-            None => level.level == MEMORY,
-        };
-        self.levels.iter().find(holds)
-    }
-}
 
 impl WakeUps {
     /// What was found for a relation, or why nothing was; None where it wasn't asked for.
@@ -429,6 +412,6 @@ mod tests {
         let values = [100., 104., 450., 102., 98., 96., 440., 101., 99., 460., 103., 97.];
         let found = Repeats::of(&values);
         assert_eq!((found.median, found.low, found.high), (None, None, None));
-        assert_eq!((found.lower(), found.upper()), (Some(100.0), Some(450.0)));
+        assert_eq!(found.lower(), Some(100.0));
     }
 }

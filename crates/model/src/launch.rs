@@ -256,18 +256,6 @@ impl Record {
     pub fn reported_samples(&self) -> u64 {
         self.initiators().fold(0, |sum, initiator| sum.saturating_add(initiator.samples))
     }
-
-    /// Cuts `samples`, those of all initiators one after the other, into each one's. None where they are
-    /// not as many as were reported.
-    pub fn samples_of_each<'a>(&self, mut samples: &'a [u64]) -> Option<Vec<&'a [u64]>> {
-        let mut each = Vec::new();
-        for report in self.initiators() {
-            let (own, rest) = samples.split_at_checked(report.samples as usize)?;
-            each.push(own);
-            samples = rest;
-        }
-        samples.is_empty().then_some(each)
-    }
 }
 
 impl From<Outcome> for Box<Record> {
@@ -468,17 +456,6 @@ impl Usage {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn samples_are_cut_by_what_each_initiator_reported() {
-        let report = |samples| WorkerReport { samples, ..WorkerReport::default() };
-        let one = Record { initiator: report(2), ..Record::without_samples(Outcome::Ok) };
-        assert_eq!(one.samples_of_each(&[1, 2]), Some(vec![&[1, 2][..]]));
-        let three = Record { others: vec![report(0), report(1)], ..one };
-        assert_eq!(three.samples_of_each(&[1, 2, 3]), Some(vec![&[1, 2][..], &[], &[3]]));
-        assert_eq!(three.samples_of_each(&[1, 2]), None);
-        assert_eq!(three.samples_of_each(&[1, 2, 3, 4]), None);
-    }
 
     #[test]
     fn a_record_of_one_initiator_is_kept_as_before() {

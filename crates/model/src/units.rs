@@ -260,16 +260,6 @@ pub fn share(share: f64) -> String {
     }
 }
 
-/// The name of a percentile: `percentile_name(0.999)` is `p99.9`.
-pub fn percentile_name(probability: f64) -> String {
-    format!("p{}", percentile(probability).trim_end_matches(" %"))
-}
-
-/// A value with its interval in the given unit; see [`Unit::interval`].
-pub fn interval(unit: Unit, value: f64, low: f64, high: f64) -> String {
-    unit.interval(value, low, high)
-}
-
 /// The largest prefix that leaves at least one after rounding to three digits; 999.6 ns is
 /// 1.00 µs. Binary prefixes also step at a thousand, so there are never four digits.
 fn prefix(prefixes: Prefixes, value: f64) -> (f64, &'static str) {
@@ -334,12 +324,12 @@ mod tests {
 
     #[test]
     fn an_interval_shares_one_unit_and_shows_its_width() {
-        assert_eq!(interval(Unit::Nanoseconds, 4120.0, 4100.0, 4150.0), "4.12 µs [4.10, 4.15]");
-        assert_eq!(interval(Unit::Nanoseconds, 990.0, 980.0, 1_010.0), "990 ns [980, 1,010]");
-        assert_eq!(interval(Unit::Nanoseconds, 4121.3, 4120.1, 4123.2), "4.121 µs [4.120, 4.123]");
-        assert_eq!(interval(Unit::Nanoseconds, 412.0, 412.0, 412.0), "412 ns [412, 412]");
-        assert_eq!(interval(Unit::Ratio, 1.4, 1.352, 1.449), "1.40× [1.35, 1.45]");
-        assert_eq!(interval(Unit::Nanoseconds, 412.0, f64::NAN, 412.0), "412 ns");
+        assert_eq!(Unit::Nanoseconds.interval(4120.0, 4100.0, 4150.0), "4.12 µs [4.10, 4.15]");
+        assert_eq!(Unit::Nanoseconds.interval(990.0, 980.0, 1_010.0), "990 ns [980, 1,010]");
+        assert_eq!(Unit::Nanoseconds.interval(4121.3, 4120.1, 4123.2), "4.121 µs [4.120, 4.123]");
+        assert_eq!(Unit::Nanoseconds.interval(412.0, 412.0, 412.0), "412 ns [412, 412]");
+        assert_eq!(Unit::Ratio.interval(1.4, 1.352, 1.449), "1.40× [1.35, 1.45]");
+        assert_eq!(Unit::Nanoseconds.interval(412.0, f64::NAN, 412.0), "412 ns");
         assert_eq!(Unit::Nanoseconds.range(36_000.0, 52_000.0), "36.0–52.0 µs");
         assert_eq!(Unit::Nanoseconds.range(412.1, 412.2), "412 ns");
         assert_eq!(Unit::Nanoseconds.from_to(950.0, 1_200.0), "0.950 → 1.20 µs");
@@ -358,6 +348,5 @@ mod tests {
         assert_eq!(ratio(0.7149), "0.715×");
         assert_eq!(percentile(0.999), "99.9 %");
         assert_eq!(percentile(0.5), "50 %");
-        assert_eq!(percentile_name(0.9999), "p99.99");
     }
 }

@@ -48,11 +48,6 @@ impl Store {
         self.write(|writer| writer.set(Table::Nodes, &[&run, &nth], &[("reason", &NOTHING)]))
     }
 
-    /// Whether a run was measured on many nodes.
-    pub fn is_fleet(&self, id: i64) -> Result<bool, StoreError> {
-        self.one_sealed(id, Table::Runs, "fleet IS NOT NULL", "id = ?", [id], |row| row.get(0))
-    }
-
     /// A fleet run with its nodes, without its groups and rounds, which may be many; None where the run is none.
     pub fn fleet(&self, id: i64) -> Result<Option<(StoredRun, StoredFleet)>, StoreError> {
         let mut run = self.head(id)?;

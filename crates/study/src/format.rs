@@ -12,16 +12,16 @@ use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use toml::Spanned;
 
-pub use super::claim_test::{Interval, Needs, Test};
-pub use super::figure::{Band, FigureKind, FigureSpec};
-use super::lengths;
-pub use super::outputs::{
-    DerivedSpec, FLOORS, FloorSpec, Published, PublishedFigure, Search, TableSpec,
-};
 use super::paper::Paper;
 use super::table::{Own, Table};
 use model::factor::Factor;
 use model::nearest::unknown;
+
+pub use super::claim_test::{Interval, Needs, Test};
+pub use super::figure::{Band, FigureKind, FigureSpec};
+pub use super::outputs::{
+    DerivedSpec, FLOORS, FloorSpec, Published, PublishedFigure, Search, TableSpec,
+};
 
 /// The only version of the format so far.
 const VERSION: i64 = 1;
@@ -309,7 +309,7 @@ pub fn read(text: &str, file: &str) -> Result<Study, String> {
     };
     // Checked first: a word that is no level is looked for among all that are.
     let table: toml::Table = toml::from_str(text).map_err(failed)?;
-    lengths::check(text, file, None, &toml::Value::Table(table))?;
+    check(text, file, None, &toml::Value::Table(table))?;
     let study: Study = toml::from_str(text).map_err(failed)?;
     if study.version != VERSION {
         return Err(format!(
@@ -349,3 +349,38 @@ fn in_words(message: &str) -> String {
 
 #[cfg(test)]
 mod tests;
+
+/// Most bytes of a study: the longest that comes with the program has 54,000.
+pub const LONGEST_STUDY: u64 = 1 << 20;
+/// Most characters of a title, and of any other text in a study: what is more is no sentence.
+const LONGEST_TITLE: usize = 300;
+const LONGEST_TEXT: usize = 10_000;
+
+/// Refuses texts that are longer than any that is read.
+///
+/// # Errors
+/// One line: file, line, key, and how long it may be.
+pub(super) fn check(
+    text: &str,
+    file: &str,
+    key: Option<&str>,
+    value: &toml::Value,
+) -> Result<(), String> {
+    match value {
+        toml::Value::String(it) => {
+            let most = if key == Some("title") { LONGEST_TITLE } else { LONGEST_TEXT };
+            if it.chars().nth(most).is_none() {
+                return Ok(());
+            }
+            let start = it.lines().next().and_then(|line| text.find(line)).unwrap_or(0);
+            let line = line_at(text, start);
+            let key = key.unwrap_or("a text");
+            Err(format!("{file}:{line}: {key} is longer than {most} characters: shorten it"))
+        }
+        toml::Value::Array(all) => all.iter().try_for_each(|it| check(text, file, key, it)),
+        toml::Value::Table(all) => {
+            all.iter().try_for_each(|(key, it)| check(text, file, Some(key), it))
+        }
+        _ => Ok(()),
+    }
+}

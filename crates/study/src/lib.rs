@@ -13,7 +13,6 @@ pub mod expression;
 pub mod factor;
 pub mod figure;
 pub mod format;
-pub mod lengths;
 pub mod losses;
 mod observed;
 mod open_loop;

@@ -20,7 +20,6 @@ mod library_calls;
 // loom switches stacks, which Miri can't follow.
 #[cfg(all(test, not(miri)))]
 mod models;
-pub mod namespace;
 pub mod network;
 pub mod parking;
 pub mod perf;
@@ -33,7 +32,6 @@ pub mod signal;
 pub mod socket;
 mod sync;
 pub mod system_v;
-pub mod tap;
 pub mod uring;
 pub mod zero_copy_pipe;
 

@@ -1,13 +1,16 @@
 //! A network of a thread's own: one loopback interface, with the largest packet that was asked for.
 //! And the addresses of the network one is in.
 
-use model::peer::Address;
 use std::cell::Cell;
+use std::fs::{File, OpenOptions};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::OpenOptionsExt;
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
+
+use model::peer::Address;
 
 thread_local! {
     /// The MTU of the network that this thread made for itself.
@@ -135,6 +138,61 @@ unsafe fn ip(address: *const libc::sockaddr) -> Option<IpAddr> {
             }
             _ => None,
         }
+    }
+}
+
+/// Moves the calling thread, and what it will start, into a fresh network namespace.
+///
+/// # Errors
+/// EPERM without CAP_SYS_ADMIN.
+pub fn fresh_network() -> io::Result<()> {
+    unshare(libc::CLONE_NEWNET)
+}
+
+/// Moves the calling thread, and what it will start, into a copy of its mount namespace.
+///
+/// # Errors
+/// EPERM without CAP_SYS_ADMIN; EINVAL where threads share their working directory with others.
+pub fn own_mounts() -> io::Result<()> {
+    unshare(libc::CLONE_NEWNS)
+}
+
+fn unshare(flag: libc::c_int) -> io::Result<()> {
+    // SAFETY: neither flag changes memory or descriptors of this thread.
+    match unsafe { libc::unshare(flag) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Makes a TAP device in the network namespace of the calling thread: whole frames are read and
+/// written, never waited for. The device is gone when the descriptor is closed.
+///
+/// # Errors
+/// ENOENT and ENODEV where the kernel has no TUN, EPERM without CAP_NET_ADMIN, EBUSY if the name is
+/// taken, EINVAL if it is too long.
+pub fn open_tap(interface: &str) -> io::Result<File> {
+    // A path is resolved in the mount namespace, the device made in the network namespace.
+    let file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC)
+        .open("/dev/net/tun")?;
+    // SAFETY: a structure of plain integers, for which zero is a value.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    if interface.len() >= request.ifr_name.len() {
+        return Err(io::Error::from_raw_os_error(libc::EINVAL));
+    }
+    for (place, letter) in request.ifr_name.iter_mut().zip(interface.bytes()) {
+        *place = letter as libc::c_char;
+    }
+    request.ifr_ifru.ifru_flags = (libc::IFF_TAP | libc::IFF_NO_PI) as libc::c_short;
+    // SAFETY: the descriptor is open; the kernel reads and writes one `ifreq`, which outlives the call.
+    let code =
+        unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETIFF as libc::Ioctl, &raw mut request) };
+    match code {
+        0 => Ok(file),
+        _ => Err(io::Error::last_os_error()),
     }
 }
 

@@ -20,30 +20,23 @@ pub struct Counter {
     pub mode: Mode,
 }
 
-/// What a family counts here.
-pub trait CountersOf {
-    /// Its counters; `root` is `/` but in tests. Tracepoints that this kernel lacks are left out.
-    fn counters(self, root: &Path) -> Vec<Counter>;
-}
-
-impl CountersOf for Family {
-    fn counters(self, root: &Path) -> Vec<Counter> {
-        use Event::{BranchMisses, Branches, BusCycles, Cycles, Instructions, ReferenceCycles};
-        match self {
-            Family::Software => software(root),
-            Family::Calls => calls(root),
-            Family::Core => apart(&[("instructions", Instructions), ("cycles", Cycles)]),
-            Family::Branches => apart(&[("branches", Branches), ("branch-misses", BranchMisses)]),
-            Family::L1d => cache("l1d", Cache::L1Data),
-            Family::L1i => apart(&[("l1i-misses", Event::ReadMisses(Cache::L1Instructions))]),
-            Family::L2 => cache("llc", Cache::LastLevel),
-            Family::Mem => cache("node", Cache::Node),
-            Family::Tlb => apart(&[
-                ("dtlb-misses", Event::ReadMisses(Cache::DataTlb)),
-                ("itlb-misses", Event::ReadMisses(Cache::InstructionTlb)),
-            ]),
-            Family::Bus => apart(&[("bus-cycles", BusCycles), ("ref-cycles", ReferenceCycles)]),
-        }
+/// What a family counts here; `root` is `/` but in tests. Tracepoints that this kernel lacks are left out.
+pub fn counters(family: Family, root: &Path) -> Vec<Counter> {
+    use Event::{BranchMisses, Branches, BusCycles, Cycles, Instructions, ReferenceCycles};
+    match family {
+        Family::Software => software(root),
+        Family::Calls => calls(root),
+        Family::Core => apart(&[("instructions", Instructions), ("cycles", Cycles)]),
+        Family::Branches => apart(&[("branches", Branches), ("branch-misses", BranchMisses)]),
+        Family::L1d => cache("l1d", Cache::L1Data),
+        Family::L1i => apart(&[("l1i-misses", Event::ReadMisses(Cache::L1Instructions))]),
+        Family::L2 => cache("llc", Cache::LastLevel),
+        Family::Mem => cache("node", Cache::Node),
+        Family::Tlb => apart(&[
+            ("dtlb-misses", Event::ReadMisses(Cache::DataTlb)),
+            ("itlb-misses", Event::ReadMisses(Cache::InstructionTlb)),
+        ]),
+        Family::Bus => apart(&[("bus-cycles", BusCycles), ("ref-cycles", ReferenceCycles)]),
     }
 }
 

@@ -16,7 +16,7 @@ use std::path::Path;
 use model::counts::{Counts, Family};
 use model::probe::Refusal;
 
-pub use family::{Counter, CountersOf};
+pub use family::{Counter, counters};
 
 use crate::tree;
 use sys::perf::{Count, Kernel, Perf, Reading};
@@ -44,7 +44,7 @@ impl<'a> Counting<'a> {
         times: u8,
         root: &Path,
     ) -> Result<Counting<'a>, Refusal> {
-        let counters = family.counters(root);
+        let counters = family::counters(family, root);
         if counters.is_empty() {
             return Err(no_tracepoints());
         }

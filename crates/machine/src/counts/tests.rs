@@ -86,7 +86,7 @@ fn machine(paranoid: i32) -> TempDir {
 fn a_family_is_small_enough_for_the_hardware() {
     let root = machine(2);
     for family in FAMILIES {
-        let counters = family.counters(root.path());
+        let counters = super::counters(*family, root.path());
         assert!(!counters.is_empty(), "{family}");
         assert_eq!(
             counters.iter().any(|counter| counter.event.is_hardware()),
@@ -104,8 +104,10 @@ fn a_family_is_small_enough_for_the_hardware() {
 #[test]
 fn a_tracepoint_that_the_kernel_lacks_is_left_out() {
     let root = machine(2);
-    let names: Vec<String> =
-        Family::Software.counters(root.path()).into_iter().map(|counter| counter.name).collect();
+    let names: Vec<String> = super::counters(Family::Software, root.path())
+        .into_iter()
+        .map(|counter| counter.name)
+        .collect();
     assert!(names.contains(&"wake-ups".into()) && names.contains(&"interrupts-sent".into()));
     assert!(!names.contains(&"interrupts-taken".into()), "there is no such tracepoint here");
 }
@@ -202,7 +204,7 @@ fn the_kernel_counts_what_a_thread_does() {
 fn a_figure_divides_what_families_count_and_stands_with_one_of_them() {
     let root = machine(2);
     let names = |family: &Family| -> Vec<String> {
-        family.counters(root.path()).into_iter().map(|counter| counter.name).collect()
+        super::counters(*family, root.path()).into_iter().map(|counter| counter.name).collect()
     };
     let all: Vec<String> = FAMILIES.iter().flat_map(names).collect();
     for figure in FIGURES {

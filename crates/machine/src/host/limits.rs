@@ -4,11 +4,12 @@
 
 use std::path::Path;
 
+use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
+use rustix::pipe::{PipeFlags, fcntl_getpipe_size, pipe_with};
 use rustix::process::Resource;
 
-use model::host::{Limit, Limits, Mount, Sysctls};
-
 use crate::tree;
+use model::host::{Buffers, DefaultBuffers, Limit, Limits, Mount, Sysctls};
 
 /// The settings that are recorded, as paths below /proc/sys.
 const SYSCTLS: [&str; 47] = [
@@ -155,6 +156,25 @@ pub(super) fn of_this_process() -> Limits {
     }
 }
 
+pub(super) fn default_buffers() -> DefaultBuffers {
+    let close = SocketFlags::CLOEXEC;
+    let pipe = pipe_with(PipeFlags::CLOEXEC).and_then(|(end, _)| fcntl_getpipe_size(end));
+    let unix = rustix::net::socketpair(AddressFamily::UNIX, SocketType::STREAM, close, None).ok();
+    let inet = |kind| rustix::net::socket_with(AddressFamily::INET, kind, close, None).ok();
+    DefaultBuffers {
+        pipe_bytes: pipe.ok().map(|bytes| bytes as u64),
+        unix_stream: unix.and_then(|(end, _)| buffers(end)),
+        tcp: inet(SocketType::STREAM).and_then(buffers),
+        udp: inet(SocketType::DGRAM).and_then(buffers),
+    }
+}
+
+fn buffers(socket: impl std::os::fd::AsFd) -> Option<Buffers> {
+    let send_bytes = sockopt::socket_send_buffer_size(&socket).ok()? as u64;
+    let receive_bytes = sockopt::socket_recv_buffer_size(&socket).ok()? as u64;
+    Some(Buffers { send_bytes, receive_bytes })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -200,5 +220,14 @@ mod tests {
         let limits = of_this_process();
         assert!(limits.resources["NOFILE"].soft > Some(2));
         assert!(limits.affinity.is_none_or(|cpus| !cpus.is_empty()));
+    }
+
+    #[test]
+    fn fresh_objects_have_room() {
+        let default_buffers = default_buffers();
+        assert!(default_buffers.pipe_bytes >= Some(4096), "{default_buffers:?}");
+        assert!(
+            default_buffers.unix_stream.is_some_and(|it| it.send_bytes > 0 && it.receive_bytes > 0)
+        );
     }
 }

@@ -14,7 +14,7 @@ use rustix::mount::{
 
 use super::space::{Identity, Space};
 use super::{LabError, Plan, State};
-use sys::namespace;
+use sys::network;
 
 /// Moves the calling thread, which must be the only one, into node `node` of laboratory `name`.
 ///
@@ -64,7 +64,7 @@ fn found(name: &str, node: &str) -> Result<(String, Space), LabError> {
 
 /// Mounts the /sys of the thread's network in a mount namespace of its own.
 fn own_sys() -> io::Result<()> {
-    namespace::own_mounts()?;
+    network::own_mounts()?;
     // What happens to mounts here stays here.
     mount_change("/", MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC)?;
     let table = fs::read_to_string("/proc/self/mountinfo")?;

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use serde::{Deserialize, Serialize};
 
-use sys::namespace;
+use sys::network;
 use sys::process::in_a_thread;
 
 /// Which namespace it is, whatever its name.
@@ -35,7 +35,7 @@ impl Space {
     /// A fresh one without a name.
     pub fn fresh() -> io::Result<Space> {
         in_a_thread(|| {
-            namespace::fresh_network()?;
+            network::fresh_network()?;
             Ok(Space(File::open("/proc/thread-self/ns/net")?))
         })
     }

@@ -1,7 +1,6 @@
 //! What the kernel's programs wrote, read back: the layouts here are those of bpf/ipcmark.bpf.c.
 
 use super::event::{Event, EventKind, Who};
-use super::object::{u16_at, u32_at, u64_at};
 use crate::counts::calls::CALLS;
 use model::trace::{Calls, Deeds, Direction, Interrupts, SocketBytes, Spread, Woken};
 
@@ -39,6 +38,17 @@ const LENGTH_IS_THIRD: &[&str] = &[
     "mq_timedsend",
     "mq_timedreceive",
 ];
+
+/// Where the kernel saves the third argument of a system call (`struct pt_regs`: user ABI).
+pub const THIRD_ARGUMENT: u32 = if cfg!(target_arch = "x86_64") {
+    96 // dx
+} else if cfg!(target_arch = "aarch64") {
+    16 // regs[2]
+} else {
+    u32::MAX
+};
+/// Whether that is known here.
+const TELLS_LENGTHS: bool = THIRD_ARGUMENT != u32::MAX;
 
 /// What was summed up in the kernel.
 pub struct Summed<'a> {
@@ -130,7 +140,7 @@ impl Summed<'_> {
 fn calls(tally: &TraceRow) -> Calls {
     let known = CALLS.iter().find(|(_, number)| *number == i64::from(tally.detail));
     let name = known.map_or_else(|| format!("call {}", tally.detail), |(name, _)| (*name).into());
-    let asks = LENGTH_IS_THIRD.contains(&name.as_str()) && super::tracer::TELLS_LENGTHS;
+    let asks = LENGTH_IS_THIRD.contains(&name.as_str()) && TELLS_LENGTHS;
     Calls {
         name,
         returned: (tally.value < ADDRESS).then_some(tally.value),
@@ -201,6 +211,21 @@ fn event(bytes: &[u8]) -> Option<Event> {
     };
     let who = if bytes[9] == 0 { Who::Initiator } else { Who::Responder };
     Some(Event { at_ns: u64_at(bytes, 0), cpu: u16_at(bytes, 10), who, kind })
+}
+
+/// Two bytes at `at`, little end first.
+pub fn u16_at(bytes: &[u8], at: usize) -> u16 {
+    u16::from_le_bytes(bytes[at..at + 2].try_into().expect("two bytes"))
+}
+
+/// Four bytes at `at`, little end first.
+pub fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
+}
+
+/// Eight bytes at `at`, little end first.
+pub fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
 }
 
 #[cfg(test)]

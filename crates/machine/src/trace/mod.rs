@@ -8,14 +8,12 @@
 //! | `object.rs` | the built object of bpf/, parsed |
 //! | `tracer.rs` | from loading to reading back, and why it may be refused |
 //! | `decode.rs`  | what the programs wrote, read back |
-//! | `moment.rs` | the clock of the events, in a time namespace too |
-//! | `event.rs` | what happened, one by one |
+//! | `event.rs` | what happened, one by one, and by which clock |
 //! | `path.rs` | where the time of a round trip goes, from these |
 
 mod decode;
 mod event;
 mod mark;
-mod moment;
 mod object;
 mod path;
 mod points;
@@ -26,8 +24,7 @@ mod tests;
 
 pub use self::object::{BUILT, Object, Program, RelocationTarget};
 pub use decode::events;
-pub use event::{Event, EventKind, Who};
+pub use event::{Event, EventKind, Who, offset_ns};
 pub use mark::{Marking, Marks};
-pub use moment::offset_ns;
 pub use path::decompose;
 pub use tracer::{Recording, Tracer, available, available_from};

@@ -7,6 +7,7 @@
 
 use std::error::Error;
 
+use super::decode::u32_at;
 use object::read::elf::{ElfFile64, ElfSymbol64};
 use object::{
     Architecture, LittleEndian, Object as _, ObjectSection as _, ObjectSymbol as _,
@@ -169,21 +170,6 @@ fn shape(bytes: &[u8]) -> Shape {
     let [kind, key_bytes, value_bytes, entries, flags] =
         [0, 4, 8, 12, 16].map(|at| u32_at(bytes, at));
     Shape { kind, key_bytes, value_bytes, entries, flags }
-}
-
-/// Two bytes at `at`, little end first.
-pub fn u16_at(bytes: &[u8], at: usize) -> u16 {
-    u16::from_le_bytes(bytes[at..at + 2].try_into().expect("two bytes"))
-}
-
-/// Four bytes at `at`, little end first.
-pub fn u32_at(bytes: &[u8], at: usize) -> u32 {
-    u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
-}
-
-/// Eight bytes at `at`, little end first.
-pub fn u64_at(bytes: &[u8], at: usize) -> u64 {
-    u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
 }
 
 #[cfg(test)]

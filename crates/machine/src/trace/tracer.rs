@@ -217,22 +217,10 @@ impl Settings<'_> {
         set("name_tail", &[self.marks.tail(true), self.marks.tail(false)].concat());
         set("empty", &u32::from(self.empty).to_le_bytes());
         set("room", &self.room.to_le_bytes());
-        set("third", &THIRD_ARGUMENT.to_le_bytes());
+        set("third", &decode::THIRD_ARGUMENT.to_le_bytes());
         bytes
     }
 }
-
-/// Where the kernel saves the third argument of a system call (`struct pt_regs`: user ABI).
-const THIRD_ARGUMENT: u32 = if cfg!(target_arch = "x86_64") {
-    96 // dx
-} else if cfg!(target_arch = "aarch64") {
-    16 // regs[2]
-} else {
-    u32::MAX
-};
-
-/// Whether that is known here.
-pub(super) const TELLS_LENGTHS: bool = THIRD_ARGUMENT != u32::MAX;
 
 impl Copy {
     fn load(
@@ -299,8 +287,8 @@ impl Copy {
             }
             let total = traced.firings.entry(point.program.into()).or_default();
             for row in &rows {
-                total.of_others += object::u64_at(row, 16 * at);
-                total.of_workers += object::u64_at(row, 16 * at + 8);
+                total.of_others += decode::u64_at(row, 16 * at);
+                total.of_workers += decode::u64_at(row, 16 * at + 8);
             }
         }
         Ok(())

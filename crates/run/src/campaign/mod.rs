@@ -9,17 +9,14 @@ mod bounds;
 pub(crate) mod driver;
 mod exclusive;
 mod hosts;
-mod idle;
 mod live;
 mod look;
 mod outlook;
 mod pilot;
 mod progress;
 mod refine;
-mod room;
 mod round;
 mod screen;
-mod sessions;
 mod settle;
 mod sizing;
 pub mod stopping;
@@ -32,28 +29,26 @@ use std::time::{Duration, Instant};
 
 use driver::Driver;
 use hosts::HostDriver;
+use stopping::Bound;
 
 use crate::floor::{self, Order};
-use crate::launch::{Interrupt, Spec, spec::BUILD};
-use crate::plan::Plan;
-use crate::plan::WithMechanism;
+use crate::launch::spec::BUILD;
+use crate::launch::{Interrupt, Spec};
+use crate::plan::{Plan, WithMechanism};
 use machine::interrupt::Interrupted;
 use model::clock::Anchor;
 use model::placement::ResolvedPlacement;
-use model::request::{MOST_LAUNCHES, Request};
+use model::request::{MOST_LAUNCHES, Request, Sessions};
 use model::route::Route;
 use model::screening::ROUNDS;
 use stats::LEAST_LAUNCHES;
 use store::{Label, NewLaunch, NewRun, RunStatus, Store, StoreError, StoredRun};
-
-use stopping::Bound;
 
 pub use exclusive::{Other, Turn};
 pub use hosts::{Hosts, OpenRoutes};
 pub(crate) use live::{LiveCase, LiveGroup};
 pub use look::value_ns;
 pub use progress::{Launched, Progress, Status};
-use sessions::Session;
 pub use settle::find_quiet;
 pub use sizing::lasting_ns;
 
@@ -451,4 +446,63 @@ impl<'a> Campaign<'a> {
 /// The time now, UTC, RFC 3339 with seconds.
 pub fn now_utc() -> String {
     humantime::format_rfc3339_seconds(std::time::SystemTime::now()).to_string()
+}
+
+/// The session under way.
+pub(super) struct Session {
+    /// From 1.
+    pub(super) nth: u64,
+    began: Instant,
+}
+
+impl Session {
+    pub(super) fn nth(nth: u64) -> Session {
+        Session { nth, began: Instant::now() }
+    }
+}
+
+impl Campaign<'_> {
+    /// Whether this session has had its part of the launches, or of the budget, and another follows.
+    pub(super) fn session_ends(&self) -> bool {
+        let Some(Sessions { count, .. }) = self.request.sessions else { return false };
+        let stopping = &self.request.stopping;
+        let open = || self.groups.iter().filter(|group| group.closed.is_none());
+        if self.session.nth >= count || open().next().is_none() {
+            return false;
+        }
+        match (stopping.launches, stopping.budget_ns) {
+            (Some(launches), _) => {
+                let part = (launches * self.session.nth).div_ceil(count);
+                open().all(|group| group.rounds >= part)
+            }
+            (None, Some(budget)) => {
+                let part = u128::from(budget) * u128::from(self.session.nth) / u128::from(count);
+                self.began.elapsed().as_nanos() >= part
+            }
+            (None, None) => false,
+        }
+    }
+
+    /// Waits until the next session is due and begins it. The pause is no part of the budget.
+    pub(super) fn next_session(&mut self) -> Result<(), Interrupted> {
+        let Some(Sessions { count, every_ns }) = self.request.sessions else { return Ok(()) };
+        let paused = Instant::now();
+        let due = self.session.began + Duration::from_nanos(every_ns);
+        let nth = self.session.nth + 1;
+        loop {
+            let left = due.saturating_duration_since(Instant::now());
+            if self.with.interrupt.signal().is_some() || !self.with.progress.wanted() {
+                return Err(Interrupted);
+            }
+            if left.is_zero() {
+                break;
+            }
+            let seconds = left.as_secs_f64().ceil();
+            self.with.progress.stage(&format!("session {nth} of {count} begins in {seconds} s"));
+            self.with.interrupt.sleep(left);
+        }
+        self.began += paused.elapsed();
+        self.session = Session::nth(nth);
+        Ok(())
+    }
 }

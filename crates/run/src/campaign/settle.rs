@@ -1,6 +1,6 @@
 //! The pilot before all others: how long the machine takes to settle after a fork.
 
-use crate::plan::{Case, waited};
+use crate::plan::{Case, are_waited_for};
 use std::time::Duration;
 
 use super::driver::LaunchRequest;
@@ -141,7 +141,7 @@ fn settles(case: &Case) -> Option<String> {
         catalogue::without_losses(&case.variant.to_string())
     };
     let variant = Variant::parse(&mechanism).expect("a variant without its losses is one");
-    (!waited::are_waited_for(&variant, &case.route)).then_some(mechanism)
+    (!are_waited_for(&variant, &case.route)).then_some(mechanism)
 }
 
 /// Median sample of each 10 ms, in ns.

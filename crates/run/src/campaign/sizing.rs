@@ -1,7 +1,7 @@
 //! What pilots fix: how many operations are a sample and how many samples a launch, and when it is taken for
 //! hung.
 
-use crate::plan::{Case, waited};
+use crate::plan::{Case, are_waited_for};
 
 use super::{Campaign, LiveCase, value_ns};
 use crate::launch::{LaunchResult, Spec};
@@ -206,7 +206,7 @@ pub(super) fn pilot_of(case: &Case, launch: Spec) -> Spec {
 /// How long the pilot of a case warms up whose launches do so long, and what it times, in ns.
 fn pilot_lasts(case: &Case, launch: Warmup) -> (Warmup, u64) {
     let to_size = case.workload.traits().transfers && asked_messages(case).is_none();
-    if !to_size || !waited::are_waited_for(&case.variant, &case.route) {
+    if !to_size || !are_waited_for(&case.variant, &case.route) {
         return (launch, PILOT_NS);
     }
     let operations = launch.operations.max(Warmup::default().operations);
@@ -218,7 +218,7 @@ fn operation_ns(case: &Case, pilot: &LaunchResult, clock: &model::clock::Record)
     let report = &pilot.record.initiator;
     let batch = report.batch.max(1);
     let middle = value_ns(&mut pilot.samples.clone(), batch, clock.ns_per_tick)?;
-    let losing = waited::are_waited_for(&case.variant, &case.route);
+    let losing = are_waited_for(&case.variant, &case.route);
     if !losing || !case.workload.traits().transfers {
         return Some(middle.max(0.1));
     }
@@ -235,7 +235,7 @@ fn found_of(
     clock: &model::clock::Record,
     lasting_ns: f64,
 ) -> Found {
-    let waits = waited::are_waited_for(&case.variant, &case.route);
+    let waits = are_waited_for(&case.variant, &case.route);
     Found {
         operation_ns,
         ack_ns: if waits { ack_ns.min(LOSING_ACK_NS) } else { ack_ns },
@@ -280,7 +280,7 @@ fn deadline_of(expected_ns: f64) -> u64 {
 /// lost is sent again a launch that met few losses promises too much, and to give up the slow ones
 /// would flatter the rest.
 fn deadline_ms(case: &Case, promised_ms: u64) -> u64 {
-    let waits = waited::are_waited_for(&case.variant, &case.route);
+    let waits = are_waited_for(&case.variant, &case.route);
     if waits { promised_ms.max(LOSING_DEADLINE_MS) } else { promised_ms }
 }
 

@@ -113,25 +113,6 @@ pub(super) fn buffers(bytes: u64, align: Alignment) -> Result<Buffers, String> {
 mod tests {
     use super::*;
 
-    fn level(name: &str, cache_bytes: Option<u64>) -> CopyLevel {
-        CopyLevel { level: name.into(), cache_bytes, copied: Part::absent("not asked") }
-    }
-
-    #[test]
-    fn a_message_belongs_to_the_first_cache_that_holds_it_twice() {
-        let levels = vec![
-            level("L1", Some(48 << 10)),
-            level("L2", Some(1 << 20)),
-            level("L3", None),
-            level("memory", None),
-        ];
-        let copy = Copy { levels, placed: Vec::new() };
-        let of = |bytes| copy.level_for(bytes).unwrap().level.clone();
-        assert_eq!((of(1), of(24 << 10)), ("L1".into(), "L1".into()));
-        assert_eq!((of((24 << 10) + 1), of(512 << 10)), ("L2".into(), "L2".into()));
-        assert_eq!((of(1 << 20), of(u64::MAX)), ("memory".into(), "memory".into()));
-    }
-
     #[test]
     fn what_is_copied_lies_where_messages_of_launches_do() {
         for bytes in [64, 12 << 10, 65_536] {

@@ -1,8 +1,6 @@
 //! The launches in progress, and the nodes that they are on: this host and its networks, a peer, the nodes of a fleet. Frames
 //! and deadlines go to the states of the launches (`state`), and what ends becomes a result.
 
-mod turns;
-
 use std::cell::{Ref, RefCell};
 use std::collections::HashMap;
 use std::fs::File;
@@ -12,6 +10,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use rand::SeedableRng;
+use rand::seq::SliceRandom;
+use rand_chacha::ChaCha8Rng;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
@@ -24,6 +25,7 @@ use super::state::{
 use super::supervised::Supervisors;
 use super::wire::time_left;
 use machine::interrupt::{Interrupt, Interrupted};
+use model::cycles::slices;
 use model::launch::Outcome;
 
 /// Where supervisors are started.
@@ -456,3 +458,44 @@ impl Launches {
 
 #[cfg(test)]
 mod tests;
+
+impl Launches {
+    /// Times the launches that take turns, cycle by cycle: a slice of each, in a new random order. The last turn lets each
+    /// of them finish.
+    pub(super) fn take_turns(
+        &mut self,
+        of: &[u32],
+        interrupt: &Interrupt,
+    ) -> Result<(), Interrupted> {
+        let mut order: Vec<u32> = of.to_vec();
+        order.retain(|it| self.states[it].wanted.spec.cycles > 0);
+        let Some(first) = order.first().map(|it| &self.states[it].wanted.spec) else {
+            return Ok(());
+        };
+        let (cycles, mut rng) = (first.cycles as usize, ChaCha8Rng::seed_from_u64(first.seed));
+        for cycle in 0..cycles {
+            order.shuffle(&mut rng);
+            for number in &order {
+                let spec = &self.states[number].wanted.spec;
+                let slice = slices(spec.most_samples(), spec.cycles).nth(cycle);
+                if slice.is_some_and(|it| !it.is_empty()) && !self.has_failed(*number) {
+                    let next = self.states[number].pauses() + 1;
+                    self.turn(*number);
+                    self.reach(&[*number], Stage::Paused(next), interrupt)?;
+                }
+            }
+        }
+        for number in order {
+            if !self.has_failed(number) {
+                self.turn(number);
+                self.reach(&[number], Stage::Timed, interrupt)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets the initiator of one have its turn.
+    pub(in crate::launch) fn turn(&mut self, number: u32) {
+        self.say_of(&[number], |it| vec![it.turn()]);
+    }
+}

@@ -5,10 +5,10 @@
 //! single-threaded, it opens the mechanism, forks the workers (`workers`) and watches them until
 //! the end. The workers (`worker`) follow a `protocol`: the initiator commands the responder over a
 //! shared page (`page`), and both run the timed loops (`loops`) of a workload of `mechanisms::workload`.
-//! There may be several initiators, each with a pair of ends (`pairs`): the first commands them all.
+//! There may be several initiators, each with a pair of ends: the first commands them all.
 //! An observed launch has `instrumentation` in its workers, and may be traced (`tracing`) by its
 //! supervisor. One in `company` has others run beside its workers. A launch between two hosts is made of two
-//! halves (`peer`, `halves`). Which node gets which frame is
+//! halves (`peer`, `supervisor`). Which node gets which frame is
 //! decided in one place, here, at a peer and between the nodes of a fleet (`state`), and one driver asks it
 //! (`launches`).
 //!
@@ -22,13 +22,11 @@
 //! ```
 
 mod company;
-mod halves;
 mod handle;
 mod instrumentation;
 pub(crate) mod launches;
 mod loops;
 mod page;
-mod pairs;
 pub mod peer;
 mod protocol;
 pub mod state;

@@ -4,7 +4,7 @@
 //! Whatever happens to a worker becomes a record that names it. Nothing outlives this process:
 //! workers ask the kernel to be killed with their parent, and are killed and reaped with their group.
 
-use crate::launch::not_started;
+use std::any;
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal};
 use std::path::Path;
@@ -13,20 +13,19 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::company::Companions;
-use super::halves::{AcceptOnly, NoEndpoint};
 use super::page::Page;
-use super::pairs::Pairs;
 use super::spec::{BUILD, Half, Spec};
 use super::tracing::Tracing;
 use super::wire::{self, FrameKind, Reader, write_frame};
 use super::worker::{WorkerContext, WorkerFn, worker_fn};
 use super::workers::{OWNER_GONE, Reports, WorkerGroup};
+use crate::launch::not_started;
 use machine::Ledger;
 use machine::energy::PackageCounters;
 use mechanisms::network::{
     Call, ConnectVisitor, ConnectionKind, EffectiveSettings, ListenVisitor, Listener, MEETING, Wait,
 };
-use mechanisms::{Endpoint, OpenError, OpenSpec, Residue};
+use mechanisms::{Endpoint, OpenError, OpenSpec, Opened, Residue, Visitor};
 use model::launch::{Outcome, Record, Role};
 use model::mechanism::{Carries, Framing};
 use model::noise::Traffic;
@@ -401,4 +400,90 @@ impl Conversation<'_> {
 
 fn owner_gone() -> Outcome {
     Outcome::Failed { reason: OWNER_GONE.into() }
+}
+
+/// The near side's endpoint: none. Sending and receiving fail with `NotConnected`.
+pub struct NoEndpoint;
+
+impl Endpoint for NoEndpoint {
+    fn send(&mut self, _message: &[u8]) -> io::Result<()> {
+        Err(io::ErrorKind::NotConnected.into())
+    }
+
+    fn recv(&mut self, _message: &mut [u8]) -> io::Result<()> {
+        Err(io::ErrorKind::NotConnected.into())
+    }
+}
+
+/// The far side's endpoint: a listener. Each `recv` accepts and closes one connection and fills the
+/// message with its kind. Sending fails with `NotConnected`.
+pub struct AcceptOnly<L>(pub L);
+
+impl<L: Listener> Endpoint for AcceptOnly<L> {
+    fn send(&mut self, _message: &[u8]) -> io::Result<()> {
+        Err(io::ErrorKind::NotConnected.into())
+    }
+
+    fn recv(&mut self, message: &mut [u8]) -> io::Result<()> {
+        let kind = self.0.accept_and_close()?;
+        message.fill(kind as u8);
+        Ok(())
+    }
+}
+
+/// An end of a type that only its worker knows.
+type AnyEnd = Box<dyn any::Any>;
+
+/// What has been opened so far. Every pair must be of the same variant.
+pub struct Pairs {
+    /// How many connections each initiator has.
+    connections: usize,
+    /// The first initiator's ends, then those of the next.
+    initiators: Vec<AnyEnd>,
+    responder: Vec<AnyEnd>,
+    /// Makes a worker of ends of the type that all have.
+    worker: Option<fn(&mut dyn Iterator<Item = AnyEnd>) -> WorkerFn>,
+    effective_settings: EffectiveSettings,
+    residues: Vec<Residue>,
+}
+
+fn worker<E: Endpoint + 'static>(ends: &mut dyn Iterator<Item = AnyEnd>) -> WorkerFn {
+    let own = |end: AnyEnd| *end.downcast::<E>().expect("a variant has one type of end");
+    worker_fn(ends.map(own).collect())
+}
+
+impl Pairs {
+    /// None yet, of initiators that have so many `connections` each.
+    pub fn of(connections: usize) -> Pairs {
+        let (initiators, responder, residues) = (Vec::new(), Vec::new(), Vec::new());
+        let effective_settings = EffectiveSettings::default();
+        Pairs { connections, initiators, responder, worker: None, effective_settings, residues }
+    }
+
+    /// A function for each worker, the initiators' first; what the kernel granted; and what must be removed
+    /// once the workers are gone.
+    pub fn into_workers(self) -> (Vec<(Role, WorkerFn)>, EffectiveSettings, Vec<Residue>) {
+        let mut workers = Vec::new();
+        if let Some(worker) = self.worker {
+            let mut ends = self.initiators.into_iter();
+            while ends.len() > 0 {
+                let role = Role::Initiator(workers.len());
+                workers.push((role, worker(&mut ends.by_ref().take(self.connections))));
+            }
+            workers.push((Role::Responder, worker(&mut self.responder.into_iter())));
+        }
+        (workers, self.effective_settings, self.residues)
+    }
+}
+
+impl Visitor for &mut Pairs {
+    type Output = ();
+
+    fn visit<E: Endpoint + 'static>(self, opened: Opened<E>) {
+        self.initiators.push(Box::new(opened.initiator));
+        self.responder.push(Box::new(opened.responder));
+        self.worker = Some(worker::<E>);
+        self.effective_settings = opened.effective_settings; // the same for each
+        self.residues.push(opened.residue);
+    }
 }

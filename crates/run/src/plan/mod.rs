@@ -1,13 +1,11 @@
 //! From a request to groups of cases.
 
-mod beside;
+mod added;
 mod case;
 mod memory;
-mod observed;
 mod remote_host;
-pub mod waited;
 
-pub use case::{Case, WithMechanism};
+pub use case::{Case, WithMechanism, are_waited_for};
 pub use remote_host::{AvailableRoutes, RemoteHost};
 
 use crate::launch::placement;
@@ -164,8 +162,8 @@ pub fn plan(request: &Request, machine: &Machine) -> Result<Plan, String> {
     if request.bound.is_none() {
         add_twins(&mut groups);
     }
-    observed::add(&mut groups, request);
-    beside::add(&mut groups, request);
+    added::observed(&mut groups, request);
+    added::beside(&mut groups, request);
     Ok(Plan { groups })
 }
 
@@ -417,7 +415,7 @@ fn add_twins(groups: &mut [Group]) {
 }
 
 #[cfg(test)]
-mod observed_tests;
+mod added_tests;
 #[cfg(test)]
 mod studies_tests;
 #[cfg(test)]

@@ -26,7 +26,7 @@ use super::folder::Folder;
 use super::space::{Identity, Space};
 use line::Line;
 use sys::identity::{Liveness, ProcessIdentity};
-use sys::tap;
+use sys::network::open_tap;
 
 /// What a relay is to do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -227,7 +227,7 @@ fn hand_over(
 fn make(end: &RelayEnd) -> Result<(fs::File, fs::File), LabError> {
     let made = Space::open(&end.namespace).and_then(|space| {
         space.inside(|| {
-            let device = tap::open(&end.interface)?;
+            let device = open_tap(&end.interface)?;
             Ok((device, fs::File::open("/proc/thread-self/net/dev")?))
         })
     });

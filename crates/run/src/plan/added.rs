@@ -1,0 +1,80 @@
+//! Cases once more: under instrumentation, and beside a load.
+
+use std::path::Path;
+
+use super::{Absent, Case, Group, WithMechanism};
+use machine::cgroup;
+use model::company::Company;
+use model::load::Server;
+use model::mechanism::Carries;
+use model::request::{Absence, Request};
+
+/// Why nothing is observed of two hosts.
+const ONE_STACK: &str =
+    "instrumentation sees the workers of one network stack: observe route local";
+
+/// Why nothing is observed of a server of many threads.
+const ONE_THREAD: &str = "instrumentation sees one thread of each worker: observe --server epoll";
+
+/// Why nothing is observed of many members or receivers.
+const NO_CROWD: &str =
+    "instrumentation sees one thread of each worker: observe -w latency or throughput";
+
+/// Why nothing runs beside launches between hosts.
+const ONE_HOST: &str = "company is of this host: choose it with --route local";
+
+/// Every case that moves something once more under each probe, or the reason why not.
+pub(super) fn observed(groups: &mut [Group], request: &Request) {
+    for probe in &request.observe {
+        let refusal = machine::available(*probe).err().map(|refusal| refusal.to_string());
+        let observed = |case: &Case| {
+            let observed = Case { observe: Some(*probe), ..case.clone() };
+            let wanted = case.observe.is_none() && study::observes(request, &observed.kept());
+            wanted.then_some(observed)
+        };
+        add(groups, observed, |case| match case.load.and_then(|load| load.choice()) {
+            _ if !case.route.is_local() => Some(ONE_STACK.to_string()),
+            Some(Server::Threads) => Some(ONE_THREAD.to_string()),
+            _ if case.workload.traits().many_connections() => Some(NO_CROWD.to_string()),
+            _ => refusal.clone(),
+        });
+    }
+}
+
+/// Every case that moves something once more beside each load, or the reason why not.
+pub(super) fn beside(groups: &mut [Group], request: &Request) {
+    for company in &request.beside {
+        let refusal = match company {
+            Company::Quota => cgroup::available(Path::new("/")).err().map(|why| why.to_string()),
+            Company::Hog | Company::Memory => None,
+        };
+        let beside = |case: &Case| {
+            let beside = Case { beside: Some(*company), ..case.clone() };
+            let wanted = case.is_result() && !study::leaves_out(request, &beside.kept());
+            wanted.then_some(beside)
+        };
+        add(groups, beside, |case| {
+            if case.route.is_local() { refusal.clone() } else { Some(ONE_HOST.to_string()) }
+        });
+    }
+}
+
+/// Adds what `once_more` makes of the cases that move something, unless `refused` says why that can't be measured.
+fn add(
+    groups: &mut [Group],
+    once_more: impl Fn(&Case) -> Option<Case>,
+    refused: impl Fn(&Case) -> Option<String>,
+) {
+    for group in groups {
+        let moves = |case: &&Case| !case.twin && case.variant.traits().carries != Carries::Nothing;
+        let cases: Vec<Case> = group.cases.iter().filter(moves).filter_map(&once_more).collect();
+        for case in cases {
+            match refused(&case) {
+                None => group.cases.push(case),
+                Some(reason) => {
+                    group.absent.push(Absent { case, absence: Absence::Unavailable, reason });
+                }
+            }
+        }
+    }
+}
