@@ -377,8 +377,9 @@ fn first_events(text: &str) -> String {
     let mut seen = BTreeSet::new();
     let is_first = |line: &&str| {
         let event: Value = serde_json::from_str(line).expect("JSON");
-        let of = [&event["event"], &event["case"], &event["result"]["workload"]];
-        seen.insert(of.map(Value::to_string))
+        let workload = &event["result"]["workload"];
+        let of = if workload.is_null() { &event["case"] } else { workload };
+        seen.insert([&event["event"], of].map(Value::to_string))
     };
     text.lines().filter(is_first).collect::<Vec<_>>().join("\n")
 }
