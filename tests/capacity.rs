@@ -6,9 +6,7 @@ mod cli_support;
 
 use std::time::Duration;
 
-use cli_support::searches::{
-    NARROW, WIDE, alone, capacities, line_of, must_be_consistent, was_disturbed,
-};
+use cli_support::searches::{WIDE, alone, capacities, line_of, must_be_consistent, was_disturbed};
 use cli_support::strike::{Half, failed_of, kill_in_one_launch, must_have_left_nothing};
 use cli_support::{Bench, flat, must_fit_the_schema, number, say, wait_for};
 use rustix::process::Signal;
@@ -73,33 +71,6 @@ fn a_capacity_is_sought_in_two_stages_and_told_everywhere() {
     let sought = number(&db, finer) > 0;
     assert_eq!(page.contains(", tried first<"), sought, "what chose decides nothing");
     assert!(said.out.lines().all(|line| line.chars().count() <= 80), "{}", said.out);
-}
-
-#[test]
-fn a_bound_that_not_even_the_lowest_rate_keeps_is_told_in_a_row() {
-    let _turn = alone();
-    let bench = Bench::new();
-    let said = bench.must(&format!(
-        "run pipe -w capacity --bound {NARROW} --rate 1k,2k -s 64 -p same-cpu --samples 60 --launches 6"
-    ));
-    let document = bench.export();
-    let it = &capacities(&document)[0];
-    must_be_consistent(it);
-    if was_disturbed(it) {
-        return;
-    }
-    assert_eq!(
-        (&it["at_least_per_sec"], &it["below_per_sec"]),
-        (&Value::Null, &1_000.into()),
-        "{it:#}"
-    );
-    let said = flat(&said.out);
-    assert!(
-        said.contains("not even 1.00 k/s") && said.contains("the lowest rate that was tried"),
-        "{said}"
-    );
-    let rates = "SELECT count(*) FROM cases WHERE group_nth = 1";
-    assert_eq!(number(&bench.open(), rates), 1, "the lowest is tried again, and nothing else");
 }
 
 #[test]
@@ -177,47 +148,6 @@ fn an_interrupted_search_is_taken_up_again_in_either_stage() {
         }
         let groups = "SELECT count(*) FROM groups";
         assert!(number(&bench.open(), groups) <= 2, "{stage}: no stage is made twice");
-    }
-}
-
-#[test]
-fn fails_with_one_line_on_what_contradicts_a_capacity() {
-    let _turn = alone();
-    let bench = Bench::new();
-    for (line, words) in [
-        ("run pipe -w capacity", "-w capacity: which bound? add one, as in --bound p99:200us"),
-        ("run pipe -w rate --bound p99:1ms", "--bound: only -w capacity has one"),
-        ("run pipe --bound p99:1ms", "--bound: only -w capacity has one"),
-        ("run pipe -w capacity --bound 200us", "`200us`: write a percentile from p50 to p99.999"),
-        ("run pipe -w capacity --bound p100:1ms", "write a percentile from p50 to p99.999"),
-        ("run pipe -w capacity,rate --bound p99:1ms", "leave the other workloads out"),
-        (
-            "run pipe -w capacity --bound p99:1ms --arrivals bursts:10@10ms",
-            "they have a rate of their own",
-        ),
-        ("run pipe -w capacity --bound p99:1ms --sessions 2", "--sessions: -w capacity has none"),
-        ("run pipe -w capacitty --bound p99:1ms", "did you mean `capacity`"),
-        ("choose --size 1K --rate 50k", "--bound"),
-        ("choose --size 1K --rate 50k --bound 1ms", "write a percentile"),
-        ("choose --size 1K --rate 1 --bound p99:1ms", "write messages a second, from 10"),
-        ("choose --size 1K --rate 0 --bound p99:1ms", "write messages a second, from 10"),
-        ("choose --size 1K --rate 10G --bound p99:1ms", "from 10 to 10M"),
-        ("choose --size 1K --rate 1k --connections 100000 --bound p99:1ms", "from 1 to 4096"),
-        ("choose --size 1K --rate 1k --bound p99:1ms -p free,same-cpu", "choose for one at a time"),
-        (
-            "choose --size 1K --rate 1k --bound p99:1ms --connections 4 --peer env",
-            "between two hosts there is one connection",
-        ),
-        (
-            "choose --size 1K --rate 1k --bound p99:1ms --connections 4 --blocking --server scan",
-            "--server scan busy-waits, and --blocking was asked",
-        ),
-        ("choose --size 1K --rate 10 --bound p99:1ms", "needs 368 messages for a p99"),
-    ] {
-        let said = bench.run(line);
-        assert_eq!((said.code, said.out.as_str()), (Some(2), ""), "{line}: {}", said.err);
-        assert!(said.err.contains(words), "{line}: {}", said.err);
-        assert_eq!(said.err.lines().count(), 1, "{line}: {}", said.err);
     }
 }
 

@@ -157,7 +157,7 @@ impl ChooseArgs {
     }
 
     /// The same as flags of `run`.
-    fn of_run(&self) -> Result<RunArgs, String> {
+    pub fn of_run(&self) -> Result<RunArgs, String> {
         let placement = match &self.placement {
             Some(placements) if placements.0.len() > 1 => {
                 return Err(
@@ -194,7 +194,7 @@ impl ChooseArgs {
         Ok(args)
     }
 
-    fn request(&self, shown: &RunArgs) -> Result<Request, String> {
+    pub fn request(&self, shown: &RunArgs) -> Result<Request, String> {
         Ok(Request { aim: Aim::Choice(self.need()), ..shown.request()? })
     }
 }

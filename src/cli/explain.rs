@@ -38,12 +38,11 @@ pub struct ExplainArgs {
 
 /// `ipcmark explain …`.
 pub fn explain(common: &Common, args: &ExplainArgs, interrupt: &Interrupt) -> Result<u8, Failure> {
-    args.own.check_here().map_err(Failure::usage)?;
+    let asked = asked(args).map_err(Failure::usage)?;
     if let Err(refusal) = machine::available(Probe::trace(Scope::All)) {
         let line = format!("explain needs a trace of the kernel: {refusal}");
         return Err(Failure { line, code: run::UNAVAILABLE });
     }
-    let asked = asked(args).map_err(Failure::usage)?;
     let mut request = asked.request().map_err(Failure::usage)?;
     request.aim = Aim::Explanation { teach: args.teach };
     // Its own workload, usual sizes and placements are nobody's wish.
@@ -69,7 +68,8 @@ pub fn explain(common: &Common, args: &ExplainArgs, interrupt: &Interrupt) -> Re
 }
 
 /// The same as flags of `run`.
-fn asked(args: &ExplainArgs) -> Result<RunArgs, String> {
+pub fn asked(args: &ExplainArgs) -> Result<RunArgs, String> {
+    args.own.check_here()?;
     let default_sizes = || sizes("1,4K,64K");
     let observe: Vec<Probes> =
         ["trace", "trace:times=2"].into_iter().map(probes).collect::<Result<_, _>>()?;

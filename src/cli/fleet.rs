@@ -153,7 +153,7 @@ impl FleetArgs {
         self.program.clone().map_or_else(super::peer::own_program, Ok)
     }
 
-    fn asked(&self) -> Result<FleetRequest, String> {
+    pub fn asked(&self) -> Result<FleetRequest, String> {
         let nodes = match (self.simulate, &self.nodes) {
             (Some(many), _) => (0..many).map(|nth| simulated::name(nth, many)).collect(),
             (None, Some(Nodes(named))) => named.clone(),

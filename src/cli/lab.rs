@@ -24,11 +24,11 @@ use model::lab::{LabRequest, Loss};
 #[derive(Args)]
 pub struct LabArgs {
     #[command(subcommand)]
-    command: LabCommand,
+    pub command: LabCommand,
 }
 
 #[derive(Subcommand)]
-enum LabCommand {
+pub enum LabCommand {
     /// Make a laboratory; needs root
     Up(UpArgs),
     /// Run a command in one of its hosts, replacing this process
@@ -48,7 +48,7 @@ enum LabCommand {
 
 /// Flags of `lab up`.
 #[derive(Args)]
-struct UpArgs {
+pub struct UpArgs {
     /// Hosts: a, b, c, …; a and b are the ends of the chain
     #[arg(long, value_name = "N", default_value = "2", value_parser = words::hosts)]
     hosts: usize,
@@ -90,7 +90,7 @@ struct Name {
 
 /// Flags of `lab exec`.
 #[derive(Args)]
-struct ExecArgs {
+pub struct ExecArgs {
     /// The host, router or switch, as in b
     host: String,
     #[command(flatten)]
@@ -102,7 +102,7 @@ struct ExecArgs {
 
 /// Flags of `lab status`.
 #[derive(Args)]
-struct StatusArgs {
+pub struct StatusArgs {
     /// The laboratory [default: all of them]
     #[arg(long, value_name = "NAME", value_parser = words::name)]
     name: Option<String>,
@@ -114,7 +114,7 @@ struct StatusArgs {
 
 /// Flags of `lab down`.
 #[derive(Args)]
-struct DownArgs {
+pub struct DownArgs {
     #[command(flatten)]
     name: Name,
     /// End programs that still run in it
@@ -148,31 +148,35 @@ pub fn lab(common: &Common, args: &LabArgs) -> Result<u8, Failure> {
     Ok(0)
 }
 
-fn up(common: &Common, args: &UpArgs, interrupt: &Interrupt) -> Result<(), Failure> {
-    if lab::own::is_a_runs(&args.name.name) {
-        let name = &args.name.name;
-        return Err(Failure::usage(format!(
-            "--name {name}: runs give such names to their own labs: choose another"
-        )));
+impl UpArgs {
+    pub fn asked(&self) -> Result<LabRequest, String> {
+        let name = &self.name.name;
+        if lab::own::is_a_runs(name) {
+            return Err(format!(
+                "--name {name}: runs give such names to their own labs: choose another"
+            ));
+        }
+        let by = By::ALL.into_iter().find(|(word, _)| *word == self.by);
+        let asked = LabRequest {
+            name: name.clone(),
+            hosts: self.hosts,
+            routers: self.routers,
+            switches: self.switches,
+            mtu: self.mtu,
+            rate: self.rate,
+            // Nothing lost and nothing delayed is nothing asked for.
+            loss: self.loss.filter(|it| it.0 > 0),
+            delay_ns: self.delay.filter(|it| *it > 0),
+            by: by.map_or(By::Auto, |(_, by)| by),
+            seed: self.seed.map_or_else(super::value_parsers::drawn_seed, Ok)?,
+        };
+        asked.check()?;
+        Ok(asked)
     }
-    let by = By::ALL.into_iter().find(|(word, _)| *word == args.by);
-    let asked = LabRequest {
-        name: args.name.name.clone(),
-        hosts: args.hosts,
-        routers: args.routers,
-        switches: args.switches,
-        mtu: args.mtu,
-        rate: args.rate,
-        // Nothing lost and nothing delayed is nothing asked for.
-        loss: args.loss.filter(|loss| loss.0 > 0),
-        delay_ns: args.delay.filter(|delay| *delay > 0),
-        by: by.map_or(By::Auto, |(_, by)| by),
-        seed: args
-            .seed
-            .map_or_else(super::value_parsers::drawn_seed, Ok)
-            .map_err(Failure::other)?,
-    };
-    asked.check().map_err(Failure::usage)?;
+}
+
+fn up(common: &Common, args: &UpArgs, interrupt: &Interrupt) -> Result<(), Failure> {
+    let asked = args.asked().map_err(Failure::usage)?;
     let name = &asked.name;
     let removal =
         Removal::owed(format!("laboratory {name}: `ipcmark lab down{}` removes it", named(name)));

@@ -35,6 +35,8 @@ mod peer;
 mod printed;
 mod probe_effect;
 mod progress;
+#[cfg(test)]
+mod refusals;
 mod report;
 mod resume;
 mod routes;

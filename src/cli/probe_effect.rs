@@ -58,7 +58,6 @@ pub fn probe_effect(
     args: &ProbeEffectArgs,
     interrupt: &Interrupt,
 ) -> Result<u8, Failure> {
-    args.own.check_here().map_err(Failure::usage)?;
     let request = args.request().map_err(Failure::usage)?;
     let refused = |probe: &Probe| Some((*probe, machine::available(*probe).err()?));
     let refused: Vec<_> = request.observe.iter().filter_map(refused).collect();
@@ -109,7 +108,8 @@ fn observed_workload(text: &str) -> Result<Workload, String> {
 }
 
 impl ProbeEffectArgs {
-    fn request(&self) -> Result<Request, String> {
+    pub fn request(&self) -> Result<Request, String> {
+        self.own.check_here()?;
         let workload = self.workload;
         let sizes = self.size.as_ref().map_or(SIZES.to_vec(), |size| size.0.clone());
         let observe = self.levels();

@@ -8,7 +8,6 @@ use crate::cli_support::{Bench, flat, number, say, stored, wait_for};
 use model::placement::Placement;
 use rustix::process::Signal;
 use rustix::thread::{CpuSet, sched_getaffinity};
-use serde_json::Value;
 use store::Store;
 
 /// Seven rounds in which `unix-stream` takes less time in four, and more in three by so much that its median is the
@@ -22,8 +21,6 @@ const LESS_BY_ROUND_AND_MORE_IN_THE_MEDIAN: [[u64; 2]; 7] = [
     [10_000, 31_000],
     [10_000, 7_000],
 ];
-/// `pipe` is quicker in each.
-const APART: [[u64; 2]; 7] = [[8_000, 12_000]; 7];
 
 /// A store of so many runs alike.
 fn stored(placement: Placement, ticks: &[[u64; 2]], runs: usize) -> Bench {
@@ -47,11 +44,6 @@ fn table<'a>(text: &'a str, heading: &str) -> Vec<&'a str> {
     found
 }
 
-fn row<'a>(table: &[&'a str], name: &str) -> &'a str {
-    let named = |line: &&&str| line.split_whitespace().next() == Some(name);
-    table.iter().find(named).unwrap_or_else(|| panic!("no {name} in {table:#?}"))
-}
-
 /// That they stand in this order.
 #[track_caller]
 fn in_order(line: &str, parts: &[&str]) {
@@ -61,58 +53,6 @@ fn in_order(line: &str, parts: &[&str]) {
         let at = rest.find(part).unwrap_or_else(|| panic!("no {part:?} in {near}"));
         rest = &rest[at + part.len()..];
     }
-}
-
-#[test]
-fn in_a_terminal_the_ratio_comes_first_with_percentiles_beside_it() {
-    let bench = stored(Placement::Free, &APART, 3);
-    let text = bench.must("report last -v").out;
-    let caption = "Round trip of 64 B, placed freely: time over that of pipe, and percentiles";
-    let found = table(&text, caption);
-    let heading = row(&found, "mechanism");
-    in_order(heading, &["× pipe", "p50", "p99", "max"]);
-    let best = row(&found, "✓");
-    in_order(best, &["pipe", " 1 ", " 4.02–4.03 µs"]);
-    in_order(row(&found, "unix-stream"), &[" 1.4970× (1.4968–1.4972)", " 6.02–6.03 µs"]);
-    assert!(found.iter().all(|line| line.chars().count() <= 80), "{found:#?}");
-    assert!(!text.contains("Not shown at this width"), "{text}");
-    in_order(
-        &flat(&text),
-        &["pipe, the reference of the ratios (4.02", "; earlier here: 4.02 µs, 2 runs)"],
-    );
-}
-
-#[test]
-fn the_page_markdown_and_paper_have_the_same_columns_in_the_same_order() {
-    let bench = stored(Placement::Free, &APART, 3);
-    let columns =
-        ["mechanism", "best", "× reference", "median", "from", "to", "p99", "max", "class"];
-    let page = bench.path("page.html");
-    bench.must(&format!("report last --html {}", page.display()));
-    let page = std::fs::read_to_string(page).expect("a page");
-    let markdown = bench.must("report last --format markdown").out;
-    let typst = bench.must("report last --format typst").out;
-    // Signs that only keep words together, or signs from being markup.
-    let plain = |text: String| text.replace('\\', "").replace('\u{a0}', " ");
-    for written in [page, markdown, typst].map(plain) {
-        let at = written.find("ratios: 95 %, each by itself").expect("a caption");
-        in_order(&written[at..], &columns);
-        in_order(&written[at..], &["pipe", "4.02", "unix-stream", "1.49", "6.02"]);
-    }
-}
-
-#[test]
-fn the_list_of_a_page_begins_with_the_best_and_says_so_beside_its_name() {
-    // In the request `pipe` stands first.
-    let bench = stored(Placement::SameCpu, &[[12_000, 8_000]; 7], 1);
-    let page = bench.path("page.html");
-    bench.must(&format!("report last --html {}", page.display()));
-    let page = std::fs::read_to_string(page).expect("a page");
-    let (_, list) = page.split_once("<div class=\"table listing\">").expect("the list");
-    let (_, rows) = list.split_once("<tbody>").expect("its rows");
-    let first = "\n<tr><th scope=\"row\">unix-stream</th><td>best</td>";
-    assert!(rows.starts_with(first), "{}", rows.chars().take(400).collect::<String>());
-    assert_eq!(rows.matches("<td>best</td>").count(), 1);
 }
 
 #[test]
@@ -136,73 +76,6 @@ fn what_is_first_goes_by_ratio_across_cpus_and_by_median_on_one() {
 
     let on_one = stored(Placement::SameCpu, ticks, 1);
     assert_eq!(first(&on_one), "pipe");
-}
-
-#[test]
-fn of_too_few_launches_the_smallest_median_stands_first_and_nothing_is_ranked() {
-    // Three rounds give no interval, and so no ratio: `pipe`, what ratios are to, takes longer in each.
-    let bench = stored(Placement::Free, &[[12_000, 8_000]; 3], 1);
-    let standings = bench.export()["comparisons"][0]["standings"].clone();
-    assert_eq!(
-        (&standings[0]["variant"], &standings[0]["ratio"]),
-        (&"unix-stream".into(), &Value::Null)
-    );
-    let short = bench.must("report last").out;
-    let said = "? Too few launches to rank: sorted by the median.";
-    assert!(flat(&short).contains(said), "no `{said}` in {short}");
-    assert!(!short.contains('✓'), "{short}");
-    in_order(&short, &["unix-stream", " 4.02 µs", "pipe", " 6.02 µs"]);
-    let long = flat(&bench.must("report last -v").out);
-    let said =
-        "too few launches to rank; smallest median: unix-stream, 4.02 µs. 3 rounds of 2 mechanisms";
-    assert!(long.contains(said), "no `{said}` in {long}");
-    assert!(!long.contains("least time") && !long.contains('✓'), "{long}");
-    let one = stored(Placement::Free, &[[12_000, 8_000]; 1], 1);
-    let long = flat(&one.must("report last -v").out);
-    assert!(long.contains("1 round of 2 mechanisms"), "{long}");
-}
-
-#[test]
-fn the_short_and_the_long_table_agree_on_what_is_undecided() {
-    // Seven rounds, three won by the one and four by the other.
-    let bench = stored(Placement::SameCpu, &LESS_BY_ROUND_AND_MORE_IN_THE_MEDIAN, 1);
-    let standings = bench.export()["comparisons"][0]["standings"].clone();
-    let all = standings.as_array().expect("standings");
-    assert!(all.iter().all(|value| value["among_best"] == true), "{standings:#}");
-    for form in ["report last", "report last -v"] {
-        let text = bench.must(form).out;
-        assert!(!text.contains('✓') && !text.contains(" *"), "{form}: {text}");
-    }
-    let short = bench.must("report last").out;
-    let said = "the answer is sure for 0 of 1 question";
-    assert!(flat(&short).contains(said), "no `{said}` in {short}");
-}
-
-#[test]
-fn what_the_sign_of_the_best_means_is_said_only_where_it_stands() {
-    let explained = |bench: &Bench| {
-        let text = flat(&bench.must("report last -v").out);
-        text.contains("✓ best under its heading")
-    };
-    let bench = stored(Placement::SameCpu, &APART, 1);
-    assert!(explained(&bench));
-    // Where others disturbed every round nothing is called best.
-    bench.edit(
-        "UPDATE rounds SET noise = json_set(noise, '$.marks', json('[{\"check\": \"load\", \
-         \"level\": \"note\", \"found\": \"others used 1.18 CPUs\"}]'))",
-    );
-    let text = bench.must("report last -v").out;
-    assert!(text.contains("undecided") || text.contains("none of them is called best"), "{text}");
-    assert!(!explained(&bench), "{text}");
-}
-
-#[test]
-fn on_one_cpu_medians_are_the_headline() {
-    let bench = stored(Placement::SameCpu, &APART, 2);
-    let text = bench.must("report last -v").out;
-    let found = table(&text, "Round trip of 64 B, one CPU: time over that of pipe");
-    in_order(row(&found, "✓"), &["pipe", " 4.02–4.03 µs"]);
-    in_order(&flat(&text), &["pipe, 4.02", "] (earlier here: 4.02 µs, 1 run)"]);
 }
 
 /// The CPUs that both workers of a launch of this bench may use, the initiator's first, once there are two.
@@ -288,30 +161,4 @@ fn the_generator_of_an_open_loop_has_a_cpu_that_the_free_server_does_not_use() {
         let tolerance = result["rate"]["tolerance_ns"].as_f64().expect("a tolerance");
         assert!((9_000.0..=10_000.0).contains(&tolerance), "{result:#}");
     }
-}
-
-#[test]
-fn the_answer_names_in_few_lines_what_the_run_warned_of() {
-    let bench = stored(Placement::Free, &APART, 1);
-    let mut store = Store::open(&bench.store()).expect("a store");
-    for text in [
-        "another run (process 7) measured here meanwhile: each disturbs the other",
-        "the machine was busy before the run began (load average 9.1 over a minute): let it calm \
-         down, and measure again",
-        "a third",
-    ] {
-        store.warn(1, text).expect("a warning");
-    }
-    let said = bench.must("report last").out;
-    in_order(
-        &flat(&said),
-        &[
-            "warning another run (process 7) measured here meanwhile: each disturbs the other",
-            "warning the machine was busy before the run began",
-            "(and 2 more warnings)",
-            "next ",
-        ],
-    );
-    assert!(said.lines().count() <= 40, "{said}");
-    assert!(said.lines().all(|line| line.chars().count() <= 80), "{said}");
 }

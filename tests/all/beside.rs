@@ -117,18 +117,6 @@ fn each_level_stands_beside_the_quiet_launches_of_every_round() {
 }
 
 #[test]
-fn with_too_few_rounds_for_a_ratio_it_is_said_and_no_section_is_empty() {
-    let bench = Bench::new();
-    let words =
-        "run pipe -w latency -s 64 -p same-cpu --launches 3 --samples 50 --beside hog --no-wait -q";
-    let shown = bench.must(words).out;
-    for text in [shown, bench.must("report last -v").out] {
-        let below = text.split("Beside a load").nth(1).unwrap_or_else(|| panic!("{text}"));
-        assert!(below.contains("more launches (--launches)"), "{text}");
-    }
-}
-
-#[test]
 fn a_study_varies_what_runs_beside_and_a_claim_may_name_it() {
     let bench = Bench::new();
     let study = bench.path("s.toml");
@@ -157,11 +145,4 @@ right = { beside = "hog" }
     assert_eq!(document["beside"].as_array().map(Vec::len), Some(1));
     let claim = &document["claims"][0];
     assert!(claim["reason"].is_null() && claim["effect"].is_number(), "{claim}");
-}
-
-#[test]
-fn a_word_that_is_no_company_is_told_the_right_one() {
-    let bench = Bench::new();
-    let said = bench.run("run pipe --beside hogg");
-    assert!(said.err.contains("hogg") && said.err.contains("`hog`"), "{}", said.err);
 }

@@ -34,73 +34,14 @@ fn is_plain(text: &str) -> bool {
 fn fails_with_one_line_and_the_nearest_word_on_bad_arguments() {
     let cases: &[(&str, &[&str])] = &[
         ("lits", &["lits", "'list'"]),
-        ("exprot", &["exprot", "'export'"]),
-        ("zzz", &["zzz"]),
         ("run pip", &["`pip`", "`pipe`"]),
-        ("run zzz", &["`zzz`", "noop, pipe, fifo"]),
-        ("run pipe eventfdd", &["`eventfdd`", "`eventfd`"]),
-        ("run http", &["`http`: choose one of"]),
-        ("run sem", &["`sysv-sem` or `posix-sem`"]),
-        ("uds", &["`ipcmark run uds`"]),
         ("run tcp:nodely=on", &["`nodely`", "`nodelay`"]),
-        ("run tcp:nodelay=onn", &["`onn`", "`on`"]),
-        ("run tcp:nodelay", &["nodelay", "option=value"]),
-        ("run noop:x=1", &["`x`", "it has none"]),
-        ("run pipe:capacity=abc", &["capacity=abc", "a size"]),
-        ("run -w latencies", &["`latencies`", "`latency`"]),
-        ("run -w latency,troughput", &["`troughput`", "`throughput`"]),
-        ("run -p same-cpus", &["`same-cpus`", "`same-cpu`"]),
-        ("run -p 0,x", &["`0,x`: a pair is two CPUs, INITIATOR,RESPONDER, as in 0,1"]),
-        ("run -p 0", &["`0`: a pair is two CPUs"]),
-        ("run -p 0,1,0", &["`0,1,0`: a pair is two CPUs"]),
-        ("run -p same-cpu,1", &["`same-cpu,1`: a pair is two CPUs"]),
-        ("run -p same-cpu,fre", &["`fre`", "`free`"]),
         ("run -p 0,9999", &["CPU 9999"]),
         ("run --initiator-cpu 9999 --responder-cpu 0", &["CPU 9999", "choose from"]),
         ("run --initiator-cpu 9999", &["CPU 9999", "choose from"]),
         ("run -p free,9999", &["CPU 9999", "choose from"]),
-        ("run -p 0,fre", &["`0,fre`: a pair is two CPUs", "0,free"]),
-        ("run -p free --initiator-cpu 0 --responder-cpu 0", &["--placement", "--initiator-cpu"]),
-        ("run --initiator-cpu x --responder-cpu 0", &["`x` is not a CPU"]),
-        ("run --initiator-cpu -1 --responder-cpu 0", &["`-1` is not a CPU"]),
-        ("run -s 0", &["size 0", "start at 1"]),
-        ("run -s abc", &["`abc`", "64, 4K, 1M"]),
-        ("run -s -1", &["`-1`: sizes start at 1", "64, 4K, 1M"]),
-        ("run -s=-1K", &["`-1K`: sizes start at 1"]),
-        ("run -s 64..", &["a size is missing"]),
-        ("run -s 1TiB", &["`1TiB`", "smaller"]),
-        ("run -s 2G", &["`2G`", "smaller"]),
-        ("run -s 64..1:x4", &["`64..1:x4`", "smaller size first"]),
-        ("run -s 64..1M:x1", &["at least 2"]),
-        ("run -s 64,,4K", &["64, 4K, 1M"]),
-        ("run --total 0", &["size 0"]),
-        ("run --budget 0s", &["30s"]),
-        ("run --budget soon", &["`soon`", "30s"]),
-        ("run --sessions 1", &["from 2 to 100"]),
-        ("run --every 2m", &["--sessions"]),
-        ("run pipe --sessions 5 --launches 3", &["--launches 5"]),
-        ("run --precision 0", &["2%"]),
-        ("run --precision 90%", &["50%"]),
-        ("run --launches 0", &["from 1"]),
-        ("run --launches -3", &["`-3`", "from 1"]),
-        ("run --launches many", &["`many`", "from 1"]),
-        ("run --samples 0", &["from 1"]),
-        ("run --warmup x", &["`x`", "100ms"]),
-        ("run --seed 9007199254740992", &["9007199254740992", "from 0 to 9007199254740991"]),
-        ("run --seed -1", &["`-1`", "from 0"]),
-        ("run --zzzz", &["'--zzzz' found (see"]),
-        ("study", &["no command given"]),
         ("pipe", &["`ipcmark run pipe`"]),
-        ("compare", &["not provided: <A>; <B>"]),
-        ("run --workers proces", &["proces", "`process`"]),
-        ("run --payload writen", &["writen", "`written`"]),
-        ("run --align malloc,lime", &["lime", "`line`"]),
-        ("run --format jsn", &["jsn", "'json'"]),
         ("run --sise 4", &["--sise", "'--size'"]),
-        ("run --resume last pipe", &["--resume"]),
-        ("run --resume last --launches 3", &["--resume", "--launches"]),
-        ("--color sometimes list", &["sometimes", "auto, always, never"]),
-        ("export --format yaml", &["yaml", "json"]),
         ("report one two", &["two"]),
     ];
     for (line, words) in cases {
@@ -501,45 +442,6 @@ fn a_stored_run_is_written_up_the_same_every_time() {
 }
 
 #[test]
-fn the_page_loads_nothing_from_elsewhere() {
-    let bench = Bench::new();
-    bench.must(&format!("{SHORT} --html page.html"));
-    let page = std::fs::read_to_string(bench.path("page.html")).unwrap();
-    assert!(page.starts_with("<!doctype html>") || page.starts_with("<!DOCTYPE html>"));
-    let page = page.to_lowercase();
-    let (markup, scripts) = cut_scripts(&page);
-    assert!(scripts.len() > 1, "no figures");
-    assert!(markup.contains("\"content-security-policy\" content=\"default-src 'none'"));
-    let tags = ["<link", "<img", "<iframe", "<object", "<embed", "<base", "<video", "<audio"];
-    let loads = ["@import", "url(http", "url(//", "src=\"http", "src=\"//", "src=http"];
-    for load in tags.iter().chain(&loads) {
-        let at = markup.find(load).map(|at| markup[at..].chars().take(60).collect::<String>());
-        assert_eq!(at, None, "{load}");
-    }
-    for script in scripts {
-        for call in ["xmlhttprequest", "fetch(", "sendbeacon", "import(", "importscripts"] {
-            assert!(!script.contains(call), "a script says {call}");
-        }
-    }
-}
-
-/// A page without the bodies of its scripts, and those; none may have a source.
-fn cut_scripts(page: &str) -> (String, Vec<&str>) {
-    let (mut markup, mut scripts) = (String::new(), Vec::new());
-    let mut rest = page;
-    while let Some((before, script)) = rest.split_once("<script") {
-        let (opening, body) = script.split_once('>').expect("an opening tag");
-        assert!(!opening.contains("src"), "{opening}");
-        let (body, after) = body.split_once("</script>").expect("a closing tag");
-        markup.push_str(before);
-        scripts.push(body);
-        rest = after;
-    }
-    markup.push_str(rest);
-    (markup, scripts)
-}
-
-#[test]
 fn launches_and_samples_are_counted_exactly() {
     let bench = Bench::new();
     bench.must("run pipe eventfd -w latency -s 64 -p same-cpu --launches 3 --samples 10");
@@ -717,34 +619,6 @@ fn options_of_every_command_stand_after_its_own() {
 }
 
 #[test]
-fn cases_that_are_not_precise_are_counted_here_and_named_in_the_page() {
-    let bench = Bench::new();
-    let run = "run pipe unix-stream fifo unix-dgram eventfd -w latency -s 64 -p same-cpu \
-        --launches 6 --samples 10 --precision 0.01% --html page.html";
-    let said = flat(&bench.must(run).out);
-    assert!(said.contains(" precision ratios ±") && said.contains(" in the middle"), "{said}");
-    let said = bench.must("report 1 -v").out.replace('\n', " ");
-    let short = said.split("Precision not reached").nth(1).expect("it is said");
-    let short = short.split("More time").next().unwrap();
-    assert!(short.contains(" of 5 cases; "), "{short}");
-    let named = |text: &str, name: &str| text.contains(&format!("{name}, 64 B, one CPU ("));
-    let all = ["pipe", "unix-stream", "fifo", "unix-dgram", "eventfd"];
-    assert!(all.iter().filter(|name| named(short, name)).count() <= 3, "{short}");
-    assert!(said.contains("`ipcmark report 1 -vv` and the page (--html) name them all"), "{said}");
-    let results = bench.export();
-    let page = std::fs::read_to_string(bench.path("page.html")).unwrap();
-    let full = bench.must("report 1 -vv").out;
-    let part = full.split("Precision not reached").nth(1).expect("it is said");
-    for case in results["results"].as_array().unwrap() {
-        let name = case["variant"].as_str().unwrap();
-        if case["precision_reached"]["reached"] == false && case["twin"] == false {
-            assert!(part.contains(name), "no {name}: {part}");
-        }
-    }
-    assert!(page.contains("Precision not reached"));
-}
-
-#[test]
 fn exits_with_5_if_a_mechanism_that_was_asked_for_is_unavailable() {
     let bench = Bench::new();
     let apart = |line: &str| {
@@ -852,27 +726,4 @@ fn set_ups_are_measured_only_when_asked_for_and_have_no_size() {
     assert_eq!(said.code, Some(2));
     assert!(said.err.contains("--size: a set-up sends no message"), "{}", said.err);
     assert!(bench.must("run --help").out.contains("connect"));
-}
-
-#[test]
-fn a_set_up_is_shown_with_its_steps_and_a_latency_with_its_first_message() {
-    let bench = Bench::new();
-    bench.must(
-        "run tcp pipe shm-ring -w connect,latency -s 64 -p same-cpu --launches 6 --samples 9",
-    );
-    let short = bench.must("report last").out;
-    assert!(short.lines().count() <= 40 && short.contains("Set-up and tear-down"), "{short}");
-    let said = bench.must("report last -v");
-    assert!(said.out.contains("Set-up and tear-down, one CPU"), "{}", said.out);
-    let words = |line: &str| line.split_whitespace().map(str::to_string).collect::<Vec<_>>();
-    let heads = ["mechanism", "socket", "bind", "listen", "connect", "accept", "close"];
-    assert!(said.out.lines().any(|line| words(line) == heads), "{}", said.out);
-    bench.must("report last --html page.html");
-    let page = std::fs::read_to_string(bench.path("page.html")).expect("the page");
-    let list = page.split("<div class=\"table listing\">").nth(1).expect("all results");
-    let list = list.split("</table>").next().unwrap_or_default();
-    assert!(list.contains(">first</th>"), "{list}");
-    for mechanism in ["tcp", "pipe", "shm-ring"] {
-        assert!(list.contains(mechanism), "{list}");
-    }
 }

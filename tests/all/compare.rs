@@ -1,7 +1,6 @@
 //! `ipcmark compare` on runs that nobody measured: their stores are written through
 //! `store` with samples drawn from a seed, so that what was planted is known.
 
-use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -10,14 +9,12 @@ use boon::{Compiler, Schemas};
 use model::case::Case;
 use model::host::Host;
 use model::launch::{Outcome, Record};
-use model::load::Load;
 use model::noise::RoundNoise;
 use model::placement::ResolvedPlacement;
 use model::request::{Absence, Request, Stopping};
 use model::workload::{Policy, Workload};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use serde::Deserialize;
 use serde_json::Value;
 use store::{Closed, NewCase, NewLaunch, NewRun, RunStatus, Store};
 
@@ -667,48 +664,6 @@ fn what_cannot_be_read_ends_with_one_line_and_2() {
 }
 
 #[test]
-fn what_is_shown_fits_80_columns_and_answers_first() {
-    let bench = two(&usual(), &planted(0, 1.1));
-    let said = bench.run("compare before after --gate 5% --html page.html");
-    assert_eq!(said.code, Some(3), "{}", said.err);
-    for line in said.out.lines() {
-        assert!(line.chars().count() <= 80, "{line}");
-    }
-    let at = |word: &str| said.out.find(word).unwrap_or_else(|| panic!("{word}: {}", said.out));
-    assert!(at("1 slower") < at("regression in pipe 64 B"), "{}", said.out);
-    assert!(at("regression in pipe 64 B") < at("Round trip, one CPU"), "{}", said.out);
-    assert!(at("Round trip, one CPU") < at("two moments"), "{}", said.out);
-    let page = std::fs::read_to_string(bench.path("page.html")).unwrap();
-    assert!(page.contains("ratios-latency") && page.contains("ratios-throughput"));
-    let markdown = bench.run("compare before after --format markdown").out;
-    assert!(markdown.contains("| ✗ `pipe` |") && markdown.contains("**slower**"), "{markdown}");
-}
-
-#[test]
-fn at_80_columns_no_column_is_hidden_and_what_became_slower_comes_first() {
-    let bench = two(&usual(), &planted(1, 1.1));
-    let text = bench.run("compare before after").out;
-    assert!(!text.contains("Not shown"), "{text}");
-    let heading = text.lines().find(|line| line.contains("mechanism")).expect("a heading");
-    let mut rest = heading;
-    for column in ["A → B", "change [95 %]", " p ", "verdict"] {
-        let at = rest.find(column).unwrap_or_else(|| panic!("no {column}: {text}"));
-        rest = &rest[at + column.len()..];
-    }
-    let rows: Vec<&str> =
-        text.lines().filter(|line| line.contains(" → ") && line.contains("[+")).collect();
-    let tails = text.lines().skip_while(|line| !line.contains("percentiles, A → B"));
-    let tails: Vec<&str> = tails.take_while(|tail| !tail.is_empty()).collect();
-    let words = |line: &str| line.split_whitespace().map(str::to_string).collect::<Vec<_>>();
-    assert!(tails.iter().any(|tail| words(tail) == ["mechanism", "p50", "p99", "max"]), "{text}");
-    let tcp = tails.iter().find(|tail| tail.starts_with("tcp")).expect("a row");
-    assert_eq!(tcp.matches(" → ").count(), 3, "of each the baseline first: {text}");
-    let slower =
-        rows.iter().position(|row| row.starts_with('✗')).expect("the sign of a slower case");
-    assert_eq!(slower, 0, "first of its size: {text}");
-}
-
-#[test]
 fn a_label_is_stored_with_a_run() {
     let bench = Bench::new();
     let short = "run pipe -w latency -s 64 -p same-cpu --launches 1 --samples 20";
@@ -767,36 +722,6 @@ fn two_searches_are_compared_by_their_capacities() {
     assert!(flat(&said).contains(first), "{said}");
     let said = bench.run("compare a.json b.json --gate 5%");
     assert_eq!((said.code, said.err.lines().count()), (Some(2), 1), "{}", said.err);
-}
-
-#[test]
-fn cases_of_one_name_say_which_load_they_had() {
-    for (flags, words, loads) in [
-        ("rate --rate 1k,4k", ["pipe at 1.00 k/s", "pipe at 4.00 k/s"], [Some("1k"), Some("4k")]),
-        (
-            "fan-out --connections 2,8",
-            ["pipe, 2 connections", "pipe, 8 connections"],
-            [Some("closed:connections=2"), Some("closed:connections=8")],
-        ),
-    ] {
-        let bench = Bench::new();
-        let line = "-s 64 -p same-cpu --samples 60 --launches 2";
-        for label in ["a", "b"] {
-            bench.must(&format!("run pipe -w {flags} {line} --label {label}"));
-        }
-        // On a busy machine no rate may have been offered: then nothing can be compared.
-        let text = flat(&bench.run("compare a b").out);
-        assert!(words.iter().all(|word| text.contains(word)), "{text}");
-        let found = compared_as(&bench, "a b");
-        // An A/A pair is there twice.
-        let cases = found["cases"].as_array().expect("cases");
-        let load = |case: &Value| match &case["load"] {
-            Value::Null => None,
-            load => Some(Load::deserialize(load).expect("a load").to_string()),
-        };
-        let found: HashSet<Option<String>> = cases.iter().map(load).collect();
-        assert_eq!(found, HashSet::from(loads.map(|load| load.map(String::from))));
-    }
 }
 
 /// In a repository of six commits, of which the fourth can't be judged, and from the fifth on a case is slower.

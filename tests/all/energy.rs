@@ -10,9 +10,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use crate::cli_support::stored::{self, ROUNDS};
+use crate::cli_support::stored::{self};
 use crate::cli_support::{
-    Bench, Said, must_fit, must_fit_the_schema, number, of, output, rows, say, works,
+    Bench, Said, must_fit, must_fit_the_schema, number, output, rows, say, works,
 };
 use machine::energy::PackageCounters;
 use serde_json::Value;
@@ -198,40 +198,6 @@ fn stored_with(microjoules: [u64; 2]) -> Bench {
              json('{{\"microjoules\": 1000000, \"ns\": 100000000}}'))"
     ));
     bench
-}
-
-#[test]
-fn an_energy_is_shown_and_exported_with_its_interval() {
-    let bench = stored_with([420_000, 440_000]);
-    let document = bench.export();
-    for (variant, middle) in [("pipe", 20.7e-6), ("unix-stream", 40.7e-6)] {
-        let case = of(&document, variant, "process", "same-cpu");
-        let found = energy(case);
-        must_fit("#/$defs/Secondary", found);
-        let near = |name: &str, expected: f64| {
-            let it = found[name].as_f64().expect("a number");
-            assert!((it - expected).abs() < 1e-12, "{name}: {found}");
-        };
-        near("median", middle);
-        near("low", middle - 0.5e-6);
-        near("high", middle + 0.5e-6);
-        assert_eq!((&found["n"], &found["better"]), (&ROUNDS.into(), &"lower".into()));
-    }
-    let table = bench.must("export last --format csv").out;
-    assert!(
-        table.lines().any(|line| line.contains("energy_per_operation,joules,lower,0.0000")),
-        "{table}"
-    );
-    let answer = bench.must("report last").out;
-    let line = "20.7–40.7 µJ, medians of 2 results, per operation beyond idle";
-    assert!(answer.contains(line), "{answer}");
-    let results = bench.must("report last -v").out;
-    for words in ["20.7 µJ [20.2, 21.2]", "energy: of all packages"] {
-        assert!(crate::cli_support::flat(&results).contains(words), "no `{words}` in {results}");
-    }
-    bench.must("report last --html page.html");
-    let page = fs::read_to_string(bench.path("page.html")).expect("a page");
-    assert!(page.contains("20.7 µJ [20.2, 21.2]"), "the list of all results has it");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! One sender and several receivers, eight where no other number is asked: each gets every message, whole and in order,
 //! and acknowledges it; results say how many there were; what can't have several receivers says so.
 
-use crate::cli_support::{Bench, must_fit_the_schema, output, results, rows};
+use crate::cli_support::{Bench, output, results, rows};
 use crate::common::launching::{conclude, quick, start};
 use model::launch::{Outcome, SampleCount, Workers};
 use model::load::{Load, Server};
@@ -111,49 +111,6 @@ fn a_load_that_no_fan_out_has_is_refused_in_words() {
 }
 
 #[test]
-fn the_number_of_receivers_stands_in_tables_exports_and_figures() {
-    let bench = Bench::new();
-    let page = bench.path("page.html");
-    bench.must(&format!(
-        "run pipe unix-stream -w fan-out --connections 2,8,3 -s 64 -p free --launches 2 --samples 30 --html {}",
-        page.display()
-    ));
-    let document = bench.export();
-    must_fit_the_schema(&document);
-    for connections in [2, 8, 3] {
-        let is =
-            |value: &&Value| value["load"]["connections"] == connections && value["twin"] == false;
-        let here: Vec<&Value> = results(&document).iter().filter(is).collect();
-        assert_eq!(here.len(), 2, "{connections}: pipe and unix-stream");
-        assert_eq!(here[0]["group"], here[1]["group"], "compared with each other");
-        assert!(
-            here.iter().all(|value| value["status"] == "ok" && value["rate"].is_null()),
-            "{here:#?}"
-        );
-    }
-    // What the workload has by itself is the same case, whether it was asked for or not.
-    let loads = rows(
-        &bench.open(),
-        "SELECT DISTINCT levels ->> '$.load.connections' FROM cases WHERE NOT levels ->> 'twin' ORDER BY 1",
-    );
-    assert_eq!(loads, ["2", "3", "8"]);
-    let names = bench.must("export last --format bmf").out;
-    for name in ["pipe/fan-out/64B/connections-3/free/process", "pipe/fan-out/64B/free/process"] {
-        assert!(names.contains(name), "{names}");
-    }
-    let csv = bench.must("export last --format csv").out;
-    assert!(csv.lines().next().expect("a header").contains(",connections,"), "{csv}");
-    let report = bench.must("report last").out;
-    let page = std::fs::read_to_string(page).expect("the page");
-    for words in ["Fan-out, 64 B, 2 connections", "Fan-out, 64 B, 8 connections"] {
-        assert!(report.contains(words), "{report}");
-    }
-    for words in ["Fan-out against connections", "of 64 B, 3 connections", "connections-fan-out"] {
-        assert!(page.contains(words), "{words}");
-    }
-}
-
-#[test]
 fn a_study_takes_numbers_of_receivers_and_claims_compare_those_of_one_number() {
     let bench = Bench::new();
     let study = |workload: &str, connections: &str| {
@@ -191,53 +148,6 @@ fn more_receivers_than_descriptors_are_refused_before_anything_is_opened() {
     assert_eq!((&of(40)["status"], &of(2)["status"]), (&"unavailable".into(), &"ok".into()));
     let reason = of(40)["reason"].as_str().expect("a reason");
     assert!(reason.contains("40 connections take 192 descriptors"), "{reason}");
-}
-
-#[test]
-fn fails_with_one_line_where_a_fan_out_is_asked_for_what_an_open_loop_has() {
-    let bench = Bench::new();
-    for (flags, words) in [
-        ("--connections 0", "`0`: write how many connections"),
-        ("--connections 4097", "from 1 to 4096"),
-        ("--connections 4 --depth 2", "--depth: only -w rate and capacity have one"),
-        ("--connections 4 --rate 1k", "--rate: only -w rate and capacity have one"),
-        ("--connections 4 --server epoll", "--server: only -w rate and capacity have such"),
-        ("--connections 4 --response 4K", "--response: only -w rate and capacity have such"),
-        ("--connections 4 --service 5us", "--service: only -w rate and capacity have such"),
-        ("--connections 4 --arrivals constant", "--arrivals: only -w rate and capacity have such"),
-    ] {
-        let said = bench.run(&format!("run pipe -w fan-out {flags}"));
-        assert_eq!((said.code, said.out.as_str()), (Some(2), ""), "{flags}: {}", said.err);
-        assert!(said.err.contains(words), "{flags}: {}", said.err);
-        assert_eq!(said.err.lines().count(), 1, "{flags}: {}", said.err);
-    }
-}
-
-#[test]
-fn the_time_until_all_have_acknowledged_is_exported_and_who_has_one_receiver_says_so() {
-    let bench = Bench::new();
-    bench.must_lack(
-        "run pipe eventfd posix-queue shm-ring:wait=spin -w fan-out -s 64 -p free --launches 2 --samples 30 --verify",
-    );
-    let document = bench.export();
-    must_fit_the_schema(&document);
-    let of = |variant: &str| -> &Value {
-        let all = results(&document).iter();
-        let mut found = all.filter(|value| value["variant"] == variant && value["twin"] == false);
-        found.next().unwrap_or_else(|| panic!("no {variant}"))
-    };
-    for variant in ["pipe", "eventfd"] {
-        let case = of(variant);
-        assert_eq!((&case["status"], &case["samples"]), (&"ok".into(), &60.into()), "{case:#}");
-        assert!(case["value"]["median"].as_f64().is_some_and(|ns| ns > 0.0), "{case:#}");
-    }
-    for (variant, words) in
-        [("posix-queue", "can only wait"), ("shm-ring:wait=spin", "share a CPU")]
-    {
-        let case = of(variant);
-        assert_eq!(case["status"], "not_applicable", "{case:#}");
-        assert!(case["reason"].as_str().expect("a reason").contains(words), "{case:#}");
-    }
 }
 
 #[test]

@@ -32,26 +32,6 @@ fn launches_that_are_shorter_than_asked_are_told_once() {
 }
 
 #[test]
-fn a_page_names_its_run_and_points_at_its_own_list() {
-    let bench = Bench::new();
-    bench.must(
-        "run -w latency,throughput -s 64,1K,4K,64K --launches 1 --samples 3 --label nightly --html page.html",
-    );
-    let page = std::fs::read_to_string(bench.path("page.html")).unwrap();
-    assert!(
-        page.contains("<title>How processes talk to each other on this machine: nightly</title>")
-    );
-    assert!(page.contains(" more results") && page.contains(" below."), "where the rest stands");
-    assert!(!page.contains("more results: `"), "a page shows no command for what it has itself");
-    // Too few launches are said beside what was disturbed, or alone.
-    let text = flat(&bench.must("report").out);
-    assert!(
-        text.contains("Too few launches to rank") || text.contains("during every round:"),
-        "{text}"
-    );
-}
-
-#[test]
 fn a_document_makes_the_folder_of_its_figures_and_no_other() {
     let bench = Bench::new();
     bench.must("run pipe tcp -w latency -s 64,4K -p same-cpu --launches 2 --samples 10");

@@ -129,21 +129,6 @@ fn on_one_cpu_pairs_are_absent_with_the_reason() {
 }
 
 #[test]
-fn the_text_names_every_part_in_80_columns() {
-    let bench = Bench::thorough();
-    let said = bench.must("floor");
-    for word in ["Clocks", "Kernel calls", "Copy", "Cache line", "Wake-ups", "the one used"] {
-        assert!(said.out.contains(word), "no {word}: {}", said.out);
-    }
-    assert!(said.out.lines().all(|line| line.chars().count() <= 80), "{}", said.out);
-    assert!(!said.err.is_empty());
-    let said = bench.must("floor -q -o floors.txt");
-    assert_eq!((said.out.as_str(), said.err.as_str()), ("", ""));
-    let text = std::fs::read_to_string(bench.path("floors.txt")).unwrap();
-    assert!(text.starts_with("Floors of this machine\n"));
-}
-
-#[test]
 fn bad_usage_is_2_and_the_hidden_process_is_not_for_people() {
     let bench = Bench::thorough();
     assert_eq!(bench.run("floor --format yaml").code, Some(2));

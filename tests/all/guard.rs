@@ -4,8 +4,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::cli_support::Bench;
 use crate::cli_support::stored::{Made, clock};
+use crate::cli_support::{Bench, must_fit_the_schema, parse};
+use crate::export_schema::assert_consistent;
 use analysis::{Choice, Judged};
 use model::case::Case;
 use model::choice::Need;
@@ -18,6 +19,8 @@ use model::placement::{Placement, ResolvedPlacement};
 use model::request::{Absence, Aim, Request, StudyText};
 use model::route::Route;
 use model::workload::Workload;
+use report::Document;
+use report::compose::{Detail, compose};
 use serde::Serialize;
 use serde_json::Value;
 use store::{Concurrent, Ends, FleetRequest, RunStatus, Store};
@@ -81,8 +84,13 @@ fn sweep() -> Made {
         let cases = group(&SOME[..2], Workload::Latency, Placement::SameCpu);
         each(cases, |case| case.message_bytes = Some(size))
     };
-    let groups = [64, 256, 1_024, 4_096, 16_384].map(of).to_vec();
-    Made { groups, ..Made::on(host()) }
+    // A byte costs more from 4 KiB on.
+    let ticks = |case: &Case, nth| {
+        let bytes = case.message_bytes.unwrap_or(0);
+        8_000 + 400 * nth as u64 + bytes / 8 + 4 * bytes.saturating_sub(4_096)
+    };
+    let groups = [64, 256, 1_024, 4_096, 16_384, 65_536].map(of).to_vec();
+    Made { groups, ticks, rounds: 8, ..Made::on(host()) }
 }
 
 fn open_loops() -> Made {
@@ -126,7 +134,7 @@ fn at_rates(rates: &[u64]) -> Made {
 }
 
 fn choice() -> Made {
-    let made = at_rates(&[1_000, 2_000, 4_000]);
+    let made = at_rates(&[2_000, 4_000]);
     let need = Need { per_second: 2_000, blocking: true, bytes: None };
     let request = Request { aim: Aim::Choice(need), ..made.request };
     let why = "carries a wake-up alone";
@@ -255,6 +263,40 @@ fn observed() -> Made {
     Made { groups, ..Made::on(host()) }
 }
 
+/// A run of which nothing came: each launch failed.
+fn nothing() -> Made {
+    let outcome = |_: &Case, _, _| Some(Outcome::Failed { reason: "killed".into() });
+    let groups = vec![group(&SOME[..2], Workload::Latency, Placement::SameCpu)];
+    Made { groups, outcome, ..Made::on(host()) }
+}
+
+/// Every kind of run but a fleet's, whose documents are of another kind.
+fn runs() -> [(&'static str, Made); 10] {
+    [
+        ("default", comparison()),
+        ("sweep", sweep()),
+        ("rate", open_loops()),
+        ("crowd", crowds()),
+        ("capacity", at_rates(&[500, 2_000, 8_000])),
+        ("choice", choice()),
+        ("study", study()),
+        ("peer", peer()),
+        ("interrupted", interrupted()),
+        ("observed", observed()),
+    ]
+}
+
+/// The documents of these runs.
+pub fn documents() -> Vec<Document> {
+    let document = |(_, made): (_, Made)| {
+        let bench = Bench::new();
+        let mut store = Store::open(&bench.store()).expect("a store");
+        let run = made.write(&mut store).expect("a run");
+        compose(&Judged::of(&store, run).expect("a judged run"), Detail::Full)
+    };
+    runs().into_iter().map(document).collect()
+}
+
 /// Numbers at six digits, long lists by their first entry.
 fn brief(value: Value, under: &str) -> Value {
     match value {
@@ -330,12 +372,14 @@ fn by_case(csv: &str) -> String {
     kept
 }
 
-/// The first event of each kind for each case.
+/// The first event of each kind for each case; of results, which the JSON holds, for each workload.
 fn first_events(text: &str) -> String {
     let mut seen = BTreeSet::new();
     let is_first = |line: &&str| {
         let event: Value = serde_json::from_str(line).expect("JSON");
-        seen.insert((event["event"].to_string(), event["case"].to_string()))
+        let workload = &event["result"]["workload"];
+        let of = if workload.is_null() { &event["case"] } else { workload };
+        seen.insert([&event["event"], of].map(Value::to_string))
     };
     text.lines().filter(is_first).collect::<Vec<_>>().join("\n")
 }
@@ -371,17 +415,20 @@ fn shown_after(name: &str, made: Made, change: impl FnOnce(&mut Store, i64)) -> 
     change(&mut store, run);
     drop(store);
     let page = bench.path("page.html");
-    let code = bench.run(&format!("report 1 --html {}", page.display()));
-    let json = serde_json::from_str(&bench.must("export 1").out).expect("JSON");
+    let brief_text = bench.run(&format!("report 1 --html {}", page.display())).out;
+    let json = parse(&bench.must("export 1").out);
+    must_fit_the_schema(&json);
+    assert_consistent(&json);
     let page = std::fs::read_to_string(page).expect("a page");
     let csv = bench.must("export 1 --format csv").out;
     for (kind, text) in [
-        ("brief", code.out),
+        ("brief", brief_text),
         ("all", bench.run("report 1 -v").out),
         ("page", words(&page)),
         ("markdown", bench.must("export 1 --format markdown").out),
         ("json", pretty(json)),
         ("ndjson", first_events(&bench.must("export 1 --format ndjson").out)),
+        ("bmf", bench.run("export 1 --format bmf").out),
         ("csv", by_case(&csv)),
     ] {
         held(&bench, &format!("{name}_{kind}"), &text);
@@ -391,7 +438,9 @@ fn shown_after(name: &str, made: Made, change: impl FnOnce(&mut Store, i64)) -> 
 
 #[test]
 fn a_comparison_at_three_places_is_shown_as_reviewed() {
-    shown("default", comparison());
+    let bench = shown("default", comparison());
+    let spectra = bench.must("export 1 --format hgrm").out;
+    held(&bench, "default_hgrm", spectra.split("\n\n#").next().unwrap_or_default());
 }
 
 #[test]
@@ -450,6 +499,11 @@ fn an_interrupted_run_with_what_failed_is_shown_as_reviewed() {
 }
 
 #[test]
+fn a_run_that_measured_nothing_is_shown_as_reviewed() {
+    shown("nothing", nothing());
+}
+
+#[test]
 fn counters_and_a_trace_are_shown_as_reviewed() {
     shown("observed", observed());
 }
@@ -463,6 +517,6 @@ fn a_comparison_of_two_runs_is_shown_as_reviewed() {
     Made { ticks, ..comparison() }.write(&mut store).expect("a run");
     drop(store);
     held(&bench, "compare_text", &bench.run("compare 1 2").out);
-    let json = serde_json::from_str(&bench.run("compare 1 2 --format json").out).expect("JSON");
+    let json = parse(&bench.run("compare 1 2 --format json").out);
     held(&bench, "compare_json", &pretty(json));
 }

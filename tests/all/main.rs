@@ -43,7 +43,6 @@ mod probe_effect;
 mod rate;
 mod reliability;
 mod report_render;
-mod report_render_run;
 mod report_svg;
 mod routes;
 mod schemas;

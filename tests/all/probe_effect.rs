@@ -59,14 +59,7 @@ fn what_cannot_look_is_a_row_with_its_reason() {
 #[test]
 fn wrong_words_end_with_the_way_out() {
     let bench = Bench::new();
-    for (line, word) in [
-        ("probe-effect --levels tracee", "trace-scheduler"),
-        ("probe-effect --levels none", "--levels"),
-        ("probe-effect --times 3", "1, 2 or 4"),
-        ("probe-effect -w connect", "latency"),
-        ("probe-effect pip", "pipe"),
-        ("probe-effect noop", "no messages"),
-    ] {
+    for (line, word) in [("probe-effect pip", "pipe"), ("probe-effect noop", "no messages")] {
         let said = bench.run(line);
         assert_eq!(said.code, Some(2), "{line}: {}", said.err);
         assert_eq!(said.err.trim_end().lines().count(), 1, "{line}: {}", said.err);

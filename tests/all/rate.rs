@@ -161,44 +161,6 @@ fn what_is_overloaded_is_ranked_nowhere() {
 }
 
 #[test]
-fn percentiles_stand_in_every_width_and_say_in_words_what_they_lack() {
-    let bench = Bench::new();
-    bench.must("run pipe tcp -w latency -s 64 -p same-cpu --launches 6 --samples 200 -q");
-    bench.must("run pipe tcp -w rate --rate 100 -s 64 -p same-cpu --launches 6 --samples 20 -q");
-    let kept = |case: &Value| case["rate"]["overloaded"] == false && case["rate"]["void"] == false;
-    let document = bench.export();
-    let lacking = |name: &str| {
-        let case = of(&document, name, "process", "same-cpu");
-        assert!(case["samples_missing"]["p99"].as_u64().expect("a number") >= 348, "{case:#}");
-        kept(case)
-    };
-    let rated = lacking("pipe") | lacking("tcp");
-    if !rated {
-        say("skipped the open loop: this machine served no 100 messages a second");
-    }
-    let open_loop = ["report last", "report last -v", "report last --format markdown"];
-    let closed = ["report 1 -v", "report 1 -vv", "report 1 --format markdown"];
-    for form in open_loop.into_iter().filter(|_| rated).chain(closed) {
-        let said = bench.must(form).out;
-        let words = flat(&said);
-        for word in ["p50", "p99", "max", "368 samples"] {
-            assert!(words.contains(word), "{form}: no `{word}` in {said}");
-        }
-        let riddle =
-            said.split('+').skip(1).any(|part| part.starts_with(|c: char| c.is_ascii_digit()));
-        let page = form.contains("markdown"); // its figures are full of signs
-        assert!(!riddle || page, "{form}: {said}");
-        let hidden = said.lines().filter(|line| line.contains("Not shown at this width"));
-        for line in hidden {
-            for column in ["p50", "p99,", "p99.", "max,"] {
-                let rest = line.replace("p99.9", "");
-                assert!(!rest.contains(column), "{form}: {line}");
-            }
-        }
-    }
-}
-
-#[test]
 fn arrivals_are_poisson_unless_asked_otherwise_and_stored() {
     let bench = Bench::new();
     let line = "run pipe -w rate --rate 2k -s 64 -p same-cpu --launches 3 --samples 20 -q";
@@ -272,38 +234,6 @@ fn a_schedule_is_kept_to_another_host() {
 }
 
 #[test]
-fn runs_at_two_rates_are_not_the_same_case() {
-    let bench = Bench::new();
-    for rate in ["1k", "2k"] {
-        let line = "run pipe -w rate -s 64 -p same-cpu --launches 3 --samples 10 -q --rate";
-        bench.must(&format!("{line} {rate}"));
-    }
-    let said = bench.run("compare 1 2 --format json");
-    let found: Value = serde_json::from_str(&said.out).unwrap_or_default();
-    let reasons: Vec<&Value> =
-        found["cases"].as_array().expect("cases").iter().map(|case| &case["reason"]).collect();
-    assert_eq!(reasons, ["no case of B", "no case of A"], "{}", said.out);
-    // Nor is one whose messages more generators sent.
-    bench.must("export 1 -o one.json");
-    let one = std::fs::read_to_string(bench.path("one.json")).expect("an export");
-    // Beside other tests a launch may have served too little, and would be compared with nothing.
-    let one = one.replace("\"overloaded\": true", "\"overloaded\": false");
-    let one = one.replace("\"void\": true", "\"void\": false");
-    std::fs::write(bench.path("one.json"), &one).expect("a file");
-    let said = bench.run("compare one.json one.json --format json");
-    let found: Value = serde_json::from_str(&said.out).unwrap_or_default();
-    let case = &found["cases"][0];
-    assert_eq!(case["reason"], "too few launches for an interval", "one case: {case:#}");
-    let two = one.replace("\"generators\": 1", "\"generators\": 2");
-    assert_ne!(one, two);
-    std::fs::write(bench.path("two.json"), two).expect("a file");
-    let said = bench.run("compare one.json two.json --format json");
-    let found: Value = serde_json::from_str(&said.out).unwrap_or_default();
-    let difference = &found["cases"][0]["differences"][0];
-    assert_eq!((&difference["field"], &difference["b"]), (&"generators".into(), &"2".into()));
-}
-
-#[test]
 fn a_study_fixes_a_rate() {
     let bench = Bench::new();
     let study = |rate: &str| {
@@ -327,33 +257,4 @@ fn a_study_fixes_a_rate() {
     let said = bench.run(&format!("study run {}", bench.path("bad.toml").display()));
     assert_eq!(said.code, Some(2), "{}", said.err);
     assert!(said.err.contains("`4x`: write messages a second"), "{}", said.err);
-}
-
-#[test]
-fn fails_with_one_line_on_what_is_no_rate() {
-    let bench = Bench::new();
-    for (line, words) in [
-        ("run pipe -w rate --rate 0", "`0`: write messages a second, from 10 to 10M"),
-        ("run pipe -w rate --rate abc", "`abc`: write messages a second"),
-        ("run pipe -w rate --rate -5", "`-5`: write messages a second"),
-        ("run pipe -w rate --rate 11M", "`11M`: write messages a second"),
-        ("run pipe -w latency --rate 1k", "--rate: only -w rate and capacity have one"),
-        ("run pipe --rate 1k", "--rate: only -w rate and capacity have one"),
-        ("run --resume --rate 1k", "--rate"),
-        (
-            "run pipe -w latency --arrivals constant",
-            "--arrivals: only -w rate and capacity have such",
-        ),
-        ("run pipe -w latency --response 4K", "--response: only -w rate and capacity have such"),
-        ("run pipe -w rate --response 0", "sizes start at 1"),
-        ("run pipe -w latency --service 5us", "--service: only -w rate and capacity have such"),
-        ("run pipe -w rate --service 2s", "`2s`: write a time up to 1s"),
-        ("run pipe -w rate --arrivals periodic", "`periodic`: messages arrive as poisson"),
-        ("run pipe -w rate --arrivals bursts:10@10ms --rate 1k", "comes to 1000 messages a second"),
-    ] {
-        let said = bench.run(line);
-        assert_eq!((said.code, said.out.as_str()), (Some(2), ""), "{line}: {}", said.err);
-        assert!(said.err.contains(words), "{line}: {}", said.err);
-        assert_eq!(said.err.lines().count(), 1, "{line}: {}", said.err);
-    }
 }

@@ -1,17 +1,15 @@
 //! Static figures: each kind is well-formed, says every name and label, and stays on its sheet.
-//!
-//! `REPORT_SAMPLE=dir` writes the sample's figures there, to be looked at.
 
 use crate::cli_support::say;
-use crate::report_render::sample;
+use crate::guard::documents;
 
 use std::io::Write;
 use std::process::{Command, Stdio};
 
 use report::{
-    Axis, Drawn, Figure, FigureKind, Mark, Point, Protocol, Scale, Series, Step, Unit, svg,
+    Axis, Document, Drawn, Figure, FigureKind, Mark, Point, Protocol, Scale, Series, Step, Unit,
+    svg,
 };
-use sample::sample;
 
 /// As wide as a column of text on paper: 160 mm.
 const WIDTH: f64 = 453.5;
@@ -29,13 +27,12 @@ const KINDS: [FigureKind; 10] = [
     FigureKind::Protocol,
 ];
 
-/// Every figure of the sample, one of a single series, and for each kind a hostile and an empty one.
+/// Every figure of stored runs, those that lie on their side upright too, and for each kind a hostile and an empty one.
 fn figures() -> Vec<Figure> {
-    let mut figures: Vec<Figure> = sample().figures().into_iter().cloned().collect();
-    for kind in KINDS {
-        assert!(figures.iter().any(|figure| figure.kind == kind), "no {kind:?} in the sample");
-    }
-    let upright = figures.iter().filter(|figure| figure.horizontal);
+    let documents = documents();
+    let figures = documents.iter().flat_map(Document::figures);
+    let mut figures: Vec<Figure> = figures.cloned().collect();
+    let upright = figures.iter().filter(|it| it.horizontal);
     let upright: Vec<Figure> =
         upright.map(|figure| Figure { horizontal: false, ..figure.clone() }).collect();
     figures.extend(upright);
@@ -120,16 +117,6 @@ fn escaped(text: &str) -> String {
 }
 
 #[test]
-fn writes_the_sample_where_asked() {
-    let Some(directory) = std::env::var_os("REPORT_SAMPLE") else { return };
-    let directory = std::path::PathBuf::from(directory);
-    for (nth, figure) in figures().iter().enumerate() {
-        let name = format!("{nth:02}-{:?}.svg", figure.kind).to_lowercase();
-        std::fs::write(directory.join(name), svg::draw(figure, WIDTH)).unwrap();
-    }
-}
-
-#[test]
 fn nothing_is_outside_the_sheet_and_every_number_is_one() {
     for figure in figures() {
         for width in [0.0, 200.0, WIDTH, f64::NAN] {
@@ -191,9 +178,9 @@ fn every_series_name_and_label_is_said() {
         if figure.kind == FigureKind::Protocol {
             continue;
         }
-        figure.series.iter().for_each(|series| says(&series.name));
         if figure.kind != FigureKind::TimeSeries {
-            figure.x.categories.iter().for_each(|category| says(category));
+            figure.series.iter().for_each(|it| says(&it.name));
+            figure.x.categories.iter().for_each(|it| says(it));
         }
         let axes = figure.kind != FigureKind::Heatmap && figure.id != HOSTILE;
         figure

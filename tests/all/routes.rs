@@ -136,14 +136,7 @@ fn what_is_asked_wrongly_is_refused_in_a_line() {
     let local = study(&bench, &STUDY.replace("[\"local\", \"peer\"]", "\"local\""));
     for (line, words) in [
         ("run tcp --route peer", "--peer 'ssh HOST'"),
-        ("run tcp --route local --peer env", "--route peer"),
-        ("run tcp --route nowhere", "local"),
-        ("run tcp --route lab:hops=2", "routers"),
-        ("run tcp --route lab:routers=99", "0 to 32"),
-        ("explain pipe --peer env", "one kernel"),
-        ("probe-effect pipe --peer env", "one kernel"),
         (&format!("{local} --peer env"), "no level peer"),
-        ("lab up --name run-1-1", "choose another"),
     ] {
         let said = bench.run(line);
         assert_eq!(said.code, Some(2), "{line}: {}{}", said.out, said.err);

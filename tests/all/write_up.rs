@@ -276,33 +276,6 @@ fn a_run_is_printed_on_four_pages_and_on_as_many_as_asked() {
 }
 
 #[test]
-fn nothing_stands_above_the_title_of_a_study_and_what_was_not_testable_is_counted() {
-    let name = "nothing_stands_above_the_title_of_a_study_and_what_was_not_testable_is_counted";
-    if !can_print(name) {
-        return;
-    }
-    let bench = Bench::new();
-    // So few words that the figure is due in the upper half of the first page.
-    let short = study("[paper]\nfont = \"6pt\"\nleading = \"7pt\"\n", "").replace(HOSTILE, "");
-    std::fs::write(bench.path("small.toml"), short).expect("write the study");
-    bench.must("-q study run ./small.toml --seed 5 --launches 6");
-    for pages in ["", "--pages 1", "--pages all"] {
-        let said = with_path(&bench, &format!("-q report last --pdf run.pdf {pages}"));
-        assert_eq!(said.code, Some(0), "{}", said.err);
-        let printed = words_of(&bench.path("run.pdf"));
-        let title = printed[0].iter().find(|pair| pair.1 == "ring").expect("the title").0;
-        let above = printed[0].iter().find(|pair| pair.0[1] < title[1] - 1.0);
-        assert!(above.is_none(), "{pages}: {above:?} stands above the title");
-        let words =
-            printed.iter().flatten().map(|pair| pair.1.as_str()).collect::<Vec<_>>().join(" ");
-        assert!(words.contains("2 remains open: not testable in this run"), "{words}");
-        // It asked for one: what it needs more is said.
-        let over = printed.len() > 1 && pages == "--pages 1";
-        assert_eq!(said.err.contains("pages, where 1 were asked"), over, "{}", said.err);
-    }
-}
-
-#[test]
 fn markdown_has_its_pictures_beside_or_inside() {
     let bench = measured("", "");
     bench.must("report last --format markdown -o paper.md");
@@ -332,23 +305,6 @@ fn markdown_has_its_pictures_beside_or_inside() {
     assert!(text.contains("\\*a\\*") && !text.contains(" <d>"), "{text}");
     let shown = bench.must("report last --format markdown").out;
     assert!(shown.contains("](data:image/svg+xml,%3Csvg"), "{shown}");
-}
-
-#[test]
-fn typst_source_is_one_file_with_its_figures() {
-    let bench = measured("[paper]\nsheet = \"a4\"\nfont = \"11pt\"\nleading = \"15pt\"\n", "");
-    let source = bench.must("report last --format typst").out;
-    for part in [
-        "paper: \"a4\"",
-        "size: 11pt",
-        "leading: 4pt",
-        "format: \"svg\"",
-        "<figure-study-1>",
-        "= Conclusions",
-    ] {
-        assert!(source.contains(part), "{part}: {source}");
-    }
-    assert!(!source.contains("#panic") || source.contains("\\#panic"), "{source}");
 }
 
 /// A table of places beside a printed order, and two figures of boxes.
@@ -381,22 +337,6 @@ only = { mechanism = "shm-ring" }
 "#;
 
 #[test]
-fn places_stand_above_the_printed_order_and_boxes_side_by_side() {
-    let bench = measured("[paper]\nform = \"assignment\"\n", PLACES);
-    let text = bench.must("report last --format markdown").out;
-    // Which of the two is first is the machine's to say; both are there, with their medians.
-    let row = text.lines().find(|line| line.starts_with("| `64` | ")).expect(&text);
-    assert!(row.contains("shm-ring, ") && row.contains("tcp, "), "{row}");
-    let printed = text.lines().find(|line| line.contains("| tcp |") && line.contains("there"));
-    assert!(printed.is_some_and(|text| text.contains("| tcp | shm-ring |")), "{text}");
-    assert!(text.contains("there: rank, another; Table 9."), "{text}");
-    let source = bench.must("report last --format typst").out;
-    let together = source.split("column-gutter").nth(1).expect("a grid");
-    let grid = together.split("\n\n").next().unwrap_or_default();
-    assert_eq!(grid.matches("kind: image").count(), 2, "both figures are in it");
-}
-
-#[test]
 fn what_goes_without_among_is_refused_before_anything_is_measured() {
     let bench = Bench::new();
     let wrong = PLACES.replace("rows = \"size\"\n", "rows = \"size\"\nshow = [\"median\"]\n");
@@ -404,28 +344,6 @@ fn what_goes_without_among_is_refused_before_anything_is_measured() {
     let said = bench.run("study run ./small.toml");
     assert_eq!((said.code, said.err.lines().count()), (Some(2), 1), "{}", said.err);
     assert!(said.err.contains("small.toml:") && said.err.contains("among"), "{}", said.err);
-}
-
-#[test]
-fn the_page_holds_the_paper_and_all_else_behind_it() {
-    let bench = measured("", "");
-    bench.must("report last --html page.html");
-    let page = std::fs::read_to_string(bench.path("page.html")).expect("the page");
-    for part in [
-        "<h2>1 Introduction</h2>",
-        "href=\"#table-claims\">Table 3</a>",
-        "id=\"table-claims\"",
-        "<h2>References</h2>",
-        "<h2>Appendix: The machine</h2>",
-    ] {
-        assert!(page.contains(part), "{part}");
-    }
-    let ids: Vec<&str> =
-        page.split(" id=\"").skip(1).filter_map(|part| part.split('"').next()).collect();
-    let mut once = ids.clone();
-    once.sort_unstable();
-    once.dedup();
-    assert_eq!(once.len(), ids.len(), "ids are unique: {ids:?}");
 }
 
 #[test]

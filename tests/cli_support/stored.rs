@@ -196,8 +196,9 @@ impl Made {
     /// Writes it; gives its number.
     pub fn write(mut self, store: &mut Store) -> Result<i64, StoreError> {
         if self.request.mechanisms.is_empty() {
-            let variants = self.groups.iter().flatten().map(|case| case.variant.clone());
-            self.request.mechanisms = distinct(variants);
+            let absent = self.absent.iter().map(|(case, ..)| case);
+            let cases = self.groups.iter().flatten().chain(absent);
+            self.request.mechanisms = distinct(cases.map(|case| case.variant.clone()));
         }
         let run = begin_run(store, &self)?;
         for (group, cases) in self.groups.iter().enumerate() {
@@ -257,7 +258,8 @@ fn told_of(case: &Case, samples: &[u64]) -> Record {
     let many = samples.len() as u64;
     let mut record = Record::without_samples(Outcome::Ok);
     let counts = [("due_messages", 100), ("lost_messages", 3), ("sent_messages", 100)];
-    for end in [&mut record.initiator, &mut record.responder] {
+    for (cpu, end) in [&mut record.initiator, &mut record.responder].into_iter().enumerate() {
+        end.cpus = vec![cpu as u32];
         end.usage.user_ns = 1_000_000;
         end.delivery_counts = counts.map(|(name, count)| (name.to_string(), count)).into();
         end.datagrams = Some(Datagrams { queue_overflows: Some(1), fragments: None });

@@ -10,11 +10,8 @@ use std::time::Duration;
 use crate::cli_support::{
     Bench, must_fit_the_schema, number, output, results, wait_for, wait_until_startable, works,
 };
-use analysis::Judged;
-use analysis::fleet::FleetJudged;
 use rustix::process::Signal;
 use serde_json::{Value, json};
-use store::Store;
 
 /// One quick case between nodes, and no bounds.
 const QUICK: &str = "-w latency -s 64 --samples 20 --settle 0ms --no-floors";
@@ -323,53 +320,6 @@ fn a_simulated_rack_is_planned_kept_and_reported_and_its_slow_node_found() {
 }
 
 #[test]
-fn a_fleets_run_is_exported_in_every_format_as_it_was_printed() {
-    let bench = Bench::new();
-    let printed = bench.must("fleet --simulate 5 --rounds 14 --seed 7 --format json").out;
-    assert_eq!(printed, bench.must("export last").out, "the run and its export are one text");
-    let export = exported(&bench, "last");
-    let mut pairs: Vec<&Value> = results(&export).iter().map(|result| &result["nodes"]).collect();
-    assert_eq!((pairs[0], pairs[9]), (&json!(["sim0", "sim1"]), &json!(["sim3", "sim4"])));
-    pairs.dedup();
-    assert_eq!((pairs.len(), export["fleet"]["nodes"].as_array().map(Vec::len)), (10, Some(5)));
-    // What the report shows of a pair is what its result says.
-    let store = Store::open_existing(&bench.store()).expect("a store");
-    let judged = Judged::of(&store, 1).expect("a judged run");
-    let fleet = FleetJudged::of(&store, 1).expect("a judged run").expect("nodes");
-    for (case, cell) in judged.results.iter().zip(&fleet.groups[0].cells) {
-        let (estimate, both) = (case.value.as_ref().expect("a value"), cell.both.expect("a value"));
-        assert_eq!((estimate.median, case.launches), (both.median, both.launches as u64));
-        assert_eq!(estimate.interval.ends(), both.interval);
-        assert!(both.interval.is_some(), "14 launches have an interval");
-    }
-    let findings = export["fleet"]["findings"].as_array().expect("findings");
-    let nodes_called = |verdict: &str| {
-        let here = findings.iter().filter(|finding| finding["verdict"] == verdict);
-        here.map(|value| value["nodes"].clone()).collect::<Vec<_>>()
-    };
-    let slower = nodes_called("slower");
-    for planted in [json!(["sim1"]), json!(["sim2", "sim4"])] {
-        assert!(slower.contains(&planted), "{planted} in {slower:?}");
-    }
-    assert_eq!(findings.len(), 5 + 10);
-    let lines = |format: &str, has: &str| {
-        let text = bench.must(&format!("export last --format {format}")).out;
-        text.lines().filter(|line| line.contains(has)).count()
-    };
-    assert_eq!(lines("csv", ",latency,ns,"), 10);
-    assert_eq!(lines("csv", ",route,node,far_node,concurrent,"), 1);
-    assert_eq!(lines("launches", ",tcp,latency,64,"), 10 * 14);
-    assert_eq!(lines("ndjson", r#""event":"result""#), 10);
-    assert_eq!(lines("ndjson", r#""event":"launch""#), 10 * 14);
-    assert_eq!(lines("bmf", "tcp/latency/64B/peer/sim0..sim1/all-pairs/free/process"), 1);
-    assert_eq!(lines("markdown", "sim1 is slower"), 1);
-    std::fs::create_dir(bench.path("spectra")).unwrap();
-    bench.must("export last --format hgrm -o spectra");
-    assert_eq!(std::fs::read_dir(bench.path("spectra")).unwrap().count(), 10);
-    assert_eq!(results(&exported(&bench, "last"))[0]["route"], "peer");
-}
-
-#[test]
 fn variants_are_compared_and_sizes_swept_on_every_pair_and_ratios_are_to_any_of_them() {
     let bench = Bench::new();
     bench.must("fleet tcp udp --simulate 3 -s 64,1K,4K --rounds 14 --seed 7");
@@ -455,16 +405,9 @@ fn two_fleets_runs_are_compared_by_the_names_of_their_nodes() {
 fn bad_words_are_one_line_with_the_remedy() {
     let bench = Bench::new();
     for (line, why) in [
-        ("fleet", "--nodes a,b,c"),
-        ("fleet --nodes a", "no fleet"),
         ("fleet --nodes a,a", "twice"),
-        ("fleet --nodes a,b --network 10.0.0.0", "10.1.0.0/16"),
-        ("fleet --nodes a,b --concurrent two", "one, all"),
         ("fleet pipe --nodes a,b -p same-llc", "same-cpu or free"),
         ("fleet shm-ring:wait=spin --nodes a,b", "--placement free"),
-        ("fleet tcp --nodes a,b --settle 1h", "at most 10s"),
-        ("fleet --simulate 1", "from 2 to"),
-        ("fleet tcp --nodes a,b --rounds 0", "from 1 to"),
     ] {
         let said = bench.run(line);
         assert_eq!(said.code, Some(2), "{line}: {}", said.err);

@@ -13,6 +13,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 
 use super::claim::Claims;
+use super::migrate::{self, migrate};
 use super::seal::{Seals, define};
 use super::{APPLICATION_ID, SCHEMA_VERSION, Store, StoreError, explain, kind, place};
 
@@ -109,6 +110,7 @@ impl Store {
         if is_empty(&db).map_err(failed)? {
             make(&db, &claims, path)?;
         }
+        migrate(&db, &migrate::STEPS).map_err(failed)?;
         Store::of(db, path, claims)
     }
 
@@ -210,7 +212,7 @@ fn guard(db: &Connection) -> rusqlite::Result<()> {
     define(db)
 }
 
-fn pragma(db: &Connection, name: &str) -> rusqlite::Result<i64> {
+pub(super) fn pragma(db: &Connection, name: &str) -> rusqlite::Result<i64> {
     db.pragma_query_value(None, name, |row| row.get(0))
 }
 
