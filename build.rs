@@ -82,7 +82,7 @@ fn link_without_libraries(folder: &Path) {
         path.is_absolute().then_some(path)
     };
     let stand_in = |name: &str, archives: &[&str]| {
-        let archives: Option<Vec<PathBuf>> = archives.iter().map(|it| archive(it)).collect();
+        let archives: Option<Vec<PathBuf>> = archives.iter().map(|text| archive(text)).collect();
         let quoted = archives?.iter().map(|path| format!("{path:?} ")).collect::<String>();
         std::fs::write(folder.join(name), format!("GROUP ( {quoted})\n")).ok()
     };

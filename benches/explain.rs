@@ -68,7 +68,9 @@ fn main() -> ExitCode {
     if asked.iter().any(|word| word == "least") {
         plants = vec![("the least call", Plant::LeastCall, CALL)];
     }
-    plants.retain(|it| asked.is_empty() || asked.iter().any(|word| it.0.contains(word.as_str())));
+    plants.retain(|plant| {
+        asked.is_empty() || asked.iter().any(|word| plant.0.contains(word.as_str()))
+    });
     for (name, plant, belongs) in plants {
         for nth in 0..experiments {
             match bench.experiment(plant, (a, b), SEED + nth) {
@@ -104,10 +106,10 @@ fn is_explained(name: &str, difference: &Difference, belongs: &[Cost]) -> bool {
     let share = |ns: f64| ns / added;
     let parts = || difference.parts.iter();
     let there: f64 =
-        parts().filter(|it| belongs.contains(&it.cost)).map(|it| share(it.ns.median)).sum();
-    let astray = parts().find(|it| !belongs.contains(&it.cost));
-    let (other, most) =
-        astray.map_or(("none".into(), 0.0), |it| (format!("{:?}", it.cost), share(it.ns.median)));
+        parts().filter(|part| belongs.contains(&part.cost)).map(|part| share(part.ns.median)).sum();
+    let astray = parts().find(|part| !belongs.contains(&part.cost));
+    let (other, most) = astray
+        .map_or(("none".into(), 0.0), |part| (format!("{:?}", part.cost), share(part.ns.median)));
     let good = added > 0.0 && there >= BELONGS && most.abs() < ASTRAY;
     if std::env::var_os("PARTS").is_some() {
         for part in &difference.parts {

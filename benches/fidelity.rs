@@ -269,8 +269,9 @@ impl Gates {
 /// Every mechanism that was asked for, at a placement.
 fn cases(placement: Placement, cpus: (u32, u32)) -> Vec<Case> {
     let names = common::names();
-    let asked =
-        MECHANISMS.into_iter().filter(|it| names.is_empty() || names.iter().any(|name| name == it));
+    let asked = MECHANISMS
+        .into_iter()
+        .filter(|mechanism| names.is_empty() || names.iter().any(|name| name == mechanism));
     asked
         .map(|mechanism| Case {
             mechanism,

@@ -100,10 +100,11 @@ fn left(a: &Path, b: &Path) -> Result<String, String> {
     let of = |file: &Path| -> Result<String, String> {
         let whole = read(file)?;
         let rounds: Vec<&Value> = whole["rounds"].as_array().into_iter().flatten().collect();
-        let groups: BTreeSet<u64> = rounds.iter().filter_map(|it| it["group"].as_u64()).collect();
+        let groups: BTreeSet<u64> =
+            rounds.iter().filter_map(|round| round["group"].as_u64()).collect();
         let each = groups.iter().map(|group| {
-            let here = rounds.iter().filter(|it| it["group"] == *group);
-            let quiet = here.clone().filter(|it| it["marked"].is_null()).count();
+            let here = rounds.iter().filter(|round| round["group"] == *group);
+            let quiet = here.clone().filter(|value| value["marked"].is_null()).count();
             format!("{quiet}/{}", here.count())
         });
         Ok(each.collect::<Vec<_>>().join(" "))

@@ -74,10 +74,10 @@ fn launches<const N: usize>(
         let endings: Vec<LaunchResult> =
             batch.into_iter().map(|launch| launch.collect(&interrupt)).collect();
         let wall = began.elapsed();
-        if let Some(bad) = endings.iter().find(|it| it.record.outcome != Outcome::Ok) {
+        if let Some(bad) = endings.iter().find(|ending| ending.record.outcome != Outcome::Ok) {
             return Err(format!("a launch: {:?}", bad.record.outcome));
         }
-        let beside: f64 = endings.iter().map(|it| beside_ns(it, machine)).sum();
+        let beside: f64 = endings.iter().map(|ending| beside_ns(ending, machine)).sum();
         costs[turn % N].push((wall.as_secs_f64() * 1e3 - beside / 1e6) / BATCH as f64);
         kept.extend(endings);
     }
@@ -193,7 +193,7 @@ fn measure() -> Result<bool, String> {
     std::fs::copy(PROGRAM, &installed).map_err(|error| format!("copy the program: {error}"))?;
     let programs = [&installed, Path::new(PROGRAM)];
     let ([launched, as_linked], endings) = launches(&machine, programs, count)?;
-    let setups = endings.iter().map(|it| it.record.setup_ns as f64 / 1e6).collect();
+    let setups = endings.iter().map(|ending| ending.record.setup_ns as f64 / 1e6).collect();
     let stored = appends(&machine, endings)?;
     let [started, nothing] = starts()?;
 

@@ -94,7 +94,7 @@ type Cases = BTreeMap<(String, String), Vec<Option<f64>>>;
 fn cases(file: &Path) -> Result<Cases, String> {
     let whole = read(file)?;
     let results = whole["results"].as_array().into_iter().flatten();
-    let measured = results.filter(|it| it["status"] == "ok" && it["twin"] == false);
+    let measured = results.filter(|result| result["status"] == "ok" && result["twin"] == false);
     let word = |value: &Value| value.as_str().unwrap_or_default().to_string();
     let each = measured.map(|case| {
         let medians = case["launch_medians"].as_array().into_iter().flatten();
@@ -105,7 +105,7 @@ fn cases(file: &Path) -> Result<Cases, String> {
 }
 
 fn logs(values: &[Option<f64>]) -> Vec<f64> {
-    values.iter().flatten().map(|it| it.ln()).collect()
+    values.iter().flatten().map(|value| value.ln()).collect()
 }
 
 /// Paired by round.

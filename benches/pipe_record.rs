@@ -132,7 +132,7 @@ fn report(cpus: Cpus, size: usize) -> io::Result<bool> {
     // Times of the other over ours are rates of ours over the other's.
     let found = compare_paired(&taken[1], &taken[0], 0.05);
     let rate = |ns: &[f64]| size as f64 / median(ns) * 1e9 / f64::from(1 << 30);
-    let holds = found.as_ref().is_some_and(|it| it.ratio.estimate >= GATE);
+    let holds = found.as_ref().is_some_and(|comparison| comparison.ratio.estimate >= GATE);
     let word = if holds { "ok   " } else { "UNDER" };
     let (ours, record, kib) = (rate(&taken[0]), rate(&taken[1]), size >> 10);
     println!("{kib:>4} KiB  {ours:>6.2}  {record:>6.2}  {}  {word} {GATE}", ratio(&found));

@@ -48,10 +48,10 @@ fn main() -> ExitCode {
     let machine = Machine::look();
     let interrupt = Interrupt::install().expect("signal handlers");
     let names = common::names();
-    let asked = |it: &&str| names.is_empty() || names.iter().any(|name| name == it);
+    let asked = |text: &&str| names.is_empty() || names.iter().any(|name| name == text);
     let cases: Vec<&str> = MECHANISMS.into_iter().filter(asked).collect();
     let one = (machine.one_cpu.0, machine.one_cpu.0);
-    let across = machine.across.as_ref().map(|it| it.1).map_err(Clone::clone);
+    let across = machine.across.as_ref().map(|pair| pair.1).map_err(Clone::clone);
     let bench = Bench { machine, interrupt, launcher: Launcher::new(PROGRAM.into()) };
     let mut good = bench.compare(&cases, one, Duration::ZERO, &[Side::Settled, Side::Turns]);
     match across {
@@ -95,7 +95,8 @@ impl Bench {
         let mut rng = ChaCha8Rng::seed_from_u64(SEED);
         // So many samples as last so long: turns want to know them beforehand.
         let lasting = SampleCount::Lasting(LASTING_NS[across]);
-        let mut specs: Vec<Spec> = cases.iter().map(|it| self.spec(it, cpus, lasting)).collect();
+        let mut specs: Vec<Spec> =
+            cases.iter().map(|case| self.spec(case, cpus, lasting)).collect();
         for (nth, samples) in self.round(&specs, quiet, Side::Settled, &mut rng)? {
             specs[nth].samples = SampleCount::Exactly(samples.len() as u64);
         }
@@ -122,8 +123,9 @@ impl Bench {
                     _ => ("left alone longer", LONGER_GATE),
                 };
                 let compared = compare_paired(values, &found[0], 0.05);
-                let shifted =
-                    |it: &stats::Comparison| it.ratio.low > gate || it.ratio.high < 1.0 / gate;
+                let shifted = |comparison: &stats::Comparison| {
+                    comparison.ratio.low > gate || comparison.ratio.high < 1.0 / gate
+                };
                 good &= !compared.as_ref().is_some_and(shifted);
                 line += &format!("  {what} / whole {}", ratio(&compared));
             }

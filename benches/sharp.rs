@@ -57,7 +57,7 @@ impl Found {
         let list = |of: &Value, name: &str| of[name].as_array().cloned().unwrap_or_default();
         for group in list(run, "comparisons") {
             let across = usize::from(group["placement"] != "same-cpu");
-            let ends = |it: &Value| it["low"].as_f64().zip(it["high"].as_f64());
+            let ends = |value: &Value| value["low"].as_f64().zip(value["high"].as_f64());
             for (low, high) in list(&group, "standings").iter().filter_map(ends) {
                 self.widths[across].push((high / low).ln() / 2.0);
             }
@@ -67,9 +67,9 @@ impl Found {
 
     /// The median half-widths, on one CPU and across; NaN without any.
     fn middle(&mut self) -> [f64; 2] {
-        self.widths.each_mut().map(|it| {
-            it.sort_by(f64::total_cmp);
-            it.get(it.len() / 2).copied().unwrap_or(f64::NAN)
+        self.widths.each_mut().map(|values| {
+            values.sort_by(f64::total_cmp);
+            values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
         })
     }
 }
@@ -84,17 +84,17 @@ fn found(when: &str, most: [f64; 2]) -> Result<bool, String> {
     }
     println!("{when}: median half-width of ratios to the reference");
     for (name, found) in [("in turns", &mut turns), ("timed whole", &mut whole)] {
-        let [one, across] = found.middle().map(|it| format!("{:.2} %", 100.0 * it));
-        let differ = found.twins.iter().filter(|it| it.0 > 1.0 || it.1 < 1.0).count();
-        let finds = found.twins.iter().filter(|it| it.0 * PLANTED > 1.0).count();
+        let [one, across] = found.middle().map(|value| format!("{:.2} %", 100.0 * value));
+        let differ = found.twins.iter().filter(|twin| twin.0 > 1.0 || twin.1 < 1.0).count();
+        let finds = found.twins.iter().filter(|twin| twin.0 * PLANTED > 1.0).count();
         let pairs = found.twins.len();
         println!(
             "  {name:<11}  one CPU {one:>7}  across {across:>7}  the same case differs in {differ} of {pairs}, 5 % more \
              in {finds}"
         );
     }
-    let differ = turns.twins.iter().filter(|it| it.0 > 1.0 || it.1 < 1.0).count();
-    let finds = turns.twins.iter().filter(|it| it.0 * PLANTED > 1.0).count();
+    let differ = turns.twins.iter().filter(|twin| twin.0 > 1.0 || twin.1 < 1.0).count();
+    let finds = turns.twins.iter().filter(|twin| twin.0 * PLANTED > 1.0).count();
     let sharp = turns.middle().iter().zip(most).all(|(found, most)| *found <= most);
     let pairs = turns.twins.len();
     Ok(sharp && 10 * differ <= pairs.max(10) && 10 * finds >= 9 * pairs)

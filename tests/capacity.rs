@@ -40,8 +40,8 @@ fn a_capacity_is_sought_in_two_stages_and_told_everywhere() {
     let finer = "SELECT count(*) FROM rounds WHERE group_nth >= 2";
     if !all.iter().any(was_disturbed) {
         assert_eq!(number(&db, finer), 2 * 6, "six rounds for each number of connections");
-        for it in all {
-            assert_eq!(it["at_least_per_sec"], 2_000, "{it:#}");
+        for value in all {
+            assert_eq!(value["at_least_per_sec"], 2_000, "{value:#}");
         }
         assert!(
             flat(&said.out).contains("2.00 k/s is the highest rate that was tried"),
@@ -61,11 +61,11 @@ fn a_capacity_is_sought_in_two_stages_and_told_everywhere() {
     }
     // What is drawn and marked depends on no verdict, but for rates that were not offered.
     let page = text(&page);
-    let offered = |it: &&Value| {
-        let rates = it["rates"].as_array().expect("rates");
-        it["load"]["connections"] == 4 && rates.iter().any(|rate| rate["verdict"] != "void")
+    let offered = |value: &&Value| {
+        let rates = value["rates"].as_array().expect("rates");
+        value["load"]["connections"] == 4 && rates.iter().any(|rate| rate["verdict"] != "void")
     };
-    if all.iter().any(|it| offered(&it)) {
+    if all.iter().any(|value| offered(&value)) {
         for words in ["Served", "P50", "The worst served client"] {
             assert!(page.contains(&format!("{words} against rate")), "no `{words}`");
         }
@@ -237,17 +237,24 @@ fn a_worker_that_dies_during_a_search_is_named_and_the_rest_is_reported() {
         let document = bench.export();
         must_fit_the_schema(&document);
         let text = flat(&said.out);
-        for it in capacities(&document) {
-            must_be_consistent(it);
-            let variant = it["variant"].as_str().expect("a name");
+        for capacity in capacities(&document) {
+            must_be_consistent(capacity);
+            let variant = capacity["variant"].as_str().expect("a name");
             let (failed, all) = failed_of(&bench, variant, "1");
-            assert_eq!((&it["status"], &it["launches"]), (&"ok".into(), &all.into()), "{it:#}");
-            assert_eq!(it["failures"].as_array().map(Vec::len), Some(usize::from(failed > 0)));
+            assert_eq!(
+                (&capacity["status"], &capacity["launches"]),
+                (&"ok".into(), &all.into()),
+                "{capacity:#}"
+            );
+            assert_eq!(
+                capacity["failures"].as_array().map(Vec::len),
+                Some(usize::from(failed > 0))
+            );
             match line_of(&bench, variant, half) {
                 Some(line) => {
                     let line = format!("! {variant} with 4 clients: {line}");
                     assert!(text.contains(&line), "{line}: {}", said.out);
-                    assert_eq!(it["failures"][0]["launches"], failed, "{it:#}");
+                    assert_eq!(capacity["failures"][0]["launches"], failed, "{capacity:#}");
                 }
                 None => assert!(!text.contains(&format!("! {variant} with")), "{}", said.out),
             }

@@ -52,13 +52,13 @@ fn a_choice_is_told_in_one_screen_and_its_exit_code_is_that_of_its_answer() {
         assert_eq!(said.code, Some(code), "{line}: {}", said.err);
         let capacity = document["capacity"].as_array().expect("capacity");
         capacity.iter().for_each(must_be_consistent);
-        let measured = capacity.iter().filter(|it| it["status"] == "ok").collect::<Vec<_>>();
-        if !measured.iter().any(|it| was_disturbed(it)) {
+        let measured = capacity.iter().filter(|value| value["status"] == "ok").collect::<Vec<_>>();
+        if !measured.iter().any(|value| was_disturbed(value)) {
             assert_eq!(answer, expected, "{line}: {document:#}");
         }
         let rejected = |variant: &str| {
             let all = document["rejected"].as_array().expect("rejected");
-            let found = all.iter().find(|it| it["variant"] == variant);
+            let found = all.iter().find(|value| value["variant"] == variant);
             found.unwrap_or_else(|| panic!("{variant}: {all:#?}"))["detail"].clone()
         };
         assert_eq!(rejected("eventfd"), "carries a wake-up alone");
@@ -111,7 +111,7 @@ fn a_budget_that_has_no_time_for_all_leaves_out_what_matters_least() {
     let document = parse(&said.out);
     must_fit_the_choice(&document);
     let rejected = document["rejected"].as_array().expect("rejected");
-    let out = rejected.iter().filter(|it| it["reason"] == "left_out").count();
+    let out = rejected.iter().filter(|value| value["reason"] == "left_out").count();
     assert!((1..4).contains(&out), "launches of 0.4 s leave no time for four: {document:#}");
     let launches = "SELECT count(DISTINCT levels ->> 'variant') FROM launches JOIN cases ON cases.id = case_id WHERE round > 1";
     assert_eq!(number(&bench.open(), launches), 4 - out as i64);
@@ -130,12 +130,13 @@ fn a_choice_to_another_host_is_among_what_reaches_it() {
     let document = parse(&said.out);
     must_fit_the_choice(&document);
     let rejected = document["rejected"].as_array().expect("rejected");
-    let pipe = rejected.iter().find(|it| it["variant"] == "pipe").expect("no pipe reaches it");
+    let pipe =
+        rejected.iter().find(|value| value["variant"] == "pipe").expect("no pipe reaches it");
     assert_eq!(pipe["reason"], "not_measured", "{pipe:#}");
     let capacity = capacities(&document);
     capacity.iter().for_each(must_be_consistent);
-    assert!(capacity.iter().all(|it| it["route"] == "peer"), "{capacity:#?}");
-    if !capacity.iter().filter(|it| it["status"] == "ok").any(was_disturbed) {
+    assert!(capacity.iter().all(|value| value["route"] == "peer"), "{capacity:#?}");
+    if !capacity.iter().filter(|value| value["status"] == "ok").any(was_disturbed) {
         assert_eq!(document["answer"], "pick", "{document:#}");
     }
 }
@@ -228,8 +229,9 @@ fn a_choice_names_who_died_and_picks_nothing_that_did() {
             let Some(line) = line_of(&bench, variant, half) else { continue };
             assert!(text.contains(&line), "{line}: {text}");
             let (at_need, _) = failed_of(&bench, variant, "levels ->> '$.load.per_second' = 1000");
-            let is_rejected =
-                rejected.iter().any(|it| it["variant"] == variant && it["reason"] == "failed");
+            let is_rejected = rejected
+                .iter()
+                .any(|value| value["variant"] == variant && value["reason"] == "failed");
             assert_eq!(is_rejected, at_need > 0, "{document:#}");
             assert!(at_need == 0 || document["pick"]["variant"] != variant, "{document:#}");
         }
@@ -255,7 +257,7 @@ fn a_mechanism_whose_launches_all_fail_is_rejected_with_the_reason() {
         (&rejected["variant"], &rejected["reason"]),
         (&"unix-stream".into(), &"failed".into())
     );
-    assert!(rejected["detail"].as_str().is_some_and(|it| it.contains("killed by signal 9")));
+    assert!(rejected["detail"].as_str().is_some_and(|text| text.contains("killed by signal 9")));
     let report = bench.run("report last");
     assert_eq!(report.code, Some(1), "nothing was measured: {}", report.err);
     let text = flat(&report.out);

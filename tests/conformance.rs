@@ -26,12 +26,12 @@ const THERE: u64 = 1;
 const BACK: u64 = 2;
 
 fn carrying(carries: Carries) -> Vec<Variant> {
-    variants().into_iter().filter(|it| it.traits().carries == carries).collect()
+    variants().into_iter().filter(|variant| variant.traits().carries == carries).collect()
 }
 
 fn with_framing(framing: Framing) -> Vec<Variant> {
     let carrying = carrying(Carries::Bytes).into_iter();
-    carrying.filter(|it| it.traits().framing == framing).collect()
+    carrying.filter(|variant| variant.traits().framing == framing).collect()
 }
 
 /// A test's place among the others while it is about one variant.
@@ -287,7 +287,10 @@ fn what_carries_nothing_is_declared_so() {
         assert_eq!(into, [7; 64], "{variant} carried something");
     }
     let null = MECHANISMS.iter().find(|entry| entry.name == "noop");
-    assert_eq!(null.map(|it| (it.traits)(&Default::default()).carries), Some(Carries::Nothing));
+    assert_eq!(
+        null.map(|entry| (entry.traits)(&Default::default()).carries),
+        Some(Carries::Nothing)
+    );
 }
 
 #[test]
@@ -412,7 +415,8 @@ fn workloads(variant: &Variant) -> Vec<Workload> {
         // them: tests/messaging.rs, tests/fan_out.rs.
         _ => {
             let all = Workload::ALL.into_iter();
-            all.filter(|it| !it.traits().paced && !it.traits().many_connections()).collect()
+            all.filter(|workload| !workload.traits().paced && !workload.traits().many_connections())
+                .collect()
         }
     }
 }
@@ -531,7 +535,8 @@ fn every_variant_measures_in(workers: Workers) {
         }
     }
     assert!(measured > 0, "nothing was measured");
-    let left: Vec<_> = Process::all().into_iter().filter(|it| groups.contains(&it.group)).collect();
+    let left: Vec<_> =
+        Process::all().into_iter().filter(|process| groups.contains(&process.group)).collect();
     assert!(left.is_empty(), "processes outlived their launch: {left:?}");
 }
 

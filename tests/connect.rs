@@ -85,9 +85,9 @@ fn a_set_up_has_the_parts_that_its_mechanism_takes() {
         let parts = |text: &str| {
             let record = conclude(start(&Spec { workers, ..connecting(text) })).record;
             assert_eq!(record.outcome, Outcome::Ok, "{text}");
-            [record.initiator, record.responder].map(|it| {
-                assert!(it.parts.iter().all(|(_, ns)| *ns > 0.0), "{text}: {:?}", it.parts);
-                it.parts.into_iter().map(|(name, _)| name).collect::<Vec<_>>()
+            [record.initiator, record.responder].map(|report| {
+                assert!(report.parts.iter().all(|(_, ns)| *ns > 0.0), "{text}: {:?}", report.parts);
+                report.parts.into_iter().map(|(name, _)| name).collect::<Vec<_>>()
             })
         };
         for text in ["tcp", "tcp:family=6", "unix-stream:bind=path", "unix-seqpacket:bind=abstract"]
@@ -260,7 +260,8 @@ fn a_limit_on_open_files_makes_a_row_that_is_unavailable_with_the_reason() {
     let campaign = Campaign::begin(with, hosts, &request, &plan, &[]).expect("it begins");
     let (id, _) = campaign.run().expect("it ends");
     let judged = Judged::of(&store, id).expect("it is judged");
-    let of = |name: &str| judged.results.iter().find(|it| it.variant == name).expect("a row");
+    let of =
+        |name: &str| judged.results.iter().find(|result| result.variant == name).expect("a row");
     assert_eq!(of("futex").status, Status::Ok);
     assert!(of("futex").value.is_some());
     assert_eq!(of("tcp").status, Status::Unavailable);

@@ -63,8 +63,8 @@ fn refusal(spec: &Spec) -> String {
 #[test]
 fn every_client_gets_the_answers_to_its_own_messages_and_all_of_them() {
     let sockets = ["pipe", "fifo", "unix-stream", "unix-seqpacket", "unix-dgram", "tcp", "eventfd"];
-    let with = |server| sockets.iter().map(move |it| (*it, server));
-    let rings = [Server::Scan, Server::Threads].map(|it| ("shm-ring:wait=futex", it));
+    let with = |server| sockets.iter().map(move |socket| (*socket, server));
+    let rings = [Server::Scan, Server::Threads].map(|server| ("shm-ring:wait=futex", server));
     for (mechanism, server) in Server::ALL.into_iter().flat_map(with).chain(rings) {
         for (workers, depth) in [(Workers::Process, 1), (Workers::Thread, 4)] {
             let what = format!("{mechanism}, {}, {}", server.name(), workers.name());
@@ -75,7 +75,7 @@ fn every_client_gets_the_answers_to_its_own_messages_and_all_of_them() {
             for (due, served) in clients.due.iter().zip(&clients.served) {
                 assert!(*due > 0 && served <= due, "{what}: {clients:?}");
             }
-            assert!(clients.p50_ns.iter().all(|it| it.is_some_and(|ns| ns > 0)), "{what}");
+            assert!(clients.p50_ns.iter().all(|number| number.is_some_and(|ns| ns > 0)), "{what}");
             assert!(clients.p99_ns.iter().all(Option::is_none), "{what}: of 60 messages each");
         }
     }
@@ -129,7 +129,7 @@ fn several_generators_divide_the_connections_and_keep_one_schedule() {
             // The draw is the same, whoever sends.
             let clients = report.clients.expect("clients");
             assert_eq!(clients.due, clients_of(&alone, &what).due, "{what}");
-            assert!(clients.p50_ns.iter().all(|it| it.is_some_and(|ns| ns > 0)), "{what}");
+            assert!(clients.p50_ns.iter().all(|number| number.is_some_and(|ns| ns > 0)), "{what}");
             // The initiator itself waits for them: what they use is its use.
             let used = report.usage.user_ns + report.usage.system_ns;
             assert!(used > 0, "{what}: {:?}", report.usage);
@@ -163,7 +163,7 @@ fn clients_are_drawn_by_the_seed_and_take_turns_where_arrivals_are_constant() {
 fn one_connection_may_be_served_by_the_same_server() {
     for server in Server::ALL {
         let mut spec = many("unix-stream", server, 1);
-        spec.load = spec.load.map(|it| Load { connections: 1, ..it });
+        spec.load = spec.load.map(|load| Load { connections: 1, ..load });
         let result = conclude(start(&spec));
         assert_eq!(result.record.outcome, Outcome::Ok, "{}", server.name());
         assert_eq!((result.samples.len() as u64, result.record.initiator.clients), (SAMPLES, None));
@@ -182,7 +182,7 @@ fn every_thread_of_a_server_answers_what_comes_over_its_connection() {
     ] {
         let mut spec = many("unix-stream", Server::Threads, 2);
         let service = Service::Fixed(20_000);
-        spec.load = spec.load.map(|it| Load { connections, service, ..it });
+        spec.load = spec.load.map(|load| Load { connections, service, ..load });
         let spec = Spec { arrivals, initiator_cpu: cpu, responder_cpu: cpu, ..spec };
         let result = conclude(start(&spec));
         let what = format!("{connections} connections, {arrivals}, on {cpu:?}");
@@ -205,7 +205,7 @@ fn a_rate_at_which_a_connection_idles_for_long_loses_no_datagram() {
     let bursts = (1, Arrivals::Bursts { messages: 7, every_ns: 700_000_000 }, 8);
     for (connections, arrivals, samples) in [constant, bursts] {
         let mut spec = many("udp", Server::Threads, 1);
-        spec.load = spec.load.map(|it| Load { connections, per_second: 10, ..it });
+        spec.load = spec.load.map(|load| Load { connections, per_second: 10, ..load });
         let spec = Spec { arrivals, samples: SampleCount::Exactly(samples), ..spec };
         assert_eq!(conclude(start(&spec)).record.outcome, Outcome::Ok, "{arrivals}");
     }
@@ -214,7 +214,7 @@ fn a_rate_at_which_a_connection_idles_for_long_loses_no_datagram() {
 #[test]
 fn the_summaries_of_many_clients_come_through() {
     let mut spec = many("eventfd", Server::Epoll, 1);
-    spec.load = spec.load.map(|it| Load { connections: 200, ..it });
+    spec.load = spec.load.map(|load| Load { connections: 200, ..load });
     let clients = clients_of(&spec, "200 clients");
     assert_eq!(clients.due.len(), 200);
     assert_eq!(clients.due.iter().sum::<u64>(), SAMPLES);
@@ -233,8 +233,10 @@ fn what_cannot_serve_several_connections_refuses_them_in_words() {
 /// The result of `variant` over so many connections.
 fn of<'a>(document: &'a Value, variant: &str, connections: u64) -> &'a Value {
     let results = document["results"].as_array().expect("results");
-    let is = |it: &&Value| {
-        it["variant"] == variant && it["load"]["connections"] == connections && it["twin"] == false
+    let is = |value: &&Value| {
+        value["variant"] == variant
+            && value["load"]["connections"] == connections
+            && value["twin"] == false
     };
     results.iter().find(is).unwrap_or_else(|| panic!("no {variant} at {connections}"))
 }
@@ -255,7 +257,8 @@ fn clients_stand_in_the_export_and_on_the_page_and_what_cannot_have_them_says_wh
         assert_eq!(four["load"]["server"], "epoll");
         let clients = &four["clients"];
         assert_eq!(clients["clients"], 4, "{clients:#}");
-        let number = |it: &Value| it.as_f64().unwrap_or_else(|| panic!("a number: {clients:#}"));
+        let number =
+            |value: &Value| value.as_f64().unwrap_or_else(|| panic!("a number: {clients:#}"));
         let (worst, jain) = (number(&clients["worst_share"]["median"]), &clients["jain"]);
         assert!((0.0..=1.0).contains(&worst), "{clients:#}");
         assert!((0.25..=1.0).contains(&number(&jain["median"])), "{clients:#}");
@@ -281,11 +284,11 @@ fn clients_stand_in_the_export_and_on_the_page_and_what_cannot_have_them_says_wh
     let launches = bench.must("export last --format launches").out;
     let header = launches.lines().next().unwrap_or_default();
     assert!(header.contains(",asked_per_sec,depth,connections,server,"), "{launches}");
-    let four = launches.lines().filter(|it| it.contains(",5000,1,4,epoll,"));
+    let four = launches.lines().filter(|line| line.contains(",5000,1,4,epoll,"));
     assert!(four.count() >= 12, "{launches}");
     let found: Value =
         serde_json::from_str(&bench.run("compare 1 1 --format json").out).expect("JSON");
-    assert!(found["cases"].as_array().is_some_and(|it| !it.is_empty()), "{found:#}");
+    assert!(found["cases"].as_array().is_some_and(|cases| !cases.is_empty()), "{found:#}");
 }
 
 #[test]
@@ -313,7 +316,9 @@ fn more_connections_than_descriptors_are_refused_before_anything_is_opened() {
          --samples 20 --format json"
     );
     let envs = bench.command(["run"]);
-    limited.args(["-c", &line]).envs(envs.get_envs().filter_map(|(name, it)| Some((name, it?))));
+    limited
+        .args(["-c", &line])
+        .envs(envs.get_envs().filter_map(|(name, text)| Some((name, text?))));
     let said = cli_support::output(&mut limited);
     let document: Value =
         serde_json::from_str(&said.out).unwrap_or_else(|_| panic!("{}", said.err));
@@ -371,7 +376,7 @@ fn a_study_varies_rates_depths_connections_and_answers() {
     // One client and three at 1,000 a second, with either answer: two pairs, and not the same case four times.
     assert!(page.contains("one client waits less"), "{page}");
     // What others took the time of has no result, and no pair then.
-    let lacks = ["late at 1.00 k/s", "serve 1.00 k/s here"].iter().any(|it| page.contains(it));
+    let lacks = ["late at 1.00 k/s", "serve 1.00 k/s here"].iter().any(|text| page.contains(text));
     if lacks {
         say("skipped the pairs of a claim: others took the time of some");
     } else {
@@ -424,7 +429,7 @@ fn a_worker_that_dies_in_the_middle_of_a_run_is_named_and_the_rest_is_reported()
                 failed_of(&bench, mechanism, &format!("levels ->> 'twin' = {twin}"));
             assert_eq!(all, 12, "{mechanism}: every launch has its row");
             let cases = document["results"].as_array().expect("results");
-            let is = |it: &&Value| it["variant"] == mechanism && it["twin"] == (twin == 1);
+            let is = |value: &&Value| value["variant"] == mechanism && value["twin"] == (twin == 1);
             let case = cases.iter().find(is).expect("a result");
             assert_eq!((&case["status"], &case["failed_launches"]), (&"ok".into(), &failed.into()));
             let again = if twin == 1 { ", again (A/A)" } else { "" };

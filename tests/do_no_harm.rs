@@ -107,7 +107,8 @@ impl Site {
     }
 
     fn records(&self) -> Vec<PathBuf> {
-        let entries = fs::read_dir(&self.tmp).expect("a folder").flatten().map(|it| it.path());
+        let entries =
+            fs::read_dir(&self.tmp).expect("a folder").flatten().map(|entry| entry.path());
         entries.filter(|path| path.to_string_lossy().ends_with(".record")).collect()
     }
 }
@@ -193,7 +194,7 @@ fn foreign_objects(rng: &mut Rng) -> Objects {
 fn strangers_queue() -> Option<i32> {
     let as_nobody = ["--reuid=65534", "--regid=65534", "--clear-groups", "ipcmk", "-Q"];
     let made = Command::new("setpriv").args(as_nobody).output();
-    let made = made.ok().filter(|it| it.status.success());
+    let made = made.ok().filter(|output| output.status.success());
     if made.is_none() {
         say("skipped an object of another user: setpriv and ipcmk don't make one here");
     }
@@ -310,7 +311,9 @@ fn what_the_dead_left_is_removed_and_what_the_living_hold_is_not() {
         let said = site.clean();
         assert_eq!(site.inventory(), before.without(&left), "{mechanism}: {}", said.out);
         assert!(said.out.contains("that made it runs"), "{}", said.out);
-        for object in left.iter().filter(|it| it.starts_with("msg ") || it.starts_with("sem ")) {
+        for object in
+            left.iter().filter(|text| text.starts_with("msg ") || text.starts_with("sem "))
+        {
             let id = object.split_whitespace().nth(1).expect("an id");
             assert!(said.out.contains(&format!(" {id}, left by process")), "{id}: {}", said.out);
         }
@@ -329,10 +332,12 @@ fn a_folder_of_names_that_a_kill_left_is_removed() {
             message_bytes: mechanisms::workload::connect::OPENED_FOR as usize,
             ..endless(mechanism, Workers::Process)
         };
-        let is_folder = |path: &PathBuf| fs::symlink_metadata(path).is_ok_and(|it| it.is_dir());
+        let is_folder = |path: &PathBuf| {
+            fs::symlink_metadata(path).is_ok_and(|symlink_metadata| symlink_metadata.is_dir())
+        };
         let folder = || {
             let entries = fs::read_dir(&site.tmp).expect("a folder").flatten();
-            entries.map(|it| it.path()).find(is_folder)
+            entries.map(|entry| entry.path()).find(is_folder)
         };
         // That of the first set-up, before the launch keeps one, may go just before the kill.
         let killed = || {
@@ -368,7 +373,7 @@ fn whoever_sees_a_launch_die_removes_what_it_left_and_nothing_else() {
         // In one look: a supervisor is a process whose parent is the run, and which has children.
         let supervisor = wait_for("a supervisor with workers", PATIENCE, || {
             let all = site.bench.processes();
-            let parents: BTreeSet<i32> = all.values().map(|it| it.parent).collect();
+            let parents: BTreeSet<i32> = all.values().map(|process| process.parent).collect();
             let is_supervisor =
                 |pid: &i32| all[pid].parent == running.pid() && parents.contains(pid);
             all.keys().copied().find(is_supervisor)
@@ -382,7 +387,7 @@ fn whoever_sees_a_launch_die_removes_what_it_left_and_nothing_else() {
     let unnoted: Vec<PathBuf> = site
         .records()
         .into_iter()
-        .filter(|it| !before.0.contains_key(&it.display().to_string()))
+        .filter(|record| !before.0.contains_key(&record.display().to_string()))
         .collect();
     if unnoted.is_empty() {
         assert_eq!(site.inventory(), before);
@@ -410,7 +415,7 @@ impl Record {
 
     /// Writes it under a name that it says itself, unless it says another.
     fn forge(mut self, folder: &Path, name: &str) -> PathBuf {
-        if !self.header["record"].as_str().is_some_and(|it| it.starts_with("another")) {
+        if !self.header["record"].as_str().is_some_and(|text| text.starts_with("another")) {
             self.header["record"] = json!(name);
         }
         let path = folder.join(name);
@@ -529,7 +534,7 @@ fn untouched(site: &Site, dead: &BTreeSet<String>, what: &str, name: &str) {
     let locks: Vec<File> = site
         .records()
         .into_iter()
-        .filter(|it| dead.contains(&it.display().to_string()))
+        .filter(|record| dead.contains(&record.display().to_string()))
         .map(|path| {
             let file = File::open(path).expect("a record");
             file.lock().expect("its lock");
@@ -592,7 +597,12 @@ fn a_folder_that_is_not_the_one_that_was_made_stays() {
     let before = site.inventory();
     let said = site.clean();
     assert_eq!(site.inventory(), before, "{}", said.out);
-    assert_eq!(said.out.lines().filter(|it| it.starts_with("left ")).count(), 5, "{}", said.out);
+    assert_eq!(
+        said.out.lines().filter(|line| line.starts_with("left ")).count(),
+        5,
+        "{}",
+        said.out
+    );
 }
 
 // ---- any mixture -------------------------------------------------------------------------------
@@ -616,8 +626,8 @@ fn any_mixture_is_sorted_out() {
         let before = site.inventory();
         let said = site.clean();
         assert_eq!(site.inventory(), before.without(&dead), "round {seed}: {}", said.out);
-        let removed = said.out.lines().filter(|it| it.starts_with("removed ")).count();
-        let objects = dead.iter().filter(|it| !it.starts_with('/')).count();
+        let removed = said.out.lines().filter(|line| line.starts_with("removed ")).count();
+        let objects = dead.iter().filter(|text| !text.starts_with('/')).count();
         assert_eq!(removed, objects, "round {seed}: {}", said.out);
     }
 }
@@ -722,7 +732,7 @@ fn not_one_call_is_made_on_what_is_not_ours() {
     let calls = "unlink,unlinkat,rmdir,msgctl,semctl,shmctl,kill,rename,renameat,renameat2";
     let tracer = ["-f", "-qq", "-o"];
     let tried = Command::new("strace").args(["-e", "trace=none", "true"]).output();
-    if !tried.is_ok_and(|it| it.status.success()) {
+    if !tried.is_ok_and(|output| output.status.success()) {
         return say("skipped every call of `clean`: strace doesn't work here");
     }
     let site = Site::new();
@@ -736,7 +746,7 @@ fn not_one_call_is_made_on_what_is_not_ours() {
         &site
             .records()
             .into_iter()
-            .find(|it| dead.contains(&it.display().to_string()))
+            .find(|record| dead.contains(&record.display().to_string()))
             .expect("a record"),
     );
     let mut foreign = noted(objects.0[0].id);
@@ -763,7 +773,10 @@ fn not_one_call_is_made_on_what_is_not_ours() {
             let name = name.rsplit('/').next().unwrap_or_default();
             call.contains(&format!("\"{name}\""))
         };
-        assert!(dead.iter().any(|it| object(it) || file(it)), "a call on something else: {call}");
+        assert!(
+            dead.iter().any(|text| object(text) || file(text)),
+            "a call on something else: {call}"
+        );
     }
     for kind in ["msgctl", "unlinkat"] {
         assert!(calls.iter().any(|call| call.contains(kind)), "{kind} was traced: {calls:?}");

@@ -98,7 +98,8 @@ fn a_launch_killed_for_memory_is_a_row_and_the_run_goes_on() {
     match said.code {
         // The kernel chose a worker or a supervisor: rows say so.
         Some(_) => {
-            let named = |it: &String| it.contains("signal 9") || it.contains("without a word");
+            let named =
+                |text: &String| text.contains("signal 9") || text.contains("without a word");
             assert!(!reasons.is_empty() && reasons.iter().all(named), "{reasons:?} {}", said.err);
         }
         // It chose the coordinator: the store still opens, and nothing remains.

@@ -70,10 +70,11 @@ impl Victim {
     fn pid(self, bench: &Bench, running: &Running) -> Option<i32> {
         let all = bench.processes();
         let children = |of: i32| -> Vec<i32> {
-            all.iter().filter(|(_, it)| it.parent == of).map(|(pid, _)| *pid).collect()
+            all.iter().filter(|(_, process)| process.parent == of).map(|(pid, _)| *pid).collect()
         };
         let supervisors = children(running.pid());
-        let worker = |nth| supervisors.iter().find_map(|it| children(*it).get(nth).copied());
+        let worker =
+            |nth| supervisors.iter().find_map(|supervisor| children(*supervisor).get(nth).copied());
         match self {
             Victim::Coordinator => Some(running.pid()),
             Victim::Supervisor => supervisors.first().copied(),
@@ -137,8 +138,8 @@ fn unnoted(bench: &Bench, what: &str) -> u64 {
 /// /dev/mqueue and /dev/shm.
 fn names(bench: &Bench) -> Vec<String> {
     let folders = [bench.path("tmp"), "/dev/mqueue".into(), "/dev/shm".into()];
-    let entries = folders.into_iter().flat_map(|it| fs::read_dir(it).into_iter().flatten());
-    let names = entries.flatten().map(|it| it.path().display().to_string());
+    let entries = folders.into_iter().flat_map(|folder| fs::read_dir(folder).into_iter().flatten());
+    let names = entries.flatten().map(|entry| entry.path().display().to_string());
     names.filter(|name| name.contains("/ipcmark-")).collect()
 }
 
@@ -258,7 +259,7 @@ fn a_supervisor_that_is_stopped_before_it_has_begun_holds_nobody() {
         all.split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
     };
     // What measures bounds beside the rounds lives as long as the run.
-    let stays = |pid: &i32| arguments(*pid).windows(12).any(|it| it == b"floor-worker");
+    let stays = |pid: &i32| arguments(*pid).windows(12).any(|window| window == b"floor-worker");
     let staying: Vec<i32> = parsed(&all()).into_iter().filter(stays).collect();
     let child = || parsed(&all()).into_iter().find(|pid| !staying.contains(pid));
     let until = Instant::now() + SOON;

@@ -190,11 +190,12 @@ fn a_signal_in_the_first_set_up_ends_every_command_in_order_and_leaves_nothing()
 fn kill_a_worker(bench: &Bench, running: &mut Running) -> Option<OwnedFd> {
     let is_record = |found: &std::fs::Metadata| {
         let records = std::fs::read_dir(bench.path("")).expect("a folder").flatten();
-        let mut records =
-            records.filter(|it| it.path().extension().is_some_and(|it| it == "record"));
-        records.any(|it| it.metadata().is_ok_and(|it| it.ino() == found.ino()))
+        let mut records = records.filter(|record| {
+            record.path().extension().is_some_and(|extension| extension == "record")
+        });
+        records.any(|record| record.metadata().is_ok_and(|metadata| metadata.ino() == found.ino()))
     };
-    let parent = |pid: i32| Process::of(pid).map(|it| it.parent);
+    let parent = |pid: i32| Process::of(pid).map(|process| process.parent);
     let own = running.pid();
     wait_for("a worker that holds a record", PATIENCE, || {
         if running.is_over() {
@@ -204,10 +205,12 @@ fn kill_a_worker(bench: &Bench, running: &mut Running) -> Option<OwnedFd> {
         let mut workers = all.filter(|pid| parent(*pid).and_then(parent) == Some(own));
         workers.find_map(|pid| {
             let open = std::fs::read_dir(format!("/proc/{pid}/fd")).ok()?.flatten();
-            let records =
-                open.filter(|it| std::fs::metadata(it.path()).is_ok_and(|it| is_record(&it)));
+            let records = open.filter(|entry| {
+                std::fs::metadata(entry.path()).is_ok_and(|metadata| is_record(&metadata))
+            });
             // Its own was opened after those that it inherited.
-            let numbers = records.filter_map(|it| it.file_name().to_str()?.parse::<i32>().ok());
+            let numbers =
+                records.filter_map(|record| record.file_name().to_str()?.parse::<i32>().ok());
             let number = numbers.max()?;
             let process = pidfd_open(Pid::from_raw(pid)?, PidfdFlags::empty()).ok()?;
             match pidfd_getfd(process, number, PidfdGetfdFlags::empty()) {
@@ -227,7 +230,7 @@ fn kill_a_worker(bench: &Bench, running: &mut Running) -> Option<OwnedFd> {
                     let is_gone = |pid| Process::of(pid).is_none().then_some(());
                     wait_for("its end", PATIENCE, || is_gone(pid).and(is_gone(supervisor)));
                     // It may have ended in order just before.
-                    let is_left = held.metadata().is_ok_and(|it| is_record(&it));
+                    let is_left = held.metadata().is_ok_and(|metadata| is_record(&metadata));
                     is_left.then(|| Some(OwnedFd::from(held)))
                 }
                 Err(rustix::io::Errno::PERM | rustix::io::Errno::NOSYS) => Some(None),
@@ -294,7 +297,7 @@ fn further_signals_disturb_an_end_as_little_as_the_first() {
         let said = running.finish(SOON);
         let of = format!("{many} of {signals:?}");
         // Of those that are pending at once the kernel chooses.
-        let codes: Vec<i32> = signals.iter().map(|it| 128 + it.as_raw()).collect();
+        let codes: Vec<i32> = signals.iter().map(|signal| 128 + signal.as_raw()).collect();
         let code = said.code.filter(|code| codes.contains(code));
         assert_ended(&bench, &said, code.unwrap_or(codes[0]), &of);
         let page = std::fs::read_to_string(bench.path("page.html")).expect("the page");
@@ -476,12 +479,17 @@ enum Victim {
 fn victim(bench: &Bench, running: &Running, who: Victim) -> Option<i32> {
     let all = bench.processes();
     let children = |of: i32| -> BTreeMap<i32, _> {
-        all.iter().filter(|(_, it)| it.parent == of).map(|(pid, it)| (*pid, *it)).collect()
+        all.iter()
+            .filter(|(_, process)| process.parent == of)
+            .map(|(pid, process)| (*pid, *process))
+            .collect()
     };
     let supervisors = children(running.pid());
     match who {
         Victim::Supervisor => supervisors.into_keys().next(),
-        Victim::Worker => supervisors.into_keys().find_map(|it| children(it).into_keys().next()),
+        Victim::Worker => {
+            supervisors.into_keys().find_map(|number| children(number).into_keys().next())
+        }
     }
 }
 

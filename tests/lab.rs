@@ -68,7 +68,7 @@ impl Lab {
         let entries = ["/run/netns", "/run/ipcmark-lab"].map(|folder| fs::read_dir(folder).ok());
         let files = entries.into_iter().flatten().flatten().flatten();
         let names = files.map(|entry| entry.file_name().to_string_lossy().into_owned());
-        let mut left: BTreeSet<String> = names.filter(|it| it.contains(&self.name)).collect();
+        let mut left: BTreeSet<String> = names.filter(|name| name.contains(&self.name)).collect();
         left.extend(self.relays().into_iter().map(|pid| format!("relay {pid}")));
         left
     }
@@ -79,7 +79,7 @@ impl Lab {
             let line = fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
             line.contains(&format!("lab\0relay\0{}\0", self.name))
         };
-        processes.map(|it| it.pid).filter(is_relay).collect()
+        processes.map(|process| process.pid).filter(is_relay).collect()
     }
 
     fn assert_nothing_left(&self) {
@@ -232,7 +232,7 @@ fn every_host_of_five_reaches_every_other() {
     let word = |host: &Value, key: &str| host[key].as_str().expect("a word").to_string();
     for family in ["ipv4", "ipv6"] {
         let sockets: Vec<UdpSocket> =
-            hosts.iter().map(|it| lab.socket(&word(it, "name"), &word(it, family))).collect();
+            hosts.iter().map(|host| lab.socket(&word(host, "name"), &word(host, family))).collect();
         for from in &sockets {
             for to in sockets.iter().filter(|to| to.local_addr().ok() != from.local_addr().ok()) {
                 let address = to.local_addr().unwrap();
@@ -412,7 +412,7 @@ fn a_second_one_of_the_same_name_is_refused_and_another_name_is_not() {
     other.assert_nothing_left();
     let differ: Vec<_> = lab.left().symmetric_difference(&before).cloned().collect();
     // The relay writes down its counts when it likes.
-    assert!(differ.iter().all(|it| it.contains("count")), "{differ:?}");
+    assert!(differ.iter().all(|text| text.contains("count")), "{differ:?}");
     assert_eq!(lab.status()["condition"], "up");
 }
 

@@ -104,7 +104,7 @@ fn whatever_the_umask_nobody_else_may_write() {
         .out
         .lines()
         .filter(|line| line.contains(" ipcmark-lab"))
-        .filter(|it| it.starts_with(|c: char| c.is_ascii_digit()))
+        .filter(|line| line.starts_with(|c: char| c.is_ascii_digit()))
         .collect();
     let wanted = [
         "600 ipcmark-lab/lab.counts",
@@ -113,16 +113,18 @@ fn whatever_the_umask_nobody_else_may_write() {
         "600 ipcmark-lab/made-run-netns",
         "700 ipcmark-lab",
     ];
-    let of_laboratory = modes.iter().filter(|it| !it.ends_with("/lock") && !it.ends_with("netns"));
+    let of_laboratory =
+        modes.iter().filter(|mode| !mode.ends_with("/lock") && !mode.ends_with("netns"));
     assert_eq!(of_laboratory.count(), 3, "{modes:?}");
-    assert!(modes.iter().all(|it| wanted.contains(it)), "{modes:?}");
+    assert!(modes.iter().all(|mode| wanted.contains(mode)), "{modes:?}");
 }
 
 /// Namespaces of the laboratories of the run of process `pid`.
 fn of_run(pid: i32) -> Vec<PathBuf> {
-    let names = fs::read_dir("/run/netns").into_iter().flatten().flatten().map(|it| it.path());
+    let names =
+        fs::read_dir("/run/netns").into_iter().flatten().flatten().map(|entry| entry.path());
     let of_run = format!("/ipcmark-run-{pid}-");
-    names.filter(|it| it.to_string_lossy().contains(&of_run)).collect()
+    names.filter(|name| name.to_string_lossy().contains(&of_run)).collect()
 }
 
 /// Cleans by `clean` while `run` has a laboratory, which it keeps.
@@ -139,7 +141,7 @@ fn a_live_runs_laboratory_stays(bench: &Bench, run: Command, clean: &mut Command
         let (done, _) = launches();
         let said = output(clean);
         // Others on this machine may have left some; not this one.
-        assert!(spaces.iter().all(|it| it.exists()), "{}{}", said.out, said.err);
+        assert!(spaces.iter().all(|space| space.exists()), "{}{}", said.out, said.err);
         wait_for("two launches", PATIENCE, || (launches().0 >= done + 2).then_some(()));
     }
     assert_eq!(launches().1, 0, "launches failed");
@@ -148,7 +150,7 @@ fn a_live_runs_laboratory_stays(bench: &Bench, run: Command, clean: &mut Command
     }
     running.finish(PATIENCE);
     bench.wait_for_silence(PATIENCE);
-    assert!(!spaces.iter().any(|it| it.exists()), "the run takes its laboratory down");
+    assert!(!spaces.iter().any(|space| space.exists()), "the run takes its laboratory down");
 }
 
 #[test]

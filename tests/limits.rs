@@ -39,7 +39,7 @@ impl Anybody {
 
     /// The same, to be started.
     fn command(&self, before: &[&str], line: &str) -> Command {
-        let mut words = before.iter().map(|it| it.to_string()).collect::<Vec<_>>();
+        let mut words = before.iter().map(|text| text.to_string()).collect::<Vec<_>>();
         words.push(self.program.display().to_string());
         words.extend(line.split_whitespace().map(str::to_string));
         let inner = self.bench.command::<&str>([]);
@@ -78,7 +78,7 @@ fn results(said: &Said) -> Vec<(String, String, String)> {
 fn assert_unavailable(said: &Said, variant: &str, words: &[&str]) {
     let results = results(said);
     let (_, status, reason) =
-        results.iter().find(|it| it.0 == variant).unwrap_or_else(|| panic!("{results:?}"));
+        results.iter().find(|result| result.0 == variant).unwrap_or_else(|| panic!("{results:?}"));
     assert_eq!(status, "unavailable", "{variant}: {reason}");
     for word in words {
         assert!(reason.contains(word), "{variant}: `{word}` isn't in: {reason}");
@@ -124,11 +124,11 @@ fn too_few_open_files_make_a_case_unavailable_and_the_run_goes_on() {
             continue;
         }
         let results = results(&said);
-        let lacking = results.iter().filter(|it| it.1 == "unavailable").count();
+        let lacking = results.iter().filter(|result| result.1 == "unavailable").count();
         if lacking > 0 {
             seen = true;
             let named = format!("limit on open files is {files}");
-            let named_in = results.iter().filter(|it| it.2.contains(&named)).count();
+            let named_in = results.iter().filter(|result| result.2.contains(&named)).count();
             assert_eq!(named_in, lacking, "{files}: {results:?}");
             assert_eq!(said.code, Some(5), "{files}: {}", said.err);
         } else if seen {
@@ -149,7 +149,11 @@ fn without_pending_signals_signals_are_unavailable_and_the_limit_is_named() {
     let said = anybody.run(&["prlimit", "--sigpending=0:0"], &format!("run signal pipe {REST}"));
     assert_unavailable(&said, "signal", &["the limit on pending signals is 0"]);
     assert!(said.out.contains("ulimit -i"), "{}", said.out);
-    assert!(results(&said).iter().any(|it| it.0 == "pipe" && it.1 == "ok"), "{}", said.out);
+    assert!(
+        results(&said).iter().any(|result| result.0 == "pipe" && result.1 == "ok"),
+        "{}",
+        said.out
+    );
 }
 
 #[test]
@@ -163,7 +167,7 @@ fn too_few_processes_make_cases_unavailable_with_the_limit() {
     const SOMEBODY: u32 = 64_123;
     let there = fs::read_dir("/proc").expect("/proc").flatten().filter(|entry| {
         use std::os::unix::fs::MetadataExt;
-        entry.metadata().is_ok_and(|it| it.uid() == SOMEBODY)
+        entry.metadata().is_ok_and(|metadata| metadata.uid() == SOMEBODY)
     });
     let limit = format!("--nproc={}", there.count() + 2);
     let user = format!("--reuid={SOMEBODY}");
@@ -181,7 +185,7 @@ fn a_queue_beyond_the_limit_is_unavailable_and_names_it() {
     let before = ["prlimit", "--msgqueue=1000:1000"];
     let said = anybody.run(&before, &format!("run posix-queue pipe {REST}"));
     assert_unavailable(&said, "posix-queue", &["1000 bytes in POSIX queues", "ulimit -q"]);
-    assert!(results(&said).iter().any(|it| it.0 == "pipe" && it.1 == "ok"));
+    assert!(results(&said).iter().any(|result| result.0 == "pipe" && result.1 == "ok"));
 }
 
 #[test]
@@ -194,7 +198,7 @@ fn without_locked_memory_only_rings_are_unavailable() {
     before.extend(as_nobody(&[]));
     let said = anybody.run(&before, &format!("run io-uring vmsplice shm-ring {REST}"));
     assert_unavailable(&said, "io-uring", &["the limit on locked memory is 0", "ulimit -l"]);
-    assert_eq!(results(&said).iter().filter(|it| it.1 == "ok").count(), 3); // and a twin
+    assert_eq!(results(&said).iter().filter(|result| result.1 == "ok").count(), 3); // and a twin
 }
 
 #[test]
@@ -213,7 +217,7 @@ fn a_full_dev_shm_disturbs_nobody() {
         command.envs(inner.get_envs().filter_map(|(name, value)| Some((name, value?))));
         output(command.stdin(Stdio::null()))
     };
-    assert!(results(&said).iter().all(|it| it.1 == "ok"), "{}{}", said.out, said.err);
+    assert!(results(&said).iter().all(|result| result.1 == "ok"), "{}{}", said.out, said.err);
 }
 
 /// As container engines have it.
@@ -226,7 +230,7 @@ fn a_denied_io_uring_is_unavailable_and_the_run_goes_on() {
     };
     let Some(said) = run(&format!("run io-uring:op=send pipe {REST}")) else { return };
     assert_unavailable(&said, "io-uring:op=send", &["io_uring_setup", "seccomp"]);
-    assert!(results(&said).iter().any(|it| it.0 == "pipe" && it.1 == "ok"));
+    assert!(results(&said).iter().any(|result| result.0 == "pipe" && result.1 == "ok"));
     let listed = run("list").expect("a filter as before").out;
     assert!(listed.contains("io-uring:op=send") && listed.contains("denied"), "{listed}");
 }
@@ -326,9 +330,13 @@ fn what_a_filter_denies_later_than_open_is_unavailable_with_its_call() {
             let run = |line: &str| bench.run_denied(&denied, errno, line);
             let Some(said) = run(&format!("run {variant} pipe {REST}")) else { return };
             assert_unavailable(&said, variant, &[named, "a seccomp filter is in force", "allow "]);
-            assert!(results(&said).iter().any(|it| it.0 == "pipe" && it.1 == "ok"), "{}", said.out);
+            assert!(
+                results(&said).iter().any(|result| result.0 == "pipe" && result.1 == "ok"),
+                "{}",
+                said.out
+            );
             let (_, _, reason) =
-                results(&said).into_iter().find(|it| it.0 == variant).expect("its result");
+                results(&said).into_iter().find(|result| result.0 == variant).expect("its result");
             assert!(!reason.contains("yama") && !reason.contains("ulimit"), "{reason}");
         }
         let said = bench.run_denied(&denied, libc::EPERM, &format!("run {variant} {REST}"));
@@ -426,7 +434,7 @@ fn messages_that_no_memory_holds_are_unavailable_with_the_limit() {
     let line = "run unix-stream pipe -w rate --rate 1k -s 1G --connections 4096 -p free --launches 1 \
                 --no-wait --format json";
     let said = output(&mut bench.after("ulimit -n $(ulimit -H -n)", line));
-    if results(&said).iter().all(|it| it.2.contains("limit on open files")) {
+    if results(&said).iter().all(|result| result.2.contains("limit on open files")) {
         cli_support::say("skipped the memory of 4,096 connections: too few open files");
         return;
     }

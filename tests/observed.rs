@@ -19,11 +19,11 @@ use serde_json::Value;
 const LAUNCHES: usize = 6;
 
 fn can_count(family: Family) -> bool {
-    counts::available(family).map_err(|it| say(&format!("skipped: {it}"))).is_ok()
+    counts::available(family).map_err(|refusal| say(&format!("skipped: {refusal}"))).is_ok()
 }
 
 fn can_trace() -> bool {
-    trace::available().map_err(|it| say(&format!("skipped: {it}"))).is_ok()
+    trace::available().map_err(|refusal| say(&format!("skipped: {refusal}"))).is_ok()
 }
 
 /// Runs the words, and gives what was exported.
@@ -38,15 +38,15 @@ fn run(bench: &Bench, words: &str) -> (Said, Value) {
 /// What `probe` saw of `variant` at `size`.
 fn seen<'a>(document: &'a Value, probe: &str, variant: &str, size: u64) -> &'a Value {
     let all = document["observed"].as_array().expect("observed");
-    let found = all.iter().find(|it| {
-        it["observe"] == probe && it["variant"] == variant && it["message_bytes"] == size
+    let found = all.iter().find(|value| {
+        value["observe"] == probe && value["variant"] == variant && value["message_bytes"] == size
     });
     found.unwrap_or_else(|| panic!("{probe} of {variant}: {all:#?}"))
 }
 
 fn named<'a>(list: &'a Value, name: &str) -> &'a Value {
     let list = list.as_array().expect("a list");
-    list.iter().find(|it| it["name"] == name).unwrap_or_else(|| panic!("{name}: {list:#?}"))
+    list.iter().find(|value| value["name"] == name).unwrap_or_else(|| panic!("{name}: {list:#?}"))
 }
 
 #[track_caller]
@@ -92,9 +92,9 @@ fn a_round_trip_over_a_pipe_is_two_reads_and_two_writes_whoever_counts() {
     let waits = |name: &str| traced[name]["per_operation"].as_f64().unwrap_or(0.0);
     let turns = waits("delay") + waits("displaced");
     assert!((1.9..2.5).contains(&turns), "{turns}: {traced:#}");
-    let partner = |it: &&Value| it["by_partner"] == true;
+    let partner = |value: &&Value| value["by_partner"] == true;
     let woken = traced["wake_ups"].as_array().unwrap().iter().filter(partner);
-    let woken: f64 = woken.map(|it| it["per_operation"].as_f64().unwrap()).sum();
+    let woken: f64 = woken.map(|value| value["per_operation"].as_f64().unwrap()).sum();
     assert!(woken > 0.0 && woken <= 2.0 + 0.5, "{woken}");
 
     assert!(said.out.contains("2.00 read, 2.00 write"), "{}", said.out);
@@ -120,8 +120,8 @@ fn a_message_of_128_kib_comes_out_of_a_pipe_in_two_reads_of_64_kib() {
     counts_exactly(&write["returned"][0], 1.0);
     // A transfer of 16 MiB is 128 such messages.
     let said = bench.must("report last -v");
-    let row = said.out.lines().find(|it| it.contains("64 KiB") && it.contains("read"));
-    assert!(row.is_some_and(|it| it.contains("256.0")), "{}", said.out);
+    let row = said.out.lines().find(|line| line.contains("64 KiB") && line.contains("read"));
+    assert!(row.is_some_and(|row| row.contains("256.0")), "{}", said.out);
     assert!(said.out.contains("a transfer of 16 MiB"), "{}", said.out);
 }
 
@@ -138,7 +138,7 @@ fn what_cannot_be_counted_is_a_row_with_its_reason_and_no_failure() {
     for family in ["core", "l1d"] {
         let row = seen(&document, family, "pipe", 64);
         assert_eq!(row["status"], "unavailable");
-        assert!(row["reason"].as_str().is_some_and(|it| !it.is_empty()), "{row:#}");
+        assert!(row["reason"].as_str().is_some_and(|text| !text.is_empty()), "{row:#}");
         assert_eq!(row["events"].as_array().map(Vec::len), Some(0));
         assert!(row["trace"].is_null());
     }
@@ -162,13 +162,13 @@ fn results_are_of_the_same_cases_and_launches_whether_or_not_something_looks_on(
         let (_, document) = run(&bench, &format!("{words} {observe}"));
         let keys =
             ["variant", "message_bytes", "placement", "workers", "status", "launches", "samples"];
-        let case = |it: &Value| keys.map(|key| it[key].to_string());
+        let case = |value: &Value| keys.map(|key| value[key].to_string());
         let cases: Vec<_> = document["results"].as_array().unwrap().iter().map(case).collect();
         let compared: Vec<usize> = document["comparisons"]
             .as_array()
             .unwrap()
             .iter()
-            .map(|it| it["standings"].as_array().unwrap().len())
+            .map(|comparison| comparison["standings"].as_array().unwrap().len())
             .collect();
         (cases, compared, document["observed"].as_array().unwrap().len())
     };
@@ -233,13 +233,17 @@ fn a_study_claims_and_shows_what_was_counted() {
     let said = bench.must(&format!("study run {}", file.display()));
     assert!(said.out.contains("✓ Supported: A round trip is two switches"), "{}", said.out);
     assert!(said.out.contains("✗ Refuted: It is one"), "{}", said.out);
-    let row = said.out.lines().find(|it| it.starts_with("64  ") || it.starts_with("64 "));
-    assert!(row.is_some_and(|it| it.contains("2.0") && it.contains("ns")), "{}", said.out);
-    let unobserved = said.out.lines().find(|it| it.starts_with("4K"));
-    assert!(unobserved.is_some_and(|it| it.contains('–')), "only 64 B is observed: {}", said.out);
+    let row = said.out.lines().find(|line| line.starts_with("64  ") || line.starts_with("64 "));
+    assert!(row.is_some_and(|row| row.contains("2.0") && row.contains("ns")), "{}", said.out);
+    let unobserved = said.out.lines().find(|line| line.starts_with("4K"));
+    assert!(
+        unobserved.is_some_and(|text| text.contains('–')),
+        "only 64 B is observed: {}",
+        said.out
+    );
     if counts::available(Family::Core).is_err() {
         assert!(said.out.contains("Not testable here: An instruction is a cycle"), "{}", said.out);
-        assert!(row.is_some_and(|it| it.contains("not testable")), "{}", said.out);
+        assert!(row.is_some_and(|row| row.contains("not testable")), "{}", said.out);
     }
 }
 

@@ -24,7 +24,7 @@ fn assert_forbidden(said: &Said, words: &[&str]) {
 
 fn finding<'a>(doctor: &'a Value, check: &str) -> &'a Value {
     let findings = doctor["findings"].as_array().expect("findings");
-    findings.iter().find(|it| it["check"] == check).expect("a finding")
+    findings.iter().find(|finding| finding["check"] == check).expect("a finding")
 }
 
 /// The program in a mount namespace of its own, in which a shell has done `first`; None, said aloud, where there is none.
@@ -79,7 +79,12 @@ fn an_older_kernel_measures_too() {
     let line = format!("{SHORT} -p same-cpu --format json");
     let Some(said) = bench.run_denied(&denied, libc::EINVAL, &line) else { return };
     let found = parse(&said.out);
-    assert!(results(&found).iter().all(|it| it["status"] == "ok"), "{}{}", said.out, said.err);
+    assert!(
+        results(&found).iter().all(|result| result["status"] == "ok"),
+        "{}{}",
+        said.out,
+        said.err
+    );
 }
 
 #[test]
@@ -96,7 +101,12 @@ fn without_sysfs_named_cpus_one_cpu_and_free_ones_are_measured() {
     };
     let Some(said) = run(&format!("-p {pair} -p same-cpu -p free")) else { return };
     let found = parse(&said.out);
-    assert!(results(&found).iter().all(|it| it["status"] == "ok"), "{}{}", said.out, said.err);
+    assert!(
+        results(&found).iter().all(|result| result["status"] == "ok"),
+        "{}{}",
+        said.out,
+        said.err
+    );
     assert_eq!(results(&found).len(), 3);
     let said = run("-p same-llc").unwrap();
     let reason = parse(&said.out)["results"][0]["reason"].as_str().unwrap().to_owned();
@@ -156,11 +166,12 @@ fn a_machine_whose_counters_stand_still_is_not_called_calm() {
     assert_eq!(rounds.len(), 4, "more rounds are no remedy");
     let warnings = found["warnings"].to_string();
     // Whoever forks or interrupts may disturb a round all the same.
-    let undisturbed = |it: &&Value| it["marked"].is_null() && it["unknown"].is_null();
+    let undisturbed = |value: &&Value| value["marked"].is_null() && value["unknown"].is_null();
     assert_eq!(rounds.iter().filter(undisturbed).count(), 0, "{rounds:?}");
     assert!(warnings.contains("can't be told by steal"), "{warnings}");
     assert!(warnings.contains("fewer than 3 rounds"), "{warnings}");
-    let unknown = |it: &Value| it["unknown"].as_str().is_some_and(|it| it.contains("load"));
+    let unknown =
+        |value: &Value| value["unknown"].as_str().is_some_and(|text| text.contains("load"));
     let report = cli_support::flat(&bench.must("report last").out);
     assert!(!report.contains("0 of 4 rounds disturbed"), "{report}");
     if rounds.iter().any(unknown) {
@@ -191,5 +202,9 @@ fn cpus_that_are_taken_from_a_run_are_named() {
     );
     let document = bench.export();
     let warnings = document["warnings"].as_array().expect("warnings");
-    assert!(warnings.iter().any(|it| it.as_str().unwrap().contains("could not be used any more")));
+    assert!(
+        warnings
+            .iter()
+            .any(|warning| warning.as_str().unwrap().contains("could not be used any more"))
+    );
 }

@@ -64,8 +64,9 @@ fn traced(spec: &Spec) -> Traced {
 
 /// Calls of `name` that returned `returned`.
 fn returning(deeds: &Deeds, name: &str, returned: i64) -> u64 {
-    let same = deeds.calls.iter().filter(|it| it.name == name && it.returned == Some(returned));
-    same.map(|it| it.count).sum()
+    let same =
+        deeds.calls.iter().filter(|call| call.name == name && call.returned == Some(returned));
+    same.map(|calls| calls.count).sum()
 }
 
 #[test]
@@ -84,10 +85,11 @@ fn round_trips_over_a_pipe_are_as_many_writes_and_reads_of_a_message() {
                 for name in ["write", "read"] {
                     assert_eq!(returning(deeds, name, 64), trips, "{name}: {deeds:?}");
                     assert_eq!(deeds.calls_of(name), trips, "{name}: {deeds:?}");
-                    let asked = deeds.calls.iter().find(|it| it.name == name).unwrap().asked_bytes;
+                    let asked =
+                        deeds.calls.iter().find(|call| call.name == name).unwrap().asked_bytes;
                     assert!(asked.is_none_or(|bytes| bytes == 64 * trips), "{deeds:?}");
                 }
-                let spent: u64 = deeds.calls.iter().map(|it| it.total_ns).sum();
+                let spent: u64 = deeds.calls.iter().map(|call| call.total_ns).sum();
                 assert!(spent > 0 && spent <= deeds.window_ns, "{deeds:?}");
                 assert!(
                     deeds.calls.len() <= 2 + 1,
@@ -108,9 +110,10 @@ fn a_message_larger_than_a_pipe_comes_in_pieces_that_add_up() {
     let spec = Spec { message_bytes: MESSAGE as usize, ..observed("pipe", "trace") };
     let traced = traced(&spec);
     for deeds in traced.workers() {
-        let reads: Vec<_> = deeds.calls.iter().filter(|it| it.name == "read").collect();
-        assert!(reads.iter().all(|it| it.returned.unwrap() <= CAPACITY), "{deeds:?}");
-        let bytes: i64 = reads.iter().map(|it| it.returned.unwrap() * it.count as i64).sum();
+        let reads: Vec<_> = deeds.calls.iter().filter(|call| call.name == "read").collect();
+        assert!(reads.iter().all(|calls| calls.returned.unwrap() <= CAPACITY), "{deeds:?}");
+        let bytes: i64 =
+            reads.iter().map(|calls| calls.returned.unwrap() * calls.count as i64).sum();
         assert_eq!(bytes as u64, MESSAGE * deeds.operations, "{deeds:?}");
         assert!(deeds.calls_of("read") >= 2 * deeds.operations, "{deeds:?}");
     }
@@ -123,7 +126,7 @@ fn on_one_cpu_every_turn_is_a_sleep_and_a_delay_or_a_wait_for_the_cpu() {
     }
     for probe in ["trace", "trace-scheduler"] {
         let traced = traced(&on_one_cpu(observed("pipe", probe)));
-        let slept: u64 = traced.workers().iter().map(|it| it.delays.count).sum();
+        let slept: u64 = traced.workers().iter().map(|worker| worker.delays.count).sum();
         assert!(slept + 2 >= ROUND_TRIPS, "in each round trip one sleeps at least: {traced:?}");
         for deeds in traced.workers() {
             // A partner that takes over at its wake-up answers before this side sleeps: then this
@@ -135,10 +138,11 @@ fn on_one_cpu_every_turn_is_a_sleep_and_a_delay_or_a_wait_for_the_cpu() {
                 assert_eq!(spread.log2_ns.iter().sum::<u64>(), slept, "{deeds:?}");
                 assert!(spread.longest_ns <= spread.total_ns, "{deeds:?}");
             }
-            assert_eq!(deeds.woken.iter().map(|it| it.count).sum::<u64>(), slept);
-            assert!(deeds.woken.iter().all(|it| it.to_cpu == 0), "{deeds:?}");
-            let by_partner = deeds.woken.iter().filter(|it| it.by_partner && it.from_cpu == 0);
-            let by_partner: u64 = by_partner.map(|it| it.count).sum();
+            assert_eq!(deeds.woken.iter().map(|woken| woken.count).sum::<u64>(), slept);
+            assert!(deeds.woken.iter().all(|woken| woken.to_cpu == 0), "{deeds:?}");
+            let by_partner =
+                deeds.woken.iter().filter(|woken| woken.by_partner && woken.from_cpu == 0);
+            let by_partner: u64 = by_partner.map(|woken| woken.count).sum();
             assert!(slept == 0 || by_partner > 0, "{deeds:?}");
             let together = deeds.delays.total_ns + deeds.sleeps.total_ns + deeds.waits.total_ns;
             assert!(together > 0 && together <= deeds.window_ns, "{deeds:?}");
@@ -153,13 +157,14 @@ fn what_goes_through_a_socket_is_traced_operation_by_operation() {
         return;
     }
     let traced = traced(&observed("unix-stream", "trace"));
-    if traced.missing.iter().any(|it| it.starts_with("sock_")) {
+    if traced.missing.iter().any(|text| text.starts_with("sock_")) {
         return say("skipped bytes of sockets: this kernel's tracepoints don't tell them");
     }
     for deeds in traced.workers() {
         for direction in [Direction::Sent, Direction::Received] {
-            let moved = deeds.socket.iter().filter(|it| it.direction == direction && it.bytes > 0);
-            let bytes: i64 = moved.map(|it| it.bytes * it.count as i64).sum();
+            let moved =
+                deeds.socket.iter().filter(|bytes| bytes.direction == direction && bytes.bytes > 0);
+            let bytes: i64 = moved.map(|bytes| bytes.bytes * bytes.count as i64).sum();
             assert_eq!(bytes as u64, 64 * deeds.operations, "{deeds:?}");
         }
     }
@@ -176,8 +181,8 @@ fn a_transfer_is_traced_where_it_is_received_too() {
     let [sender, receiver] = traced.workers();
     assert_eq!((sender.operations, receiver.operations), (200, 200));
     let bytes = |deeds: &Deeds, way| {
-        let same = deeds.socket.iter().filter(|it| it.direction == way && it.bytes == 64);
-        same.map(|it| it.count).sum::<u64>()
+        let same = deeds.socket.iter().filter(|bytes| bytes.direction == way && bytes.bytes == 64);
+        same.map(|bytes| bytes.count).sum::<u64>()
     };
     assert_eq!(bytes(sender, Direction::Sent), 200);
     assert_eq!(bytes(receiver, Direction::Received), 200);
@@ -242,7 +247,10 @@ fn empty_programs_learn_nothing() {
         assert_eq!(*deeds, nothing);
     }
     assert_eq!((traced.events, traced.events_lost), (0, 0));
-    assert!(traced.firings.values().all(|it| it.of_workers + it.of_others == 0), "{traced:?}");
+    assert!(
+        traced.firings.values().all(|firing| firing.of_workers + firing.of_others == 0),
+        "{traced:?}"
+    );
     assert!(traced.attaching_ns > 0);
 }
 
@@ -379,7 +387,7 @@ const WITHOUT: [&str; 1] = ["--bounding-set=-bpf,-perfmon,-sys_admin"];
 #[test]
 fn without_the_privilege_a_launch_says_what_is_missing_and_the_remedy() {
     let works = Command::new("setpriv").args(WITHOUT).arg("true").output();
-    if can_trace() && !works.is_ok_and(|it| it.status.success()) {
+    if can_trace() && !works.is_ok_and(|output| output.status.success()) {
         return say("skipped a trace without privileges: setpriv can't give them up here");
     }
     let spec = observed("pipe", "trace");

@@ -61,7 +61,7 @@ fn the_second_run_waits_for_the_first_whatever_their_stores() {
     let (code, text) = rest(child, err);
     assert_eq!(code, Some(0), "{text}");
     assert!(!text.contains("disturbs the other"), "{text}");
-    assert!(!warnings(&second).iter().any(|it| it.contains("another run")), "{text}");
+    assert!(!warnings(&second).iter().any(|warning| warning.contains("another run")), "{text}");
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn at_once_it_measures_beside_the_other_and_keeps_a_warning() {
     let said = output(&mut meeting(&second, &at, &format!("{SHORT} --no-wait")));
     assert_eq!(said.code, Some(0), "{}", said.err);
     let warned = format!("another run (process {}) measured here meanwhile", running.pid());
-    assert!(warnings(&second).iter().any(|it| it.contains(&warned)), "{}", said.err);
+    assert!(warnings(&second).iter().any(|warning| warning.contains(&warned)), "{}", said.err);
     running.signal(Signal::TERM);
     running.finish(HUNG);
 }
@@ -101,7 +101,7 @@ fn a_stranger_at_the_meeting_point_costs_a_wait_that_it_cannot_prolong() {
     let _until = UnixListener::bind_addr(&named(&until)).expect("it says so");
     let said = output(&mut meeting(&bench, &at, SHORT));
     assert_eq!(said.code, Some(0), "{}", said.err);
-    assert!(warnings(&bench).iter().any(|it| it.contains("another run")), "{}", said.err);
+    assert!(warnings(&bench).iter().any(|warning| warning.contains("another run")), "{}", said.err);
     drop(stranger);
 }
 
@@ -114,7 +114,11 @@ fn a_killed_run_gives_its_turn_back() {
     running.finish(HUNG);
     let said = output(&mut meeting(&second, &at, SHORT));
     assert_eq!(said.code, Some(0), "{}", said.err);
-    assert!(warnings(&second).iter().all(|it| !it.contains("another run")), "{}", said.err);
+    assert!(
+        warnings(&second).iter().all(|warning| !warning.contains("another run")),
+        "{}",
+        said.err
+    );
 }
 
 /// A run has its turn by the time it is in its store.
@@ -137,7 +141,8 @@ fn samples_that_no_budget_holds_are_cut_and_the_run_says_so() {
         "run pipe noop -w latency -s 64 -p same-cpu --samples 1000000 --launches 6 --budget 4s --seed 3",
     );
     let document = bench.export();
-    let of = |name: &str| results(&document).iter().find(|it| it["variant"] == name).cloned();
+    let of =
+        |name: &str| results(&document).iter().find(|result| result["variant"] == name).cloned();
     let pipe = of("pipe").expect("a pipe");
     // How many rounds there are is up to how well the pilot told the speed of the rounds.
     let of = |key: &str| pipe[key].as_u64().unwrap_or_else(|| panic!("{key} of {pipe:#}"));
@@ -150,5 +155,5 @@ fn samples_that_no_budget_holds_are_cut_and_the_run_says_so() {
 fn a_budget_that_preparing_spends_alone_measures_all_the_same() {
     let bench = Bench::new();
     bench.must("-q run pipe -w latency -s 64 -p same-cpu --budget 1ms");
-    assert!(results(&bench.export()).iter().all(|it| it["launches"].as_u64() >= Some(1)));
+    assert!(results(&bench.export()).iter().all(|result| result["launches"].as_u64() >= Some(1)));
 }

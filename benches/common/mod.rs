@@ -93,12 +93,13 @@ impl Machine {
         let set = sched_getaffinity(None).expect("sched_getaffinity of this process");
         let allowed: Vec<u32> =
             topology.online().into_iter().filter(|cpu| set.is_set(*cpu as usize)).collect();
-        let place = |it: Placement| {
-            run::launch::placement::resolve(it, &topology, &allowed)
-                .map(|place| (it, place.cpus.expect("pinned")))
+        let place = |placement: Placement| {
+            run::launch::placement::resolve(placement, &topology, &allowed)
+                .map(|place| (placement, place.cpus.expect("pinned")))
         };
         let one_cpu = place(Placement::SameCpu).expect("at least one CPU").1;
-        let across = Placement::PINNED[1..].iter().map(|it| place(*it)).find(Result::is_ok);
+        let across =
+            Placement::PINNED[1..].iter().map(|placement| place(*placement)).find(Result::is_ok);
         let across = across.unwrap_or_else(|| place(Placement::SameLlc));
         Machine { clock, one_cpu, across }
     }

@@ -27,7 +27,7 @@ pub fn beside_a_stranger<T>(machine: &Machine, work: impl FnOnce() -> T) -> T {
 }
 
 fn stranger(machine: &Machine, over: &AtomicBool) {
-    let (a, b) = machine.across.as_ref().map_or(machine.one_cpu, |it| it.1);
+    let (a, b) = machine.across.as_ref().map_or(machine.one_cpu, |pair| pair.1);
     let mut rng = ChaCha8Rng::seed_from_u64(SEED);
     while !over.load(Relaxed) {
         std::thread::sleep(Duration::from_millis(rng.random_range(STILL)));

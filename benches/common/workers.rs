@@ -110,7 +110,7 @@ impl Workers {
         let left = until.saturating_duration_since(Instant::now());
         let left = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() };
         let mut fds = vec![PollFd::new(&self.link, PollFlags::IN)];
-        fds.extend(self.workers.iter().map(|it| PollFd::new(&it.pidfd, PollFlags::IN)));
+        fds.extend(self.workers.iter().map(|worker| PollFd::new(&worker.pidfd, PollFlags::IN)));
         let ready = poll(&mut fds, Some(&left))?;
         let seen: Vec<bool> = fds.iter().map(|fd| !fd.revents().is_empty()).collect();
         match (ready, self.workers.iter().zip(&seen[1..]).find(|(_, dead)| **dead)) {

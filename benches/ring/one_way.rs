@@ -36,7 +36,7 @@ pub fn report(cpus: (u32, u32)) -> io::Result<bool> {
         let rate = 1e3 / median(&taken[at]);
         // Times of the other over those of the ring are rates of the ring over those of the other.
         let found = compare_paired(&taken[at], &taken[0], 0.05);
-        let holds = found.as_ref().is_some_and(|it| it.ratio.estimate >= GATE);
+        let holds = found.as_ref().is_some_and(|comparison| comparison.ratio.estimate >= GATE);
         let word = match name {
             "SPSCQueue" => {
                 met &= holds;
@@ -89,7 +89,12 @@ struct Room;
 impl Visitor for Room {
     type Output = usize;
     fn visit<E: Endpoint + 'static>(self, opened: Opened<E>) -> usize {
-        opened.effective_settings.iter().find(|it| it.0 == "ring_slots").expect("slots").1 as usize
+        opened
+            .effective_settings
+            .iter()
+            .find(|effective_setting| effective_setting.0 == "ring_slots")
+            .expect("slots")
+            .1 as usize
     }
 }
 

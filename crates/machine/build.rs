@@ -6,7 +6,8 @@ use std::process::Command;
 fn main() {
     let variable = |name: &str| std::env::var(name).unwrap_or_default();
     let compiler = Command::new(variable("RUSTC")).arg("--version").output();
-    let compiler = compiler.map(|it| String::from_utf8_lossy(&it.stdout).trim().to_string());
+    let compiler =
+        compiler.map(|compiler| String::from_utf8_lossy(&compiler.stdout).trim().to_string());
     let flags = variable("CARGO_ENCODED_RUSTFLAGS").replace('\u{1f}', " ");
     for (name, value) in [
         ("COMPILER", compiler.unwrap_or_default()),

@@ -14,11 +14,11 @@ fn embed_studies(folder: &Path, list: &Path) {
     println!("cargo:rerun-if-changed={}", folder.display());
     let entries = std::fs::read_dir(folder).expect("the folder studies/ can be read");
     let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
-    files.retain(|path| path.extension().is_some_and(|it| it == "toml"));
+    files.retain(|path| path.extension().is_some_and(|extension| extension == "toml"));
     files.sort();
     let mut text = String::from("&[\n");
     for file in files {
-        let name = file.file_stem().and_then(|it| it.to_str()).expect("a name in UTF-8");
+        let name = file.file_stem().and_then(|name| name.to_str()).expect("a name in UTF-8");
         let path = file.to_str().expect("a path in UTF-8");
         writeln!(text, "    ({name:?}, include_str!({path:?})),").expect("room in a string");
     }

@@ -59,7 +59,7 @@ fn block(input: &mut Input) {
                 }
             });
         }
-        let received: Vec<Option<&[u8]>> = arrived.iter().map(|it| it.as_deref()).collect();
+        let received: Vec<Option<&[u8]>> = arrived.iter().map(|datagram| datagram.as_deref()).collect();
         let mut into = vec![0; block.len()];
         match coder.decode(&received, &mut into) {
             Ok(()) => assert!(changed || into == block, "{scheme}: another block came back"),
@@ -111,7 +111,7 @@ fn traces(input: &mut Input) {
     }
     let small = f64::from(input.byte()) / 255.0;
     if let Ok(model) = LossModel::new(small, 1.0 + f64::from(input.byte())) {
-        let _ = LossTrace::new(model, seed).take(100).filter(|it| *it).count();
+        let _ = LossTrace::new(model, seed).take(100).filter(|place| *place).count();
     }
     for share in [mean, small] {
         if let Ok(mut flips) = FlipTrace::new(share, seed) {

@@ -89,7 +89,7 @@ impl Fleet {
         let (state, first) = LaunchState::begin(wanted, number);
         self.launches.insert(number, state);
         let parts = if between { vec![near, other] } else { vec![near] };
-        let disturbed = parts.iter().any(|it| self.forged.contains(&(*it, number)));
+        let disturbed = parts.iter().any(|part| self.forged.contains(&(*part, number)));
         let (sent, next) = ([[0; 2]; NODES], Next::Go);
         self.followed.push(Followed { parts, between, next, disturbed, sent });
         self.say(first.expect("random bytes for a cookie"));
@@ -102,7 +102,7 @@ impl Fleet {
         let count = &mut followed.sent[outgoing.node];
         count[0] += usize::from(kind == FrameKind::Begin);
         count[1] += usize::from(kind == FrameKind::Go);
-        assert!(count.iter().all(|it| *it < 2), "told twice");
+        assert!(count.iter().all(|count| *count < 2), "told twice");
         self.nodes[outgoing.node].to_it.push_back(frame);
     }
 
@@ -123,7 +123,7 @@ impl Fleet {
         let many = self.launches.len();
         let outgoing = dispatch(&mut self.launches, node, &frame);
         assert_eq!(many, self.launches.len());
-        outgoing.into_iter().for_each(|it| self.say(it));
+        outgoing.into_iter().for_each(|outgoing| self.say(outgoing));
         true
     }
 
@@ -152,7 +152,7 @@ impl Fleet {
             _ => state.over(),
         };
         followed.next = then;
-        outgoing.into_iter().for_each(|it| self.say(it));
+        outgoing.into_iter().for_each(|outgoing| self.say(outgoing));
         if then == Next::Nothing {
             self.finish(number);
         }
@@ -171,8 +171,8 @@ impl Fleet {
 
     /// Marks the launches of a node as disturbed.
     fn disturb(&mut self, node: usize) {
-        let of_it = self.followed.iter_mut().filter(|it| it.parts.contains(&node));
-        of_it.for_each(|it| it.disturbed = true);
+        let of_it = self.followed.iter_mut().filter(|pair| pair.parts.contains(&node));
+        of_it.for_each(|node| node.disturbed = true);
     }
 
     /// What no agent says: any frame, often of a launch that there is.
@@ -187,11 +187,11 @@ impl Fleet {
                 (if kind == 1 { FrameKind::Over } else { FrameKind::Relay }, said)
             }
         };
-        if let Some(number) = whole.first_chunk::<4>().map(|it| u32::from_le_bytes(*it)) {
+        if let Some(number) = whole.first_chunk::<4>().map(|bytes| u32::from_le_bytes(*bytes)) {
             self.forged.push((node, number));
             let of_it = self.followed.get_mut((number as usize).wrapping_sub(1));
-            let of_it = of_it.filter(|it| it.parts.contains(&node));
-            of_it.into_iter().for_each(|it| it.disturbed = true);
+            let of_it = of_it.filter(|pair| pair.parts.contains(&node));
+            of_it.into_iter().for_each(|node| node.disturbed = true);
         }
         self.nodes[node].from_it.push_front((kind, whole));
     }
@@ -217,7 +217,7 @@ impl Fleet {
     /// A node is gone, with all that was on its way.
     fn lose(&mut self, node: usize) {
         self.disturb(node);
-        for launch in self.launches.values_mut().filter(|it| it.is_of(node)) {
+        for launch in self.launches.values_mut().filter(|launch| launch.is_of(node)) {
             launch.fail(format!("{} is gone", NAMES[node]));
         }
         self.nodes[node].from_it.clear();

@@ -238,8 +238,8 @@ fn change(input: &mut Input, mut text: Vec<u8>) -> Vec<u8> {
         }
         1 => {
             let from = input.below(text.len());
-            if let Some(at) = text[from..].iter().position(u8::is_ascii_digit).map(|it| from + it) {
-                let length = text[at..].iter().take_while(|it| it.is_ascii_digit()).count();
+            if let Some(at) = text[from..].iter().position(u8::is_ascii_digit).map(|index| from + index) {
+                let length = text[at..].iter().take_while(|text| text.is_ascii_digit()).count();
                 text.splice(at..at + length, input.edge().to_string().bytes());
             }
         }
@@ -282,7 +282,7 @@ impl Driven {
         }
         if kind == FrameKind::Record {
             let record = serde_json::from_slice::<Record>(payload);
-            self.said[node] = record.ok().map(|it| it.outcome);
+            self.said[node] = record.ok().map(|record| record.outcome);
         }
         if let Some(outgoing) = self.state.hear(node, kind, payload) {
             self.says(outgoing);
@@ -303,12 +303,12 @@ impl Driven {
     /// It ends, whatever it has come to.
     fn end(mut self) {
         let ends = self.state.end();
-        ends.into_iter().chain(self.state.over()).for_each(|it| self.says(it));
+        ends.into_iter().chain(self.state.over()).for_each(|end| self.says(end));
         let found = self.state.result(|node| ["a", "b"][node]);
         is_whole(&found);
         if found.record.outcome == Outcome::Ok {
             let sides = &self.said[..1 + usize::from(self.between)];
-            assert!(sides.iter().all(|it| *it == Some(Outcome::Ok)), "{sides:?}");
+            assert!(sides.iter().all(|side| *side == Some(Outcome::Ok)), "{sides:?}");
         }
     }
 }

@@ -76,12 +76,12 @@ struct Base {
 fn bases() -> &'static [Base] {
     static BASES: OnceLock<Vec<Base>> = OnceLock::new();
     BASES.get_or_init(|| {
-        let unescaped = |it: &str| {
-            it.replace("\\n", "\n").replace("\\t", "\t").replace("\\0", "\0").replace("\\\\", "\\")
+        let unescaped = |text: &str| {
+            text.replace("\\n", "\n").replace("\\t", "\t").replace("\\0", "\0").replace("\\\\", "\\")
         };
         let machine = |text: &str| {
             let lines = text.lines().filter(|line| !line.starts_with('#'));
-            let own = lines.filter_map(|line| line.split_once('\t')).filter(|(it, _)| is_kept(it));
+            let own = lines.filter_map(|line| line.split_once('\t')).filter(|(key, _)| is_kept(key));
             let own = own.map(|(path, content)| (path.to_string(), unescaped(content)));
             let mut files: BTreeMap<String, String> = own.collect();
             for (path, content) in FILES {
@@ -104,8 +104,8 @@ fn bases() -> &'static [Base] {
 const CPUS: [u32; 3] = [0, 1, 5];
 
 fn is_kept(path: &str) -> bool {
-    let of = path.strip_prefix("sys/devices/system/cpu/cpu").and_then(|it| it.split_once('/'));
-    of.and_then(|(number, _)| number.parse().ok()).is_none_or(|it| CPUS.contains(&it))
+    let of = path.strip_prefix("sys/devices/system/cpu/cpu").and_then(|line| line.split_once('/'));
+    of.and_then(|(number, _)| number.parse().ok()).is_none_or(|cpu| CPUS.contains(&cpu))
 }
 
 fn write(root: &Path, path: &str, content: &[u8]) {
@@ -148,9 +148,9 @@ fn changed(input: &mut Input, content: &[u8]) -> Vec<u8> {
         2 => {
             // A number at an edge, in place of one that is there.
             let from = input.below(new.len() + 1);
-            let digit = |it: &u8| it.is_ascii_digit();
-            if let Some(at) = new[from..].iter().position(digit).map(|it| from + it) {
-                let length = new[at..].iter().take_while(|it| digit(it)).count();
+            let digit = |byte: &u8| byte.is_ascii_digit();
+            if let Some(at) = new[from..].iter().position(digit).map(|index| from + index) {
+                let length = new[at..].iter().take_while(|byte| digit(byte)).count();
                 new.splice(at..at + length, input.edge().to_string().bytes());
             }
         }

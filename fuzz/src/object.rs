@@ -32,7 +32,7 @@ pub fn run(data: &[u8]) {
 
 /// Where something is changed: often in the header, or in the table of sections.
 fn changed(input: &mut Input, bytes: &[u8]) -> usize {
-    let table = bytes.get(40..44).and_then(|it| it.try_into().ok()).map_or(0, u32::from_le_bytes);
+    let table = bytes.get(40..44).and_then(|byte| byte.try_into().ok()).map_or(0, u32::from_le_bytes);
     let table = (table as usize).min(bytes.len());
     let at = match input.below(3) {
         0 => input.below(64),
@@ -53,7 +53,7 @@ fn read(bytes: &[u8]) {
 fn ring(input: &mut Input) {
     let mut written = Vec::new();
     let mut at: u64 = 0;
-    let starts: Vec<f64> = (0..input.below(5)).map(|it| it as f64 * 50.0).collect();
+    let starts: Vec<f64> = (0..input.below(5)).map(|byte| byte as f64 * 50.0).collect();
     while input.goes_on() {
         at = at.wrapping_add(if input.below(16) == 0 {
             input.edge()

@@ -78,7 +78,7 @@ fn base() -> &'static Base {
             let sql = format!(
                 "SELECT DISTINCT fullkey FROM {table}, json_tree({table}.{column}) ORDER BY 1"
             );
-            rows(&db, &sql).into_iter().map(|it| (*table, *column, it)).collect::<Vec<_>>()
+            rows(&db, &sql).into_iter().map(|row| (*table, *column, row)).collect::<Vec<_>>()
         });
         let leaves = leaves.collect();
         drop(db);
@@ -120,7 +120,7 @@ pub fn run(data: &[u8]) {
     let noticed = after.values().any(Result::is_err);
     for (run, output) in &after {
         if let Ok(text) = output {
-            let known = base.outputs[nth].get(run).and_then(|it| it.as_ref().ok());
+            let known = base.outputs[nth].get(run).and_then(|output| output.as_ref().ok());
             assert!(known == Some(text), "run {run} has another output, and no error");
         }
     }

@@ -48,7 +48,7 @@ fn built_in() -> &'static [Pieces] {
         let all = study::builtin::all().into_iter();
         all.map(|(_, text)| {
             let (mut sections, mut items) = (Vec::new(), Vec::new());
-            for piece in pieces(text).into_iter().filter(|it| it.len() <= LONGEST) {
+            for piece in pieces(text).into_iter().filter(|piece| piece.len() <= LONGEST) {
                 let one_of_many = piece.starts_with("[[");
                 if one_of_many { &mut items } else { &mut sections }.push(piece);
             }
@@ -70,7 +70,7 @@ fn pieces(text: &'static str) -> Vec<&'static str> {
         at += line.len();
     }
     cuts.push(at);
-    cuts.windows(2).map(|it| &text[it[0]..it[1]]).collect()
+    cuts.windows(2).map(|window| &text[window[0]..window[1]]).collect()
 }
 
 /// A study of some pieces, most of them of one built-in study, with lines replaced.
@@ -78,7 +78,7 @@ fn changed(input: &mut Input) -> String {
     let all = built_in();
     let own = &all[input.below(all.len())];
     let mut text = String::from("version = 1\ntitle = \"t\"\nquestion = \"q\"\n");
-    own.sections.iter().for_each(|it| text.push_str(it));
+    own.sections.iter().for_each(|section| text.push_str(section));
     for _ in 0..input.below(4) {
         let of = if input.below(8) == 0 { &all[input.below(all.len())] } else { own };
         text.push_str(of.items[input.below(of.items.len())]);
@@ -105,9 +105,9 @@ fn changed(input: &mut Input) -> String {
                 // A number somewhere, at an edge.
                 let edge = input.edge().to_string();
                 let line = &mut lines[at];
-                if let Some(digit) = line.find(|it: char| it.is_ascii_digit()) {
-                    let end = line[digit..].find(|it: char| !it.is_ascii_digit());
-                    line.replace_range(digit..end.map_or(line.len(), |it| digit + it), &edge);
+                if let Some(digit) = line.find(|line: char| line.is_ascii_digit()) {
+                    let end = line[digit..].find(|line: char| !line.is_ascii_digit());
+                    line.replace_range(digit..end.map_or(line.len(), |end| digit + end), &edge);
                 }
             }
             _ => lines.swap(at, 0),
@@ -124,7 +124,7 @@ fn check(text: &str) {
         Ok(declared) => {
             // What is stored with a run is read again from there.
             let again = validate(text, "study.toml", catalogue()).expect("the same text");
-            let json = |it| serde_json::to_string(it).expect("a request is always JSON");
+            let json = |request| serde_json::to_string(request).expect("a request is always JSON");
             assert!(json(&declared.request) == json(&again.request), "read twice, it differs");
             let back: model::request::Request =
                 serde_json::from_str(&json(&declared.request)).expect("a request");

@@ -133,7 +133,7 @@ fn sizes(text: &str) {
         assert!(bytes <= size::LARGEST);
     }
     if let Ok(list) = size::parse_list(text, size::message) {
-        assert!(list.iter().all(|it| (1..=size::LARGEST_MESSAGE).contains(it)));
+        assert!(list.iter().all(|list| (1..=size::LARGEST_MESSAGE).contains(list)));
     }
     let _ = size::parse_list(text, size::parse);
 }

@@ -253,16 +253,16 @@ impl RunArgs {
     pub fn request(&self) -> Result<Request, String> {
         let mechanisms = if self.mechanisms.is_empty() {
             let local = self.routes().iter().any(Route::is_local);
-            let fits = |it: &&Entry| local || it.reaches_over_network();
+            let fits = |entry: &&Entry| local || entry.reaches_over_network();
             let all = MECHANISMS.iter().filter(fits);
-            all.flat_map(|it| it.with_each(it.measured)).collect()
+            all.flat_map(|entry| entry.with_each(entry.measured)).collect()
         } else {
             self.mechanisms.clone()
         };
         if let Some(name) = &self.reference
-            && !mechanisms
-                .iter()
-                .any(|it: &String| it == name || it.split(':').next() == Some(name))
+            && !mechanisms.iter().any(|mechanism: &String| {
+                mechanism == name || mechanism.split(':').next() == Some(name)
+            })
         {
             return Err(format!(
                 "--reference {name}: isn't measured in this run: name it among the mechanisms"
@@ -271,12 +271,12 @@ impl RunArgs {
         let workloads = if self.workload.is_empty() {
             Workload::DEFAULT.to_vec()
         } else {
-            self.workload.iter().map(|it| it.workload()).collect()
+            self.workload.iter().map(|task| task.workload()).collect()
         };
-        if self.size.is_some() && !workloads.iter().any(|it| it.has_size()) {
+        if self.size.is_some() && !workloads.iter().any(|workload| workload.has_size()) {
             return Err("--size: a set-up sends no message: leave it out".into());
         }
-        let paced = workloads.iter().any(|it| it.traits().paced);
+        let paced = workloads.iter().any(|workload| workload.traits().paced);
         for (flag, given) in [("--rate", self.rate.is_some()), ("--depth", self.depth.is_some())] {
             if given && !paced {
                 return Err(format!(
@@ -294,7 +294,7 @@ impl RunArgs {
         Ok(Request {
             except: self.left_out(&mechanisms),
             mechanisms,
-            workloads: workloads.into_iter().map(|it| (it, sizes(it))).collect(),
+            workloads: workloads.into_iter().map(|workload| (workload, sizes(workload))).collect(),
             placements: self.placements(),
             placements_by_workload: self.placements_by_workload(),
             levels: self.factors.levels(),
@@ -319,7 +319,7 @@ impl RunArgs {
             reference: self.reference.clone(),
             sessions: self.sessions()?,
             observe: self.probes(),
-            beside: distinct(self.beside.iter().filter_map(|it| it.0)),
+            beside: distinct(self.beside.iter().filter_map(|level| level.0)),
             energy: self.energy,
             routes: self.checked_reaches()?,
             // A run that goes on has one already, or none.
@@ -350,7 +350,7 @@ impl RunArgs {
 
     /// Each probe once, in the order of the words.
     fn probes(&self) -> Vec<Probe> {
-        distinct(self.observe.iter().flat_map(|it| &it.0).copied())
+        distinct(self.observe.iter().flat_map(|probes| &probes.0).copied())
     }
 
     pub(super) fn names_cpus(&self) -> bool {
@@ -362,10 +362,10 @@ impl RunArgs {
             return vec![Placement::of_cpus(self.initiator_cpu, self.responder_cpu)];
         }
         if !self.placement.is_empty() {
-            return self.placement.iter().flat_map(|it| it.0.clone()).collect();
+            return self.placement.iter().flat_map(|placements| placements.0.clone()).collect();
         }
         // CPUs of two hosts have no relation to each other, and services run where the scheduler puts them.
-        if self.seeks_capacity() || self.routes().iter().any(|it| !it.is_local()) {
+        if self.seeks_capacity() || self.routes().iter().any(|route| !route.is_local()) {
             return vec![Placement::Free];
         }
         Placement::PINNED.to_vec()
@@ -376,8 +376,8 @@ impl RunArgs {
         if !self.mechanisms.is_empty() || !self.workload.is_empty() || self.full {
             return Vec::new();
         }
-        let no_bytes = |it: &&String| {
-            Variant::parse(it).is_ok_and(|variant| !variant.traits().carries.has_size())
+        let no_bytes = |text: &&String| {
+            Variant::parse(text).is_ok_and(|variant| !variant.traits().carries.has_size())
         };
         let signals = mechanisms.iter().filter(no_bytes).cloned().collect();
         let levels = |factor: Factor, levels: Vec<String>| (factor.name().to_string(), levels);
@@ -390,7 +390,7 @@ impl RunArgs {
     /// Where none are asked for, requests and answers are also measured as the kernel places them.
     fn placements_by_workload(&self) -> BTreeMap<Workload, Vec<Placement>> {
         let asked = self.names_cpus() || !self.placement.is_empty();
-        if asked || self.routes().iter().any(|it| !it.is_local()) {
+        if asked || self.routes().iter().any(|route| !route.is_local()) {
             return BTreeMap::new();
         }
         let all = Placement::PINNED.into_iter().chain([Placement::Free]).collect();

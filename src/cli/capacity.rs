@@ -21,7 +21,7 @@ pub fn asked(args: &RunArgs) -> Result<Option<TailBound>, String> {
         }
         (true, Some(bound)) => bound,
     };
-    if args.workload.iter().any(|it| *it != args.workload[0]) {
+    if args.workload.iter().any(|task| *task != args.workload[0]) {
         return Err(format!("-w {name}: it is measured by itself: leave the other workloads out"));
     }
     if let arrivals @ Arrivals::Bursts { .. } = args.open_loop.arrivals() {
@@ -36,7 +36,7 @@ pub fn asked(args: &RunArgs) -> Result<Option<TailBound>, String> {
         ("--unmarked", args.unmarked.is_some()),
         ("--precision", args.precision.is_some()),
     ];
-    match others.into_iter().find(|it| it.1) {
+    match others.into_iter().find(|pair| pair.1) {
         Some((flag, _)) => {
             Err(format!("{flag}: -w {name} has none: leave it out, or measure -w rate"))
         }

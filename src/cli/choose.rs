@@ -124,7 +124,7 @@ pub fn choose(common: &Common, args: &ChooseArgs, interrupt: &Interrupt) -> Resu
 
 impl ChooseArgs {
     fn need(&self) -> Need {
-        let bytes = self.bytes.as_deref().map(|it| match it {
+        let bytes = self.bytes.as_deref().map(|byte| match byte {
             "stream" => Framing::Stream,
             _ => Framing::Message,
         });

@@ -8,8 +8,12 @@ pub fn run(_common: &Common) -> Result<u8, Failure> {
     let mut cleaned = clean();
     let (labs, failed) = routes::clean();
     cleaned.extend(labs);
-    let failed: Vec<String> =
-        cleaned.unseen.iter().map(|it| format!("could not look at {it}")).chain(failed).collect();
+    let failed: Vec<String> = cleaned
+        .unseen
+        .iter()
+        .map(|text| format!("could not look at {text}"))
+        .chain(failed)
+        .collect();
     if cleaned.removed.is_empty() && cleaned.left.is_empty() && failed.is_empty() {
         say("nothing was left behind\n")?;
     }

@@ -89,9 +89,9 @@ fn share(text: &str) -> Result<f64, String> {
         Some(number) => (number, 100.0),
         None => (text, 1.0),
     };
-    let share: Option<f64> = number.trim().parse().ok().map(|it: f64| it / scale);
+    let share: Option<f64> = number.trim().parse().ok().map(|value: f64| value / scale);
     share
-        .filter(|it| (0.0001..=1.0).contains(it))
+        .filter(|share| (0.0001..=1.0).contains(share))
         .ok_or_else(|| format!("`{text}`: write a share from 0.01% to 100%, as in 5%"))
 }
 
@@ -99,7 +99,7 @@ fn share(text: &str) -> Result<f64, String> {
 pub fn compare(common: &Common, args: &CompareArgs) -> Result<u8, Failure> {
     let (a, b) = (measured(common, &args.a)?, measured(common, &args.b)?);
     let gate = args.gate.or(args.bisect.then_some(BISECT_GATE));
-    if gate.is_some() && [&a, &b].into_iter().all(|it| !it.capacity.is_empty()) {
+    if gate.is_some() && [&a, &b].into_iter().all(|measured| !measured.capacity.is_empty()) {
         return Err(Failure::usage(
             "--gate: it holds cases, and these runs sought capacities: leave it out",
         ));

@@ -104,7 +104,7 @@ pub struct Setting {
 
 impl std::fmt::Display for Setting {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let of = self.command.as_ref().map_or(String::new(), |it| format!("{it}: "));
+        let of = self.command.as_ref().map_or(String::new(), |command| format!("{command}: "));
         write!(f, "{of}--{} {} ({})", self.key, self.values.join(","), self.file.display())
     }
 }
@@ -141,16 +141,17 @@ impl Config {
             commands.push(name);
             matches = below;
         }
-        let is_meant =
-            |it: &&Setting| it.command.as_deref().is_none_or(|it| commands.contains(&it));
-        let is_default = |it: &&Setting| {
-            let id = it.key.replace('-', "_");
+        let is_meant = |setting: &&Setting| {
+            setting.command.as_deref().is_none_or(|command| commands.contains(&command))
+        };
+        let is_default = |setting: &&Setting| {
+            let id = setting.key.replace('-', "_");
             let known = matches.ids().any(|known| known.as_str() == id);
             known && matches.value_source(&id) == Some(clap::parser::ValueSource::DefaultValue)
         };
         let mut found: Vec<Setting> = Vec::new();
         for setting in self.settings.iter().filter(is_meant).filter(is_default) {
-            found.retain(|it| it.key != setting.key);
+            found.retain(|other| other.key != setting.key);
             found.push(setting.clone());
         }
         found
@@ -181,21 +182,22 @@ impl Setting {
 }
 
 fn flag<'a>(command: &'a Command, name: &str) -> Option<&'a Arg> {
-    command.get_arguments().find(|it| it.get_long() == Some(name))
+    command.get_arguments().find(|argument| argument.get_long() == Some(name))
 }
 
 /// The flag of a command, or of one below it.
 fn flag_within<'a>(command: &'a Command, name: &str) -> Option<&'a Arg> {
-    let below = || command.get_subcommands().find_map(|it| flag_within(it, name));
+    let below = || command.get_subcommands().find_map(|command| flag_within(command, name));
     flag(command, name).or_else(below)
 }
 
 /// The file of the user, wherever they are.
 fn user_file() -> Option<PathBuf> {
-    let named = |name: &str| std::env::var_os(name).filter(|it| !it.is_empty()).map(PathBuf::from);
-    let config = named("XDG_CONFIG_HOME").filter(|it| it.is_absolute());
-    let home = || named("HOME").filter(|it| it.is_absolute()).map(|it| it.join(".config"));
-    config.or_else(home).map(|it| it.join(NAME))
+    let named =
+        |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let config = named("XDG_CONFIG_HOME").filter(|path| path.is_absolute());
+    let home = || named("HOME").filter(|path| path.is_absolute()).map(|path| path.join(".config"));
+    config.or_else(home).map(|config| config.join(NAME))
 }
 
 /// The text of a file that is the user's alone to change; None where there is none.
@@ -238,7 +240,7 @@ fn text(path: &Path) -> Result<Option<String>, String> {
 /// The defaults in a file.
 fn parse(path: &Path, text: &str, command: &Command) -> Result<Vec<Setting>, String> {
     let table: toml::Table = toml::from_str(text).map_err(|error| {
-        let before = error.span().map_or("", |it| text.get(..it.start).unwrap_or_default());
+        let before = error.span().map_or("", |span| text.get(..span.start).unwrap_or_default());
         let line = before.matches('\n').count() + 1;
         format!("{}:{line}: {}", path.display(), error.message().replace('\n', " "))
     })?;
@@ -248,8 +250,10 @@ fn parse(path: &Path, text: &str, command: &Command) -> Result<Vec<Setting>, Str
             settings.push(setting(path, command, None, key, value)?);
             continue;
         };
-        let Some(below) = command.find_subcommand(key).filter(|it| !it.is_hide_set()) else {
-            let shown = command.get_subcommands().filter(|it| !it.is_hide_set());
+        let Some(below) =
+            command.find_subcommand(key).filter(|subcommand| !subcommand.is_hide_set())
+        else {
+            let shown = command.get_subcommands().filter(|command| !command.is_hide_set());
             let names: Vec<&str> = shown.map(Command::get_name).collect();
             return Err(format!("{}: {}", path.display(), unknown("command", key, &names)));
         };
@@ -268,7 +272,7 @@ fn setting(
     key: &str,
     value: &Value,
 ) -> Result<Setting, String> {
-    let of = command.map_or(String::new(), |it| format!("{it}."));
+    let of = command.map_or(String::new(), |command| format!("{command}."));
     let wrong = |why: String| format!("{}: {of}{key}: {why}", path.display());
     let found = flag_within(within, key);
     let flags: Vec<&str> = FLAGS.into_iter().chain(plain().map(|(row, _)| row.key)).collect();
@@ -298,7 +302,7 @@ fn setting(
     };
     let values: Vec<String> = match (arg.get_action(), arg.get_value_delimiter()) {
         (ArgAction::Append, Some(_)) => {
-            values.iter().flat_map(|it| it.split(',')).map(str::to_string).collect()
+            values.iter().flat_map(|value| value.split(',')).map(str::to_string).collect()
         }
         (ArgAction::Append, None) => values,
         _ => vec![values.join(",")],
@@ -321,7 +325,7 @@ fn check(arg: &Arg, values: &[String]) -> Result<(), String> {
     parsed.map(|_| ()).map_err(|error| {
         let text = super::in_one_line(&error);
         let said = text.split_once("'[value]': ").or_else(|| text.split_once("'[value]...': "));
-        said.map_or(text.as_str(), |it| it.1).trim_end_matches(" (see --help)").to_string()
+        said.map_or(text.as_str(), |pair| pair.1).trim_end_matches(" (see --help)").to_string()
     })
 }
 

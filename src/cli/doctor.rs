@@ -97,7 +97,7 @@ fn json(cpus: &[u32], findings: &[Finding], defaults: &[Setting]) -> Result<Stri
 
 /// What files say of flags, where there are any.
 fn defaults(settings: &[Setting]) -> Option<Section> {
-    let line = |it: &Setting| Text::new().code(it.to_string());
+    let line = |setting: &Setting| Text::new().code(setting.to_string());
     let mut section = Section::new("defaults", "Defaults from files");
     section.blocks.push(Block::List(settings.iter().map(line).collect()));
     (!settings.is_empty()).then_some(section)

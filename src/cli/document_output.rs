@@ -96,8 +96,8 @@ fn draw_all<'a>(
         return Ok(());
     }
     // Only this folder is made: what a mistyped path names is not.
-    let around = folder.parent().filter(|it| !it.as_os_str().is_empty());
-    if let Some(error) = around.and_then(|it| std::fs::metadata(it).err()) {
+    let around = folder.parent().filter(|folder| !folder.as_os_str().is_empty());
+    if let Some(error) = around.and_then(|path| std::fs::metadata(path).err()) {
         let failed = Unwritten::Failed(format!("make {}: {error}", folder.display()));
         return Err(failed.but(again));
     }
@@ -190,8 +190,8 @@ pub fn pdf(path: &Path, judged: &Judged, asked: Option<Pages>) -> Result<(), Fai
     };
     let document = match form.pages {
         None if asked.is_some() => draft.document(),
-        most => draft.paper(|it| {
-            let bytes = printer.print(it, &form)?;
+        most => draft.paper(|draft| {
+            let bytes = printer.print(draft, &form)?;
             Ok::<bool, Failure>(typst::pages(&bytes) <= most)
         })?,
     };

@@ -139,7 +139,7 @@ fn put_at(command: Command, above: &str) -> Command {
             command.after_help(text(examples) + &codes)
         }
     };
-    command.mut_subcommands(|it| put_at(it, &below))
+    command.mut_subcommands(|command| put_at(command, &below))
 }
 
 fn text(examples: &[(&str, &str)]) -> String {
@@ -168,8 +168,8 @@ mod tests {
     #[test]
     fn every_help_ends_with_examples_of_its_command() {
         fn walk(command: &Command, path: &str) {
-            let shown = command.get_subcommands().filter(|it| !it.is_hide_set());
-            for below in shown.filter(|it| it.get_name() != "help") {
+            let shown = command.get_subcommands().filter(|command| !command.is_hide_set());
+            for below in shown.filter(|command| command.get_name() != "help") {
                 let path = format!("{path} {}", below.get_name());
                 let text = below.get_after_help().map(ToString::to_string).unwrap_or_default();
                 let begun = path.split(' ').nth(1).unwrap();

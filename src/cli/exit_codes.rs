@@ -92,7 +92,7 @@ pub const ALL: [ExitCode; 21] = [
 
 /// The codes that say something of one command, with its flags or without: those of every command last.
 pub fn of(command: &str) -> impl Iterator<Item = &'static ExitCode> {
-    ALL.iter().filter(move |it| it.of.iter().any(|of| is_of(of, command)))
+    ALL.iter().filter(move |code| code.of.iter().any(|of| is_of(of, command)))
 }
 
 /// Whether `typed`, as in `study run --gate`, is of the command `study run`.
@@ -112,12 +112,12 @@ impl ExitCode {
 
 /// What stands in the help of a command beside its examples.
 pub fn in_help(command: &str) -> String {
-    let line = |it: &ExitCode| {
+    let line = |code: &ExitCode| {
         let flag =
-            it.of.iter().find_map(|of| of.strip_prefix(command).filter(|_| is_of(of, command)));
+            code.of.iter().find_map(|of| of.strip_prefix(command).filter(|_| is_of(of, command)));
         let flag = flag.map(str::trim).filter(|flag| !flag.is_empty());
         let with = flag.map_or(String::new(), |flag| format!("with {flag}: "));
-        format!("  {}\n      {with}{}\n", it.code, it.meaning)
+        format!("  {}\n      {with}{}\n", code.code, code.meaning)
     };
     let lines: String = of(command).map(line).collect();
     if lines.is_empty() {
@@ -144,16 +144,19 @@ mod tests {
             ("choose", INCONCLUSIVE),
             ("run", UNAVAILABLE),
         ] {
-            assert!(of(command).any(|it| it.code == code.to_string()), "{command}: {code}");
+            assert!(
+                of(command).any(|exit_code| exit_code.code == code.to_string()),
+                "{command}: {code}"
+            );
         }
-        assert!(ALL.iter().any(|it| it.code == CLOSED.to_string()));
+        assert!(ALL.iter().any(|code| code.code == CLOSED.to_string()));
     }
 
     #[test]
     fn a_document_has_every_code_that_the_table_has() {
         let text = include_str!("../../docs/COMPARE.md");
-        for it in of("compare") {
-            let row = format!("| {} | {} |", it.code, it.sentence());
+        for code in of("compare") {
+            let row = format!("| {} | {} |", code.code, code.sentence());
             assert!(text.contains(&row), "docs/COMPARE.md lacks this row:\n{row}");
         }
     }

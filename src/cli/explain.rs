@@ -53,9 +53,10 @@ pub fn explain(common: &Common, args: &ExplainArgs, interrupt: &Interrupt) -> Re
     // A round trip is decomposed one by one, and half of a short launch is enough of them.
     request.stopping.launches = Some(args.own.launches());
     let plan = run::planned(&request, &AvailableRoutes::default(), interrupt)?;
-    if plan.groups.iter().flat_map(|it| &it.cases).all(|case| case.observe.is_none()) {
-        let absent = plan.groups.iter().flat_map(|it| &it.absent);
-        let mut absent = absent.filter(|it| it.case.variant.traits().carries != Carries::Nothing);
+    if plan.groups.iter().flat_map(|group| &group.cases).all(|case| case.observe.is_none()) {
+        let absent = plan.groups.iter().flat_map(|group| &group.absent);
+        let mut absent =
+            absent.filter(|absent| absent.case.variant.traits().carries != Carries::Nothing);
         return Err(match absent.next() {
             Some(Absent { case, reason, .. }) => Failure {
                 line: format!("nothing to take apart: {}: {reason}", case.variant),

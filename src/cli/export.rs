@@ -147,7 +147,7 @@ fn write_data(
     store: &Store,
     again: &str,
 ) -> Result<(), Failure> {
-    let npy = path.extension().is_some_and(|it| it.eq_ignore_ascii_case("npy"));
+    let npy = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("npy"));
     let container = if npy { Container::Npy } else { Container::Csv };
     let file = Output::open(path).map_err(|why| why.but(again))?;
     let mut out = BufWriter::new(file.file());

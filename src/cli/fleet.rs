@@ -122,12 +122,12 @@ fn concurrent(text: &str) -> Result<Concurrent, String> {
 fn count(text: &str, least: usize, most: usize) -> Result<usize, String> {
     let count: Option<usize> = text.parse().ok();
     count
-        .filter(|it| (least..=most).contains(it))
+        .filter(|count| (least..=most).contains(count))
         .ok_or_else(|| format!("`{text}`: write a whole number from {least} to {most}"))
 }
 
 fn rounds(text: &str) -> Result<u64, String> {
-    count(text, 1, 10_000).map(|it| it as u64)
+    count(text, 1, 10_000).map(|count| count as u64)
 }
 
 fn simulated_nodes(text: &str) -> Result<usize, String> {
@@ -137,14 +137,14 @@ fn simulated_nodes(text: &str) -> Result<usize, String> {
 fn quiet(text: &str) -> Result<Duration, String> {
     humantime::parse_duration(text)
         .ok()
-        .filter(|it| *it <= Duration::from_secs(10))
+        .filter(|duration| *duration <= Duration::from_secs(10))
         .ok_or_else(|| format!("`{text}`: write a time of at most 10s, as in 70ms"))
 }
 
 impl FleetArgs {
     /// The words that start something on a node.
     fn launcher(&self) -> Result<Vec<String>, Failure> {
-        let given = self.launcher.as_ref().map(|it| it.0.clone());
+        let given = self.launcher.as_ref().map(|launcher| launcher.0.clone());
         given.map_or_else(nodes::by_slurm, Ok).map_err(Failure::usage)
     }
 
@@ -159,8 +159,9 @@ impl FleetArgs {
             (None, Some(Nodes(named))) => named.clone(),
             (None, None) => nodes::allocated()?,
         };
-        let network = |it: &String| {
-            mechanisms::Variant::parse(it).is_ok_and(|it| it.entry.reaches_over_network())
+        let network = |text: &String| {
+            mechanisms::Variant::parse(text)
+                .is_ok_and(|variant| variant.entry.reaches_over_network())
         };
         let given = |all: &[&str]| all.iter().map(ToString::to_string).collect::<Vec<String>>();
         let (between, local) = match (self.mechanisms.is_empty(), self.simulate.is_some()) {
@@ -175,18 +176,19 @@ impl FleetArgs {
             (true, false) => Workload::DEFAULT.to_vec(),
             (false, _) => self.workload.clone(),
         };
-        if let Some(paced) = workloads.iter().find(|it| it.traits().paced) {
+        if let Some(paced) = workloads.iter().find(|workload| workload.traits().paced) {
             return Err(format!(
                 "-w {}: many nodes have no open loop yet: see `ipcmark run --peer 'ssh HOST'`",
                 paced.name()
             ));
         }
-        if let Some(crowd) = workloads.iter().find(|it| it.traits().many_connections()) {
+        if let Some(crowd) = workloads.iter().find(|workload| workload.traits().many_connections())
+        {
             return Err(format!("-w {}: it is on one host: see `ipcmark run`", crowd.name()));
         }
-        let of = |it: Workload| match &self.size {
-            Some(Sizes(sizes)) if it.has_size() => sizes.clone(),
-            _ => vec![it.traits().size],
+        let of = |workload: Workload| match &self.size {
+            Some(Sizes(sizes)) if workload.has_size() => sizes.clone(),
+            _ => vec![workload.traits().size],
         };
         let mut concurrent = self.concurrent.clone();
         concurrent.sort_unstable();
@@ -194,7 +196,7 @@ impl FleetArgs {
         let placements = if self.placement.is_empty() {
             vec![Placement::SameCpu]
         } else {
-            self.placement.iter().flat_map(|it| it.0.clone()).collect()
+            self.placement.iter().flat_map(|placements| placements.0.clone()).collect()
         };
         Ok(FleetRequest {
             nodes,
@@ -202,7 +204,7 @@ impl FleetArgs {
             program: self.program()?,
             local,
             between,
-            workloads: workloads.into_iter().map(|it| (it, of(it))).collect(),
+            workloads: workloads.into_iter().map(|workload| (workload, of(workload))).collect(),
             placements,
             rounds: self.rounds.unwrap_or(if self.simulate.is_some() { 1 } else { ROUNDS }),
             concurrent: match self.simulate {
@@ -239,7 +241,7 @@ pub fn fleet(common: &Common, args: &FleetArgs, interrupt: &Interrupt) -> Result
         store.set_label(run, label)?;
     }
     let stored = store.run(run)?;
-    let Some(mut asked) = stored.fleet.as_ref().map(|it| it.asked.clone()) else {
+    let Some(mut asked) = stored.fleet.as_ref().map(|fleet| fleet.asked.clone()) else {
         return Err(Failure::other(format!("run {run} vanished from the store")));
     };
     if !asked.simulated {
@@ -263,7 +265,7 @@ pub fn fleet(common: &Common, args: &FleetArgs, interrupt: &Interrupt) -> Result
         }
         form => fleet_report::show(common, &found, form, args.output.as_deref()),
     };
-    let page = args.html.as_ref().map_or(Ok(()), |it| fleet_report::write_page(it, &found));
+    let page = args.html.as_ref().map_or(Ok(()), |html| fleet_report::write_page(html, &found));
     let shown = shown.and(page);
     if let (RunStatus::Interrupted, Some(signal)) = (status, interrupt.signal()) {
         if let Err(failure) = shown {
@@ -331,8 +333,8 @@ fn require_resumable(args: &FleetArgs, store: &Store, id: i64) -> Result<(), Fai
             nodes::checked(&stored.nodes)
                 .map_err(|why| Failure::usage(format!("run {id}: {why}")))?;
             // The program may lie elsewhere by now: then a flag says so.
-            let program = || args.program().is_ok_and(|it| it == stored.program);
-            let same = args.launcher().is_ok_and(|it| it == stored.launcher)
+            let program = || args.program().is_ok_and(|program| program == stored.program);
+            let same = args.launcher().is_ok_and(|launcher| launcher == stored.launcher)
                 && (args.program.is_some() || program());
             let line = || resume::fleet_line(id, stored);
             if same { Ok(()) } else { Err(resume::refused(id, &line())) }
@@ -345,7 +347,7 @@ fn room_for(nodes: usize) {
     use rustix::process::{Resource, getrlimit, setrlimit};
     let mut limit = getrlimit(Resource::Nofile);
     let wanted = 64 + 4 * nodes as u64;
-    if limit.current.is_some_and(|it| it < wanted) {
+    if limit.current.is_some_and(|number| number < wanted) {
         limit.current = limit.maximum;
         let _ = setrlimit(Resource::Nofile, limit);
     }

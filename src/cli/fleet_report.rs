@@ -31,8 +31,8 @@ impl Judgement {
 
     /// Whether it has results of a variant, or of a mechanism, of that name.
     pub fn has(&self, reference: &str) -> bool {
-        let mut variants = self.fleet.groups.iter().map(|it| it.group.case.variant.as_str());
-        variants.any(|it| it == reference || it.split(':').next() == Some(reference))
+        let mut variants = self.fleet.groups.iter().map(|group| group.group.case.variant.as_str());
+        variants.any(|variant| variant == reference || variant.split(':').next() == Some(reference))
     }
 
     fn document(&self, extent: Detail) -> Document {

@@ -22,14 +22,16 @@ const MESSAGE_S: f64 = 1e-6;
 /// needs for it.
 fn deepest(declared: &ValidatedStudy) -> Option<(&str, u64)> {
     let study = &declared.study;
-    let claims = study.hypothesis.iter().flat_map(|it| &it.of);
-    let words = claims.chain(study.table.iter().flat_map(|it| &it.show));
-    let needed =
-        words.map(|it| it.get_ref().as_str()).filter(|it| is_percentile(it)).filter_map(|it| {
-            let percent: f64 = it.trim_start_matches('p').parse().ok()?;
-            Some((it, stats::samples_needed(percent / 100.0)))
+    let claims = study.hypothesis.iter().flat_map(|hypothesis| &hypothesis.of);
+    let words = claims.chain(study.table.iter().flat_map(|spec| &spec.show));
+    let needed = words
+        .map(|word| word.get_ref().as_str())
+        .filter(|text| is_percentile(text))
+        .filter_map(|text| {
+            let percent: f64 = text.trim_start_matches('p').parse().ok()?;
+            Some((text, stats::samples_needed(percent / 100.0)))
         });
-    needed.max_by_key(|it| it.1)
+    needed.max_by_key(|pair| pair.1)
 }
 
 /// What the quick floors take at most, in s.
@@ -42,9 +44,9 @@ const TOLERATED: f64 = 0.2;
 pub fn beyond_budget(request: &Request, plan: &Plan) -> Option<String> {
     request.aim.need()?;
     let budget = request.stopping.budget_ns? as f64 / 1e9;
-    let messages = request.bound.map_or(0, |it| it.messages_needed());
+    let messages = request.bound.map_or(0, |bound| bound.messages_needed());
     let cases = plan.groups.iter().flat_map(|group| &group.cases);
-    let rates: Vec<u64> = cases.map(|case| case.load.map_or(0, |it| it.per_second)).collect();
+    let rates: Vec<u64> = cases.map(|case| case.load.map_or(0, |load| load.per_second)).collect();
     let least_s = least_s(&rates, messages, budget);
     (least_s > (1.0 + TOLERATED) * budget).then(|| {
         format!(
@@ -84,7 +86,7 @@ impl Forecast {
         Forecast {
             cases: cases().count(),
             asked: stopping.launches.unwrap_or(LEAST_LAUNCHES as u64),
-            budget_s: stopping.budget_ns.map(|it| it as f64 / 1e9),
+            budget_s: stopping.budget_ns.map(|number| number as f64 / 1e9),
             round_s: cases().map(|case| launch_s(request, case)).sum(),
         }
     }
@@ -97,7 +99,9 @@ impl Forecast {
     /// Rounds that there will be about.
     fn rounds(&self) -> u64 {
         let fit = |budget: f64| (budget / self.round_s) as u64;
-        self.budget_s.filter(|_| self.cases > 0).map_or(self.asked, |it| fit(it).min(self.asked))
+        self.budget_s
+            .filter(|_| self.cases > 0)
+            .map_or(self.asked, |budget_s| fit(budget_s).min(self.asked))
     }
 
     /// That launches hold too few samples for a percentile that the study shows, and what would be enough; None where
@@ -110,8 +114,8 @@ impl Forecast {
     ) -> Option<String> {
         let (percentile, needed) = deepest(declared)?;
         let of = |workload: &Workload| request.samples_of(*workload);
-        let samples = request.workloads.iter().filter_map(|it| of(&it.0));
-        let samples = samples.max().filter(|it| *it < needed)?;
+        let samples = request.workloads.iter().filter_map(|workload| of(&workload.0));
+        let samples = samples.max().filter(|sample| *sample < needed)?;
         // Samples depend on each other: there must be more than the independent ones.
         let enough = 10u64.pow(needed.ilog10() + 1);
         let mut deeper = request.clone();
@@ -152,7 +156,7 @@ impl Forecast {
         if (enough as u64) > self.asked {
             options.push(format!("--launches {enough}"));
         }
-        if self.budget_s.is_some_and(|it| it < time) {
+        if self.budget_s.is_some_and(|budget_s| budget_s < time) {
             options.push(format!("--budget {}s", Duration::from_secs_f64(time).as_secs()));
         }
         Some(format!(
@@ -165,8 +169,9 @@ impl Forecast {
 
 fn launch_s(request: &Request, case: &Case) -> f64 {
     let samples = request.samples_of(case.workload).unwrap_or(0);
-    let messages = case.total.zip(case.message_bytes).and_then(|(it, size)| it.messages(size));
-    let sample = messages.map_or(ROUND_TRIP_S, |it| it as f64 * MESSAGE_S);
+    let messages =
+        case.total.zip(case.message_bytes).and_then(|(total, size)| total.messages(size));
+    let sample = messages.map_or(ROUND_TRIP_S, |messages| messages as f64 * MESSAGE_S);
     LAUNCH_S + samples as f64 * sample
 }
 

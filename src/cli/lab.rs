@@ -164,8 +164,8 @@ fn up(common: &Common, args: &UpArgs, interrupt: &Interrupt) -> Result<(), Failu
         mtu: args.mtu,
         rate: args.rate,
         // Nothing lost and nothing delayed is nothing asked for.
-        loss: args.loss.filter(|it| it.0 > 0),
-        delay_ns: args.delay.filter(|it| *it > 0),
+        loss: args.loss.filter(|loss| loss.0 > 0),
+        delay_ns: args.delay.filter(|delay| *delay > 0),
         by: by.map_or(By::Auto, |(_, by)| by),
         seed: args
             .seed
@@ -256,7 +256,7 @@ fn describe(status: &Status) -> String {
     let width = |length: fn(&lab::status::Host) -> usize| {
         status.hosts.iter().map(length).max().unwrap_or(0)
     };
-    let (space, short) = (width(|it| it.namespace.len()), width(|it| it.ipv4.len()));
+    let (space, short) = (width(|host| host.namespace.len()), width(|host| host.ipv4.len()));
     for host in &status.hosts {
         let lab::status::Host { name, namespace, ipv4, ipv6 } = host;
         let _ = writeln!(text, "  {name}  {ipv4:short$}  {ipv6}  in {namespace:space$}");
@@ -293,7 +293,8 @@ fn describe_relay(text: &mut String, relay: &Relay) {
             price.round_trips
         );
     }
-    let counts = relay.counts.filter(|counts| counts.iter().any(|it| *it != Counts::default()));
+    let counts =
+        relay.counts.filter(|counts| counts.iter().any(|count| *count != Counts::default()));
     for (counts, from) in counts.iter().flatten().zip(["a", "b"]) {
         let _ = writeln!(
             text,

@@ -79,7 +79,7 @@ pub fn man(args: &ManArgs) -> Result<u8, Failure> {
 
 fn write_all(folder: &Path, program: &Command) -> Result<(), Failure> {
     let folder = Folder::make(folder).map_err(|why| why.but(ELSEWHERE))?;
-    let shown = program.get_subcommands().filter(|it| !it.is_hide_set());
+    let shown = program.get_subcommands().filter(|command| !command.is_hide_set());
     for command in std::iter::once(program).chain(shown) {
         let name = command.get_display_name().unwrap_or(command.get_name());
         let text = page(command, name == program.get_name());
@@ -107,10 +107,11 @@ fn exit_status(command: &str, whole: bool) -> Roff {
     let mut roff = Roff::default();
     roff.control("SH", ["EXIT STATUS"]);
     let is_meant = |of: &&str| of.starts_with(&below) || *of == command;
-    for it in
-        exit_codes::ALL.iter().filter(|it| whole || it.of.is_empty() || it.of.iter().any(is_meant))
+    for exit_code in exit_codes::ALL
+        .iter()
+        .filter(|code| whole || code.of.is_empty() || code.of.iter().any(is_meant))
     {
-        entry(&mut roff, it.code, &it.sentence());
+        entry(&mut roff, exit_code.code, &exit_code.sentence());
     }
     roff
 }

@@ -217,7 +217,8 @@ pub fn main() -> ExitCode {
 
 fn answer(words: &bare::Words) -> u8 {
     // A process that this program started for itself has all its settings from it.
-    let own = std::env::args_os().skip(1).take(2).any(|it| it == "floor-worker" || it == "relay");
+    let own =
+        std::env::args_os().skip(1).take(2).any(|text| text == "floor-worker" || text == "relay");
     let read =
         if own { Ok(config::Config::default()) } else { config::Config::read(&Cli::command()) };
     let (config, broken) = match read {
@@ -335,7 +336,9 @@ fn in_one_line(error: &clap::Error) -> String {
     let line = match error.kind() {
         // Of a command that needs another, clap tells the whole help.
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => "no command given".into(),
-        ErrorKind::InvalidSubcommand if MECHANISMS.iter().any(|it| it.is_meant(&word)) => {
+        ErrorKind::InvalidSubcommand
+            if MECHANISMS.iter().any(|mechanism| mechanism.is_meant(&word)) =>
+        {
             format!("`{word}` is no command: `ipcmark run {word}` measures it")
         }
         _ => {

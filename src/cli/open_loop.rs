@@ -74,7 +74,8 @@ pub fn loads(args: &RunArgs, workloads: &[Workload]) -> Result<Vec<Load>, String
 impl OpenLoopArgs {
     /// Refuses what none of `workloads` takes, and what contradicts a rate that was given.
     fn check(&self, workloads: &[Workload], has_rate: bool) -> Result<(), String> {
-        let connected = |it: &Workload| it.traits().paced || it.traits().many_connections();
+        let connected =
+            |workload: &Workload| workload.traits().paced || workload.traits().many_connections();
         if self.connections.is_some() && !workloads.iter().any(connected) {
             let all = Workload::ALL.into_iter().filter(connected).map(Workload::name);
             let all = all.collect::<Vec<_>>().join(", ");
@@ -82,14 +83,14 @@ impl OpenLoopArgs {
                 "--connections: only -w {all}, capacity have such: add one, or leave --connections out"
             ));
         }
-        let paced = workloads.iter().any(|it| it.traits().paced);
+        let paced = workloads.iter().any(|workload| workload.traits().paced);
         let given = [
             ("--arrivals", self.arrivals.is_some()),
             ("--server", self.server.is_some()),
             ("--response", self.response.is_some()),
             ("--service", self.service.is_some()),
         ];
-        if let Some((flag, _)) = given.into_iter().find(|it| it.1 && !paced) {
+        if let Some((flag, _)) = given.into_iter().find(|pair| pair.1 && !paced) {
             return Err(format!(
                 "{flag}: only -w rate and capacity have such: add one, or leave {flag} out"
             ));

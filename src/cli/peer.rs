@@ -70,9 +70,11 @@ impl PeerArgs {
     }
 
     fn checked_addresses(&self) -> Result<Vec<IpAddr>, String> {
-        for it in &self.addresses {
-            if it.is_unspecified() || it.is_multicast() {
-                return Err(format!("--peer-address {it}: name one address of the other host"));
+        for address in &self.addresses {
+            if address.is_unspecified() || address.is_multicast() {
+                return Err(format!(
+                    "--peer-address {address}: name one address of the other host"
+                ));
             }
         }
         match &*self.addresses {
@@ -139,7 +141,7 @@ mod tests {
     #[test]
     fn what_is_asked_and_asked_again_goes_together() {
         let of = |addresses: &[&str]| {
-            let addresses = addresses.iter().map(|it| it.parse().unwrap()).collect();
+            let addresses = addresses.iter().map(|address| address.parse().unwrap()).collect();
             let command = Some(words("ssh host").unwrap());
             PeerArgs { command, addresses, ..PeerArgs::default() }.asked()
         };

@@ -71,7 +71,7 @@ fn files(folder: &Path, ending: &str, found: &mut Vec<PathBuf>) {
         let path = entry.path();
         if path.is_dir() {
             files(&path, ending, found);
-        } else if path.extension().is_some_and(|it| it == ending) {
+        } else if path.extension().is_some_and(|extension| extension == ending) {
             found.push(path);
         }
     }
@@ -118,7 +118,9 @@ fn every_command_that_is_printed_is_a_command_line() {
     let (mut wrong, mut found) = (Vec::new(), 0);
     // They name the program, and no command.
     let no_commands = ["src/cli/printed.rs", "model/src/tool.rs"];
-    for path in sources.iter().filter(|path| !no_commands.iter().any(|it| path.ends_with(it))) {
+    for path in
+        sources.iter().filter(|path| !no_commands.iter().any(|command| path.ends_with(command)))
+    {
         let text = std::fs::read_to_string(path).unwrap();
         for literal in literals(&text) {
             let lines = || literal.split("\\n").map(str::trim);

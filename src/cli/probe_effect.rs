@@ -72,8 +72,8 @@ pub fn probe_effect(
     let mut cases = plan
         .groups
         .iter()
-        .flat_map(|group| group.cases.iter().chain(group.absent.iter().map(|it| &it.case)));
-    if cases.all(|it| it.variant.traits().carries == Carries::Nothing) {
+        .flat_map(|group| group.cases.iter().chain(group.absent.iter().map(|absent| &absent.case)));
+    if cases.all(|case| case.variant.traits().carries == Carries::Nothing) {
         return Err(Failure::usage(format!(
             "{}: it carries no messages that could be observed: name one that does, as pipe",
             request.mechanisms.join(", ")
@@ -104,14 +104,14 @@ fn level(text: &str) -> Result<Probes, String> {
 /// One of those that are measured by default: the cost of observing is known of no other.
 fn observed_workload(text: &str) -> Result<Workload, String> {
     let names = Workload::DEFAULT.map(Workload::name);
-    let found = Workload::DEFAULT.into_iter().find(|it| it.name() == text);
+    let found = Workload::DEFAULT.into_iter().find(|workload| workload.name() == text);
     found.ok_or_else(|| model::nearest::unknown("workload", text, &names))
 }
 
 impl ProbeEffectArgs {
     fn request(&self) -> Result<Request, String> {
         let workload = self.workload;
-        let sizes = self.size.as_ref().map_or(SIZES.to_vec(), |it| it.0.clone());
+        let sizes = self.size.as_ref().map_or(SIZES.to_vec(), |size| size.0.clone());
         let observe = self.levels();
         if observe.is_empty() {
             return Err("--levels: no level is named: name software, trace, … (see --help)".into());
@@ -124,7 +124,7 @@ impl ProbeEffectArgs {
         let placements = if self.placement.is_empty() {
             vec![Placement::SameCpu]
         } else {
-            self.placement.iter().flat_map(|it| it.0.clone()).collect()
+            self.placement.iter().flat_map(|placements| placements.0.clone()).collect()
         };
         Ok(Request {
             mechanisms,
@@ -156,7 +156,7 @@ impl ProbeEffectArgs {
         let asked: Vec<Probe> = if self.levels.is_empty() {
             default_levels()
         } else {
-            self.levels.iter().flat_map(|it| it.0.clone()).collect()
+            self.levels.iter().flat_map(|level| level.0.clone()).collect()
         };
         let mut levels = Vec::new();
         for probe in asked {

@@ -52,7 +52,7 @@ pub fn report(common: &Common, args: &ReportArgs) -> Result<u8, Failure> {
     let reference = args.reference.as_deref().map(as_written);
     let reference = reference.as_deref();
     if let Some(found) = Judgement::of(&store, id, reference)? {
-        if let Some(name) = reference.filter(|it| !found.has(it)) {
+        if let Some(name) = reference.filter(|reference| !found.has(reference)) {
             return Err(not_measured(id, name));
         }
         if let Some(path) = &args.html {
@@ -65,9 +65,10 @@ pub fn report(common: &Common, args: &ReportArgs) -> Result<u8, Failure> {
         return Ok(answered(id, found.fleet.launches > 0));
     }
     let judged = Judged::against(&store, id, reference)?;
-    let has =
-        |name: &str| judged.results.iter().any(|it| it.variant == name || it.mechanism == name);
-    if let Some(name) = reference.filter(|it| !has(it)) {
+    let has = |name: &str| {
+        judged.results.iter().any(|result| result.variant == name || result.mechanism == name)
+    };
+    if let Some(name) = reference.filter(|reference| !has(reference)) {
         return Err(not_measured(id, name));
     }
     if let Some(path) = &args.html {
@@ -86,7 +87,7 @@ pub fn report(common: &Common, args: &ReportArgs) -> Result<u8, Failure> {
 
 /// Whether anything was measured.
 pub fn has_results(judged: &Judged) -> bool {
-    let observed = judged.observed.iter().any(|it| it.status == Status::Ok);
+    let observed = judged.observed.iter().any(|observed| observed.status == Status::Ok);
     observed || judged.results.iter().any(|case| case.launches > 0)
 }
 

@@ -56,7 +56,7 @@ impl Routes {
             found.open.routes.insert(Route::Peer, route);
             found._peer = Some(peer);
         }
-        for (nth, route) in routes.iter().filter(|it| it.chain().is_some()).enumerate() {
+        for (nth, route) in routes.iter().filter(|route| route.chain().is_some()).enumerate() {
             match OwnLab::up(route, nth, seed.wrapping_add(nth as u64), interrupt) {
                 Ok((lab, open, record)) => {
                     found._labs.push(lab);
@@ -81,11 +81,11 @@ impl Routes {
         let allowed = || (0..4096).collect();
         let anywhere =
             || RemoteHost { allowed: allowed(), one_kernel: false, ipv4: Ok(()), ipv6: Ok(()) };
-        let labs = request.routes.iter().filter(|it| it.chain().is_some());
-        let refused = lab::build::require_privileges().err().map(|it| it.to_string());
+        let labs = request.routes.iter().filter(|route| route.chain().is_some());
+        let refused = lab::build::require_privileges().err().map(|error| error.to_string());
         AvailableRoutes {
             peer: request.peer.as_ref().map(|_| anywhere()),
-            no_lab: labs.filter_map(|it| Some((it.clone(), refused.clone()?))).collect(),
+            no_lab: labs.filter_map(|lab| Some((lab.clone(), refused.clone()?))).collect(),
         }
     }
 }
@@ -130,7 +130,7 @@ impl OwnLab {
         let command = [PROGRAM, "lab", "exec", "--name", &lab.name, ENDS[1], "--"];
         let status = lab::Status::of(&state);
         let far = &status.hosts[1];
-        let addresses = [&far.ipv4, &far.ipv6].into_iter().filter_map(|it| it.parse().ok());
+        let addresses = [&far.ipv4, &far.ipv6].into_iter().filter_map(|text| text.parse().ok());
         let asked = PeerRequest {
             command: command.map(String::from).to_vec(),
             program: PROGRAM.into(),
@@ -183,7 +183,7 @@ pub fn clean() -> (Cleaned, Vec<String>) {
             Liveness::Dead => match lab::remove_left(name, owner) {
                 Ok(taken) => cleaned
                     .removed
-                    .extend(taken.map(|it| format!("{run}: {} namespaces", it.namespaces))),
+                    .extend(taken.map(|down| format!("{run}: {} namespaces", down.namespaces))),
                 Err(error) => failed.push(format!("{run}: {error}")),
             },
         }
@@ -194,13 +194,13 @@ pub fn clean() -> (Cleaned, Vec<String>) {
 /// Of a laboratory that is up.
 fn lab_record(route: &Route, state: &lab::State) -> LabRecord {
     let status = lab::Status::of(state);
-    let record = |it: &lab::status::Impairment| {
-        let value = match it.what {
-            "rate" => model::lab::rate_word(it.value as u64),
-            "loss" => Loss((it.value * 1e6).round() as u32).to_string(),
-            _ => model::lab::delay_word(it.value as u64),
+    let record = |impairment: &lab::status::Impairment| {
+        let value = match impairment.what {
+            "rate" => model::lab::rate_word(impairment.value as u64),
+            "loss" => Loss((impairment.value * 1e6).round() as u32).to_string(),
+            _ => model::lab::delay_word(impairment.value as u64),
         };
-        format!("{} {value} by {}", it.what, it.means)
+        format!("{} {value} by {}", impairment.what, impairment.means)
     };
     LabRecord {
         route: route.clone(),

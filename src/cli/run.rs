@@ -151,7 +151,7 @@ fn measure_with(
     });
     signals::unless_stopped(interrupt)?;
     let open = std::mem::take(&mut routes.open);
-    let peers: Vec<Peer> = open.routes.values().map(|it| it.peer.clone()).collect();
+    let peers: Vec<Peer> = open.routes.values().map(|route| route.peer.clone()).collect();
     let hosts = Hosts { launcher: Launcher::new(PROGRAM.into()), routes: open, turn };
     let with = Conditions { store: &mut store, interrupt, progress: &mut live };
     let argv: Vec<String> =
@@ -204,7 +204,7 @@ fn measure_with(
 
 /// Why a run that was measured answers nothing of what it was made for.
 fn unanswered(judged: &Judged) -> Option<&'static str> {
-    let observed = || judged.observed.iter().any(|it| it.status == Status::Ok);
+    let observed = || judged.observed.iter().any(|observed| observed.status == Status::Ok);
     match judged.run.request.aim {
         Aim::Explanation { .. } => explain(judged)
             .cases
@@ -306,7 +306,7 @@ fn open_again(
     let needed: Vec<Route> = run.routes().into_iter().cloned().collect();
     let routes = Routes::open(&needed, peer, run.request.seed, interrupt)?;
     match routes.available.no_lab.first_key_value() {
-        Some((route, why)) if run.labs.iter().any(|it| it.route == *route) => {
+        Some((route, why)) if run.labs.iter().any(|lab| lab.route == *route) => {
             Err(Failure::usage(format!("run {} goes on over {route}: {why}", run.id)))
         }
         _ => Ok(routes),
@@ -321,7 +321,7 @@ fn greet_again(
     interrupt: &Interrupt,
 ) -> Result<Peer, Failure> {
     let peer = args.peer.start(asked, interrupt)?;
-    let before = run.peer.as_ref().and_then(|it| it.host.boot_id.as_ref());
+    let before = run.peer.as_ref().and_then(|peer| peer.host.boot_id.as_ref());
     if before == peer.far().host.boot_id.as_ref() {
         return Ok(peer);
     }
@@ -386,11 +386,11 @@ fn exit_code(args: &RunArgs, judged: &Judged) -> u8 {
 
 /// What the claims of a study come to: refuted, undecided, or all supported.
 fn gate(judged: &Judged) -> u8 {
-    let findings = judged.study.iter().flat_map(|it| &it.findings);
-    let decisions: Vec<Decision> = findings.map(|it| it.decision).collect();
+    let findings = judged.study.iter().flat_map(|study| &study.findings);
+    let decisions: Vec<Decision> = findings.map(|finding| finding.decision).collect();
     if decisions.contains(&Decision::Refuted) {
         REGRESSION
-    } else if decisions.iter().any(|it| *it != Decision::Supported) {
+    } else if decisions.iter().any(|decision| *decision != Decision::Supported) {
         INCONCLUSIVE
     } else {
         0

@@ -48,6 +48,6 @@ pub fn columns_of(stream: &impl AsFd) -> Option<usize> {
 
 /// Columns of what is written to standard output.
 pub fn width() -> usize {
-    let asked = set("COLUMNS").and_then(|it| it.parse().ok()).filter(|columns| *columns > 0);
+    let asked = set("COLUMNS").and_then(|text| text.parse().ok()).filter(|columns| *columns > 0);
     asked.or_else(|| columns_of(&io::stdout())).unwrap_or(80).clamp(COLUMNS.0, COLUMNS.1)
 }

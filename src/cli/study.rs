@@ -197,7 +197,7 @@ fn dry(
     let mut section = Section::new("plan", "What would be measured");
     section.blocks.push(Block::paragraph(format!(
         "{} of cases that are compared, {}, {} each: {}, {:.0} s or more{}.",
-        counted(plan.groups.iter().filter(|it| !it.cases.is_empty()).count() as u64, "group"),
+        counted(plan.groups.iter().filter(|group| !group.cases.is_empty()).count() as u64, "group"),
         counted(cases as u64, "case"),
         counted(asked, "launch"),
         counted(cases as u64 * asked, "launch"),
@@ -213,7 +213,7 @@ fn dry(
     if let Some(why) = forecast.too_shallow(declared, request, plan) {
         section.blocks.push(Block::warning(format!("Too few samples: {why}.")));
     }
-    let mut reasons: Vec<String> = absent.iter().map(|it| it.reason.clone()).collect();
+    let mut reasons: Vec<String> = absent.iter().map(|absent| absent.reason.clone()).collect();
     reasons.sort();
     reasons.dedup();
     if !reasons.is_empty() {

@@ -82,7 +82,7 @@ pub fn task(text: &str) -> Result<Task, String> {
 
 /// A workload of those that launches are made of.
 pub fn workload(text: &str) -> Result<Workload, String> {
-    among(text, &Workload::ALL.map(|it| it.name().to_string()))
+    among(text, &Workload::ALL.map(|workload| workload.name().to_string()))
 }
 
 /// The workload called so; where there is none, `names` are what might have been meant.
@@ -90,7 +90,7 @@ fn among(text: &str, names: &[String]) -> Result<Workload, String> {
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     Workload::ALL
         .into_iter()
-        .find(|it| it.name() == text)
+        .find(|workload| workload.name() == text)
         .ok_or_else(|| model::nearest::unknown("workload", text, &names))
 }
 
@@ -100,14 +100,15 @@ pub fn tasks() -> String {
         "" => name.to_string(),
         summary => format!("{name} ({summary})"),
     };
-    let workloads = Workload::ALL.into_iter().map(|it| named(it.name(), it.traits().summary));
+    let workloads =
+        Workload::ALL.into_iter().map(|workload| named(workload.name(), workload.traits().summary));
     let all: Vec<String> = workloads.chain([named(capacity::NAME, capacity::SUMMARY)]).collect();
     let default = Workload::DEFAULT.map(Workload::name).join(",");
     format!("What is done: {} [default: {default}]", all.join(", "))
 }
 
 pub fn task_names() -> Vec<String> {
-    let workloads = Workload::ALL.iter().map(|it| it.name());
+    let workloads = Workload::ALL.iter().map(|workload| workload.name());
     workloads.chain([capacity::NAME]).map(String::from).collect()
 }
 
@@ -128,8 +129,8 @@ pub fn sizes(text: &str) -> Result<Sizes, String> {
 /// Every pair of CPUs, each once: of those that this process may use (`all`), or of a list with a range; None
 /// of other placements.
 fn pairs(text: &str) -> Option<Result<Placements, String>> {
-    let number = |it: &str| it.trim().parse::<u32>().is_ok();
-    let is_range = |it: &str| it.split_once('-').is_some_and(|(a, b)| number(a) && number(b));
+    let number = |text: &str| text.trim().parse::<u32>().is_ok();
+    let is_range = |text: &str| text.split_once('-').is_some_and(|(a, b)| number(a) && number(b));
     let cpus = if text == "all" {
         let allowed = sys::affinity::Affinity::here();
         allowed.map(|set| set.cpus()).map_err(|error| format!("sched_getaffinity: {error}"))
@@ -141,7 +142,9 @@ fn pairs(text: &str) -> Option<Result<Placements, String>> {
     Some(cpus.and_then(|cpus: Vec<u32>| {
         let above = |first: &u32| {
             let first = *first;
-            cpus.iter().filter(move |it| **it > first).map(move |it| Placement::Cpus(first, *it))
+            cpus.iter()
+                .filter(move |cpu| **cpu > first)
+                .map(move |cpu| Placement::Cpus(first, *cpu))
         };
         match cpus.len() {
             0 | 1 => {
@@ -177,7 +180,7 @@ pub fn cpu(text: &str) -> Result<u32, String> {
 /// A seed that JSON can hold.
 pub fn seed(text: &str) -> Result<u64, String> {
     let seed: Option<u64> = text.parse().ok();
-    seed.filter(|it| *it <= LARGEST_SEED)
+    seed.filter(|seed| *seed <= LARGEST_SEED)
         .ok_or_else(|| format!("`{text}`: write a whole number from 0 to {LARGEST_SEED}"))
 }
 
@@ -203,16 +206,16 @@ pub fn precision(text: &str) -> Result<f64, String> {
         Some(number) => (number, 100.0),
         None => (text, 1.0),
     };
-    let share: Option<f64> = number.trim().parse().ok().map(|it: f64| it / scale);
+    let share: Option<f64> = number.trim().parse().ok().map(|value: f64| value / scale);
     share
-        .filter(|it| (0.0001..=0.5).contains(it))
+        .filter(|share| (0.0001..=0.5).contains(share))
         .ok_or_else(|| format!("`{text}`: write a share from 0.01% to 50%, as in 2%"))
 }
 
 fn count(text: &str, most: u64) -> Result<u64, String> {
     let count: Option<u64> = text.parse().ok();
     count
-        .filter(|it| (1..=most).contains(it))
+        .filter(|count| (1..=most).contains(count))
         .ok_or_else(|| format!("`{text}`: write a whole number from 1 to {most}"))
 }
 

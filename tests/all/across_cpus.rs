@@ -93,7 +93,7 @@ fn the_page_markdown_and_paper_have_the_same_columns_in_the_same_order() {
     let markdown = bench.must("report last --format markdown").out;
     let typst = bench.must("report last --format typst").out;
     // Signs that only keep words together, or signs from being markup.
-    let plain = |it: String| it.replace('\\', "").replace('\u{a0}', " ");
+    let plain = |text: String| text.replace('\\', "").replace('\u{a0}', " ");
     for written in [page, markdown, typst].map(plain) {
         let at = written.find("ratios: 95 %, each by itself").expect("a caption");
         in_order(&written[at..], &columns);
@@ -168,7 +168,7 @@ fn the_short_and_the_long_table_agree_on_what_is_undecided() {
     let bench = stored(Placement::SameCpu, &LESS_BY_ROUND_AND_MORE_IN_THE_MEDIAN, 1);
     let standings = bench.export()["comparisons"][0]["standings"].clone();
     let all = standings.as_array().expect("standings");
-    assert!(all.iter().all(|it| it["among_best"] == true), "{standings:#}");
+    assert!(all.iter().all(|value| value["among_best"] == true), "{standings:#}");
     for form in ["report last", "report last -v"] {
         let text = bench.must(form).out;
         assert!(!text.contains('✓') && !text.contains(" *"), "{form}: {text}");
@@ -210,9 +210,13 @@ fn affinities(bench: &Bench) -> Option<[CpuSet; 2]> {
     let processes = bench.processes();
     // The initiator is forked first.
     let children = |parent: &i32| -> Vec<i32> {
-        processes.iter().filter(|it| it.1.parent == *parent).map(|it| *it.0).collect()
+        processes
+            .iter()
+            .filter(|process| process.1.parent == *parent)
+            .map(|process| *process.0)
+            .collect()
     };
-    let workers = processes.keys().map(children).find(|it| it.len() == 2)?;
+    let workers = processes.keys().map(children).find(|numbers| numbers.len() == 2)?;
     let may_use = |pid: i32| {
         sched_getaffinity(Some(rustix::process::Pid::from_raw(pid).expect("an id"))).ok()
     };

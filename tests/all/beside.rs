@@ -29,10 +29,10 @@ fn under_way(company: Company) -> (run::launch::Launch, i32, Vec<i32>) {
     let family = children(supervisor);
     assert_eq!(family.len(), 3, "two workers, and what runs beside");
     let beside = family[2..].to_vec();
-    let asleep = |pid: &i32| Process::read(*pid).is_some_and(|it| it.state == 'S');
+    let asleep = |pid: &i32| Process::read(*pid).is_some_and(|text| text.state == 'S');
     assert!(soon(SOON, || beside.iter().all(asleep)), "others may be timed now");
     launch.go();
-    let busy = |pid: &i32| Process::read(*pid).is_some_and(|it| it.state == 'R');
+    let busy = |pid: &i32| Process::read(*pid).is_some_and(|text| text.state == 'R');
     assert!(soon(SOON, || beside.iter().all(busy)), "{company}");
     (launch, supervisor, beside)
 }
@@ -43,7 +43,7 @@ fn a_launch_says_how_much_cpu_time_its_company_had() {
     {
         let record = conclude(start(&Spec { beside: company, ..quick("pipe", 64) })).record;
         assert_eq!(record.outcome, Outcome::Ok, "{company:?}");
-        assert_eq!(record.company_ns.is_some_and(|it| it > 0), had, "{company:?}");
+        assert_eq!(record.company_ns.is_some_and(|number| number > 0), had, "{company:?}");
     }
 }
 
@@ -68,7 +68,7 @@ fn a_launch_whose_company_has_died_is_no_launch_in_company() {
     reach(&mut launch, Stage::Ready);
     let hog = children(supervisor)[2];
     kill(hog);
-    assert!(soon(SOON, || Process::read(hog).is_none_or(|it| it.state == 'Z')));
+    assert!(soon(SOON, || Process::read(hog).is_none_or(|text| text.state == 'Z')));
     launch.go();
     let _ = launch.reach(Stage::Timed, crate::common::launching::interrupt());
     launch.end();
@@ -88,7 +88,7 @@ fn each_level_stands_beside_the_quiet_launches_of_every_round() {
     let document = bench.export();
     must_fit_the_schema(&document);
     let results = document["results"].as_array().expect("results");
-    let plain = results.iter().filter(|it| it["twin"] == false).count();
+    let plain = results.iter().filter(|result| result["twin"] == false).count();
     assert_eq!(plain, 2, "what had company is no result");
     let beside = document["beside"].as_array().expect("beside");
     assert_eq!(beside.len(), 2 * 3, "a row for each level of each case, whatever became of it");

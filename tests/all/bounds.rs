@@ -39,7 +39,7 @@ fn bounded(bench: &Bench, words: &[&str]) -> Said {
 #[track_caller]
 fn refused(bench: &Bench, words: &[&str], expected: &str) {
     let said = bounded(bench, words);
-    let short: Vec<String> = words.iter().map(|it| it.chars().take(60).collect()).collect();
+    let short: Vec<String> = words.iter().map(|word| word.chars().take(60).collect()).collect();
     let lines = said.err.lines().count();
     assert!(
         said.code == Some(2) && lines == 1 && said.err.contains(expected) && said.out.is_empty(),
@@ -130,9 +130,9 @@ fn lists_that_are_too_long_are_refused_before_anything_is_made_of_them() {
     let many = |one: &dyn Fn(usize) -> String, count: usize| {
         (1..=count).map(one).collect::<Vec<_>>().join(",")
     };
-    let sizes = many(&|it| it.to_string(), 20_000);
-    let nodes = many(&|it| format!("n{it}"), 10_000);
-    let labs = many(&|it| format!("lab:delay={it}us"), 2_000);
+    let sizes = many(&|number| number.to_string(), 20_000);
+    let nodes = many(&|number| format!("n{number}"), 10_000);
+    let labs = many(&|number| format!("lab:delay={number}us"), 2_000);
     let addresses = many(&|_| "10.0.0.1".into(), 10_000);
     for (words, expected) in [
         (vec!["run", "pipe", "-s", &sizes], "combinations of levels"),
@@ -223,8 +223,8 @@ fn studies_that_ask_for_the_impossible_are_refused_with_their_line() {
     let many = |count: usize, one: &dyn Fn(usize) -> String| {
         (0..count).map(one).collect::<Vec<_>>().join(",")
     };
-    let variants = many(900, &|it| format!("\"tcp:busy-poll={it}\""));
-    let places = many(900, &|it| format!("\"0,{it}\""));
+    let variants = many(900, &|number| format!("\"tcp:busy-poll={number}\""));
+    let places = many(900, &|number| format!("\"0,{number}\""));
     for (text, expected) in [
         (with("\"64\", \"4K\"", "\"64G\""), "study.toml:13: `64G`: a message is at most 1G"),
         (with("\"64\", \"4K\"", "\"1..2G\""), "study.toml:13: `2G`: a message is at most 1G"),
@@ -384,7 +384,7 @@ fn no_parser_falls_over_any_word() {
         }
         if let Ok(variant) = Variant::parse(text) {
             assert_eq!(
-                Variant::parse(&variant.to_string()).map(|it| it == variant),
+                Variant::parse(&variant.to_string()).map(|other| other == variant),
                 Ok(true),
                 "{text}"
             );
@@ -393,7 +393,7 @@ fn no_parser_falls_over_any_word() {
             assert_eq!(Route::parse(&route.to_string()), Ok(route), "{text}");
         }
         let cpus = parse_cpu_list(text);
-        assert!(cpus.as_ref().is_ok_and(|it| it.len() <= 65_536) || cpus.is_err());
+        assert!(cpus.as_ref().is_ok_and(|cpus| cpus.len() <= 65_536) || cpus.is_err());
         let results = [
             size.map(drop),
             size::parse_list(text, size::message).map(drop),
@@ -427,7 +427,7 @@ fn no_parser_falls_over_any_word() {
 #[test]
 fn no_study_is_too_damaged_to_be_refused() {
     let mut rng = ChaCha8Rng::seed_from_u64(16);
-    let (_, whole) = builtin::all().into_iter().min_by_key(|it| it.1.len()).expect("a study");
+    let (_, whole) = builtin::all().into_iter().min_by_key(|pair| pair.1.len()).expect("a study");
     let mut declared = 0;
     for _ in 0..300 {
         let mut text = String::new();

@@ -141,7 +141,10 @@ fn blocks_of_any_length_come_back() {
             let mut sent = Sent::new(name, bytes);
             let scheme = sent.coder.scheme();
             let each = scheme.datagram_bytes(bytes);
-            assert!(sent.datagrams.iter().all(|it| it.len() == each), "{name}, {bytes}");
+            assert!(
+                sent.datagrams.iter().all(|datagram| datagram.len() == each),
+                "{name}, {bytes}"
+            );
             // The first datagrams are the block itself.
             let data = sent.datagrams[..scheme.data_shards()].concat();
             assert_eq!(data[..bytes], sent.block, "{name}, {bytes}");
@@ -173,10 +176,11 @@ fn a_coder_is_used_again_for_blocks_of_other_lengths() {
         for bytes in [1000, 10, 0, 3000, 10] {
             let block: Vec<u8> = (0..bytes).map(|at| at as u8 ^ bytes as u8).collect();
             coder.encode(&block, &mut datagrams);
-            let mut received: Vec<_> = datagrams.iter().map(|it| Some(it.as_slice())).collect();
+            let mut received: Vec<_> =
+                datagrams.iter().map(|datagram| Some(datagram.as_slice())).collect();
             let mut rebuilt = vec![1; bytes];
             // First too few, which must leave nothing behind.
-            let few: Vec<_> = received.iter().map(|it| it.filter(|_| false)).collect();
+            let few: Vec<_> = received.iter().map(|bytes| bytes.filter(|_| false)).collect();
             let refused = coder.decode(&few, &mut rebuilt);
             assert_eq!(refused.is_err(), bytes > 0, "{name}, {bytes}");
             received[1] = None;
@@ -192,7 +196,8 @@ fn a_datagram_of_another_length_counts_as_lost() {
         let mut sent = Sent::new(name, 480);
         let short = sent.datagrams[0][1..].to_vec();
         let long = [sent.datagrams[1].as_slice(), &[0]].concat();
-        let mut received: Vec<_> = sent.datagrams.iter().map(|it| Some(it.as_slice())).collect();
+        let mut received: Vec<_> =
+            sent.datagrams.iter().map(|datagram| Some(datagram.as_slice())).collect();
         (received[0], received[1]) = (Some(short.as_slice()), Some(long.as_slice()));
         sent.coder.decode(&received, &mut sent.rebuilt).unwrap();
         assert_eq!(sent.rebuilt, sent.block, "{name}");
@@ -267,7 +272,8 @@ fn bursts_have_the_length_and_the_rate_that_were_asked_for() {
     {
         let trace = LossTrace::new(LossModel::new(loss, burst).unwrap(), seed);
         let lost: Vec<bool> = trace.take(DATAGRAMS).collect();
-        let of_pairs = |is: [bool; 2]| lost.windows(2).filter(|it| **it == is).count() as u64;
+        let of_pairs =
+            |is: [bool; 2]| lost.windows(2).filter(|window| **window == is).count() as u64;
         // Each loss is the last of its burst with probability 1 / burst, and each arrival the
         // last of its run with that at which both balance: two binomial counts.
         let (ends, losses) = (of_pairs([true, false]), of_pairs([true, true]));

@@ -253,7 +253,7 @@ fn list_names_every_mechanism_and_option() {
         for option in entry.options {
             let line = format!("• {}={}", option.name, option.words[0]);
             let at = said.out.find(&line).unwrap_or_else(|| panic!("no {line}"));
-            let named = said.out[at..].split("\n•").any(|it| it.contains(entry.name));
+            let named = said.out[at..].split("\n•").any(|part| part.contains(entry.name));
             assert!(named, "{line} doesn't name {}", entry.name);
         }
     }
@@ -495,7 +495,8 @@ fn a_stored_run_is_written_up_the_same_every_time() {
     assert_eq!(bench.must("report last --verbose").out, full);
     assert!(full.len() > said.out.len());
     bench.must("report --html again.html");
-    let pages = ["measured.html", "again.html"].map(|it| std::fs::read(bench.path(it)).unwrap());
+    let pages =
+        ["measured.html", "again.html"].map(|text| std::fs::read(bench.path(text)).unwrap());
     assert!(pages[0] == pages[1], "the pages differ");
 }
 
@@ -600,9 +601,9 @@ fn buffers_begin_where_they_were_asked_to() {
                 --samples 20 --no-wait";
     assert_eq!(bench.run(line).code, Some(0));
     let export = bench.run("export --format csv").out;
-    let mut table = export.lines().map(|it| it.split(',').collect::<Vec<_>>());
+    let mut table = export.lines().map(|line| line.split(',').collect::<Vec<_>>());
     let heads = table.next().expect("a head");
-    let column = |name: &str| heads.iter().position(|it| *it == name).expect(name);
+    let column = |name: &str| heads.iter().position(|text| *text == name).expect(name);
     let (variant, align) = (column("variant"), column("align"));
     let mut found: Vec<String> =
         table.map(|row| format!("{} {}", row[variant], row[align])).collect();
@@ -672,8 +673,8 @@ fn the_answer_is_forty_lines_of_eighty_columns_and_comes_last() {
         let said = said.out;
         let lines: Vec<&str> = said.lines().collect();
         assert!(lines.len() <= 40, "{asked}: {} lines:\n{said}", lines.len());
-        assert!(lines.iter().all(|it| it.chars().count() <= 80), "{asked}:\n{said}");
-        let next = lines.iter().position(|it| it.starts_with("next ")).expect(&said);
+        assert!(lines.iter().all(|line| line.chars().count() <= 80), "{asked}:\n{said}");
+        let next = lines.iter().position(|line| line.starts_with("next ")).expect(&said);
         assert!(next + 3 >= lines.len() && said.contains(" -v`"), "{said}");
     }
 }
@@ -800,7 +801,7 @@ fn a_size_and_a_place_that_were_asked_for_and_not_measured_are_told_and_exit_wit
         ("run pipe null -s 64 -p same-cpu", 0, None),
     ] {
         if line.contains("cross-node")
-            && std::fs::exists("/sys/devices/system/node/node1").is_ok_and(|it| it)
+            && std::fs::exists("/sys/devices/system/node/node1").is_ok_and(|flag| flag)
         {
             say("skipped a place that isn't here: this machine has several memory nodes");
             continue;

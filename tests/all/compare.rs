@@ -135,7 +135,7 @@ fn at_work() -> model::clock::Record {
 fn write(path: &Path, cases: &[Made], setting: &Setting) -> i64 {
     let mut store = Store::open(path).unwrap();
     let argv = ["ipcmark".to_string(), "run".into()];
-    let variants: Vec<String> = cases.iter().map(|it| it.variant.into()).collect();
+    let variants: Vec<String> = cases.iter().map(|case| case.variant.into()).collect();
     let run = store
         .begin_run(&NewRun {
             started: "2026-01-01T00:00:00Z".into(),
@@ -248,15 +248,23 @@ fn verdicts(found: &Value) -> Vec<(String, String)> {
     let word = |value: &Value| value.as_str().unwrap().to_string();
     let cases = found["cases"].as_array().unwrap().iter();
     cases
-        .map(|it| {
-            (format!("{} {}", word(&it["variant"]), word(&it["workload"])), word(&it["verdict"]))
+        .map(|case| {
+            (
+                format!("{} {}", word(&case["variant"]), word(&case["workload"])),
+                word(&case["verdict"]),
+            )
         })
         .collect()
 }
 
 fn verdict_of(found: &Value, name: &str) -> String {
     let found = verdicts(found);
-    found.iter().find(|it| it.0 == name).unwrap_or_else(|| panic!("{name}: {found:?}")).1.clone()
+    found
+        .iter()
+        .find(|pair| pair.0 == name)
+        .unwrap_or_else(|| panic!("{name}: {found:?}"))
+        .1
+        .clone()
 }
 
 #[test]
@@ -265,10 +273,10 @@ fn a_planted_five_percent_is_found_and_nothing_else() {
         let bench = two(&usual(), &planted(nth, 1.05));
         let found = compared(&bench, "");
         assert_eq!(verdict_of(&found, name), "slower", "{found:#}");
-        let others = verdicts(&found).into_iter().filter(|it| it.0 != name);
-        assert!(others.into_iter().all(|it| it.1 == "equivalent"), "{found:#}");
+        let others = verdicts(&found).into_iter().filter(|verdict| verdict.0 != name);
+        assert!(others.into_iter().all(|pair| pair.1 == "equivalent"), "{found:#}");
         let cases = found["cases"].as_array().unwrap();
-        let case = cases.iter().find(|it| it["verdict"] == "slower").unwrap();
+        let case = cases.iter().find(|case| case["verdict"] == "slower").unwrap();
         let field = |name: &str| case[name].as_f64().unwrap();
         assert!(field("low") <= 1.05 && 1.05 <= field("high"), "{case:#}");
         assert!(field("low") > 1.0 && field("p_holm") >= field("p"), "{case:#}");
@@ -288,10 +296,10 @@ fn what_became_faster_is_faster() {
 #[test]
 fn nothing_planted_is_nothing_found() {
     let found = compared(&two(&usual(), &usual()), "");
-    assert!(verdicts(&found).iter().all(|it| it.1 == "equivalent"), "{found:#}");
+    assert!(verdicts(&found).iter().all(|verdict| verdict.1 == "equivalent"), "{found:#}");
     // The A/A pair and the harness are reported, and are no cases of their own.
     assert_eq!(found["noise"].as_array().unwrap().len(), 2);
-    let names: Vec<String> = verdicts(&found).into_iter().map(|it| it.0).collect();
+    let names: Vec<String> = verdicts(&found).into_iter().map(|verdict| verdict.0).collect();
     assert_eq!(
         names,
         [
@@ -303,8 +311,8 @@ fn nothing_planted_is_nothing_found() {
             "pipe throughput"
         ]
     );
-    let control = |it: &Value| it["control"] == true && it["p_holm"].is_null();
-    assert_eq!(found["cases"].as_array().unwrap().iter().filter(|it| control(it)).count(), 1);
+    let control = |value: &Value| value["control"] == true && value["p_holm"].is_null();
+    assert_eq!(found["cases"].as_array().unwrap().iter().filter(|case| control(case)).count(), 1);
 }
 
 #[test]
@@ -318,15 +326,15 @@ fn noise_is_inconclusive_and_says_what_could_have_been_seen() {
     }
     // A wide margin makes the same noise equivalent.
     let found = compared(&two(&noisy(()), &noisy(())), "--margin 60%");
-    assert!(verdicts(&found).iter().all(|it| it.1 == "equivalent"), "{found:#}");
+    assert!(verdicts(&found).iter().all(|verdict| verdict.1 == "equivalent"), "{found:#}");
 }
 
 #[test]
 fn too_few_launches_decide_nothing() {
-    let few: Vec<Made> = usual().into_iter().map(|it| Made { launches: 3, ..it }).collect();
+    let few: Vec<Made> = usual().into_iter().map(|made| Made { launches: 3, ..made }).collect();
     let bench = two(&few, &few);
     let found = compared(&bench, "--gate 5%");
-    assert!(verdicts(&found).iter().all(|it| it.1 == "inconclusive"), "{found:#}");
+    assert!(verdicts(&found).iter().all(|verdict| verdict.1 == "inconclusive"), "{found:#}");
     assert!(found["cases"][0]["reason"].as_str().unwrap().contains("too few launches"));
     assert_eq!(bench.run("compare before after --gate 5%").code, Some(4));
 }
@@ -350,7 +358,7 @@ fn the_gate_sets_the_exit_code() {
 
 /// All cases, so many times as slow.
 fn all_slower(factor: f64) -> Vec<Made> {
-    usual().into_iter().map(|it| Made { ns: factor * it.ns, ..it }).collect()
+    usual().into_iter().map(|made| Made { ns: factor * made.ns, ..made }).collect()
 }
 
 fn gated(bench: &Bench, more: &str) -> (Option<i32>, String) {
@@ -386,7 +394,8 @@ fn a_machine_that_changed_is_no_regression() {
 #[test]
 fn the_gate_judges_rounds_that_nobody_disturbed() {
     // The same code; of the second run's rounds a third were disturbed.
-    let disturbed = |rounds| with_settings(&usual(), &usual(), move |it| it.disturbed = rounds);
+    let disturbed =
+        |rounds| with_settings(&usual(), &usual(), move |setting| setting.disturbed = rounds);
     let bench = disturbed(&[1, 2, 3, 4, 5, 6, 7]);
     assert_eq!(gated(&bench, "").0, Some(0));
     let found = compared(&bench, "--gate 5%");
@@ -405,7 +414,8 @@ fn the_gate_judges_rounds_that_nobody_disturbed() {
 
 #[test]
 fn rounds_of_which_nobody_knows_are_not_undisturbed() {
-    let unknown = |rounds| with_settings(&usual(), &usual(), move |it| it.unknown = rounds);
+    let unknown =
+        |rounds| with_settings(&usual(), &usual(), move |setting| setting.unknown = rounds);
     let bench = unknown(&[1, 2, 3, 4, 5, 6, 7, 8, 9]);
     let (code, shown) = gated(&bench, "");
     assert_eq!(code, Some(4), "{shown}");
@@ -494,25 +504,29 @@ fn a_case_that_is_gone_is_open_and_a_new_one_is_not() {
     assert!(case["reason"].as_str().unwrap().contains("not measured in B: taken away"), "{case:#}");
     // Absent from both is nothing to tell.
     let found = compared(&two(&unavailable, &unavailable), "");
-    assert!(verdicts(&found).iter().all(|it| it.0 != "tcp latency"));
+    assert!(verdicts(&found).iter().all(|verdict| verdict.0 != "tcp latency"));
 }
 
 #[test]
 fn another_machine_is_incomparable_and_the_field_is_named() {
     type Change = (&'static str, fn(&mut Setting));
     let changes: [Change; 8] = [
-        ("CPU", |it| it.host.processor.name = Some("Other 9000".into())),
-        ("microcode", |it| it.host.processor.microcode = Some("0xffff".into())),
-        ("kernel", |it| it.host.kernel.release = Some("1.2.3".into())),
-        ("mitigations: meltdown", |it| {
-            it.host.kernel.mitigations.insert("meltdown".into(), "Vulnerable, by the test".into());
+        ("CPU", |setting| setting.host.processor.name = Some("Other 9000".into())),
+        ("microcode", |setting| setting.host.processor.microcode = Some("0xffff".into())),
+        ("kernel", |setting| setting.host.kernel.release = Some("1.2.3".into())),
+        ("mitigations: meltdown", |setting| {
+            setting
+                .host
+                .kernel
+                .mitigations
+                .insert("meltdown".into(), "Vulnerable, by the test".into());
         }),
-        ("governor: other", |it| {
-            it.host.frequency.governors.insert("other".into(), vec![0]);
+        ("governor: other", |setting| {
+            setting.host.frequency.governors.insert("other".into(), vec![0]);
         }),
-        ("clock source", |it| it.host.clock_source.current = Some("hpet".into())),
-        ("usable CPUs", |it| it.host.cgroup.cpus_effective = Some(vec![7])),
-        ("ipcmark", |it| it.tool = "ipcmark 0.0.9"),
+        ("clock source", |setting| setting.host.clock_source.current = Some("hpet".into())),
+        ("usable CPUs", |setting| setting.host.cgroup.cpus_effective = Some(vec![7])),
+        ("ipcmark", |setting| setting.tool = "ipcmark 0.0.9"),
     ];
     for (nth, (field, change)) in changes.into_iter().enumerate() {
         let bench = with_settings(&usual(), &planted(0, 1.5), change);
@@ -520,7 +534,7 @@ fn another_machine_is_incomparable_and_the_field_is_named() {
         let first = &found["differences"][0];
         assert_eq!(first["field"], field, "{found:#}");
         assert_ne!(first["a"], first["b"]);
-        assert!(verdicts(&found).iter().all(|it| it.1 == "incomparable"), "{found:#}");
+        assert!(verdicts(&found).iter().all(|verdict| verdict.1 == "incomparable"), "{found:#}");
         // What follows from it is the same whatever the field.
         if nth > 0 {
             continue;
@@ -538,9 +552,9 @@ fn another_machine_is_incomparable_and_the_field_is_named() {
 
 #[test]
 fn another_boot_or_name_of_a_machine_is_comparable() {
-    let bench = with_settings(&usual(), &usual(), |it| {
-        it.host.boot_id = Some("another".into());
-        it.host.hostname = Some("renamed".into());
+    let bench = with_settings(&usual(), &usual(), |setting| {
+        setting.host.boot_id = Some("another".into());
+        setting.host.hostname = Some("renamed".into());
     });
     let said = bench.run("compare before after --gate 5%");
     assert_eq!(said.code, Some(0), "{}", said.out);
@@ -567,14 +581,14 @@ fn a_case_that_was_measured_otherwise_is_incomparable_alone() {
     assert_eq!(verdict_of(&compared(&bench, "--force"), "pipe latency"), "equivalent");
 
     let asked = |change: fn(&mut Request)| {
-        let bench = with_settings(&usual(), &usual(), |it| change(&mut it.request));
+        let bench = with_settings(&usual(), &usual(), |setting| change(&mut setting.request));
         let found = compared(&bench, "");
         assert_eq!(verdict_of(&found, "pipe throughput"), "incomparable");
         let case = found["cases"].as_array().unwrap().last().unwrap().clone();
         case["differences"][0]["field"].as_str().unwrap().to_string()
     };
-    assert_eq!(asked(|it| it.verify = true), "--verify");
-    assert_eq!(asked(|it| it.samples = Some(7)), "--samples");
+    assert_eq!(asked(|request| request.verify = true), "--verify");
+    assert_eq!(asked(|request| request.samples = Some(7)), "--samples");
 }
 
 #[test]
@@ -675,21 +689,22 @@ fn at_80_columns_no_column_is_hidden_and_what_became_slower_comes_first() {
     let bench = two(&usual(), &planted(1, 1.1));
     let text = bench.run("compare before after").out;
     assert!(!text.contains("Not shown"), "{text}");
-    let heading = text.lines().find(|it| it.contains("mechanism")).expect("a heading");
+    let heading = text.lines().find(|line| line.contains("mechanism")).expect("a heading");
     let mut rest = heading;
     for column in ["A → B", "change [95 %]", " p ", "verdict"] {
         let at = rest.find(column).unwrap_or_else(|| panic!("no {column}: {text}"));
         rest = &rest[at + column.len()..];
     }
     let rows: Vec<&str> =
-        text.lines().filter(|it| it.contains(" → ") && it.contains("[+")).collect();
-    let tails = text.lines().skip_while(|it| !it.contains("percentiles, A → B"));
-    let tails: Vec<&str> = tails.take_while(|it| !it.is_empty()).collect();
+        text.lines().filter(|line| line.contains(" → ") && line.contains("[+")).collect();
+    let tails = text.lines().skip_while(|line| !line.contains("percentiles, A → B"));
+    let tails: Vec<&str> = tails.take_while(|tail| !tail.is_empty()).collect();
     let words = |line: &str| line.split_whitespace().map(str::to_string).collect::<Vec<_>>();
-    assert!(tails.iter().any(|it| words(it) == ["mechanism", "p50", "p99", "max"]), "{text}");
-    let tcp = tails.iter().find(|it| it.starts_with("tcp")).expect("a row");
+    assert!(tails.iter().any(|tail| words(tail) == ["mechanism", "p50", "p99", "max"]), "{text}");
+    let tcp = tails.iter().find(|tail| tail.starts_with("tcp")).expect("a row");
     assert_eq!(tcp.matches(" → ").count(), 3, "of each the baseline first: {text}");
-    let slower = rows.iter().position(|it| it.starts_with('✗')).expect("the sign of a slower case");
+    let slower =
+        rows.iter().position(|row| row.starts_with('✗')).expect("the sign of a slower case");
     assert_eq!(slower, 0, "first of its size: {text}");
 }
 
@@ -716,11 +731,11 @@ fn two_searches_are_compared_by_their_capacities() {
     );
     let write = |name: &str, ends: [(Option<u64>, Option<u64>); 3]| {
         let mut document = bench.export();
-        for (it, (low, high)) in
+        for (value, (low, high)) in
             document["capacity"].as_array_mut().expect("all").iter_mut().zip(ends)
         {
-            (it["at_least_per_sec"], it["below_per_sec"]) = (low.into(), high.into());
-            it["every_round_disturbed"] = (name == "disturbed.json").into();
+            (value["at_least_per_sec"], value["below_per_sec"]) = (low.into(), high.into());
+            value["every_round_disturbed"] = (name == "disturbed.json").into();
         }
         std::fs::write(bench.path(name), document.to_string()).expect("a file");
     };
@@ -771,7 +786,7 @@ fn cases_of_one_name_say_which_load_they_had() {
         }
         // On a busy machine no rate may have been offered: then nothing can be compared.
         let text = flat(&bench.run("compare a b").out);
-        assert!(words.iter().all(|it| text.contains(it)), "{text}");
+        assert!(words.iter().all(|word| text.contains(word)), "{text}");
         let found = compared_as(&bench, "a b");
         // An A/A pair is there twice.
         let cases = found["cases"].as_array().expect("cases");
@@ -848,5 +863,5 @@ fn git_bisect_run_finds_the_commit_and_no_failure_blames_one() {
     assert_eq!(code("compare good good --bisect"), Some(0));
     assert_eq!(code("compare good last --bisect"), Some(1));
     assert!(code("compare good nosuch --bisect") >= Some(128));
-    assert!(code("compare good last --bisect --gate").is_some_and(|it| it >= 128));
+    assert!(code("compare good last --bisect --gate").is_some_and(|code| code >= 128));
 }

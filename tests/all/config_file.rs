@@ -54,7 +54,7 @@ fn the_command_line_comes_first_then_this_folder_then_the_user() {
     command.env("XDG_CONFIG_HOME", elsewhere.parent().unwrap());
     let doctor: Value = serde_json::from_str(&output(&mut command).out).unwrap();
     let defaults = doctor["defaults"].as_array().unwrap();
-    let keys: Vec<&str> = defaults.iter().map(|it| it["key"].as_str().unwrap()).collect();
+    let keys: Vec<&str> = defaults.iter().map(|value| value["key"].as_str().unwrap()).collect();
     assert_eq!(keys, ["samples", "launches"]);
     assert!(bench.must("doctor").out.contains("--launches 3 (ipcmark.toml)"));
 }
@@ -205,11 +205,14 @@ fn a_file_takes_every_flag_that_says_how_to_measure() {
     let bench = Bench::new();
     for command in ["run", "choose", "explain", "probe-effect"] {
         let help = bench.must(&format!("{command} --help")).out;
-        let lines = help.lines().map(str::trim_start).filter(|it| it.starts_with('-'));
+        let lines = help.lines().map(str::trim_start).filter(|start| start.starts_with('-'));
         let named = lines.filter_map(|line| {
-            line.split("--").nth(1)?.split(|it: char| !it.is_alphanumeric() && it != '-').next()
+            line.split("--")
+                .nth(1)?
+                .split(|part: char| !part.is_alphanumeric() && part != '-')
+                .next()
         });
-        let flags: Vec<&str> = named.filter(|it| !NEVER.contains(it)).collect();
+        let flags: Vec<&str> = named.filter(|text| !NEVER.contains(text)).collect();
         assert!(flags.len() > 5, "{help}");
         for flag in flags {
             // No flag takes a date: what is said of it tells whether the flag is taken at all.

@@ -33,8 +33,8 @@ fn spread(bench: &Bench, pairs: &[(u64, u32, u32)]) {
 
 fn medians(bench: &Bench) -> Vec<f64> {
     let json = bench.export();
-    let ours = json["results"].as_array().unwrap().iter().filter(|it| it["twin"] == false);
-    ours.map(|it| it["value"]["median"].as_f64().unwrap()).collect()
+    let ours = json["results"].as_array().unwrap().iter().filter(|result| result["twin"] == false);
+    ours.map(|value| value["value"]["median"].as_f64().unwrap()).collect()
 }
 
 #[test]
@@ -65,7 +65,10 @@ fn the_matrix_is_square_and_says_what_it_holds() {
     for (a, b, value) in [(0, 1, of[0]), (0, 2, of[1]), (1, 2, of[2])] {
         assert!(near(cells[a + 1][b + 1], value) && near(cells[b + 1][a + 1], value), "{csv}");
     }
-    assert!((0..3).all(|it| cells[it + 1][it + 1].is_empty()), "nothing is measured of one: {csv}");
+    assert!(
+        (0..3).all(|number| cells[number + 1][number + 1].is_empty()),
+        "nothing is measured of one: {csv}"
+    );
     bench.must("export --format cpu-matrix -o maps/");
     let file = bench.path("maps/pipe_latency_64B_cpus_process.csv");
     assert_eq!(std::fs::read_to_string(file).unwrap(), csv);

@@ -27,9 +27,9 @@ fn measured() -> Bench {
 
 /// The cells of a column of a table without quotes.
 fn column<'a>(table: &'a str, name: &str) -> Vec<&'a str> {
-    let mut lines = table.split("\r\n").filter(|it| !it.is_empty());
+    let mut lines = table.split("\r\n").filter(|part| !part.is_empty());
     let header = lines.next().expect("a header");
-    let at = header.split(',').position(|it| it == name).unwrap_or_else(|| panic!("{header}"));
+    let at = header.split(',').position(|part| part == name).unwrap_or_else(|| panic!("{header}"));
     lines.map(|line| line.split(',').nth(at).expect("a cell")).collect()
 }
 
@@ -105,8 +105,9 @@ fn a_name_that_ends_in_npy_is_numpys_array() {
     assert_eq!(said.out.trim(), "read", "{}", said.err);
 
     let text = include_str!("../../docs/FORMAT.md");
-    let blocks = text.split("```python\n").skip(1).map(|it| it.split("```").next().unwrap());
-    let documented = blocks.into_iter().find(|it| it.contains("np.load")).expect("such a block");
+    let blocks = text.split("```python\n").skip(1).map(|part| part.split("```").next().unwrap());
+    let documented =
+        blocks.into_iter().find(|block| block.contains("np.load")).expect("such a block");
     let mut python = Command::new("python3");
     let said = output(python.args(["-c", documented]).current_dir(bench.path("")));
     assert_eq!(said.code, Some(0), "{}", said.err);
@@ -238,7 +239,7 @@ fn read_by(program: &str, line: [&str; 2], bench: &Bench) {
     }
     let said = output(Command::new(program).args(line).current_dir(bench.path("")));
     assert!(said.out.ends_with("read\n"), "{program}: {}{}", said.out, said.err);
-    let skipped: Vec<&str> = said.out.lines().filter(|it| it.starts_with("skipped")).collect();
+    let skipped: Vec<&str> = said.out.lines().filter(|line| line.starts_with("skipped")).collect();
     if let Some(one) = skipped.first() {
         say(&format!("{one} (and {} more): not installed", skipped.len() - 1));
     }
@@ -264,7 +265,7 @@ fn readers_find_every_word_and_number_in_their_default_settings() {
     let table = std::fs::read_to_string(bench.path("run.csv")).unwrap();
     let header = table.lines().next().unwrap();
     for column in ["total_bytes", "service_ns", "placement"] {
-        assert!(header.split(',').any(|it| it == column), "{column}: {header}");
+        assert!(header.split(',').any(|part| part == column), "{column}: {header}");
     }
     assert!(table.contains(",0+1,"), "{table}");
 }
@@ -275,10 +276,10 @@ fn the_citation_is_of_this_version() {
     let line = format!("version: {}", env!("CARGO_PKG_VERSION"));
     // What a BibTeX entry is made of.
     for line in [line.as_str(), "type: software", "  - name: \"The ipcmark authors\""] {
-        assert!(citation.lines().any(|it| it == line), "no {line}: {citation}");
+        assert!(citation.lines().any(|text| text == line), "no {line}: {citation}");
     }
     for key in ["title: ", "date-released: "] {
-        assert!(citation.lines().any(|it| it.starts_with(key)), "no {key}: {citation}");
+        assert!(citation.lines().any(|line| line.starts_with(key)), "no {key}: {citation}");
     }
 }
 
@@ -334,7 +335,7 @@ fn a_program_names_the_commit_that_it_is_built_from_and_whether_that_is_all() {
     let git = |words: &[&str]| {
         let who = ["-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false"];
         let said = Command::new("git").arg("-C").arg(root).args(who).args(words).output();
-        said.is_ok_and(|it| it.status.success())
+        said.is_ok_and(|output| output.status.success())
     };
     if !git(&["init", "-q"]) {
         return say("skipped the commit: no git here");
@@ -349,7 +350,7 @@ fn a_program_names_the_commit_that_it_is_built_from_and_whether_that_is_all() {
     assert_eq!(build_script::commit(root), None, "there is no commit yet");
     assert!(git(&["add", "."]) && git(&["commit", "-q", "-m", "first"]));
     let clean = build_script::commit(root).expect("a commit");
-    assert!(clean.len() == 12 && clean.chars().all(|it| it.is_ascii_hexdigit()), "{clean}");
+    assert!(clean.len() == 12 && clean.chars().all(|letter| letter.is_ascii_hexdigit()), "{clean}");
     write("report.html", "what a run has left");
     assert_eq!(build_script::commit(root).as_deref(), Some(&*clean));
     write("src/main.rs", "fn main() { loop {} }");

@@ -43,7 +43,7 @@ fn on_loopback_a_datagram_is_what_the_protocol_or_the_path_allows() {
     );
     let cut = measured("udp:datagram=1000", 2_000);
     assert_eq!(effective_settings(&cut), [65_535, 1_000, 2_000 + 3 * (8 + 28)]);
-    if fs::read_to_string("/proc/net/if_inet6").is_ok_and(|it| it.contains(" lo")) {
+    if fs::read_to_string("/proc/net/if_inet6").is_ok_and(|text| text.contains(" lo")) {
         assert_eq!(effective_settings(&measured("udp:family=6", 64)), [65_536, 65_488, 64 + 48]);
     }
     // Buffers that hold less are no reason to refuse: datagrams are smaller.
@@ -76,7 +76,7 @@ fn a_datagram_is_one_packet_of_the_path_and_the_kernel_cuts_none() {
 /// None, said aloud, where this user may not make a network.
 fn may_unshare(what: &str) -> Option<()> {
     let tried = Command::new("unshare").args(["--net", "true"]).stderr(Stdio::null()).status();
-    let may = tried.is_ok_and(|it| it.success());
+    let may = tried.is_ok_and(|status| status.success());
     if !may {
         say(&format!("skipped {what}: they take a network namespace of their own"));
     }
@@ -85,7 +85,7 @@ fn may_unshare(what: &str) -> Option<()> {
 
 /// Received, lost, reordered, duplicated.
 fn fragments(of: Option<Datagrams>) -> [u64; 4] {
-    let it = of.and_then(|it| it.fragments).expect("fragments were counted");
+    let it = of.and_then(|datagrams| datagrams.fragments).expect("fragments were counted");
     [it.received, it.lost, it.reordered, it.duplicated]
 }
 
@@ -107,7 +107,7 @@ impl Lossy {
         let lossy = Lossy { name: format!("ipcmark-t{}-{test}", std::process::id()) };
         let ip = |line: &str| {
             let status = Command::new("ip").args(line.split(' ')).stderr(Stdio::null()).status();
-            status.is_ok_and(|it| it.success())
+            status.is_ok_and(|status| status.success())
         };
         let up = ip(&format!("netns add {}", lossy.name))
             && ip(&format!("-n {} link set lo up", lossy.name));
@@ -126,7 +126,7 @@ impl Lossy {
             .spawn();
         let loses = nft.is_ok_and(|mut nft| {
             let written = nft.stdin.take().expect("a pipe").write_all(rules.as_bytes());
-            nft.wait().is_ok_and(|it| it.success()) && written.is_ok()
+            nft.wait().is_ok_and(|status| status.success()) && written.is_ok()
         });
         if !loses {
             skip("nft doesn't run here");
@@ -222,8 +222,8 @@ fn where_a_tenth_is_lost_it_is_counted_by_whoever_misses_it() {
         assert!(kernel.received > Some(0) && kernel.received < kernel.sent, "{what}: {kernel:?}");
         if spec.mechanism.contains("datagram") {
             let ends = [record.initiator.datagrams, record.responder.datagrams];
-            let counted = ends.into_iter().flatten().map(|it| fragments(Some(it)));
-            let lost: u64 = counted.map(|it| it[1]).sum();
+            let counted = ends.into_iter().flatten().map(|end| fragments(Some(end)));
+            let lost: u64 = counted.map(|numbers| numbers[1]).sum();
             assert!(lost > 0, "{what}: {ends:?}");
         }
     }
@@ -242,7 +242,8 @@ fn a_run_over_it_is_a_row_with_its_reason_and_the_counts() {
     }
     let run = bench.export();
     must_fit_the_schema(&run);
-    for case in run["results"].as_array().expect("results").iter().filter(|it| it["twin"] == false)
+    for case in
+        run["results"].as_array().expect("results").iter().filter(|result| result["twin"] == false)
     {
         assert_eq!(case["status"], "failed");
         let seen = &case["datagrams"];
@@ -296,7 +297,7 @@ fn packets_and_buffers_are_factors_of_a_study_and_stay_each_in_its_case() {
     must_fit_the_schema(&run);
     let of = |variant: &str, name: &str| {
         let results = run["results"].as_array().expect("results");
-        let case = results.iter().find(|it| it["variant"] == variant).expect("a row");
+        let case = results.iter().find(|result| result["variant"] == variant).expect("a row");
         assert_eq!(case["status"], "ok", "{variant}: {}", case["reason"]);
         case["effective_settings"][name].as_u64()
     };
@@ -317,10 +318,14 @@ fn packets_and_buffers_are_factors_of_a_study_and_stay_each_in_its_case() {
         assert_eq!(of(variant, "path_mtu_bytes"), Some(mtu.min(65_535)), "{variant}");
     }
     let results = run["results"].as_array().expect("results");
-    let small = results.iter().find(|it| it["variant"] == "udp:mtu=1500").expect("a row");
+    let small = results.iter().find(|result| result["variant"] == "udp:mtu=1500").expect("a row");
     let wire = small["datagrams"]["wire_bytes_per_payload_byte"].as_f64().expect("a ratio");
     // 20 KiB in 14 datagrams of at most 1,464 bytes each, and 36 of headers.
     assert!((wire - (20_480.0 + 14.0 * 36.0) / 20_480.0).abs() < 1e-9, "{wire}");
-    assert!(results.iter().all(|it| it["datagrams"].is_null() == (it["mechanism"] == "tcp")));
+    assert!(
+        results
+            .iter()
+            .all(|result| result["datagrams"].is_null() == (result["mechanism"] == "tcp"))
+    );
     assert_eq!((of("tcp:mtu=1500", "mtu_bytes"), of("tcp", "mtu_bytes")), (Some(1_500), None));
 }

@@ -19,26 +19,31 @@ fn parse(said: &Said) -> Value {
 
 fn finding<'a>(findings: &'a Value, check: &str) -> &'a Value {
     let all = findings.as_array().expect("findings");
-    all.iter().find(|it| it["check"] == check).unwrap_or_else(|| panic!("no {check}: {all:?}"))
+    all.iter()
+        .find(|value| value["check"] == check)
+        .unwrap_or_else(|| panic!("no {check}: {all:?}"))
 }
 
 /// The names of all checks, in their order.
 fn checks() -> Vec<String> {
     let found = machine::doctor::examined(Path::new("/"), &[], Duration::ZERO).findings;
-    found.into_iter().map(|it| it.check).collect()
+    found.into_iter().map(|finding| finding.check).collect()
 }
 
 /// Every check once, in its order, with words for everything.
 fn assert_complete(findings: &Value) {
     let all = findings.as_array().expect("findings");
-    let names: Vec<&str> = all.iter().map(|it| it["check"].as_str().unwrap()).collect();
+    let names: Vec<&str> = all.iter().map(|value| value["check"].as_str().unwrap()).collect();
     assert_eq!(names, checks());
-    for it in all {
+    for value in all {
         for field in ["found", "wanted", "effect", "advice"] {
-            assert!(it[field].as_str().is_some_and(|words| !words.trim().is_empty()), "{it}");
+            assert!(value[field].as_str().is_some_and(|words| !words.trim().is_empty()), "{value}");
         }
-        assert!(LEVELS.contains(&it["level"].as_str().unwrap()), "{it}");
-        assert!(it["command"].is_null() || it["command"].as_str().is_some_and(|it| !it.is_empty()));
+        assert!(LEVELS.contains(&value["level"].as_str().unwrap()), "{value}");
+        assert!(
+            value["command"].is_null()
+                || value["command"].as_str().is_some_and(|text| !text.is_empty())
+        );
     }
 }
 
@@ -46,10 +51,11 @@ fn assert_complete(findings: &Value) {
 fn every_check_appears_in_json_with_advice() {
     let answer = parse(&Bench::new().run("doctor --format json"));
     assert_complete(&answer["findings"]);
-    let worst =
-        |level: &str| answer["findings"].as_array().unwrap().iter().any(|it| it["level"] == level);
+    let worst = |level: &str| {
+        answer["findings"].as_array().unwrap().iter().any(|finding| finding["level"] == level)
+    };
     let decisive = ["load", "steal", "interrupts", "quota"];
-    let open = decisive.iter().any(|it| finding(&answer["findings"], it)["level"] == "unknown");
+    let open = decisive.iter().any(|text| finding(&answer["findings"], text)["level"] == "unknown");
     let fitness = match (worst("warning"), worst("note")) {
         (true, _) => ("not_fit", "Not fit for measuring now"),
         _ if open => ("unknown", "Not known whether it is fit to measure on"),
@@ -77,7 +83,7 @@ fn every_check_appears_in_text_of_80_columns() {
         assert!(line.chars().count() <= 80, "{line}");
     }
     let answers = ["Fit to measure on", "Not fit", "Not known whether it is fit"];
-    let answer = answers.iter().find_map(|it| said.out.find(it)).unwrap();
+    let answer = answers.iter().find_map(|answer| said.out.find(answer)).unwrap();
     assert!(answer < said.out.find("As it should be").unwrap_or(usize::MAX));
     assert!(said.out.contains("no setting was changed"));
     assert_eq!(said.err, "");
@@ -146,7 +152,7 @@ fn a_run_keeps_what_was_found_before_it() {
     let document = bench.export();
     assert_complete(&document["host"]["findings"]);
     let build = &document["host"]["build"];
-    assert!(build["compiler"].as_str().is_some_and(|it| it.starts_with("rustc")), "{build}");
+    assert!(build["compiler"].as_str().is_some_and(|text| text.starts_with("rustc")), "{build}");
     assert!(document["host"]["default_buffers"]["pipe_bytes"].as_u64() >= Some(4096));
     let rounds = rows(&bench.open(), "SELECT json_type(noise, '$.marks') FROM rounds");
     assert_eq!(rounds, ["array", "array"]);
@@ -164,8 +170,9 @@ struct Limited {
 impl Limited {
     /// In either version; the reason where neither lets us.
     fn new() -> Result<Limited, String> {
-        let mounts = fs::read_to_string("/proc/self/mountinfo").map_err(|it| it.to_string())?;
-        let own = fs::read_to_string("/proc/self/cgroup").map_err(|it| it.to_string())?;
+        let mounts =
+            fs::read_to_string("/proc/self/mountinfo").map_err(|error| error.to_string())?;
+        let own = fs::read_to_string("/proc/self/cgroup").map_err(|error| error.to_string())?;
         let mut reasons = vec!["no control group of CPU time is mounted".to_owned()];
         for line in mounts.lines() {
             let Some((mount, file_system)) = line.split_once(" - ") else { continue };
@@ -252,7 +259,9 @@ fn a_quota_is_named_and_marks_the_rounds_that_it_stopped() {
     let document = bench.export();
     let warnings: BTreeSet<&str> =
         document["warnings"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
-    let warning =
-        warnings.iter().find(|it| it.contains("of 2 rounds were disturbed")).expect("said");
+    let warning = warnings
+        .iter()
+        .find(|warning| warning.contains("of 2 rounds were disturbed"))
+        .expect("said");
     assert!(warning.contains(&format!("quota in {marked} ")), "{warning}");
 }

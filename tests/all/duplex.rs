@@ -15,10 +15,10 @@ fn every_byte_arrives_both_ways_also_where_neither_way_has_room_for_a_message() 
     let document = bench.export();
     must_fit_the_schema(&document);
     let measured: Vec<&Value> =
-        results(&document).iter().filter(|it| it["status"] == "ok").collect();
+        results(&document).iter().filter(|result| result["status"] == "ok").collect();
     for name in ["pipe", "unix-stream", "tcp", "udp", "shm-ring"] {
-        let of = measured.iter().filter(|it| it["variant"] == name);
-        let sizes: Vec<u64> = of.map(|it| it["message_bytes"].as_u64().unwrap()).collect();
+        let of = measured.iter().filter(|value| value["variant"] == name);
+        let sizes: Vec<u64> = of.map(|value| value["message_bytes"].as_u64().unwrap()).collect();
         assert!(sizes.contains(&(512 << 10)) && sizes.contains(&64), "{name}: {sizes:?}");
     }
     for case in measured {
@@ -27,7 +27,7 @@ fn every_byte_arrives_both_ways_also_where_neither_way_has_room_for_a_message() 
             .as_array()
             .unwrap()
             .iter()
-            .map(|it| it["name"].as_str().unwrap())
+            .map(|value| value["name"].as_str().unwrap())
             .collect();
         assert_eq!(names, ["outbound", "inbound"], "{case:#}");
         // The partner's messages are all here before its own are acknowledged.
@@ -45,7 +45,8 @@ fn what_can_only_wait_says_so_before_anything_is_measured() {
     assert_eq!(said.code, Some(5), "{}", said.err);
     assert!(flat(&said.out).contains("! Not measured: posix-queue: "), "{}", said.out);
     let document = bench.export();
-    let queue = results(&document).iter().find(|it| it["variant"] == "posix-queue").unwrap();
+    let queue =
+        results(&document).iter().find(|result| result["variant"] == "posix-queue").unwrap();
     assert_eq!(queue["status"], "not_applicable");
     assert!(queue["reason"].as_str().unwrap().contains("can only wait"), "{queue:#}");
 }

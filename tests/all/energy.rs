@@ -50,7 +50,9 @@ impl Package {
         let counting = Some(std::thread::spawn(count));
         let package = Package { class, over, counting };
         crate::cli_support::wait_for("a counter", Duration::from_secs(10), || {
-            fs::metadata(zone.join("energy_uj")).is_ok_and(|it| it.len() > 0).then_some(())
+            fs::metadata(zone.join("energy_uj"))
+                .is_ok_and(|metadata| metadata.len() > 0)
+                .then_some(())
         });
         package
     }
@@ -77,7 +79,7 @@ fn mounts_can_be_made(test: &str) -> bool {
 /// The energy of a result.
 fn energy(case: &Value) -> &Value {
     let all = case["secondary"].as_array().expect("secondary values");
-    all.iter().find(|it| it["name"] == "energy_per_operation").expect("an energy")
+    all.iter().find(|value| value["name"] == "energy_per_operation").expect("an energy")
 }
 
 #[test]
@@ -113,7 +115,8 @@ fn launches_are_counted_whole_and_rounds_hold_an_idle_stretch() {
         idle("ns")
     );
     let each = rows(&db, &used).into_iter().map(|row| {
-        let columns: Vec<f64> = row.split('|').map(|it| it.parse().expect("a number")).collect();
+        let columns: Vec<f64> =
+            row.split('|').map(|part| part.parse().expect("a number")).collect();
         let [used, ns, operations, idle, idle_ns] = columns[..] else { panic!("{row}") };
         assert!(used > 0.0 && idle > 0.0, "the package used some: {row}");
         (used - idle / idle_ns * ns) / 1e6 / operations
@@ -169,7 +172,10 @@ fn assert_unreadable(bench: &Bench, said: &Said, why: &str) {
     let document = bench.export();
     assert_eq!(document["request"]["energy"], true);
     let warned = document["warnings"].as_array().expect("warnings").iter();
-    assert_eq!(warned.filter(|it| it.as_str().is_some_and(|it| it.contains(why))).count(), 1);
+    assert_eq!(
+        warned.filter(|value| value.as_str().is_some_and(|text| text.contains(why))).count(),
+        1
+    );
     assert!(!document["results"].to_string().contains("energy_per_operation"));
     let none =
         "SELECT count(*) FROM launches, rounds WHERE json_extract(record, '$.energy') IS NOT NULL
@@ -213,7 +219,7 @@ fn an_energy_is_shown_and_exported_with_its_interval() {
     }
     let table = bench.must("export last --format csv").out;
     assert!(
-        table.lines().any(|it| it.contains("energy_per_operation,joules,lower,0.0000")),
+        table.lines().any(|line| line.contains("energy_per_operation,joules,lower,0.0000")),
         "{table}"
     );
     let answer = bench.must("report last").out;
@@ -235,7 +241,7 @@ fn an_energy_below_zero_is_a_number_like_any_other() {
     let found = energy(&document["results"][0]);
     must_fit("#/$defs/Secondary", found);
     let ends = ["low", "median", "high"].map(|name| found[name].as_f64().expect("a number"));
-    assert!(ends.iter().all(|it| *it < 0.0) && ends.is_sorted(), "{found}");
+    assert!(ends.iter().all(|end| *end < 0.0) && ends.is_sorted(), "{found}");
     let results = bench.must("report last -v").out;
     assert!(crate::cli_support::flat(&results).contains("−9.30 µJ [−9.80, −8.80]"), "{results}");
 }

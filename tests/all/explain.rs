@@ -38,8 +38,8 @@ fn a_round_trip_is_taken_apart_and_written_up_again() {
     // A line for each mechanism, with its whole behind it, and what each sign of a part is. It has bars unless the
     // parts are noise.
     for mechanism in ["pipe", "unix-stream"] {
-        let bar = said.out.lines().find(|it| it.starts_with(mechanism) && it.contains('◆'));
-        assert!(bar.is_some_and(|it| it.ends_with('s')), "{mechanism}: {}", said.out);
+        let bar = said.out.lines().find(|line| line.starts_with(mechanism) && line.contains('◆'));
+        assert!(bar.is_some_and(|bar| bar.ends_with('s')), "{mechanism}: {}", said.out);
     }
     for sign in ["█ entering and leaving calls", "◆ unobserved round trip"] {
         assert!(said.out.contains(sign), "{sign}: {}", said.out);
@@ -92,7 +92,7 @@ fn three_sizes_tell_copying_from_the_rest() {
     for case in explained["cases"].as_array().expect("cases") {
         assert_eq!(case["copying_unknown"], Value::Null);
         let parts = case["parts"].as_array().expect("parts");
-        assert!(parts.iter().any(|it| it["cost"] == "copying"), "{case}");
+        assert!(parts.iter().any(|part| part["cost"] == "copying"), "{case}");
     }
     assert_eq!(bench.export()["explanation"]["cases"].as_array().map(Vec::len), Some(3));
 }

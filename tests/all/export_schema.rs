@@ -108,7 +108,7 @@ fn assert_ranked(value: &Value) -> usize {
             let coverage = value["coverage"].as_f64().expect("a coverage");
             assert_eq!((low as usize, high as usize), (expected.0, expected.1), "{value}");
             assert!((coverage - expected.2).abs() < 1e-12, "{value}");
-            assert!(value.get("n").is_none_or(|it| it == n), "{value}");
+            assert!(value.get("n").is_none_or(|value| value == n), "{value}");
             found += 1;
         }
     }
@@ -142,7 +142,7 @@ fn assert_ordered(estimate: &Value, of: &str) {
 fn assert_percentiles(estimate: &Value, is_rate: bool, of: &str) {
     let all = PERCENTILES.map(|name| &estimate["percentiles"][name]);
     rising(&all.map(|percentile| &percentile["value"]), of);
-    for percentile in all.into_iter().filter(|it| !it.is_null()) {
+    for percentile in all.into_iter().filter(|value| !value.is_null()) {
         rising(&["low", "value", "high"].map(|end| &percentile[end]), of);
     }
     if let (Some(median), Some(p90)) = (estimate["median"].as_f64(), all[0]["value"].as_f64()) {
@@ -206,7 +206,8 @@ fn throughput_and_wakeups_are_described_and_agree_with_themselves() {
     let document = bench.export();
     schema.must_accept(&document);
     assert_consistent(&document);
-    let of = |variant| results(&document).iter().find(|it| it["variant"] == variant).unwrap();
+    let of =
+        |variant| results(&document).iter().find(|result| result["variant"] == variant).unwrap();
     assert!(of("pipe")["metric"]["unit"] == "bytes_per_sec");
     assert_eq!(of("pipe")["batch"], 16);
     assert!(of("eventfd")["metric"]["name"] == "wakeups");
@@ -249,8 +250,9 @@ fn set_ups_and_first_messages_are_described_and_agree_with_themselves() {
     schema.must_accept(&document);
     assert_consistent(&document);
     let of = |variant: &str, workload: &str| {
-        let here = results(&document).iter().filter(|it| it["placement"] == "same-cpu");
-        let mut of = here.filter(|it| it["variant"] == variant && it["workload"] == workload);
+        let here = results(&document).iter().filter(|result| result["placement"] == "same-cpu");
+        let mut of =
+            here.filter(|value| value["variant"] == variant && value["workload"] == workload);
         of.next().expect("a row")
     };
     assert!(of("tcp", "connect")["message_bytes"].is_null());
@@ -258,7 +260,7 @@ fn set_ups_and_first_messages_are_described_and_agree_with_themselves() {
         .as_array()
         .unwrap()
         .iter()
-        .map(|it| it["name"].as_str().unwrap())
+        .map(|value| value["name"].as_str().unwrap())
         .collect();
     assert_eq!(phases, ["socket", "bind", "listen", "connect", "accept", "close"]);
     // Nobody waits in a set-up, so spinning on one CPU is no objection to it.
@@ -281,7 +283,8 @@ fn what_was_observed_is_described_and_what_could_not_be_too() {
     let observed = document["observed"].as_array().expect("observed");
     assert_eq!(observed.len(), 4 * 4, "a row for each probe of each case, whatever became of it");
     assert!(assert_ranked(&document["floors"]) > 0, "no floor has an interval");
-    let rows = observed.iter().filter(|it| it["status"] == "ok" && it["events"] != json!([]));
+    let rows =
+        observed.iter().filter(|value| value["status"] == "ok" && value["events"] != json!([]));
     for row in rows {
         assert!(assert_ranked(row) > 0, "{row}");
         assert!(row["events"][0].get("ranks").is_some(), "{row}");
@@ -294,7 +297,7 @@ fn what_was_observed_is_described_and_what_could_not_be_too() {
         }
         for call in row["trace"]["calls"].as_array().into_iter().flatten() {
             let shown = call["returned"].as_array().unwrap().iter();
-            let shown: f64 = shown.map(|it| it["per_operation"].as_f64().unwrap()).sum();
+            let shown: f64 = shown.map(|value| value["per_operation"].as_f64().unwrap()).sum();
             let all = call["per_operation"].as_f64().unwrap();
             let sum = shown + call["others_per_operation"].as_f64().unwrap();
             assert!((sum - all).abs() <= 0.05 * all + 0.05, "{of}: {call}");
@@ -324,7 +327,7 @@ fn what_cannot_be_measured_is_a_row_with_its_reason() {
     schema.must_accept(&document);
     assert_consistent(&document);
     let status = |variant: &str, bytes: u64| {
-        let of = |it: &&Value| it["variant"] == variant && it["message_bytes"] == bytes;
+        let of = |value: &&Value| value["variant"] == variant && value["message_bytes"] == bytes;
         let case = results(&document).iter().find(of).expect("a row");
         (case["status"].as_str().unwrap(), case["reason"].as_str().unwrap_or_default())
     };
@@ -390,16 +393,16 @@ fn the_schema_refuses_documents_that_are_wrong() {
     schema.must_accept(&right);
     type Damage = (&'static str, fn(&mut Value));
     let damages: [Damage; 8] = [
-        ("no seed", |it| drop(it.as_object_mut().unwrap().remove("seed"))),
-        ("a missing field of a case", |it| {
-            it["results"][0].as_object_mut().unwrap().remove("clock_share");
+        ("no seed", |value| drop(value.as_object_mut().unwrap().remove("seed"))),
+        ("a missing field of a case", |value| {
+            value["results"][0].as_object_mut().unwrap().remove("clock_share");
         }),
-        ("a negative count", |it| it["results"][0]["samples"] = json!(-1)),
-        ("half a launch", |it| it["results"][0]["launches"] = json!(1.5)),
-        ("text for a number", |it| it["results"][0]["value"]["min"] = json!("NaN")),
-        ("null where a number must be", |it| it["results"][0]["value"]["q1"] = Value::Null),
-        ("a status that is none", |it| it["results"][0]["status"] = json!("fine")),
-        ("a workload that is none", |it| it["comparisons"][0]["workload"] = json!("speed")),
+        ("a negative count", |value| value["results"][0]["samples"] = json!(-1)),
+        ("half a launch", |value| value["results"][0]["launches"] = json!(1.5)),
+        ("text for a number", |value| value["results"][0]["value"]["min"] = json!("NaN")),
+        ("null where a number must be", |value| value["results"][0]["value"]["q1"] = Value::Null),
+        ("a status that is none", |value| value["results"][0]["status"] = json!("fine")),
+        ("a workload that is none", |value| value["comparisons"][0]["workload"] = json!("speed")),
     ];
     for (what, damage) in damages {
         let mut wrong = right.clone();
@@ -436,7 +439,7 @@ fn undisturbed_rounds_are_waited_for_and_their_lack_is_reported() {
     let rounds = |bench: &Bench| {
         let found: Value = serde_json::from_str(&bench.must("export last").out).unwrap();
         let rounds = found["rounds"].as_array().unwrap().clone();
-        let unmarked = rounds.iter().filter(|it| it["marked"].is_null()).count();
+        let unmarked = rounds.iter().filter(|round| round["marked"].is_null()).count();
         (rounds.len(), unmarked, found["warnings"].to_string())
     };
     // There can't be so many: three times what was asked is spent, and it is said.
@@ -460,7 +463,8 @@ fn sessions_share_the_rounds_and_are_described() {
     Schema::read().must_accept(&document);
     assert_consistent(&document);
     let rounds = document["rounds"].as_array().unwrap();
-    let sessions: Vec<u64> = rounds.iter().map(|it| it["session"].as_u64().unwrap()).collect();
+    let sessions: Vec<u64> =
+        rounds.iter().map(|round| round["session"].as_u64().unwrap()).collect();
     assert_eq!(sessions, [1, 1, 1, 2, 2, 2, 3, 3]);
     for case in results(&document) {
         let found = &case["sessions"];

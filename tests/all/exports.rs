@@ -76,7 +76,7 @@ fn live_events_are_described_in_order_and_repeated_by_the_export() {
 
     // A warning comes when there is something to warn of; all else has its order.
     let order = ["start", "launch", "result", "end"];
-    let place = |event: &Value| order.iter().position(|it| *it == kind(event));
+    let place = |event: &Value| order.iter().position(|text| *text == kind(event));
     let places: Vec<usize> = live.iter().filter_map(place).collect();
     assert!(places.is_sorted(), "{:?}", live.iter().map(kind).collect::<Vec<_>>());
     let count = |name| live.iter().filter(|event| kind(event) == name).count();
@@ -87,7 +87,7 @@ fn live_events_are_described_in_order_and_repeated_by_the_export() {
     assert_eq!(count("launch") as i64, stored);
     let json = bench.export();
     let results: Vec<&Value> =
-        live.iter().filter(|it| kind(it) == "result").map(|it| &it["result"]).collect();
+        live.iter().filter(|value| kind(value) == "result").map(|value| &value["result"]).collect();
     assert!(results.iter().copied().eq(json["results"].as_array().unwrap()));
     let end = live.last().unwrap();
     assert_eq!(end["status"], "complete");
@@ -118,7 +118,7 @@ fn each_line_of_a_launch_names_its_case() {
     let planned = events[0]["cases"].as_array().unwrap();
     let absent = planned.iter().filter(|case| !case["absence"].is_null()).count();
     assert!(absent > 0, "a queue doesn't carry 100K");
-    let launches: Vec<&Value> = events.iter().filter(|it| kind(it) == "launch").collect();
+    let launches: Vec<&Value> = events.iter().filter(|event| kind(event) == "launch").collect();
     for launch in &launches {
         let case = &planned[launch["case"].as_u64().unwrap() as usize];
         for field in ["variant", "workload", "message_bytes", "placement", "workers", "twin"] {
@@ -126,7 +126,7 @@ fn each_line_of_a_launch_names_its_case() {
         }
         assert_eq!(launch["samples"], 400, "{launch:#}");
     }
-    let per_case = |nth: usize| launches.iter().filter(|it| it["case"] == nth).count();
+    let per_case = |nth: usize| launches.iter().filter(|launch| launch["case"] == nth).count();
     for (nth, case) in planned.iter().enumerate() {
         assert_eq!(per_case(nth), if case["absence"].is_null() { 7 } else { 0 }, "{case}");
     }
@@ -194,7 +194,7 @@ fn a_reader_that_leaves_ends_the_run_and_loses_nothing() {
     for last in ["start", "launch"] {
         let bench = Bench::new();
         let err = leave_after(&bench, last);
-        let lines: Vec<&str> = err.lines().filter(|it| it.starts_with("ipcmark:")).collect();
+        let lines: Vec<&str> = err.lines().filter(|line| line.starts_with("ipcmark:")).collect();
         assert_eq!(lines.len(), 1, "{err}");
         assert!(
             lines[0].contains("standard output was closed") && lines[0].contains("--resume 1"),
@@ -244,7 +244,8 @@ fn a_reader_that_hangs_does_not_delay_a_signal() {
 fn a_round_that_is_cut_short_tells_what_it_stored() {
     let bench = Bench::new();
     let capacities = ["4K", "8K", "16K", "32K", "64K", "128K", "256K", "512K"];
-    let pipes: Vec<String> = capacities.iter().map(|it| format!("pipe:capacity={it}")).collect();
+    let pipes: Vec<String> =
+        capacities.iter().map(|capacity| format!("pipe:capacity={capacity}")).collect();
     let line = format!(
         "run {} pipe eventfd unix-stream udp futex -w latency -s 64 -p same-cpu --launches 9 \
          --samples 20000 --format ndjson",
@@ -263,7 +264,7 @@ fn a_round_that_is_cut_short_tells_what_it_stored() {
     assert_eq!(said.code, Some(130), "{}", said.err);
     assert!(number(&bench.open(), part) > 0, "the round was finished: nothing is proven");
     let live = events(&said.out);
-    let launches = |events: &[Value]| events.iter().filter(|it| kind(it) == "launch").count();
+    let launches = |events: &[Value]| events.iter().filter(|event| kind(event) == "launch").count();
     let again = events(&bench.must("export --format ndjson").out);
     assert_eq!(launches(&live), launches(&again));
 }
@@ -296,8 +297,8 @@ fn a_resumed_run_tells_its_plan_again_and_what_is_new() {
     let rounds = |events: &[Value]| -> BTreeSet<u64> {
         events
             .iter()
-            .filter(|it| kind(it) == "launch")
-            .map(|it| it["round"].as_u64().unwrap())
+            .filter(|event| kind(event) == "launch")
+            .map(|event| event["round"].as_u64().unwrap())
             .collect()
     };
     let second = bench.must("run --resume last --budget 1s --format ndjson");
@@ -346,7 +347,7 @@ fn csv_holds_what_json_holds() {
     assert_eq!(header.iter().collect::<BTreeSet<_>>().len(), header.len(), "a name twice");
     let json = bench.export();
     let results = json["results"].as_array().unwrap();
-    let at = |name: &str| header.iter().position(|it| it == name);
+    let at = |name: &str| header.iter().position(|text| text == name);
     let cell = |row: &'_ Vec<String>, name: &str| row[at(name).expect(name)].clone();
     let of = |nth: usize, metric: &str| {
         let same = |row: &&Vec<String>| {
@@ -354,7 +355,7 @@ fn csv_holds_what_json_holds() {
         };
         let found: Vec<&Vec<String>> = rows.iter().filter(same).collect();
         assert!(found.len() <= 1, "a row per case and metric: {found:?}");
-        found.first().map(|it| it.to_vec())
+        found.first().map(|texts| texts.to_vec())
     };
     for (nth, name) in header.iter().enumerate() {
         assert!(rows.iter().any(|row| !row[nth].is_empty()), "{name} is empty everywhere");
@@ -405,7 +406,7 @@ fn csv_holds_what_json_holds() {
         }
     }
     let standings = json["comparisons"].as_array().unwrap().iter();
-    for standing in standings.flat_map(|it| it["standings"].as_array().unwrap()) {
+    for standing in standings.flat_map(|value| value["standings"].as_array().unwrap()) {
         let nth = standing["result"].as_u64().unwrap() as usize;
         let Some(row) = of(nth, "time_over_reference") else { continue };
         assert!(same(&cell(&row, "value"), &standing["ratio"]), "{standing}");
@@ -430,7 +431,7 @@ fn bencher_gets_numbers_only() {
                 let of = |end: &str| metric[end].as_f64();
                 assert!(of("value").is_some(), "{name} {measure}: {metric}");
                 let ends = metric.as_object().unwrap();
-                assert!(ends.keys().all(|it| of(it).is_some()), "{name} {measure}: {metric}");
+                assert!(ends.keys().all(|text| of(text).is_some()), "{name} {measure}: {metric}");
                 let known: Vec<f64> =
                     ["lower_value", "value", "upper_value"].into_iter().filter_map(of).collect();
                 assert!(known.is_sorted(), "{name} {measure}: {metric}");
@@ -482,7 +483,7 @@ fn markdown_tables_are_whole() {
 /// Value, percentile, count of each line of a spectrum.
 fn read_hgrm(text: &str) -> Vec<(f64, f64, u64)> {
     let numbers = |line: &str| -> Option<Vec<f64>> {
-        line.split_whitespace().map(|it| it.parse().ok()).collect()
+        line.split_whitespace().map(|word| word.parse().ok()).collect()
     };
     text.lines()
         .filter(|line| !line.starts_with('#'))
@@ -561,7 +562,7 @@ fn an_unknown_format_is_answered_with_the_nearest() {
 fn block(language: &str, mark: &str) -> String {
     let text = include_str!("../../docs/FORMAT.md");
     let fence = format!("```{language}\n");
-    let blocks = text.split(&fence).skip(1).map(|it| it.split("```").next().unwrap());
+    let blocks = text.split(&fence).skip(1).map(|part| part.split("```").next().unwrap());
     let found = blocks.into_iter().find(|block| block.contains(mark));
     found.unwrap_or_else(|| panic!("no {language} block in docs/FORMAT.md says {mark}")).into()
 }
@@ -588,7 +589,7 @@ fn three_lines_of_numpy_decode_samples() {
         Command::new("python3").args(["-c", &program]).current_dir(bench.store().parent().unwrap()),
     );
     assert_eq!(said.code, Some(0), "{}\n{program}", said.err);
-    let found: Vec<f64> = said.out.split_whitespace().map(|it| it.parse().unwrap()).collect();
+    let found: Vec<f64> = said.out.split_whitespace().map(|word| word.parse().unwrap()).collect();
 
     let events = events(&bench.must("export --format ndjson").out);
     let launch = events.iter().rfind(|event| kind(event) == "launch").unwrap();
@@ -709,18 +710,19 @@ fn the_documented_python_makes_every_interval_again() {
     std::fs::write(&file, &said.out).unwrap();
     let text = include_str!("../../docs/METHOD.md");
     let scripts: Vec<&str> =
-        text.split("```python\n").skip(1).map(|it| it.split_once("```").unwrap().0).collect();
+        text.split("```python\n").skip(1).map(|part| part.split_once("```").unwrap().0).collect();
     let json = parse(&said.out);
-    let values = json["results"].as_array().unwrap().iter().map(|it| &it["value"]);
+    let values = json["results"].as_array().unwrap().iter().map(|result| &result["value"]);
     let groups = json["comparisons"].as_array().unwrap().iter();
-    let ratios =
-        groups.flat_map(|it| it["standings"].as_array().unwrap().iter().chain([&it["twin_check"]]));
+    let ratios = groups.flat_map(|group| {
+        group["standings"].as_array().unwrap().iter().chain([&group["twin_check"]])
+    });
     let ratios: Vec<&Value> = ratios.collect();
-    let in_turns = ratios.iter().filter(|it| it["verdict"].is_string());
-    let in_turns = in_turns.flat_map(|it| it["by_round"].as_array().into_iter().flatten());
+    let in_turns = ratios.iter().filter(|ratio| ratio["verdict"].is_string());
+    let in_turns = in_turns.flat_map(|turn| turn["by_round"].as_array().into_iter().flatten());
     let [values, ratios] = [values.collect(), ratios.clone()]
-        .map(|all: Vec<&Value>| all.iter().filter(|it| it["ranks"].is_array()).count());
-    let counts = [values, ratios, in_turns.filter(|it| it.is_number()).count()];
+        .map(|all: Vec<&Value>| all.iter().filter(|value| value["ranks"].is_array()).count());
+    let counts = [values, ratios, in_turns.filter(|turn| turn.is_number()).count()];
     assert!(counts[0] > 4 && counts[1] > 1 && counts[2] > 6, "{counts:?}: {}", said.out);
     assert_eq!(scripts.len(), counts.len());
     for (script, count) in scripts.iter().zip(counts) {

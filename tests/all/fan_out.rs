@@ -39,7 +39,7 @@ fn every_receiver_gets_every_message_also_where_there_is_no_room_for_one() {
             let result = conclude(start(&spec));
             assert_eq!(result.record.outcome, Outcome::Ok, "{what}");
             assert_eq!(result.samples.len() as u64, samples, "{what}");
-            assert!(result.samples.iter().all(|it| *it > 0), "{what}");
+            assert!(result.samples.iter().all(|sample| *sample > 0), "{what}");
             let responder = result.record.responder;
             // Each receiver sleeps in its own receive now and then.
             assert!(responder.usage.voluntary_switches >= 8, "{what}: {:?}", responder.usage);
@@ -82,7 +82,11 @@ fn every_receiver_gets_as_many_messages_as_the_sender_has_sent() {
         let spec = Spec { mechanism: "udp".into(), message_bytes: 100_000, ..to(receivers) };
         let record = conclude(start(&spec)).record;
         assert_eq!(record.outcome, Outcome::Ok, "{receivers} receivers");
-        let counted = record.responder.datagrams.and_then(|it| it.fragments).expect("fragments");
+        let counted = record
+            .responder
+            .datagrams
+            .and_then(|datagrams| datagrams.fragments)
+            .expect("fragments");
         let messages = record.initiator.operations * u64::from(receivers);
         assert_eq!(counted.received % messages, 0, "{counted:?}, {messages} messages");
         counted.received / messages
@@ -117,11 +121,15 @@ fn the_number_of_receivers_stands_in_tables_exports_and_figures() {
     let document = bench.export();
     must_fit_the_schema(&document);
     for connections in [2, 8, 3] {
-        let is = |it: &&Value| it["load"]["connections"] == connections && it["twin"] == false;
+        let is =
+            |value: &&Value| value["load"]["connections"] == connections && value["twin"] == false;
         let here: Vec<&Value> = results(&document).iter().filter(is).collect();
         assert_eq!(here.len(), 2, "{connections}: pipe and unix-stream");
         assert_eq!(here[0]["group"], here[1]["group"], "compared with each other");
-        assert!(here.iter().all(|it| it["status"] == "ok" && it["rate"].is_null()), "{here:#?}");
+        assert!(
+            here.iter().all(|value| value["status"] == "ok" && value["rate"].is_null()),
+            "{here:#?}"
+        );
     }
     // What the workload has by itself is the same case, whether it was asked for or not.
     let loads = rows(
@@ -178,7 +186,7 @@ fn more_receivers_than_descriptors_are_refused_before_anything_is_opened() {
     let document = bench.export();
     let of = |connections: u64| -> &Value {
         let mut all = results(&document).iter();
-        all.find(|it| it["load"]["connections"] == connections).expect("a case")
+        all.find(|value| value["load"]["connections"] == connections).expect("a case")
     };
     assert_eq!((&of(40)["status"], &of(2)["status"]), (&"unavailable".into(), &"ok".into()));
     let reason = of(40)["reason"].as_str().expect("a reason");
@@ -215,7 +223,7 @@ fn the_time_until_all_have_acknowledged_is_exported_and_who_has_one_receiver_say
     must_fit_the_schema(&document);
     let of = |variant: &str| -> &Value {
         let all = results(&document).iter();
-        let mut found = all.filter(|it| it["variant"] == variant && it["twin"] == false);
+        let mut found = all.filter(|value| value["variant"] == variant && value["twin"] == false);
         found.next().unwrap_or_else(|| panic!("no {variant}"))
     };
     for variant in ["pipe", "eventfd"] {
@@ -230,4 +238,11 @@ fn the_time_until_all_have_acknowledged_is_exported_and_who_has_one_receiver_say
         assert_eq!(case["status"], "not_applicable", "{case:#}");
         assert!(case["reason"].as_str().expect("a reason").contains(words), "{case:#}");
     }
+}
+
+#[test]
+fn a_run_of_which_nothing_can_be_measured_says_why_and_ends_in_order() {
+    let bench = Bench::new();
+    let said = bench.must_lack("run posix-queue -w fan-out -s 64 -p free --launches 2");
+    assert!(said.out.contains("can only wait"), "{}{}", said.out, said.err);
 }

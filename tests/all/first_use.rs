@@ -43,7 +43,7 @@ fn flags_without_a_command_are_those_of_run_and_leave_a_page() {
 fn printed(text: &str) -> Vec<String> {
     let flat = text.replace('\n', " ");
     let quoted = flat.split('`').skip(1).step_by(2).map(crate::cli_support::flat);
-    quoted.filter(|it| it == "ipcmark" || it.starts_with("ipcmark ")).collect()
+    quoted.filter(|text| text == "ipcmark" || text.starts_with("ipcmark ")).collect()
 }
 
 /// Runs a command as it is printed; of one that measures, until its run has begun.
@@ -71,7 +71,7 @@ fn what_is_printed_to_be_typed_next_runs_as_printed() {
     let said = bench.must(&format!("{narrow} --budget 200ms"));
     let found = printed(&said.out);
     let more = format!("ipcmark {narrow} --budget ");
-    let is_next = |it: &String| it.starts_with(&more) || it == "ipcmark doctor";
+    let is_next = |text: &String| text.starts_with(&more) || text == "ipcmark doctor";
     assert!(
         found.iter().any(is_next) && found.contains(&"ipcmark report 1 -v".into()),
         "{}",
@@ -99,7 +99,7 @@ fn what_is_printed_to_be_typed_next_runs_as_printed() {
         let found = printed(&format!("{}\n\n{}", said.out, said.err));
         for command in expected {
             assert!(
-                found.iter().any(|it| it.starts_with(command)),
+                found.iter().any(|text| text.starts_with(command)),
                 "{line}: no `{command}` in {found:?}"
             );
         }
@@ -118,7 +118,7 @@ fn what_is_printed_names_the_store_that_was_named() {
     let said = bench.must("run pipe unix-stream -w latency -s 64 -p same-cpu --launches 2 --samples 5 --store my.sqlite");
     let report = printed(&said.out)
         .into_iter()
-        .find(|it| it.starts_with("ipcmark report"))
+        .find(|text| text.starts_with("ipcmark report"))
         .expect("a report");
     assert!(report.contains(" --store "), "{report}");
     let said = output(&mut bench.command(&shlex::split(&report).unwrap()[1..]));
@@ -179,7 +179,7 @@ fn progress_is_redrawn_within_the_terminal_and_warnings_break_between_words() {
         let shown = on_a_terminal(command.env("TERM", "xterm"), columns);
         let drawn: Vec<&str> = shown.split("\r\u{1b}[K").skip(1).collect();
         assert!(drawn.len() > 3, "{shown}");
-        for row in drawn.iter().map(|it| it.split('\n').next().unwrap()) {
+        for row in drawn.iter().map(|text| text.split('\n').next().unwrap()) {
             // A progress line leaves a column to the cursor; a warning ends with its line.
             let most = usize::from(columns) - usize::from(!row.starts_with("warning"));
             assert!(row.width() <= most, "{columns}: {row}");
@@ -337,7 +337,7 @@ fn fish_completes_what_stands_behind_a_command() {
     let script = bench.must("completions fish").out;
     let known = ["fish", "--no-config", "-c", "functions -q __fish_seen_subcommand_from"];
     let asked = Command::new(known[0]).args(&known[1..]).output();
-    if !asked.is_ok_and(|it| it.status.success()) {
+    if !asked.is_ok_and(|output| output.status.success()) {
         return say("skipped fish's completions: no fish with its functions");
     }
     std::fs::write(bench.path("completions.fish"), script).unwrap();

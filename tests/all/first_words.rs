@@ -9,7 +9,8 @@ fn variants_of_a_mechanism_say_what_differs() {
     let bench = Bench::new();
     let listed = parse(&bench.run("list --format json").out);
     let variants = listed["variants"].as_array().or(listed["mechanisms"].as_array()).unwrap();
-    let summaries: Vec<&str> = variants.iter().map(|it| it["summary"].as_str().unwrap()).collect();
+    let summaries: Vec<&str> =
+        variants.iter().map(|variant| variant["summary"].as_str().unwrap()).collect();
     let distinct: BTreeSet<&&str> = summaries.iter().collect();
     assert_eq!(distinct.len(), summaries.len(), "{summaries:?}");
     let text = flat(&bench.run("list").out);

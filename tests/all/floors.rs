@@ -49,13 +49,16 @@ fn every_part_is_there_with_its_spread() {
     for part in PARTS {
         let found = &floors[part]["measured"];
         let why = floors[part]["unavailable"]["reason"].as_str();
-        assert!(found.is_object() != why.is_some_and(|it| !it.is_empty()), "{part}: {floors:#}");
+        assert!(
+            found.is_object() != why.is_some_and(|text| !text.is_empty()),
+            "{part}: {floors:#}"
+        );
     }
     let all = repeats(&floors);
     assert!(all.len() > 15, "{floors:#}");
     for one in all {
         let n = one["n"].as_u64().unwrap();
-        let [low, median, high] = ["low", "median", "high"].map(|it| one[it].as_f64());
+        let [low, median, high] = ["low", "median", "high"].map(|text| one[text].as_f64());
         assert!(n >= 6, "{one}");
         assert!(median.is_some() != one["modes"].is_object(), "{one}");
         assert!(low <= median && median <= high, "{one}");
@@ -63,10 +66,10 @@ fn every_part_is_there_with_its_spread() {
     let clocks = &floors["clocks"]["measured"];
     assert!(clocks["compared_over_ns"].as_u64() >= Some(1_000_000_000), "a second: {clocks:#}");
     let calls = floors["calls"]["measured"]["calls"].as_array().unwrap();
-    let bare = calls.iter().filter(|it| it["by"] == "syscall(2)").count();
+    let bare = calls.iter().filter(|call| call["by"] == "syscall(2)").count();
     assert_eq!((bare, calls.len()), (4, 6));
     let levels = floors["copy"]["measured"]["levels"].as_array().unwrap();
-    let names: Vec<&Value> = levels.iter().map(|it| &it["level"]).collect();
+    let names: Vec<&Value> = levels.iter().map(|level| &level["level"]).collect();
     assert_eq!(names, ["L1", "L2", "L3", "memory"]);
     assert!(!bench.store().exists(), "floors alone are stored nowhere");
 }
@@ -83,11 +86,11 @@ fn every_pair_of_a_small_machine_is_measured() {
     let pairs = lines["pairs"].as_array().unwrap();
     assert_eq!(pairs.len(), cpus * (cpus - 1) / 2);
     assert_eq!(lines["pairs_in_all"], pairs.len());
-    assert!(pairs.iter().all(|it| it["cpus"][0].as_u64() < it["cpus"][1].as_u64()));
+    assert!(pairs.iter().all(|pair| pair["cpus"][0].as_u64() < pair["cpus"][1].as_u64()));
     let wake_ups = floors["wake_up"]["measured"]["wake_ups"].as_array().unwrap();
-    let relations: Vec<&Value> = wake_ups.iter().map(|it| &it["relation"]).collect();
+    let relations: Vec<&Value> = wake_ups.iter().map(|wake_up| &wake_up["relation"]).collect();
     assert_eq!(relations, ["same-cpu", "smt-sibling", "same-llc", "cross-llc", "cross-node"]);
-    let across = wake_ups[1..].iter().filter(|it| it["found"]["measured"].is_object());
+    let across = wake_ups[1..].iter().filter(|wake_up| wake_up["found"]["measured"].is_object());
     assert!(across.count() >= 1, "{wake_ups:#?}");
 }
 
@@ -234,7 +237,7 @@ fn a_run_keeps_its_floors_and_shows_them_beside_each_result() {
         let bound = &case["bound"];
         let name = bound["name"].as_str();
         if name.is_some() {
-            let [low, value, high] = ["low", "value", "high"].map(|it| bound[it].as_f64());
+            let [low, value, high] = ["low", "value", "high"].map(|text| bound[text].as_f64());
             assert!(bound["rounds"].as_u64() >= Some(6), "in each of the first rounds: {case:#}");
             assert!(low.is_some() && low <= value && value <= high, "{case:#}");
             assert!(bound["coverage"].as_f64() >= Some(0.95), "{case:#}");
@@ -243,7 +246,7 @@ fn a_run_keeps_its_floors_and_shows_them_beside_each_result() {
             (Some("pipe"), Some("latency")) => {
                 assert_eq!(name, Some("futex wake-up round trip, one CPU"));
                 assert_eq!(bound["kind"], "yardstick");
-                let ends = ["ratio_low", "ratio", "ratio_high"].map(|it| bound[it].as_f64());
+                let ends = ["ratio_low", "ratio", "ratio_high"].map(|text| bound[text].as_f64());
                 assert!(ends[0].is_some() && ends.is_sorted(), "{case:#}");
             }
             (Some("pipe"), _) => {
@@ -259,7 +262,7 @@ fn a_run_keeps_its_floors_and_shows_them_beside_each_result() {
     // The table of the machine's bounds says the same as what stands beside the results.
     let wake_up = &document["floors"]["wake_up"]["measured"]["wake_ups"][0]["found"]["measured"];
     let results = document["results"].as_array().unwrap();
-    let beside = results.iter().find(|it| it["bound"]["kind"] == "yardstick").unwrap();
+    let beside = results.iter().find(|result| result["bound"]["kind"] == "yardstick").unwrap();
     assert_eq!(wake_up["round_trip_ns"]["n"], beside["bound"]["rounds"], "{wake_up:#}");
 }
 
@@ -287,7 +290,8 @@ fn a_run_survives_a_floor_process_that_hangs() {
     assert_eq!(said.code, Some(0), "{}", said.err);
     let document = bench.export();
     assert_eq!(document["status"], "complete");
-    let case = document["results"].as_array().unwrap().iter().find(|it| it["variant"] == "pipe");
+    let case =
+        document["results"].as_array().unwrap().iter().find(|result| result["variant"] == "pipe");
     let case = case.expect("a row");
     let warnings = document["warnings"].to_string();
     assert!(case["bound"].is_object(), "another process measures in the rounds: {warnings}");

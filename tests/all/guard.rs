@@ -2,19 +2,30 @@
 //! what it changes for a reader. After a change that is meant: `INSTA_UPDATE=always cargo test guard::`, and read the
 //! difference.
 
-use crate::cli_support::{Bench, stored};
+use std::collections::BTreeSet;
+
+use crate::cli_support::Bench;
+use crate::cli_support::stored::{Made, clock};
+use analysis::{Choice, Judged};
 use model::case::Case;
+use model::choice::Need;
 use model::company::Company;
 use model::host::{Host, Processor};
+use model::launch::Outcome;
 use model::load::Load;
+use model::peer::{FarHost, PeerRecord, PeerRequest};
 use model::placement::{Placement, ResolvedPlacement};
+use model::request::{Absence, Aim, Request, StudyText};
+use model::route::Route;
 use model::workload::Workload;
+use serde::Serialize;
 use serde_json::Value;
-use store::Store;
+use store::{Concurrent, Ends, FleetRequest, RunStatus, Store};
 
-/// Entries of a list of JSON, and lines of a file, that are enough to see what it holds.
-const ENTRIES: usize = 3;
-const LINES: usize = 60;
+/// A comparison of three mechanisms with claims, tables, figures and published figures.
+const STUDY: &str = include_str!("small_study.toml");
+/// Lists of JSON as long as there are launches, rounds or samples, of which one entry shows what they hold.
+const LONG: [&str; 3] = ["launches", "rounds", "samples"];
 
 /// A machine that nobody has.
 fn host() -> Host {
@@ -37,148 +48,421 @@ fn case(variant: &str, workload: Workload, placement: Placement) -> Case {
     Case { placement, place, ..Case::usual(variant.to_string(), workload) }
 }
 
-/// What is compared with each other, a group each.
-fn groups(name: &str) -> Vec<Vec<Case>> {
-    let some = ["pipe", "unix-stream", "tcp"];
-    let group = |names: &[&str], change: &dyn Fn(&mut Case), workload, placement| -> Vec<Case> {
-        let changed = |name: &&str| {
-            let mut case = case(name, workload, placement);
-            change(&mut case);
-            case
-        };
-        names.iter().map(changed).collect()
-    };
+/// Each mechanism in such a case.
+fn group(names: &[&str], workload: Workload, placement: Placement) -> Vec<Case> {
+    names.iter().map(|name| case(name, workload, placement)).collect()
+}
+
+fn each(mut cases: Vec<Case>, change: impl FnMut(&mut Case)) -> Vec<Case> {
+    cases.iter_mut().for_each(change);
+    cases
+}
+
+/// The mechanisms of most runs.
+const SOME: [&str; 3] = ["pipe", "unix-stream", "tcp"];
+
+fn comparison() -> Made {
     let (latency, one) = (Workload::Latency, Placement::SameCpu);
-    match name {
-        "default" => {
-            let mut twins = group(&some, &|_| {}, latency, one);
-            twins.push(Case { twin: true, ..twins[0].clone() });
-            let across = ["pipe", "unix-stream", "shm-ring:wait=spin", "eventfd"];
-            let bulk = |case: &mut Case| case.message_bytes = Some(65_536);
-            vec![
-                twins,
-                group(&across, &|_| {}, latency, Placement::SameLlc),
-                group(&some, &bulk, Workload::Throughput, Placement::Free),
-                group(&some, &|_| {}, Workload::Connect, one),
-            ]
-        }
-        "sweep" => [64, 256, 1_024, 4_096, 16_384, 65_536]
-            .map(|size| group(&some[..2], &|case| case.message_bytes = Some(size), latency, one))
-            .to_vec(),
-        "rate" => {
-            let mut groups = Vec::new();
-            for (per_second, connections) in [(1_000, 1), (4_000, 1), (4_000, 4)] {
-                let load = Load { per_second, connections, ..Load::USUAL };
-                let loaded = |case: &mut Case| case.load = Some(load);
-                let mut cases = group(&some[..2], &loaded, Workload::Rate, Placement::Free);
-                let probe = "software".parse().expect("a probe");
-                cases.push(Case { observe: Some(probe), ..cases[0].clone() });
-                cases.push(Case { beside: Some(Company::Hog), ..cases[0].clone() });
-                groups.push(cases);
-            }
-            groups
-        }
-        "crowd" => [2, 8]
-            .map(|connections| {
-                let many = |case: &mut Case| case.load = Some(Load::closed(connections));
-                group(&some, &many, Workload::Messaging, Placement::Free)
-            })
-            .to_vec(),
-        other => panic!("no run is called {other}"),
+    let mut twins = group(&SOME, latency, one);
+    twins.push(Case { twin: true, ..twins[0].clone() });
+    let across = ["pipe", "unix-stream", "shm-ring:wait=spin", "eventfd"];
+    let bulk = group(&SOME, Workload::Throughput, Placement::Free);
+    let groups = vec![
+        twins,
+        group(&across, latency, Placement::SameLlc),
+        each(bulk, |case| case.message_bytes = Some(65_536)),
+        group(&SOME, Workload::Connect, one),
+    ];
+    Made { groups, ..Made::on(host()) }
+}
+
+fn sweep() -> Made {
+    let of = |size| {
+        let cases = group(&SOME[..2], Workload::Latency, Placement::SameCpu);
+        each(cases, |case| case.message_bytes = Some(size))
+    };
+    let groups = [64, 256, 1_024, 4_096, 16_384].map(of).to_vec();
+    Made { groups, ..Made::on(host()) }
+}
+
+fn open_loops() -> Made {
+    let of = |(per_second, connections)| {
+        let load = Load { per_second, connections, ..Load::USUAL };
+        let cases = group(&SOME[..2], Workload::Rate, Placement::Free);
+        let mut cases = each(cases, |case| case.load = Some(load));
+        let probe = "software".parse().expect("a probe");
+        cases.push(Case { observe: Some(probe), ..cases[0].clone() });
+        cases.push(Case { beside: Some(Company::Hog), ..cases[0].clone() });
+        cases
+    };
+    let groups = [(1_000, 1), (4_000, 1), (4_000, 4)].map(of).to_vec();
+    Made { groups, ..Made::on(host()) }
+}
+
+fn crowds() -> Made {
+    let of = |connections| {
+        let cases = group(&SOME, Workload::Messaging, Placement::Free);
+        each(cases, |case| case.load = Some(Load::closed(connections)))
+    };
+    Made { groups: [2, 8].map(of).to_vec(), ..Made::on(host()) }
+}
+
+/// Each of three mechanisms at each rate: the first holds at all, the second up to 2,000 a second, the third at none.
+fn at_rates(rates: &[u64]) -> Made {
+    let loads = rates.iter().map(|rate| Load { per_second: *rate, ..Load::USUAL });
+    let of = |load| {
+        let cases = group(&SOME, Workload::Rate, Placement::SameCpu);
+        each(cases, |case| case.load = Some(load))
+    };
+    let ticks = |case: &Case, _| match (&*case.variant, case.load().per_second) {
+        ("pipe", _) | ("unix-stream", ..=2_000) => 8_000,
+        _ => 80_000,
+    };
+    let made = Made::on(host());
+    let bound = Some("p90:20us".parse().expect("a bound"));
+    let request = Request { bound, ..made.request };
+    let groups = vec![loads.flat_map(of).collect()];
+    Made { groups, request, samples: 100, rounds: 7, ticks, ..made }
+}
+
+fn choice() -> Made {
+    let made = at_rates(&[1_000, 2_000, 4_000]);
+    let need = Need { per_second: 2_000, blocking: true, bytes: None };
+    let request = Request { aim: Aim::Choice(need), ..made.request };
+    let why = "carries a wake-up alone";
+    let eventfd =
+        Case { message_bytes: None, ..case("eventfd", Workload::Rate, Placement::SameCpu) };
+    Made { request, absent: vec![(eventfd, Absence::NotApplicable, why)], ..made }
+}
+
+fn study() -> Made {
+    let declared = study::validated::validate(STUDY, "small.toml", &mechanisms::catalogue(&[]));
+    let text = StudyText { name: "small.toml".into(), text: STUDY.into() };
+    let request = Request { study: Some(text), ..declared.expect("a study").request };
+    let all = ["shm-ring", "tcp", "unix-stream:wiring=self"];
+    let groups = vec![group(&all, Workload::Latency, Placement::SameCpu)];
+    Made { groups, request, rounds: 8, ..Made::on(host()) }
+}
+
+fn far() -> FarHost {
+    let (hostname, boot_id) = (Some("other".into()), Some("boot of the other".into()));
+    FarHost {
+        host: Host { hostname, boot_id, ..host() },
+        clock: clock(),
+        addresses: Vec::new(),
+        reached_at: None,
+        network: Some(1),
+        allowed_cpus: vec![0, 1],
     }
 }
 
-/// Numbers at six digits, lists by their first entries.
-fn brief(value: Value) -> Value {
+/// Three nodes, the last of which never answered.
+fn fleet() -> Made {
+    let words = |words: &[&str]| words.iter().map(|word| word.to_string()).collect::<Vec<String>>();
+    let asked = FleetRequest {
+        nodes: words(&["a", "b", "gone"]),
+        launcher: words(&["ssh", "{node}"]),
+        program: "ipcmark".into(),
+        local: words(&["pipe"]),
+        between: words(&["tcp"]),
+        workloads: vec![(Workload::Latency, vec![64])],
+        placements: vec![Placement::SameCpu],
+        rounds: 8,
+        concurrent: vec![Concurrent::One],
+        samples: None,
+        settle_ns: 0,
+        network: None,
+        floors: false,
+        simulated: false,
+        seed: 0,
+    };
+    let pair = Case { route: Route::Peer, ..case("tcp", Workload::Latency, Placement::Free) };
+    let groups = vec![group(&["pipe"; 3], Workload::Latency, Placement::SameCpu), vec![pair; 3]];
+    let ends = |group, nth| {
+        Some(match (group, nth) {
+            (0, near) => Ends { near, far: None, concurrent: None },
+            (_, nth) => {
+                let (near, far) = [(0, 1), (0, 2), (1, 2)][nth];
+                Ends { near, far: Some(far), concurrent: Some(Concurrent::One) }
+            }
+        })
+    };
+    let outcome = |case: &Case, nth, _| {
+        let met = if case.route == Route::Peer { nth < 1 } else { nth < 2 };
+        met.then_some(Outcome::Ok)
+    };
+    let request = asked.request();
+    Made { request, groups, fleet: Some(asked), ends, outcome, rounds: 8, ..Made::on(host()) }
+}
+
+fn peer() -> Made {
+    let command = vec!["ssh".to_string(), "other".into()];
+    let (program, far) = ("ipcmark".to_string(), far());
+    let made = Made::on(host());
+    let request = Request {
+        routes: vec![Route::Local, Route::Peer],
+        peer: Some(PeerRequest {
+            command: command.clone(),
+            program: program.clone(),
+            ..Default::default()
+        }),
+        ..made.request
+    };
+    let peer = PeerRecord {
+        command,
+        program,
+        ipv4: Some([192, 0, 2, 1].into()),
+        ipv6: None,
+        one_kernel: false,
+        one_network: false,
+        host: far.host,
+        clock: far.clock,
+    };
+    let here = group(&SOME[2..], Workload::Latency, Placement::Free);
+    let there = group(&["tcp", "udp"], Workload::Latency, Placement::Free);
+    let groups = vec![here, each(there, |case| case.route = Route::Peer)];
+    Made { request, groups, peer: Some(peer), ..made }
+}
+
+/// A run that a signal ended, one of whose mechanisms failed in every launch, one in one of them.
+fn interrupted() -> Made {
+    let (latency, one) = (Workload::Latency, Placement::SameCpu);
+    let outcome = |case: &Case, _, round| {
+        let failed = match &*case.variant {
+            "tcp" => Some("the responder was killed by signal 9 (Killed)"),
+            "unix-stream" if round == 2 => Some("the initiator ended with code 1"),
+            _ => None,
+        };
+        let reason = failed.map(|reason| Outcome::Failed { reason: reason.into() });
+        Some(reason.unwrap_or(Outcome::Ok))
+    };
+    let absent = vec![
+        (case("posix-queue", latency, one), Absence::Unavailable, "mq_open: ENOSYS; none is here"),
+        (case("shm-ring:wait=spin", latency, one), Absence::NotApplicable, "spins on one CPU"),
+    ];
+    let groups = vec![group(&SOME, latency, one), group(&SOME[..2], Workload::Throughput, one)];
+    Made { groups, absent, outcome, rounds: 3, status: RunStatus::Interrupted, ..Made::on(host()) }
+}
+
+/// Counters and a trace of the same mechanisms.
+fn observed() -> Made {
+    let cases = group(&SOME[..2], Workload::Latency, Placement::SameCpu);
+    let by = |probe: &str| {
+        let probe = Some(probe.parse().expect("a probe"));
+        each(cases.clone(), |case| case.observe = probe)
+    };
+    let groups = vec![[cases.clone(), by("software"), by("trace")].concat()];
+    Made { groups, ..Made::on(host()) }
+}
+
+/// Numbers at six digits, long lists by their first entry.
+fn brief(value: Value, under: &str) -> Value {
     match value {
         Value::Number(number) if number.is_f64() => {
             let number = number.as_f64().expect("a number");
             format!("{number:.5e}").parse::<f64>().map_or(Value::Null, Value::from)
         }
         Value::Array(all) => {
-            let more = all.len().saturating_sub(ENTRIES);
-            let mut kept: Vec<Value> = all.into_iter().take(ENTRIES).map(brief).collect();
-            kept.extend((more > 0).then(|| format!("{more} more").into()));
-            kept.into()
+            let kept = if LONG.contains(&under) { 1 } else { all.len() };
+            let more = all.len().saturating_sub(kept);
+            let all = all.into_iter().take(kept).map(|entry| brief(entry, under));
+            let more = (more > 0).then(|| format!("{more} more").into());
+            all.chain(more).collect()
         }
-        Value::Object(all) => all.into_iter().map(|(key, value)| (key, brief(value))).collect(),
+        Value::Object(all) => {
+            let brief = |(key, value): (String, Value)| (key.clone(), brief(value, &key));
+            all.into_iter().map(brief).collect()
+        }
         other => other,
     }
 }
 
-/// The words of a page: without its program, its styles and what is drawn.
+/// The words of a page, those of its wide figures too, a row of a table in a line: without its program and styles.
 fn words(page: &str) -> String {
+    const INLINE: [&str; 12] =
+        ["a", "abbr", "b", "button", "code", "em", "i", "small", "span", "strong", "sub", "sup"];
     let mut text = String::new();
     let mut rest = page;
     while let Some(at) = rest.find('<') {
-        text.push_str(&rest[..at]);
-        rest = &rest[at..];
-        let skipped = ["script", "style", "svg"].iter().find(|tag| rest[1..].starts_with(**tag));
-        let end = match skipped {
-            Some(tag) => format!("</{tag}>"),
-            None => ">".into(),
+        text.push_str(&rest[..at].replace('\n', " "));
+        rest = &rest[at + 1..];
+        let end = rest.find('>').expect("a tag ends");
+        let tag = rest[..end].trim_start_matches('/');
+        let name = tag.split_whitespace().next().unwrap_or_default();
+        let skipped = match name {
+            "script" | "style" if !rest.starts_with('/') => Some(name),
+            "svg" if tag.contains("class=\"narrow\"") => Some(name),
+            _ => None,
         };
-        let after = rest.find(&end).map_or(rest.len(), |at| at + end.len());
-        text.push('\n');
-        rest = &rest[after..];
+        let end = skipped.map_or(end, |name| rest.find(&format!("</{name}>")).expect("it ends"));
+        match name {
+            "td" | "th" if rest.starts_with('/') => text.push_str(" | "),
+            "td" | "th" => {}
+            name if INLINE.contains(&name) => {}
+            _ => text.push('\n'),
+        }
+        if let Some((_, label)) = tag.split_once("aria-label=\"") {
+            text.push_str(label.split('"').next().unwrap_or_default());
+            text.push('\n');
+        }
+        rest = &rest[end..];
+        rest = &rest[rest.find('>').map_or(rest.len(), |at| at + 1)..];
     }
-    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-    lines.collect::<Vec<_>>().join("\n")
+    let lines = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
+    lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
-/// The first lines, and how many more there are.
-fn first_lines(text: &str) -> String {
-    let mut kept: Vec<&str> = text.lines().take(LINES).collect();
-    let more = format!("… {} more lines", text.lines().count().saturating_sub(LINES));
-    if text.lines().count() > LINES {
-        kept.push(&more);
+/// A table whose rows begin with the factors of a case: those once, before the rows of each.
+fn by_case(csv: &str) -> String {
+    let header = csv.lines().next().unwrap_or_default();
+    let factors = header.split(',').take_while(|name| *name != "metric").count();
+    let mut kept = String::new();
+    let mut last = "";
+    for line in csv.lines() {
+        let at = line.match_indices(',').nth(factors - 1).map_or(line.len(), |(at, _)| at + 1);
+        let (case, row) = line.split_at(at);
+        if case != last {
+            kept += &format!("{case}\n");
+            last = case;
+        }
+        kept += &format!("  {row}\n");
     }
-    kept.join("\n")
+    kept
 }
 
-fn shown(name: &str) {
+/// The first event of each kind for each case.
+fn first_events(text: &str) -> String {
+    let mut seen = BTreeSet::new();
+    let is_first = |line: &&str| {
+        let event: Value = serde_json::from_str(line).expect("JSON");
+        seen.insert((event["event"].to_string(), event["case"].to_string()))
+    };
+    text.lines().filter(is_first).collect::<Vec<_>>().join("\n")
+}
+
+/// Holds a text to what was reviewed.
+fn held(bench: &Bench, name: &str, text: &str) {
+    let store = bench.store().display().to_string();
+    let text = text.replace(&store, "STORE").replace(model::tool::name(), "ipcmark TOOL");
+    let text = text.replace("ipcmark 0.1.0", "ipcmark TOOL");
+    insta::with_settings!({ snapshot_path => "../snapshots", prepend_module_to_snapshot => false, omit_expression => true }, {
+        insta::assert_snapshot!(name, text);
+    });
+}
+
+fn pretty(value: Value) -> String {
+    let mut text = Vec::new();
+    let narrow = serde_json::ser::PrettyFormatter::with_indent(b" ");
+    let mut writer = serde_json::Serializer::with_formatter(&mut text, narrow);
+    brief(value, "").serialize(&mut writer).expect("JSON");
+    String::from_utf8(text).expect("UTF-8")
+}
+
+/// Writes a run, and shows it in every format.
+fn shown(name: &str, made: Made) -> Bench {
+    shown_after(name, made, |_, _| {})
+}
+
+/// The same, once the run was changed.
+fn shown_after(name: &str, made: Made, change: impl FnOnce(&mut Store, i64)) -> Bench {
     let bench = Bench::new();
     let mut store = Store::open(&bench.store()).expect("a store");
-    stored::run_on(&mut store, &host(), &groups(name)).expect("a run");
+    let run = made.write(&mut store).expect("a run");
+    change(&mut store, run);
     drop(store);
     let page = bench.path("page.html");
-    let text = bench.must(&format!("report 1 --html {}", page.display())).out;
+    let code = bench.run(&format!("report 1 --html {}", page.display()));
     let json = serde_json::from_str(&bench.must("export 1").out).expect("JSON");
     let page = std::fs::read_to_string(page).expect("a page");
-    let store = bench.store().display().to_string();
+    let csv = bench.must("export 1 --format csv").out;
     for (kind, text) in [
-        ("brief", text),
-        ("all", bench.must("report 1 -v").out),
+        ("brief", code.out),
+        ("all", bench.run("report 1 -v").out),
         ("page", words(&page)),
         ("markdown", bench.must("export 1 --format markdown").out),
-        ("json", serde_json::to_string_pretty(&brief(json)).expect("JSON")),
-        ("ndjson", first_lines(&bench.must("export 1 --format ndjson").out)),
-        ("csv", first_lines(&bench.must("export 1 --format csv").out)),
+        ("json", pretty(json)),
+        ("ndjson", first_events(&bench.must("export 1 --format ndjson").out)),
+        ("csv", by_case(&csv)),
     ] {
-        let text = text.replace(&store, "STORE").replace(model::tool::name(), "ipcmark TOOL");
-        let text = text.replace("ipcmark 0.1.0", "ipcmark TOOL");
-        insta::with_settings!({ snapshot_path => "../snapshots", prepend_module_to_snapshot => false, omit_expression => true }, {
-            insta::assert_snapshot!(format!("{name}_{kind}"), text);
-        });
+        held(&bench, &format!("{name}_{kind}"), &text);
     }
+    bench
 }
 
 #[test]
 fn a_comparison_at_three_places_is_shown_as_reviewed() {
-    shown("default");
+    shown("default", comparison());
 }
 
 #[test]
 fn a_sweep_of_sizes_is_shown_as_reviewed() {
-    shown("sweep");
+    shown("sweep", sweep());
 }
 
 #[test]
 fn open_loops_observed_and_in_company_are_shown_as_reviewed() {
-    shown("rate");
+    shown("rate", open_loops());
 }
 
 #[test]
 fn crowds_are_shown_as_reviewed() {
-    shown("crowd");
+    shown("crowd", crowds());
+}
+
+#[test]
+fn capacities_are_shown_as_reviewed() {
+    shown("capacity", at_rates(&[500, 2_000, 8_000]));
+}
+
+#[test]
+fn a_choice_is_shown_as_reviewed() {
+    let bench = shown("choice", choice());
+    let store = Store::open_existing(&bench.store()).expect("a store");
+    let judged = Judged::of(&store, 1).expect("a judged run");
+    let answer = serde_json::to_value(Choice::of(&judged)).expect("JSON");
+    held(&bench, "choice_answer", &pretty(answer));
+}
+
+#[test]
+fn a_study_with_claims_is_shown_as_reviewed() {
+    let bench = shown("study", study());
+    held(&bench, "study_claims", &bench.must("export 1 --format claims-csv").out);
+}
+
+#[test]
+fn a_fleet_with_a_node_that_is_gone_is_shown_as_reviewed() {
+    shown_after("fleet", fleet(), |store, run| {
+        for nth in 0..2 {
+            store.set_node(run, nth, &far()).expect("a node");
+        }
+        store.set_node_reason(run, 2, "no such host").expect("a reason");
+    });
+}
+
+#[test]
+fn a_run_between_two_hosts_is_shown_as_reviewed() {
+    shown("peer", peer());
+}
+
+#[test]
+fn an_interrupted_run_with_what_failed_is_shown_as_reviewed() {
+    shown("interrupted", interrupted());
+}
+
+#[test]
+fn counters_and_a_trace_are_shown_as_reviewed() {
+    shown("observed", observed());
+}
+
+#[test]
+fn a_comparison_of_two_runs_is_shown_as_reviewed() {
+    let bench = Bench::new();
+    let mut store = Store::open(&bench.store()).expect("a store");
+    comparison().write(&mut store).expect("a run");
+    let ticks = |_: &Case, nth| 8_000 + 800 * nth as u64;
+    Made { ticks, ..comparison() }.write(&mut store).expect("a run");
+    drop(store);
+    held(&bench, "compare_text", &bench.run("compare 1 2").out);
+    let json = serde_json::from_str(&bench.run("compare 1 2 --format json").out).expect("JSON");
+    held(&bench, "compare_json", &pretty(json));
 }

@@ -27,7 +27,10 @@ const SOON: Duration = Duration::from_secs(1);
 
 /// Mechanisms that move something, and so can be caught in the act.
 fn moving() -> Vec<Variant> {
-    Variant::shown().into_iter().filter(|it| it.traits().carries != Carries::Nothing).collect()
+    Variant::shown()
+        .into_iter()
+        .filter(|variant| variant.traits().carries != Carries::Nothing)
+        .collect()
 }
 
 fn any<'a, T>(rng: &mut Rng, of: &'a [T]) -> &'a T {
@@ -57,7 +60,7 @@ fn assert_nothing_remains(what: &str, group: i32) {
         return;
     }
     let left = Process::in_group(group);
-    left.iter().for_each(|it| signal(it.pid, Signal::KILL)); // a failed test leaves nothing either
+    left.iter().for_each(|process| signal(process.pid, Signal::KILL)); // a failed test leaves nothing either
     panic!("{what}: still there: {left:?}");
 }
 
@@ -129,7 +132,7 @@ fn anything_killed_at_any_moment_ends_the_launch_with_a_reason() {
         }
         sleep_below(&mut rng, Duration::from_millis(4));
         let group = Process::in_group(supervisor);
-        let victim = group.get(rng.below(3) as usize).map_or(supervisor, |it| it.pid);
+        let victim = group.get(rng.below(3) as usize).map_or(supervisor, |group| group.pid);
         let what = format!("moment {nth}, {variant}, {workers:?}, {victim} of {group:?} killed");
         let killed = Instant::now();
         signal(victim, Signal::KILL);

@@ -83,7 +83,7 @@ fn answers_have_a_size_of_their_own_and_every_byte_of_them_is_theirs() {
             }
         }
         let at = |variant: &str| of(&document, variant, "process", "free");
-        assert!(["pipe", "tcp", "udp"].iter().all(|it| at(it)["status"] == "ok"));
+        assert!(["pipe", "tcp", "udp"].iter().all(|text| at(text)["status"] == "ok"));
         let reason = at("eventfd")["reason"].as_str().expect("a reason");
         assert!(reason.contains("an answer has no size"), "{reason}");
     }
@@ -142,7 +142,7 @@ fn null_shows_the_rate_that_the_sender_keeps_by_itself() {
     bench.must("run noop pipe -w rate --rate 10M -s 64 -p free --launches 3 --samples 400 -q");
     let document = bench.export();
     must_fit_the_schema(&document);
-    let [null, pipe] = ["noop", "pipe"].map(|it| of(&document, it, "process", "free"));
+    let [null, pipe] = ["noop", "pipe"].map(|text| of(&document, text, "process", "free"));
     assert_eq!((&null["status"], &null["samples"]), (&"ok".into(), &1_200.into()), "{null:#}");
     let served = |case: &serde_json::Value| case["rate"]["served_per_sec"].as_f64();
     assert!(served(null) > served(pipe), "nothing takes less time than something: {null:#}");
@@ -163,7 +163,7 @@ fn null_shows_the_ceiling_of_a_generator_of_many_clients_however_their_server_wa
         assert_eq!((&null["status"], &null["samples"]), (&"ok".into(), &1_200.into()), "{null:#}");
         let rate = &null["rate"];
         let idle = rate["generator_idle_share"].as_f64();
-        assert!(idle.is_some_and(|it| it < 0.05), "{server}: {rate:#}");
+        assert!(idle.is_some_and(|value| value < 0.05), "{server}: {rate:#}");
         // The server is asked always: it may have been busy for as long, as far as so short a launch tells.
         assert_ne!(rate["void"], rate["overloaded"], "{rate:#}");
     }

@@ -43,7 +43,7 @@ fn one_responder_serves_three_initiators_and_each_has_its_own_samples() {
             assert!(result.samples.iter().all(|ticks| *ticks > 0), "{what}: {:?}", result.samples);
             // What a launch finds out once, the first initiator does.
             assert!(record.initiator.first_ns.is_some(), "{what}");
-            assert!(record.others.iter().all(|it| it.first_ns.is_none()), "{what}");
+            assert!(record.others.iter().all(|report| report.first_ns.is_none()), "{what}");
         }
     }
 }
@@ -53,7 +53,8 @@ fn a_pilot_of_three_takes_as_many_samples_of_each() {
     let samples = SampleCount::Lasting(2_000_000);
     let result = conclude(start(&three(Spec { samples, batch: 0, ..quick("pipe", 64) })));
     assert_eq!(result.record.outcome, Outcome::Ok);
-    let counts: BTreeSet<u64> = result.record.initiators().map(|it| it.samples).collect();
+    let counts: BTreeSet<u64> =
+        result.record.initiators().map(|initiator| initiator.samples).collect();
     assert_eq!(counts.len(), 1, "{counts:?}");
     assert_eq!(result.samples.len() as u64, result.record.reported_samples());
 }

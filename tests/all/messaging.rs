@@ -47,7 +47,7 @@ fn every_message_of_every_sender_arrives_at_every_receiver() {
             let result = conclude(launch);
             assert_eq!(result.record.outcome, Outcome::Ok, "{what}");
             assert_eq!(result.samples.len(), 3, "{what}");
-            assert!(result.samples.iter().all(|it| *it > 0), "{what}");
+            assert!(result.samples.iter().all(|sample| *sample > 0), "{what}");
             let report = result.record.initiator;
             assert_eq!(report.batch, MESSAGES, "{what}");
             let [(name, ns)] = &report.parts[..] else { panic!("{what}: {:?}", report.parts) };
@@ -56,7 +56,8 @@ fn every_message_of_every_sender_arrives_at_every_receiver() {
             assert!(report.usage.voluntary_switches >= HALF as u64, "{what}: {:?}", report.usage);
         }
     }
-    let left: Vec<_> = Process::all().into_iter().filter(|it| groups.contains(&it.group)).collect();
+    let left: Vec<_> =
+        Process::all().into_iter().filter(|process| groups.contains(&process.group)).collect();
     assert!(left.is_empty(), "members outlived their launch: {left:?}");
 }
 
@@ -81,7 +82,8 @@ fn a_crowd_has_as_many_senders_and_receivers_as_are_asked_for() {
     reach(&mut launch, Stage::Ready);
     launch.go();
     let supervisor = launch.pid() as i32;
-    let grown = || children(supervisor).iter().map(|it| children(*it).len()).collect::<Vec<_>>();
+    let grown =
+        || children(supervisor).iter().map(|child| children(*child).len()).collect::<Vec<_>>();
     assert!(soon(Duration::from_secs(10), || grown() == [3, 3]), "{:?} members", grown());
 }
 
@@ -101,7 +103,7 @@ fn a_pilot_gives_every_pair_of_a_crowd_of_any_size_as_many_messages() {
     let document = bench.export();
     must_fit_the_schema(&document);
     for half in [3, 7, 20] {
-        let is = |it: &&serde_json::Value| it["load"]["connections"] == half;
+        let is = |value: &&serde_json::Value| value["load"]["connections"] == half;
         let case = results(&document).iter().find(is).expect("a case");
         let batch = case["batch"].as_u64().expect("a number");
         assert!(batch > 0 && batch % (half * half) == 0, "{half}: {batch}");
@@ -126,7 +128,7 @@ fn at_work(workers: Workers) -> (Launch, Vec<i32>) {
     reach(&mut launch, Stage::Ready);
     launch.go();
     let supervisor = launch.pid() as i32;
-    let grown = || children(supervisor).iter().map(|it| children(*it).len()).sum::<usize>();
+    let grown = || children(supervisor).iter().map(|child| children(*child).len()).sum::<usize>();
     if workers == Workers::Process {
         assert!(soon(Duration::from_secs(10), || grown() == 2 * HALF), "{} members", grown());
     }
@@ -172,8 +174,8 @@ fn messages_a_second_and_the_time_stand_in_the_export_and_what_has_no_crowd_says
     let document = bench.export();
     must_fit_the_schema(&document);
     let of = |variant: &str, bytes: u64| {
-        let is = |it: &&serde_json::Value| {
-            it["variant"] == variant && (it["message_bytes"] == bytes || bytes == 0)
+        let is = |value: &&serde_json::Value| {
+            value["variant"] == variant && (value["message_bytes"] == bytes || bytes == 0)
         };
         results(&document).iter().find(is).unwrap_or_else(|| panic!("no {variant}"))
     };
@@ -182,7 +184,7 @@ fn messages_a_second_and_the_time_stand_in_the_export_and_what_has_no_crowd_says
     assert_eq!(stream["batch"], 800, "{stream:#}");
     let time = &stream["secondary"][0];
     assert_eq!((&time["name"], &time["unit"]), (&"time_ns".into(), &"ns".into()), "{stream:#}");
-    let number = |it: &serde_json::Value| it["median"].as_f64().expect("a number");
+    let number = |value: &serde_json::Value| value["median"].as_f64().expect("a number");
     let messages = number(&stream["value"]) * number(time) / 1e9;
     assert!((750.0..850.0).contains(&messages), "{messages} messages a sample: {stream:#}");
     for (variant, bytes, words) in [

@@ -257,7 +257,7 @@ impl Field {
         if a == 0 || b == 0 {
             return 0;
         }
-        let log = |it: u8| usize::from(self.logarithm[usize::from(it)]);
+        let log = |byte: u8| usize::from(self.logarithm[usize::from(byte)]);
         self.power[log(a) + log(b)]
     }
 }

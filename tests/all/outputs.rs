@@ -36,7 +36,7 @@ fn is_earlier(path: &Path) -> bool {
 /// Files that nobody named.
 fn strays(folder: &Path) -> Vec<String> {
     let names = fs::read_dir(folder).expect("the folder").flatten();
-    let names = names.map(|it| it.file_name().to_string_lossy().into_owned());
+    let names = names.map(|name| name.file_name().to_string_lossy().into_owned());
     names.filter(|name| name.starts_with('.')).collect()
 }
 

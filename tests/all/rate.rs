@@ -13,7 +13,7 @@ fn assert_kept(case: &Value, asked: u64, launches: u64, samples: u64) {
     let rate = &case["rate"];
     assert_eq!(case["load"]["per_second"], asked);
     assert!(case["metric"]["name"] == "response" && case["bound"].is_null());
-    let number = |it: &Value| it.as_f64().unwrap_or_else(|| panic!("a number: {case:#}"));
+    let number = |value: &Value| value.as_f64().unwrap_or_else(|| panic!("a number: {case:#}"));
     assert!((0.0..=1.0).contains(&number(&rate["late_share"])));
     let on_time = number(&rate["on_time_share"]);
     assert_eq!(rate["void"], on_time < 0.99, "{case:#}");
@@ -83,7 +83,7 @@ fn several_messages_are_under_way_where_a_mechanism_can_and_answers_are_of_their
     must_fit_the_schema(&document);
     let results = document["results"].as_array().expect("results");
     let at = |variant: &str, depth: u64| {
-        let is = |it: &&Value| it["variant"] == variant && it["load"]["depth"] == depth;
+        let is = |value: &&Value| value["variant"] == variant && value["load"]["depth"] == depth;
         results.iter().find(is).unwrap_or_else(|| panic!("no {variant} at {depth}"))
     };
     for variant in ["pipe", "unix-stream", "tcp", "shm-ring:wait=futex", "eventfd"] {
@@ -141,7 +141,7 @@ fn what_is_overloaded_is_ranked_nowhere() {
         // A busy machine may hold the sender itself up.
         let words = flat(&said);
         let marked = ["serve 10.0 M/s here", "the load generator was late", "At 10.0 M/s"];
-        assert!(marked.iter().any(|it| words.contains(it)), "{form}: {said}");
+        assert!(marked.iter().any(|text| words.contains(text)), "{form}: {said}");
         for word in ["✓ ", "smallest median", "busy-wait"] {
             let at = said.find(word).map(|at| said[at..].chars().take(200).collect::<String>());
             assert!(at.is_none(), "{form}: {at:?}");
@@ -184,10 +184,11 @@ fn percentiles_stand_in_every_width_and_say_in_words_what_they_lack() {
         for word in ["p50", "p99", "max", "368 samples"] {
             assert!(words.contains(word), "{form}: no `{word}` in {said}");
         }
-        let riddle = said.split('+').skip(1).any(|it| it.starts_with(|c: char| c.is_ascii_digit()));
+        let riddle =
+            said.split('+').skip(1).any(|part| part.starts_with(|c: char| c.is_ascii_digit()));
         let page = form.contains("markdown"); // its figures are full of signs
         assert!(!riddle || page, "{form}: {said}");
-        let hidden = said.lines().filter(|it| it.contains("Not shown at this width"));
+        let hidden = said.lines().filter(|line| line.contains("Not shown at this width"));
         for line in hidden {
             for column in ["p50", "p99,", "p99.", "max,"] {
                 let rest = line.replace("p99.9", "");
@@ -280,7 +281,7 @@ fn runs_at_two_rates_are_not_the_same_case() {
     let said = bench.run("compare 1 2 --format json");
     let found: Value = serde_json::from_str(&said.out).unwrap_or_default();
     let reasons: Vec<&Value> =
-        found["cases"].as_array().expect("cases").iter().map(|it| &it["reason"]).collect();
+        found["cases"].as_array().expect("cases").iter().map(|case| &case["reason"]).collect();
     assert_eq!(reasons, ["no case of B", "no case of A"], "{}", said.out);
     // Nor is one whose messages more generators sent.
     bench.must("export 1 -o one.json");

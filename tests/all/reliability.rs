@@ -283,8 +283,10 @@ fn of_messages_whose_bits_flip_the_largest_is_one_datagram() {
         let variant = Variant::parse(&format!("udp:{options}")).expect("a variant");
         let largest = (variant.entry.largest)(&variant.options).expect("a limit");
         let effective_settings = pair(&options, largest).effective_settings;
-        let datagrams = effective_settings.iter().find(|it| it.0 == "datagrams_per_message");
-        assert_eq!(datagrams.map(|it| it.1), Some(1), "{options}, {largest} bytes");
+        let datagrams = effective_settings
+            .iter()
+            .find(|effective_setting| effective_setting.0 == "datagrams_per_message");
+        assert_eq!(datagrams.map(|datagram| datagram.1), Some(1), "{options}, {largest} bytes");
         let [_, far] = streamed(&options, largest, 3);
         assert_eq!((far["due_messages"], far["lost_messages"]), (3, 0), "{options}");
     }

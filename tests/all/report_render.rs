@@ -145,12 +145,12 @@ fn the_terminal_draws_boxes_bars_and_message_sequences_in_signs() {
     let text = terminal::render(&sample(), &Style::default());
     assert!(text.contains("━●━"), "a box and its median");
     assert!(text.contains("the machine has one memory node"));
-    let arrows: Vec<&str> = text.lines().filter(|it| it.starts_with("┃   ")).collect();
+    let arrows: Vec<&str> = text.lines().filter(|line| line.starts_with("┃   ")).collect();
     assert_eq!(arrows.len(), 4, "{arrows:?}");
     assert!(arrows[0].contains("├──") && arrows[0].contains(" message 1, 64 KiB "));
     assert!(arrows[0].ends_with("▶│") && arrows[3].contains("│◀──"));
-    let ends: Vec<usize> = arrows.iter().map(|it| it.width()).collect();
-    assert!(ends.iter().all(|it| *it == ends[0]), "the life line is straight: {ends:?}");
+    let ends: Vec<usize> = arrows.iter().map(|arrow| arrow.width()).collect();
+    assert!(ends.iter().all(|end| *end == ends[0]), "the life line is straight: {ends:?}");
     assert!(text.contains("┃ timed: one transfer"));
 }
 
@@ -160,7 +160,7 @@ fn a_message_sequence_is_in_the_page_drawn_and_in_words() {
     assert!(page.contains("<td>initiator → responder: message n</td><td>one transfer</td>"));
     assert!(page.contains("<td>initiator: connect</td><td>no</td>"));
     assert_eq!(page.matches("<g><title>initiator → responder: message n</title>").count(), 2);
-    assert!(figure_data(&page).iter().all(|it| it["kind"] != "protocol"));
+    assert!(figure_data(&page).iter().all(|value| value["kind"] != "protocol"));
 }
 
 #[test]
@@ -223,7 +223,7 @@ fn every_series_and_point_is_in_the_page_as_data() {
     let document = sample();
     let page = html::render(&document);
     let data = figure_data(&page);
-    let figures = document.figures().into_iter().filter(|it| it.protocol.is_none());
+    let figures = document.figures().into_iter().filter(|figure| figure.protocol.is_none());
     assert_eq!(data.len(), figures.clone().count());
     for (figure, json) in figures.zip(&data) {
         for (series, json) in figure.series.iter().zip(json["series"].as_array().unwrap()) {
@@ -232,8 +232,9 @@ fn every_series_and_point_is_in_the_page_as_data() {
             match figure.kind {
                 // Stretches without a gap: two numbers, and three of each point.
                 FigureKind::TimeSeries => {
-                    let carried = points.iter().map(|it| (it.as_array().unwrap().len() - 2) / 3);
-                    let present = series.points.iter().filter(|it| it.y.is_some());
+                    let carried =
+                        points.iter().map(|point| (point.as_array().unwrap().len() - 2) / 3);
+                    let present = series.points.iter().filter(|point| point.y.is_some());
                     assert_eq!(carried.sum::<usize>(), present.count());
                 }
                 _ => assert_eq!(points.len(), series.points.len()),
@@ -292,7 +293,7 @@ fn a_listing_is_a_table_whose_numbers_a_page_sorts() {
 fn pictures<'a>(page: &'a str, id: &str) -> Vec<&'a str> {
     let figure = page.split_once(&format!(" id=\"figure-{id}\">")).expect("the figure").1;
     let figure = figure.split_once("</figure>").unwrap().0;
-    figure.split("<svg ").skip(1).map(|it| it.split_once("</svg>").unwrap().0).collect()
+    figure.split("<svg ").skip(1).map(|part| part.split_once("</svg>").unwrap().0).collect()
 }
 
 #[test]
@@ -306,11 +307,11 @@ fn every_figure_is_drawn_for_a_wide_and_a_narrow_place_with_each_series_in_it() 
         if figure.kind == FigureKind::TimeSeries || dense {
             assert!(all.len() == 1 && all[0].starts_with("class=\"long\""), "{}", figure.id);
         } else {
-            assert!(all.iter().zip(classes).all(|(it, class)| it.starts_with(class)));
+            assert!(all.iter().zip(classes).all(|(text, class)| text.starts_with(class)));
             assert_eq!(all.len(), 2, "{}", figure.id);
         }
         for (nth, picture) in
-            all.iter().flat_map(|it| (0..figure.series.len()).map(move |n| (n, it)))
+            all.iter().flat_map(|text| (0..figure.series.len()).map(move |n| (n, text)))
         {
             assert!(picture.contains(&format!("data-s=\"{nth}\"")), "{} of {}", nth, figure.id);
         }
@@ -320,7 +321,8 @@ fn every_figure_is_drawn_for_a_wide_and_a_narrow_place_with_each_series_in_it() 
 #[test]
 fn a_time_series_of_many_panels_is_folded_and_complete() {
     let mut document = sample();
-    let mut drawn = document.figures().into_iter().find(|it| it.kind == FigureKind::TimeSeries);
+    let mut drawn =
+        document.figures().into_iter().find(|figure| figure.kind == FigureKind::TimeSeries);
     let mut drawn = drawn.take().unwrap().clone();
     drawn.series = (0..DRAWN)
         .map(|nth| Series { name: format!("case {nth}"), ..drawn.series[0].clone() })
@@ -342,8 +344,8 @@ fn a_time_series_of_many_panels_is_folded_and_complete() {
 fn pictures_in_a_page_have_the_colours_of_its_theme_and_of_a_verdict_where_they_are_one() {
     let page = html::render(&sample());
     let style = page.split_once("<style>").unwrap().1.split_once("</style>").unwrap().0;
-    for picture in page.split("<svg ").skip(1).map(|it| it.split_once("</svg>").unwrap().0) {
-        for name in picture.split("var(").skip(1).map(|it| it.split_once(')').unwrap().0) {
+    for picture in page.split("<svg ").skip(1).map(|part| part.split_once("</svg>").unwrap().0) {
+        for name in picture.split("var(").skip(1).map(|part| part.split_once(')').unwrap().0) {
             assert!(style.contains(&format!("{name}: light-dark(")), "{name}");
         }
         // The letters on a heat map's cells, whose colours no theme changes.
@@ -390,7 +392,7 @@ fn a_document_survives_serde_and_renders_the_same_each_time() {
 fn a_page_lights_six_curves_and_print_tells_all_apart() {
     let document = sample();
     let mut figure =
-        document.figures().into_iter().find(|it| it.id == "percentiles").unwrap().clone();
+        document.figures().into_iter().find(|figure| figure.id == "percentiles").unwrap().clone();
     let first = figure.series[0].clone();
     figure.series = (0..9).map(|nth| Series { name: format!("m{nth}"), ..first.clone() }).collect();
     let printed = svg::draw(&figure, 400.0);

@@ -79,12 +79,14 @@ fn listing(block: &Block) -> Option<&Listing> {
 
 fn figure<'a>(document: &'a Document, id: &str) -> &'a Figure {
     let all = document.figures();
-    let ids: Vec<&str> = all.iter().map(|it| it.id.as_str()).collect();
-    all.into_iter().find(|it| it.id == id).unwrap_or_else(|| panic!("no {id} among {ids:?}"))
+    let ids: Vec<&str> = all.iter().map(|figure| figure.id.as_str()).collect();
+    all.into_iter()
+        .find(|figure| figure.id == id)
+        .unwrap_or_else(|| panic!("no {id} among {ids:?}"))
 }
 
 fn kinds(document: &Document) -> Vec<FigureKind> {
-    document.figures().into_iter().map(|it| it.kind).collect()
+    document.figures().into_iter().map(|figure| figure.kind).collect()
 }
 
 /// Sets a round trip to `ns` with an interval of ± `half`.
@@ -106,7 +108,8 @@ fn verdicts_name_the_largest_rate_and_only_what_spins_as_burning() {
             standing.among_best = nth < best;
             standing.among_best_sleeping = nth == 1;
         }
-        let names: Vec<String> = group.standings.iter().map(|it| it.variant.clone()).collect();
+        let names: Vec<String> =
+            group.standings.iter().map(|standing| standing.variant.clone()).collect();
         for case in &mut judged.results {
             case.spins = spinning.iter().any(|nth| case.variant == names[*nth]);
         }
@@ -131,10 +134,10 @@ fn verdicts_name_the_largest_rate_and_only_what_spins_as_burning() {
 fn a_run_over_sizes_has_every_figure_in_reading_order() {
     let judged = over_sizes();
     let (document, page) = page(&judged);
-    let sections: Vec<&str> = document.sections.iter().map(|it| it.id.as_str()).collect();
+    let sections: Vec<&str> = document.sections.iter().map(|section| section.id.as_str()).collect();
     let order = ["verdicts", "results", "latency", "cost"];
     assert_eq!(sections[..4], order);
-    assert_eq!(document.figures().first().map(|it| it.kind), Some(FigureKind::Curves));
+    assert_eq!(document.figures().first().map(|figure| figure.kind), Some(FigureKind::Curves));
     assert_eq!(sections[sections.len() - 3..], ["machine", "noise", "method"]);
     let kinds = kinds(&document);
     for kind in [FigureKind::Curves, FigureKind::Heatmap, FigureKind::Bars, FigureKind::Scatter] {
@@ -145,15 +148,16 @@ fn a_run_over_sizes_has_every_figure_in_reading_order() {
     // The answer stands before everything else, and behind it one list of all results.
     let mut blocks = document.sections[0].blocks.iter();
     // What others did to every round stands before it.
-    let first = blocks.find(|it| !matches!(it, Block::Verdict(_))).expect("an answer");
+    let first = blocks.find(|block| !matches!(block, Block::Verdict(_))).expect("an answer");
     assert!(matches!(first, Block::Table(_)), "{first:?}");
     let lists: Vec<&Listing> = document.blocks().into_iter().filter_map(listing).collect();
     let [list] = lists[..] else { panic!("{} lists", lists.len()) };
-    let measured = judged.results.iter().filter(|it| it.value.is_some() && !it.twin).count();
+    let measured =
+        judged.results.iter().filter(|result| result.value.is_some() && !result.twin).count();
     assert_eq!(list.rows.len(), measured, "a row for each result");
     for column in ["mechanism", "placement", "size", "median", "from", "to", "max", "CPU", "class"]
     {
-        assert!(list.columns.iter().any(|it| it == column), "{column}: {:?}", list.columns);
+        assert!(list.columns.iter().any(|text| text == column), "{column}: {:?}", list.columns);
     }
     assert!(matches!(&document.sections[1].blocks[0], Block::Listing(_)));
     for workload in &document.sections[2..4] {
@@ -161,7 +165,7 @@ fn a_run_over_sizes_has_every_figure_in_reading_order() {
     }
     let bars = figure(&document, "cpu-process-same-cpu");
     assert!(bars.caption.contains("sampled by the kernel's timer tick"));
-    assert_eq!(bars.series.last().map(|it| it.drawn), Some(Drawn::Signs));
+    assert_eq!(bars.series.last().map(|series| series.drawn), Some(Drawn::Signs));
 }
 
 /// What the rounds found beside a result.
@@ -189,11 +193,11 @@ fn floors_are_lines_and_a_column_where_they_are_and_leave_nothing_behind_elsewhe
     let mut judged = measured(
         "run pipe tcp -w latency -s 64 -p same-cpu --launches 7 --samples 120 --warmup 10 -q",
     );
-    judged.results.iter_mut().for_each(|it| it.bound = None);
+    judged.results.iter_mut().for_each(|result| result.bound = None);
     let (document, bare) = page(&judged);
     assert!(!bare.contains("× bound") && figure(&document, "latency-64-b").marks.is_empty());
 
-    for case in judged.results.iter_mut().filter(|it| it.value.is_some()) {
+    for case in judged.results.iter_mut().filter(|result| result.value.is_some()) {
         set(case, 8_000.0, 0.01);
         case.bound = Some(bound("futex wake-up", 4_000.0, 2.0));
     }
@@ -215,23 +219,24 @@ fn floors_are_lines_and_a_column_where_they_are_and_leave_nothing_behind_elsewhe
 #[test]
 fn an_absent_place_is_hatched_with_its_reason() {
     let mut judged = over_sizes();
-    let absent =
-        |it: &&CaseResult| it.status == Status::NotApplicable && it.workload == Workload::Latency;
-    let case = judged.results.iter_mut().find(|it| {
-        it.variant == "pipe"
-            && it.placement == Placement::Free
-            && it.message_bytes == Some(64)
-            && !it.twin
+    let absent = |case: &&CaseResult| {
+        case.status == Status::NotApplicable && case.workload == Workload::Latency
+    };
+    let case = judged.results.iter_mut().find(|result| {
+        result.variant == "pipe"
+            && result.placement == Placement::Free
+            && result.message_bytes == Some(64)
+            && !result.twin
     });
     let case = case.expect("a pipe, placed freely");
     (case.status, case.value) = (Status::NotApplicable, None);
     case.reason = Some("<b>no such place</b>".into());
-    assert!(judged.results.iter().any(|it| absent(&it)));
+    assert!(judged.results.iter().any(|result| absent(&result)));
     let (document, page) = page(&judged);
     let map = figure(&document, "placement");
-    let pipe = map.series.iter().find(|it| it.name == "pipe").expect("a row");
-    assert_eq!(pipe.points.iter().filter(|it| it.y.is_none()).count(), 1);
-    assert!(pipe.points.iter().any(|it| it.label.as_deref() == Some("<b>no such place</b>")));
+    let pipe = map.series.iter().find(|series| series.name == "pipe").expect("a row");
+    assert_eq!(pipe.points.iter().filter(|point| point.y.is_none()).count(), 1);
+    assert!(pipe.points.iter().any(|point| point.label.as_deref() == Some("<b>no such place</b>")));
     assert!(!page.contains("<b>no such"), "a reason is text");
 }
 
@@ -275,7 +280,7 @@ fn names_from_a_store_stay_text() {
         case.bound = Some(bound(HOSTILE, 3_000.0, 2.0));
     }
     for group in &mut judged.groups {
-        group.standings.iter_mut().for_each(|it| it.variant = HOSTILE.into());
+        group.standings.iter_mut().for_each(|standing| standing.variant = HOSTILE.into());
     }
     let page = html::render(&compose(&judged, Detail::Full));
     assert!(!page.contains("<img src=x"), "a name became markup");
@@ -286,7 +291,11 @@ fn how_evenly_clients_were_served_is_drawn_of_several_connections_only() {
     let rate = "-w rate --rate 5k -s 64 -p free --launches 6 --samples 80 -q";
     let mut judged = measured(&format!("run pipe tcp {rate} --connections 1,4"));
     // On a busy machine the sender is late, and then there is no figure.
-    judged.results.iter_mut().filter_map(|it| it.rate.as_mut()).for_each(|it| it.void = false);
+    judged
+        .results
+        .iter_mut()
+        .filter_map(|result| result.rate.as_mut())
+        .for_each(|rate| rate.void = false);
     let (document, page) = page(&judged);
     let drawn = figure(&document, "fairness-process-free");
     let [pipe, tcp] = &*drawn.x.categories else { panic!("{:?}", drawn.x.categories) };
@@ -294,7 +303,7 @@ fn how_evenly_clients_were_served_is_drawn_of_several_connections_only() {
     assert!(tcp.starts_with("tcp, 64 B, 4 connections by epoll: Jain"), "{tcp}");
     assert!(page.contains("<h3>How evenly clients were served, placed freely</h3>"));
     let one = compose(&measured(&format!("run pipe {rate}")), Detail::Full);
-    assert!(one.figures().iter().all(|it| !it.id.starts_with("fairness")));
+    assert!(one.figures().iter().all(|figure| !figure.id.starts_with("fairness")));
 }
 
 #[test]
@@ -303,15 +312,18 @@ fn the_samples_over_time_keep_every_launch_apart() {
         measured("run pipe -w latency -s 64 -p same-cpu --launches 4 --samples 400 --warmup 5 -q");
     let (document, _) = page(&judged);
     let dots: Vec<f64> =
-        figure(&document, "launches").series[0].points.iter().map(|it| it.x).collect();
+        figure(&document, "launches").series[0].points.iter().map(|point| point.x).collect();
     assert_eq!(dots, [1.0, 2.0, 3.0, 4.0]);
     let drawn = figure(&document, "samples");
     let points = &drawn.series[0].points;
-    assert_eq!(points.iter().filter(|it| it.y.is_none()).count(), 3, "gaps between launches");
-    let rounds: BTreeSet<u64> =
-        points.iter().filter(|it| it.y.is_some()).map(|it| it.x.round() as u64).collect();
+    assert_eq!(points.iter().filter(|point| point.y.is_none()).count(), 3, "gaps between launches");
+    let rounds: BTreeSet<u64> = points
+        .iter()
+        .filter(|point| point.y.is_some())
+        .map(|point| point.x.round() as u64)
+        .collect();
     assert_eq!(rounds, BTreeSet::from([1, 2, 3, 4]));
-    assert!(points.iter().all(|it| it.low <= it.y && it.y <= it.high));
+    assert!(points.iter().all(|point| point.low <= point.y && point.y <= point.high));
 }
 
 /// Six sizes, of which the cost of a byte changes after 1 KiB.
@@ -341,7 +353,9 @@ fn sweep(variant: &str) -> Sweep {
 #[test]
 fn inflections_have_a_section_and_marks_and_say_what_coincides() {
     let mut judged = over_sizes();
-    assert!(compose(&judged, Detail::Full).sections.iter().all(|it| it.id != "inflections"));
+    assert!(
+        compose(&judged, Detail::Full).sections.iter().all(|section| section.id != "inflections")
+    );
     let straight = Sweep { inflections: vec![], ..sweep("tcp") };
     let mut unknown = sweep("udp");
     unknown.inflections[0].candidates.clear();
@@ -351,13 +365,14 @@ fn inflections_have_a_section_and_marks_and_say_what_coincides() {
     let (document, _) = page(&judged);
     for detail in [Detail::Full, Detail::Summary] {
         let document = compose(&judged, detail);
-        let section = document.sections.iter().find(|it| it.id == "inflections").expect("one");
+        let section =
+            document.sections.iter().find(|section| section.id == "inflections").expect("one");
         let alone = Document { sections: vec![section.clone()], ..Document::default() };
         let text = terminal::render(
             &alone,
             &Style { width: 80, color: false, unfold: true, ..Style::default() },
         );
-        assert!(text.lines().all(|it| it.width() <= 80), "{text}");
+        assert!(text.lines().all(|line| line.width() <= 80), "{text}");
         assert!(!text.contains("Not shown at this width"), "{text}");
         let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
         for said in [
@@ -373,14 +388,14 @@ fn inflections_have_a_section_and_marks_and_say_what_coincides() {
     }
     let curves = figure(&document, "latency-sizes-process-same-cpu");
     let marked = |name: &str| -> Vec<(f64, &str)> {
-        let series = curves.series.iter().find(|it| it.name == name).expect("a curve");
-        let marked = series.points.iter().filter(|it| it.marked);
-        marked.map(|it| (it.x, it.label.as_deref().unwrap_or_default())).collect()
+        let series = curves.series.iter().find(|series| series.name == name).expect("a curve");
+        let marked = series.points.iter().filter(|point| point.marked);
+        marked.map(|point| (point.x, point.label.as_deref().unwrap_or_default())).collect()
     };
     let [(size, why)] = marked("pipe")[..] else { panic!("one ring: {:?}", marked("pipe")) };
     assert!(size == 1024.0 && why.contains("an inflection, 1 KiB–4 KiB"), "{size}: {why}");
     assert!(curves.finding.contains("Inflections: pipe at 1 KiB–4 KiB."), "{}", curves.finding);
     let elsewhere = figure(&document, "latency-sizes-process-free");
-    assert!(elsewhere.series.iter().all(|it| it.points.iter().all(|it| !it.marked)));
+    assert!(elsewhere.series.iter().all(|series| series.points.iter().all(|point| !point.marked)));
     assert!(elsewhere.finding.contains("No inflection is shown."));
 }

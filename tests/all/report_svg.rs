@@ -33,11 +33,11 @@ const KINDS: [FigureKind; 10] = [
 fn figures() -> Vec<Figure> {
     let mut figures: Vec<Figure> = sample().figures().into_iter().cloned().collect();
     for kind in KINDS {
-        assert!(figures.iter().any(|it| it.kind == kind), "no {kind:?} in the sample");
+        assert!(figures.iter().any(|figure| figure.kind == kind), "no {kind:?} in the sample");
     }
-    let upright = figures.iter().filter(|it| it.horizontal);
+    let upright = figures.iter().filter(|figure| figure.horizontal);
     let upright: Vec<Figure> =
-        upright.map(|it| Figure { horizontal: false, ..it.clone() }).collect();
+        upright.map(|figure| Figure { horizontal: false, ..figure.clone() }).collect();
     figures.extend(upright);
     figures.extend(KINDS.map(hostile));
     figures.extend(KINDS.map(empty));
@@ -91,12 +91,12 @@ fn hostile(kind: FigureKind) -> Figure {
 
 fn attributes<'a>(svg: &'a str, name: &str) -> Vec<&'a str> {
     let opening = format!(" {name}=\"");
-    svg.split(opening.as_str()).skip(1).map(|it| it.split('"').next().unwrap()).collect()
+    svg.split(opening.as_str()).skip(1).map(|part| part.split('"').next().unwrap()).collect()
 }
 
 fn numbers(text: &str) -> Vec<f64> {
     let pieces = text.split(|c: char| !(c.is_ascii_digit() || c == '.' || c == '-'));
-    pieces.filter(|it| !it.is_empty()).map(|it| it.parse().unwrap()).collect()
+    pieces.filter(|piece| !piece.is_empty()).map(|piece| piece.parse().unwrap()).collect()
 }
 
 /// The places along a path: after each `M` one, and then steps from there.
@@ -163,12 +163,12 @@ fn nothing_is_outside_the_sheet_and_every_number_is_one() {
                 }
             }
             let ends = |start: &str, length: &str| -> Vec<f64> {
-                let rects = svg.split("<rect").skip(1).map(|it| it.split('>').next().unwrap());
+                let rects = svg.split("<rect").skip(1).map(|part| part.split('>').next().unwrap());
                 let of = |rect: &str, name: &str| attributes(rect, name)[0].parse::<f64>().unwrap();
-                rects.map(|it| of(it, start) + of(it, length)).collect()
+                rects.map(|text| of(text, start) + of(text, length)).collect()
             };
-            ends("x", "width").into_iter().for_each(|it| within(it, wide, "right of rect"));
-            ends("y", "height").into_iter().for_each(|it| within(it, high, "foot of rect"));
+            ends("x", "width").into_iter().for_each(|end| within(end, wide, "right of rect"));
+            ends("y", "height").into_iter().for_each(|end| within(end, high, "foot of rect"));
         }
     }
 }
@@ -183,24 +183,24 @@ fn every_series_name_and_label_is_said() {
         says(&figure.title);
         says(&figure.caption);
         if let Some(protocol) = &figure.protocol {
-            protocol.parties.iter().for_each(|it| says(it));
-            protocol.steps.iter().for_each(|it| says(&protocol.words(it)));
+            protocol.parties.iter().for_each(|text| says(text));
+            protocol.steps.iter().for_each(|step| says(&protocol.words(step)));
             says(&protocol.timed_label);
             continue;
         }
         if figure.kind == FigureKind::Protocol {
             continue;
         }
-        figure.series.iter().for_each(|it| says(&it.name));
+        figure.series.iter().for_each(|series| says(&series.name));
         if figure.kind != FigureKind::TimeSeries {
-            figure.x.categories.iter().for_each(|it| says(it));
+            figure.x.categories.iter().for_each(|category| says(category));
         }
         let axes = figure.kind != FigureKind::Heatmap && figure.id != HOSTILE;
         figure
             .marks
             .iter()
-            .filter(|it| axes && it.value.is_finite())
-            .for_each(|it| says(&it.label));
+            .filter(|mark| axes && mark.value.is_finite())
+            .for_each(|mark| says(&mark.label));
     }
 }
 
@@ -218,21 +218,21 @@ fn the_size_is_the_one_asked_for_and_nothing_is_loaded() {
 /// What a figure's signs, fills and dashes are: colour is never the only difference.
 #[test]
 fn series_differ_without_their_colours() {
-    for figure in figures().iter().filter(|it| (2..=4).contains(&it.series.len())) {
+    for figure in figures().iter().filter(|figure| (2..=4).contains(&figure.series.len())) {
         if !matches!(figure.kind, FigureKind::Curves | FigureKind::Bars | FigureKind::Boxes) {
             continue;
         }
         let svg = svg::draw(figure, WIDTH);
         let mut legend = Vec::new();
-        for series in figure.series.iter().filter(|it| it.drawn == Drawn::AsKind) {
+        for series in figure.series.iter().filter(|series| series.drawn == Drawn::AsKind) {
             let entry = format!("<g><title>{}</title>", escaped(&series.name));
             let after = svg.split(&entry).nth(1).expect("it is in the legend");
             let sample = after.split("<text").next().unwrap();
             // Shapes and dashes without where they are and which colour they have.
-            let bare: String = sample.split("#").map(|it| it.get(6..).unwrap_or("")).collect();
+            let bare: String = sample.split("#").map(|part| part.get(6..).unwrap_or("")).collect();
             let marks = bare.matches("<path").count();
             let shape = ["<circle", "<rect", "<polygon", "dasharray", "opacity"]
-                .map(|it| sample.matches(it).count());
+                .map(|text| sample.matches(text).count());
             legend.push((marks, shape, attributes(sample, "fill-opacity").join(" ")));
         }
         let mut distinct = legend.clone();
@@ -246,7 +246,7 @@ fn series_differ_without_their_colours() {
 #[test]
 fn every_figure_is_well_formed() {
     let found = Command::new("python3").arg("-c").arg("import xml.etree.ElementTree").status();
-    if !found.is_ok_and(|it| it.success()) {
+    if !found.is_ok_and(|status| status.success()) {
         say("skipped: python3 with xml.etree isn't here to read the pictures");
         return;
     }

@@ -23,8 +23,8 @@ fn labs_of(pid: i32) -> BTreeSet<PathBuf> {
     let of = |folder: &str, prefix: String| {
         let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
         entries
-            .filter(move |it| it.file_name().to_string_lossy().starts_with(&prefix))
-            .map(|it| it.path())
+            .filter(move |entry| entry.file_name().to_string_lossy().starts_with(&prefix))
+            .map(|entry| entry.path())
             .collect::<Vec<_>>()
     };
     let states = of("/run/ipcmark-lab", format!("run-{pid}-"));
@@ -33,10 +33,12 @@ fn labs_of(pid: i32) -> BTreeSet<PathBuf> {
 
 /// Every result as `variant route status`, without twins.
 fn statuses(document: &Value) -> Vec<String> {
-    let word = |it: &Value, key: &str| it[key].as_str().expect("a word").to_string();
+    let word = |value: &Value, key: &str| value[key].as_str().expect("a word").to_string();
     let results = document["results"].as_array().expect("results");
-    let plain = results.iter().filter(|it| it["twin"] == false);
-    plain.map(|it| ["variant", "route", "status"].map(|key| word(it, key)).join(" ")).collect()
+    let plain = results.iter().filter(|result| result["twin"] == false);
+    plain
+        .map(|value| ["variant", "route", "status"].map(|key| word(value, key)).join(" "))
+        .collect()
 }
 
 /// Runs the program without the privileges that a laboratory needs.
@@ -99,7 +101,8 @@ fn one_round_holds_what_is_here_and_what_is_there() {
                AND (json_extract(record, '$.far') IS NOT NULL) != (levels ->> 'route' = 'peer')";
     assert_eq!(number(&db, far), 0, "halves there exactly where the route says so");
     let verdicts = run["comparisons"].as_array().expect("comparisons");
-    let routes: Vec<_> = verdicts.iter().map(|it| it["route"].as_str().unwrap()).collect();
+    let routes: Vec<_> =
+        verdicts.iter().map(|verdict| verdict["route"].as_str().unwrap()).collect();
     assert_eq!(routes, ["local", "peer"], "what is best is a question for each");
 }
 
@@ -112,7 +115,7 @@ fn without_a_peer_a_study_says_what_to_add() {
     must_fit_the_schema(&run);
     let all = ["pipe local ok", "tcp local ok", "tcp peer not_applicable"];
     assert_eq!(statuses(&run), all, "a pipe has no other host to be asked for");
-    let reason = run["results"].as_array().unwrap().iter().find(|it| it["route"] == "peer");
+    let reason = run["results"].as_array().unwrap().iter().find(|result| result["route"] == "peer");
     let reason = reason.unwrap()["reason"].as_str().unwrap();
     assert!(reason.contains("--peer 'ssh HOST'"), "{reason}");
     assert!(said.out.contains("not testable here"), "{}", said.out);
@@ -170,15 +173,16 @@ fn a_run_makes_its_laboratories_and_takes_them_down() {
     let run = bench.export();
     must_fit_the_schema(&run);
     let routes = ["local", "lab", "lab:routers=1,switches=1", "lab:delay=2ms"];
-    let all = routes.map(|it| ["tcp", "udp:family=6"].map(|name| format!("{name} {it} ok")));
+    let all = routes.map(|route| ["tcp", "udp:family=6"].map(|name| format!("{name} {route} ok")));
     assert_eq!(statuses(&run), all.concat());
     let labs = run["labs"].as_array().expect("labs");
-    let chains: Vec<_> = labs.iter().map(|it| it["chain"].as_str().unwrap()).collect();
+    let chains: Vec<_> = labs.iter().map(|lab| lab["chain"].as_str().unwrap()).collect();
     assert_eq!(chains[..2], ["a ── b", "a ── s1 ── r1 ── b"]);
     assert!(labs[2]["impairments"][0].as_str().unwrap().starts_with("delay 2ms by "));
     // A round trip crosses the line twice: no clock is needed to see 4 ms.
-    let late = run["results"].as_array().unwrap().iter().filter(|it| it["route"] == routes[3]);
-    for case in late.filter(|it| it["twin"] == false) {
+    let late =
+        run["results"].as_array().unwrap().iter().filter(|result| result["route"] == routes[3]);
+    for case in late.filter(|value| value["twin"] == false) {
         assert!(case["value"]["min"].as_f64().unwrap() >= 4e6, "{case}");
     }
     let page = bench.must("report last").out;
@@ -189,7 +193,7 @@ fn a_run_makes_its_laboratories_and_takes_them_down() {
 fn without_the_privilege_its_cases_say_so() {
     let drops =
         Command::new("setpriv").args(["--bounding-set=-net_admin,-sys_admin", "true"]).output();
-    if !drops.is_ok_and(|it| it.status.success()) {
+    if !drops.is_ok_and(|drops| drops.status.success()) {
         return say("skipped a laboratory without the privilege: setpriv can't give it up here");
     }
     let bench = Bench::new();
@@ -228,7 +232,7 @@ fn after_an_interrupt_nothing_is_left_and_the_run_goes_on() {
     let said = resumed.finish(PATIENCE);
     assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
     assert_eq!(labs_of(pid), BTreeSet::new());
-    assert!(statuses(&bench.export()).iter().all(|it| it.ends_with(" ok")));
+    assert!(statuses(&bench.export()).iter().all(|status| status.ends_with(" ok")));
 }
 
 /// As a terminal's or timeout(1)'s may: each falls into the removal somewhere, also into the wait for the relay of the line.
@@ -298,15 +302,15 @@ fn two_that_clean_at_once_both_succeed() {
         let fds = format!("/proc/{}/fd", cleaning.pid());
         let waits = || {
             let open = std::fs::read_dir(&fds).into_iter().flatten().flatten();
-            let mut open = open.filter_map(|it| std::fs::read_link(it.path()).ok());
-            open.any(|it| it.ends_with("ipcmark-lab/lock"))
+            let mut open = open.filter_map(|entry| std::fs::read_link(entry.path()).ok());
+            open.any(|path| path.ends_with("ipcmark-lab/lock"))
         };
         wait_for("the lock is asked for", PATIENCE, || {
             (waits() || cleaning.is_over()).then_some(())
         });
     }
     drop(lock);
-    for said in both.map(|it| it.finish(PATIENCE)) {
+    for said in both.map(|running| running.finish(PATIENCE)) {
         assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
         assert!(!said.err.contains("no laboratory"), "{}", said.err);
     }

@@ -16,12 +16,14 @@ fn what_is_slow_has_four_launches_and_the_others_are_judged_without_these() {
     let run = bench.export();
     must_fit_the_schema(&run);
     let results = run["results"].as_array().unwrap();
-    let all = || results.iter().filter(|it| it["status"] == "ok");
-    let (out, on): (Vec<&Value>, Vec<&Value>) = all().partition(|it| it["screened_out"] == true);
-    let names = |of: &[&Value]| of.iter().map(|it| it["variant"].to_string()).collect::<Vec<_>>();
+    let all = || results.iter().filter(|result| result["status"] == "ok");
+    let (out, on): (Vec<&Value>, Vec<&Value>) =
+        all().partition(|value| value["screened_out"] == true);
+    let names =
+        |of: &[&Value]| of.iter().map(|value| value["variant"].to_string()).collect::<Vec<_>>();
     assert!(!out.is_empty() && on.len() > 3, "{:?} {:?}", names(&out), names(&on));
-    assert!(on.iter().any(|it| it["variant"] == "pipe" && it["twin"] == false));
-    assert!(on.iter().any(|it| it["twin"] == true), "{:?}", names(&on));
+    assert!(on.iter().any(|value| value["variant"] == "pipe" && value["twin"] == false));
+    assert!(on.iter().any(|value| value["twin"] == true), "{:?}", names(&on));
     for case in &on {
         let (first, medians) = (numbers(&case["screening"]), numbers(&case["launch_medians"]));
         assert!(first.len() == 4 && medians[..4] == [None; 4], "{case:#}");
@@ -40,7 +42,7 @@ fn what_is_slow_has_four_launches_and_the_others_are_judged_without_these() {
         .as_array()
         .unwrap()
         .iter()
-        .flat_map(|it| it["standings"].as_array().unwrap().iter());
+        .flat_map(|comparison| comparison["standings"].as_array().unwrap().iter());
     for standing in standings {
         let case = &results[standing["result"].as_u64().unwrap() as usize];
         let left = &standing["screened_out"];

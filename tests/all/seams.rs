@@ -39,8 +39,10 @@ fn files(endings: &[&str]) -> Vec<PathBuf> {
         }
     }
     let mut found = Vec::new();
-    ["src", "crates"].iter().for_each(|it| walk(&root().join(it), &mut found));
-    found.retain(|path| endings.iter().any(|it| path.extension().is_some_and(|is| is == *it)));
+    ["src", "crates"].iter().for_each(|text| walk(&root().join(text), &mut found));
+    found.retain(|path| {
+        endings.iter().any(|ending| path.extension().is_some_and(|is| is == *ending))
+    });
     assert!(found.len() > 100, "src/ and crates/ hold the program");
     found
 }
@@ -51,14 +53,14 @@ fn named(krate: &str) -> BTreeSet<String> {
     let manifest: BTreeMap<String, toml::Value> =
         toml::from_str(&fs::read_to_string(path).expect("a manifest")).expect("TOML");
     let all = manifest["dependencies"].as_table().expect("dependencies").keys();
-    all.filter(|it| MAY_SEE.iter().any(|(ours, _)| ours == it)).cloned().collect()
+    all.filter(|text| MAY_SEE.iter().any(|(ours, _)| ours == text)).cloned().collect()
 }
 
 #[test]
 fn every_crate_sees_only_whom_it_may() {
     let folders = fs::read_dir(root().join("crates")).expect("crates/").flatten();
     let folders: BTreeSet<String> =
-        folders.map(|it| it.file_name().to_string_lossy().into_owned()).collect();
+        folders.map(|folder| folder.file_name().to_string_lossy().into_owned()).collect();
     let known: BTreeSet<String> = MAY_SEE.iter().map(|(name, _)| name.to_string()).collect();
     assert_eq!(folders, known, "say in tests/seams.rs whom a new crate may see");
     for (krate, may_see) in MAY_SEE {
@@ -73,7 +75,7 @@ fn who_judges_and_shows_reaches_nothing_that_measures() {
     for krate in ["store", "study", "analysis", "report"] {
         let mut reached = BTreeSet::from([krate.to_string()]);
         loop {
-            let next: BTreeSet<String> = reached.iter().flat_map(|it| named(it)).collect();
+            let next: BTreeSet<String> = reached.iter().flat_map(|text| named(text)).collect();
             let before = reached.len();
             reached.extend(next);
             if reached.len() == before {
@@ -116,7 +118,7 @@ fn uses(text: &str, krate: &str, parent: &str, name: &str) -> bool {
             match before.strip_suffix("::") {
                 Some(path) => {
                     let word = path.rsplit(|letter: char| !is_of_a_name(letter)).next();
-                    word.is_some_and(|it| ["super", "self", "crate", krate, parent].contains(&it))
+                    word.is_some_and(|word| ["super", "self", "crate", krate, parent].contains(&word))
                 }
                 None => !before.ends_with(is_of_a_name),
             }
@@ -147,7 +149,7 @@ fn a_small_file_that_one_other_uses_is_a_part_of_that_one() {
             continue;
         }
         let krate = path.strip_prefix("crates/").and_then(|rest| rest.split('/').next());
-        let (krate, home) = krate.map_or(("", "src/".into()), |it| (it, format!("crates/{it}/")));
+        let (krate, home) = krate.map_or(("", "src/".into()), |krate| (krate, format!("crates/{krate}/")));
         let parent = stem(Path::new(path).parent().unwrap().to_str().unwrap());
         let name = stem(path);
         let near = |other: &str| other.starts_with(&home);

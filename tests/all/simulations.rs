@@ -110,8 +110,8 @@ struct Ended {
 /// A group of one case from its first round to its end, by the functions that decide it; `all` are the
 /// launches that it would have if it went on.
 fn group(all: &[f64], rule: StopRule, asked: f64) -> Ended {
-    let logs: Vec<f64> = all[..screening::ROUNDS].iter().map(|it| it.ln()).collect();
-    let needed = stats::launches_needed(&logs, asked).map(|it| it.ceil() as usize);
+    let logs: Vec<f64> = all[..screening::ROUNDS].iter().map(|value| value.ln()).collect();
+    let needed = stats::launches_needed(&logs, asked).map(|value| value.ceil() as usize);
     let mut rounds = 0;
     let closed = loop {
         let mut bound = rule.bound(&all[..rounds]);
@@ -179,7 +179,7 @@ fn intervals_cover_95_percent_however_a_group_ends() {
                 let ended = group(&all, *rule, widths[250]);
                 *covered += usize::from(holds(&ended.interval, truths[ended.rounds]));
                 claimed += ended.interval.coverage;
-                endings[ended.closed.map_or(3, |it| it as usize)] += 1;
+                endings[ended.closed.map_or(3, |closed| closed as usize)] += 1;
             }
         }
         let shares: Vec<f64> =
@@ -194,7 +194,7 @@ fn intervals_cover_95_percent_however_a_group_ends() {
             "{name}: {mean:.4} hold on average ({claimed:.4} are claimed), at least {least:.4}; \
              precise, budget, launches, none: {endings:?}"
         );
-        assert!(endings.iter().all(|it| *it > draws()), "{name}: {endings:?}");
+        assert!(endings.iter().all(|ending| *ending > draws()), "{name}: {endings:?}");
         assert!(name == "drifting" || mean <= 0.975, "{name}: {mean} hold on average");
     }
 }
@@ -240,7 +240,8 @@ fn a_a_pairs_of_one_run_alarm_as_often_as_their_ranks_say() {
         let alarms = (0..pairs()).filter(|_| {
             // What disturbs a round multiplies both of its launches.
             let rounds: Vec<f64> = (0..n).map(|_| (0.1 * draw.normal()).exp()).collect();
-            let mut case = || rounds.iter().map(|it| it * draw.skewed()).collect::<Vec<f64>>();
+            let mut case =
+                || rounds.iter().map(|round| round * draw.skewed()).collect::<Vec<f64>>();
             let (a, b) = (case(), case());
             stats::compare_paired(&a, &b, ALPHA).unwrap().p < ALPHA
         });
@@ -287,7 +288,7 @@ fn assert_finds(seed: u64, effect: f64, test: fn(&[f64], &[f64]) -> (f64, bool))
                 test(&b, &a)
             })
             .collect();
-        let corrected = stats::holm(&tests.iter().map(|it| it.0).collect::<Vec<f64>>());
+        let corrected = stats::holm(&tests.iter().map(|test| test.0).collect::<Vec<f64>>());
         found += usize::from(corrected[0] < ALPHA && tests[0].1);
         wrong += usize::from(corrected[1..].iter().any(|p| *p < ALPHA));
     }
@@ -385,7 +386,7 @@ fn equal_medians_of_different_shapes_are_called_different_more_often() {
                 within += usize::from(stats::compare_paired(&a, &b, ALPHA).unwrap().p < ALPHA);
                 between += usize::from(stats::compare_unpaired(&a, &b, ALPHA).unwrap().p < ALPHA);
             }
-            let [within, between] = [within, between].map(|it| it as f64 / runs as f64);
+            let [within, between] = [within, between].map(|number| number as f64 / runs as f64);
             println!("{name}, {n}: {within:.4} within a run, {between:.4} between runs");
         }
     }
@@ -415,18 +416,20 @@ fn said_of_the_best((one, other): (One, One), shifts: &[f64], n: usize, runs: us
             logs[a].iter().zip(&logs[b]).map(|(a, b)| a - b).collect()
         };
         let found = stats::against_best(shifts.len(), ratios, ALPHA);
-        kept.iter_mut().zip(&found).for_each(|(kept, it)| *kept += usize::from(it.may_be_best));
+        kept.iter_mut()
+            .zip(&found)
+            .for_each(|(kept, difference)| *kept += usize::from(difference.may_be_best));
         // The middle of so many draws is known to a thousandth.
-        let at_most = |(it, shift): (&stats::AgainstBest, &f64)| {
-            it.slower_at_most.is_some_and(|most| most >= shift.exp_m1() - 1e-3)
+        let at_most = |(difference, shift): (&stats::AgainstBest, &f64)| {
+            difference.slower_at_most.is_some_and(|most| most >= shift.exp_m1() - 1e-3)
         };
-        let at_least = |(it, shift): (&stats::AgainstBest, &f64)| {
-            it.slower_at_least.is_some_and(|least| least <= shift.exp_m1() + 1e-3)
+        let at_least = |(difference, shift): (&stats::AgainstBest, &f64)| {
+            difference.slower_at_least.is_some_and(|least| least <= shift.exp_m1() + 1e-3)
         };
         bounded[0] += usize::from(found.iter().zip(shifts).all(at_most));
         bounded[1] += usize::from(found.iter().zip(shifts).all(at_least));
     }
-    let share = |it: usize| it as f64 / runs as f64;
+    let share = |number: usize| number as f64 / runs as f64;
     Said { kept: kept.map(share), bounded: bounded.map(share) }
 }
 
@@ -440,7 +443,7 @@ fn the_best_is_thrown_out_in_at_most_five_percent_whatever_the_shapes() {
             for n in [12, 22, 39] {
                 let Said { kept, .. } = said_of_the_best((one, other), &vec![0.0; cases], n, runs);
                 println!("{name}, {cases} cases, {n} rounds: {kept:.4?} keep the best");
-                assert!(kept.iter().all(|it| *it >= bound), "{name}, {cases}, {n}: {kept:?}");
+                assert!(kept.iter().all(|value| *value >= bound), "{name}, {cases}, {n}: {kept:?}");
             }
         }
     }
@@ -458,7 +461,7 @@ fn what_is_said_of_the_best_holds_for_95_percent_of_the_groups() {
             println!(
                 "{name}, {shifts:?}: {kept:.4?} keep the best, distances hold in {bounded:.4?}"
             );
-            let all = kept.iter().chain(&bounded).all(|it| *it >= bound);
+            let all = kept.iter().chain(&bounded).all(|value| *value >= bound);
             assert!(all, "{name}, {shifts:?}: {kept:?}, {bounded:?}");
         }
     }
@@ -607,14 +610,15 @@ fn intervals_of_what_goes_on_cover_95_percent() {
                     .collect();
                 let launches: Vec<Vec<f64>> = truths
                     .iter()
-                    .map(|it| {
-                        let launch = |_| (it + noise(&mut draw)).exp();
+                    .map(|value| {
+                        let launch = |_| (value + noise(&mut draw)).exp();
                         (0..screening::ROUNDS + rounds).map(launch).collect()
                     })
                     .collect();
                 let on = screened(&launches);
-                let median =
-                    |it: &Vec<f64>| stats::median_of(it[..screening::ROUNDS].iter().copied());
+                let median = |values: &Vec<f64>| {
+                    stats::median_of(values[..screening::ROUNDS].iter().copied())
+                };
                 let quickest = (1..rivals).min_by(|a, b| {
                     median(&launches[*a]).partial_cmp(&median(&launches[*b])).unwrap()
                 });
@@ -626,25 +630,28 @@ fn intervals_of_what_goes_on_cover_95_percent() {
                         .map(|(a, b)| a / b)
                         .collect();
                     let found = [interval_of(late), interval_of(&ratios)]
-                        .map(|it| it.unwrap().interval)
-                        .map(|it| holds(&it, truths[nth].exp()));
+                        .map(|ranked| ranked.unwrap().interval)
+                        .map(|interval| holds(&interval, truths[nth].exp()));
                     all += 1;
-                    for (sum, it) in covered.iter_mut().zip(found) {
-                        *sum += usize::from(it);
+                    for (sum, flag) in covered.iter_mut().zip(found) {
+                        *sum += usize::from(flag);
                     }
                     if quickest == Some(nth) {
-                        firsts.iter_mut().zip(found).for_each(|(sum, it)| *sum += usize::from(it));
+                        firsts
+                            .iter_mut()
+                            .zip(found)
+                            .for_each(|(sum, flag)| *sum += usize::from(flag));
                     }
                 }
             }
-            let shares = covered.map(|it| it as f64 / all as f64);
-            let of_first = firsts.map(|it| it as f64 / runs as f64);
+            let shares = covered.map(|number| number as f64 / all as f64);
+            let of_first = firsts.map(|number| number as f64 / runs as f64);
             println!(
                 "{name}, {rivals}, {rounds}: {shares:.4?}; of what looked quickest {of_first:.4?}"
             );
             let fewest = 0.95 - 3.0 * standard_error(0.95, runs);
             assert!(
-                shares.iter().chain(&of_first).all(|it| *it >= fewest),
+                shares.iter().chain(&of_first).all(|share| *share >= fewest),
                 "{name}: {shares:?} {of_first:?}"
             );
         }

@@ -33,7 +33,7 @@ fn in_turns(spec: &Spec) -> LaunchResult {
 }
 
 fn lives(pid: i32) -> bool {
-    Process::read(pid).is_some_and(|it| it.state != 'Z')
+    Process::read(pid).is_some_and(|text| text.state != 'Z')
 }
 
 #[test]
@@ -62,7 +62,7 @@ fn every_mechanism_moves_what_it_should_slice_by_slice() {
                 assert_eq!(taken.len() as u64, samples, "{what}");
                 let turns = record.initiator.turns.expect("it took turns");
                 assert_eq!((turns.cycles, turns.call_ns.len()), (4, 5), "{what}");
-                assert!(turns.call_ns.iter().all(|it| *it > 0.0), "{what}: {turns:?}");
+                assert!(turns.call_ns.iter().all(|value| *value > 0.0), "{what}: {turns:?}");
                 assert_eq!(record.responder.lost, 0, "{what}");
             }
         }
@@ -93,7 +93,7 @@ fn an_owner_that_leaves_between_turns_takes_all_of_it_along() {
     let workers = children(launch.pid() as i32);
     assert_eq!(workers.len(), 2);
     drop(launch);
-    let gone = || workers.iter().all(|it| !lives(*it));
+    let gone = || workers.iter().all(|worker| !lives(*worker));
     assert!(soon(Duration::from_secs(5), gone), "{workers:?}");
 }
 
@@ -110,7 +110,7 @@ fn a_run_keeps_which_launches_took_turns_and_what_cannot_is_timed_whole() {
         )
         .expect("launches");
     let rows = records.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).expect("rows");
-    let rows: Vec<(String, String)> = rows.map(|it| it.expect("a launch")).collect();
+    let rows: Vec<(String, String)> = rows.map(|row| row.expect("a launch")).collect();
     assert!(rows.len() >= 8, "{rows:?}");
     for (workload, record) in rows {
         let record: Value = serde_json::from_str(&record).expect("a record");

@@ -34,8 +34,11 @@ fn set_mode(path: &Path, mode: u32) {
 
 /// What is in a folder, byte by byte.
 fn inventory(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
-    let names = fs::read_dir(folder).unwrap().flatten().map(|it| it.path());
-    names.filter(|it| it.is_file()).map(|it| (it.clone(), fs::read(it).unwrap())).collect()
+    let names = fs::read_dir(folder).unwrap().flatten().map(|entry| entry.path());
+    names
+        .filter(|name| name.is_file())
+        .map(|name| (name.clone(), fs::read(name).unwrap()))
+        .collect()
 }
 
 fn refused(said: &Said, words: &[&str]) {
@@ -132,8 +135,10 @@ fn sixty_that_make_one_store_at_once_all_have_it() {
     let children: Vec<_> =
         (0..60).map(|_| child("first", &bench.store()).spawn().expect("a child")).collect();
     fs::write(bench.path("runs.go"), "").unwrap();
-    let failed =
-        children.into_iter().filter_map(|mut it| it.wait().unwrap().code()).filter(|it| *it != 0);
+    let failed = children
+        .into_iter()
+        .filter_map(|mut child| child.wait().unwrap().code())
+        .filter(|code| *code != 0);
     assert_eq!(failed.count(), 0);
     assert_eq!(rows(&bench.open(), "SELECT count(*), count(DISTINCT pid) FROM runs"), ["60|60"]);
     let said = bench.must("runs --check");
@@ -168,16 +173,16 @@ fn nothing_finished_is_lost_and_no_run_is_taken_up_by_two() {
         living[nth] = child(roles[(nth + round) % roles.len()], &store).spawn().unwrap();
     }
     wait_for("a finished run", SOON, || (finished() > 0).then_some(()));
-    for mut it in living {
-        let _ = it.kill();
-        it.wait().unwrap();
+    for mut child in living {
+        let _ = child.kill();
+        child.wait().unwrap();
     }
     assert_eq!(died, 0, "some ended by themselves");
     assert!(!confirmed.join("twice").exists(), "{:?}", fs::read_to_string(confirmed.join("twice")));
     let done: Vec<String> = fs::read_dir(&confirmed)
         .unwrap()
-        .filter_map(|it| it.unwrap().file_name().into_string().ok())
-        .filter(|it| it.parse::<i64>().is_ok())
+        .filter_map(|entry| entry.unwrap().file_name().into_string().ok())
+        .filter(|name| name.parse::<i64>().is_ok())
         .collect();
     let kept = format!(
         "SELECT count(*) FROM runs WHERE status = 'complete' AND id IN ({})",
@@ -298,7 +303,7 @@ fn what_is_made_is_for_its_user_whatever_the_umask_says() {
     }
     let names: Vec<String> = fs::read_dir(&made)
         .unwrap()
-        .map(|it| it.unwrap().file_name().into_string().unwrap())
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
     assert_eq!(names.len(), 2, "{names:?}");
     for name in ["runs.sqlite", "runs.sqlite-claims"] {
@@ -404,10 +409,10 @@ fn of_many_that_resume_a_run_one_goes_on_and_the_others_say_who() {
         })
         .collect();
     wait_for("all but one to end", SOON, || {
-        let ended = those.iter_mut().filter_map(|it| it.try_wait().unwrap()).count();
+        let ended = those.iter_mut().filter_map(|child| child.try_wait().unwrap()).count();
         (ended == names.len() - 1).then_some(())
     });
-    let nth = those.iter_mut().position(|it| it.try_wait().unwrap().is_none()).unwrap();
+    let nth = those.iter_mut().position(|child| child.try_wait().unwrap().is_none()).unwrap();
     let mut winner = those.remove(nth);
     for loser in those {
         let said = loser.wait_with_output().unwrap();
@@ -429,16 +434,16 @@ fn a_claim_ends_with_its_holder_not_with_what_it_started() {
     let holds = |pid: i32| {
         let files = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
         files
-            .filter_map(|it| fs::read_link(it.path()).ok())
-            .any(|it| it.ends_with("runs.sqlite-claims"))
+            .filter_map(|file| fs::read_link(file.path()).ok())
+            .any(|target| target.ends_with("runs.sqlite-claims"))
     };
     assert!(holds(running.pid()));
     // Supervisors and workers come and go: of those seen none has it open.
     let mut seen = 0;
     wait_for("fifty looks at its children", SOON, || {
         for (pid, process) in bench.processes() {
-            let begun =
-                fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|it| it.ends_with(b"launch\0"));
+            let begun = fs::read(format!("/proc/{pid}/cmdline"))
+                .is_ok_and(|text| text.ends_with(b"launch\0"));
             if pid != running.pid() && begun {
                 assert!(!holds(pid), "{pid}, child of {}, holds the claim", process.parent);
                 seen += 1;
@@ -463,7 +468,7 @@ fn a_run_in_another_pid_namespace_is_not_taken_up() {
     command.args(line.split_whitespace()).env_clear().current_dir(bench.path(""));
     command.envs(inside.get_envs().filter_map(|(name, value)| Some((name, value?))));
     let probe = Command::new("unshare").args(["-p", "-f", "--mount-proc", "true"]).output();
-    if !probe.is_ok_and(|it| it.status.success()) {
+    if !probe.is_ok_and(|probe| probe.status.success()) {
         return say("skipped: no PID namespace can be made here");
     }
     let running = bench.begin_with(command);

@@ -261,7 +261,7 @@ fn what_was_changed_is_noticed_or_changes_nothing() {
                 for (run, output) in &after {
                     match output {
                         Ok(text) => {
-                            let known = before.get(run).and_then(|it| it.as_deref().ok());
+                            let known = before.get(run).and_then(|text| text.as_deref().ok());
                             let known = known.unwrap_or_default();
                             let mut lines = text.lines().zip(known.lines());
                             let other = lines.find(|(now, then)| now != then);
@@ -375,7 +375,8 @@ fn a_run_that_is_damaged_is_named_and_the_others_are_read() {
         assert_eq!((said.code, said.err.lines().count()), (Some(2), 1), "{what}: {}", said.err);
         assert!(said.err.starts_with("ipcmark: run 2 in ") && said.err.contains(" is damaged: "));
         let said = bench.run("runs --check");
-        let lines: Vec<&str> = said.out.lines().filter(|it| it.starts_with("run 2 in ")).collect();
+        let lines: Vec<&str> =
+            said.out.lines().filter(|line| line.starts_with("run 2 in ")).collect();
         assert_eq!((said.code, lines.len()), (Some(1), 1), "{what}: {}", said.out);
         assert!(said.out.ends_with("whole: 2 runs, 24 launches\n"), "{what}: {}", said.out);
         // What the list shows is seen to be wrong there as well.

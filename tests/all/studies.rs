@@ -38,7 +38,7 @@ fn the_table_asks_every_built_in_question_once() {
 fn the_document_shows_the_headline_figures_as_they_are_printed() {
     // Percentiles and ranks are too many to repeat: of those only the medians are shown.
     let repeated = |figure: &&PublishedFigure| {
-        figure.show.as_deref().is_none_or(|it| it == "p50" || it == "mean" || it == "total")
+        figure.show.as_deref().is_none_or(|text| text == "p50" || text == "mean" || text == "total")
     };
     for (name, text) in builtin::all() {
         let declared = validate(text, name, &mechanisms::catalogue(&[])).unwrap();
@@ -56,8 +56,8 @@ const WORKS: &str = include_str!("../../docs/WORKS.md");
 /// The numbers that a section names in code under `letter`: `c7`, and each of `c7-9`.
 fn numbers(section: &str, letter: char) -> BTreeSet<usize> {
     let words = section.split('`').skip(1).step_by(2);
-    let ranges = words.filter_map(|it| it.strip_prefix(letter)).filter_map(|it| {
-        let (first, last) = it.split_once('-').unwrap_or((it, it));
+    let ranges = words.filter_map(|word| word.strip_prefix(letter)).filter_map(|text| {
+        let (first, last) = text.split_once('-').unwrap_or((text, text));
         Some(first.parse().ok()?..=last.parse().ok()?)
     });
     ranges.flatten().collect()
@@ -66,7 +66,7 @@ fn numbers(section: &str, letter: char) -> BTreeSet<usize> {
 #[test]
 fn every_claim_figure_and_table_stands_in_the_rows_of_its_work() {
     for (name, text) in builtin::all() {
-        let section = WORKS.split("\n## ").find(|it| it.starts_with(&format!("{name}:")));
+        let section = WORKS.split("\n## ").find(|part| part.starts_with(&format!("{name}:")));
         let section = section.unwrap_or_else(|| panic!("docs/WORKS.md: no section of {name}"));
         let study = validate(text, name, &mechanisms::catalogue(&[])).unwrap().study;
         for (letter, many) in [

@@ -3,89 +3,7 @@
 
 use crate::cli_support::{Bench, must_fit_the_schema, number};
 
-const SMALL: &str = r#"
-version = 1
-title = "A ring against a socket"
-question = "Which is quicker on one CPU?"
-critique = ["Twelve launches are few."]
-[source]
-title = "None"
-author = "nobody"
-[variables]
-cause = { mechanism = "the way" }
-effect = { latency = "round trip" }
-[fixed]
-placement = "same-cpu"
-size = "64"
-launches = 12
-samples = 300
-[vary]
-mechanism = ["shm-ring", "tcp", "unix-stream:wiring=self"]
-[[hypothesis]]
-statement = "The ring is quicker than TCP"
-test = "faster"
-left = { mechanism = "shm-ring" }
-right = { mechanism = "tcp" }
-claimed = "everywhere"
-[[hypothesis]]
-statement = "TCP is quicker than the ring"
-test = "faster"
-left = { mechanism = "tcp" }
-right = { mechanism = "shm-ring" }
-[[hypothesis]]
-statement = "On two sockets it is the other way round"
-test = "faster"
-left = { mechanism = "tcp", placement = "cross-node" }
-right = { mechanism = "shm-ring", placement = "cross-node" }
-[[table]]
-title = "Round trips"
-rows = "mechanism"
-show = ["median", "min", "mean"]
-beside = "old"
-[[figure]]
-title = "Round trips beside an old one"
-kind = "bars"
-x = "mechanism"
-beside = "old"
-[[figure]]
-title = "Launches"
-kind = "boxes"
-x = "mechanism"
-leave-out-first = true
-[[figure]]
-title = "One round trip"
-kind = "protocol"
-[[figure]]
-title = "Samples"
-kind = "boxes"
-of = "samples"
-x = "mechanism"
-[[figure]]
-title = "Calls"
-kind = "floors"
-floors = ["getpid", "getuid"]
-beside = "calls-there"
-[[figure]]
-title = "Nothing counts here"
-kind = "curves"
-of = "context-switches"
-x = "mechanism"
-[[published]]
-name = "old"
-machine = "an old one"
-year = 1999
-place = "Table 1"
-unit = "us"
-statistic = "mean"
-figures = [{ mechanism = "tcp", value = 123.5 }]
-[[published]]
-name = "calls-there"
-machine = "an old one"
-place = "Table 2"
-unit = "ns"
-statistic = "not said"
-figures = [{ floor = "getuid", value = 59 }]
-"#;
+const SMALL: &str = include_str!("small_study.toml");
 
 fn small(bench: &Bench) -> String {
     let path = bench.path("small.toml");
@@ -114,7 +32,7 @@ fn verdict<'o>(out: &'o str, claim: &str) -> &'o str {
     let line = out.lines().find(|line| line.contains(&format!(": {claim}")));
     let line = line.unwrap_or_else(|| panic!("{claim}: {out}"));
     let word = line.split(':').next().unwrap_or_default();
-    word.trim_start_matches(|it: char| !it.is_ascii_alphabetic())
+    word.trim_start_matches(|word: char| !word.is_ascii_alphabetic())
 }
 
 #[test]
@@ -142,12 +60,14 @@ fn a_study_is_run_decided_and_written_up_again() {
     assert!(page.contains("A ring against a socket") && page.contains("<title>"));
     for (nth, words) in ["printed: 123.5 us", "11 launches", "message, 64 B"].iter().enumerate() {
         let figure = page.split(&format!("id=\"figure-study-{}\"", nth + 1)).nth(1);
-        let figure = figure.and_then(|it| it.split("</figure>").next()).expect("it is drawn");
+        let figure =
+            figure.and_then(|figure| figure.split("</figure>").next()).expect("it is drawn");
         assert!(figure.contains(words), "{words}");
     }
     for (nth, words) in [(4, "3,600 samples"), (5, "printed: 59 ns")] {
         let figure = page.split(&format!("id=\"figure-study-{nth}\"")).nth(1);
-        let figure = figure.and_then(|it| it.split("</figure>").next()).expect("it is drawn");
+        let figure =
+            figure.and_then(|figure| figure.split("</figure>").next()).expect("it is drawn");
         assert!(figure.contains(words), "{words}");
     }
     assert!(!page.contains("id=\"figure-study-6\""), "of what nothing counted");
@@ -158,17 +78,21 @@ fn a_study_is_run_decided_and_written_up_again() {
     let document = bench.export();
     must_fit_the_schema(&document);
     let claims = document["claims"].as_array().expect("the claims");
-    let verdicts: Vec<&str> = claims.iter().map(|it| it["verdict"].as_str().unwrap()).collect();
+    let verdicts: Vec<&str> =
+        claims.iter().map(|claim| claim["verdict"].as_str().unwrap()).collect();
     assert_eq!(verdicts, [&*ring.to_lowercase(), &*tcp.to_lowercase(), "not_testable"]);
     assert!(claims[0]["words"].is_string() && claims[0]["p_holm"].is_number(), "{claims:#?}");
-    let [low, effect, high] = ["low", "effect", "high"].map(|it| claims[0][it].as_f64().unwrap());
+    let [low, effect, high] =
+        ["low", "effect", "high"].map(|text| claims[0][text].as_f64().unwrap());
     assert!(low <= effect && effect <= high && claims[0]["unit"] == "ratio", "{claims:#?}");
     assert!(claims[2]["reason"].is_string() && claims[2]["effect"].is_null(), "{claims:#?}");
     let events = bench.must("export last --format ndjson").out;
     let events =
-        events.lines().map(|it| serde_json::from_str::<serde_json::Value>(it).expect("JSON"));
-    let of_events: Vec<serde_json::Value> =
-        events.filter(|it| it["event"] == "claim").map(|mut it| it["claim"].take()).collect();
+        events.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).expect("JSON"));
+    let of_events: Vec<serde_json::Value> = events
+        .filter(|event| event["event"] == "claim")
+        .map(|mut event| event["claim"].take())
+        .collect();
     assert_eq!(&of_events, claims);
     let table = bench.must("export last --format claims-csv").out;
     assert_eq!(table.lines().count(), 4, "a header and three claims: {table}");
@@ -182,7 +106,7 @@ fn the_gate_of_a_study_is_what_became_of_its_claims() {
     let said = bench.run(&format!("-q study run {file} --seed 5 --gate"));
     let document = bench.export();
     let claims = document["claims"].as_array().expect("the claims");
-    let refuted = claims.iter().any(|it| it["verdict"] == "refuted");
+    let refuted = claims.iter().any(|claim| claim["verdict"] == "refuted");
     // One of them is not testable, so that all can't be supported.
     assert_eq!(said.code, Some(if refuted { 3 } else { 4 }), "{}", said.err);
 }
@@ -326,7 +250,7 @@ fn totals_are_levels_and_derived_columns_and_floors_stand_in_tables() {
     let document = bench.export();
     let results = document["results"].as_array().unwrap();
     let of = |total: serde_json::Value| {
-        results.iter().find(|it| it["total"] == total).cloned().expect("a row")
+        results.iter().find(|result| result["total"] == total).cloned().expect("a row")
     };
     assert_eq!(of(65536.into())["batch"], 16);
     assert_eq!(of(65536.into())["derived"]["each"]["value"], 1600.0);
@@ -334,7 +258,7 @@ fn totals_are_levels_and_derived_columns_and_floors_stand_in_tables() {
     let message = of("message".into());
     assert_eq!((&message["batch"], &message["message_bytes"]), (&1.into(), &4096.into()));
     let closed = document["comparisons"].as_array().unwrap();
-    assert!(closed.iter().any(|it| it["total"] == "message"), "{closed:?}");
+    assert!(closed.iter().any(|value| value["total"] == "message"), "{closed:?}");
 }
 
 #[test]
@@ -350,7 +274,7 @@ fn a_control_is_marked_and_never_ranked() {
     let document = bench.export();
     let of = |variant: &str| {
         let results = document["results"].as_array().unwrap();
-        results.iter().find(|it| it["variant"] == variant).cloned().expect("a row")
+        results.iter().find(|result| result["variant"] == variant).cloned().expect("a row")
     };
     assert_eq!(of("unix-stream:wiring=self")["carries"], "own");
 }

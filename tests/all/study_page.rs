@@ -73,11 +73,11 @@ fn as_if(name: &str, text: &str) -> (ValidatedStudy, Judged) {
     let all = plan
         .groups
         .iter()
-        .flat_map(|group| group.cases.iter().chain(group.absent.iter().map(|it| &it.case)));
+        .flat_map(|group| group.cases.iter().chain(group.absent.iter().map(|absent| &absent.case)));
     let mut judged = small();
     let template = judged.results[0].clone();
     judged.results =
-        all.filter(|it| it.observe.is_none()).map(|it| result(&template, it)).collect();
+        all.filter(|case| case.observe.is_none()).map(|case| result(&template, case)).collect();
     judged.groups.clear();
     judged.sweeps.clear();
     judged.run.request = declared.request.clone();
@@ -88,7 +88,11 @@ fn as_if(name: &str, text: &str) -> (ValidatedStudy, Judged) {
 
 /// The tables of a study's own part of the page.
 fn tables(document: Document) -> Vec<Table> {
-    let blocks = document.sections.into_iter().filter(|it| !it.appendix).flat_map(|it| it.blocks);
+    let blocks = document
+        .sections
+        .into_iter()
+        .filter(|section| !section.appendix)
+        .flat_map(|section| section.blocks);
     let table = |block| match block {
         Block::Table(table) => Some(table),
         _ => None,
@@ -100,18 +104,19 @@ fn tables(document: Document) -> Vec<Table> {
 fn on_page(set: &Published, figure: &PublishedFigure) -> String {
     let unit = figure.unit.as_ref().unwrap_or(&set.unit);
     let unit = if set.unit == "rank" { String::new() } else { format!(" {unit}") };
-    let label = figure.label.as_ref().map(|it| format!(" ({it})")).unwrap_or_default();
+    let label = figure.label.as_ref().map(|label| format!(" ({label})")).unwrap_or_default();
     format!("{}{unit}{label}", figure.as_printed())
 }
 
 /// What the tables beside which a set stands have in their cells and notes, and how often.
 fn shown(set: &Published, tables: &[Table]) -> BTreeMap<String, usize> {
     let mut found = BTreeMap::new();
-    for table in tables.iter().filter(|it| stands_beside(set, it)) {
-        let notes = table.notes.iter().map(|it| it.to_plain().trim_end_matches('.').to_string());
+    for table in tables.iter().filter(|table| stands_beside(set, table)) {
+        let notes =
+            table.notes.iter().map(|note| note.to_plain().trim_end_matches('.').to_string());
         let notes: Vec<String> =
-            notes.map(|it| it.replace("Without a bound of that name: ", "")).collect();
-        let cells = table.rows.iter().flat_map(|row| &row.cells).map(|it| it.to_plain());
+            notes.map(|note| note.replace("Without a bound of that name: ", "")).collect();
+        let cells = table.rows.iter().flat_map(|row| &row.cells).map(|cell| cell.to_plain());
         for text in cells.chain(notes) {
             for part in parts(&text) {
                 *found.entry(part).or_default() += 1;
@@ -123,8 +128,11 @@ fn shown(set: &Published, tables: &[Table]) -> BTreeMap<String, usize> {
 
 fn stands_beside(set: &Published, table: &Table) -> bool {
     let named = |text: &str| text.trim_start().starts_with(set.name.as_str());
-    table.columns.iter().any(|it| named(&it.name))
-        || table.rows.iter().any(|row| row.cells.first().is_some_and(|it| named(&it.to_plain())))
+    table.columns.iter().any(|column| named(&column.name))
+        || table
+            .rows
+            .iter()
+            .any(|row| row.cells.first().is_some_and(|cell| named(&cell.to_plain())))
 }
 
 /// `16 KiB (first), 64 KiB (largest)` by its figures; commas in brackets part nothing.
@@ -166,7 +174,7 @@ fn every_published_number_stands_on_the_page_of_its_study() {
 
 /// A column of a table by its rows' names.
 fn column(table: &Table, name: &str) -> BTreeMap<String, String> {
-    let at = table.columns.iter().position(|it| it.name == name).expect(name);
+    let at = table.columns.iter().position(|column| column.name == name).expect(name);
     let cell = |row: &report::Row| (row.cells[0].to_plain(), row.cells[at].to_plain());
     table.rows.iter().map(cell).collect()
 }
@@ -176,33 +184,40 @@ fn a_table_of_ranks_has_those_printed_of_its_own_sizes_and_ranks_no_other_varian
     let text = builtin::find("002").unwrap();
     let (_, judged) = as_if("002", text);
     let all = tables(compose(&judged, Detail::Full));
-    let ranked: Vec<&Table> =
-        all.iter().filter(|it| it.columns.iter().any(|it| it.name == "rank")).collect();
+    let ranked: Vec<&Table> = all
+        .iter()
+        .filter(|table| table.columns.iter().any(|column| column.name == "rank"))
+        .collect();
     assert_eq!(ranked.len(), 9, "three sizes in latency and in two throughputs");
     let of = |title: &str| {
-        let found = ranked.iter().find(|it| it.caption.starts_with(title));
+        let found = ranked.iter().find(|table| table.caption.starts_with(title));
         *found.unwrap_or_else(|| panic!("{title}"))
     };
     for table in &ranked {
         for show in ["rank", "rank-min"] {
             let here = column(table, show);
-            let order = ["tcp", "pipe", "udp"].map(|it| here[it].as_str());
+            let order = ["tcp", "pipe", "udp"].map(|text| here[text].as_str());
             assert_eq!(order, ["1", "2", "3"], "{}", table.caption);
             let others = here
                 .iter()
-                .filter(|it| !["tcp", "pipe", "udp", "  ranks"].contains(&it.0.as_str()));
-            assert!(others.map(|it| it.1).all(|it| it == "–"), "{}: {here:?}", table.caption);
+                .filter(|pair| !["tcp", "pipe", "udp", "  ranks"].contains(&pair.0.as_str()));
+            assert!(
+                others.map(|pair| pair.1).all(|text| text == "–"),
+                "{}: {here:?}",
+                table.caption
+            );
         }
     }
     // Below each of the three stands its printed rank: udp, tcp, pipe of the small, tcp before of the large.
     let printed = |title: &str| {
         let table = of(title);
-        let at = table.columns.iter().position(|it| it.name == "rank").unwrap();
-        let pairs = table.rows.windows(2).filter(|it| it[1].cells[0].to_plain() == "  ranks");
-        let ranked = pairs.map(|it| (it[0].cells[0].to_plain(), it[1].cells[at].to_plain()));
+        let at = table.columns.iter().position(|column| column.name == "rank").unwrap();
+        let pairs =
+            table.rows.windows(2).filter(|window| window[1].cells[0].to_plain() == "  ranks");
+        let ranked = pairs.map(|rows| (rows[0].cells[0].to_plain(), rows[1].cells[at].to_plain()));
         let mut ranked: Vec<(String, String)> = ranked.map(|(a, b)| (b, a)).collect();
         ranked.sort();
-        ranked.into_iter().map(|it| it.1).collect::<Vec<String>>()
+        ranked.into_iter().map(|pair| pair.1).collect::<Vec<String>>()
     };
     assert_eq!(printed("Latency: minimum, quartiles"), ["udp", "tcp", "pipe"]);
     assert_eq!(printed("Latency at 1 KiB"), ["udp", "tcp", "pipe"]);
@@ -216,9 +231,10 @@ fn a_table_of_ranks_has_those_printed_of_its_own_sizes_and_ranks_no_other_varian
 fn the_printed_order_stands_below_the_measured_one_of_its_size() {
     let text = builtin::find("002").unwrap();
     let (declared, judged) = as_if("002", text);
-    let set = declared.study.published.iter().find(|it| it.name == "table-1").unwrap();
+    let set =
+        declared.study.published.iter().find(|published| published.name == "table-1").unwrap();
     let places: Vec<&PublishedFigure> =
-        set.figures.iter().filter(|it| it.show.as_deref() == Some("place")).collect();
+        set.figures.iter().filter(|figure| figure.show.as_deref() == Some("place")).collect();
     assert_eq!(places.len(), 30);
     let all = tables(compose(&judged, Detail::Full));
     for figure in places {
@@ -227,8 +243,8 @@ fn the_printed_order_stands_below_the_measured_one_of_its_size() {
             "latency" => "As its Table 1, over all sizes: places in latency",
             _ => "As its Table 1, over all sizes: places in throughput by message",
         };
-        let table = all.iter().find(|it| it.caption == title).unwrap();
-        let at = table.rows.iter().position(|it| it.cells[0].to_plain() == *size).unwrap();
+        let table = all.iter().find(|table| table.caption == title).unwrap();
+        let at = table.rows.iter().position(|row| row.cells[0].to_plain() == *size).unwrap();
         let below = &table.rows[at + 1];
         assert_eq!(below.cells[0].to_plain().trim(), "table-1", "{title}, {size}");
         let name = format!("{} {}", figure.levels["route"], figure.levels["mechanism"]);

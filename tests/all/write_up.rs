@@ -87,7 +87,8 @@ fn answers(words: &[&str]) -> bool {
 fn can_print(test: &str) -> bool {
     let compiler =
         answers(&["typst", "--version"]) || answers(&["python3", "-I", "-c", "import typst"]);
-    let poppler = ["pdfinfo", "pdffonts", "pdftotext"].into_iter().all(|it| answers(&[it, "-v"]));
+    let poppler =
+        ["pdfinfo", "pdffonts", "pdftotext"].into_iter().all(|text| answers(&[text, "-v"]));
     if !compiler || !poppler {
         eprintln!(
             "SKIPPED {test}: no {}",
@@ -111,15 +112,18 @@ fn words_of(pdf: &Path) -> Vec<Vec<([f64; 4], String)>> {
     let text = tool(&["pdftotext", "-bbox"], pdf);
     let of = |line: &str, name: &str| -> f64 {
         let rest = line.split(&format!("{name}=\"")).nth(1).expect("a coordinate");
-        rest.split('"').next().and_then(|it| it.parse().ok()).expect("a number")
+        rest.split('"').next().and_then(|part| part.parse().ok()).expect("a number")
     };
     let word = |line: &str| {
         let place = ["xMin", "yMin", "xMax", "yMax"].map(|name| of(line, name));
-        let word = line.split('>').nth(1).and_then(|it| it.split('<').next()).unwrap_or_default();
+        let word =
+            line.split('>').nth(1).and_then(|part| part.split('<').next()).unwrap_or_default();
         (place, word.to_string())
     };
     let pages = text.split("<page ").skip(1);
-    pages.map(|page| page.lines().filter(|it| it.contains("<word ")).map(word).collect()).collect()
+    pages
+        .map(|page| page.lines().filter(|line| line.contains("<word ")).map(word).collect())
+        .collect()
 }
 
 const TABLES: usize = 36;
@@ -147,7 +151,7 @@ fn the_assignments_form_holds_in_the_pdf() {
     let pdf = bench.path("paper.pdf");
     let info = tool(&["pdfinfo"], &pdf);
     let value = |key: &str| {
-        let line = info.lines().find(|it| it.starts_with(key)).expect(key);
+        let line = info.lines().find(|line| line.starts_with(key)).expect(key);
         line[key.len()..].trim().to_string()
     };
     let pages: usize = value("Pages:").parse().expect("a number");
@@ -155,7 +159,7 @@ fn the_assignments_form_holds_in_the_pdf() {
     assert!(value("Page size:").starts_with("612 x 792"), "{info}");
     let fonts = tool(&["pdffonts"], &pdf);
     let listed: Vec<&str> = fonts.lines().skip(2).collect();
-    let embedded = listed.iter().all(|it| it.contains(" yes "));
+    let embedded = listed.iter().all(|text| text.contains(" yes "));
     assert!(fonts.contains("Serif") && embedded, "{fonts}");
 
     let pages = words_of(&pdf);
@@ -167,11 +171,11 @@ fn the_assignments_form_holds_in_the_pdf() {
         // The lowest line is the page's number, which stands in the margin.
         let (number, body) = page.split_last().expect("a page has words");
         assert!(number.0[1] > 720.0 && number.1.parse::<u32>().is_ok(), "{number:?}");
-        let inside = |it: &&([f64; 4], String)| it.0[1] < 69.0 || it.0[3] > 723.0;
+        let inside = |pair: &&([f64; 4], String)| pair.0[1] < 69.0 || pair.0[3] > 723.0;
         assert_eq!(body.iter().find(inside), None, "outside of the margins");
     }
     let steps = line_steps(&pages[0]);
-    let eighteen = steps.iter().filter(|it| (**it - 18.0).abs() < 0.1).count();
+    let eighteen = steps.iter().filter(|step| (**step - 18.0).abs() < 0.1).count();
     assert!(eighteen >= 8, "lines of the first page are 18 pt apart: {steps:?}");
     let text = tool(&["pdftotext", "-layout"], &pdf);
     assert!(text.contains("Left out, because the form allows no more pages"), "{text}");
@@ -201,9 +205,9 @@ fn what_floats_in_a_paper_is_placed_before_the_next_section() {
 
 /// From the top of each line to the next one's, where the text runs on.
 fn line_steps(words: &[([f64; 4], String)]) -> Vec<f64> {
-    let mut tops: Vec<f64> = words.iter().map(|it| it.0[1]).collect();
+    let mut tops: Vec<f64> = words.iter().map(|word| word.0[1]).collect();
     tops.dedup_by(|a, b| (*a - *b).abs() < 0.1);
-    tops.windows(2).map(|it| it[1] - it[0]).collect()
+    tops.windows(2).map(|window| window[1] - window[0]).collect()
 }
 
 #[test]
@@ -261,9 +265,9 @@ fn a_run_is_printed_on_four_pages_and_on_as_many_as_asked() {
     assert!(four.len() <= 4, "{} pages", four.len());
     let (title, first) = (&four[0][0], &four[0]);
     assert_eq!(title.1, "How", "the title stands above everything: {title:?}");
-    assert!(first.iter().all(|it| it.0[1] >= title.0[1] - 1.0), "nothing floats above it");
+    assert!(first.iter().all(|pair| pair.0[1] >= title.0[1] - 1.0), "nothing floats above it");
     for page in &four {
-        assert!(page.iter().all(|it| it.0[2] <= 541.8), "nothing leaves the margins");
+        assert!(page.iter().all(|pair| pair.0[2] <= 541.8), "nothing leaves the margins");
     }
     assert!(pages("-q report last --pdf run.pdf --pages 1").len() <= 2);
     assert!(pages("-q report last --pdf run.pdf --pages all").len() > 4);
@@ -286,10 +290,11 @@ fn nothing_stands_above_the_title_of_a_study_and_what_was_not_testable_is_counte
         let said = with_path(&bench, &format!("-q report last --pdf run.pdf {pages}"));
         assert_eq!(said.code, Some(0), "{}", said.err);
         let printed = words_of(&bench.path("run.pdf"));
-        let title = printed[0].iter().find(|it| it.1 == "ring").expect("the title").0;
-        let above = printed[0].iter().find(|it| it.0[1] < title[1] - 1.0);
+        let title = printed[0].iter().find(|pair| pair.1 == "ring").expect("the title").0;
+        let above = printed[0].iter().find(|pair| pair.0[1] < title[1] - 1.0);
         assert!(above.is_none(), "{pages}: {above:?} stands above the title");
-        let words = printed.iter().flatten().map(|it| it.1.as_str()).collect::<Vec<_>>().join(" ");
+        let words =
+            printed.iter().flatten().map(|pair| pair.1.as_str()).collect::<Vec<_>>().join(" ");
         assert!(words.contains("2 remains open: not testable in this run"), "{words}");
         // It asked for one: what it needs more is said.
         let over = printed.len() > 1 && pages == "--pages 1";
@@ -302,13 +307,13 @@ fn markdown_has_its_pictures_beside_or_inside() {
     let bench = measured("", "");
     bench.must("report last --format markdown -o paper.md");
     let text = std::fs::read_to_string(bench.path("paper.md")).expect("the file");
-    let picture = text.split("](paper.md.figures/").nth(1).and_then(|it| it.split(')').next());
+    let picture = text.split("](paper.md.figures/").nth(1).and_then(|part| part.split(')').next());
     let picture = picture.expect("a picture");
     assert!(picture.starts_with("round-trips-drawn-"), "named after what it shows: {picture}");
     let drawn = bench.path("paper.md.figures").join(picture);
     let drawn = std::fs::read_to_string(drawn).expect("a picture");
     assert!(drawn.starts_with("<svg"), "{drawn}");
-    let titles: Vec<&str> = text.lines().filter(|it| it.starts_with("## ")).collect();
+    let titles: Vec<&str> = text.lines().filter(|line| line.starts_with("## ")).collect();
     let expected = [
         "## Abstract",
         "## 1 Introduction",
@@ -380,10 +385,10 @@ fn places_stand_above_the_printed_order_and_boxes_side_by_side() {
     let bench = measured("[paper]\nform = \"assignment\"\n", PLACES);
     let text = bench.must("report last --format markdown").out;
     // Which of the two is first is the machine's to say; both are there, with their medians.
-    let row = text.lines().find(|it| it.starts_with("| `64` | ")).expect(&text);
+    let row = text.lines().find(|line| line.starts_with("| `64` | ")).expect(&text);
     assert!(row.contains("shm-ring, ") && row.contains("tcp, "), "{row}");
-    let printed = text.lines().find(|it| it.contains("| tcp |") && it.contains("there"));
-    assert!(printed.is_some_and(|it| it.contains("| tcp | shm-ring |")), "{text}");
+    let printed = text.lines().find(|line| line.contains("| tcp |") && line.contains("there"));
+    assert!(printed.is_some_and(|text| text.contains("| tcp | shm-ring |")), "{text}");
     assert!(text.contains("there: rank, another; Table 9."), "{text}");
     let source = bench.must("report last --format typst").out;
     let together = source.split("column-gutter").nth(1).expect("a grid");
@@ -416,7 +421,7 @@ fn the_page_holds_the_paper_and_all_else_behind_it() {
         assert!(page.contains(part), "{part}");
     }
     let ids: Vec<&str> =
-        page.split(" id=\"").skip(1).filter_map(|it| it.split('"').next()).collect();
+        page.split(" id=\"").skip(1).filter_map(|part| part.split('"').next()).collect();
     let mut once = ids.clone();
     once.sort_unstable();
     once.dedup();

@@ -339,7 +339,7 @@ pub fn behind(ours: &Command, before: &[&str]) -> Command {
 /// Whether a command succeeds here; where not, says aloud that `what` is skipped.
 pub fn works(what: &str, words: &[&str]) -> bool {
     let tried = Command::new(words[0]).args(&words[1..]).output();
-    let works = tried.is_ok_and(|it| it.status.success());
+    let works = tried.is_ok_and(|output| output.status.success());
     if !works {
         say(&format!("skipped {what}: `{}` does not work here", words.join(" ")));
     }
@@ -380,8 +380,10 @@ pub fn results(document: &Value) -> &Vec<Value> {
 
 /// The result of a variant by such workers at a placement.
 pub fn of<'a>(document: &'a Value, variant: &str, workers: &str, placement: &str) -> &'a Value {
-    let is = |it: &&Value| {
-        it["variant"] == variant && it["workers"] == workers && it["placement"] == placement
+    let is = |value: &&Value| {
+        value["variant"] == variant
+            && value["workers"] == workers
+            && value["placement"] == placement
     };
     let found = results(document).iter().find(is);
     found.unwrap_or_else(|| panic!("no {variant} {workers} {placement}"))

@@ -21,17 +21,17 @@ pub fn alone() -> MutexGuard<'static, ()> {
 }
 
 /// What holds of any capacity, whatever was measured.
-pub fn must_be_consistent(it: &Value) {
-    let rates = it["rates"].as_array().expect("rates");
-    let number = |of: &Value| of.as_u64().unwrap_or_else(|| panic!("a number: {it:#}"));
+pub fn must_be_consistent(value: &Value) {
+    let rates = value["rates"].as_array().expect("rates");
+    let number = |of: &Value| of.as_u64().unwrap_or_else(|| panic!("a number: {value:#}"));
     let each: Vec<u64> = rates.iter().map(|rate| number(&rate["per_sec"])).collect();
-    assert!(each.is_sorted_by(|a, b| a < b), "{it:#}");
+    assert!(each.is_sorted_by(|a, b| a < b), "{value:#}");
     for rate in rates {
         let parts = ["passed", "broke", "void"].map(|part| number(&rate[part]));
         assert!(parts.iter().sum::<u64>() <= number(&rate["launches"]), "{rate:#}");
     }
-    let [low, high] = ["at_least_per_sec", "below_per_sec"].map(|end| it[end].as_u64());
-    assert!(low.zip(high).is_none_or(|(low, high)| low < high), "{it:#}");
+    let [low, high] = ["at_least_per_sec", "below_per_sec"].map(|end| value[end].as_u64());
+    assert!(low.zip(high).is_none_or(|(low, high)| low < high), "{value:#}");
     for (end, verdict) in [(low, "holds"), (high, "fails")] {
         let Some(end) = end else { continue };
         let rate = rates.iter().find(|rate| rate["per_sec"] == end).expect("a rate that was tried");
@@ -46,11 +46,11 @@ pub fn must_be_consistent(it: &Value) {
 
 /// Whether other tests took the time of these: the sender was late, or a launch broke a bound that only what wasn't
 /// served breaks. It says nothing of the program, and is said aloud.
-pub fn was_disturbed(it: &Value) -> bool {
-    let mut rates = it["rates"].as_array().expect("rates").iter();
+pub fn was_disturbed(value: &Value) -> bool {
+    let mut rates = value["rates"].as_array().expect("rates").iter();
     let late = rates.clone().any(|rate| rate["void"].as_u64() > Some(0));
-    let held_up = it["bound"] == WIDE && rates.any(|rate| rate["broke"].as_u64() > Some(0));
-    let by_others = it["every_round_disturbed"] == true;
+    let held_up = value["bound"] == WIDE && rates.any(|rate| rate["broke"].as_u64() > Some(0));
+    let by_others = value["every_round_disturbed"] == true;
     if late || held_up || by_others {
         say("skipped a verdict: others took the time of the sender or of the server");
     }

@@ -11,10 +11,12 @@ use model::host::Host;
 use model::launch::{Clients, Outcome, Punctuality, Record};
 use model::mechanism::Datagrams;
 use model::noise::{RoundNoise, Traffic};
+use model::peer::PeerRecord;
 use model::placement::{Placement, ResolvedPlacement};
-use model::request::{Request, Stopping};
+use model::request::{Absence, Request, Stopping};
+use model::trace::{Calls, Deeds, Firings, Part, Share, Spread, Traced, Trips, Woken};
 use model::workload::Workload;
-use store::{Closed, NewCase, NewLaunch, NewRun, RunStatus, Store, StoreError};
+use store::{Closed, Ends, FleetRequest, NewCase, NewLaunch, NewRun, RunStatus, Store, StoreError};
 
 /// This machine, read once.
 static HOST: OnceLock<Host> = OnceLock::new();
@@ -49,18 +51,18 @@ fn here() -> &'static Host {
     HOST.get_or_init(|| machine::host::read(Path::new("/")))
 }
 
-fn begin_run(store: &mut Store, request: &Request, host: &Host) -> Result<i64, StoreError> {
+fn begin_run(store: &mut Store, made: &Made) -> Result<i64, StoreError> {
     store.begin_run(&NewRun {
         started: "2026-01-01T00:00:00Z".into(),
         tool: "ipcmark 0.1.0",
         argv: &["ipcmark".to_string(), "run".into()],
-        request,
-        host,
+        request: &made.request,
+        host: &made.host,
         clock: &clock(),
-        peer: None,
+        peer: made.peer.as_ref(),
         labs: &[],
-        catalogue: &mechanisms::catalogue(&request.mechanisms),
-        fleet: None,
+        catalogue: &mechanisms::catalogue(&made.request.mechanisms),
+        fleet: made.fleet.as_ref(),
     })
 }
 
@@ -77,7 +79,7 @@ pub fn begin_at(store: &mut Store, placement: Placement) -> Result<(i64, Vec<i64
         stopping: Stopping { launches: Some(ROUNDS), ..Stopping::default() },
         ..Request::default()
     };
-    let run = begin_run(store, &request, here())?;
+    let run = begin_run(store, &Made { request, ..Made::here() })?;
     let made = ["pipe", "unix-stream"].map(|it| case(it, placement));
     let rows: Vec<NewCase> = made
         .iter()
@@ -116,7 +118,7 @@ pub fn round_of(
         .zip(ticks)
         .zip(0..)
         .map(|((case, ticks), position)| {
-            let sample = |it: u64| ticks + (round * 7 + it * 31) % 97;
+            let sample = |number: u64| ticks + (round * 7 + number * 31) % 97;
             let samples: Vec<u64> = (0..SAMPLES as u64).map(sample).collect();
             let mut record = Record::without_samples(Outcome::Ok);
             record.initiator.batch = 1;
@@ -140,76 +142,139 @@ pub fn round_of(
 
 /// A complete run of these cases, one group after the other. Each takes another time; what launches may tell beside
 /// it, they tell.
-pub fn run_of(store: &mut Store, groups: &[Vec<model::case::Case>]) -> Result<i64, StoreError> {
-    run_on(store, here(), groups)
+pub fn run_of(store: &mut Store, groups: &[Vec<Case>]) -> Result<i64, StoreError> {
+    Made { groups: groups.to_vec(), ..Made::here() }.write(store)
 }
 
-/// The same, measured on `host`.
-pub fn run_on(
-    store: &mut Store,
-    host: &Host,
-    groups: &[Vec<model::case::Case>],
-) -> Result<i64, StoreError> {
-    let variants = distinct(groups.iter().flatten().map(|it| it.variant.clone()));
-    let request = Request {
-        mechanisms: variants,
-        stopping: Stopping { launches: Some(ROUNDS), ..Stopping::default() },
-        ..Request::default()
-    };
-    let run = begin_run(store, &request, host)?;
-    for (group, cases) in groups.iter().enumerate() {
-        let rows = cases.iter().enumerate().map(|(nth, case)| NewCase {
-            group,
-            nth,
-            case: case.clone(),
-            absence: None,
-            ends: None,
-            fixed: None,
-        });
-        let ids = store.add_cases(run, rows)?;
-        for id in &ids {
-            store.set_pilot(*id, 1, SAMPLES as u64, 4_000.0)?;
-        }
-        for round in 1..=ROUNDS {
-            let launches: Vec<NewLaunch> =
-                ids.iter().zip(cases).enumerate().map(|it| told(round, it)).collect();
-            store.add_launches(&launches)?;
-            let noise = RoundNoise {
-                idle: Some(Energy { microjoules: 10, ns: 1_000_000 }),
-                ..RoundNoise::default()
-            };
-            let began_ns = (group as u64 * ROUNDS + round) * 1_000_000;
-            store.add_round(run, group, round, began_ns, &noise)?;
-        }
-        store.set_group(run, group, Some(Closed::Launches))?;
+/// A run to be written: what was asked, where, and how it went.
+pub struct Made {
+    pub host: Host,
+    /// With the mechanisms of its cases, where it names none.
+    pub request: Request,
+    pub groups: Vec<Vec<Case>>,
+    /// What isn't measured, and why, in the first group.
+    pub absent: Vec<(Case, Absence, &'static str)>,
+    pub peer: Option<PeerRecord>,
+    pub fleet: Option<FleetRequest>,
+    /// Of a fleet, whose case each is, by its group and its place there.
+    pub ends: fn(usize, usize) -> Option<Ends>,
+    pub rounds: u64,
+    /// Of each launch.
+    pub samples: usize,
+    /// What an operation of a case takes, by its place in the group.
+    pub ticks: fn(&Case, usize) -> u64,
+    /// How a launch of a case ends, by its place in the group and its round; None where there is none.
+    pub outcome: fn(&Case, usize, u64) -> Option<Outcome>,
+    pub status: RunStatus,
+}
+
+impl Made {
+    /// A complete run of nothing, on this machine.
+    pub fn here() -> Made {
+        Made::on(here().clone())
     }
-    store.end_run(run, RunStatus::Complete, "2026-01-01T00:01:00Z", &clock(), 1_000_000_000)?;
-    Ok(run)
+
+    /// The same on `host`.
+    pub fn on(host: Host) -> Made {
+        let stopping = Stopping { launches: Some(ROUNDS), ..Stopping::default() };
+        Made {
+            host,
+            request: Request { stopping, ..Request::default() },
+            groups: Vec::new(),
+            absent: Vec::new(),
+            peer: None,
+            fleet: None,
+            ends: |_, _| None,
+            rounds: ROUNDS,
+            samples: SAMPLES,
+            ticks: |_, nth| 8_000 + 400 * nth as u64,
+            outcome: |_, _, _| Some(Outcome::Ok),
+            status: RunStatus::Complete,
+        }
+    }
+
+    /// Writes it; gives its number.
+    pub fn write(mut self, store: &mut Store) -> Result<i64, StoreError> {
+        if self.request.mechanisms.is_empty() {
+            let variants = self.groups.iter().flatten().map(|case| case.variant.clone());
+            self.request.mechanisms = distinct(variants);
+        }
+        let run = begin_run(store, &self)?;
+        for (group, cases) in self.groups.iter().enumerate() {
+            let absent = self.absent.iter().filter(|_| group == 0);
+            let absent = absent.map(|(case, absence, why)| (case, Some((*absence, *why))));
+            let rows = cases.iter().map(|case| (case, None)).chain(absent).enumerate();
+            let rows = rows.map(|(nth, (case, absence))| NewCase {
+                group,
+                nth,
+                case: case.clone(),
+                absence,
+                ends: (self.ends)(group, nth),
+                fixed: None,
+            });
+            let ids = store.add_cases(run, rows)?;
+            for id in &ids[..cases.len()] {
+                store.set_pilot(*id, 1, self.samples as u64, 4_000.0)?;
+            }
+            for round in 1..=self.rounds {
+                let launches = ids.iter().zip(cases).enumerate();
+                let launches: Vec<NewLaunch> =
+                    launches.filter_map(|launched| self.launch(round, launched)).collect();
+                store.add_launches(&launches)?;
+                let noise = RoundNoise {
+                    idle: Some(Energy { microjoules: 10, ns: 1_000_000 }),
+                    ..RoundNoise::default()
+                };
+                let began_ns = (group as u64 * ROUNDS + round) * 1_000_000;
+                store.add_round(run, group, round, began_ns, &noise)?;
+            }
+            if self.status == RunStatus::Complete {
+                store.set_group(run, group, Some(Closed::Launches))?;
+            }
+        }
+        store.end_run(run, self.status, "2026-01-01T00:01:00Z", &clock(), 1_000_000_000)?;
+        Ok(run)
+    }
+
+    fn launch(
+        &self,
+        round: u64,
+        (position, (id, case)): (usize, (&i64, &Case)),
+    ) -> Option<NewLaunch> {
+        let outcome = (self.outcome)(case, position, round)?;
+        let base = (self.ticks)(case, position);
+        let sample = |nth| base + (round * 7 + nth * 31) % 97;
+        let ok = outcome == Outcome::Ok;
+        let samples: Vec<u64> = (0..self.samples as u64).filter(|_| ok).map(sample).collect();
+        let record = if ok { told_of(case, &samples) } else { Record::without_samples(outcome) };
+        let (swapped, padding, offset) = (false, 0, 0);
+        Some(NewLaunch { case: *id, round, position, swapped, padding, offset, record, samples })
+    }
 }
 
-/// A launch that tells all that a launch may.
-fn told(round: u64, (position, (id, case)): (usize, (&i64, &model::case::Case))) -> NewLaunch {
-    let samples: Vec<u64> = (0..SAMPLES as u64)
-        .map(|nth| 8_000 + 400 * position as u64 + (round * 7 + nth * 31) % 97)
-        .collect();
+/// All that a launch may tell.
+fn told_of(case: &Case, samples: &[u64]) -> Record {
+    let many = samples.len() as u64;
     let mut record = Record::without_samples(Outcome::Ok);
     let counts = [("due_messages", 100), ("lost_messages", 3), ("sent_messages", 100)];
     for end in [&mut record.initiator, &mut record.responder] {
         end.usage.user_ns = 1_000_000;
         end.delivery_counts = counts.map(|(name, count)| (name.to_string(), count)).into();
         end.datagrams = Some(Datagrams { queue_overflows: Some(1), fragments: None });
-        let events = [("context-switches".to_string(), 2 * SAMPLES as u64)].into();
-        end.counts = case.observe.map(|_| Counts { operations: SAMPLES as u64, events });
+        let events = [("context-switches".to_string(), 2 * many)].into();
+        let counts = Counts { operations: many, events };
+        end.counts = case.observe.and_then(|probe| probe.family()).map(|_| counts);
     }
     record.traffic = Some(Traffic { sent: Some(200), ..Traffic::default() });
     record.energy = Some(Energy { microjoules: 900, ns: 1_000_000 });
+    record.trace = case.observe.and_then(|probe| probe.scope()).map(|_| traced(many));
     record.company_ns = case.beside.map(|_| 1_000_000);
     let initiator = &mut record.initiator;
-    (initiator.batch, initiator.samples) = (1, SAMPLES as u64);
-    (initiator.operations, initiator.first_ns) = (SAMPLES as u64, Some(9_000.0));
-    let median = middle(&samples);
+    (initiator.batch, initiator.samples) = (1, many);
+    (initiator.operations, initiator.first_ns) = (many, Some(9_000.0));
+    let median = middle(samples);
     initiator.median_ns = Some(median * clock().ns_per_tick);
-    if let Some(load) = case.load.filter(|it| it.has_rate()) {
+    if let Some(load) = case.load.filter(|load| load.has_rate()) {
         initiator.punctuality = Some(Punctuality {
             late: 1,
             median_ns: 100.0,
@@ -231,7 +296,54 @@ fn told(round: u64, (position, (id, case)): (usize, (&i64, &model::case::Case)))
             initiator.clients = Some(clients);
         }
     }
-    NewLaunch { case: *id, round, position, swapped: false, padding: 0, offset: 0, record, samples }
+    record
+}
+
+/// What the kernel did in so many round trips: each worker wrote and read, and slept meanwhile.
+fn traced(trips: u64) -> Traced {
+    let spread = |each: u64| Spread {
+        count: trips,
+        total_ns: each * trips,
+        longest_ns: 2 * each,
+        log2_ns: vec![0, trips],
+    };
+    let call = |name: &str, each: u64| Calls {
+        name: name.into(),
+        returned: Some(64),
+        count: trips,
+        total_ns: each * trips,
+        asked_bytes: Some(64 * trips),
+    };
+    let deeds = Deeds {
+        operations: trips,
+        window_ns: 5_000 * trips,
+        calls: vec![call("read", 3_000), call("write", 1_000)],
+        delays: spread(500),
+        sleeps: spread(2_000),
+        waits: Spread::default(),
+        woken: vec![Woken { by_partner: true, from_cpu: 0, to_cpu: 0, count: trips }],
+        interrupts: Vec::new(),
+        socket: Vec::new(),
+    };
+    let parts = [(Part::Program, 500.0), (Part::Call, 3_000.0), (Part::Switching, 500.0)];
+    let trips = Trips {
+        of: trips,
+        used: trips / 2,
+        mean_ns: 4_000.0,
+        parts: parts.map(|(part, ns)| (part, Share { ns, firings: 2.0 })).into(),
+        calls: 4.0,
+        crossing_ns: Some(100.0),
+    };
+    let firings = Firings { of_workers: 4 * trips.of, of_others: 0 };
+    Traced {
+        initiator: deeds.clone(),
+        responder: deeds,
+        trips: Some(trips),
+        firings: [("sched_switch".to_string(), firings)].into(),
+        bare_call_ns: 50.0,
+        attached_call_ns: 150.0,
+        ..Traced::default()
+    }
 }
 
 /// Ends it.
@@ -246,7 +358,7 @@ pub fn store_of(path: &Path, runs: usize) {
     for nth in 1..=runs {
         let (run, cases) = begin(&mut store).expect("a run");
         store.warn(run, "the machine was busy").expect("a warning");
-        (1..=ROUNDS).for_each(|it| round(&mut store, run, &cases, it).expect("a round"));
+        (1..=ROUNDS).for_each(|number| round(&mut store, run, &cases, number).expect("a round"));
         if nth == runs {
             store.set_label(run, &"newest".parse().expect("a label")).expect("a label");
         }

@@ -26,7 +26,8 @@ impl Half {
 
     /// That worker of the launch which is under way, if there is one: a supervisor forks the initiator first.
     fn pid(self, running: &Running) -> Option<i32> {
-        let workers = children(running.pid()).into_iter().map(children).find(|it| it.len() == 2)?;
+        let workers =
+            children(running.pid()).into_iter().map(children).find(|numbers| numbers.len() == 2)?;
         Some(workers[self as usize])
     }
 }
@@ -99,6 +100,6 @@ pub fn must_have_left_nothing(bench: &Bench) {
     let names: Vec<_> = std::fs::read_dir(bench.path("")).expect("a folder").flatten().collect();
     let ours = |name: &str| name.starts_with("ipcmark-");
     let left: Vec<_> =
-        names.iter().filter(|it| it.file_name().to_str().is_some_and(ours)).collect();
+        names.iter().filter(|name| name.file_name().to_str().is_some_and(ours)).collect();
     assert!(left.is_empty(), "{left:?} remain");
 }

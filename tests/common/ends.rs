@@ -54,7 +54,7 @@ impl Pair {
 
 /// Messages known to be lost on the way to `end`.
 pub fn lost(end: &End) -> u64 {
-    end.stats().map_or(0, |it| it.lost)
+    end.stats().map_or(0, |stats| stats.lost)
 }
 
 struct IntoBoxes;

@@ -55,7 +55,7 @@ pub fn quick(mechanism: &str, message_bytes: usize) -> Spec {
         arrivals: Default::default(),
         clock: clock.kind,
         ns_per_tick: clock.ns_per_tick,
-        deadline_ms: 20_000,
+        deadline_ms: 60_000,
         buffer_offset: 0,
         observe: None,
         beside: None,

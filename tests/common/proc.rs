@@ -33,26 +33,31 @@ impl Process {
     pub fn all() -> Vec<Process> {
         let entries = fs::read_dir("/proc").expect("/proc is mounted").flatten();
         let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-        pids.filter_map(Process::read).filter(|it| !matches!(it.state, 'Z' | 'X')).collect()
+        pids.filter_map(Process::read)
+            .filter(|process| !matches!(process.state, 'Z' | 'X'))
+            .collect()
     }
 
     /// The living members of process group `group`: a launch is one group.
     pub fn in_group(group: i32) -> Vec<Process> {
-        Process::all().into_iter().filter(|it| it.group == group).collect()
+        Process::all().into_iter().filter(|process| process.group == group).collect()
     }
 }
 
 /// The living children of `pid`, in the order in which they were forked.
 pub fn children(pid: i32) -> Vec<i32> {
-    let alive = |child: &i32| Process::read(*child).is_some_and(|it| it.state != 'Z');
+    let alive = |child: &i32| Process::read(*child).is_some_and(|text| text.state != 'Z');
     match fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")) {
         Ok(text) => {
-            text.split_whitespace().filter_map(|it| it.parse().ok()).filter(alive).collect()
+            text.split_whitespace().filter_map(|word| word.parse().ok()).filter(alive).collect()
         }
         Err(_) => {
             // Kernels without CONFIG_PROC_CHILDREN: by id, which is the same unless ids wrap.
-            let mut children: Vec<i32> =
-                Process::all().into_iter().filter(|it| it.parent == pid).map(|it| it.pid).collect();
+            let mut children: Vec<i32> = Process::all()
+                .into_iter()
+                .filter(|process| process.parent == pid)
+                .map(|process| process.pid)
+                .collect();
             children.sort_unstable();
             children
         }
@@ -95,7 +100,7 @@ impl Resources {
         descriptors.sort_unstable();
         let maps = fs::read_to_string("/proc/self/maps").expect("/proc is mounted");
         let shared =
-            |line: &&str| line.split_whitespace().nth(1).is_some_and(|it| it.ends_with('s'));
+            |line: &&str| line.split_whitespace().nth(1).is_some_and(|word| word.ends_with('s'));
         Resources {
             descriptors,
             mappings: maps.lines().filter(shared).map(str::to_string).collect(),

@@ -80,7 +80,7 @@ fn every_pair_and_every_node_is_measured_and_kept_as_its_own_case() {
     // It is exported as any other, node by node and pair by pair.
     let export = exported(&bench, "last");
     let named = |nodes: &[&str], level: Value| {
-        let here = |it: &&Value| it["nodes"] == json!(nodes) && it["concurrent"] == level;
+        let here = |value: &&Value| value["nodes"] == json!(nodes) && value["concurrent"] == level;
         let found: Vec<&Value> = results(&export).iter().filter(here).collect();
         assert_eq!(found.len(), 1, "{nodes:?} {level}");
         found[0].clone()
@@ -103,7 +103,8 @@ fn every_pair_and_every_node_is_measured_and_kept_as_its_own_case() {
     assert!(page.contains("heatmap") && page.contains("median over launches"));
     bench.must("report last --format markdown -o fleet.md");
     let markdown = std::fs::read_to_string(bench.path("fleet.md")).unwrap();
-    let picture = markdown.split("](fleet.md.figures/").nth(1).and_then(|it| it.split(')').next());
+    let picture =
+        markdown.split("](fleet.md.figures/").nth(1).and_then(|part| part.split(')').next());
     let picture = picture.expect("a picture");
     assert!(picture.ends_with(".svg") && bench.path("fleet.md.figures").join(picture).exists());
     bench.wait_for_silence(Duration::from_secs(30));
@@ -158,7 +159,7 @@ fn a_node_that_is_missing_or_of_another_build_is_a_row_and_the_rest_goes_on() {
         let met = case["nodes"] == json!(["a", "b"]);
         assert_eq!(case["status"] == "ok", met, "{case}");
         let why = case["reason"].as_str().unwrap_or_default();
-        let lost = ["gone: ", "older: ", "chatty: "].iter().any(|it| why.starts_with(it));
+        let lost = ["gone: ", "older: ", "chatty: "].iter().any(|text| why.starts_with(text));
         assert!(met || lost, "{case}");
     }
     assert_eq!(export["fleet"]["nodes"][1]["host"], Value::Null, "gone");
@@ -327,7 +328,7 @@ fn a_fleets_run_is_exported_in_every_format_as_it_was_printed() {
     let printed = bench.must("fleet --simulate 5 --rounds 14 --seed 7 --format json").out;
     assert_eq!(printed, bench.must("export last").out, "the run and its export are one text");
     let export = exported(&bench, "last");
-    let mut pairs: Vec<&Value> = results(&export).iter().map(|it| &it["nodes"]).collect();
+    let mut pairs: Vec<&Value> = results(&export).iter().map(|result| &result["nodes"]).collect();
     assert_eq!((pairs[0], pairs[9]), (&json!(["sim0", "sim1"]), &json!(["sim3", "sim4"])));
     pairs.dedup();
     assert_eq!((pairs.len(), export["fleet"]["nodes"].as_array().map(Vec::len)), (10, Some(5)));
@@ -343,8 +344,8 @@ fn a_fleets_run_is_exported_in_every_format_as_it_was_printed() {
     }
     let findings = export["fleet"]["findings"].as_array().expect("findings");
     let nodes_called = |verdict: &str| {
-        let here = findings.iter().filter(|it| it["verdict"] == verdict);
-        here.map(|it| it["nodes"].clone()).collect::<Vec<_>>()
+        let here = findings.iter().filter(|finding| finding["verdict"] == verdict);
+        here.map(|value| value["nodes"].clone()).collect::<Vec<_>>()
     };
     let slower = nodes_called("slower");
     for planted in [json!(["sim1"]), json!(["sim2", "sim4"])] {
@@ -353,7 +354,7 @@ fn a_fleets_run_is_exported_in_every_format_as_it_was_printed() {
     assert_eq!(findings.len(), 5 + 10);
     let lines = |format: &str, has: &str| {
         let text = bench.must(&format!("export last --format {format}")).out;
-        text.lines().filter(|it| it.contains(has)).count()
+        text.lines().filter(|line| line.contains(has)).count()
     };
     assert_eq!(lines("csv", ",latency,ns,"), 10);
     assert_eq!(lines("csv", ",route,node,far_node,concurrent,"), 1);
@@ -375,33 +376,39 @@ fn variants_are_compared_and_sizes_swept_on_every_pair_and_ratios_are_to_any_of_
     let export = exported(&bench, "last");
     let comparisons = export["comparisons"].as_array().expect("comparisons");
     assert_eq!(comparisons.len(), 3 * 3, "of each pair at each size");
-    for it in comparisons {
-        let reference = &results(&export)[it["reference"].as_u64().expect("one") as usize];
-        assert_eq!((&reference["variant"], &reference["nodes"]), (&json!("tcp"), &it["nodes"]));
-        assert_eq!((&it["concurrent"], &it["rounds"]), (&json!("all"), &json!(14)));
-        for standing in it["standings"].as_array().expect("standings") {
+    for comparison in comparisons {
+        let reference = &results(&export)[comparison["reference"].as_u64().expect("one") as usize];
+        assert_eq!(
+            (&reference["variant"], &reference["nodes"]),
+            (&json!("tcp"), &comparison["nodes"])
+        );
+        assert_eq!((&comparison["concurrent"], &comparison["rounds"]), (&json!("all"), &json!(14)));
+        for standing in comparison["standings"].as_array().expect("standings") {
             let case = &results(&export)[standing["result"].as_u64().expect("one") as usize];
             assert_eq!(
                 (&case["nodes"], &case["message_bytes"]),
-                (&it["nodes"], &it["message_bytes"])
+                (&comparison["nodes"], &comparison["message_bytes"])
             );
             assert!(
-                standing["ratio"].as_f64().is_some_and(|it| (0.9..1.1).contains(&it)),
+                standing["ratio"].as_f64().is_some_and(|number| (0.9..1.1).contains(&number)),
                 "{standing}"
             );
         }
     }
     let sweeps = export["sweeps"].as_array().expect("sweeps");
     assert_eq!(sweeps.len(), 3 * 2, "of each pair and variant");
-    for it in sweeps {
-        assert_eq!((&it["sizes_bytes"], &it["rounds"]), (&json!([64, 1024, 4096]), &json!(14)));
+    for sweep in sweeps {
+        assert_eq!(
+            (&sweep["sizes_bytes"], &sweep["rounds"]),
+            (&json!([64, 1024, 4096]), &json!(14))
+        );
     }
     // A report has a row for each variant but the reference.
     let compared = |line: &str| {
         let out = bench.must(line).out;
         let (_, table) = out.split_once("Time over the reference's").expect("a table");
-        let row = table.lines().find(|it| it.contains("round trips of 64 B")).expect("a row");
-        ["tcp", "udp"].into_iter().filter(|it| row.contains(it)).collect::<Vec<_>>()
+        let row = table.lines().find(|line| line.contains("round trips of 64 B")).expect("a row");
+        ["tcp", "udp"].into_iter().filter(|text| row.contains(text)).collect::<Vec<_>>()
     };
     assert_eq!(compared("report last"), ["udp"]);
     assert_eq!(compared("report last --reference udp"), ["tcp"]);
@@ -420,7 +427,8 @@ fn two_fleets_runs_are_compared_by_the_names_of_their_nodes() {
     let found: Value = serde_json::from_str(&said.out).expect("JSON");
     let verdict = |near: &str, far: &str| {
         let cases = found["cases"].as_array().expect("cases");
-        let here: Vec<_> = cases.iter().filter(|it| it["nodes"] == json!([near, far])).collect();
+        let here: Vec<_> =
+            cases.iter().filter(|case| case["nodes"] == json!([near, far])).collect();
         assert_eq!(here.len(), 1, "{near} {far}");
         assert_eq!(here[0]["concurrent"], "all");
         here[0]["verdict"].as_str().expect("a verdict").to_string()
@@ -474,10 +482,10 @@ fn transfers_both_ways_between_nodes_have_a_total_as_those_one_way_have() {
     must_fit_the_schema(&document);
     let of = |workload: &str| {
         let here = document["results"].as_array().unwrap().iter();
-        here.filter(|it| it["workload"] == workload).collect::<Vec<_>>()
+        here.filter(|value| value["workload"] == workload).collect::<Vec<_>>()
     };
     for workload in ["throughput", "duplex"] {
         assert!(!of(workload).is_empty(), "{workload}");
-        assert!(of(workload).iter().all(|it| it["total"] == "long"), "{:#?}", of(workload));
+        assert!(of(workload).iter().all(|value| value["total"] == "long"), "{:#?}", of(workload));
     }
 }

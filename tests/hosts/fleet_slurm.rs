@@ -27,8 +27,9 @@ impl Slurm {
             return None;
         }
         let folders = ["/usr/sbin", "/usr/bin", "/sbin", "/bin"];
-        let there = |name: &str| folders.iter().any(|it| PathBuf::from(it).join(name).exists());
-        if let Some(missing) = NEEDED.into_iter().find(|it| !there(it)) {
+        let there =
+            |name: &str| folders.iter().any(|folder| PathBuf::from(folder).join(name).exists());
+        if let Some(missing) = NEEDED.into_iter().find(|text| !there(text)) {
             say(&format!("skipped: no {missing} here (slurmctld, slurmd, slurm-client, munge)"));
             return None;
         }
@@ -120,8 +121,9 @@ fn inside_slurm_a_slow_line_is_found_and_a_dead_node_is_a_row() {
     });
     let coordinator = bench.processes().into_iter().find(|(pid, _)| {
         let words = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        let mut words = words.split(|it| *it == 0);
-        words.next().is_some_and(|it| it.ends_with(b"ipcmark")) && words.next() == Some(b"fleet")
+        let mut words = words.split(|word| *word == 0);
+        words.next().is_some_and(|word| word.ends_with(b"ipcmark"))
+            && words.next() == Some(b"fleet")
     });
     crate::cli_support::send(coordinator.expect("the coordinator").0, Signal::TERM);
     let said = running.finish(PATIENCE);

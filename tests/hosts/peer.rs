@@ -92,8 +92,10 @@ fn what_reaches_no_further_than_one_machine_is_a_row_with_its_reason() {
     );
     let run = bench.export();
     let reason = |variant: &str, place: &str, workers: &str| {
-        let fits = |it: &&Value| {
-            it["variant"] == variant && it["placement"] == place && it["workers"] == workers
+        let fits = |value: &&Value| {
+            value["variant"] == variant
+                && value["placement"] == place
+                && value["workers"] == workers
         };
         let case = results(&run).iter().find(fits).unwrap();
         (case["status"].as_str().unwrap().to_string(), case["reason"].to_string())
@@ -117,7 +119,7 @@ fn what_reaches_no_further_than_one_machine_is_a_row_with_its_reason() {
 fn workers_run_on_the_cpus_that_were_named() {
     let bench = Bench::new();
     let cpu = rustix::thread::sched_getaffinity(None).unwrap();
-    let cpu = (0..1024).find(|it| cpu.is_set(*it)).expect("a CPU");
+    let cpu = (0..1024).find(|number| cpu.is_set(*number)).expect("a CPU");
     bench.must(&format!("run tcp -w latency -s 64 -p {cpu},{cpu} --peer env --launches 2"));
     assert_all_ok(&bench.export(), 1);
     let seen = rows(
@@ -260,13 +262,16 @@ fn ask(bench: &Bench, sql: &str) -> Option<i64> {
 
 fn wait_for_rounds(bench: &Bench, count: i64) {
     wait_for("the first rounds", PATIENCE, || {
-        ask(bench, "SELECT count(*) FROM rounds").filter(|it| *it >= count)
+        ask(bench, "SELECT count(*) FROM rounds").filter(|number| *number >= count)
     });
 }
 
 fn children(bench: &Bench, of: i32) -> Vec<i32> {
     let all = bench.processes();
-    all.iter().filter(|(_, it): &(_, &Process)| it.parent == of).map(|(pid, _)| *pid).collect()
+    all.iter()
+        .filter(|(_, process): &(_, &Process)| process.parent == of)
+        .map(|(pid, _)| *pid)
+        .collect()
 }
 
 /// The words of a process.
@@ -281,13 +286,13 @@ fn agent(bench: &Bench) -> Option<i32> {
     bench
         .processes()
         .into_keys()
-        .find(|pid| command_line(*pid).get(1).is_some_and(|it| it == "peer"))
+        .find(|pid| command_line(*pid).get(1).is_some_and(|command_line| command_line == "peer"))
 }
 
 /// Folders and files that a copy was put in, in the far host's folder for such things.
 fn copies(bench: &Bench) -> usize {
     let entries = std::fs::read_dir(bench.path("")).expect("a folder").flatten();
-    entries.filter(|it| it.file_name().to_string_lossy().starts_with("ipcmark.")).count()
+    entries.filter(|entry| entry.file_name().to_string_lossy().starts_with("ipcmark.")).count()
 }
 
 #[test]
@@ -297,8 +302,9 @@ fn of_a_copy_nothing_stays_whoever_is_killed_whenever() {
     // By what there is to be seen of it: before the copy, while it is copied, once it runs.
     let begun = |bench: &Bench| (copies(bench) > 0).then_some(());
     let runs = |bench: &Bench| agent(bench).map(drop);
-    let measures =
-        |bench: &Bench| ask(bench, "SELECT count(*) FROM rounds").filter(|it| *it > 0).map(drop);
+    let measures = |bench: &Bench| {
+        ask(bench, "SELECT count(*) FROM rounds").filter(|number| *number > 0).map(drop)
+    };
     let at_once = |_: &Bench| Some(());
     type When<'a> = &'a dyn Fn(&Bench) -> Option<()>;
     for (nth, when) in [&at_once as When, &begun, &runs, &measures].into_iter().enumerate() {
@@ -407,10 +413,10 @@ fn after_the_death_of_a_far_worker_the_run_goes_on() {
     let db = bench.open();
     assert_eq!(rows(&db, "SELECT status FROM runs"), ["complete"]);
     let reasons = rows(&db, "SELECT reason FROM launches WHERE status = 'failed'");
-    let named = |it: &&String| {
-        it.contains("at the peer: responder") && it.contains("was killed by signal 9")
+    let named = |text: &&String| {
+        text.contains("at the peer: responder") && text.contains("was killed by signal 9")
     };
-    assert!(reasons.iter().any(|it| named(&it)), "{reasons:?}");
+    assert!(reasons.iter().any(|reason| named(&reason)), "{reasons:?}");
     assert!(bench.processes().is_empty());
 }
 
@@ -425,7 +431,7 @@ fn is_kept_and_can_be_resumed(bench: &Bench, running: Running, signal: Signal, w
     for part in ["the peer is gone", why] {
         assert!(said.err.contains(part), "{part}: {}", said.err);
     }
-    let line = said.err.split("kept: `ipcmark ").nth(1).and_then(|it| it.split('`').next());
+    let line = said.err.split("kept: `ipcmark ").nth(1).and_then(|part| part.split('`').next());
     let line = line.unwrap_or_else(|| panic!("no command: {}", said.err));
     bench.wait_for_silence(PATIENCE);
     let run = bench.export();

@@ -40,7 +40,7 @@ impl Hosts {
             .to_string_lossy()
             .into_owned();
         let tag: String = tag.chars().filter(char::is_ascii_alphanumeric).take(8).collect();
-        let hosts = Hosts { names: ["a", "b"].map(|it| format!("ipcmark-{tag}-{it}")) };
+        let hosts = Hosts { names: ["a", "b"].map(|text| format!("ipcmark-{tag}-{text}")) };
         match hosts.join(&tag) {
             Ok(()) => Some(hosts),
             Err(reason) => {
@@ -91,7 +91,7 @@ impl Hosts {
             .spawn();
         nft.is_ok_and(|mut nft| {
             let written = nft.stdin.take().expect("a pipe").write_all(rules.as_bytes());
-            nft.wait().is_ok_and(|it| it.success()) && written.is_ok()
+            nft.wait().is_ok_and(|status| status.success()) && written.is_ok()
         })
     }
 }
@@ -159,7 +159,7 @@ fn loss_between_hosts_is_reported_by_both_sides() {
         assert!(case["reason"].to_string().contains("lost"), "{what}: {}", case["reason"]);
         let launch = &case["datagrams"]["launches"][0];
         // The end that gave up first reports; the kernel reports the other.
-        let said = ["initiator", "responder"].map(|it| launch[it].is_object());
+        let said = ["initiator", "responder"].map(|text| launch[text].is_object());
         assert!(said[0] || said[1], "{what}: {launch:#}");
         let (sent, came) = (&launch["here"]["sent"], &launch["peer"]["received"]);
         assert!(came.as_u64() < sent.as_u64(), "{what}: {launch:#}");
@@ -180,7 +180,7 @@ fn where_no_datagram_passes_between_hosts_the_row_says_so() {
     }
     // On one CPU there is nothing to settle: each launch takes the 8 s in which hosts must meet.
     let cpu = rustix::thread::sched_getaffinity(None).expect("the CPUs of this process");
-    let cpu = (0..1024).find(|it| cpu.is_set(*it)).expect("a CPU");
+    let cpu = (0..1024).find(|number| cpu.is_set(*number)).expect("a CPU");
     let line = format!("run udp -w throughput -s 64 --launches 1 -p {cpu},{cpu}");
     let said = hosts.run(&bench, &line);
     assert_eq!(said.code, Some(5), "{}{}", said.out, said.err);
@@ -264,7 +264,7 @@ struct Sshd {
 impl Sshd {
     fn start(bench: &Bench) -> Option<Sshd> {
         let sshd = ["/usr/sbin/sshd", "/usr/local/sbin/sshd", "/sbin/sshd"];
-        let Some(sshd) = sshd.into_iter().find(|it| Path::new(it).exists()) else {
+        let Some(sshd) = sshd.into_iter().find(|text| Path::new(text).exists()) else {
             say("skipped: no sshd here");
             return None;
         };
@@ -274,7 +274,7 @@ impl Sshd {
                 .args(["-q", "-t", "ed25519", "-N", "", "-f"])
                 .arg(&path)
                 .status();
-            made.is_ok_and(|it| it.success()).then_some(path)
+            made.is_ok_and(|status| status.success()).then_some(path)
         };
         let (Some(host), Some(user)) = (key("host_key"), key("user_key")) else {
             say("skipped: no ssh-keygen here");
@@ -334,7 +334,7 @@ fn behind_a_real_sshd() {
     let peer = sshd.command(&bench);
     let mut logged_in = Command::new("ssh");
     logged_in.args(peer.split(' ').skip(1)).arg("true").stdin(Stdio::null());
-    if !logged_in.output().is_ok_and(|it| it.status.success()) {
+    if !logged_in.output().is_ok_and(|output| output.status.success()) {
         say("skipped: this user can't log in by a key of its own");
         return;
     }

@@ -8,7 +8,7 @@ use serde_json::Value;
 /// What the ends of every case counted, all of which must have ended.
 fn counted(document: &Value) -> Vec<(String, &Value)> {
     let results = document["results"].as_array().expect("results");
-    let plain = results.iter().filter(|it| it["twin"] == false);
+    let plain = results.iter().filter(|result| result["twin"] == false);
     plain
         .map(|case| {
             let what = format!("{} {} {}", case["variant"], case["workload"], case["route"]);
@@ -40,7 +40,7 @@ fn losses_to_another_host_are_counted_and_mended() {
         }
         assert!(of("lost_datagrams") > 0, "{what}: {counts}");
         let sends_again = ["stop-and-wait", "selective-repeat", "+arq"];
-        if sends_again.iter().any(|it| what.contains(it)) {
+        if sends_again.iter().any(|text| what.contains(text)) {
             assert_eq!(of("lost_messages"), 0, "{what}: {counts}")
         } else {
             assert_eq!(of("resent_datagrams"), 0, "{what}: {counts}")
@@ -79,7 +79,8 @@ fn on_a_long_path_nothing_is_missed_before_it_can_be_there() {
     }
     // By the path's own size, known before anything was sent: 4,000 bytes in three datagrams.
     let results = run["results"].as_array().expect("results");
-    let plain = results.iter().find(|it| it["variant"] == "udp:reliability=selective-repeat");
+    let plain =
+        results.iter().find(|result| result["variant"] == "udp:reliability=selective-repeat");
     let effective_settings = &plain.expect("it was measured")["effective_settings"];
     assert_eq!(
         (&effective_settings["datagrams_per_message"], &effective_settings["path_mtu_bytes"]),

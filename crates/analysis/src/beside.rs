@@ -42,16 +42,17 @@ impl Accompanied {
     /// Judges the launches of `case`, which had company; `plain` are the results of its group, whose first has the
     /// index `first`.
     pub(super) fn of(case: CaseResult, plain: &[CaseResult], first: usize) -> Accompanied {
-        let quiet = plain.iter().position(|it| is_beside(it, &case));
+        let quiet = plain.iter().position(|other| is_beside(other, &case));
         let ratios = quiet.map(|at| case.log_ratios_to(&plain[at])).unwrap_or_default();
         let median = CaseRatio::of(&ratios);
-        let others = |it: &CaseResult| it.others_by_round.get("mean").cloned().unwrap_or_default();
+        let others =
+            |case: &CaseResult| case.others_by_round.get("mean").cloned().unwrap_or_default();
         Accompanied {
             status: case.status,
             reason: case.reason.clone(),
             launches: case.launches,
             rounds: ratios.iter().flatten().count(),
-            p: median.as_ref().map(|it| it.p),
+            p: median.as_ref().map(|median| median.p),
             median,
             whole: quiet
                 .and_then(|at| CaseRatio::of(&log_ratios(&others(&case), &others(&plain[at])))),
@@ -64,16 +65,16 @@ impl Accompanied {
 
 /// Corrects all cases in company as one family, and says of each what it came to.
 pub(super) fn assign(accompanied: &mut [Accompanied], results: &[CaseResult]) {
-    let family: Vec<f64> = accompanied.iter().filter_map(|it| it.p).collect();
+    let family: Vec<f64> = accompanied.iter().filter_map(|accompanied| accompanied.p).collect();
     let mut corrected = stats::holm(&family).into_iter();
-    for it in accompanied {
-        it.p = it.p.and_then(|_| corrected.next());
-        let compared = it.p.zip(it.quiet).filter(|_| it.median.is_some());
-        it.verdict = compared.map(|(p, quiet)| {
-            let ratios = it.case.shared_log_ratios_to(&results[quiet]);
+    for entry in accompanied {
+        entry.p = entry.p.and_then(|_| corrected.next());
+        let compared = entry.p.zip(entry.quiet).filter(|_| entry.median.is_some());
+        entry.verdict = compared.map(|(p, quiet)| {
+            let ratios = entry.case.shared_log_ratios_to(&results[quiet]);
             match stats::verdict(&ratios, p, EQUIVALENT_WITHIN, ALPHA) {
                 // Others that came and went are in both.
-                _ if it.case.disturbed => "inconclusive",
+                _ if entry.case.disturbed => "inconclusive",
                 Verdict::Faster => "faster",
                 Verdict::Slower => "slower",
                 Verdict::Equivalent => "equivalent",

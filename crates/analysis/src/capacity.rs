@@ -127,7 +127,7 @@ pub struct AtRate {
 
 impl AtRate {
     fn count(&self, standing: Standing) -> usize {
-        self.launches.iter().filter(|it| it.standing == standing).count()
+        self.launches.iter().filter(|launch| launch.standing == standing).count()
     }
 
     /// What they come to. A launch that says nothing, or failed, counts neither for nor against; where others
@@ -153,15 +153,15 @@ impl AtRate {
     }
 
     fn majority(&self) -> Option<Standing> {
-        majority(self.launches.iter().map(|it| it.standing))
+        majority(self.launches.iter().map(|launch| launch.standing))
             .filter(|most| 2 * self.count(*most) > self.launches.len() + self.failed)
     }
 
     /// Of launches that say something, if there are any.
     fn percentile_ns(&self) -> Option<f64> {
-        let says = |it: &&BoundedLaunch| it.standing != Standing::Void;
+        let says = |launch: &&BoundedLaunch| launch.standing != Standing::Void;
         let of = |launches: &mut dyn Iterator<Item = &BoundedLaunch>| {
-            stats::median_of(launches.map(|it| it.ns))
+            stats::median_of(launches.map(|launch| launch.ns))
         };
         of(&mut self.launches.iter().filter(says)).or_else(|| of(&mut self.launches.iter()))
     }
@@ -170,23 +170,23 @@ impl AtRate {
 /// Between which rates the bound stops to hold, by rates in ascending order whose launches were made for it.
 pub fn decide(rates: &[AtRate]) -> Found {
     let verdicts: Vec<(u64, RateVerdict)> =
-        rates.iter().map(|it| (it.per_sec, it.verdict())).collect();
+        rates.iter().map(|rate| (rate.per_sec, rate.verdict())).collect();
     // What was not offered, or too seldom, tests nothing, and is no reason to end.
-    let up = verdicts.iter().take_while(|it| it.1 == RateVerdict::Holds);
+    let up = verdicts.iter().take_while(|verdict| verdict.1 == RateVerdict::Holds);
     let offered = rates
         .iter()
         .zip(&verdicts)
         .rev()
-        .filter(|(rate, it)| it.1 != RateVerdict::Void && rate.can_be_sure());
-    let down = offered.map(|(_, it)| it).take_while(|it| it.1 == RateVerdict::Fails);
-    let passed = rates.iter().rposition(|it| it.majority() == Some(Standing::Passes));
+        .filter(|(rate, verdict)| verdict.1 != RateVerdict::Void && rate.can_be_sure());
+    let down = offered.map(|(_, pair)| pair).take_while(|pair| pair.1 == RateVerdict::Fails);
+    let passed = rates.iter().rposition(|rate| rate.majority() == Some(Standing::Passes));
     let above = passed.map_or(rates, |at| &rates[at + 1..]);
     let first = |of: Standing, among: &[AtRate]| {
-        among.iter().find(|it| it.majority() == Some(of)).map(|it| it.per_sec)
+        among.iter().find(|at_rate| at_rate.majority() == Some(of)).map(|at_rate| at_rate.per_sec)
     };
     Found {
-        at_least_per_sec: up.last().map(|it| it.0),
-        below_per_sec: down.last().map(|it| it.0),
+        at_least_per_sec: up.last().map(|pair| pair.0),
+        below_per_sec: down.last().map(|pair| pair.0),
         likely_low_per_sec: passed.map(|at| rates[at].per_sec),
         likely_high_per_sec: first(Standing::Breaks, above),
         generator_ends_per_sec: first(Standing::Void, above),
@@ -197,15 +197,17 @@ pub fn decide(rates: &[AtRate]) -> Found {
 /// most launches passed there.
 fn knee(rates: &[AtRate]) -> Option<u64> {
     let kept: Vec<&AtRate> =
-        rates.iter().filter(|it| it.majority() != Some(Standing::Void)).collect();
+        rates.iter().filter(|rate| rate.majority() != Some(Standing::Void)).collect();
     let lowest = kept.first()?;
     if lowest.majority() != Some(Standing::Passes) {
         return None;
     }
-    let values: Vec<(u64, f64)> =
-        kept.into_iter().filter_map(|it| Some((it.per_sec, it.percentile_ns()?))).collect();
+    let values: Vec<(u64, f64)> = kept
+        .into_iter()
+        .filter_map(|at_rate| Some((at_rate.per_sec, at_rate.percentile_ns()?)))
+        .collect();
     let most = KNEE * values.first()?.1;
-    values.iter().rev().find(|it| it.1 <= most).map(|it| it.0)
+    values.iter().rev().find(|value| value.1 <= most).map(|pair| pair.0)
 }
 
 /// The capacities of a run, in the order of its results; none where no bound was asked.
@@ -267,25 +269,27 @@ impl Capacity {
         let every: Vec<AtRate> = all.iter().map(|at| at_rate(&results[*at])).collect();
         let ends = decide(&every).generator_ends_per_sec;
         found.generator_ends_per_sec = found.generator_ends_per_sec.or(ends);
-        let failed = own.iter().map(|at| &results[*at]).find(|it| it.status != Status::Ok);
+        let failed = own.iter().map(|at| &results[*at]).find(|result| result.status != Status::Ok);
         let (status, reason) = match failed.filter(|_| none) {
             Some(case) => (case.status, case.reason.clone()),
             None if none => (Status::Failed, head.reason.clone()),
             None => (Status::Ok, None),
         };
         let cases = || own.iter().map(|at| &results[*at]);
-        let reasons = cases().flat_map(|it| &it.failures);
-        let all_launches = cases()
-            .map(|it| it.bounded.iter().flatten().count() as u64 + failures::count(&it.failures));
+        let reasons = cases().flat_map(|case| &case.failures);
+        let all_launches = cases().map(|case| {
+            case.bounded.iter().flatten().count() as u64 + failures::count(&case.failures)
+        });
         Some(Capacity {
             case: subject(head)?.0,
             site: head.site.clone(),
             bound,
             status,
             reason,
-            every_round_disturbed: !deciding.is_empty() && deciding.iter().all(|it| it.disturbed),
+            every_round_disturbed: !deciding.is_empty()
+                && deciding.iter().all(|at_rate| at_rate.disturbed),
             launches: all_launches.sum(),
-            failures: failures::of(reasons.map(|it| (it.reason.as_str(), it.launches))),
+            failures: failures::of(reasons.map(|reason| (reason.reason.as_str(), reason.launches))),
             found,
             knee_per_sec: knee(&every),
             rates: all.iter().map(|at| RateTried::of(results, *at, decides(at), bound)).collect(),
@@ -299,7 +303,7 @@ impl Capacity {
 
     /// The rate at `per_sec`.
     pub fn at(&self, per_sec: u64) -> Option<&RateTried> {
-        self.rates.iter().find(|it| it.per_sec == per_sec)
+        self.rates.iter().find(|rate| rate.per_sec == per_sec)
     }
 
     /// The lowest rate that was tried.
@@ -310,7 +314,7 @@ impl Capacity {
     /// Whether even the lowest rate breaks the bound.
     pub fn breaks_at_lowest(&self) -> bool {
         self.found.below_per_sec.is_some()
-            && self.found.below_per_sec == self.lowest().map(|it| it.per_sec)
+            && self.found.below_per_sec == self.lowest().map(|rate| rate.per_sec)
     }
 
     /// Whether the run ended before any launch of it, a pilot included.
@@ -320,8 +324,8 @@ impl Capacity {
 
     /// Rounds of what decides, the fewest of a rate, those of launches that failed included.
     pub fn rounds(&self) -> usize {
-        let deciding = self.rates.iter().filter(|it| it.decides);
-        deciding.map(|it| it.launches + it.failed).min().unwrap_or(0)
+        let deciding = self.rates.iter().filter(|rate| rate.decides);
+        deciding.map(|rate| rate.launches + rate.failed).min().unwrap_or(0)
     }
 }
 
@@ -343,7 +347,7 @@ impl RateTried {
             later_share: case.later_share,
             messages_lacking: if lacks { bound.messages_needed().saturating_sub(each) } else { 0 },
             percentile_ns: launches.percentile_ns(),
-            served_per_sec: case.rate.and_then(|it| it.served_per_sec),
+            served_per_sec: case.rate.and_then(|rate| rate.served_per_sec),
             result,
         }
     }

@@ -222,7 +222,7 @@ pub(super) struct Brief<'a> {
 impl CaseResult {
     /// A secondary quantity by its name.
     pub fn secondary(&self, name: &str) -> Option<&Secondary> {
-        self.secondary.iter().find(|it| it.name == name)
+        self.secondary.iter().find(|secondary| secondary.name == name)
     }
 
     /// Whether it may be compared: measured, no second name of another, no control, its schedule kept.
@@ -232,7 +232,7 @@ impl CaseResult {
 
     /// Whether its schedule was kept, where it has one: else its times say how long a launch was.
     pub fn is_kept(&self) -> bool {
-        self.rate.is_none_or(|it| it.is_kept())
+        self.rate.is_none_or(|rate| rate.is_kept())
     }
 
     /// Whether its values are those of what was asked: measured, and its schedule was kept.
@@ -242,7 +242,7 @@ impl CaseResult {
 
     /// Why they are not, where anything says so.
     pub fn shortfall(&self) -> Option<String> {
-        self.rate.and_then(|it| it.shortfall()).or_else(|| self.reason.clone())
+        self.rate.and_then(|rate| rate.shortfall()).or_else(|| self.reason.clone())
     }
 
     /// Whether both workers ran on one CPU: elsewhere the level changes from run to run, and ratios say more.
@@ -264,7 +264,7 @@ impl CaseResult {
             rate.arrivals = run.request.arrivals;
         }
         result.group = group.nth;
-        let elsewhere = run.peer.as_ref().is_some_and(|it| !it.one_kernel);
+        let elsewhere = run.peer.as_ref().is_some_and(|peer| !peer.one_kernel);
         result.two_machines = elsewhere && result.route == Route::Peer;
         if run.routes().len() > 1 && !case.case.route.is_local() {
             result.site.route = Some(case.case.route.clone());
@@ -313,7 +313,7 @@ impl CaseResult {
                 five.sort_by(f64::total_cmp);
                 five
             });
-            result.later_share = run.request.bound.map(|it| pool.share_later(it.ns as f64));
+            result.later_share = run.request.bound.map(|bound| pool.share_later(bound.ns as f64));
             result.fill(run, clock, group, &values, &launches, &pool);
             if result.metric.is_time() {
                 result.curve = percentile::curve(&mut pool.ticks, clock.ns_per_tick);
@@ -356,7 +356,8 @@ impl CaseResult {
         self.status = match case.absence {
             Some(Absence::Unavailable) => Status::Unavailable,
             Some(Absence::NotApplicable) => Status::NotApplicable,
-            None if values.is_empty() => match launches.last().map(|it| it.status.as_str()) {
+            None if values.is_empty() => match launches.last().map(|launch| launch.status.as_str())
+            {
                 Some("unavailable") => Status::Unavailable,
                 Some("not_applicable") => Status::NotApplicable,
                 _ => Status::Failed,
@@ -388,38 +389,40 @@ impl CaseResult {
         self.halves = screening::halves(&in_unit);
         self.serial_correlation = stats::serial_correlation(&in_unit);
         self.launches = values.len() as u64;
-        let mean_ns = values.iter().map(|it| it.mean_ns).sum::<f64>() / values.len() as f64;
+        let mean_ns = values.iter().map(|value| value.mean_ns).sum::<f64>() / values.len() as f64;
         self.mean = Some(unit(mean_ns));
         self.samples = values.iter().map(|value| value.samples).sum();
-        let per_launch: Vec<OfLaunch> = values.iter().filter_map(|it| it.percentiles).collect();
+        let per_launch: Vec<OfLaunch> =
+            values.iter().filter_map(|value| value.percentiles).collect();
         let (percentiles, missing) =
             percentile::over_launches(&per_launch, |ns| pool.share_later(ns));
         self.samples_missing = if per_launch.is_empty() { BTreeMap::new() } else { missing };
         let estimate = Estimate::of(in_unit).expect("a measured case has values");
         let asked = run.request.stopping.asked(self.workload, self.is_on_one_cpu());
-        let half_width = interval_of(&ns)
-            .map(|it| (it.interval.high - it.interval.low) / 2.0 / it.interval.estimate);
+        let half_width = interval_of(&ns).map(|interval| {
+            (interval.interval.high - interval.interval.low) / 2.0 / interval.interval.estimate
+        });
         self.precision_reached = Some(Precision {
             asked,
             half_width,
-            reached: half_width.is_some_and(|it| it <= asked),
+            reached: half_width.is_some_and(|half_width| half_width <= asked),
         });
         let typical = ns.iter().sum::<f64>() / ns.len() as f64;
         let batch = self.batch.unwrap_or(1) as f64;
         self.clock_share = Some(clock.cost_ns / (typical * batch));
         let single = self.metric.is_time() && self.batch == Some(1);
         self.clock_limited = run.request.unbatched && single && typical < clock.shortest_ns();
-        self.largest_ns = values.iter().filter_map(|it| it.largest_ns).reduce(f64::max);
+        self.largest_ns = values.iter().filter_map(|value| value.largest_ns).reduce(f64::max);
         let ok: Vec<&StoredLaunch> =
-            launches.iter().filter(|it| it.status == "ok").copied().collect();
+            launches.iter().filter(|launch| launch.status == "ok").copied().collect();
         self.cpu_ns_per_operation = CpuCost::of(&ok);
         self.noise = Some(NoiseSeen::of(&ok));
-        self.rate = self.rate.map(|it| it.with(&ok).by_bound(&self.bounded));
+        self.rate = self.rate.map(|rate| rate.with(&ok).by_bound(&self.bounded));
         self.clients = ClientsSeen::of(&ok);
         self.delivery = DeliveryCounters::of(&ok);
         self.counted.add(delivery::by_round(self, &ok));
         self.effective_settings =
-            ok.last().map(|it| it.record.effective_settings.clone()).unwrap_or_default();
+            ok.last().map(|launch| launch.record.effective_settings.clone()).unwrap_or_default();
         self.secondary = per_launch::secondary(&self.metric, &ok, group.nth, &run.rounds);
         if self.placement.leaves_free() && !self.metric.is_set_up() && !self.two_machines {
             self.observed_placement = ObservedPlacement::of(&ok);

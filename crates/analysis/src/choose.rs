@@ -169,7 +169,7 @@ impl Choice {
         let (need, bound) = request.aim.need().zip(request.bound)?;
         let mut choice =
             Choice::judge((need, bound), &judged.capacity, &judged.results, judged.run.id);
-        let disturbed = judged.rounds.iter().filter(|it| it.state() == RoundState::Disturbed);
+        let disturbed = judged.rounds.iter().filter(|round| round.state() == RoundState::Disturbed);
         choice.evidence.disturbed_rounds = disturbed.count() as u64;
         Some(choice)
     }
@@ -183,23 +183,24 @@ impl Choice {
     ) -> Choice {
         let (mut holding, mut undecided, mut failing, mut rejected) =
             (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        for it in capacity {
-            let rate = it.at(need.per_second);
-            match (refusal(it, rate, results), rate) {
+        for candidate in capacity {
+            let rate = candidate.at(need.per_second);
+            match (refusal(candidate, rate, results), rate) {
                 (Some(refused), rate) => {
                     failing.extend(
-                        rate.filter(|it| it.verdict == RateVerdict::Fails).map(|rate| (it, rate)),
+                        rate.filter(|rate| rate.verdict == RateVerdict::Fails)
+                            .map(|rate| (candidate, rate)),
                     );
                     rejected.push(refused);
                 }
-                (None, Some(rate)) if surely_holds(rate) => holding.push((it, rate)),
-                (None, Some(rate)) => undecided.push(Candidate::of(it, rate, results, None)),
+                (None, Some(rate)) if surely_holds(rate) => holding.push((candidate, rate)),
+                (None, Some(rate)) => undecided.push(Candidate::of(candidate, rate, results, None)),
                 (None, None) => {}
             }
         }
         // What came closest to it, or kept it all the same, first.
-        let broke = |it: &Candidate| 2 * it.passed <= it.launches;
-        let time = |it: &Candidate| it.percentile_ns.unwrap_or(f64::INFINITY);
+        let broke = |candidate: &Candidate| 2 * candidate.passed <= candidate.launches;
+        let time = |candidate: &Candidate| candidate.percentile_ns.unwrap_or(f64::INFINITY);
         undecided.sort_by(|a, b| broke(a).cmp(&broke(b)).then(time(a).total_cmp(&time(b))));
         let mut ranked = rank(&holding, results);
         // The run may end before a mechanism has its turn: nothing is known of that.
@@ -213,34 +214,37 @@ impl Choice {
         let others = rest.split_off(rest.len().min(1));
         let pick = ranked.pop();
         let beyond = pick.as_ref().and_then(|pick| {
-            let refused = |it: &Capacity| rejected.iter().any(|no| no.variant == it.variant);
-            beyond(pick, need, capacity.iter().filter(|it| !refused(it)), results)
+            let refused =
+                |capacity: &Capacity| rejected.iter().any(|no| no.variant == capacity.variant);
+            beyond(pick, need, capacity.iter().filter(|capacity| !refused(capacity)), results)
         });
         let overloaded =
-            |rate: &RateTried| results[rate.result].rate.is_some_and(|it| it.overloaded);
+            |rate: &RateTried| results[rate.result].rate.is_some_and(|rate| rate.overloaded);
         let closest = failing.into_iter().min_by(|(_, a), (_, b)| {
             // What serves the load comes before what does not.
-            let percentile = |it: &RateTried| it.percentile_ns.unwrap_or(f64::INFINITY);
+            let percentile = |rate: &RateTried| rate.percentile_ns.unwrap_or(f64::INFINITY);
             let served = overloaded(a).cmp(&overloaded(b));
             served.then(percentile(a).total_cmp(&percentile(b)))
         });
         let mut rates: Vec<u64> =
-            capacity.iter().flat_map(|it| &it.rates).map(|it| it.per_sec).collect();
+            capacity.iter().flat_map(|capacity| &capacity.rates).map(|rate| rate.per_sec).collect();
         rates.sort_unstable();
         rates.dedup();
-        let measured = || capacity.iter().filter(|it| it.status == Status::Ok);
-        let needed = || measured().filter_map(|it| it.at(need.per_second));
-        let rounds = needed().map(|it| it.launches);
-        let mut launched = needed().filter(|it| it.launches > 0).peekable();
+        let measured = || capacity.iter().filter(|capacity| capacity.status == Status::Ok);
+        let needed = || measured().filter_map(|capacity| capacity.at(need.per_second));
+        let rounds = needed().map(|rate| rate.launches);
+        let mut launched = needed().filter(|rate| rate.launches > 0).peekable();
         let every_round_disturbed =
-            launched.peek().is_some() && launched.all(|it| results[it.result].disturbed);
-        let lacking = measured().flat_map(|it| &it.rates).map(|it| it.messages_lacking).max();
-        let asked =
-            results.iter().find(|it| it.load.is_some_and(|it| it.per_second == need.per_second));
+            launched.peek().is_some() && launched.all(|rate| results[rate.result].disturbed);
+        let lacking =
+            measured().flat_map(|capacity| &capacity.rates).map(|rate| rate.messages_lacking).max();
+        let asked = results
+            .iter()
+            .find(|result| result.load.is_some_and(|load| load.per_second == need.per_second));
         Choice {
             need,
-            message_bytes: asked.and_then(|it| it.message_bytes),
-            load: asked.and_then(|it| it.load),
+            message_bytes: asked.and_then(|case| case.message_bytes),
+            load: asked.and_then(|case| case.load),
             bound,
             answer,
             pick,
@@ -249,7 +253,7 @@ impl Choice {
             undecided,
             closest: closest
                 .filter(|_| answer == Answer::Nothing)
-                .map(|(it, rate)| Candidate::of(it, rate, results, None)),
+                .map(|(capacity, rate)| Candidate::of(capacity, rate, results, None)),
             beyond,
             rejected,
             evidence: Evidence {
@@ -277,17 +281,21 @@ fn surely_holds(rate: &RateTried) -> bool {
 }
 
 /// Why a mechanism does not qualify at `rate`; None where it does, or may.
-fn refusal(it: &Capacity, rate: Option<&RateTried>, results: &[CaseResult]) -> Option<Rejected> {
+fn refusal(
+    capacity: &Capacity,
+    rate: Option<&RateTried>,
+    results: &[CaseResult],
+) -> Option<Rejected> {
     let rejected = |reason, detail: Option<String>| {
-        Some(Rejected { variant: it.variant.clone(), reason, detail })
+        Some(Rejected { variant: capacity.variant.clone(), reason, detail })
     };
-    let Some(rate) = rate.filter(|_| it.status == Status::Ok) else {
-        let why = match it.status {
-            Status::Failed if it.awaits_launches() => Why::LeftOut,
+    let Some(rate) = rate.filter(|_| capacity.status == Status::Ok) else {
+        let why = match capacity.status {
+            Status::Failed if capacity.awaits_launches() => Why::LeftOut,
             Status::Failed => Why::Failed,
             _ => Why::NotMeasured,
         };
-        return rejected(why, it.reason.clone());
+        return rejected(why, capacity.reason.clone());
     };
     let case = &results[rate.result];
     if !case.failures.is_empty() {
@@ -298,7 +306,7 @@ fn refusal(it: &Capacity, rate: Option<&RateTried>, results: &[CaseResult]) -> O
     if rate.verdict != RateVerdict::Fails {
         return None;
     }
-    let overloaded = case.rate.is_some_and(|it| it.overloaded);
+    let overloaded = case.rate.is_some_and(|rate| rate.overloaded);
     rejected(if overloaded { Why::Overloaded } else { Why::TooSlow }, None)
 }
 
@@ -310,14 +318,16 @@ fn rank(holding: &[(&Capacity, &RateTried)], results: &[CaseResult]) -> Vec<Cand
         log_ratios(&columns[a], &columns[b]).into_iter().flatten().collect()
     };
     let against = stats::against_best(columns.len(), ratios, ALPHA);
-    let of = |((it, rate), against): (&(&Capacity, &RateTried), AgainstBest)| {
-        Candidate::of(it, rate, results, Some(against))
+    let of = |((capacity, rate), against): (&(&Capacity, &RateTried), AgainstBest)| {
+        Candidate::of(capacity, rate, results, Some(against))
     };
     let mut all: Vec<Candidate> = holding.iter().zip(against).map(of).collect();
-    let best = all.iter().filter(|it| it.may_be_best);
+    let best = all.iter().filter(|candidate| candidate.may_be_best);
     let thriftiest = best.min_by(|a, b| a.cpus().total_cmp(&b.cpus())).cloned();
-    let costly = |it: &Candidate| thriftiest.as_ref().is_some_and(|least| it.uses_more_than(least));
-    let time = |it: &Candidate| it.percentile_ns.unwrap_or(f64::INFINITY);
+    let costly = |candidate: &Candidate| {
+        thriftiest.as_ref().is_some_and(|least| candidate.uses_more_than(least))
+    };
+    let time = |candidate: &Candidate| candidate.percentile_ns.unwrap_or(f64::INFINITY);
     all.sort_by(|a, b| {
         let by_use = match (a.may_be_best, b.may_be_best) {
             (true, true) => costly(a).cmp(&costly(b)),
@@ -344,14 +354,15 @@ fn beyond<'a>(
     capacity: impl Iterator<Item = &'a Capacity> + Clone,
     results: &[CaseResult],
 ) -> Option<Beyond> {
-    let own = capacity.clone().find(|it| it.variant == pick.variant)?;
+    let own = capacity.clone().find(|capacity| capacity.variant == pick.variant)?;
     let holds = own.found.at_least_per_sec.unwrap_or(need.per_second);
-    let from = own.rates.iter().find(|it| it.per_sec > holds && it.verdict != RateVerdict::Void)?;
-    let there = capacity.filter(|it| it.found.at_least_per_sec >= Some(from.per_sec));
+    let from =
+        own.rates.iter().find(|rate| rate.per_sec > holds && rate.verdict != RateVerdict::Void)?;
+    let there = capacity.filter(|capacity| capacity.found.at_least_per_sec >= Some(from.per_sec));
     let holding: Vec<(&Capacity, &RateTried)> =
-        there.filter_map(|it| Some((it, it.at(from.per_sec)?))).collect();
+        there.filter_map(|capacity| Some((capacity, capacity.at(from.per_sec)?))).collect();
     let best = rank(&holding, results).into_iter().next();
-    Some(Beyond { from_per_sec: from.per_sec, variant: best.map(|it| it.variant) })
+    Some(Beyond { from_per_sec: from.per_sec, variant: best.map(|candidate| candidate.variant) })
 }
 
 impl Candidate {
@@ -365,7 +376,7 @@ impl Candidate {
     }
 
     fn of(
-        it: &Capacity,
+        capacity: &Capacity,
         rate: &RateTried,
         results: &[CaseResult],
         against: Option<AgainstBest>,
@@ -373,28 +384,28 @@ impl Candidate {
         let case = &results[rate.result];
         let values: Vec<f64> = by_round(case).into_iter().flatten().collect();
         let interval = stats::median_interval(&values, ALPHA);
-        let p99 = case.value.as_ref().and_then(|it| *it.percentiles.get("p99")?);
+        let p99 = case.value.as_ref().and_then(|value| *value.percentiles.get("p99")?);
         Candidate {
-            variant: it.variant.clone(),
+            variant: capacity.variant.clone(),
             verdict: rate.verdict,
             percentile_ns: rate.percentile_ns,
-            low_ns: interval.map(|it| it.low),
-            high_ns: interval.map(|it| it.high),
-            p50_ns: case.value.as_ref().map(|it| it.median),
-            p99_ns: p99.map(|it| it.value),
+            low_ns: interval.map(|interval| interval.low),
+            high_ns: interval.map(|interval| interval.high),
+            p50_ns: case.value.as_ref().map(|value| value.median),
+            p99_ns: p99.map(|p99| p99.value),
             launches: rate.launches,
             passed: rate.passed,
             void: rate.void,
             later_share: rate.later_share,
             messages: case.samples,
-            at_least_per_sec: it.found.at_least_per_sec,
-            below_per_sec: it.found.below_per_sec,
+            at_least_per_sec: capacity.found.at_least_per_sec,
+            below_per_sec: capacity.found.below_per_sec,
             served_per_sec: rate.served_per_sec,
-            server_cpus: case.rate.and_then(|it| it.server_cpus),
-            spins: case.spins || case.load.is_some_and(|it| it.choice() == Some(Server::Scan)),
-            slower_at_least: against.as_ref().and_then(|it| it.slower_at_least),
-            slower_at_most: against.as_ref().and_then(|it| it.slower_at_most),
-            may_be_best: against.is_some_and(|it| it.may_be_best),
+            server_cpus: case.rate.and_then(|rate| rate.server_cpus),
+            spins: case.spins || case.load.is_some_and(|load| load.choice() == Some(Server::Scan)),
+            slower_at_least: against.as_ref().and_then(|difference| difference.slower_at_least),
+            slower_at_most: against.as_ref().and_then(|difference| difference.slower_at_most),
+            may_be_best: against.is_some_and(|difference| difference.may_be_best),
         }
     }
 }

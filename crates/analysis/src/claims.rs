@@ -58,8 +58,9 @@ impl JudgedStudy {
         let declared = validate(&text.text, &text.name, &run.catalogue)?;
         let copy = run.floors.as_ref().and_then(|floors| floors.copy.get().ok());
         let levels = || copy.iter().flat_map(|copy| &copy.levels);
-        let second = levels().find(|it| it.level == "L2").and_then(|it| it.cache_bytes);
-        let caches = Caches { second, last: levels().filter_map(|it| it.cache_bytes).max() };
+        let second =
+            levels().find(|level| level.level == "L2").and_then(|levels| levels.cache_bytes);
+        let caches = Caches { second, last: levels().filter_map(|level| level.cache_bytes).max() };
         let floors = run.floors.as_ref();
         let ground = Ground { declared: &declared, results: cases, floors, caches };
         let findings = decide(&ground);
@@ -68,24 +69,24 @@ impl JudgedStudy {
 
     /// Its claims for other programs.
     pub fn claims<'a>(&'a self) -> Vec<Claim<'a>> {
-        let claim = |(at, it): (usize, &'a Finding)| {
+        let claim = |(at, finding): (usize, &'a Finding)| {
             // Of what was not tested the words say why.
-            let words = Some(it.effect.as_str());
-            let tested = it.measured.filter(|_| it.decision.is_tested());
+            let words = Some(finding.effect.as_str());
+            let tested = finding.measured.filter(|_| finding.decision.is_tested());
             let (words, reason) =
-                if it.decision.is_tested() { (words, None) } else { (None, words) };
+                if finding.decision.is_tested() { (words, None) } else { (None, words) };
             Claim {
                 id: at + 1,
-                statement: &it.statement,
-                claimed: it.claimed.as_deref(),
-                verdict: it.decision,
-                effect: tested.map(|it| it.value),
-                low: tested.map(|it| it.low),
-                high: tested.map(|it| it.high),
-                unit: tested.map(|it| it.unit),
+                statement: &finding.statement,
+                claimed: finding.claimed.as_deref(),
+                verdict: finding.decision,
+                effect: tested.map(|effect| effect.value),
+                low: tested.map(|effect| effect.low),
+                high: tested.map(|effect| effect.high),
+                unit: tested.map(|effect| effect.unit),
                 words,
-                p: it.p,
-                p_holm: it.p_holm,
+                p: finding.p,
+                p_holm: finding.p_holm,
                 reason,
             }
         };

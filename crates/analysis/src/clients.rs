@@ -45,9 +45,9 @@ impl ClientsSeen {
     /// Over the launches that were measured; None of those with one connection.
     pub(super) fn of(launches: &[&StoredLaunch]) -> Option<ClientsSeen> {
         let told: Vec<&Clients> =
-            launches.iter().filter_map(|it| it.record.initiator.clients.as_ref()).collect();
+            launches.iter().filter_map(|launch| launch.record.initiator.clients.as_ref()).collect();
         let over = |of: fn(&[f64]) -> Option<f64>| {
-            let each: Vec<f64> = told.iter().filter_map(|it| of(&it.shares())).collect();
+            let each: Vec<f64> = told.iter().filter_map(|clients| of(&clients.shares())).collect();
             let interval = interval_of(&each).into();
             Some(OverLaunches { median: stats::median_of(each)?, interval })
         };
@@ -55,8 +55,8 @@ impl ClientsSeen {
             clients: told.first()?.due.len() as u64,
             worst_share: over(|shares| shares.iter().copied().reduce(f64::min))?,
             jain: over(jain)?,
-            p50_ns: over_clients(&told, |it| &it.p50_ns)?,
-            p99_ns: over_clients(&told, |it| &it.p99_ns),
+            p50_ns: over_clients(&told, |clients| &clients.p50_ns)?,
+            p99_ns: over_clients(&told, |clients| &clients.p99_ns),
         })
     }
 }
@@ -64,8 +64,9 @@ impl ClientsSeen {
 /// Jain's fairness index of `shares` (Jain, Chiu and Hawe 1984, DEC-TR-301): the square of their sum over the
 /// sum of their squares, by their number. None of no shares; of clients none of which was served, alike, 1.
 fn jain(shares: &[f64]) -> Option<f64> {
-    let (sum, squares) =
-        shares.iter().fold((0.0, 0.0), |(sum, squares), it| (sum + it, squares + it * it));
+    let (sum, squares) = shares
+        .iter()
+        .fold((0.0, 0.0), |(sum, squares), value| (sum + value, squares + value * value));
     let index = if squares > 0.0 { sum * sum / (shares.len() as f64 * squares) } else { 1.0 };
     (!shares.is_empty()).then_some(index.min(1.0))
 }
@@ -75,15 +76,15 @@ fn over_clients(
     launches: &[&Clients],
     of: fn(&Clients) -> &Vec<Option<u64>>,
 ) -> Option<OverClients> {
-    let each = |it: &&Clients| {
-        let asked = it.due.iter().zip(of(it)).filter(|(due, _)| **due > 0);
+    let each = |clients: &&Clients| {
+        let asked = clients.due.iter().zip(of(clients)).filter(|(due, _)| **due > 0);
         asked.map(|(_, ns)| Some((*ns)? as f64)).collect()
     };
     let each: Vec<Vec<f64>> = launches.iter().map(each).collect::<Option<_>>()?;
     let over = |of: fn(&Vec<f64>) -> Option<f64>| stats::median_of(each.iter().filter_map(of));
     Some(OverClients {
-        median: over(|it| stats::median_of(it.iter().copied()))?,
-        largest: over(|it| it.iter().copied().reduce(f64::max))?,
+        median: over(|values| stats::median_of(values.iter().copied()))?,
+        largest: over(|values| values.iter().copied().reduce(f64::max))?,
     })
 }
 
@@ -107,7 +108,10 @@ mod tests {
         let mut many = Clients::default();
         many.push(1, vec![8e3; 1_000]);
         let both = |of| over_clients(&[&few, &many], of);
-        assert_eq!(both(|it| &it.p50_ns), Some(OverClients { median: 6e3, largest: 6e3 }));
-        assert_eq!(both(|it| &it.p99_ns), None);
+        assert_eq!(
+            both(|clients| &clients.p50_ns),
+            Some(OverClients { median: 6e3, largest: 6e3 })
+        );
+        assert_eq!(both(|clients| &clients.p99_ns), None);
     }
 }

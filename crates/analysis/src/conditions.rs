@@ -50,42 +50,45 @@ impl NoiseSeen {
     /// Medians and counts over the launches that were measured.
     pub(super) fn of(launches: &[&StoredLaunch]) -> NoiseSeen {
         let typical = |of: &dyn Fn(&StoredLaunch) -> Option<u64>| {
-            stats::median_of(launches.iter().filter_map(|it| of(it)).map(|it| it as f64))
+            stats::median_of(
+                launches.iter().filter_map(|launch| of(launch)).map(|number| number as f64),
+            )
         };
         let both =
             |launch: &StoredLaunch| [launch.record.initiator.usage, launch.record.responder.usage];
         // Several generators are threads of the launch itself.
-        let own = |it: &StoredLaunch| {
-            it.record.initiator.punctuality.is_some_and(|kept| kept.generators > 1)
+        let own = |launch: &StoredLaunch| {
+            launch.record.initiator.punctuality.is_some_and(|kept| kept.generators > 1)
         };
-        let forks = |it: &StoredLaunch| it.record.noise.as_ref()?.forks.filter(|_| !own(it));
-        let far = |it: &StoredLaunch| it.record.far.as_ref()?.noise.clone();
+        let forks =
+            |launch: &StoredLaunch| launch.record.noise.as_ref()?.forks.filter(|_| !own(launch));
+        let far = |launch: &StoredLaunch| launch.record.far.as_ref()?.noise.clone();
         let with = |forks: &dyn Fn(&StoredLaunch) -> Option<u64>| {
             let known: Vec<u64> = launches.iter().filter_map(|launch| forks(launch)).collect();
             let some = known.iter().filter(|forks| **forks > 0).count() as u64;
             (!known.is_empty()).then_some(some)
         };
-        let peer = launches.iter().any(|it| it.record.far.is_some()).then(|| PeerNoise {
-            interrupts: typical(&|it| far(it)?.interrupts),
-            softirqs: typical(&|it| far(it)?.softirqs),
-            context_switches: typical(&|it| far(it)?.context_switches),
+        let peer = launches.iter().any(|launch| launch.record.far.is_some()).then(|| PeerNoise {
+            interrupts: typical(&|launch| far(launch)?.interrupts),
+            softirqs: typical(&|launch| far(launch)?.softirqs),
+            context_switches: typical(&|launch| far(launch)?.context_switches),
             launches_with_forks: with(&|launch| far(launch)?.forks),
         });
         NoiseSeen {
-            involuntary_switches: typical(&|it| {
-                Some(both(it).iter().map(|usage| usage.involuntary_switches).sum())
+            involuntary_switches: typical(&|launch| {
+                Some(both(launch).iter().map(|usage| usage.involuntary_switches).sum())
             }),
-            voluntary_switches: typical(&|it| {
-                Some(both(it).iter().map(|usage| usage.voluntary_switches).sum())
+            voluntary_switches: typical(&|launch| {
+                Some(both(launch).iter().map(|usage| usage.voluntary_switches).sum())
             }),
-            page_faults: typical(&|it| {
-                Some(both(it).iter().map(|usage| usage.minor_faults + usage.major_faults).sum())
+            page_faults: typical(&|launch| {
+                Some(both(launch).iter().map(|usage| usage.minor_faults + usage.major_faults).sum())
             }),
-            interrupts: typical(&|it| it.record.noise.as_ref()?.interrupts),
+            interrupts: typical(&|launch| launch.record.noise.as_ref()?.interrupts),
             launches_with_forks: with(&forks),
             lost_messages: launches
                 .iter()
-                .map(|it| it.record.initiator.lost + it.record.responder.lost)
+                .map(|launch| launch.record.initiator.lost + launch.record.responder.lost)
                 .sum(),
             peer,
         }

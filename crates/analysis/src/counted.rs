@@ -26,15 +26,15 @@ pub struct Counted {
 /// what it counted itself.
 pub(super) fn assign(results: &mut [CaseResult], observed: &mut [Observed]) {
     for case in results.iter_mut() {
-        let lost = case.datagrams.as_ref().map(|it| it.lost());
+        let lost = case.datagrams.as_ref().map(|datagram| datagram.lost());
         case.counted.add(lost.unwrap_or_default());
     }
-    for it in observed.iter_mut() {
-        let mut own = it.case.counted.clone();
-        own.take(it);
-        it.case.counted = own;
-        if let Some(beside) = it.beside {
-            results[beside].counted.take(it);
+    for entry in observed.iter_mut() {
+        let mut own = entry.case.counted.clone();
+        own.take(entry);
+        entry.case.counted = own;
+        if let Some(beside) = entry.beside {
+            results[beside].counted.take(entry);
         }
     }
     for (case, shares) in explain::shares_of_parts(results, observed) {
@@ -48,29 +48,32 @@ impl Counted {
         self.events.extend(counts);
     }
 
-    fn take(&mut self, it: &Observed) {
-        if matches!(it.status, Status::Unavailable | Status::Failed) {
-            self.refused.push((it.probe, it.reason.clone().unwrap_or_default()));
+    fn take(&mut self, observed: &Observed) {
+        if matches!(observed.status, Status::Unavailable | Status::Failed) {
+            self.refused.push((observed.probe, observed.reason.clone().unwrap_or_default()));
         }
-        if it.probe.times > 1 || it.probe.empty {
+        if observed.probe.times > 1 || observed.probe.empty {
             return;
         }
-        let messages =
-            it.case.total.zip(it.case.message_bytes).and_then(|(all, size)| all.messages(size));
+        let messages = observed
+            .case
+            .total
+            .zip(observed.case.message_bytes)
+            .and_then(|(all, size)| all.messages(size));
         self.operations = messages.unwrap_or(1) as f64;
-        for event in &it.events {
+        for event in &observed.events {
             let counted = OverRounds::of(event.by_round.clone());
-            let scaled = counted.map(|it| (event.name.clone(), it.scaled(self.operations)));
+            let scaled = counted.map(|rounds| (event.name.clone(), rounds.scaled(self.operations)));
             self.events.extend(scaled);
         }
-        for figure in &it.figures {
+        for figure in &observed.figures {
             // A quotient has no operation.
             let scale = if figure.is_sum() { self.operations } else { 1.0 };
             let counted = OverRounds::of(figure.by_round.clone());
-            self.events.extend(counted.map(|it| (figure.name.clone(), it.scaled(scale))));
+            self.events.extend(counted.map(|rounds| (figure.name.clone(), rounds.scaled(scale))));
         }
         let fuller = |scope: Scope| self.trace.as_ref().is_none_or(|(other, _)| scope > *other);
-        if let (Some(trace), Some(scope)) = (&it.trace, it.probe.scope())
+        if let (Some(trace), Some(scope)) = (&observed.trace, observed.probe.scope())
             && fuller(scope)
         {
             self.trace = Some((scope, trace.clone()));
@@ -92,18 +95,21 @@ impl Counted {
     /// # Errors
     /// What was in the way.
     pub fn values(&self, call: &str) -> Result<(Vec<Returned>, f64), String> {
-        let trace = self.trace.as_ref().filter(|it| it.0 != Scope::Scheduler);
+        let trace = self.trace.as_ref().filter(|trace| trace.0 != Scope::Scheduler);
         let Some((_, trace)) = trace else {
             return Err(self.reason(&Count::Values(call), call));
         };
-        let scaled = |it: &Returned| {
-            let mut scaled = it.clone();
+        let scaled = |returned: &Returned| {
+            let mut scaled = returned.clone();
             scaled.stats.per_operation *= self.operations;
             scaled
         };
         let found = trace.call(call);
-        let others = found.map_or(0.0, |it| it.others_per_operation * self.operations);
-        Ok((found.map_or_else(Vec::new, |it| it.returned.iter().map(scaled).collect()), others))
+        let others = found.map_or(0.0, |summary| summary.others_per_operation * self.operations);
+        Ok((
+            found.map_or_else(Vec::new, |summary| summary.returned.iter().map(scaled).collect()),
+            others,
+        ))
     }
 
     fn trace(&self, count: &Count) -> Option<OverRounds> {
@@ -111,9 +117,11 @@ impl Counted {
         let calls = *scope != Scope::Scheduler;
         let by_round = match count {
             Count::Event(name) if trace.events.contains_key(name) => trace.events[name].clone(),
-            Count::Event(call) if calls => trace.rounds_of(call, |it| it.stats.by_round.clone()),
+            Count::Event(call) if calls => {
+                trace.rounds_of(call, |trace| trace.stats.by_round.clone())
+            }
             Count::Returned(call, bytes) if calls => {
-                trace.rounds_of(call, |it| it.returning(*bytes as i64))
+                trace.rounds_of(call, |trace| trace.returning(*bytes as i64))
             }
             Count::Bytes(call) if calls => {
                 return OverRounds::of(trace.call(call)?.returned_by_round.clone());
@@ -128,31 +136,31 @@ impl Counted {
             }
             _ => return None,
         };
-        OverRounds::of(by_round).map(|it| it.scaled(self.operations))
+        OverRounds::of(by_round).map(|rounds| rounds.scaled(self.operations))
     }
 
     fn reason(&self, count: &Count, name: &str) -> String {
-        let refused = self.refused.iter().find(|it| count.comes_from(it.0));
+        let refused = self.refused.iter().find(|pair| count.comes_from(pair.0));
         let nothing = || {
             if *count == Count::Parts {
                 "the parts of a round trip aren't known here: it takes trace and trace:times=2, and parts that \
                  add up"
                     .into()
-            } else if TRACED_EVENTS.iter().any(|it| it.0 == name) {
+            } else if TRACED_EVENTS.iter().any(|traced_event| traced_event.0 == name) {
                 // The counter is of a tracepoint, which a family does without where it can't be read.
                 format!("nothing counted {name} here: {TRACEFS}")
             } else {
                 format!("nothing counted {name} here")
             }
         };
-        refused.map_or_else(nothing, |it| it.1.clone())
+        refused.map_or_else(nothing, |pair| pair.1.clone())
     }
 
     /// Why a count of that name can't be had on this machine; None where nothing was asked for it,
     /// or it is there.
     pub fn refusal(&self, name: &str) -> Option<&str> {
         let count = Count::parse(name)?;
-        let refused = self.refused.iter().find(|it| count.comes_from(it.0));
-        refused.map(|it| it.1.as_str())
+        let refused = self.refused.iter().find(|pair| count.comes_from(pair.0));
+        refused.map(|pair| pair.1.as_str())
     }
 }

@@ -30,7 +30,8 @@ pub struct CpuCost {
 impl CpuCost {
     /// Over the launches that were measured; None where none tells.
     pub(super) fn of(launches: &[&StoredLaunch]) -> Option<CpuCost> {
-        let each: Vec<[f64; 2]> = launches.iter().filter_map(|it| per_operation(it)).collect();
+        let each: Vec<[f64; 2]> =
+            launches.iter().filter_map(|launch| per_operation(launch)).collect();
         over_launches(&each)
     }
 }

@@ -50,21 +50,24 @@ pub struct LaunchDatagrams {
 impl DatagramsSeen {
     /// From all launches of a case; None where none has to do with datagrams.
     pub(super) fn of(launches: &[StoredLaunch], message_bytes: Option<u64>) -> Option<Self> {
-        let counted = launches.iter().filter(|it| it.record.traffic.is_some());
+        let counted = launches.iter().filter(|launch| launch.record.traffic.is_some());
         let launches: Vec<LaunchDatagrams> = counted.clone().map(LaunchDatagrams::of).collect();
         let wire = counted
             .rev()
-            .find_map(|it| it.record.effective_settings.get("message_wire_bytes").copied());
+            .find_map(|launch| launch.record.effective_settings.get("message_wire_bytes").copied());
         if launches.is_empty() {
             return None;
         }
-        let ends = || launches.iter().flat_map(|it| [it.initiator, it.responder]).flatten();
+        let ends =
+            || launches.iter().flat_map(|launch| [launch.initiator, launch.responder]).flatten();
         let traffic = |of: fn(&LaunchDatagrams) -> Option<Traffic>| {
-            launches.iter().filter_map(of).reduce(|sum, it| sum.plus(&it))
+            launches.iter().filter_map(of).reduce(|sum, traffic| sum.plus(&traffic))
         };
-        let (here, peer) = (traffic(|it| it.here), traffic(|it| it.peer));
-        let queue_overflows = ends().filter_map(|it| it.queue_overflows).reduce(|sum, it| sum + it);
-        let fragments = ends().filter_map(|it| it.fragments).reduce(plus);
+        let (here, peer) =
+            (traffic(|datagrams| datagrams.here), traffic(|datagrams| datagrams.peer));
+        let queue_overflows =
+            ends().filter_map(|end| end.queue_overflows).reduce(|sum, number| sum + number);
+        let fragments = ends().filter_map(|end| end.fragments).reduce(plus);
         let wire_bytes_per_payload_byte =
             wire.zip(message_bytes).map(|(wire, bytes)| wire as f64 / bytes as f64);
         Some(DatagramsSeen {
@@ -81,13 +84,13 @@ impl DatagramsSeen {
 impl DatagramsSeen {
     /// The launches of its rounds; of a case that was given up after its pilot, that one.
     fn counting(&self) -> impl Iterator<Item = &LaunchDatagrams> {
-        let given_up = self.launches.iter().all(|it| it.round == 0);
-        self.launches.iter().filter(move |it| given_up || it.round > 0)
+        let given_up = self.launches.iter().all(|launch| launch.round == 0);
+        self.launches.iter().filter(move |launch| given_up || launch.round > 0)
     }
 
     /// How many launches failed, of how many.
     pub fn failed(&self) -> (u64, u64) {
-        let failed = self.counting().filter(|it| it.status != "ok").count();
+        let failed = self.counting().filter(|datagrams| datagrams.status != "ok").count();
         (failed as u64, self.counting().count() as u64)
     }
 
@@ -95,24 +98,28 @@ impl DatagramsSeen {
     pub(super) fn lost(&self) -> BTreeMap<String, OverRounds> {
         let mut found = BTreeMap::new();
         let by_round = |of: &dyn Fn(&LaunchDatagrams) -> Option<f64>| {
-            let last = self.launches.iter().map(|it| it.round as usize).max().unwrap_or(0);
+            let last = self.launches.iter().map(|launch| launch.round as usize).max().unwrap_or(0);
             let mut rounds = vec![None; last];
-            for launch in self.launches.iter().filter(|it| it.round > 0) {
+            for launch in self.launches.iter().filter(|launch| launch.round > 0) {
                 rounds[launch.round as usize - 1] = of(launch);
             }
             rounds
         };
         let (failed, all) = self.failed();
-        found.extend(stats::binomial_share(failed, all).map(|it| {
-            let by_round = by_round(&|it| Some(f64::from(it.status != "ok")));
-            (LOST[0].to_string(), OverRounds::share(it.share, Some(it), by_round))
+        found.extend(stats::binomial_share(failed, all).map(|binomial_share| {
+            let by_round = by_round(&|datagrams| Some(f64::from(datagrams.status != "ok")));
+            (
+                LOST[0].to_string(),
+                OverRounds::share(binomial_share.share, Some(binomial_share), by_round),
+            )
         }));
-        let share = |it: &LaunchDatagrams| {
-            let ends = [it.initiator, it.responder].into_iter().flatten();
-            let of = ends.filter_map(|it| it.fragments).reduce(plus)?;
-            stats::binomial_share(of.lost, of.lost + of.received).map(|it| it.share)
+        let share = |datagrams: &LaunchDatagrams| {
+            let ends = [datagrams.initiator, datagrams.responder].into_iter().flatten();
+            let of = ends.filter_map(|end| end.fragments).reduce(plus)?;
+            stats::binomial_share(of.lost, of.lost + of.received)
+                .map(|binomial_share| binomial_share.share)
         };
-        found.extend(OverRounds::of(by_round(&share)).map(|it| (LOST[1].to_string(), it)));
+        found.extend(OverRounds::of(by_round(&share)).map(|rounds| (LOST[1].to_string(), rounds)));
         found
     }
 }
@@ -131,12 +138,12 @@ impl LaunchDatagrams {
     }
 }
 
-fn plus(sum: FragmentCounts, it: FragmentCounts) -> FragmentCounts {
+fn plus(sum: FragmentCounts, counts: FragmentCounts) -> FragmentCounts {
     FragmentCounts {
-        received: sum.received + it.received,
-        lost: sum.lost + it.lost,
-        reordered: sum.reordered + it.reordered,
-        duplicated: sum.duplicated + it.duplicated,
+        received: sum.received + counts.received,
+        lost: sum.lost + counts.lost,
+        reordered: sum.reordered + counts.reordered,
+        duplicated: sum.duplicated + counts.duplicated,
     }
 }
 

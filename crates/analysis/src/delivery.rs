@@ -39,11 +39,11 @@ impl LaunchCounters<'_> {
     }
 
     fn sum(&self, name: &str) -> u64 {
-        self.ends().iter().filter_map(|it| it.get(name)).sum()
+        self.ends().iter().filter_map(|end| end.get(name)).sum()
     }
 
     fn both(&self, part: &[&str], all: &str) -> (u64, u64) {
-        (part.iter().map(|it| self.sum(it)).sum(), self.sum(all))
+        (part.iter().map(|part| self.sum(part)).sum(), self.sum(all))
     }
 
     fn over(&self, part: &[&str], all: &str) -> Option<f64> {
@@ -52,7 +52,7 @@ impl LaunchCounters<'_> {
     }
 
     fn knows(&self, parts: &[&str]) -> bool {
-        parts.iter().any(|part| self.ends().iter().any(|it| it.contains_key(*part)))
+        parts.iter().any(|part| self.ends().iter().any(|end| end.contains_key(*part)))
     }
 }
 
@@ -114,16 +114,17 @@ pub(super) fn by_round(
         let known: Vec<LaunchCounters> =
             launches.iter().map(|launch| LaunchCounters { launch }).collect();
         let known = known.iter().filter(|counters| counters.knows(parts));
-        let counts: Vec<(u64, u64)> = known.map(|it| it.both(parts, "due_messages")).collect();
+        let counts: Vec<(u64, u64)> =
+            known.map(|counters| counters.both(parts, "due_messages")).collect();
         let rounds = rounds_of(&|counters, _| {
             counters.knows(parts).then(|| counters.over(parts, "due_messages"))?
         });
-        found.extend(OverRounds::of_share(rounds, &counts).map(|it| (name.to_string(), it)));
+        found.extend(OverRounds::of_share(rounds, &counts).map(|share| (name.to_string(), share)));
     }
     let delivered =
         |counters: &LaunchCounters| Some(1.0 - counters.over(&["lost_messages"], "due_messages")?);
     let mut add = |name: &str, of: &dyn Fn(&LaunchCounters, usize) -> Option<f64>| {
-        found.extend(OverRounds::of(rounds_of(of)).map(|it| (name.to_string(), it)));
+        found.extend(OverRounds::of(rounds_of(of)).map(|rounds| (name.to_string(), rounds)));
     };
     add("resent", &|counters, _| counters.over(&["resent_datagrams"], "sent_messages"));
     add("wire-overhead", &|counters, _| counters.over(&["wire_bytes"], "payload_bytes"));

@@ -41,7 +41,7 @@ struct Machine {
 /// Works out the derived columns of the study that the run was made for, if it was.
 pub(super) fn assign(results: &mut [CaseResult], run: &StoredRun) {
     let machine = Machine {
-        slice: run.host.kernel.scheduler_slice_ns.map(|it| it as f64),
+        slice: run.host.kernel.scheduler_slice_ns.map(|number| number as f64),
         getppid: run.floors.as_ref().and_then(getppid),
     };
     for (name, unit, expression) in columns(run) {
@@ -59,18 +59,18 @@ pub(super) fn assign(results: &mut [CaseResult], run: &StoredRun) {
 
 fn columns(run: &StoredRun) -> Vec<(String, String, Expression)> {
     let declared = run.request.study.as_ref();
-    let declared = declared.and_then(|it| validate(&it.text, &it.name, &run.catalogue).ok());
-    let columns = declared.into_iter().flat_map(|it| it.study.derived);
-    let column = columns.filter_map(|it| {
-        let expression = Expression::parse(it.expression.get_ref()).ok()?;
-        Some((it.name.into_inner(), it.unit, expression))
+    let declared = declared.and_then(|text| validate(&text.text, &text.name, &run.catalogue).ok());
+    let columns = declared.into_iter().flat_map(|study| study.study.derived);
+    let column = columns.filter_map(|column| {
+        let expression = Expression::parse(column.expression.get_ref()).ok()?;
+        Some((column.name.into_inner(), column.unit, expression))
     });
     column.collect()
 }
 
 fn getppid(floors: &Floors) -> Option<f64> {
     let calls = &floors.calls.get().ok()?.calls;
-    calls.iter().find(|it| it.call == "getppid")?.cost_ns.median
+    calls.iter().find(|call| call.call == "getppid")?.cost_ns.median
 }
 
 /// A statistic of the launch of a case in `round`, from 0; what is no launch's own (a count, a bound, what belongs to
@@ -95,17 +95,21 @@ fn of_case(case: &CaseResult, machine: &Machine, statistic: &str) -> Option<f64>
         "q1" => Some(estimate.q1),
         "q3" => Some(estimate.q3),
         "max" => Some(estimate.max),
-        "size" => case.message_bytes.map(|it| it as f64),
+        "size" => case.message_bytes.map(|message_byte| message_byte as f64),
         "total" => {
             case.total?;
             Some((case.batch? * case.message_bytes?) as f64)
         }
         "switches" => case.switches_per_operation(),
-        "floor" => case.bound.as_ref().map(|it| it.value),
+        "floor" => case.bound.as_ref().map(|bound| bound.value),
         "slice" => machine.slice,
         "getppid" => machine.getppid,
-        count if Count::number(count).is_some() => case.counted.of(count).ok().map(|it| it.median),
-        percentile => estimate.percentiles.get(percentile).copied().flatten().map(|it| it.value),
+        count if Count::number(count).is_some() => {
+            case.counted.of(count).ok().map(|rounds| rounds.median)
+        }
+        percentile => {
+            estimate.percentiles.get(percentile).copied().flatten().map(|launches| launches.value)
+        }
     }
 }
 
@@ -129,7 +133,7 @@ mod tests {
         let mut case = crate::testing::case("pipe", "same-cpu", None);
         let machine = Machine { slice: Some(3e6), getppid: None };
         let of = |case: &CaseResult, text: &str| {
-            Expression::parse(text).unwrap().value(&|it| of_case(case, &machine, it))
+            Expression::parse(text).unwrap().value(&|text| of_case(case, &machine, text))
         };
         case.value = Some(Estimate {
             median: 4000.0,

@@ -45,7 +45,8 @@ pub(super) fn assign(
         for (key, value) in values {
             launches.entry(key).or_default().push(value);
         }
-        for (key, values) in launches.into_iter().filter(|it| it.1.len() >= LEAST_LAUNCHES) {
+        for (key, values) in launches.into_iter().filter(|launch| launch.1.len() >= LEAST_LAUNCHES)
+        {
             medians.entry((key, alike)).or_default().extend(stats::median_of(values));
         }
     }

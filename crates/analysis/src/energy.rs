@@ -19,15 +19,17 @@ pub(super) fn of_launches(
     group: usize,
 ) -> Vec<f64> {
     let idle = |round: u64| {
-        let its = rounds.iter().find(|it| (it.group, it.nth) == (group, round))?;
+        let its = rounds
+            .iter()
+            .find(|stored_round| (stored_round.group, stored_round.nth) == (group, round))?;
         its.noise.idle
     };
-    let joules = |it: &&StoredLaunch| per_operation(&it.record, &idle(it.round)?);
+    let joules = |launch: &&StoredLaunch| per_operation(&launch.record, &idle(launch.round)?);
     launches.iter().filter_map(joules).collect()
 }
 
 fn per_operation(record: &Record, idle: &Energy) -> Option<f64> {
     let joules = record.energy?.beyond(idle)?;
-    let operations: f64 = record.initiators().map(|it| it.operations as f64).sum();
+    let operations: f64 = record.initiators().map(|initiator| initiator.operations as f64).sum();
     (operations > 0.0).then(|| joules / operations)
 }

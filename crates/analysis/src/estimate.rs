@@ -46,10 +46,10 @@ impl MedianInterval {
 impl From<Option<Ranked>> for MedianInterval {
     fn from(found: Option<Ranked>) -> MedianInterval {
         MedianInterval {
-            low: found.map(|it| it.interval.low),
-            high: found.map(|it| it.interval.high),
-            ranks: found.map(|it| it.ranks),
-            coverage: found.map(|it| it.interval.coverage),
+            low: found.map(|ranked| ranked.interval.low),
+            high: found.map(|ranked| ranked.interval.high),
+            ranks: found.map(|ranked| ranked.ranks),
+            coverage: found.map(|ranked| ranked.interval.coverage),
         }
     }
 }

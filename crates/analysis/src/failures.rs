@@ -18,20 +18,22 @@ pub(super) fn of<'a>(reasons: impl Iterator<Item = (&'a str, u64)>) -> Vec<Failu
     let mut all: Vec<Failure> = Vec::new();
     for (reason, launches) in reasons {
         let reason = without_process(reason);
-        match all.iter_mut().find(|it| it.reason == reason) {
+        match all.iter_mut().find(|failure| failure.reason == reason) {
             Some(known) => known.launches += launches,
             None => all.push(Failure { reason, launches }),
         }
     }
-    all.sort_by_key(|it| std::cmp::Reverse(it.launches));
+    all.sort_by_key(|failure| std::cmp::Reverse(failure.launches));
     all
 }
 
 /// The reasons of a case's launches; of a case that `failed` as a whole, before any round, those of its pilots.
 pub(super) fn of_launches(launches: &[StoredLaunch], failed: bool) -> Vec<Failure> {
     let reasons = |rounds: bool| {
-        let all = launches.iter().filter(move |it| (it.round > 0) == rounds && it.status != "ok");
-        of(all.map(|it| (it.reason.as_deref().unwrap_or("no reason was given"), 1)))
+        let all = launches
+            .iter()
+            .filter(move |launch| (launch.round > 0) == rounds && launch.status != "ok");
+        of(all.map(|launch| (launch.reason.as_deref().unwrap_or("no reason was given"), 1)))
     };
     let found = reasons(true);
     if failed && found.is_empty() { reasons(false) } else { found }
@@ -39,14 +41,16 @@ pub(super) fn of_launches(launches: &[StoredLaunch], failed: bool) -> Vec<Failur
 
 /// How many launches failed, for whatever reason.
 pub fn count(failures: &[Failure]) -> u64 {
-    failures.iter().map(|it| it.launches).sum()
+    failures.iter().map(|failure| failure.launches).sum()
 }
 
 /// `responder was killed by signal 9` of `responder (process 4711) was killed by signal 9`.
 fn without_process(reason: &str) -> String {
     let Some((before, rest)) = reason.split_once(" (process ") else { return reason.into() };
     match rest.split_once(')') {
-        Some((id, after)) if id.bytes().all(|it| it.is_ascii_digit()) => format!("{before}{after}"),
+        Some((id, after)) if id.bytes().all(|byte| byte.is_ascii_digit()) => {
+            format!("{before}{after}")
+        }
         _ => reason.into(),
     }
 }
@@ -62,8 +66,10 @@ mod tests {
             ("responder (process 12) was killed by signal 9", 1),
             ("responder (process 7) was killed by signal 9", 2),
         ];
-        let found: Vec<_> =
-            of(reasons.into_iter()).into_iter().map(|it| (it.reason, it.launches)).collect();
+        let found: Vec<_> = of(reasons.into_iter())
+            .into_iter()
+            .map(|failure| (failure.reason, failure.launches))
+            .collect();
         assert_eq!(found[0], ("responder was killed by signal 9".to_string(), 3));
         assert_eq!(found[1], ("deadline passed: initiator (process x)".to_string(), 1));
     }

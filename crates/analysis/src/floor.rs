@@ -115,9 +115,9 @@ fn name(of: Beside) -> String {
 fn bound(case: &CaseResult, of: Beside, rounds: &Rounds) -> Option<Bound> {
     let found: Vec<(u64, f64)> = rounds
         .iter()
-        .flat_map(|(round, found)| found.iter().map(move |it| (*round, it)))
-        .filter(|(_, it)| it.of == of)
-        .map(|(round, it)| (round, it.ns))
+        .flat_map(|(round, found)| found.iter().map(move |bound| (*round, bound)))
+        .filter(|(_, bound)| bound.of == of)
+        .map(|(round, bound)| (round, bound.ns))
         .collect();
     let (values, ratios): (Vec<f64>, Vec<f64>) = (
         found.iter().map(|(_, ns)| *ns).collect(),
@@ -129,12 +129,12 @@ fn bound(case: &CaseResult, of: Beside, rounds: &Rounds) -> Option<Bound> {
         _ => ns,
     };
     let interval = stats::median_interval(&values, ALPHA);
-    let ends = interval.map(|it| (unit(it.low), unit(it.high)));
+    let ends = interval.map(|interval| (unit(interval.low), unit(interval.high)));
     let ratio_interval = stats::median_interval(&ratios, ALPHA).filter(|_| has_ratio);
     let mut bound = Bound {
         name: name(of),
         kind: match of {
-            Beside::Copy { .. } if case.copies.is_some_and(|it| it > 0) => BoundKind::Floor,
+            Beside::Copy { .. } if case.copies.is_some_and(|copies| copies > 0) => BoundKind::Floor,
             _ => BoundKind::Yardstick,
         },
         value: unit(stats::median_of(values.iter().copied())?),
@@ -142,12 +142,12 @@ fn bound(case: &CaseResult, of: Beside, rounds: &Rounds) -> Option<Bound> {
             low: ends.map(|(a, b)| a.min(b)),
             high: ends.map(|(a, b)| a.max(b)),
             ranks: interval.and_then(|_| ranks_of(values.len())),
-            coverage: interval.map(|it| it.coverage),
+            coverage: interval.map(|interval| interval.coverage),
         },
         rounds: values.len() as u64,
         ratio: stats::median_of(ratios).filter(|_| has_ratio),
-        ratio_low: ratio_interval.map(|it| it.low),
-        ratio_high: ratio_interval.map(|it| it.high),
+        ratio_low: ratio_interval.map(|ratio_interval| ratio_interval.low),
+        ratio_high: ratio_interval.map(|ratio_interval| ratio_interval.high),
         undercut: false,
     };
     bound.undercut = lies_below(case, &bound);
@@ -167,7 +167,7 @@ fn time_in(case: &CaseResult, round: u64) -> Option<f64> {
 fn has_ratio(of: Beside, message_bytes: Option<u64>) -> bool {
     match of {
         Beside::Copy { bytes, .. } => bytes >= PAGE,
-        _ => message_bytes.is_none_or(|it| it <= PAGE),
+        _ => message_bytes.is_none_or(|message_bytes| message_bytes <= PAGE),
     }
 }
 
@@ -212,7 +212,8 @@ pub(super) fn demote(cases: &mut [CaseResult]) -> Option<String> {
 pub(super) fn refresh(floors: &mut Floors, rounds: &[Rounds]) {
     let of = |wanted: Beside| {
         let found = rounds.iter().flatten().flat_map(|(_, found)| found);
-        let values: Vec<f64> = found.filter(|it| it.of == wanted).map(|it| it.ns).collect();
+        let values: Vec<f64> =
+            found.filter(|bound| bound.of == wanted).map(|bound| bound.ns).collect();
         (values.len() >= FEWEST).then(|| Repeats::of(&values))
     };
     if let Part::Measured(lines) = &mut floors.line {

@@ -22,12 +22,12 @@ pub fn rows(floors: &Floors, name: &str) -> Vec<FloorRow> {
     const BARE: &str = "syscall(2)";
     match name {
         "clock-step-by-loop" => {
-            clocks("smallest step by a growing loop", |it| it.step_by_loop_ns.as_ref())
+            clocks("smallest step by a growing loop", |floor| floor.step_by_loop_ns.as_ref())
         }
         "clock-step-by-reads" => {
-            clocks("smallest step by repeated reads", |it| it.step_by_reads_ns.as_ref())
+            clocks("smallest step by repeated reads", |floor| floor.step_by_reads_ns.as_ref())
         }
-        "clock-cost" => clocks("cost of a read", |it| Some(&it.cost_ns)),
+        "clock-cost" => clocks("cost of a read", |floor| Some(&floor.cost_ns)),
         "getpid-of-library" => calls("getpid", "C library"),
         "read" => calls("read of 0 bytes", BARE),
         "cache-line" => lines(floors),
@@ -64,7 +64,7 @@ fn calls(floors: &Floors, call: &str, by: &str) -> Vec<FloorRow> {
         Ok(calls) => &calls.calls,
         Err(why) => return missing(&what, why),
     };
-    match calls.iter().find(|it| it.call == call && it.by == by) {
+    match calls.iter().find(|other| other.call == call && other.by == by) {
         Some(it) => vec![row(what, Ok(it.cost_ns.clone()))],
         None => missing(&what, "this call wasn't measured"),
     }
@@ -91,10 +91,11 @@ fn wake_ups(floors: &Floors) -> Vec<FloorRow> {
     match floors.wake_up.get() {
         Err(why) => missing(WHAT, why),
         Ok(found) => {
-            let each = found.wake_ups.iter().map(|it| {
-                let found = it.found.get();
-                let found = found.map(|it| it.round_trip_ns.clone()).map_err(ToString::to_string);
-                row(format!("{WHAT}, {}", it.relation.name()), found)
+            let each = found.wake_ups.iter().map(|wake_up| {
+                let found = wake_up.found.get();
+                let found =
+                    found.map(|trip| trip.round_trip_ns.clone()).map_err(ToString::to_string);
+                row(format!("{WHAT}, {}", wake_up.relation.name()), found)
             });
             each.collect()
         }
@@ -108,7 +109,8 @@ fn copies(floors: &Floors) -> Vec<FloorRow> {
         Ok(copy) => {
             let each = copy.levels.iter().map(|level| {
                 let found = level.copied.get();
-                let found = found.map(|it| it.bytes_per_sec.clone()).map_err(ToString::to_string);
+                let found =
+                    found.map(|copied| copied.bytes_per_sec.clone()).map_err(ToString::to_string);
                 FloorRow { what: format!("{WHAT}, {}", level.level), found, unit: "bytes/s" }
             });
             each.collect()

@@ -139,7 +139,7 @@ impl GroupVerdict {
         asked: Option<&str>,
     ) -> Vec<GroupVerdict> {
         let sites = alike(first..results.len(), |at| &results[at].site);
-        sites.iter().flat_map(|it| GroupVerdict::of(group, it, results, asked)).collect()
+        sites.iter().flat_map(|site| GroupVerdict::of(group, site, results, asked)).collect()
     }
 
     /// Judges the variants of a fleet, where several did the same on the same nodes.
@@ -151,10 +151,10 @@ impl GroupVerdict {
         let same = alike(0..results.len(), |at| {
             results[at].identity().without(&["variant", "cpus", "twin"])
         });
-        let several = same.iter().filter(|it| it.len() > 1);
+        let several = same.iter().filter(|numbers| numbers.len() > 1);
         let judged = several.flat_map(|members| {
-            let group = run.groups.iter().find(|it| it.nth == results[members[0]].group);
-            group.map_or_else(Vec::new, |it| GroupVerdict::of(it, members, results, asked))
+            let group = run.groups.iter().find(|group| group.nth == results[members[0]].group);
+            group.map_or_else(Vec::new, |group| GroupVerdict::of(group, members, results, asked))
         });
         judged.collect()
     }
@@ -184,12 +184,12 @@ impl GroupVerdict {
             let head = &results[*measured.first()?];
             let by_ratio = !head.metric.is_set_up() && !head.is_on_one_cpu();
             let mut standings: Vec<Standing> =
-                standings.iter().filter(|it| own(&it.result)).cloned().collect();
+                standings.iter().filter(|standing| own(&standing.result)).cloned().collect();
             if by_ratio {
                 // What has no ratio stands where its median puts it.
                 let against = reference.map_or(1.0, |at| typical(&results[at]));
-                let key = |it: &Standing| {
-                    it.ratio.unwrap_or_else(|| typical(&results[it.result]) / against)
+                let key = |standing: &Standing| {
+                    standing.ratio.unwrap_or_else(|| typical(&results[standing.result]) / against)
                 };
                 standings.sort_by(|a, b| key(a).total_cmp(&key(b)));
             }
@@ -224,30 +224,34 @@ impl GroupVerdict {
 
     /// Whether it says what is best: something in it is shown to be slower. Wherever one is called best, this is asked.
     pub fn names_the_best(&self) -> bool {
-        !self.is_disturbed() && self.standings.iter().any(|it| !it.among_best)
+        !self.is_disturbed() && self.standings.iter().any(|standing| !standing.among_best)
     }
 
     /// Whether its launches are too few to rank anything: then its order is that of the medians.
     pub fn has_too_few_launches(&self) -> bool {
-        let known = |it: &Standing| it.slower_than_best_at_most.is_some();
+        let known = |standing: &Standing| standing.slower_than_best_at_most.is_some();
         let open = !self.is_disturbed() && !self.names_the_best();
         open && self.standings.len() > 1 && !self.standings.iter().any(known)
     }
 
     /// The first of the best, and the first of the best that sleep.
     pub fn leaders(&self) -> (Option<&Standing>, Option<&Standing>) {
-        let best = self.standings.iter().find(|it| it.among_best);
-        let sleeping = self.standings.iter().find(|it| it.among_best_sleeping);
+        let best = self.standings.iter().find(|standing| standing.among_best);
+        let sleeping = self.standings.iter().find(|standing| standing.among_best_sleeping);
         (best, sleeping)
     }
 }
 
 /// How far each is from the first of what may be the best, in the middle round.
 fn assign_distances(standings: &mut [Standing], results: &[CaseResult]) {
-    let Some(first) = standings.iter().find(|it| it.among_best).map(|it| it.result) else { return };
+    let Some(first) =
+        standings.iter().find(|standing| standing.among_best).map(|standing| standing.result)
+    else {
+        return;
+    };
     for standing in standings {
         let ratios = results[standing.result].shared_log_ratios_to(&results[first]);
-        standing.slower_than_best = stats::median_of(ratios).map(|it| it.exp_m1().max(0.0));
+        standing.slower_than_best = stats::median_of(ratios).map(|median| median.exp_m1().max(0.0));
     }
 }
 
@@ -256,9 +260,12 @@ const LEAST_FOR_A_LEVEL: usize = 3;
 
 /// How many times as long as in their middle rounds the launches of each round took: the median over the cases.
 fn round_levels(standings: &[Standing], results: &[CaseResult]) -> Vec<Option<f64>> {
-    let cases: Vec<(f64, &CaseResult)> =
-        standings.iter().map(|it| &results[it.result]).map(|it| (typical(it), it)).collect();
-    let rounds = cases.iter().map(|(_, it)| it.by_round.len()).max().unwrap_or(0);
+    let cases: Vec<(f64, &CaseResult)> = standings
+        .iter()
+        .map(|standing| &results[standing.result])
+        .map(|result| (typical(result), result))
+        .collect();
+    let rounds = cases.iter().map(|(_, case)| case.by_round.len()).max().unwrap_or(0);
     let level = |round: usize| {
         let of = |(typical, case): &(f64, &CaseResult)| {
             case.by_round.get(round).copied().flatten().map(|ns| ns / typical)
@@ -288,7 +295,7 @@ pub(super) fn alike<K: Eq + std::hash::Hash>(
 
 /// Of what is compared it is the ratio to the reference that is to be precise, which is 1 of the reference itself.
 pub(super) fn assign_precision(results: &mut [CaseResult], groups: &[GroupVerdict]) {
-    for group in groups.iter().filter(|it| it.family > 0) {
+    for group in groups.iter().filter(|group| group.family > 0) {
         for standing in &group.standings {
             if standing.screened_out.is_some() {
                 results[standing.result].precision_reached = None; // none was asked of it
@@ -298,7 +305,8 @@ pub(super) fn assign_precision(results: &mut [CaseResult], groups: &[GroupVerdic
             let of_ratio = ends.map(|((low, high), ratio)| (high - low) / 2.0 / ratio);
             precision.half_width =
                 if group.reference == Some(standing.result) { Some(0.0) } else { of_ratio };
-            precision.reached = precision.half_width.is_some_and(|it| it <= precision.asked);
+            precision.reached =
+                precision.half_width.is_some_and(|half_width| half_width <= precision.asked);
         }
     }
 }
@@ -330,10 +338,10 @@ fn standings(ranked: &[usize], results: &[CaseResult], reference: Option<usize>)
             Compared::of(&results[*at].log_ratios_to(&results[reference]), family)
         })
         .collect();
-    let p: Vec<f64> = compared.iter().flatten().map(|it| it.over.p).collect();
+    let p: Vec<f64> = compared.iter().flatten().map(|comparison| comparison.over.p).collect();
     let mut corrected = stats::holm(&p).into_iter();
     let of = |set: &[(usize, AgainstBest)], at: usize| {
-        set.iter().find(|it| it.0 == at).map(|it| it.1.clone())
+        set.iter().find(|pair| pair.0 == at).map(|pair| pair.1.clone())
     };
     order
         .into_iter()
@@ -341,25 +349,28 @@ fn standings(ranked: &[usize], results: &[CaseResult], reference: Option<usize>)
         .map(|(at, compared)| {
             let p = compared.as_ref().and_then(|_| corrected.next());
             let own = of(&best, at);
-            let verdict = compared.as_ref().zip(p).map(|(it, p)| it.verdict(p));
-            let over = compared.map(|it| it.over);
-            let ratio = over.as_ref().map(|it| it.ratio);
+            let verdict = compared.as_ref().zip(p).map(|(comparison, p)| comparison.verdict(p));
+            let over = compared.map(|comparison| comparison.over);
+            let ratio = over.as_ref().map(|ratio| ratio.ratio);
             Standing {
                 result: at,
                 variant: results[at].variant.clone(),
                 ratio: if reference == Some(at) { Some(1.0) } else { ratio },
-                low: over.as_ref().map(|it| it.low),
-                high: over.as_ref().map(|it| it.high),
-                ranks: over.as_ref().map(|it| it.ranks),
-                coverage: over.as_ref().map(|it| it.coverage),
-                by_round: over.map(|it| it.by_round),
+                low: over.as_ref().map(|ratio| ratio.low),
+                high: over.as_ref().map(|ratio| ratio.high),
+                ranks: over.as_ref().map(|ratio| ratio.ranks),
+                coverage: over.as_ref().map(|ratio| ratio.coverage),
+                by_round: over.map(|ratio| ratio.by_round),
                 p,
                 verdict,
-                among_best: own.as_ref().is_some_and(|it| it.may_be_best),
-                among_best_sleeping: of(&best_asleep, at).is_some_and(|it| it.may_be_best),
+                among_best: own.as_ref().is_some_and(|difference| difference.may_be_best),
+                among_best_sleeping: of(&best_asleep, at)
+                    .is_some_and(|difference| difference.may_be_best),
                 slower_than_best: None,
-                slower_than_best_at_most: own.as_ref().and_then(|it| it.slower_at_most),
-                slower_than_best_at_least: own.and_then(|it| it.slower_at_least),
+                slower_than_best_at_most: own
+                    .as_ref()
+                    .and_then(|difference| difference.slower_at_most),
+                slower_than_best_at_least: own.and_then(|difference| difference.slower_at_least),
                 screened_out: None,
             }
         })

@@ -100,8 +100,8 @@ pub fn sweeps<'a>(
     let mut found = Vec::new();
     for members in curves {
         let mut curve: Vec<&CaseResult> = members.iter().map(|at| &results[*at]).collect();
-        curve.sort_by_key(|it| it.message_bytes);
-        curve.dedup_by_key(|it| it.message_bytes);
+        curve.sort_by_key(|curve| curve.message_bytes);
+        curve.dedup_by_key(|case| case.message_bytes);
         if curve.len() > 1 {
             found.push(sweep(&curve, catalogue, host(curve[0])));
         }
@@ -116,23 +116,27 @@ fn sweepable(case: &CaseResult) -> bool {
 }
 
 fn sweep(curve: &[&CaseResult], catalogue: &Catalogue, host: &Host) -> Sweep {
-    let sizes_bytes: Vec<u64> = curve.iter().filter_map(|it| it.message_bytes).collect();
-    let sizes: Vec<f64> = sizes_bytes.iter().map(|it| *it as f64).collect();
+    let sizes_bytes: Vec<u64> = curve.iter().filter_map(|case| case.message_bytes).collect();
+    let sizes: Vec<f64> = sizes_bytes.iter().map(|byte| *byte as f64).collect();
     let rounds = rounds(curve);
     let found = stats::inflections(&sizes, &rounds, ALPHA);
-    let bends = catalogue.variant(&curve[0].variant).map_or(&[][..], |it| &it.bends);
+    let bends = catalogue.variant(&curve[0].variant).map_or(&[][..], |variant| &variant.bends);
     let known = known::candidates(curve, bends, host);
-    let inflection = |it: stats::Inflection| {
-        let best_bytes = [sizes_bytes[it.at - 1], sizes_bytes[it.at]];
-        let (from_bytes, to_bytes) = (sizes_bytes[it.low - 1], sizes_bytes[it.high]);
-        let middle = (sizes[it.at - 1] * sizes[it.at]).sqrt();
-        let within = |it: &&Candidate| (from_bytes..=to_bytes).contains(&it.bytes);
+    let inflection = |inflection: stats::Inflection| {
+        let best_bytes = [sizes_bytes[inflection.at - 1], sizes_bytes[inflection.at]];
+        let (from_bytes, to_bytes) =
+            (sizes_bytes[inflection.low - 1], sizes_bytes[inflection.high]);
+        let middle = (sizes[inflection.at - 1] * sizes[inflection.at]).sqrt();
+        let within = |candidate: &&Candidate| (from_bytes..=to_bytes).contains(&candidate.bytes);
         Inflection {
             from_bytes,
             to_bytes,
             best_bytes,
-            ns_per_byte: Change { before: it.before.per_unit, after: it.after.per_unit },
-            step_ns: it.after.at(middle) - it.before.at(middle),
+            ns_per_byte: Change {
+                before: inflection.before.per_unit,
+                after: inflection.after.per_unit,
+            },
+            step_ns: inflection.after.at(middle) - inflection.before.at(middle),
             candidates: known.iter().filter(within).cloned().collect(),
         }
     };
@@ -156,7 +160,7 @@ fn sweep(curve: &[&CaseResult], catalogue: &Catalogue, host: &Host) -> Sweep {
 
 /// ns per operation at each size, of the rounds in which every size was measured.
 fn rounds(curve: &[&CaseResult]) -> Vec<Vec<f64>> {
-    let most = curve.iter().map(|it| it.by_round.len()).max().unwrap_or(0);
+    let most = curve.iter().map(|case| case.by_round.len()).max().unwrap_or(0);
     let row = |round: usize| {
         curve.iter().map(|case| case.by_round.get(round).copied().flatten()).collect()
     };

@@ -36,6 +36,7 @@ mod per_launch;
 mod percentile;
 mod pool;
 pub mod probe;
+pub mod quantity;
 mod rate;
 mod rounds;
 mod screening;
@@ -244,7 +245,7 @@ impl Judged {
                 continue; // its cases are nodes and pairs: `fleet` holds each against the rest
             }
             beside.push(store.round_bounds(id, group.nth)?);
-            let found = beside.last().map(|it| floor::assign(&mut results[first..], it));
+            let found = beside.last().map(|pairs| floor::assign(&mut results[first..], pairs));
             run.warnings.extend(found.into_iter().flatten());
             if run.request.bound.is_some() {
                 continue; // rates of one mechanism are no rivals: `capacity` compares them with the bound
@@ -259,8 +260,9 @@ impl Judged {
         run.warnings.extend(floor::demote(&mut results));
         run.warnings = distinct(std::mem::take(&mut run.warnings));
         group::assign_precision(&mut results, &groups);
-        let observed_cases = observed.iter_mut().map(|it| &mut it.case);
-        let other_cases = observed_cases.chain(accompanied.iter_mut().map(|it| &mut it.case));
+        let observed_cases = observed.iter_mut().map(|observed| &mut observed.case);
+        let other_cases =
+            observed_cases.chain(accompanied.iter_mut().map(|accompanied| &mut accompanied.case));
         if run.fleet.is_some() {
             let asked = run.request.reference.as_deref();
             groups = GroupVerdict::of_each_node(&run, &results, asked);
@@ -320,12 +322,15 @@ impl Judged {
     }
 
     fn each_case(&self) -> impl Iterator<Item = &CaseResult> {
-        let observed = self.observed.iter().map(|it| &it.case);
-        self.results.iter().chain(observed).chain(self.beside.iter().map(|it| &it.case))
+        let observed = self.observed.iter().map(|observed| &observed.case);
+        self.results
+            .iter()
+            .chain(observed)
+            .chain(self.beside.iter().map(|accompanied| &accompanied.case))
     }
 
     fn metrics(&self) -> Vec<&Metric> {
-        distinct(self.each_case().map(|it| &it.metric))
+        distinct(self.each_case().map(|case| &case.metric))
     }
 
     /// The run as one object for JSON.
@@ -373,7 +378,8 @@ impl Judged {
 
 /// How many launches a run has, by its rounds and the usual size of a group.
 fn launches_drawn(run: &StoredRun) -> u64 {
-    let cases = run.groups.iter().flat_map(|it| &it.cases).filter(|it| it.absence.is_none());
+    let cases =
+        run.groups.iter().flat_map(|group| &group.cases).filter(|case| case.absence.is_none());
     (cases.count().min(time_series::DRAWN) * run.rounds.len() / run.groups.len().max(1)) as u64
 }
 

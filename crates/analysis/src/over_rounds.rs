@@ -34,7 +34,8 @@ impl OverRounds {
     /// A share by round, of `counts` of `(part, all)` in each: all of them together where the others
     /// have a median.
     pub fn of_share(by_round: Vec<Option<f64>>, counts: &[(u64, u64)]) -> Option<OverRounds> {
-        let (part, all) = counts.iter().fold((0, 0), |sum, it| (sum.0 + it.0, sum.1 + it.1));
+        let (part, all) =
+            counts.iter().fold((0, 0), |sum, count| (sum.0 + count.0, sum.1 + count.1));
         let interval = stats::clustered_share(counts);
         (all > 0).then(|| OverRounds::share(part as f64 / all as f64, interval, by_round))
     }
@@ -44,8 +45,8 @@ impl OverRounds {
         OverRounds {
             median: share,
             interval: MedianInterval {
-                low: interval.map(|it| it.low),
-                high: interval.map(|it| it.high),
+                low: interval.map(|interval| interval.low),
+                high: interval.map(|interval| interval.high),
                 ranks: None,
                 coverage: interval.map(|_| 1.0 - ALPHA),
             },
@@ -55,12 +56,13 @@ impl OverRounds {
 
     /// The same of `times` as many.
     pub fn scaled(self, times: f64) -> OverRounds {
-        let by_round = self.by_round.into_iter().map(|it| it.map(|it| it * times)).collect();
+        let by_round =
+            self.by_round.into_iter().map(|round| round.map(|value| value * times)).collect();
         OverRounds {
             median: self.median * times,
             interval: MedianInterval {
-                low: self.interval.low.map(|it| it * times),
-                high: self.interval.high.map(|it| it * times),
+                low: self.interval.low.map(|value| value * times),
+                high: self.interval.high.map(|value| value * times),
                 ..self.interval
             },
             by_round,

@@ -58,7 +58,7 @@ impl CaseRatio {
             high: ratio.high,
             ranks: ranks.into(),
             coverage: ratio.coverage,
-            by_round: log_ratios.iter().map(|it| it.map(f64::exp)).collect(),
+            by_round: log_ratios.iter().map(|log_ratio| log_ratio.map(f64::exp)).collect(),
             p,
         })
     }

@@ -41,9 +41,9 @@ pub(super) fn secondary(
         let value = Estimate::of(values)?;
         Some(Secondary { name: name.into(), unit, better, value })
     };
-    let first = launches.iter().filter_map(|it| it.record.initiator.first_ns).collect();
-    let parts = |it: &&StoredLaunch| {
-        let StoredLaunch { record, .. } = it;
+    let first = launches.iter().filter_map(|launch| launch.record.initiator.first_ns).collect();
+    let parts = |launch: &&StoredLaunch| {
+        let StoredLaunch { record, .. } = launch;
         record.responder.parts.iter().chain(&record.initiator.parts).cloned().collect::<Vec<_>>()
     };
     let steps = launches.first().map_or_else(Vec::new, parts);
@@ -55,7 +55,12 @@ pub(super) fn secondary(
         } else {
             (metric.unit, metric.better)
         };
-        secondary(name, all.filter(|it| it.0 == *name).map(|it| it.1).collect(), unit, better)
+        secondary(
+            name,
+            all.filter(|pair| pair.0 == *name).map(|pair| pair.1).collect(),
+            unit,
+            better,
+        )
     };
     let first = secondary(FIRST_MESSAGE, first, Unit::Nanoseconds, Better::Lower);
     let joules = energy::of_launches(launches, rounds, group);
@@ -141,13 +146,13 @@ mod tests {
 
     #[test]
     fn what_was_not_read_is_no_energy_and_no_zero() {
-        let unread = |it: StoredLaunch| {
-            let record = Record { energy: None, ..it.record };
-            StoredLaunch { record, ..it }
+        let unread = |launch: StoredLaunch| {
+            let record = Record { energy: None, ..launch.record };
+            StoredLaunch { record, ..launch }
         };
-        let uncounted = |mut it: StoredLaunch| {
-            it.record.initiator.operations = 0;
-            it
+        let uncounted = |mut launch: StoredLaunch| {
+            launch.record.initiator.operations = 0;
+            launch
         };
         let launches = [launch(1), unread(launch(2)), uncounted(launch(3)), launch(4)];
         let found = judged(&launches, &[round(3, 1, 10.5), round(3, 2, 11.0), round(3, 3, 11.5)]);

@@ -56,7 +56,8 @@ pub fn over_launches(
     let (mut found, mut missing) = (BTreeMap::new(), BTreeMap::new());
     for (at, (name, p)) in PERCENTILES.into_iter().enumerate() {
         let needed = stats::samples_needed(p);
-        let typical = stats::median_of(launches.iter().map(|it| it.samples as f64)).unwrap_or(0.0);
+        let typical =
+            stats::median_of(launches.iter().map(|launch| launch.samples as f64)).unwrap_or(0.0);
         let values: Vec<f64> = launches.iter().map(|launch| launch.ns[at]).collect();
         let interval = if typical >= needed as f64 { interval_of(&values) } else { None };
         if typical < needed as f64 {

@@ -39,12 +39,12 @@ impl Pool {
         let (least, most) = (*self.ticks.first()?, *self.ticks.last()?);
         let quartile = |share: f64| stats::mid_quantile(&self.ticks, share);
         let five = [least as f64, quartile(0.25), quartile(0.5), quartile(0.75), most as f64];
-        Some(five.map(|it| it * self.ns_per_tick))
+        Some(five.map(|value| value * self.ns_per_tick))
     }
 
     /// The share of all samples that took more than `ns`; of what [`Pool::five`] has sorted.
     pub(super) fn share_later(&self, ns: f64) -> f64 {
-        let within = self.ticks.partition_point(|it| *it as f64 * self.ns_per_tick <= ns);
+        let within = self.ticks.partition_point(|tick| *tick as f64 * self.ns_per_tick <= ns);
         (self.ticks.len() - within) as f64 / self.ticks.len().max(1) as f64
     }
 
@@ -62,7 +62,7 @@ impl Pool {
         self.timed_ns += ns_per_tick * samples.iter().sum::<u64>() as f64;
         let count = samples.len();
         let turns = launch.record.initiator.turns.as_ref();
-        let cycles = turns.map(|it| Cycles::of(&samples, it, scale));
+        let cycles = turns.map(|turns| Cycles::of(&samples, turns, scale));
         // From here on order doesn't matter: one buffer serves to sort and to pool.
         let mut sorted = samples;
         sorted.sort_unstable();
@@ -70,7 +70,7 @@ impl Pool {
             cycles,
             mean_ns: scale * mean(&sorted),
             least_ns: scale * sorted.first().copied().unwrap_or(0) as f64,
-            largest_ns: sorted.last().filter(|_| single).map(|it| scale * *it as f64),
+            largest_ns: sorted.last().filter(|_| single).map(|number| scale * *number as f64),
             middle_ns: scale * mean(&sorted[count / 4..count - count / 4]),
             ns: stats::mid_quantile(&sorted, 0.5) * scale,
             p75_ns: single.then(|| stats::mid_quantile(&sorted, 0.75) * scale),
@@ -79,7 +79,7 @@ impl Pool {
         };
         if ns_per_tick != self.ns_per_tick {
             let scale = ns_per_tick / self.ns_per_tick;
-            sorted.iter_mut().for_each(|it| *it = (*it as f64 * scale).round() as u64);
+            sorted.iter_mut().for_each(|number| *number = (*number as f64 * scale).round() as u64);
         }
         // Transfers of one message too: a batch hides what its messages took.
         if batch == 1 && self.ticks.is_empty() {

@@ -85,33 +85,37 @@ impl RateSeen {
 
     /// The same with what `launches` came to.
     pub(super) fn with(self, launches: &[&StoredLaunch]) -> RateSeen {
-        let reports = || launches.iter().map(|it| &it.record.initiator);
-        let kept = || reports().filter_map(|it| Some((it.samples, it.punctuality?)));
-        let worked = launches.iter().filter_map(|it| it.record.responder.worked);
-        let served_share = stats::median_of(kept().map(|it| it.1.served_share()));
-        let short = served_share.is_some_and(|it| it < Punctuality::SERVED);
+        let reports = || launches.iter().map(|launch| &launch.record.initiator);
+        let kept = || reports().filter_map(|report| Some((report.samples, report.punctuality?)));
+        let worked = launches.iter().filter_map(|launch| launch.record.responder.worked);
+        let served_share = stats::median_of(kept().map(|pair| pair.1.served_share()));
+        let short = served_share.is_some_and(|served_share| served_share < Punctuality::SERVED);
         let share = |all: u64, part: u64| part as f64 / all.max(1) as f64;
-        let on_time_share = stats::median_of(kept().map(|(all, it)| it.on_time_share(all)));
-        let held_share = stats::median_of(kept().filter_map(|(all, it)| it.held_share(all)));
-        let late = on_time_share.is_some_and(|it| it < Punctuality::ON_TIME);
-        let idle = stats::median_of(kept().filter_map(|it| it.1.idle));
+        let on_time_share =
+            stats::median_of(kept().map(|(all, punctuality)| punctuality.on_time_share(all)));
+        let held_share =
+            stats::median_of(kept().filter_map(|(all, punctuality)| punctuality.held_share(all)));
+        let late = on_time_share.is_some_and(|on_time_share| on_time_share < Punctuality::ON_TIME);
+        let idle = stats::median_of(kept().filter_map(|pair| pair.1.idle));
         let server_cpus =
-            stats::median_of(launches.iter().filter_map(|it| it.record.server_cpus()));
+            stats::median_of(launches.iter().filter_map(|launch| launch.record.server_cpus()));
         let void = late || short && Punctuality::ends_first(idle, server_cpus);
         RateSeen {
-            served_per_sec: stats::median_of(kept().map(|it| it.1.served_per_sec)),
+            served_per_sec: stats::median_of(kept().map(|pair| pair.1.served_per_sec)),
             served_share,
-            service_took_ns: stats::median_of(worked.map(|it| it.took_ns)),
+            service_took_ns: stats::median_of(worked.map(|worked| worked.took_ns)),
             server_cpus,
-            late_share: stats::median_of(kept().map(|(all, it)| share(all, it.late))),
+            late_share: stats::median_of(
+                kept().map(|(all, punctuality)| share(all, punctuality.late)),
+            ),
             on_time_share,
             held_share,
             generator_idle_share: idle,
-            tolerance_ns: stats::median_of(kept().map(|it| it.1.tolerance_ns)),
-            deepest: stats::median_of(kept().map(|it| f64::from(it.1.deepest))),
-            generators: kept().map(|it| it.1.generators).max(),
-            lateness_median_ns: stats::median_of(kept().map(|it| it.1.median_ns)),
-            lateness_max_ns: kept().map(|it| it.1.max_ns).reduce(f64::max),
+            tolerance_ns: stats::median_of(kept().map(|pair| pair.1.tolerance_ns)),
+            deepest: stats::median_of(kept().map(|pair| f64::from(pair.1.deepest))),
+            generators: kept().map(|pair| pair.1.generators).max(),
+            lateness_median_ns: stats::median_of(kept().map(|pair| pair.1.median_ns)),
+            lateness_max_ns: kept().map(|pair| pair.1.max_ns).reduce(f64::max),
             overloaded: short && !void,
             void,
             ..self
@@ -120,7 +124,7 @@ impl RateSeen {
 
     /// Not void where most of its launches kept the bound that was asked: a late sender only adds to their times.
     pub(super) fn by_bound(self, launches: &[Option<BoundedLaunch>]) -> RateSeen {
-        let most = majority(launches.iter().flatten().map(|it| it.standing));
+        let most = majority(launches.iter().flatten().map(|launch| launch.standing));
         RateSeen { void: self.void && most != Some(Standing::Passes), ..self }
     }
 
@@ -149,7 +153,8 @@ impl RateSeen {
 
     /// Whether it was not offered since the generators were in calls all the time, and not late by themselves.
     pub fn is_out_of_generators(&self) -> bool {
-        self.void && self.on_time_share.is_some_and(|it| it >= Punctuality::ON_TIME)
+        self.void
+            && self.on_time_share.is_some_and(|on_time_share| on_time_share >= Punctuality::ON_TIME)
     }
 }
 

@@ -105,19 +105,19 @@ pub(super) fn assign<'a>(
     cases: impl Iterator<Item = &'a mut CaseResult>,
     groups: &mut [GroupVerdict],
 ) -> Vec<JudgedRound> {
-    let judged = |it: &store::StoredRound| {
-        let session = it.noise.session.max(1);
-        let (marked, unknown) = match it.noise.disturbance() {
+    let judged = |round: &store::StoredRound| {
+        let session = round.noise.session.max(1);
+        let (marked, unknown) = match round.noise.disturbance() {
             Disturbance::None => (None, None),
             Disturbance::By(checks) => (Some(checks), None),
             Disturbance::Unknown(checks) => (None, Some(checks)),
         };
-        JudgedRound { group: it.group, round: it.nth, session, marked, unknown }
+        JudgedRound { group: round.group, round: round.nth, session, marked, unknown }
     };
     let rounds: Vec<JudgedRound> = run.rounds.iter().map(judged).collect();
     let of = |group: usize, with: fn(&JudgedRound) -> bool| {
-        let here = rounds.iter().filter(move |it| it.group == group && with(it));
-        here.map(|it| it.round).collect::<Vec<u64>>()
+        let here = rounds.iter().filter(move |round| round.group == group && with(round));
+        here.map(|round| round.round).collect::<Vec<u64>>()
     };
     let marked = |group| of(group, |round| round.marked.is_some());
     let unknown = |group| of(group, |round| round.unknown.is_some());
@@ -135,7 +135,7 @@ pub(super) fn assign<'a>(
             known.map(|(value, round)| value.filter(|_| !unknown.contains(&round))).collect();
         case.stratified = Stratified::of(&known, &marked(case.group));
         let launched = |round: u64| matches!(case.by_round.get(round as usize - 1), Some(Some(_)));
-        let own = rounds.iter().filter(|it| it.group == case.group && launched(it.round));
+        let own = rounds.iter().filter(|round| round.group == case.group && launched(round.round));
         let counts: RoundCounts = own.map(JudgedRound::state).collect();
         case.disturbed = counts.allow_no_verdict();
     }
@@ -152,7 +152,7 @@ impl Stratified {
             return None;
         }
         let sorted = |launches: &[(u64, f64)]| {
-            let mut values: Vec<f64> = launches.iter().map(|it| it.1).collect();
+            let mut values: Vec<f64> = launches.iter().map(|launch| launch.1).collect();
             values.sort_unstable_by(f64::total_cmp);
             values
         };
@@ -179,11 +179,11 @@ impl GroupVerdict {
 
     /// Takes back what its rounds don't bear: any of its cases may be the best, and none is faster or slower.
     fn decide_nothing(&mut self) {
-        for it in &mut self.standings {
-            it.verdict = it.verdict.map(|_| "inconclusive");
-            it.among_best = true;
-            (it.slower_than_best_at_least, it.slower_than_best_at_most) = (None, None);
-            it.slower_than_best = None;
+        for standing in &mut self.standings {
+            standing.verdict = standing.verdict.map(|_| "inconclusive");
+            standing.among_best = true;
+            (standing.slower_than_best_at_least, standing.slower_than_best_at_most) = (None, None);
+            standing.slower_than_best = None;
         }
     }
 }
@@ -194,7 +194,7 @@ mod tests {
 
     #[test]
     fn more_than_a_tenth_in_marked_rounds_stand_apart() {
-        let launches: Vec<Option<f64>> = (1..=20).map(|it| Some(f64::from(it))).collect();
+        let launches: Vec<Option<f64>> = (1..=20).map(|number| Some(f64::from(number))).collect();
         assert_eq!(Stratified::of(&launches, &[3, 9]), None);
         let found = Stratified::of(&launches, &[18, 19, 20]).unwrap();
         assert_eq!((found.launches, found.median), (17, Some(9.0)));

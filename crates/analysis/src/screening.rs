@@ -15,15 +15,16 @@ impl CaseResult {
         all: &'a [StoredLaunch],
         screening: u64,
     ) -> Vec<&'a StoredLaunch> {
-        let launches = all.iter().filter(|it| it.round > 0);
-        let (first, rest): (Vec<_>, Vec<_>) = launches.partition(|it| it.round <= screening);
-        let rounds = first.iter().map(|it| it.round).max().unwrap_or(0) as usize;
+        let launches = all.iter().filter(|launch| launch.round > 0);
+        let (first, rest): (Vec<_>, Vec<_>) =
+            launches.partition(|launch| launch.round <= screening);
+        let rounds = first.iter().map(|launch| launch.round).max().unwrap_or(0) as usize;
         self.screened = vec![None; rounds];
         for launch in &first {
             self.screened[launch.round as usize - 1] = launch.record.initiator.median_ns;
         }
         if rest.is_empty() {
-            self.screened_out = first.iter().any(|it| it.status == "ok");
+            self.screened_out = first.iter().any(|launch| launch.status == "ok");
             return first;
         }
         let unit = self.unit();
@@ -34,8 +35,8 @@ impl CaseResult {
     /// Says of a case that nothing was launched of but its pilot, since screening left it out at every other placement.
     pub(super) fn tell_if_left_out(&mut self, run: &StoredRun, all: &[StoredLaunch]) {
         let chosen = run.request.screens() && !run.request.named.placements;
-        let others = || run.rounds.iter().any(|it| it.group == self.group);
-        let pilot_alone = || all.iter().all(|it| it.round == 0 && it.status == "ok");
+        let others = || run.rounds.iter().any(|round| round.group == self.group);
+        let pilot_alone = || all.iter().all(|launch| launch.round == 0 && launch.status == "ok");
         let open = self.status == Status::Failed && self.placement == Placement::Free;
         if chosen && open && pilot_alone() && others() {
             self.status = Status::NotApplicable;
@@ -65,7 +66,7 @@ impl LeftOut {
             stays: false,
         };
         let cases: Vec<Screened> = ranked.iter().map(screened).collect();
-        let own = |it: &Screened| it.carries == results[at].carries;
+        let own = |screened: &Screened| screened.carries == results[at].carries;
         let first = *screening::quickest(&cases, own).first()?;
         let rounds = results[at].screened.iter().zip(&cases[first].launches);
         let ratios: Vec<f64> =

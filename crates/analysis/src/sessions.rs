@@ -28,26 +28,28 @@ pub struct SessionsSeen {
 /// Gives each case of a run of several sessions what they come to.
 pub(super) fn assign(results: &mut [CaseResult], rounds: &[JudgedRound]) {
     // Those that there are: the number of the last may be anything in a damaged store.
-    let sessions: BTreeSet<_> = rounds.iter().map(|it| it.session).collect();
+    let sessions: BTreeSet<_> = rounds.iter().map(|round| round.session).collect();
     if sessions.len() < 2 {
         return;
     }
     for case in results {
         let medians = sessions.iter().filter_map(|session| {
-            let here = rounds.iter().filter(|it| it.group == case.group && it.session == *session);
-            let at = here.filter_map(|it| {
-                *case.launch_medians.get(usize::try_from(it.round).ok()?.checked_sub(1)?)?
+            let here = rounds
+                .iter()
+                .filter(|round| round.group == case.group && round.session == *session);
+            let at = here.filter_map(|round| {
+                *case.launch_medians.get(usize::try_from(round.round).ok()?.checked_sub(1)?)?
             });
             stats::median_of(at)
         });
         let medians: Vec<f64> = medians.collect();
-        case.sessions = stats::over_sessions(&medians).map(|it| SessionsSeen {
+        case.sessions = stats::over_sessions(&medians).map(|interval| SessionsSeen {
             sessions: medians.len() as u64,
             medians,
-            median: it.estimate,
-            low: it.low,
-            high: it.high,
-            coverage: it.coverage,
+            median: interval.estimate,
+            low: interval.low,
+            high: interval.high,
+            coverage: interval.coverage,
         });
     }
 }

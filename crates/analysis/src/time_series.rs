@@ -71,7 +71,12 @@ mod tests {
         assert_eq!((series.round, series.slices.len()), (3, 100));
         assert!(series.slices.windows(2).all(|pair| pair[0].median < pair[1].median));
         assert_eq!(series.slices[0].min, 200.0);
-        assert!(series.slices.iter().all(|it| it.min <= it.median && it.median <= it.p99));
+        assert!(
+            series
+                .slices
+                .iter()
+                .all(|slice| slice.min <= slice.median && slice.median <= slice.p99)
+        );
     }
 
     #[test]

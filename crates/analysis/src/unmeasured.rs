@@ -64,8 +64,8 @@ mod tests {
     }
 
     fn in_vain(results: &[CaseResult], named: Named) -> Vec<String> {
-        let words = |it: &CaseResult| {
-            format!("{} {} {}", it.variant, it.message_bytes.unwrap_or(0), it.placement)
+        let words = |case: &CaseResult| {
+            format!("{} {} {}", case.variant, case.message_bytes.unwrap_or(0), case.placement)
         };
         asked_in_vain(results, named).into_iter().map(words).collect()
     }

@@ -108,7 +108,7 @@ impl Coder {
         let mut fitting = [None; super::LARGEST_BLOCK];
         let fitting = &mut fitting[..received.len()];
         for (place, datagram) in fitting.iter_mut().zip(received) {
-            *place = datagram.filter(|it| it.len() == bytes);
+            *place = datagram.filter(|datagram| datagram.len() == bytes);
         }
         let missing = copy_arrived(&fitting[..self.scheme.data_shards()], block, bytes);
         let rebuilt = !missing

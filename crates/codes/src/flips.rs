@@ -58,8 +58,8 @@ mod tests {
         let run = |share, seed| {
             let mut bytes = vec![0_u8; 1_000_000];
             let mut trace = FlipTrace::new(share, seed).unwrap();
-            let flipped: u64 = bytes.chunks_mut(997).map(|it| trace.flip(it)).sum();
-            assert_eq!(flipped, bytes.iter().map(|it| u64::from(it.count_ones())).sum::<u64>());
+            let flipped: u64 = bytes.chunks_mut(997).map(|bytes| trace.flip(bytes)).sum();
+            assert_eq!(flipped, bytes.iter().map(|byte| u64::from(byte.count_ones())).sum::<u64>());
             (flipped, bytes)
         };
         // 8,000 expected, with a standard deviation of 89.
@@ -76,7 +76,7 @@ mod tests {
         let run = |cut| {
             let mut bytes = vec![0_u8; 10_000];
             let mut trace = FlipTrace::new(1e-2, 7).unwrap();
-            bytes.chunks_mut(cut).for_each(|it| _ = trace.flip(it));
+            bytes.chunks_mut(cut).for_each(|bytes| _ = trace.flip(bytes));
             bytes
         };
         assert_eq!(run(1), run(10_000));

@@ -202,10 +202,10 @@ mod tests {
     fn blocks_are_cut_into_equal_datagrams() {
         let rs = Scheme::parse("reed-solomon-4-3").unwrap();
         assert_eq!(
-            [0, 1, 4, 5, 1400].map(|it| Scheme::Hamming74.datagram_bytes(it)),
+            [0, 1, 4, 5, 1400].map(|number| Scheme::Hamming74.datagram_bytes(number)),
             [1, 1, 1, 2, 350]
         );
-        assert_eq!([0, 1, 4, 9, 1400].map(|it| rs.datagram_bytes(it)), [2, 2, 2, 4, 350]);
+        assert_eq!([0, 1, 4, 9, 1400].map(|number| rs.datagram_bytes(number)), [2, 2, 2, 4, 350]);
         for scheme in [Scheme::Hamming84, Scheme::Golay2412, rs, Scheme::RaptorQ] {
             for datagram in [2, 3, 1471, 1472] {
                 let block = scheme.block_bytes(datagram);

@@ -83,11 +83,11 @@ impl<F: Files> Quota<F> {
         let name = format!("{PREFIX}{}-{name}", std::process::id());
         let passes_on = |dir: &Path| {
             let list = tree::text(dir, "cgroup.subtree_control").unwrap_or_default();
-            list.split(' ').any(|it| it == "cpu")
+            list.split(' ').any(|part| part == "cpu")
         };
         let mut refused: Option<(PathBuf, io::Error)> = None;
-        let above = own.ancestors().take_while(|it| it.starts_with(&mount));
-        for dir in above.filter(|it| passes_on(it)) {
+        let above = own.ancestors().take_while(|folder| folder.starts_with(&mount));
+        for dir in above.filter(|path| passes_on(path)) {
             let group = dir.join(&name);
             match files.make(&group) {
                 Ok(()) => {
@@ -144,14 +144,14 @@ fn not_written(path: &Path, error: &io::Error) -> Refusal {
 
 /// Where version 2 with the cpu controller is mounted, and the group of this process below.
 fn own_group(root: &Path) -> Option<(PathBuf, PathBuf)> {
-    let mount = MOUNTS.iter().map(|it| root.join(it)).find(|it| {
-        let controllers = tree::text(it, "cgroup.controllers").unwrap_or_default();
-        controllers.split(' ').any(|it| it == "cpu")
+    let mount = MOUNTS.iter().map(|mount| root.join(mount)).find(|path| {
+        let controllers = tree::text(path, "cgroup.controllers").unwrap_or_default();
+        controllers.split(' ').any(|part| part == "cpu")
     })?;
     let groups = tree::text(root, "proc/self/cgroup")?;
     let own = groups.lines().find_map(|line| line.strip_prefix("0::/"))?;
     // Outside of its namespace there is no name for it.
-    let own = if own.split('/').any(|it| it == "..") { "" } else { own };
+    let own = if own.split('/').any(|part| part == "..") { "" } else { own };
     Some((mount.clone(), mount.join(own)))
 }
 
@@ -179,7 +179,7 @@ mod tests {
         fn asked(&self, root: &Path) -> Vec<String> {
             let root = format!("{}/", root.display());
             let own = format!("ipcmark-{}-", std::process::id());
-            let plain = |it: &String| it.replace(&root, "").replace(&own, "own-");
+            let plain = |text: &String| text.replace(&root, "").replace(&own, "own-");
             self.asked.borrow().iter().map(plain).collect()
         }
     }
@@ -188,7 +188,7 @@ mod tests {
         fn make(&self, group: &Path) -> io::Result<()> {
             self.ask(format!("mkdir {}", group.display()));
             let dir = group.parent().unwrap();
-            if self.sealed.iter().any(|it| dir.ends_with(it)) {
+            if self.sealed.iter().any(|text| dir.ends_with(text)) {
                 return Err(io::Error::from(io::ErrorKind::PermissionDenied));
             }
             Ok(())
@@ -276,7 +276,7 @@ mod tests {
         let fake = Fake::default();
         drop(Quota::make(fake.clone(), root.path(), "a").unwrap());
         let asked = fake.asked(root.path());
-        let removed: Vec<_> = asked.iter().filter(|it| it.starts_with("rmdir")).collect();
+        let removed: Vec<_> = asked.iter().filter(|text| text.starts_with("rmdir")).collect();
         assert_eq!(removed, ["rmdir sys/fs/cgroup/user/own-a"]);
     }
 

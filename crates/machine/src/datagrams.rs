@@ -35,7 +35,7 @@ fn number4(text: &str, group: &str, name: &str) -> Option<u64> {
         let (of, rest) = line.split_once(':')?;
         (of == group).then_some(rest)
     });
-    let at = lines.next()?.split_whitespace().position(|it| it == name)?;
+    let at = lines.next()?.split_whitespace().position(|word| word == name)?;
     lines.next()?.split_whitespace().nth(at)?.parse().ok()
 }
 

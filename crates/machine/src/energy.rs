@@ -75,7 +75,7 @@ impl PackageCounters {
             let zone = format!("{POWERCAP}/{zone}");
             let name = tree::text(root, &format!("{zone}/name"));
             // A package may have two zones: `intel-rapl:0`, by its registers, comes after `intel-rapl-mmio:0`.
-            if let Some(name) = name.filter(|it| it.starts_with("package-")) {
+            if let Some(name) = name.filter(|name| name.starts_with("package-")) {
                 zones.insert(name, zone);
             }
         }
@@ -87,7 +87,8 @@ impl PackageCounters {
 
     /// Reads all of them; None where one can't be read any more.
     pub fn take(&self) -> Option<EnergyReading> {
-        let microjoules = self.0.iter().map(|it| it.read().ok()).collect::<Option<_>>()?;
+        let microjoules =
+            self.0.iter().map(|package| package.read().ok()).collect::<Option<_>>()?;
         Some(EnergyReading { microjoules, at: Instant::now() })
     }
 
@@ -119,7 +120,7 @@ impl Package {
         let mut text = [0; 32];
         let length = pread(&self.counter, &mut text[..], 0)?;
         let number =
-            std::str::from_utf8(&text[..length]).ok().and_then(|it| it.trim().parse().ok());
+            std::str::from_utf8(&text[..length]).ok().and_then(|text| text.trim().parse().ok());
         number.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "not a number"))
     }
 

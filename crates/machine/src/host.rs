@@ -67,7 +67,7 @@ fn stat_cpus(stat: &str) -> Option<Vec<u32>> {
 /// Bytes of the largest cache of any online CPU; None where none is described.
 pub fn largest_cache_bytes(root: &Path) -> Option<u64> {
     let online = tree::cpus(root, "sys/devices/system/cpu/online")?;
-    memory::caches(root, &online).into_iter().filter_map(|it| it.size_bytes).max()
+    memory::caches(root, &online).into_iter().filter_map(|cache| cache.size_bytes).max()
 }
 
 pub(super) fn of_this_program() -> Build {

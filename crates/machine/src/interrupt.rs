@@ -201,7 +201,7 @@ impl Step {
 /// kernel's sched-stats.rst); nothing where the kernel doesn't count that.
 fn waited_for_cpu() -> Duration {
     let text = fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
-    let waited = text.split_whitespace().nth(1).and_then(|it| it.parse().ok());
+    let waited = text.split_whitespace().nth(1).and_then(|word| word.parse().ok());
     Duration::from_nanos(waited.unwrap_or(0))
 }
 

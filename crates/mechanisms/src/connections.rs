@@ -5,8 +5,8 @@ use std::fs::{read_dir, read_to_string};
 use rustix::process::{Resource, getrlimit};
 
 use super::{
-    Cause, Endpoint, Nonblocking, NonblockingVisitor, OpenError, Opened, Unavailable, Variant,
-    Visitor, Waits, io_uring, open, open_nonblocking, probe_by,
+    Cause, Endpoint, OpenError, Opened, Unavailable, Variant, Visitor, Waits, io_uring, open,
+    open_nonblocking, probe_by,
 };
 use crate::nonblocking::SHARED_MOST;
 use model::load::Server;
@@ -100,7 +100,7 @@ impl Visitor for Held {
 /// What is mapped in this process; 0 where /proc can't be read.
 fn mapped_bytes() -> u64 {
     let text = read_to_string("/proc/self/statm").unwrap_or_default();
-    let pages = text.split(' ').next().and_then(|it| it.parse::<u64>().ok());
+    let pages = text.split(' ').next().and_then(|part| part.parse::<u64>().ok());
     pages.unwrap_or(0).saturating_mul(rustix::param::page_size() as u64)
 }
 
@@ -109,12 +109,14 @@ struct SharedEnds {
     before: u64,
 }
 
-impl NonblockingVisitor for SharedEnds {
+impl Visitor for SharedEnds {
     type Output = Option<u64>;
 
-    fn visit<E: Nonblocking + 'static>(self, opened: Opened<E>) -> Option<u64> {
-        let both = opened.initiator.shared().and(opened.responder.shared());
-        both.map(|_| descriptors().saturating_sub(self.before))
+    fn visit<E: Endpoint>(self, mut opened: Opened<E>) -> Option<u64> {
+        for end in [&mut opened.initiator, &mut opened.responder] {
+            end.as_nonblocking()?.shared()?;
+        }
+        Some(descriptors().saturating_sub(self.before))
     }
 }
 
@@ -123,11 +125,12 @@ struct Counted {
     before: u64,
 }
 
-impl NonblockingVisitor for Counted {
+impl Visitor for Counted {
     type Output = (u64, bool);
 
-    fn visit<E: Nonblocking + 'static>(self, opened: Opened<E>) -> (u64, bool) {
-        (descriptors().saturating_sub(self.before), opened.responder.ready().is_some())
+    fn visit<E: Endpoint>(self, mut opened: Opened<E>) -> (u64, bool) {
+        let ready = opened.responder.as_nonblocking().is_some_and(|end| end.ready().is_some());
+        (descriptors().saturating_sub(self.before), ready)
     }
 }
 

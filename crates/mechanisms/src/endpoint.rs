@@ -5,7 +5,7 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::nonblocking::WithNonblocking;
+use super::nonblocking::Nonblocking;
 use model::mechanism::Stats;
 
 /// One side of an open mechanism. `send` and `recv` are what is timed.
@@ -68,12 +68,8 @@ pub trait Endpoint: Send {
         look(message)
     }
 
-    /// Runs `code` with these ends as ones that can be asked without waiting, in their own type; gives None
-    /// where they can only wait. What is [`crate::Nonblocking`] answers `Some(code.run(ends))`.
-    fn nonblocking<C: WithNonblocking>(_ends: &mut [&mut Self], _code: C) -> Option<C::Output>
-    where
-        Self: Sized,
-    {
+    /// This end as one that can be asked without waiting: `Some(self)` of what is [`Nonblocking`].
+    fn as_nonblocking(&mut self) -> Option<&mut dyn Nonblocking> {
         None
     }
 
@@ -107,6 +103,92 @@ pub trait Endpoint: Send {
     /// What it has counted since it was opened; `None` where nothing can be lost, and nothing is counted.
     fn stats(&self) -> Option<Stats> {
         None
+    }
+}
+
+/// Any endpoint, behind a table of calls: what a workload has that is compiled once for all mechanisms.
+pub struct Erased<'a>(&'a mut dyn Callable);
+
+impl<'a> Erased<'a> {
+    /// `end`, whatever it is.
+    pub fn new<E: Endpoint>(end: &'a mut E) -> Erased<'a> {
+        Erased(end)
+    }
+}
+
+/// [`Endpoint`] with calls that fit a table.
+trait Callable: Endpoint {
+    fn send_by(&mut self, message: &mut [u8], fill: &mut dyn FnMut(&mut [u8])) -> io::Result<()>;
+    fn recv_by(
+        &mut self,
+        message: &mut [u8],
+        look: &mut dyn FnMut(&[u8]) -> io::Result<()>,
+    ) -> io::Result<()>;
+}
+
+impl<E: Endpoint> Callable for E {
+    fn send_by(&mut self, message: &mut [u8], fill: &mut dyn FnMut(&mut [u8])) -> io::Result<()> {
+        self.send_with(message, fill)
+    }
+
+    fn recv_by(
+        &mut self,
+        message: &mut [u8],
+        look: &mut dyn FnMut(&[u8]) -> io::Result<()>,
+    ) -> io::Result<()> {
+        self.recv_with(message, look)
+    }
+}
+
+impl Endpoint for Erased<'_> {
+    fn start(&mut self, deadline: &Deadline) -> io::Result<()> {
+        self.0.start(deadline)
+    }
+
+    fn send(&mut self, message: &[u8]) -> io::Result<()> {
+        self.0.send(message)
+    }
+
+    fn recv(&mut self, message: &mut [u8]) -> io::Result<()> {
+        self.0.recv(message)
+    }
+
+    fn send_with(&mut self, message: &mut [u8], fill: impl FnOnce(&mut [u8])) -> io::Result<()> {
+        let mut fill = Some(fill);
+        self.0.send_by(message, &mut |message| {
+            if let Some(fill) = fill.take() {
+                fill(message);
+            }
+        })
+    }
+
+    fn recv_with(
+        &mut self,
+        message: &mut [u8],
+        look: impl FnOnce(&[u8]) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let mut look = Some(look);
+        self.0.recv_by(message, &mut |message| look.take().map_or(Ok(()), |look| look(message)))
+    }
+
+    fn as_nonblocking(&mut self) -> Option<&mut dyn Nonblocking> {
+        self.0.as_nonblocking()
+    }
+
+    fn enter(&mut self, phase: Phase) -> io::Result<()> {
+        self.0.enter(phase)
+    }
+
+    fn bear_pauses(&mut self, pause: Duration) -> io::Result<()> {
+        self.0.bear_pauses(pause)
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        self.0.finish()
+    }
+
+    fn stats(&self) -> Option<Stats> {
+        self.0.stats()
     }
 }
 

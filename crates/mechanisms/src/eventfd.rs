@@ -8,11 +8,10 @@ use rustix::event::{EventfdFlags, PollFd, eventfd};
 use rustix::io::{Errno, ReadWriteFlags, preadv2};
 
 use super::fd::{TwoFds, read_full, write_all};
-use super::nonblocking::Any;
 use super::socket::wrong_length;
 use super::{
-    Carries, Endpoint, Framing, Mechanism, Nonblocking, NonblockingVisitor, OpenError, OpenSpec,
-    Opened, Received, Sent, Traits, Visitor, WithNonblocking,
+    Carries, Endpoint, Framing, Mechanism, Nonblocking, OpenError, OpenSpec, Opened, Received,
+    Sent, Traits, Visitor,
 };
 
 use sys::failed::failed;
@@ -31,14 +30,7 @@ impl Mechanism for Eventfd {
     const SUMMARY: &'static str = "two kernel counters";
     const TRAITS: Traits = Traits::host(Carries::Signal, Framing::Message);
 
-    fn open<V: Visitor>(spec: &OpenSpec, visitor: V) -> Result<V::Output, OpenError> {
-        Self::open_nonblocking(spec, Any(visitor))
-    }
-
-    fn open_nonblocking<V: NonblockingVisitor>(
-        _spec: &OpenSpec,
-        visitor: V,
-    ) -> Result<V::Output, OpenError> {
+    fn open<V: Visitor>(_spec: &OpenSpec, visitor: V) -> Result<V::Output, OpenError> {
         let failed = OpenError::call("eventfd2");
         let counter = || eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::SEMAPHORE);
         let (there, back) = (counter().map_err(&failed)?, counter().map_err(&failed)?);
@@ -62,8 +54,8 @@ impl Endpoint for EventfdEnd {
         read_full(&self.0.from, &mut [0; 8])
     }
 
-    fn nonblocking<C: WithNonblocking>(ends: &mut [&mut Self], code: C) -> Option<C::Output> {
-        Some(code.run(ends))
+    fn as_nonblocking(&mut self) -> Option<&mut dyn Nonblocking> {
+        Some(self)
     }
 }
 

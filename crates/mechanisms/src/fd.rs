@@ -13,7 +13,7 @@ use rustix::net::sockopt::socket_domain;
 
 use sys::failed::failed;
 
-use super::{Endpoint, Nonblocking, Received, Sent, WithNonblocking};
+use super::{Endpoint, Nonblocking, Received, Sent};
 
 /// Writes all of `message`.
 #[inline(always)]
@@ -136,8 +136,8 @@ impl Endpoint for TwoFds {
         read_full(&self.from, message)
     }
 
-    fn nonblocking<C: WithNonblocking>(ends: &mut [&mut Self], code: C) -> Option<C::Output> {
-        Some(code.run(ends))
+    fn as_nonblocking(&mut self) -> Option<&mut dyn Nonblocking> {
+        Some(self)
     }
 }
 
@@ -200,8 +200,8 @@ impl Endpoint for OneFd {
         read_full(&self.fd, message)
     }
 
-    fn nonblocking<C: WithNonblocking>(ends: &mut [&mut Self], code: C) -> Option<C::Output> {
-        Some(code.run(ends))
+    fn as_nonblocking(&mut self) -> Option<&mut dyn Nonblocking> {
+        Some(self)
     }
 }
 

@@ -7,11 +7,9 @@ use rustix::fs::{CWD, FileType, Mode, OFlags, fcntl_setfl, mknodat, open};
 use rustix::pipe::fcntl_getpipe_size;
 
 use super::fd::TwoFds;
-use super::nonblocking::Any;
 use super::pipe::{BUF, FULL, SLOT};
 use super::{
-    Carries, Framing, Mechanism, NonblockingVisitor, OpenError, OpenSpec, Opened, PrivateNames,
-    Traits, Visitor,
+    Carries, Framing, Mechanism, OpenError, OpenSpec, Opened, PrivateNames, Traits, Visitor,
 };
 use model::bend::Bend;
 use std::os::fd::OwnedFd;
@@ -25,14 +23,7 @@ impl Mechanism for Fifo {
     const TRAITS: Traits = Traits::host(Carries::Bytes, Framing::Stream);
     const BENDS: &'static [Bend] = &[SLOT, BUF, FULL];
 
-    fn open<V: Visitor>(spec: &OpenSpec, visitor: V) -> Result<V::Output, OpenError> {
-        Self::open_nonblocking(spec, Any(visitor))
-    }
-
-    fn open_nonblocking<V: NonblockingVisitor>(
-        _spec: &OpenSpec,
-        visitor: V,
-    ) -> Result<V::Output, OpenError> {
+    fn open<V: Visitor>(_spec: &OpenSpec, visitor: V) -> Result<V::Output, OpenError> {
         let names = PrivateNames::new()?;
         let (there, back) = (fifo(names.name()?.path())?, fifo(names.name()?.path())?);
         let capacity =

@@ -64,11 +64,11 @@ use std::net::IpAddr;
 
 pub use connection::Connection;
 pub use connections::{held_by_ends, probe_connections, probe_crowd};
-pub use endpoint::{Deadline, Endpoint, Phase};
+pub use endpoint::{Deadline, Endpoint, Erased, Phase};
 use model::bend::Bend;
 use model::mechanism::{Carries, Cause, Framing, Scope, Traits, Unavailable, Waits};
 use network::{Call, ConnectVisitor, Cookie, ListenVisitor};
-pub use nonblocking::{Any, Nonblocking, NonblockingVisitor, Received, Sent, WithNonblocking};
+pub use nonblocking::{Nonblocking, Received, Sent, open_nonblocking};
 pub use opened::Opened;
 pub use options::{Choice, OptionSpec, Options, Variant, catalogue};
 use residue::PrivateNames;
@@ -135,18 +135,6 @@ pub trait Mechanism {
     /// Opens both ends, untimed, and hands them to `visitor`; an option that changes the code
     /// of the timed path picks a type here, so that the path has no branch for it.
     fn open<V: Visitor>(spec: &OpenSpec, visitor: V) -> Result<V::Output, OpenError>;
-
-    /// The same for what asks its endpoints without waiting. A mechanism whose endpoints are all
-    /// [`Nonblocking`] opens them here, and `open` asks for [`nonblocking::Any`] of them.
-    fn open_nonblocking<V: NonblockingVisitor>(
-        _spec: &OpenSpec,
-        _visitor: V,
-    ) -> Result<V::Output, OpenError> {
-        Err(OpenError::NotApplicable(format!(
-            "{} can only wait: it has no way to tell whether a message goes or comes at once",
-            Self::NAME
-        )))
-    }
 
     /// The options with which both sides of the way to `to` are to be opened: what the way decides is
     /// decided once, where it is asked from.
@@ -298,20 +286,6 @@ macro_rules! mechanisms {
             Err(OpenError::NotApplicable(format!("unknown mechanism `{name}`")))
         }
 
-        /// The same for a visitor that asks the endpoints without waiting; not applicable where the
-        /// mechanism can only wait.
-        pub fn open_nonblocking<V: NonblockingVisitor>(
-            name: &str,
-            spec: &OpenSpec,
-            visitor: V,
-        ) -> Result<V::Output, OpenError> {
-            $(if name == <$mechanism>::NAME {
-                check_size(name, spec.message_bytes, <$mechanism>::largest(&spec.options))?;
-                return <$mechanism>::open_nonblocking(spec, visitor);
-            })+
-            Err(OpenError::NotApplicable(format!("unknown mechanism `{name}`")))
-        }
-
         /// Whether the mechanism called `name` could be had between two hosts; opens nothing.
         pub fn check_over_network(name: &str, spec: &OpenSpec) -> Result<(), OpenError> {
             $(if name == <$mechanism>::NAME {
@@ -416,11 +390,6 @@ struct Close;
 impl Visitor for Close {
     type Output = ();
     fn visit<E: Endpoint>(self, _opened: Opened<E>) {}
-}
-
-impl NonblockingVisitor for Close {
-    type Output = ();
-    fn visit<E: Nonblocking>(self, _opened: Opened<E>) {}
 }
 
 fn probe_by<T: Default + Send>(

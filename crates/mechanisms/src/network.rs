@@ -95,7 +95,9 @@ impl Hello {
         let bytes: &[u8; Hello::BYTES] = bytes.try_into().ok()?;
         // As long for a cookie that begins right as for any other.
         let differs = bytes.iter().zip(&cookie.0).fold(0, |sum, (a, b)| sum | (a ^ b));
-        let kind = CONNECTION_KINDS.into_iter().find(|it| *it as u8 == bytes[16])?;
+        let kind = CONNECTION_KINDS
+            .into_iter()
+            .find(|connection_kind| *connection_kind as u8 == bytes[16])?;
         let window = u32::from_le_bytes([bytes[17], bytes[18], bytes[19], bytes[20]]);
         (differs == 0).then_some(Hello { kind, window })
     }
@@ -179,7 +181,7 @@ impl Wait<'_> {
             return Err(gave_up(&reason, "let the hosts reach each other, or see --peer-address"));
         }
         match readable(Some(self.owner).into_iter().chain(fds.iter().copied()), {
-            Some(soonest.map_or(self.until, |it| it.min(self.until)))
+            Some(soonest.map_or(self.until, |moment| moment.min(self.until)))
         }) {
             Ok(Some(0)) => Err(gave_up("the coordinator is gone", "start it again")),
             Ok(_) => Ok(()),
@@ -195,9 +197,11 @@ pub(super) fn readable<'a>(
 ) -> io::Result<Option<usize>> {
     let mut fds: Vec<_> =
         fds.into_iter().map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
-    let time = until.map(|it| it.saturating_duration_since(Instant::now()));
-    let time = time
-        .map(|it| Timespec { tv_sec: it.as_secs() as i64, tv_nsec: i64::from(it.subsec_nanos()) });
+    let time = until.map(|moment| moment.saturating_duration_since(Instant::now()));
+    let time = time.map(|time| Timespec {
+        tv_sec: time.as_secs() as i64,
+        tv_nsec: i64::from(time.subsec_nanos()),
+    });
     match poll(&mut fds, time.as_ref()) {
         Ok(_) | Err(Errno::INTR) => Ok(fds.iter().position(|fd| !fd.revents().is_empty())),
         Err(error) => Err(failed("poll", error)),

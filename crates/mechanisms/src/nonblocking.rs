@@ -6,13 +6,21 @@ use std::os::fd::BorrowedFd;
 
 use rustix::event::PollFd;
 
-use super::{Endpoint, Opened, Visitor};
+use super::{Endpoint, OpenError, OpenSpec, Opened, Visitor, open};
 
 /// An endpoint that can be asked without waiting.
 ///
 /// A message that went or came in part is finished by the next calls, which have to be given the same
 /// message; the endpoint keeps how far it got. Until then the endpoint stays in this way of asking.
 pub trait Nonblocking: Endpoint {
+    /// Called once, before anything is sent, with the largest message in bytes.
+    ///
+    /// # Errors
+    /// What such messages need, and isn't there.
+    fn prepare(&mut self, _message_bytes: usize) -> Result<(), OpenError> {
+        Ok(())
+    }
+
     /// Switches this end, untimed: `try_send` and `try_recv` need it on, `send` and `recv` off, as it is
     /// when opened. Its partner may go the other way.
     ///
@@ -71,38 +79,45 @@ pub enum Received {
     WouldBlock,
 }
 
-/// Code for ends of one mechanism, whichever it is, if they can be asked without waiting.
-pub trait WithNonblocking {
-    /// What comes of it.
-    type Output;
-    /// Called once, with the ends.
-    fn run<E: Nonblocking>(self, ends: &mut [&mut E]) -> Self::Output;
-}
-
 /// The error for ends that can only wait.
 #[cold]
 pub fn only_waits() -> io::Error {
     io::Error::new(io::ErrorKind::Unsupported, "it can't be asked without waiting")
 }
 
-/// Code that is generic over the endpoints of whichever mechanism was asked for, if those can be asked
-/// without waiting.
-pub trait NonblockingVisitor {
-    /// What the visit yields.
-    type Output;
-    /// Called once, with both ends, switched off.
-    fn visit<E: Nonblocking + 'static>(self, opened: Opened<E>) -> Self::Output;
+/// Opens the mechanism called `name` for whoever asks both ends without waiting, and hands them to `visitor`.
+///
+/// # Errors
+/// As [`open`]; not applicable where they can only wait.
+pub fn open_nonblocking<V: Visitor>(
+    name: &str,
+    spec: &OpenSpec,
+    visitor: V,
+) -> Result<V::Output, OpenError> {
+    open(name, spec, Prepared { name, spec, visitor })?
 }
 
-/// A visitor for whom it is enough that the endpoints are endpoints: so that a mechanism opens both in
-/// one way.
-pub struct Any<V>(pub V);
+/// Hands on ends that can be asked without waiting.
+struct Prepared<'a, V> {
+    name: &'a str,
+    spec: &'a OpenSpec,
+    visitor: V,
+}
 
-impl<V: Visitor> NonblockingVisitor for Any<V> {
-    type Output = V::Output;
+impl<V: Visitor> Visitor for Prepared<'_, V> {
+    type Output = Result<V::Output, OpenError>;
 
-    fn visit<E: Nonblocking + 'static>(self, opened: Opened<E>) -> V::Output {
-        self.0.visit(opened)
+    fn visit<E: Endpoint + 'static>(self, mut opened: Opened<E>) -> Self::Output {
+        for end in [&mut opened.initiator, &mut opened.responder] {
+            let Some(end) = end.as_nonblocking() else {
+                return Err(OpenError::NotApplicable(format!(
+                    "{} can only wait: it has no way to tell whether a message goes or comes at once",
+                    self.name
+                )));
+            };
+            end.prepare(self.spec.message_bytes)?;
+        }
+        Ok(self.visitor.visit(opened))
     }
 }
 

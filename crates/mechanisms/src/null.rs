@@ -2,13 +2,12 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::Arc;
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd};
 
 use super::{
-    Carries, Endpoint, Framing, Mechanism, Nonblocking, NonblockingVisitor, OpenError, OpenSpec,
-    Opened, Received, Sent, Traits, Visitor, WithNonblocking,
+    Carries, Endpoint, Framing, Mechanism, Nonblocking, OpenError, OpenSpec, Opened, Received,
+    Sent, Traits, Visitor,
 };
 
 /// The mechanism's row.
@@ -20,7 +19,7 @@ pub struct NullEnd {
     owed: u64,
     /// A descriptor that is always readable, and writable: who waits for it goes through a wait that is none. None of an
     /// end that nobody asks without waiting.
-    always: Option<Arc<OwnedFd>>,
+    always: Option<OwnedFd>,
 }
 
 impl Mechanism for Null {
@@ -31,25 +30,9 @@ impl Mechanism for Null {
     const TRAITS: Traits = Traits::host(Carries::Nothing, Framing::Message);
 
     fn open<V: Visitor>(_spec: &OpenSpec, visitor: V) -> Result<V::Output, OpenError> {
-        Ok(visitor.visit(opened(None)))
+        let end = |owed| NullEnd { owed, always: None };
+        Ok(visitor.visit(Opened::new(end(0), end(u64::MAX))))
     }
-
-    fn open_nonblocking<V: NonblockingVisitor>(
-        _spec: &OpenSpec,
-        visitor: V,
-    ) -> Result<V::Output, OpenError> {
-        let failed = OpenError::call("eventfd2");
-        Ok(visitor.visit(opened(Some(always().map_err(failed)?))))
-    }
-}
-
-fn opened(always: Option<Arc<OwnedFd>>) -> Opened<NullEnd> {
-    let end = |owed| NullEnd { owed, always: always.clone() };
-    Opened::new(end(0), end(u64::MAX))
-}
-
-fn always() -> rustix::io::Result<Arc<OwnedFd>> {
-    eventfd(1, EventfdFlags::CLOEXEC).map(Arc::new)
 }
 
 impl Endpoint for NullEnd {
@@ -65,16 +48,19 @@ impl Endpoint for NullEnd {
         Ok(())
     }
 
-    fn nonblocking<C: WithNonblocking>(ends: &mut [&mut Self], code: C) -> Option<C::Output> {
-        Some(code.run(ends))
+    fn as_nonblocking(&mut self) -> Option<&mut dyn Nonblocking> {
+        Some(self)
     }
 }
 
 impl Nonblocking for NullEnd {
-    fn set_nonblocking(&mut self, on: bool) -> io::Result<()> {
-        if on && self.always.is_none() {
-            self.always = Some(always()?);
-        }
+    fn prepare(&mut self, _message_bytes: usize) -> Result<(), OpenError> {
+        let always = eventfd(1, EventfdFlags::CLOEXEC).map_err(OpenError::call("eventfd2"))?;
+        self.always = Some(always);
+        Ok(())
+    }
+
+    fn set_nonblocking(&mut self, _on: bool) -> io::Result<()> {
         Ok(())
     }
 
@@ -96,21 +82,23 @@ impl Nonblocking for NullEnd {
     }
 
     fn room(&self) -> Option<PollFd<'_>> {
-        self.ready().map(|it| PollFd::from_borrowed_fd(it, PollFlags::OUT))
+        self.ready().map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::OUT))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::open_nonblocking;
 
     #[test]
     fn null_answers_what_it_was_asked_and_asks_always() {
         struct Nothing;
-        impl NonblockingVisitor for Nothing {
+        impl Visitor for Nothing {
             type Output = ();
-            fn visit<E: Nonblocking + 'static>(self, opened: Opened<E>) {
-                let Opened { initiator: mut near, responder: mut far, .. } = opened;
+            fn visit<E: Endpoint + 'static>(self, mut opened: Opened<E>) {
+                let near = opened.initiator.as_nonblocking().unwrap();
+                let far = opened.responder.as_nonblocking().unwrap();
                 let into = &mut [0; 8];
                 assert_eq!(near.try_recv(into).unwrap(), Received::WouldBlock, "nothing was asked");
                 for asked in [1, 3] {
@@ -125,7 +113,7 @@ mod tests {
                     assert_eq!(far.try_recv(into).unwrap(), Received::Whole, "always asked");
                     assert_eq!(far.try_send(&[2; 8]).unwrap(), Sent::Whole);
                 }
-                for end in [&near, &far] {
+                for end in [near, far] {
                     let ready = end.ready().expect("a descriptor");
                     let both = [
                         PollFd::from_borrowed_fd(ready, PollFlags::IN),
@@ -140,6 +128,6 @@ mod tests {
         }
         let options = crate::Variant::parse("null").unwrap().options;
         let spec = OpenSpec { options, message_bytes: 8, same_process: true, seed: 1 };
-        assert!(Null::open_nonblocking(&spec, Nothing).is_ok());
+        assert!(open_nonblocking(Null::NAME, &spec, Nothing).is_ok());
     }
 }

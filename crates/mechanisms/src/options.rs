@@ -88,15 +88,15 @@ pub struct Variant {
 /// Every mechanism and option as a user may write it.
 fn words() -> &'static [MechanismWords] {
     static WORDS: LazyLock<Vec<MechanismWords>> = LazyLock::new(|| {
-        let option = |it: &OptionSpec| OptionWords {
-            name: it.name.into(),
-            words: it.words.iter().map(|it| it.to_string()).collect(),
-            takes_size: it.takes_size,
+        let option = |spec: &OptionSpec| OptionWords {
+            name: spec.name.into(),
+            words: spec.words.iter().map(|word| word.to_string()).collect(),
+            takes_size: spec.takes_size,
         };
-        let mechanism = |it: &Entry| MechanismWords {
-            name: it.name.into(),
-            aliases: it.aliases.iter().map(|it| it.to_string()).collect(),
-            options: it.options.iter().map(option).collect(),
+        let mechanism = |entry: &Entry| MechanismWords {
+            name: entry.name.into(),
+            aliases: entry.aliases.iter().map(|alias| alias.to_string()).collect(),
+            options: entry.options.iter().map(option).collect(),
         };
         MECHANISMS.iter().map(mechanism).collect()
     });
@@ -106,7 +106,7 @@ fn words() -> &'static [MechanismWords] {
 /// What this build can measure, and what each of `variants` is; those that are none are left out.
 pub fn catalogue<'a>(variants: impl IntoIterator<Item = &'a String>) -> Catalogue {
     let mut found: Vec<Described> = Vec::new();
-    for variant in variants.into_iter().filter_map(|it| Variant::parse(it).ok()) {
+    for variant in variants.into_iter().filter_map(|variant| Variant::parse(variant).ok()) {
         let (traits, waits) = (variant.traits(), variant.waits());
         let bends = variant.entry.bends.to_vec();
         let described = Described { variant: variant.to_string(), traits, waits, bends };
@@ -154,7 +154,7 @@ impl Variant {
 
     /// Whether it goes over IPv6.
     pub fn is_ipv6(&self) -> bool {
-        let has = self.entry.options.iter().any(|it| it.name == "family");
+        let has = self.entry.options.iter().any(|option| option.name == "family");
         has && self.options.get(self.entry.options, "family") == Choice::Word("6")
     }
 

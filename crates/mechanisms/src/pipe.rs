@@ -9,11 +9,9 @@ use rustix::io::Errno;
 use rustix::pipe::{PIPE_BUF, PipeFlags, fcntl_getpipe_size, fcntl_setpipe_size, pipe_with};
 
 use super::fd::{TwoFds, partner_closed, write_all};
-use super::nonblocking::Any;
 use super::{
-    Carries, Choice, Endpoint, Framing, Mechanism, Nonblocking, NonblockingVisitor, OpenError,
-    OpenSpec, Opened, OptionSpec, Options, Received, Sent, Traits, Visitor, WithNonblocking,
-    socket::wrong_length,
+    Carries, Choice, Endpoint, Framing, Mechanism, Nonblocking, OpenError, OpenSpec, Opened,
+    OptionSpec, Options, Received, Sent, Traits, Visitor, socket::wrong_length,
 };
 use model::bend::{Bend, Length};
 use sys::failed::failed;
@@ -67,13 +65,6 @@ impl Mechanism for Pipe {
     }
 
     fn open<V: Visitor>(spec: &OpenSpec, visitor: V) -> Result<V::Output, OpenError> {
-        Self::open_nonblocking(spec, Any(visitor))
-    }
-
-    fn open_nonblocking<V: NonblockingVisitor>(
-        spec: &OpenSpec,
-        visitor: V,
-    ) -> Result<V::Output, OpenError> {
         let packets = packets(&spec.options);
         let flags = if packets { PipeFlags::DIRECT } else { PipeFlags::empty() };
         let [there, back] = two_pipes(spec, Self::OPTIONS, flags)?;
@@ -155,8 +146,8 @@ impl Endpoint for Packets {
         Ok(())
     }
 
-    fn nonblocking<C: WithNonblocking>(ends: &mut [&mut Self], code: C) -> Option<C::Output> {
-        Some(code.run(ends))
+    fn as_nonblocking(&mut self) -> Option<&mut dyn Nonblocking> {
+        Some(self)
     }
 }
 

@@ -6,10 +6,7 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 
 use super::fd::OneFd;
-use super::nonblocking::Any;
-use super::{
-    Carries, Framing, Mechanism, NonblockingVisitor, OpenError, OpenSpec, Opened, Traits, Visitor,
-};
+use super::{Carries, Framing, Mechanism, OpenError, OpenSpec, Opened, Traits, Visitor};
 use model::bend::{Bend, Length};
 
 /// The mechanism's row.
@@ -25,14 +22,7 @@ impl Mechanism for Pty {
         "N_TTY_BUF_SIZE, linux/tty.h",
     )];
 
-    fn open<V: Visitor>(spec: &OpenSpec, visitor: V) -> Result<V::Output, OpenError> {
-        Self::open_nonblocking(spec, Any(visitor))
-    }
-
-    fn open_nonblocking<V: NonblockingVisitor>(
-        _spec: &OpenSpec,
-        visitor: V,
-    ) -> Result<V::Output, OpenError> {
+    fn open<V: Visitor>(_spec: &OpenSpec, visitor: V) -> Result<V::Output, OpenError> {
         let failed = |call| OpenError::call::<rustix::io::Errno>(call);
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)
             .map_err(failed("open /dev/ptmx"))?;

@@ -84,7 +84,7 @@ impl Residue {
             // A signal that ends this process in between would leave an object of which the record doesn't say
             // whether it is ours: nobody could remove it.
             let _deferred = self.record.is_some().then(signal::Deferred::begin).transpose()?;
-            let slot = self.record.as_ref().map_or(Ok(0), |it| it.note(&planned))?;
+            let slot = self.record.as_ref().map_or(Ok(0), |record| record.note(&planned))?;
             match object(key) {
                 Ok(id) => {
                     let object = Object { kind, id };

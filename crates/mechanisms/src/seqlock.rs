@@ -43,7 +43,7 @@ impl Mechanism for Seqlock {
 
     fn open<V: Visitor>(spec: &OpenSpec, visitor: V) -> Result<V::Output, OpenError> {
         let bytes = spec.message_bytes.checked_add(3 * LINE + 7);
-        let slot = || Mapping::with_wide_words(bytes, 0).map(|it| Slot(Arc::new(it)));
+        let slot = || Mapping::with_wide_words(bytes, 0).map(|mapping| Slot(Arc::new(mapping)));
         let failed = OpenError::call("mmap");
         let (there, back) = slot().and_then(|there| Ok((there, slot()?))).map_err(failed)?;
         let end = |out: &Slot, into: &Slot| {

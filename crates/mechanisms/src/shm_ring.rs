@@ -13,12 +13,10 @@ use std::os::fd::BorrowedFd;
 use rustix::event::PollFd;
 
 use self::wait::{Eventfd, Futex, RingWait, Spin, Yield};
-use super::nonblocking::Any;
 use super::socket::wrong_length;
 use super::{
-    Carries, Choice, Deadline, Endpoint, Framing, Mechanism, Nonblocking, NonblockingVisitor,
-    OpenError, OpenSpec, Opened, OptionSpec, Options, Received, Sent, Traits, Visitor, Waits,
-    WithNonblocking,
+    Carries, Choice, Deadline, Endpoint, Framing, Mechanism, Nonblocking, OpenError, OpenSpec,
+    Opened, OptionSpec, Options, Received, Sent, Traits, Visitor, Waits,
 };
 use model::bend::{Bend, Length};
 use sys::ring::{Reader, Shape, Writer, two};
@@ -80,13 +78,6 @@ impl Mechanism for ShmRing {
     }
 
     fn open<V: Visitor>(spec: &OpenSpec, visitor: V) -> Result<V::Output, OpenError> {
-        Self::open_nonblocking(spec, Any(visitor))
-    }
-
-    fn open_nonblocking<V: NonblockingVisitor>(
-        spec: &OpenSpec,
-        visitor: V,
-    ) -> Result<V::Output, OpenError> {
         match spec.options.get(Self::OPTIONS, "wait") {
             Choice::Word("spin") => Ok(visitor.visit(rings::<Spin>(spec)?)),
             Choice::Word("yield") => Ok(visitor.visit(rings::<Yield>(spec)?)),
@@ -133,8 +124,8 @@ impl<W: RingWait> Endpoint for RingEnd<W> {
         }
     }
 
-    fn nonblocking<C: WithNonblocking>(ends: &mut [&mut Self], code: C) -> Option<C::Output> {
-        Some(code.run(ends))
+    fn as_nonblocking(&mut self) -> Option<&mut dyn Nonblocking> {
+        Some(self)
     }
 }
 

@@ -15,12 +15,10 @@ use std::time::Duration;
 use rustix::event::PollFd;
 
 use super::network::{self, Call, ConnectVisitor, Cookie, ListenVisitor};
-use super::nonblocking::Any;
 use super::socket::wrong_length;
 use super::{
-    Carries, Choice, Connection, Deadline, Endpoint, Framing, Mechanism, Nonblocking,
-    NonblockingVisitor, OpenError, OpenSpec, Opened, OptionSpec, Options, Phase, Received, Sent,
-    Traits, Visitor, Waits, WithNonblocking,
+    Carries, Choice, Connection, Deadline, Endpoint, Framing, Mechanism, Nonblocking, OpenError,
+    OpenSpec, Opened, OptionSpec, Options, Phase, Received, Sent, Traits, Visitor, Waits,
 };
 use model::bend::{Bend, Length};
 use model::mechanism::Stats;
@@ -97,15 +95,6 @@ impl Mechanism for Skeleton {
     /// the path has no branch for it. What can't be had is said as data, with a remedy. Descriptors are
     /// made close-on-exec; names are gone before this returns.
     fn open<V: Visitor>(spec: &OpenSpec, visitor: V) -> Result<V::Output, OpenError> {
-        // One line where all ends are `Nonblocking`; else this opens them itself.
-        Self::open_nonblocking(spec, Any(visitor))
-    }
-
-    /// Optional, default: not applicable, since it can only wait.
-    fn open_nonblocking<V: NonblockingVisitor>(
-        spec: &OpenSpec,
-        visitor: V,
-    ) -> Result<V::Output, OpenError> {
         if !spec.same_process {
             let reason = "skeleton joins threads of one process: choose --workers thread";
             return Err(OpenError::NotApplicable(reason.into()));
@@ -217,8 +206,8 @@ impl Endpoint for ChannelEnd {
     }
 
     /// Optional, default: none. As here, where the end is also [`Nonblocking`].
-    fn nonblocking<C: WithNonblocking>(ends: &mut [&mut Self], code: C) -> Option<C::Output> {
-        Some(code.run(ends))
+    fn as_nonblocking(&mut self) -> Option<&mut dyn Nonblocking> {
+        Some(self)
     }
 
     /// Optional, default: nothing. Only for what takes silence for a loss (`udp/`).
@@ -244,6 +233,11 @@ impl Endpoint for ChannelEnd {
 
 /// Optional as a whole: for what can be asked without waiting. `send` and `recv` stay as they are.
 impl Nonblocking for ChannelEnd {
+    /// Optional, default: nothing. What messages of this size need beside what they need anyway (`udp/nonblocking.rs`).
+    fn prepare(&mut self, _message_bytes: usize) -> Result<(), OpenError> {
+        Ok(())
+    }
+
     /// Required here: whatever switches this end alone (`fd.rs`: O_NONBLOCK), if anything has to.
     fn set_nonblocking(&mut self, _on: bool) -> io::Result<()> {
         Ok(())
@@ -348,8 +342,8 @@ fn no_hook_is_missing_and_each_says_whether_it_is_required() {
     ];
     /// The lines of what begins so, up to its end.
     fn lines<'a>(source: &'a str, head: &str) -> Vec<&'a str> {
-        let rest = source.lines().skip_while(|it| *it != head).skip(1);
-        let lines: Vec<&str> = rest.take_while(|it| *it != "}").collect();
+        let rest = source.lines().skip_while(|line| *line != head).skip(1);
+        let lines: Vec<&str> = rest.take_while(|text| *text != "}").collect();
         assert!(!lines.is_empty(), "{head}");
         lines
     }
@@ -361,15 +355,16 @@ fn no_hook_is_missing_and_each_says_whether_it_is_required() {
     for (source, declared, made) in TRAITS {
         let made = lines(include_str!("skeleton.rs"), made);
         for wanted in lines(source, declared).into_iter().filter_map(hook) {
-            let at = made.iter().position(|it| hook(it) == Some(wanted));
+            let at = made.iter().position(|text| hook(text) == Some(wanted));
             let at = at.unwrap_or_else(|| panic!("{wanted} is missing"));
             let before = made[..at].iter().rev();
             let said: Vec<&&str> = before
-                .take_while(|it| it.starts_with("    ///") || it.starts_with("    #["))
+                .take_while(|text| text.starts_with("    ///") || text.starts_with("    #["))
                 .collect();
-            let first = said.iter().rev().find(|it| it.starts_with("    ///")).expect("a comment");
-            let known = ["Required", "Optional, default: "].map(|it| format!("    /// {it}"));
-            assert!(known.iter().any(|it| first.starts_with(it)), "{wanted}: {first}");
+            let first =
+                said.iter().rev().find(|text| text.starts_with("    ///")).expect("a comment");
+            let known = ["Required", "Optional, default: "].map(|text| format!("    /// {text}"));
+            assert!(known.iter().any(|text| first.starts_with(text)), "{wanted}: {first}");
         }
     }
 }

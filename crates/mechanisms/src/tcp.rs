@@ -17,10 +17,9 @@ pub use remote::{no_address, unreachable};
 use super::connection::{At, Connection};
 use super::fd::OneFd;
 use super::network::{Call, ConnectVisitor, Cookie, EffectiveSettings, ListenVisitor};
-use super::nonblocking::Any;
 use super::{
-    Carries, Cause, Choice, Framing, Mechanism, NonblockingVisitor, OpenError, OpenSpec, Opened,
-    OptionSpec, Options, Scope, Traits, Unavailable, Visitor, socket,
+    Carries, Cause, Choice, Framing, Mechanism, OpenError, OpenSpec, Opened, OptionSpec, Options,
+    Scope, Traits, Unavailable, Visitor, socket,
 };
 use model::bend::{Bend, Length, Only};
 
@@ -112,13 +111,6 @@ impl Mechanism for Tcp {
     }
 
     fn open<V: Visitor>(spec: &OpenSpec, visitor: V) -> Result<V::Output, OpenError> {
-        Self::open_nonblocking(spec, Any(visitor))
-    }
-
-    fn open_nonblocking<V: NonblockingVisitor>(
-        spec: &OpenSpec,
-        visitor: V,
-    ) -> Result<V::Output, OpenError> {
         let mtu = socket::enter_mtu(spec, Self::OPTIONS)?;
         let connection = Self::connection(&spec.options).expect("every variant connects");
         let (near, far) = connection.both(spec)?;

@@ -32,11 +32,10 @@ use std::time::Duration;
 use rustix::net::sockopt;
 
 use super::network::{self, Call, ConnectVisitor, Cookie, ListenVisitor};
-use super::nonblocking::Any;
 use super::tcp::{FAMILY, loopback};
 use super::{
-    Carries, Choice, Framing, Mechanism, NonblockingVisitor, OpenError, OpenSpec, Opened,
-    OptionSpec, Options, Scope, Traits, Visitor, reliable, socket,
+    Carries, Choice, Framing, Mechanism, OpenError, OpenSpec, Opened, OptionSpec, Options, Scope,
+    Traits, Visitor, reliable, socket,
 };
 use model::bend::Bend;
 
@@ -109,31 +108,15 @@ impl Mechanism for Udp {
         }
         // Fragments carry any size, unless not even one of them fits the buffer.
         let room = room(options);
-        datagram(options, None).is_some_and(|it| it > room).then_some(room)
+        datagram(options, None).is_some_and(|datagram| datagram > room).then_some(room)
     }
 
     fn open<V: Visitor>(spec: &OpenSpec, visitor: V) -> Result<V::Output, OpenError> {
         check(&spec.options)?;
         match lossy::plan(&spec.options)? {
             Some(plan) => plan.open(spec, connected(spec)?, visitor),
-            None => open_local(spec, connected(spec)?, Any(visitor)),
+            None => open_local(spec, connected(spec)?, visitor),
         }
-    }
-
-    fn open_nonblocking<V: NonblockingVisitor>(
-        spec: &OpenSpec,
-        visitor: V,
-    ) -> Result<V::Output, OpenError> {
-        check(&spec.options)?;
-        if lossy::plan(&spec.options)?.is_some() {
-            return Err(OpenError::NotApplicable(
-                "udp can only wait with `reliability=`: its timers run while it waits".into(),
-            ));
-        }
-        let connected = connected(spec)?;
-        let bytes = fragmented(spec, Some(mtu_of(&connected)?))?.0.min(spec.message_bytes);
-        nonblocking::check_room(&connected.0, bytes)?;
-        open_local(spec, connected, visitor)
     }
 
     fn for_path(options: &Options, to: IpAddr) -> io::Result<Options> {
@@ -251,7 +234,7 @@ fn check(options: &Options) -> Result<(), OpenError> {
                 .into(),
         ));
     }
-    datagram(options, None).map_or(Ok(()), |it| in_range(it, options))
+    datagram(options, None).map_or(Ok(()), |datagram| in_range(datagram, options))
 }
 
 fn in_range(asked: usize, options: &Options) -> Result<(), OpenError> {
@@ -303,7 +286,7 @@ fn mtu_of((near, ..): &Connected) -> Result<u32, OpenError> {
 }
 
 /// Both ends of this host, where nothing recovers a lost datagram.
-fn open_local<V: NonblockingVisitor>(
+fn open_local<V: Visitor>(
     spec: &OpenSpec,
     connected: Connected,
     visitor: V,

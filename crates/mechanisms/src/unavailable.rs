@@ -70,7 +70,7 @@ pub fn unavailable(call: &str, error: &io::Error) -> Unavailable {
 /// What can't be had, of an error that ended a worker or kept one from starting: an [`OpenError`], or a call that was
 /// denied, is unknown here or met a limit. None of all else: it failed.
 pub fn unavailable_in(error: &io::Error) -> Option<Unavailable> {
-    if let Some(inner) = error.get_ref().and_then(|it| it.downcast_ref::<OpenError>()) {
+    if let Some(inner) = error.get_ref().and_then(|item| item.downcast_ref::<OpenError>()) {
         return match inner {
             OpenError::Unavailable(why) => Some(why.clone()),
             OpenError::NotApplicable(_) => None,
@@ -201,8 +201,9 @@ impl System<'_> {
     /// No process or thread more: by which limit.
     fn no_process(&self) -> Found {
         let own = getrlimit(Resource::Nproc).current;
-        let is_tighter =
-            |it: &sys::groups::GroupLimit| it.left() == 0 || own.is_none_or(|own| it.limit < own);
+        let is_tighter = |limit: &sys::groups::GroupLimit| {
+            limit.left() == 0 || own.is_none_or(|own| limit.limit < own)
+        };
         match sys::groups::processes(self.root).filter(is_tighter) {
             Some(group) => (
                 format!(", the limit on processes is {} in this control group", group.limit),
@@ -226,9 +227,10 @@ impl System<'_> {
     fn is_out_of_addresses(&self) -> bool {
         const STACK: u64 = 512 << 10;
         let Some(limit) = getrlimit(Resource::As).current else { return false };
-        let pages =
-            self.text("proc/self/statm").and_then(|it| it.split(' ').next()?.parse::<u64>().ok());
-        pages.is_some_and(|it| it * rustix::param::page_size() as u64 + STACK > limit)
+        let pages = self
+            .text("proc/self/statm")
+            .and_then(|text| text.split(' ').next()?.parse::<u64>().ok());
+        pages.is_some_and(|pages| pages * rustix::param::page_size() as u64 + STACK > limit)
     }
 
     /// No memory: by which limit.
@@ -282,7 +284,7 @@ impl System<'_> {
         }
         let off = |name: &str| {
             let path = format!("proc/sys/net/ipv6/conf/{name}/disable_ipv6");
-            self.text(&path).is_some_and(|it| it.trim() == "1")
+            self.text(&path).is_some_and(|text| text.trim() == "1")
         };
         match ["lo", "all"].into_iter().find(|name| off(name)) {
             Some(name) => (
@@ -350,7 +352,7 @@ impl System<'_> {
         let Some((least, config)) = since(call) else {
             return (self.seccomp().0, format!("{}, or use a kernel that has it", allow(call)));
         };
-        let built = config.map_or(String::new(), |it| format!(", built with {it}"));
+        let built = config.map_or(String::new(), |config| format!(", built with {config}"));
         match (version(release), version(least)) {
             (Some(here), Some(least_known)) if here < least_known => {
                 (format!(", this is Linux {release}"), format!("it needs Linux {least}{built}"))
@@ -408,12 +410,12 @@ fn is_of_files(call: &str) -> bool {
 }
 
 fn begins_a_process(call: &str) -> bool {
-    ["fork", "clone", "pthread_create", "start "].iter().any(|it| call.starts_with(it))
+    ["fork", "clone", "pthread_create", "start "].iter().any(|text| call.starts_with(text))
 }
 
 /// The first two numbers of a kernel's release.
 fn version(release: &str) -> Option<(u32, u32)> {
-    let mut numbers = release.split(|it: char| !it.is_ascii_digit());
+    let mut numbers = release.split(|release: char| !release.is_ascii_digit());
     Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
 }
 

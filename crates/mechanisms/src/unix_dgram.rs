@@ -4,11 +4,10 @@
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 
-use super::nonblocking::Any;
 use super::unix_seqpacket::{LINEAR, PacketEnd, largest_packet};
 use super::{
-    Carries, Framing, Mechanism, NonblockingVisitor, OpenError, OpenSpec, Opened, OptionSpec,
-    Options, Traits, Visitor, socket,
+    Carries, Framing, Mechanism, OpenError, OpenSpec, Opened, OptionSpec, Options, Traits, Visitor,
+    socket,
 };
 use model::bend::Bend;
 
@@ -27,13 +26,6 @@ impl Mechanism for UnixDgram {
     }
 
     fn open<V: Visitor>(spec: &OpenSpec, visitor: V) -> Result<V::Output, OpenError> {
-        Self::open_nonblocking(spec, Any(visitor))
-    }
-
-    fn open_nonblocking<V: NonblockingVisitor>(
-        spec: &OpenSpec,
-        visitor: V,
-    ) -> Result<V::Output, OpenError> {
         let failed = OpenError::call("socketpair AF_UNIX");
         let (left, right) =
             socketpair(AddressFamily::UNIX, SocketType::DGRAM, SocketFlags::CLOEXEC, None)

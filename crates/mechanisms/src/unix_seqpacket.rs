@@ -10,12 +10,10 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair, sockopt};
 
 use super::connection::{At, BIND, Connection, unix_socket};
-use super::nonblocking::Any;
 use super::unix_stream::{connected, prepare};
 use super::{
-    Carries, Choice, Endpoint, Framing, Mechanism, Nonblocking, NonblockingVisitor, OpenError,
-    OpenSpec, Opened, OptionSpec, Options, Received, Sent, Traits, Visitor, WithNonblocking,
-    socket,
+    Carries, Choice, Endpoint, Framing, Mechanism, Nonblocking, OpenError, OpenSpec, Opened,
+    OptionSpec, Options, Received, Sent, Traits, Visitor, socket,
 };
 use model::bend::{Bend, Length};
 
@@ -60,13 +58,6 @@ impl Mechanism for UnixSeqpacket {
     }
 
     fn open<V: Visitor>(spec: &OpenSpec, visitor: V) -> Result<V::Output, OpenError> {
-        Self::open_nonblocking(spec, Any(visitor))
-    }
-
-    fn open_nonblocking<V: NonblockingVisitor>(
-        spec: &OpenSpec,
-        visitor: V,
-    ) -> Result<V::Output, OpenError> {
         let (left, right) = connected::<Self>(SocketType::SEQPACKET, spec)?;
         let effective_settings = socket::effective_settings(&left);
         Ok(visitor.visit(
@@ -109,8 +100,8 @@ impl Endpoint for PacketEnd {
         }
     }
 
-    fn nonblocking<C: WithNonblocking>(ends: &mut [&mut Self], code: C) -> Option<C::Output> {
-        Some(code.run(ends))
+    fn as_nonblocking(&mut self) -> Option<&mut dyn Nonblocking> {
+        Some(self)
     }
 }
 

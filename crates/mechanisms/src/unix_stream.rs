@@ -10,10 +10,9 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use super::connection::{At, BIND, Connection, unix_socket};
 use super::fd::{OneFd, TwoFds};
 use super::network::EffectiveSettings;
-use super::nonblocking::Any;
 use super::{
-    Carries, Choice, Framing, Mechanism, NonblockingVisitor, OpenError, OpenSpec, Opened,
-    OptionSpec, Options, Traits, Visitor, socket,
+    Carries, Choice, Framing, Mechanism, OpenError, OpenSpec, Opened, OptionSpec, Options, Traits,
+    Visitor, socket,
 };
 use model::bend::{Bend, Length};
 
@@ -72,13 +71,6 @@ impl Mechanism for UnixStream {
     }
 
     fn open<V: Visitor>(spec: &OpenSpec, visitor: V) -> Result<V::Output, OpenError> {
-        Self::open_nonblocking(spec, Any(visitor))
-    }
-
-    fn open_nonblocking<V: NonblockingVisitor>(
-        spec: &OpenSpec,
-        visitor: V,
-    ) -> Result<V::Output, OpenError> {
         let (left, right) = connected::<Self>(SocketType::STREAM, spec)?;
         let effective_settings = socket::effective_settings(&left);
         if !to_itself(&spec.options) {

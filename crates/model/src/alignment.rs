@@ -56,7 +56,7 @@ impl Alignment {
     /// The nearest right name.
     pub fn parse(word: &str) -> Result<Alignment, String> {
         let names = Alignment::ALL.map(Alignment::name);
-        let found = Alignment::ALL.into_iter().find(|it| it.name() == word);
+        let found = Alignment::ALL.into_iter().find(|alignment| alignment.name() == word);
         found.ok_or_else(|| unknown("place of a buffer", word, &names))
     }
 }

@@ -78,18 +78,19 @@ impl FromStr for Arrivals {
             _ => {}
         }
         let Some((messages, every)) =
-            text.strip_prefix("bursts:").and_then(|it| it.split_once('@'))
+            text.strip_prefix("bursts:").and_then(|text| text.split_once('@'))
         else {
             return Err(format!(
                 "`{text}`: messages arrive as poisson (independently of each other), constant, or \
                  bursts:100@10ms"
             ));
         };
-        let plain = messages.bytes().all(|it| it.is_ascii_digit());
-        let count = messages.parse().ok().filter(|it| plain && (1..=LARGEST_BURST).contains(it));
+        let plain = messages.bytes().all(|byte| byte.is_ascii_digit());
+        let count =
+            messages.parse().ok().filter(|number| plain && (1..=LARGEST_BURST).contains(number));
         let every = humantime::parse_duration(every).ok().map(duration::in_ns);
         let (Some(messages), Some(every_ns)) =
-            (count, every.filter(|it| (1..=LONGEST_NS).contains(it)))
+            (count, every.filter(|number| (1..=LONGEST_NS).contains(number)))
         else {
             return Err(format!(
                 "`{text}`: write 1 to {LARGEST_BURST} messages and a time up to {}, as in \

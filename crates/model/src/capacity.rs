@@ -76,7 +76,7 @@ impl TailBound {
             Standing::Short
         } else if ns <= self.ns as f64 && !kept.is_some_and(Punctuality::is_overloaded) {
             Standing::Passes
-        } else if kept.is_some_and(|it| it.is_void(messages, server_cpus)) {
+        } else if kept.is_some_and(|punctuality| punctuality.is_void(messages, server_cpus)) {
             Standing::Void
         } else {
             Standing::Breaks
@@ -114,8 +114,11 @@ pub enum Standing {
 /// What most launches at a rate do; None where they say neither.
 pub fn majority(launches: impl IntoIterator<Item = Standing>) -> Option<Standing> {
     let all: Vec<Standing> = launches.into_iter().collect();
-    let most = |of: Standing| 2 * all.iter().filter(|it| **it == of).count() > all.len();
-    [Standing::Passes, Standing::Breaks, Standing::Void].into_iter().find(|it| most(*it))
+    let most =
+        |of: Standing| 2 * all.iter().filter(|standing| **standing == of).count() > all.len();
+    [Standing::Passes, Standing::Breaks, Standing::Void]
+        .into_iter()
+        .find(|standing| most(*standing))
 }
 
 /// Rates that are tried first, a factor of four apart; the last are beyond what a generator sends.
@@ -140,14 +143,14 @@ pub type Tried = (u64, Vec<Standing>);
 /// that follows it. Where none passed it is the lowest alone that broke the bound, whose launches are then enough to be sure.
 pub fn finer(tried: &[Tried]) -> Vec<u64> {
     let stands = |at: usize| majority(tried[at].1.iter().copied());
-    let says = |it: &Standing| matches!(it, Standing::Passes | Standing::Breaks);
+    let says = |standing: &Standing| matches!(standing, Standing::Passes | Standing::Breaks);
     let most =
         |at: &usize| majority(tried[*at].1.iter().copied().filter(says)) == Some(Standing::Passes);
     let any = |at: &usize| tried[*at].1.contains(&Standing::Passes);
     let all = || (0..tried.len()).rev();
     let Some(last) = all().find(most).or_else(|| all().find(any)) else {
-        let lowest = tried.iter().find(|it| it.1.contains(&Standing::Breaks));
-        return lowest.map(|it| it.0).into_iter().collect();
+        let lowest = tried.iter().find(|pair| pair.1.contains(&Standing::Breaks));
+        return lowest.map(|pair| pair.0).into_iter().collect();
     };
     let low = tried[last].0;
     let mut rates: Vec<u64> = Vec::new();
@@ -173,14 +176,14 @@ pub const LOOKS: [u64; 3] = [FEW_LAUNCHES, SURE_LAUNCHES, 2 * SURE_LAUNCHES];
 /// those above one that did in the first three, and those that passed in none of the first twelve, offered or not.
 pub fn hopeless(tried: &[Tried]) -> Vec<bool> {
     let broke = |at: usize, launches: u64| {
-        let says = |it: &&Standing| matches!(it, Standing::Passes | Standing::Breaks);
+        let says = |standing: &&Standing| matches!(standing, Standing::Passes | Standing::Breaks);
         let first = tried[at].1.iter().filter(says).take(launches as usize);
-        let broke = first.take_while(|it| **it == Standing::Breaks).count();
+        let broke = first.take_while(|standing| **standing == Standing::Breaks).count();
         broke as u64 == launches
     };
     let never = |at: usize| {
         let all = &tried[at].1;
-        let passes = |it: &Standing| !matches!(it, Standing::Breaks | Standing::Void);
+        let passes = |standing: &Standing| !matches!(standing, Standing::Breaks | Standing::Void);
         all.len() as u64 >= 2 * SURE_LAUNCHES
             && !all.iter().take(2 * SURE_LAUNCHES as usize).any(passes)
     };
@@ -198,7 +201,8 @@ fn between(low: u64, high: u64) -> Vec<u64> {
     let steps = (whole / STEP.ln() - 1e-3).ceil().max(1.0) as u32;
     let at =
         |nth: u32| in_two_digits(low as f64 * (whole * f64::from(nth) / f64::from(steps)).exp());
-    let mut rates: Vec<u64> = (1..steps).map(at).filter(|it| low < *it && *it < high).collect();
+    let mut rates: Vec<u64> =
+        (1..steps).map(at).filter(|number| low < *number && *number < high).collect();
     rates.dedup();
     rates
 }
@@ -227,7 +231,7 @@ impl FromStr for TailBound {
         let (percentile, time) = text.split_once(':').ok_or_else(wrong)?;
         let thousandths = percentile.strip_prefix('p').and_then(thousandths).ok_or_else(wrong)?;
         let ns = humantime::parse_duration(time).ok().map(duration::in_ns);
-        let ns = ns.filter(|it| (1..=LONGEST_NS).contains(it)).ok_or_else(wrong)?;
+        let ns = ns.filter(|number| (1..=LONGEST_NS).contains(number)).ok_or_else(wrong)?;
         Ok(TailBound { thousandths, ns })
     }
 }
@@ -235,7 +239,7 @@ impl FromStr for TailBound {
 /// `99.9` as 99,900.
 fn thousandths(text: &str) -> Option<u32> {
     let (whole, part) = text.split_once('.').unwrap_or((text, "0"));
-    let plain = |it: &str| !it.is_empty() && it.bytes().all(|it| it.is_ascii_digit());
+    let plain = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     if !plain(whole) || !plain(part) || part.len() > 3 || whole.len() > 2 {
         return None;
     }
@@ -424,7 +428,7 @@ mod tests {
         use Standing::{Breaks, Passes, Void};
         let of = |launches: [&[Standing]; 3]| {
             let tried: Vec<Tried> =
-                launches.iter().zip(1..).map(|(it, nth)| (nth, it.to_vec())).collect();
+                launches.iter().zip(1..).map(|(launch, nth)| (nth, launch.to_vec())).collect();
             hopeless(&tried)
         };
         assert_eq!(of([&[Breaks; 2], &[], &[]]), [false, false, false]);

@@ -128,6 +128,6 @@ impl<V> Case<V> {
     where
         V: Clone,
     {
-        Case { load: self.load.map(|it| Load { per_second: 0, ..it }), ..self.clone() }
+        Case { load: self.load.map(|load| Load { per_second: 0, ..load }), ..self.clone() }
     }
 }

@@ -47,12 +47,12 @@ pub struct MechanismWords {
 impl MechanismWords {
     /// Whether `name` is its name, or another one of it.
     pub fn is_called(&self, name: &str) -> bool {
-        self.name == name || self.aliases.iter().any(|it| it == name)
+        self.name == name || self.aliases.iter().any(|alias| alias == name)
     }
 
     /// Its option of that name; None where it knows none.
     pub fn option(&self, name: &str) -> Option<&OptionWords> {
-        self.options.iter().find(|it| it.name == name)
+        self.options.iter().find(|option| option.name == name)
     }
 }
 
@@ -92,25 +92,25 @@ impl Described {
 impl Catalogue {
     /// The option of that name of the first mechanism that knows it, and that mechanism.
     pub fn option(&self, name: &str) -> Option<(&MechanismWords, &OptionWords)> {
-        self.mechanisms.iter().find_map(|it| Some((it, it.option(name)?)))
+        self.mechanisms.iter().find_map(|mechanism| Some((mechanism, mechanism.option(name)?)))
     }
 
     /// What a variant of the run is; None of another one.
     pub fn variant(&self, text: &str) -> Option<&Described> {
-        self.variants.iter().find(|it| it.variant == text)
+        self.variants.iter().find(|variant| variant.variant == text)
     }
 
     /// What a variant of the run carries; bytes, where nothing is known of it.
     pub fn carries(&self, text: &str) -> Carries {
-        self.variant(text).map_or(Carries::Bytes, |it| it.traits.carries)
+        self.variant(text).map_or(Carries::Bytes, |variant| variant.traits.carries)
     }
 
     /// What a workload yields of a variant of the run.
     pub fn metric(&self, workload: Workload, variant: &str) -> Metric {
-        let found = self.metrics.iter().find(|it| it.workload == workload);
+        let found = self.metrics.iter().find(|metric| metric.workload == workload);
         match self.carries(variant) {
-            Carries::Bytes => found.map(|it| it.bytes.clone()),
-            _ => found.map(|it| it.signals.clone()),
+            Carries::Bytes => found.map(|measured| measured.bytes.clone()),
+            _ => found.map(|measured| measured.signals.clone()),
         }
         .unwrap_or_else(|| Metric::undeclared(workload))
     }
@@ -144,7 +144,7 @@ pub fn name(text: &str) -> &str {
 pub fn options(text: &str) -> BTreeMap<String, String> {
     let pairs = text.split_once(':').into_iter().flat_map(|(_, rest)| rest.split(','));
     pairs
-        .filter_map(|it| it.split_once('='))
+        .filter_map(|pair| pair.split_once('='))
         .map(|(key, value)| (key.into(), value.into()))
         .collect()
 }
@@ -162,17 +162,18 @@ pub fn parse<'a>(
         Some((name, rest)) => (name, Some(rest)),
         None => (text, None),
     };
-    let mechanism = mechanisms.iter().find(|it| it.is_called(name)).ok_or_else(|| {
-        let names: Vec<&str> = mechanisms.iter().map(|it| &*it.name).collect();
-        unknown("mechanism", name, &names)
-    })?;
+    let mechanism =
+        mechanisms.iter().find(|mechanism| mechanism.is_called(name)).ok_or_else(|| {
+            let names: Vec<&str> = mechanisms.iter().map(|mechanism| &*mechanism.name).collect();
+            unknown("mechanism", name, &names)
+        })?;
     let name = &*mechanism.name;
     let mut options = BTreeMap::new();
     for pair in rest.into_iter().flat_map(|rest| rest.split(',')) {
         let (key, value) = pair
             .split_once('=')
             .ok_or_else(|| format!("{name}: `{pair}` is no option: write option=value"))?;
-        let known: Vec<&str> = mechanism.options.iter().map(|it| &*it.name).collect();
+        let known: Vec<&str> = mechanism.options.iter().map(|option| &*option.name).collect();
         let option = mechanism
             .option(key)
             .ok_or_else(|| unknown(&format!("option of {name}"), key, &known))?;
@@ -228,7 +229,7 @@ fn fitted(word: &str, value: &str) -> Option<String> {
 /// A number such as 5, 0.1 or 1e-4, not negative.
 fn decimal_number(text: &str) -> Option<String> {
     let plain = text.starts_with(|c: char| c.is_ascii_digit());
-    let number: f64 = text.parse().ok().filter(|it: &f64| plain && it.is_finite())?;
+    let number: f64 = text.parse().ok().filter(|value: &f64| plain && value.is_finite())?;
     // Short where it is small, and digits where it isn't: 0.1 and 1e-4.
     Some(if number != 0.0 && number < 1e-2 { format!("{number:e}") } else { number.to_string() })
 }

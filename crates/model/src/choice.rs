@@ -30,7 +30,11 @@ pub const MULTIPLES: [u64; 3] = [1, 2, 4];
 impl Need {
     /// The rates that are tried: what is needed, and what is beyond as far as `most`.
     pub fn rates(&self, most: u64) -> Vec<u64> {
-        MULTIPLES.map(|it| it * self.per_second).into_iter().filter(|it| *it <= most).collect()
+        MULTIPLES
+            .map(|multiple| multiple * self.per_second)
+            .into_iter()
+            .filter(|number| *number <= most)
+            .collect()
     }
 
     /// Why a mechanism does not qualify, of which `burns` says whether it busy-waits; None where it may.

@@ -61,7 +61,7 @@ impl Company {
     /// # Errors
     /// The nearest right word.
     pub fn level(word: &str) -> Result<Option<Company>, String> {
-        let found = Company::ALL.into_iter().find(|it| it.name() == word);
+        let found = Company::ALL.into_iter().find(|company| company.name() == word);
         if word == QUIET || found.is_some() {
             return Ok(found);
         }

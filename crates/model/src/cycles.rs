@@ -55,7 +55,7 @@ impl Cycles {
             return None;
         }
         let both = self.ns.iter().zip(&other.ns).filter_map(|(a, b)| (*a).zip(*b));
-        stats::median_of(both.map(|(a, b)| (a / b).ln()).filter(|it| it.is_finite()))
+        stats::median_of(both.map(|(a, b)| (a / b).ln()).filter(|value| value.is_finite()))
     }
 }
 

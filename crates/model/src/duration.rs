@@ -35,7 +35,7 @@ pub fn in_ns(time: Duration) -> u64 {
 /// The shortest exact way to write a time of `ns`: `1500ns`, `5us`, `10ms`.
 pub fn format_ns(ns: u64) -> String {
     let units = [("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000)];
-    let fits = |it: &(&str, u64)| ns.is_multiple_of(it.1);
+    let fits = |pair: &(&str, u64)| ns.is_multiple_of(pair.1);
     let (unit, scale) = units.into_iter().find(fits).unwrap_or(("ns", 1));
     format!("{}{unit}", ns / scale)
 }
@@ -61,11 +61,11 @@ pub fn budget(text: &str) -> Result<Duration, String> {
 pub fn warmup(text: &str) -> Result<Warmup, String> {
     let remedy = "write a number of operations up to 100000000, or a time up to 60s, as in 100ms";
     if text.bytes().all(|byte| byte.is_ascii_digit()) {
-        let operations = text.parse().ok().filter(|it| *it <= MOST_OPERATIONS);
+        let operations = text.parse().ok().filter(|number| *number <= MOST_OPERATIONS);
         return operations.map(Warmup::Operations).ok_or_else(|| format!("`{text}`: {remedy}"));
     }
-    let time = parse(text).ok().filter(|it| *it <= LONGEST_WARMUP);
-    time.map(|it| Warmup::Time(in_ns(it))).ok_or_else(|| format!("`{text}`: {remedy}"))
+    let time = parse(text).ok().filter(|duration| *duration <= LONGEST_WARMUP);
+    time.map(|time| Warmup::Time(in_ns(time))).ok_or_else(|| format!("`{text}`: {remedy}"))
 }
 
 #[cfg(test)]

@@ -172,7 +172,7 @@ pub const FACTORS: [Row; 19] = [
         summary: "What is done over it.",
         usual: Some("latency"),
         of: |case| Some(case.workload.name().to_string()),
-        written: |word| Workload::parse(word).map(|it| it.name().to_string()),
+        written: |word| Workload::parse(word).map(|workload| workload.name().to_string()),
         columns: &[("workload", |case| word(case.workload.name()))],
         ..NOT_PLAIN
     },

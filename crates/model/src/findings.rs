@@ -131,8 +131,11 @@ impl Fitness {
     /// The answer, and why.
     pub fn sentence(findings: &[Finding]) -> String {
         let named = |level| {
-            let names: Vec<&str> =
-                findings.iter().filter(|it| it.level == level).map(|it| &*it.check).collect();
+            let names: Vec<&str> = findings
+                .iter()
+                .filter(|finding| finding.level == level)
+                .map(|finding| &*finding.check)
+                .collect();
             list(&names)
         };
         let reservations = match named(Level::Note) {
@@ -143,7 +146,8 @@ impl Fitness {
             .iter()
             .filter(|finding| finding.level == Level::Unknown)
             .partition(|finding| finding.leaves_open());
-        let names = |of: &[&Finding]| list(&of.iter().map(|it| &*it.check).collect::<Vec<_>>());
+        let names =
+            |of: &[&Finding]| list(&of.iter().map(|finding| &*finding.check).collect::<Vec<_>>());
         let hidden = match names(&hidden) {
             none if none.is_empty() => none,
             some => format!("; not known here: {some}"),
@@ -195,7 +199,7 @@ pub fn count_disturbed<'a>(rounds: impl IntoIterator<Item = &'a RoundNoise>) -> 
             let (count, worst) = causes.entry(cause).or_default();
             *count += 1;
             let mark = round.marks.iter().find(|mark| mark.check == cause);
-            if mark.map(|it| it.level) > worst.map(|it| it.level) {
+            if mark.map(|mark| mark.level) > worst.map(|mark| mark.level) {
                 *worst = mark;
             }
         }
@@ -203,7 +207,7 @@ pub fn count_disturbed<'a>(rounds: impl IntoIterator<Item = &'a RoundNoise>) -> 
     let mut causes: Vec<(&str, (u64, Option<&Mark>))> = causes.into_iter().collect();
     causes.sort_by_key(|(_, (count, _))| std::cmp::Reverse(*count));
     let cause = |(check, (count, worst)): (&str, (u64, Option<&Mark>))| {
-        let example = worst.map_or(String::new(), |it| format!(" (for example: {})", it.found));
+        let example = worst.map_or(String::new(), |mark| format!(" (for example: {})", mark.found));
         format!("{check} in {count}{example}")
     };
     let causes: Vec<String> = causes.into_iter().map(cause).collect();
@@ -240,7 +244,7 @@ mod tests {
             "4 of 5 rounds were disturbed: load in 3 (for example: others used 1.20 CPUs), \
              forks in 1, steal in 1 (for example: 20 ms of 400 ms); `ipcmark doctor` says what to do"
         );
-        let counted = rounds.iter().filter(|it| !it.disturbance().is_none()).count();
+        let counted = rounds.iter().filter(|round| !round.disturbance().is_none()).count();
         assert_eq!(counted, 3, "as everywhere else");
         let one = count_disturbed(&rounds[1..2]).unwrap();
         assert!(one.starts_with("1 of 1 round was disturbed: "), "{one}");

@@ -323,12 +323,12 @@ impl Repeats {
     pub fn of(values: &[f64]) -> Repeats {
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);
-        let both = |it: &stats::Modes| it.low.share.min(it.high.share) >= LEAST_SHARE;
-        let modes = stats::two_modes(values).filter(both).map(|it| Modes {
-            low: it.low.center,
-            low_share: it.low.share,
-            high: it.high.center,
-            high_share: it.high.share,
+        let both = |modes: &stats::Modes| modes.low.share.min(modes.high.share) >= LEAST_SHARE;
+        let modes = stats::two_modes(values).filter(both).map(|mode| Modes {
+            low: mode.low.center,
+            low_share: mode.low.share,
+            high: mode.high.center,
+            high_share: mode.high.share,
         });
         let median = stats::median(&sorted);
         let unimodal = modes.is_none();
@@ -336,10 +336,10 @@ impl Repeats {
         let ranks = interval.and_then(|_| stats::median_ranks(values.len(), ALPHA));
         Repeats {
             median: unimodal.then_some(median),
-            low: interval.map(|it| it.low),
-            high: interval.map(|it| it.high),
+            low: interval.map(|interval| interval.low),
+            high: interval.map(|interval| interval.high),
             ranks: ranks.map(|(low, high, _)| [low, high]),
-            coverage: interval.map(|it| it.coverage),
+            coverage: interval.map(|interval| interval.coverage),
             n: values.len() as u64,
             modes,
         }
@@ -347,7 +347,7 @@ impl Repeats {
 
     /// The median, or that of the mode of smaller values: of a time the quicker one.
     pub fn lower(&self) -> Option<f64> {
-        self.median.or(self.modes.map(|it| it.low))
+        self.median.or(self.modes.map(|modes| modes.low))
     }
 }
 
@@ -357,7 +357,7 @@ pub const MEMORY: &str = "memory";
 impl WakeUps {
     /// What was found for a relation, or why nothing was; None where it wasn't asked for.
     pub fn of(&self, relation: Relation) -> Option<&WakeUp> {
-        self.wake_ups.iter().find(|it| it.relation == relation)
+        self.wake_ups.iter().find(|wake_up| wake_up.relation == relation)
     }
 }
 

@@ -70,9 +70,9 @@ impl Host {
     /// Whether figures of the other may stand beside those of this one: the same name, CPUs, kernel and
     /// hypervisor. Boots and settings may differ.
     pub fn is_like(&self, other: &Host) -> bool {
-        let known = |it: &Host| {
-            let kernel = (it.kernel.release.clone(), it.hypervisor.kind.clone());
-            (it.hostname.clone(), it.processor.clone(), it.cpus_online.clone(), kernel)
+        let known = |host: &Host| {
+            let kernel = (host.kernel.release.clone(), host.hypervisor.kind.clone());
+            (host.hostname.clone(), host.processor.clone(), host.cpus_online.clone(), kernel)
         };
         known(self) == known(other)
     }

@@ -59,12 +59,12 @@ impl Identity {
 
     /// The level of the factor called `key`.
     pub fn level(&self, key: &str) -> &Level {
-        self.0.iter().find(|it| it.0 == key).map_or(&Level::Absent, |it| &it.1)
+        self.0.iter().find(|pair| pair.0 == key).map_or(&Level::Absent, |pair| &pair.1)
     }
 
     /// The same but for the factors called `keys`: what cases that differ in these alone have in common.
     pub fn without(mut self, keys: &[&str]) -> Identity {
-        self.0.retain(|it| !keys.contains(&it.0));
+        self.0.retain(|pair| !keys.contains(&pair.0));
         self
     }
 

@@ -134,7 +134,7 @@ pub fn name(text: &str) -> Result<String, String> {
 /// # Errors
 /// Says how many there may be.
 pub fn hosts(text: &str) -> Result<usize, String> {
-    let number = text.parse().ok().filter(|it| (2..=MOST_HOSTS).contains(it));
+    let number = text.parse().ok().filter(|number| (2..=MOST_HOSTS).contains(number));
     number.ok_or_else(|| format!("`{text}`: write a number of hosts from 2 to {MOST_HOSTS}"))
 }
 
@@ -143,7 +143,7 @@ pub fn hosts(text: &str) -> Result<usize, String> {
 /// # Errors
 /// Says how many there may be.
 pub fn hops(text: &str) -> Result<usize, String> {
-    let number = text.parse().ok().filter(|it| *it <= MOST_HOPS);
+    let number = text.parse().ok().filter(|number| *number <= MOST_HOPS);
     number.ok_or_else(|| format!("`{text}`: write a number from 0 to {MOST_HOPS}"))
 }
 
@@ -152,7 +152,7 @@ pub fn hops(text: &str) -> Result<usize, String> {
 /// # Errors
 /// Says what is taken, and why.
 pub fn mtu(text: &str) -> Result<u32, String> {
-    let number = text.parse().ok().filter(|it| MTU.contains(it));
+    let number = text.parse().ok().filter(|number| MTU.contains(number));
     number.ok_or_else(|| {
         format!(
             "`{text}`: write bytes from {} (IPv6 needs them) to {}, as in 1500",
@@ -177,15 +177,16 @@ pub fn rate(text: &str) -> Result<u64, String> {
         "gbit" => 1_000_000_000,
         _ => return Err(format!("`{text}` is not a rate: {remedy}")),
     };
-    let bits = number.parse::<u64>().ok().and_then(|it| it.checked_mul(factor));
-    bits.filter(|it| RATES.contains(it)).ok_or_else(|| format!("`{text}` is not a rate: {remedy}"))
+    let bits = number.parse::<u64>().ok().and_then(|number| number.checked_mul(factor));
+    bits.filter(|bit| RATES.contains(bit))
+        .ok_or_else(|| format!("`{text}` is not a rate: {remedy}"))
 }
 
 /// A rate as it is asked for: `100mbit`.
 pub fn rate_word(bits: u64) -> String {
     let units = [(1_000_000_000, "gbit"), (1_000_000, "mbit")];
     let (factor, unit) =
-        units.into_iter().find(|it| bits.is_multiple_of(it.0)).unwrap_or((1_000, "kbit"));
+        units.into_iter().find(|unit| bits.is_multiple_of(unit.0)).unwrap_or((1_000, "kbit"));
     format!("{}{unit}", bits as f64 / factor as f64)
 }
 

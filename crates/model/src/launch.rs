@@ -254,7 +254,7 @@ impl Record {
 
     /// Samples that all initiators reported.
     pub fn reported_samples(&self) -> u64 {
-        self.initiators().fold(0, |sum, it| sum.saturating_add(it.samples))
+        self.initiators().fold(0, |sum, initiator| sum.saturating_add(initiator.samples))
     }
 }
 
@@ -331,7 +331,7 @@ impl Punctuality {
 
     /// Share of so many messages that waited for their generator's other calls.
     pub fn held_share(&self, messages: u64) -> Option<f64> {
-        self.held.map(|it| it as f64 / messages.max(1) as f64)
+        self.held.map(|number| number as f64 / messages.max(1) as f64)
     }
 
     /// Whether the launch could not serve what was due.
@@ -349,8 +349,8 @@ impl Punctuality {
     /// Whether a generator that was idle for such a share of the time came to its end before a server that used so much of a
     /// CPU.
     pub fn ends_first(idle: Option<f64>, server_cpus: Option<f64>) -> bool {
-        let spare = server_cpus.is_none_or(|it| it < Punctuality::BUSY);
-        spare && idle.is_some_and(|it| it < Punctuality::IDLE)
+        let spare = server_cpus.is_none_or(|server_cpus| server_cpus < Punctuality::BUSY);
+        spare && idle.is_some_and(|value| value < Punctuality::IDLE)
     }
 }
 

@@ -41,6 +41,7 @@ pub mod size;
 pub mod tool;
 pub mod total;
 pub mod trace;
+pub mod units;
 pub mod visible;
 pub mod words;
 pub mod workload;

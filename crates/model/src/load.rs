@@ -93,7 +93,7 @@ impl FromStr for Server {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Server, String> {
-        Server::ALL.into_iter().find(|it| it.name() == text).ok_or_else(|| {
+        Server::ALL.into_iter().find(|server| server.name() == text).ok_or_else(|| {
             let names = Server::ALL.map(Server::name).join(", ");
             format!("`{text}` is no way for a server to wait: it is one of {names}")
         })
@@ -149,7 +149,7 @@ impl FromStr for Service {
             None => (text, false),
         };
         let ns = humantime::parse_duration(time).ok().map(duration::in_ns);
-        match ns.filter(|it| (1..=LONGEST_SERVICE_NS).contains(it)) {
+        match ns.filter(|number| (1..=LONGEST_SERVICE_NS).contains(number)) {
             Some(mean) if drawn => Ok(Service::Exponential(mean)),
             Some(time) => Ok(Service::Fixed(time)),
             None => Err(format!(
@@ -221,8 +221,8 @@ impl Load {
             (self.depth != usual.depth).then(|| format!("depth={}", self.depth)),
             (self.connections != usual.connections)
                 .then(|| format!("connections={}", self.connections)),
-            self.server.map(|it| format!("server={}", it.name())),
-            self.response.map(|it| format!("response={it}")),
+            self.server.map(|server| format!("server={}", server.name())),
+            self.response.map(|response| format!("response={response}")),
             (self.service != usual.service).then(|| format!("service={}", self.service)),
         ];
         said.into_iter().flatten().collect()
@@ -274,7 +274,7 @@ impl FromStr for Load {
         };
         let per_second = if rate == CLOSED { 0 } else { rate::parse(rate)? };
         let mut load = Load { per_second, ..Load::USUAL };
-        for option in options.into_iter().flat_map(|it| it.split(',')) {
+        for option in options.into_iter().flat_map(|option| option.split(',')) {
             match option.split_once('=') {
                 Some(("depth", value)) => load.depth = depth(value)?,
                 Some(("connections", value)) => load.connections = connections(value)?,
@@ -312,10 +312,10 @@ pub fn connections(text: &str) -> Result<u32, String> {
 }
 
 fn count(text: &str, most: u32, what: &str) -> Result<u32, String> {
-    let plain = text.bytes().all(|it| it.is_ascii_digit());
+    let plain = text.bytes().all(|byte| byte.is_ascii_digit());
     text.parse::<u32>()
         .ok()
-        .filter(|it| plain && (1..=most).contains(it))
+        .filter(|number| plain && (1..=most).contains(number))
         .ok_or_else(|| format!("`{text}`: write {what}, from 1 to {most}"))
 }
 
@@ -344,7 +344,10 @@ pub fn connection_counts(text: &str) -> Result<Vec<u32>, String> {
 }
 
 fn counts(text: &str, one: fn(&str) -> Result<u32, String>) -> Result<Vec<u32>, String> {
-    Ok(parse_list(text, |it| one(it).map(u64::from))?.into_iter().map(|it| it as u32).collect())
+    Ok(parse_list(text, |text| one(text).map(u64::from))?
+        .into_iter()
+        .map(|number| number as u32)
+        .collect())
 }
 
 /// What a request lists of each part of a load.
@@ -377,14 +380,18 @@ impl Levels {
     /// More connections than one of them can have, in a sentence with the way out.
     pub fn of(&self, workloads: &[Workload]) -> Result<Vec<Load>, String> {
         let mut closed = Vec::new();
-        for traits in workloads.iter().map(|it| it.traits()).filter(|it| it.many_connections()) {
+        for traits in workloads
+            .iter()
+            .map(|workload| workload.traits())
+            .filter(|traits| traits.many_connections())
+        {
             let (name, most) = (traits.name, traits.most_connections().unwrap_or(MOST_CONNECTIONS));
-            if let Some(many) = self.connections.iter().find(|it| **it > most) {
+            if let Some(many) = self.connections.iter().find(|connection| **connection > most) {
                 return Err(format!("`{many}`: {name} has at most {most} connections"));
             }
-            closed = self.connections.iter().map(|it| Load::closed(*it)).collect();
+            closed = self.connections.iter().map(|connection| Load::closed(*connection)).collect();
         }
-        let open = closed.is_empty() || workloads.iter().any(|it| it.traits().paced);
+        let open = closed.is_empty() || workloads.iter().any(|workload| workload.traits().paced);
         let open = if open { self.product() } else { Vec::new() };
         Ok([open, closed].concat())
     }

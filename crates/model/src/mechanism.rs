@@ -108,7 +108,7 @@ impl Stats {
         self.lost += other.lost;
         self.datagrams = both(self.datagrams, other.datagrams, Datagrams::with);
         for (name, count) in other.counts {
-            match self.counts.iter_mut().find(|it| it.0 == name) {
+            match self.counts.iter_mut().find(|count| count.0 == name) {
                 Some(known) => known.1 += count,
                 None => self.counts.push((name, count)),
             }

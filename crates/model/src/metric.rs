@@ -7,39 +7,11 @@ use std::borrow::Cow;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use crate::units::Unit;
 use crate::workload::{Workload, WorkloadTraits};
 
 /// A text that a build declares, and a stored run brings back.
 pub type Word = Cow<'static, str>;
-
-/// The unit of a metric, or of what each launch has beside it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
-pub enum Unit {
-    /// Nanoseconds per operation.
-    #[serde(rename = "ns")]
-    Nanoseconds,
-    /// Bytes per second.
-    #[serde(rename = "bytes_per_sec")]
-    BytesPerSecond,
-    /// Operations per second.
-    #[serde(rename = "per_sec")]
-    PerSecond,
-    /// Joules per operation: of an energy, which is no workload's metric.
-    #[serde(rename = "joules", skip_deserializing)]
-    Joules,
-}
-
-impl Unit {
-    /// Its name in exports.
-    pub fn name(self) -> &'static str {
-        match self {
-            Unit::Nanoseconds => "ns",
-            Unit::BytesPerSecond => "bytes_per_sec",
-            Unit::PerSecond => "per_sec",
-            Unit::Joules => "joules",
-        }
-    }
-}
 
 /// Which way is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
@@ -167,8 +139,8 @@ impl Metric {
                 self.messages as f64 * message_bytes.unwrap_or(1) as f64 * 1e9 / ns
             }
             Unit::PerSecond => self.messages as f64 * 1e9 / ns,
-            // A time says nothing of it.
-            Unit::Joules => f64::NAN,
+            // A time says nothing of them.
+            _ => f64::NAN,
         }
     }
 

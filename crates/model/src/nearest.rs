@@ -9,8 +9,8 @@ const MOST_OFFERED: usize = 3;
 /// The error for a word that isn't one of `known`: names the nearest, or all of them.
 pub fn unknown(what: &str, word: &str, known: &[&str]) -> String {
     // Of a word that is longer than any, how like it is to each would take a while to tell.
-    let word = &word[..word.char_indices().nth(LONGEST_WORD).map_or(word.len(), |it| it.0)];
-    let quoted: Vec<String> = nearest(word, known).iter().map(|it| format!("`{it}`")).collect();
+    let word = &word[..word.char_indices().nth(LONGEST_WORD).map_or(word.len(), |pair| pair.0)];
+    let quoted: Vec<String> = nearest(word, known).iter().map(|text| format!("`{text}`")).collect();
     match known {
         [] => format!("unknown {what} `{word}`: it has none"),
         _ if quoted.is_empty() => {
@@ -26,17 +26,17 @@ fn nearest<'a>(word: &str, known: &[&'a str]) -> Vec<&'a str> {
     let word = word.to_ascii_lowercase();
     let letters = word.chars().count();
     let offer = |found: Vec<&'a str>| if found.len() > MOST_OFFERED { Vec::new() } else { found };
-    let holds = |it: &str| word.split('-').all(|part| it.split('-').any(|other| other == part));
-    let begun = |it: &&&str| it.starts_with(&word) || holds(it);
+    let holds = |text: &str| word.split('-').all(|part| text.split('-').any(|other| other == part));
+    let begun = |text: &&&str| text.starts_with(&word) || holds(text);
     let begun: Vec<&str> = known.iter().filter(begun).copied().collect();
     if letters >= 3 && !begun.is_empty() {
         return offer(begun);
     }
     let most = (letters / 3).max(1);
-    let slips = |it: &str| strsim::osa_distance(&word, &it.to_ascii_lowercase());
-    let close = |it: &str| slips(it) <= most && slips(it) < letters;
-    let least = known.iter().map(|it| slips(it)).min();
-    let found = known.iter().filter(|it| Some(slips(it)) == least && close(it));
+    let slips = |text: &str| strsim::osa_distance(&word, &text.to_ascii_lowercase());
+    let close = |text: &str| slips(text) <= most && slips(text) < letters;
+    let least = known.iter().map(|text| slips(text)).min();
+    let found = known.iter().filter(|text| Some(slips(text)) == least && close(text));
     offer(found.copied().collect())
 }
 

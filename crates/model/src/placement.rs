@@ -65,11 +65,13 @@ impl Placement {
             };
             return Ok(Placement::of_cpus(cpu(initiator)?, cpu(responder)?));
         }
-        Placement::NAMED.into_iter().find(|it| it.to_string() == text).ok_or_else(|| {
-            let names = Placement::NAMED.map(|it| it.to_string());
-            let names: Vec<&str> = names.iter().map(String::as_str).collect();
-            unknown("placement", text, &names)
-        })
+        Placement::NAMED.into_iter().find(|placement| placement.to_string() == text).ok_or_else(
+            || {
+                let names = Placement::NAMED.map(|placement| placement.to_string());
+                let names: Vec<&str> = names.iter().map(String::as_str).collect();
+                unknown("placement", text, &names)
+            },
+        )
     }
 
     /// The CPUs of the initiator and the responder; a worker without one is free.

@@ -200,7 +200,7 @@ mod tests {
     fn a_word_may_name_several_probes() {
         assert_eq!(Probe::each_of("counters").unwrap().len(), FAMILIES.len());
         let hardware = Probe::each_of("hardware").unwrap();
-        assert!(hardware.iter().all(|it| it.family().is_some_and(Family::is_hardware)));
+        assert!(hardware.iter().all(|probe| probe.family().is_some_and(Family::is_hardware)));
         assert_eq!(Probe::each_of("trace").unwrap(), [Probe::trace(Scope::All)]);
     }
 

@@ -17,9 +17,10 @@ pub fn parse(text: &str) -> Result<u64, String> {
         Some(digits) => (digits, 1_000_000),
         None => (text, 1),
     };
-    let plain = digits.bytes().all(|it| it.is_ascii_digit());
-    let number = digits.parse::<u64>().ok().filter(|_| plain).and_then(|it| it.checked_mul(scale));
-    number.filter(|it| (LEAST..=MOST).contains(it)).ok_or_else(|| {
+    let plain = digits.bytes().all(|byte| byte.is_ascii_digit());
+    let number =
+        digits.parse::<u64>().ok().filter(|_| plain).and_then(|number| number.checked_mul(scale));
+    number.filter(|number| (LEAST..=MOST).contains(number)).ok_or_else(|| {
         format!("`{text}`: write messages a second, from {LEAST} to 10M, as in 500 or 10k")
     })
 }

@@ -9,8 +9,8 @@ pub fn chosen<'a>(
 ) -> Option<usize> {
     let mechanism = |variant: &'a str| variant.split(':').next();
     let named = |name: &str| {
-        let exactly = variants.clone().position(|it| it == name);
-        exactly.or_else(|| variants.clone().position(|it| mechanism(it) == Some(name)))
+        let exactly = variants.clone().position(|variant| variant == name);
+        exactly.or_else(|| variants.clone().position(|variant| mechanism(variant) == Some(name)))
     };
     let usual = if local { "pipe" } else { "tcp" };
     let first = variants.clone().next().map(|_| 0);

@@ -311,12 +311,12 @@ mod tests {
     #[test]
     fn nine_of_ten_are_enough_unless_a_precision_was_asked() {
         let usual = Stopping::default();
-        assert_eq!([20, 3, 0].map(|it| usual.enough_of(it)), [18, 3, 0]);
+        assert_eq!([20, 3, 0].map(|number| usual.enough_of(number)), [18, 3, 0]);
         let asked = Stopping { precision: Some(0.01), ..usual };
         assert_eq!(asked.enough_of(20), 20);
         assert_eq!(asked.asked(Workload::Throughput, true), 0.01);
         let usual =
             [(Workload::Latency, true), (Workload::Latency, false), (Workload::Throughput, true)];
-        assert_eq!(usual.map(|it| Stopping::default().asked(it.0, it.1)), [0.02, 0.05, 0.10]);
+        assert_eq!(usual.map(|pair| Stopping::default().asked(pair.0, pair.1)), [0.02, 0.05, 0.10]);
     }
 }

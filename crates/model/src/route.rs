@@ -140,8 +140,8 @@ impl Chain {
                 "mtu" => chain.mtu = lab::mtu(value)?,
                 "rate" => chain.rate = Some(lab::rate(value)?),
                 // Nothing lost and nothing delayed is nothing asked for.
-                "loss" => chain.loss = Some(lab::loss(value)?).filter(|it| it.0 > 0),
-                "delay" => chain.delay_ns = Some(lab::delay(value)?).filter(|it| *it > 0),
+                "loss" => chain.loss = Some(lab::loss(value)?).filter(|loss| loss.0 > 0),
+                "delay" => chain.delay_ns = Some(lab::delay(value)?).filter(|delay| *delay > 0),
                 _ => return Err(unknown("option of lab", name, &OPTIONS)),
             }
         }
@@ -182,14 +182,14 @@ impl Display for Route {
 
 impl Display for Chain {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let count = |name: &str, it: usize| (it > 0).then(|| format!("{name}={it}"));
+        let count = |name: &str, number: usize| (number > 0).then(|| format!("{name}={number}"));
         let options = [
             count("routers", self.routers),
             count("switches", self.switches),
             (self.mtu != USUAL_MTU).then(|| format!("mtu={}", self.mtu)),
-            self.rate.map(|it| format!("rate={}", lab::rate_word(it))),
-            self.loss.map(|it| format!("loss={it}")),
-            self.delay_ns.map(|it| format!("delay={}", lab::delay_word(it))),
+            self.rate.map(|rate| format!("rate={}", lab::rate_word(rate))),
+            self.loss.map(|loss| format!("loss={loss}")),
+            self.delay_ns.map(|number| format!("delay={}", lab::delay_word(number))),
         ];
         let parts: Vec<String> = options.into_iter().flatten().collect();
         if parts.is_empty() { f.write_str("lab") } else { write!(f, "lab:{}", parts.join(",")) }

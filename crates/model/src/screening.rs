@@ -28,13 +28,15 @@ pub struct Screened {
 
 /// Which of the cases go on.
 pub fn contenders(cases: &[Screened]) -> Vec<bool> {
-    let mut on: Vec<bool> = cases.iter().map(|it| it.stays || it.carries.is_control()).collect();
+    let mut on: Vec<bool> =
+        cases.iter().map(|case| case.stays || case.carries.is_control()).collect();
     for carries in [Carries::Bytes, Carries::Signal] {
         for all in [true, false] {
-            let rivals = |it: &Screened| it.carries == carries && (all || !it.spins);
+            let rivals =
+                |screened: &Screened| screened.carries == carries && (all || !screened.spins);
             let last = quickest(cases, rivals).get(QUICKEST - 1).map(|at| &cases[*at]);
-            for (case, on) in cases.iter().zip(&mut on).filter(|it| rivals(it.0)) {
-                *on |= last.is_none_or(|it| !is_beyond(case, it));
+            for (case, on) in cases.iter().zip(&mut on).filter(|pair| rivals(pair.0)) {
+                *on |= last.is_none_or(|screened| !is_beyond(case, screened));
             }
         }
     }
@@ -43,13 +45,14 @@ pub fn contenders(cases: &[Screened]) -> Vec<bool> {
 
 /// Those of which something was measured, the smallest median first.
 pub fn quickest(cases: &[Screened], rivals: impl Fn(&Screened) -> bool) -> Vec<usize> {
-    let median =
-        |it: &Screened| stats::median_of(it.launches.iter().take(ROUNDS).flatten().copied());
-    let rivals = cases.iter().enumerate().filter(|it| rivals(it.1));
+    let median = |screened: &Screened| {
+        stats::median_of(screened.launches.iter().take(ROUNDS).flatten().copied())
+    };
+    let rivals = cases.iter().enumerate().filter(|pair| rivals(pair.1));
     let mut known: Vec<(usize, f64)> =
-        rivals.filter_map(|(at, it)| Some((at, median(it)?))).collect();
+        rivals.filter_map(|(at, screened)| Some((at, median(screened)?))).collect();
     known.sort_by(|a, b| a.1.total_cmp(&b.1));
-    known.into_iter().map(|it| it.0).collect()
+    known.into_iter().map(|pair| pair.0).collect()
 }
 
 /// Whether it was slower in every one of the rounds; not where one is missing.

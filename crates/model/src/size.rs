@@ -12,7 +12,7 @@ pub fn parse(text: &str) -> Result<u64, String> {
     if text.is_empty() {
         return Err(format!("a size is missing: {remedy}"));
     }
-    if text.strip_prefix('-').is_some_and(|it| it.starts_with(|c: char| c.is_ascii_digit())) {
+    if text.strip_prefix('-').is_some_and(|text| text.starts_with(|c: char| c.is_ascii_digit())) {
         return Err(format!("`{text}`: sizes start at 1: {remedy}"));
     }
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());

@@ -186,7 +186,7 @@ impl Traced {
 impl Deeds {
     /// System calls of this name, whatever they returned: for tests and tools that check counts.
     pub fn calls_of(&self, name: &str) -> u64 {
-        self.calls.iter().filter(|it| it.name == name).map(|it| it.count).sum()
+        self.calls.iter().filter(|call| call.name == name).map(|call| call.count).sum()
     }
 }
 

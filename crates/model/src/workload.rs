@@ -244,7 +244,7 @@ mod tests {
         for workload in Workload::ALL {
             let kept = serde_json::to_value(workload).unwrap();
             assert_eq!(kept, workload.name());
-            let named = Workload::ALL.into_iter().filter(|it| it.name() == workload.name());
+            let named = Workload::ALL.into_iter().filter(|other| other.name() == workload.name());
             assert_eq!(named.count(), 1);
             assert!(!workload.traits().sizes.is_empty());
         }

@@ -16,10 +16,10 @@ pub struct Matrix<'a> {
 impl Matrix<'_> {
     /// What was found between two CPUs, whichever of them began; None where they were not measured.
     pub fn between(&self, a: u32, b: u32) -> Option<f64> {
-        let is_meant = |it: &&&CaseResult| it.place.cpus == Some((a, b));
-        let is_other = |it: &&&CaseResult| it.place.cpus == Some((b, a));
+        let is_meant = |case: &&&CaseResult| case.place.cpus == Some((a, b));
+        let is_other = |case: &&&CaseResult| case.place.cpus == Some((b, a));
         let found = self.cases.iter().find(is_meant).or_else(|| self.cases.iter().find(is_other));
-        found.filter(|it| it.status == Status::Ok)?.value.as_ref().map(|it| it.median)
+        found.filter(|case| case.status == Status::Ok)?.value.as_ref().map(|value| value.median)
     }
 
     /// Any of its cases: they differ in their CPUs alone.
@@ -30,14 +30,14 @@ impl Matrix<'_> {
 
 /// Every matrix of a run, in the order of its cases; none where no pair of CPUs was asked for by numbers.
 pub fn matrices(judged: &Judged) -> Vec<Matrix<'_>> {
-    let is_pair = |it: &&CaseResult| {
-        matches!(it.placement, Placement::Cpus(..)) && it.route.is_local() && !it.twin
+    let is_pair = |case: &&CaseResult| {
+        matches!(case.placement, Placement::Cpus(..)) && case.route.is_local() && !case.twin
     };
     let mut found: Vec<Matrix> = Vec::new();
     for case in judged.results.iter().filter(is_pair) {
-        let same = |it: &&mut Matrix| {
-            let but_for_cpus = |it: &CaseResult| it.identity().without(&["placement", "cpus"]);
-            but_for_cpus(it.first()) == but_for_cpus(case)
+        let same = |matrix: &&mut Matrix| {
+            let but_for_cpus = |case: &CaseResult| case.identity().without(&["placement", "cpus"]);
+            but_for_cpus(matrix.first()) == but_for_cpus(case)
         };
         match found.iter_mut().find(same) {
             Some(matrix) => matrix.cases.push(case),
@@ -49,6 +49,6 @@ pub fn matrices(judged: &Judged) -> Vec<Matrix<'_>> {
         let cpus: BTreeSet<u32> = cpus.flat_map(|(a, b)| [a, b]).collect();
         matrix.cpus = cpus.into_iter().collect();
     }
-    found.retain(|it| it.cpus.len() > 1);
+    found.retain(|matrix| matrix.cpus.len() > 1);
     found
 }

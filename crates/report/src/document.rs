@@ -59,7 +59,7 @@ impl Document {
     /// Every figure of the document in reading order, folded ones included.
     pub fn figures(&self) -> Vec<&Figure> {
         let all = self.blocks().into_iter();
-        all.filter_map(|it| if let Block::Figure(figure) = it { Some(figure) } else { None })
+        all.filter_map(|block| if let Block::Figure(figure) = block { Some(figure) } else { None })
             .collect()
     }
 }
@@ -71,7 +71,7 @@ pub fn file_names(figures: &[&Figure]) -> Vec<String> {
         let stem = figure.file_stem();
         let further = (2..).map(|nth| format!("{stem}-{nth}.svg"));
         let mut all = std::iter::once(format!("{stem}.svg")).chain(further);
-        names.extend(all.find(|it| !names.contains(it)));
+        names.extend(all.find(|text| !names.contains(text)));
     }
     names
 }

@@ -119,7 +119,7 @@ impl Figure {
         const LONGEST: usize = 60;
         let slug = slug(if self.subject.is_empty() { &self.id } else { &self.subject });
         let mut stem = String::new();
-        for word in slug.split('-').filter(|it| !it.is_empty()) {
+        for word in slug.split('-').filter(|part| !part.is_empty()) {
             if !stem.is_empty() && stem.len() + word.len() >= LONGEST {
                 break;
             }
@@ -131,7 +131,7 @@ impl Figure {
 
     /// Whether it holds strips of dots, one below the other.
     pub fn is_strips(&self) -> bool {
-        let dots = |it: &Series| it.drawn == Drawn::Signs;
+        let dots = |series: &Series| series.drawn == Drawn::Signs;
         self.kind == FigureKind::TimeSeries && self.series.iter().all(dots)
     }
 
@@ -364,7 +364,7 @@ impl Point {
     /// The same point with a square and the reason for it, beside that of a ring.
     pub fn framed(mut self, why: &str) -> Self {
         self.framed = true;
-        let label = self.label.take().map_or(why.into(), |it| format!("{it}; {why}"));
+        let label = self.label.take().map_or(why.into(), |label| format!("{label}; {why}"));
         self.labelled(label)
     }
 

@@ -35,7 +35,7 @@ const UNBROKEN: usize = 24;
 /// Renders a document as one self-contained page.
 pub fn render(document: &Document) -> String {
     let document = &*document.labelled();
-    let lives = |it: &&Block| matches!(it, Block::Figure(_) | Block::Listing(_));
+    let lives = |block: &&Block| matches!(block, Block::Figure(_) | Block::Listing(_));
     let lives = document.blocks().iter().any(lives);
     let mut out = String::with_capacity(if lives { 400_000 } else { 60_000 });
     head(&mut out, document, lives);

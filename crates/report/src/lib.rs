@@ -18,11 +18,10 @@ pub mod markdown;
 pub mod svg;
 pub mod terminal;
 pub mod typst;
-pub mod units;
 
 pub use document::{
     ASIDE, Align, Block, Column, Document, Emphasis, Listing, Row, Run, Section, Table, Target,
     Text, Value, Verdict, VerdictKind,
 };
 pub use figure::{Axis, Drawn, Figure, FigureKind, Mark, Point, Protocol, Scale, Series, Step};
-pub use units::Unit;
+pub use model::units::{self, Unit};

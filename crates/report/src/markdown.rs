@@ -70,7 +70,7 @@ fn blocks(all: &[Block], parts: &mut Vec<String>, draw: &mut dyn FnMut(&Figure) 
             Block::Facts(it) => parts.push(facts(it)),
             Block::Warning(text) => parts.push(format!("> [!WARNING]\n> {}", inline(text))),
             Block::List(points) => {
-                let points = points.iter().map(|it| format!("- {}", begun(inline(it))));
+                let points = points.iter().map(|point| format!("- {}", begun(inline(point))));
                 parts.push(points.collect::<Vec<_>>().join("\n"));
             }
             Block::Details { summary, blocks: folded } => {
@@ -109,8 +109,8 @@ fn table(table: &Table, parts: &mut Vec<String>) {
         Align::Center => ":-:",
     };
     let mut lines = vec![
-        cells(table.columns.iter().map(|it| plain(&it.heading()))),
-        cells(table.columns.iter().map(|it| rule(it.align))),
+        cells(table.columns.iter().map(|column| plain(&column.heading()))),
+        cells(table.columns.iter().map(|column| rule(column.align))),
     ];
     for row in &table.rows {
         let of = |nth| {
@@ -133,7 +133,8 @@ fn facts(facts: &[(String, String)]) -> String {
 }
 
 fn cells<T: AsRef<str>>(cells: impl IntoIterator<Item = T>) -> String {
-    let cells: Vec<String> = cells.into_iter().map(|it| format!(" {} |", it.as_ref())).collect();
+    let cells: Vec<String> =
+        cells.into_iter().map(|cell| format!(" {} |", cell.as_ref())).collect();
     format!("|{}", cells.concat())
 }
 
@@ -208,7 +209,7 @@ mod tests {
     #[test]
     fn a_paragraph_begins_no_list_and_pictures_have_addresses() {
         let begins = ["1. a", "- a", "+ a", "=== a", "1970 a"];
-        let lines = begins.map(|it| begun(plain(it)));
+        let lines = begins.map(|text| begun(plain(text)));
         assert_eq!(lines, ["1\\. a", "\\- a", "\\+ a", "\\=== a", "1970 a"]);
         assert_eq!(escaped("a b(c).figures/d.svg"), "a%20b%28c%29.figures/d.svg");
         assert_eq!(as_address("<svg/>"), "data:image/svg+xml,%3Csvg/%3E");

@@ -205,14 +205,13 @@ impl Page {
             _ => None,
         });
         let few = self.form.pages.is_some();
-        let most = match figures.clone().next().map(|it| it.kind) {
+        let most = match figures.clone().next().map(|figure| figure.kind) {
             Some(FigureKind::Boxes) if self.numbered => 2 + usize::from(few),
             Some(FigureKind::Protocol) if self.numbered && few => 2,
             _ => return Vec::new(),
         };
         let kind = blocks.first();
-        let alike =
-            |it: &&Figure| matches!(kind, Some(Block::Figure(first)) if first.kind == it.kind);
+        let alike = |figure: &&Figure| matches!(kind, Some(Block::Figure(first)) if first.kind == figure.kind);
         figures.take_while(alike).take(most).collect()
     }
 
@@ -220,7 +219,8 @@ impl Page {
         const GUTTER_PT: f64 = 14.0;
         let many = figures.len();
         let width = (self.form.text_width_pt() - GUTTER_PT * (many - 1) as f64) / many as f64;
-        let cells = figures.iter().map(|it| format!("[#{}]", self.figure_in(it, width, "none")));
+        let cells =
+            figures.iter().map(|figure| format!("[#{}]", self.figure_in(figure, width, "none")));
         let cells: Vec<String> = cells.collect();
         self.out.push_str(&format!(
             "#place(auto, float: true, grid(columns: (1fr,) * {many}, column-gutter: {GUTTER_PT}pt,\n\

@@ -45,9 +45,9 @@ pub fn apart(first: &[Vec<Option<f64>>], second: &[Vec<Option<f64>>], alpha: f64
 
 /// The median logarithm of a case.
 fn level(case: &[Option<f64>]) -> Option<f64> {
-    let mut logs: Vec<f64> = case.iter().flatten().map(|it| it.ln()).collect();
+    let mut logs: Vec<f64> = case.iter().flatten().map(|value| value.ln()).collect();
     logs.sort_unstable_by(f64::total_cmp);
-    (!logs.is_empty() && logs.iter().all(|it| it.is_finite())).then(|| median(&logs))
+    (!logs.is_empty() && logs.iter().all(|log| log.is_finite())).then(|| median(&logs))
 }
 
 /// The rounds of one run: what is common to the cases, and what of each case is not.
@@ -64,7 +64,8 @@ impl Rounds {
             Some(value.ln() - levels[case])
         };
         let common = |round: usize| {
-            let mut there: Vec<f64> = (0..cases.len()).filter_map(|it| at(it, round)).collect();
+            let mut there: Vec<f64> =
+                (0..cases.len()).filter_map(|number| at(number, round)).collect();
             there.sort_unstable_by(f64::total_cmp);
             // Where half of the cases lack, the others are no sample of them.
             (there.len() >= LEAST_TO_TELL_APART && 2 * there.len() > cases.len())
@@ -92,7 +93,8 @@ fn excess(own: &[Option<Shift>], case: usize) -> f64 {
     let in_errors = |Interval { estimate, low, high, .. }: Interval| {
         estimate.abs() / ((high - low) / 2.0 / 1.96).max(f64::MIN_POSITIVE)
     };
-    let mut shifts: Vec<f64> = others.filter_map(|(_, it)| Some(in_errors((*it)?.ratio))).collect();
+    let mut shifts: Vec<f64> =
+        others.filter_map(|(_, shift)| Some(in_errors((*shift)?.ratio))).collect();
     shifts.sort_unstable_by(f64::total_cmp);
     if shifts.is_empty() { 1.0 } else { (1.4826 * median(&shifts)).max(1.0) }
 }
@@ -114,7 +116,7 @@ mod tests {
     /// Rounds of a run whose machine moves everything by `common`, and each case by its own factor;
     /// rounds share a disturbance.
     fn run(draw: &mut Draw, rounds: usize, common: f64, factors: &[f64]) -> Vec<Vec<Option<f64>>> {
-        let shared = draw.many(rounds, |it| (0.05 * it.normal()).exp());
+        let shared = draw.many(rounds, |draw| (0.05 * draw.normal()).exp());
         let cases = factors.iter().enumerate();
         let one = |draw: &mut Draw, case: usize, factor: f64, round: usize| {
             let level = 1000.0 * (case + 1) as f64 * factor * common;
@@ -158,7 +160,7 @@ mod tests {
         let first = run(&mut draw, 20, 1.0, &[1.0; CASES]);
         let second = run(&mut draw, 20, 1.0, &[1.1, 0.93, 1.02, 0.88, 1.06]);
         let found = apart(&first, &second, 0.05).unwrap();
-        assert!(found.own.iter().flatten().all(|it| it.ratio.low < 1.02), "{found:?}");
+        assert!(found.own.iter().flatten().all(|shift| shift.ratio.low < 1.02), "{found:?}");
     }
 
     #[test]
@@ -179,7 +181,7 @@ mod tests {
     fn identical_runs_are_seldom_separated() {
         let (mut draw, mut wrong, runs) = (Draw::seeded(5), 0, 500);
         for _ in 0..runs {
-            let factors = |draw: &mut Draw| draw.many(CASES, |it| (0.01 * it.normal()).exp());
+            let factors = |draw: &mut Draw| draw.many(CASES, |draw| (0.01 * draw.normal()).exp());
             let [a, b] = [(); 2].map(|()| {
                 let common = (0.15 * draw.normal()).exp();
                 let factors = factors(&mut draw);
@@ -187,10 +189,11 @@ mod tests {
             });
             let found = apart(&a, &b, 0.05).unwrap();
             let known: Vec<&Shift> = found.own.iter().flatten().collect();
-            let p: Vec<f64> = known.iter().map(|it| it.p).collect();
+            let p: Vec<f64> = known.iter().map(|shift| shift.p).collect();
             let p = super::super::holm(&p);
-            wrong +=
-                usize::from(known.iter().zip(p).any(|(it, p)| it.ratio.low > 1.02 && p < 0.05));
+            wrong += usize::from(
+                known.iter().zip(p).any(|(shift, p)| shift.ratio.low > 1.02 && p < 0.05),
+            );
         }
         assert!(wrong * 20 <= runs, "{wrong} of {runs}");
     }

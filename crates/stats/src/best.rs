@@ -48,7 +48,8 @@ pub fn against_best(
     let end = |bounds: &Bounds, best: &[bool], at: usize, low: bool| {
         let rivals = (0..cases).filter(|other| *other != at && best[*other]);
         let ends = rivals.map(|other| {
-            bounds[at][other].map(|it| if low { it.low.max(0.0) } else { it.high.max(0.0) })
+            bounds[at][other]
+                .map(|bound| if low { bound.low.max(0.0) } else { bound.high.max(0.0) })
         });
         let ends: Vec<f64> = ends.collect::<Option<_>>()?;
         let end = if low { f64::min } else { f64::max };
@@ -90,7 +91,8 @@ fn bounds(pairs: &[Vec<Vec<f64>>], alpha: f64) -> Bounds {
 
 /// Those that no other one is shown to beat; all, where that is nobody.
 fn unbeaten(bounds: &Bounds) -> Vec<bool> {
-    let beaten = |row: &Vec<Option<Interval>>| row.iter().flatten().any(|it| it.low > 0.0);
+    let beaten =
+        |row: &Vec<Option<Interval>>| row.iter().flatten().any(|interval| interval.low > 0.0);
     let unbeaten: Vec<bool> = bounds.iter().map(|row| !beaten(row)).collect();
     if unbeaten.contains(&true) { unbeaten } else { vec![true; bounds.len()] }
 }
@@ -104,13 +106,13 @@ mod tests {
     fn judged(cases: &[Vec<f64>]) -> Vec<AgainstBest> {
         let log_ratios = |a: usize, b: usize| -> Vec<f64> {
             let logs = cases[a].iter().zip(&cases[b]).map(|(a, b)| (a / b).ln());
-            logs.filter(|it| !it.is_nan()).collect()
+            logs.filter(|log| !log.is_nan()).collect()
         };
         against_best(cases.len(), log_ratios, 0.05)
     }
 
     fn best(cases: &[Vec<f64>]) -> Vec<bool> {
-        judged(cases).iter().map(|it| it.may_be_best).collect()
+        judged(cases).iter().map(|difference| difference.may_be_best).collect()
     }
 
     fn around(center: f64, spread: f64) -> Vec<f64> {
@@ -133,7 +135,12 @@ mod tests {
         let mut rare = slow;
         rare[4..].fill(f64::NAN);
         let found = judged(&[fast.clone(), rare]);
-        assert!(found.iter().all(|it| it.may_be_best && it.slower_at_most.is_none()), "{found:?}");
+        assert!(
+            found
+                .iter()
+                .all(|difference| difference.may_be_best && difference.slower_at_most.is_none()),
+            "{found:?}"
+        );
         // A case that is alone is the best.
         assert_eq!(judged(&[fast])[0].slower_at_most, Some(0.0));
         assert!(judged(&[]).is_empty());
@@ -144,7 +151,11 @@ mod tests {
         // In each round one is last that was first before: each beats the next in two of three.
         let case = |nth: usize| (0..60).map(|round| ((round + nth) % 3) as f64 + 1.0).collect();
         let circle: Vec<Vec<f64>> = (0..3).map(case).collect();
-        assert!(judged(&circle).iter().all(|it| it.may_be_best && it.slower_at_most.is_some()));
+        assert!(
+            judged(&circle)
+                .iter()
+                .all(|difference| difference.may_be_best && difference.slower_at_most.is_some())
+        );
     }
 
     #[test]
@@ -164,7 +175,7 @@ mod tests {
             };
             let other: Vec<Vec<f64>> = (0..25).map(|nth| one(nth, &mut draw)).collect();
             let best = best(&other);
-            alone += i32::from(best[7] && best.iter().filter(|it| **it).count() == 1);
+            alone += i32::from(best[7] && best.iter().filter(|flag| **flag).count() == 1);
         }
         // 190 of 200 are promised; three standard deviations below are 181.
         assert!(kept >= 181, "{kept} of {draws} kept the best");

@@ -76,7 +76,7 @@ pub fn compare_paired(a: &[f64], b: &[f64], alpha: f64) -> Option<Comparison> {
 }
 
 fn interval(log_ratios: &[f64], alpha: f64) -> Option<Interval> {
-    let finite = log_ratios.iter().all(|it| it.is_finite());
+    let finite = log_ratios.iter().all(|log_ratio| log_ratio.is_finite());
     finite.then(|| median_interval(log_ratios, alpha))?
 }
 
@@ -87,7 +87,7 @@ fn interval(log_ratios: &[f64], alpha: f64) -> Option<Interval> {
 ///
 /// `delta` is a relative difference (0.02 is 2 %). False where there is no interval.
 pub fn equivalent(log_ratios: &[f64], delta: f64, alpha: f64) -> bool {
-    interval(log_ratios, 2.0 * alpha).is_some_and(|it| is_within(&it, delta))
+    interval(log_ratios, 2.0 * alpha).is_some_and(|interval| is_within(&interval, delta))
 }
 
 /// The verdict on two cases by their log ratios, of a quantity of which less is better.
@@ -109,7 +109,7 @@ pub(super) fn decide(
     delta: f64,
     alpha: f64,
 ) -> Verdict {
-    if narrow.is_some_and(|it| is_within(&it, delta)) {
+    if narrow.is_some_and(|interval| is_within(&interval, delta)) {
         return Verdict::Equivalent;
     }
     let Some(log) = wide else {

@@ -108,7 +108,7 @@ impl fmt::Display for TooFew {
 /// held where they are.
 pub fn inflections(sizes: &[f64], rounds: &Rounds, alpha: f64) -> Result<Vec<Inflection>, TooFew> {
     let usable = |row: &&Vec<f64>| {
-        row.len() == sizes.len() && row.iter().all(|it| it.is_finite() && *it > 0.0)
+        row.len() == sizes.len() && row.iter().all(|value| value.is_finite() && *value > 0.0)
     };
     let whole: Vec<Vec<f64>> = rounds.iter().filter(usable).cloned().collect();
     if sizes.len() < LEAST_SIZES {
@@ -137,9 +137,9 @@ pub fn inflections(sizes: &[f64], rounds: &Rounds, alpha: f64) -> Result<Vec<Inf
 fn leveled(rows: Vec<Vec<f64>>) -> Vec<Vec<f64>> {
     let typical = medians(&rows);
     let level = |row: &Vec<f64>| -> Vec<f64> {
-        let logs = row.iter().zip(&typical).map(|(it, of)| (it / of).ln());
+        let logs = row.iter().zip(&typical).map(|(value, of)| (value / of).ln());
         let factor = (logs.sum::<f64>() / row.len() as f64).exp();
-        row.iter().map(|it| it / factor).collect()
+        row.iter().map(|value| value / factor).collect()
     };
     let level_rows: Vec<Vec<f64>> = rows.iter().map(level).collect();
     let usual = |rows: &Rounds| middle(spreads(rows, &medians(rows)).into_iter());
@@ -180,7 +180,8 @@ impl<'a> Curve<'a> {
     /// that of all sizes: of a dozen rounds alone it is too uncertain.
     fn of(sizes: &'a [f64], rows: &Rounds) -> Curve<'a> {
         let values = medians(rows);
-        let spreads: Vec<f64> = spreads(rows, &values).iter().map(|it| it * it).collect();
+        let spreads: Vec<f64> =
+            spreads(rows, &values).iter().map(|spread| spread * spread).collect();
         let usual = middle(spreads.iter().copied());
         let weight = |(value, spread): (&f64, &f64)| {
             1.0 / ((spread + usual) / 2.0).max(PRECISE * PRECISE) / (value * value)
@@ -235,12 +236,13 @@ impl<'a> Curve<'a> {
         let levels = self.values.len();
         let mut left = vec![vec![f64::INFINITY; levels + 1]; levels + 1];
         for (from, row) in left.iter_mut().enumerate() {
-            for (to, it) in row.iter_mut().enumerate().skip(from + STRETCH) {
-                *it = self.line(from..to).1;
+            for (to, value) in row.iter_mut().enumerate().skip(from + STRETCH) {
+                *value = self.line(from..to).1;
             }
         }
         // best[to]: of the levels before `to`, with as many breaks as rounds of the loop.
-        let mut best: Vec<(f64, Vec<usize>)> = left[0].iter().map(|it| (*it, Vec::new())).collect();
+        let mut best: Vec<(f64, Vec<usize>)> =
+            left[0].iter().map(|value| (*value, Vec::new())).collect();
         let mut found = vec![best[levels].clone()];
         for _ in 0..most {
             let ending = |to: usize| {
@@ -289,7 +291,7 @@ fn beyond_chance(
     for _ in 0..FLIPS {
         let flip = |row: &Vec<f64>| -> Vec<f64> {
             let sign = if rng.random::<bool>() { 1.0 } else { -1.0 };
-            truth.iter().zip(row).map(|(truth, it)| truth + sign * (it - truth)).collect()
+            truth.iter().zip(row).map(|(truth, value)| truth + sign * (value - truth)).collect()
         };
         let flipped: Vec<Vec<f64>> = rows.iter().map(flip).collect();
         let divisions = Curve::of(sizes, &flipped).divisions(k + 1);

@@ -60,7 +60,7 @@ pub fn narrowest(least: usize, most: usize) -> usize {
     const HUNDREDS: usize = 300;
     // How deep the lower rank lies, by Blom's scores: the deeper, the narrower is the interval.
     static DEPTHS: LazyLock<Vec<f64>> = LazyLock::new(|| {
-        let rank = |n| median_ranks(n, 0.05).map_or(0.0, |it| it.0 as f64);
+        let rank = |n| median_ranks(n, 0.05).map_or(0.0, |median_ranks| median_ranks.0 as f64);
         (0..=HUNDREDS).map(|n| (rank(n) - 0.375) / (n as f64 + 0.25)).collect()
     });
     let known = (least..=most).filter(|_| most <= HUNDREDS);
@@ -75,11 +75,11 @@ pub fn launches_needed(logs: &[f64], asked: f64) -> Option<f64> {
     // The standard deviation over that of the fifth smallest in a hundred of as many values: chi-squared, 3 degrees of freedom.
     const ASSURED: f64 = 1.728;
     let n = logs.len() as f64;
-    if logs.len() < 3 || logs.iter().any(|it| !it.is_finite()) {
+    if logs.len() < 3 || logs.iter().any(|log| !log.is_finite()) {
         return None;
     }
     let mean = logs.iter().sum::<f64>() / n;
-    let variance = logs.iter().map(|it| (it - mean).powi(2)).sum::<f64>() / (n - 1.0);
+    let variance = logs.iter().map(|log| (log - mean).powi(2)).sum::<f64>() / (n - 1.0);
     Some((1.96 * 1.2533 * ASSURED / asked).powi(2) * variance)
 }
 
@@ -102,9 +102,9 @@ pub fn surely_most(yes: usize, n: usize, alpha: f64) -> bool {
 ///
 /// No differences, or only zeros, give p = 1. Panics on NaN.
 pub fn sign_test(differences: &[f64]) -> f64 {
-    assert!(!differences.iter().any(|it| it.is_nan()), "sign test of NaN");
+    assert!(!differences.iter().any(|difference| difference.is_nan()), "sign test of NaN");
     let of = |with: fn(&&f64) -> bool| differences.iter().filter(with).count();
-    let most = of(|it| **it > 0.0).max(of(|it| **it < 0.0));
+    let most = of(|value| **value > 0.0).max(of(|value| **value < 0.0));
     (2.0 * fair_tail(differences.len(), differences.len() - most)).min(1.0)
 }
 
@@ -236,8 +236,9 @@ mod tests {
             let n = 5 + (40.0 * draw.uniform()) as usize;
             // Coarse, so that some are zero.
             let values = draw.many(n, |draw| (2.0 * draw.normal() + 1.6).round());
-            let excludes =
-                median_interval(&values, 0.05).is_some_and(|it| it.low > 0.0 || it.high < 0.0);
+            let excludes = median_interval(&values, 0.05).is_some_and(|median_interval| {
+                median_interval.low > 0.0 || median_interval.high < 0.0
+            });
             assert_eq!(sign_test(&values) <= 0.05, excludes, "{values:?}");
             found += usize::from(excludes);
         }

@@ -34,12 +34,12 @@ pub fn overhead_line(
     none: &[f64],
     alpha: f64,
 ) -> Option<OverheadLine> {
-    let fits = |it: &Vec<f64>| it.len() == levels.len();
-    let finite = |it: &Vec<f64>| it.iter().all(|x| x.is_finite());
+    let fits = |values: &Vec<f64>| values.len() == levels.len();
+    let finite = |values: &Vec<f64>| values.iter().all(|x| x.is_finite());
     if rounds.len() != none.len()
         || !rounds.iter().all(finite)
         || !rounds.iter().all(fits)
-        || none.iter().any(|it| *it <= 0.0)
+        || none.iter().any(|value| *value <= 0.0)
     {
         return None;
     }

@@ -30,7 +30,7 @@ pub type Rounds = [Vec<f64>];
 /// None with fewer than six rounds, or no levels.
 pub fn peak(rounds: &Rounds, alpha: f64) -> Option<Peak> {
     let levels = rounds.first()?.len();
-    if rounds.len() < 6 || levels == 0 || rounds.iter().any(|it| it.len() != levels) {
+    if rounds.len() < 6 || levels == 0 || rounds.iter().any(|round| round.len() != levels) {
         return None;
     }
     let at = highest(rounds, (0..rounds.len()).collect::<Vec<_>>().as_slice());
@@ -89,7 +89,7 @@ fn positions(rounds: &Rounds, draws: usize) -> Vec<usize> {
     let mut rng = ChaCha8Rng::seed_from_u64(0x70EA);
     let mut chosen = vec![0; rounds.len()];
     let mut one = || {
-        chosen.iter_mut().for_each(|it| *it = rng.random_range(0..rounds.len()));
+        chosen.iter_mut().for_each(|number| *number = rng.random_range(0..rounds.len()));
         highest(rounds, &chosen)
     };
     (0..draws).map(|_| one()).collect()
@@ -163,7 +163,7 @@ mod tests {
         let hills = 100;
         let covers = |draw: &mut Draw| {
             let rounds = hill(draw, 30, 4.0, 0.1);
-            peak(&rounds, 0.05).is_some_and(|it| it.low <= 4 && 4 <= it.high)
+            peak(&rounds, 0.05).is_some_and(|peak| peak.low <= 4 && 4 <= peak.high)
         };
         let coverage = (0..hills).filter(|_| covers(&mut draw)).count() as f64 / f64::from(hills);
         let error = (0.95f64 * 0.05 / f64::from(hills)).sqrt();
@@ -190,7 +190,7 @@ mod tests {
         assert_eq!((stayed.low, stayed.high), (0, 0));
         // Flat tops are not separated.
         let flat = moved(&hill(&mut draw, 20, 4.0, 0.1), &hill(&mut draw, 20, 4.0, 0.1), 0.05);
-        assert!(flat.is_some_and(|it| it.low < 0 && it.high > 0), "{flat:?}");
+        assert!(flat.is_some_and(|change| change.low < 0 && change.high > 0), "{flat:?}");
         assert_eq!(moved(&a, &b[..19], 0.05), None);
     }
 
@@ -199,10 +199,16 @@ mod tests {
         let mut draw = Draw::seeded(4);
         let a = hill(&mut draw, 20, 4.0, 0.01);
         let twice: Vec<Vec<f64>> =
-            a.iter().map(|round| round.iter().map(|it| it * 2.0).collect()).collect();
+            a.iter().map(|round| round.iter().map(|value| value * 2.0).collect()).collect();
         let same = shape_differences(&a, &twice, 0.05).unwrap();
-        assert!(same.iter().all(|it| it.low.abs() < 1e-9 && it.high.abs() < 1e-9), "{same:?}");
+        assert!(
+            same.iter().all(|interval| interval.low.abs() < 1e-9 && interval.high.abs() < 1e-9),
+            "{same:?}"
+        );
         let other = shape_differences(&a, &hill(&mut draw, 20, 6.0, 0.01), 0.05).unwrap();
-        assert!(other.iter().any(|it| it.low > 0.05 || it.high < -0.05), "{other:?}");
+        assert!(
+            other.iter().any(|interval| interval.low > 0.05 || interval.high < -0.05),
+            "{other:?}"
+        );
     }
 }

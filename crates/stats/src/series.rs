@@ -3,14 +3,14 @@
 /// The correlation of each value with the one before it, of their logarithms (lag 1, about the common mean, with the
 /// usual divisor n). `None` for fewer than three values, where all are equal, or one has no logarithm.
 pub fn serial_correlation(values: &[f64]) -> Option<f64> {
-    let logs: Vec<f64> = values.iter().map(|it| it.ln()).collect();
-    let alike = logs.windows(2).all(|it| it[0] == it[1]);
-    if logs.len() < 3 || alike || !logs.iter().all(|it| it.is_finite()) {
+    let logs: Vec<f64> = values.iter().map(|value| value.ln()).collect();
+    let alike = logs.windows(2).all(|window| window[0] == window[1]);
+    if logs.len() < 3 || alike || !logs.iter().all(|log| log.is_finite()) {
         return None;
     }
     let mean = logs.iter().sum::<f64>() / logs.len() as f64;
-    let variance: f64 = logs.iter().map(|it| (it - mean).powi(2)).sum();
-    let together: f64 = logs.windows(2).map(|it| (it[0] - mean) * (it[1] - mean)).sum();
+    let variance: f64 = logs.iter().map(|log| (log - mean).powi(2)).sum();
+    let together: f64 = logs.windows(2).map(|window| (window[0] - mean) * (window[1] - mean)).sum();
     Some(together / variance)
 }
 

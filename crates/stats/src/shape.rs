@@ -49,11 +49,14 @@ pub fn rescaled(first: &Rounds, second: &Rounds) -> Option<Rescaled> {
         return None;
     }
     let scales: Vec<f64> = (0..levels)
-        .map(|level| deviations.iter().map(|it| it[level].powi(2)).sum::<f64>().sqrt())
+        .map(|level| {
+            deviations.iter().map(|deviation| deviation[level].powi(2)).sum::<f64>().sqrt()
+        })
         .collect();
     let of = |signs: &dyn Fn(usize) -> f64| -> Vec<f64> {
         let sum = |level: usize| {
-            let flipped = deviations.iter().enumerate().map(|(nth, it)| signs(nth) * it[level]);
+            let flipped =
+                deviations.iter().enumerate().map(|(nth, deviation)| signs(nth) * deviation[level]);
             flipped.sum::<f64>().abs()
         };
         let studentized = |(level, scale): (usize, &f64)| {
@@ -81,10 +84,11 @@ pub fn rescaled(first: &Rounds, second: &Rounds) -> Option<Rescaled> {
             count(&|nth| sign(flips[nth]));
         }
         // What was seen is a pattern, too.
-        reached.iter_mut().for_each(|it| *it += 1);
+        reached.iter_mut().for_each(|number| *number += 1);
         DRAWS + 1
     };
-    let p_of_levels: Vec<f64> = reached.iter().map(|it| *it as f64 / tried as f64).collect();
+    let p_of_levels: Vec<f64> =
+        reached.iter().map(|number| *number as f64 / tried as f64).collect();
     let farthest = (0..levels).max_by(|a, b| seen[*a].total_cmp(&seen[*b]))?;
     Some(Rescaled { p: p_of_levels[farthest], p_of_levels, farthest })
 }
@@ -96,7 +100,9 @@ fn sign(flipped: bool) -> f64 {
 /// By round and level: the log ratio less its mean over the round's levels.
 fn deviations(first: &Rounds, second: &Rounds) -> Option<Vec<Vec<f64>>> {
     let levels = first.first()?.len();
-    let fits = |it: &Vec<f64>| it.len() == levels && it.iter().all(|x| x.is_finite() && *x > 0.0);
+    let fits = |values: &Vec<f64>| {
+        values.len() == levels && values.iter().all(|x| x.is_finite() && *x > 0.0)
+    };
     if levels < 2 || first.len() != second.len() || !first.iter().chain(second).all(fits) {
         return None;
     }
@@ -118,7 +124,7 @@ fn deviations(first: &Rounds, second: &Rounds) -> Option<Vec<Vec<f64>>> {
 /// curves don't share rounds and levels, or a value is not finite.
 pub fn pointwise(first: &Rounds, second: &Rounds) -> Option<Vec<f64>> {
     let levels = first.first()?.len();
-    let fits = |it: &Vec<f64>| it.len() == levels && it.iter().all(|x| x.is_finite());
+    let fits = |values: &Vec<f64>| values.len() == levels && values.iter().all(|x| x.is_finite());
     if levels == 0 || first.len() != second.len() || !first.iter().chain(second).all(fits) {
         return None;
     }
@@ -134,7 +140,7 @@ pub fn pointwise(first: &Rounds, second: &Rounds) -> Option<Vec<f64>> {
 fn mean_of_medians(rounds: &Rounds) -> f64 {
     let levels = rounds[0].len();
     let of_level = |level: usize| {
-        let mut values: Vec<f64> = rounds.iter().map(|it| it[level]).collect();
+        let mut values: Vec<f64> = rounds.iter().map(|round| round[level]).collect();
         values.sort_by(f64::total_cmp);
         median(&values)
     };
@@ -171,7 +177,7 @@ mod tests {
         let mut draw = Draw::seeded(71);
         let [a, _] = pair(&mut draw, 12, 1.0, 1.0);
         let twice: Vec<Vec<f64>> =
-            a.iter().map(|round| round.iter().map(|it| it * 2.0).collect()).collect();
+            a.iter().map(|round| round.iter().map(|value| value * 2.0).collect()).collect();
         assert_eq!(rescaled(&a, &twice).unwrap().p, 1.0);
         assert!(pointwise(&a, &a).unwrap().iter().all(|p| *p == 1.0));
     }

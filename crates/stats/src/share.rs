@@ -42,15 +42,18 @@ pub fn binomial_share(part: u64, all: u64) -> Option<Share> {
 /// The share of clusters of `(part, all)` together; None of nothing, and where they are fewer than
 /// [`LEAST_CLUSTERS`].
 pub fn clustered_share(clusters: &[(u64, u64)]) -> Option<Share> {
-    let filled: Vec<(f64, f64)> =
-        clusters.iter().filter(|it| it.1 > 0).map(|it| (it.0 as f64, it.1 as f64)).collect();
+    let filled: Vec<(f64, f64)> = clusters
+        .iter()
+        .filter(|cluster| cluster.1 > 0)
+        .map(|cluster| (cluster.0 as f64, cluster.1 as f64))
+        .collect();
     if filled.len() < LEAST_CLUSTERS {
         return None;
     }
     let count = filled.len() as f64;
-    let (part, all) = filled.iter().fold((0.0, 0.0), |sum, it| (sum.0 + it.0, sum.1 + it.1));
+    let (part, all) = filled.iter().fold((0.0, 0.0), |sum, pair| (sum.0 + pair.0, sum.1 + pair.1));
     let share = part / all;
-    let squares: f64 = filled.iter().map(|it| (it.0 - share * it.1).powi(2)).sum();
+    let squares: f64 = filled.iter().map(|pair| (pair.0 - share * pair.1).powi(2)).sum();
     let between = count / (count - 1.0) * squares / (all * all);
     let binomial = share * (1.0 - share) / all;
     if binomial == 0.0 {
@@ -109,12 +112,12 @@ const COVERAGE: f64 = 0.95;
 /// has both. `None` for fewer than two, or where one is not positive and finite.
 pub fn over_sessions(medians: &[f64]) -> Option<Interval> {
     let n = medians.len() as f64;
-    if medians.len() < 2 || medians.iter().any(|it| !it.is_finite() || *it <= 0.0) {
+    if medians.len() < 2 || medians.iter().any(|median| !median.is_finite() || *median <= 0.0) {
         return None;
     }
-    let logs: Vec<f64> = medians.iter().map(|it| it.ln()).collect();
+    let logs: Vec<f64> = medians.iter().map(|median| median.ln()).collect();
     let mean = logs.iter().sum::<f64>() / n;
-    let variance = logs.iter().map(|it| (it - mean).powi(2)).sum::<f64>() / (n - 1.0);
+    let variance = logs.iter().map(|log| (log - mean).powi(2)).sum::<f64>() / (n - 1.0);
     let half = student(n - 1.0) * (variance / n).sqrt();
     let mut sorted = medians.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);

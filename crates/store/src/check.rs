@@ -65,7 +65,7 @@ impl Store {
             }
             return Ok(launches);
         }
-        for case in stored.groups.iter().flat_map(|it| &it.cases) {
+        for case in stored.groups.iter().flat_map(|group| &group.cases) {
             for launch in self.launches(case.id)? {
                 self.samples(launch.id)?;
             }

@@ -164,7 +164,7 @@ impl Coordinator {
 /// Which start of this machine this is; empty where the kernel doesn't say.
 fn boot_id() -> String {
     let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id");
-    id.map(|it| it.trim().to_string()).unwrap_or_default()
+    id.map(|id| id.trim().to_string()).unwrap_or_default()
 }
 
 impl Store {
@@ -179,7 +179,7 @@ impl Store {
                 "run {run} is being measured by {holder}: wait for its end, or end it"
             )));
         }
-        self.write(|it| tell(it, run))
+        self.write(|writer| tell(writer, run))
     }
 
     /// Removes runs with all that is stored of them, all or none.
@@ -198,12 +198,12 @@ impl Store {
                 )));
             }
         }
-        let removed = self.write(|it| {
+        let removed = self.write(|writer| {
             for run in runs {
-                it.remove(Table::Runs, "id = ?", [run])?;
+                writer.remove(Table::Runs, "id = ?", [run])?;
                 // Of a damaged run only these may tell.
                 for table in [Table::Tallies, Table::Cases, Table::Nodes] {
-                    it.remove(table, "run = ?", [run])?;
+                    writer.remove(table, "run = ?", [run])?;
                 }
             }
             Ok(())
@@ -213,10 +213,10 @@ impl Store {
     }
 
     /// Claims a run that is just begun.
-    pub(super) fn claim_new(&self, it: &Writer, run: i64) -> rusqlite::Result<()> {
+    pub(super) fn claim_new(&self, writer: &Writer, run: i64) -> rusqlite::Result<()> {
         let failed = |why: String| rusqlite::Error::ToSqlConversionFailure(why.into());
         match self.claims.take(run) {
-            Ok(true) => tell(it, run),
+            Ok(true) => tell(writer, run),
             Ok(false) => Err(failed(format!("another process has claimed run {run} already"))),
             Err(error) => {
                 Err(failed(format!("claim run {run} by {}: {error}", self.claims.path.display())))
@@ -253,7 +253,8 @@ impl Store {
                 return Ok("another process".into());
             };
             let pid = holder.pid;
-            if Coordinator::seen(&pid.to_string()).is_some_and(|it| it == holder) {
+            if Coordinator::seen(&pid.to_string()).is_some_and(|coordinator| coordinator == holder)
+            {
                 return Ok(format!("process {pid}"));
             }
             if Instant::now() > until {
@@ -267,7 +268,7 @@ impl Store {
 }
 
 /// Writes down that this process measures a run.
-fn tell(it: &Writer, run: i64) -> rusqlite::Result<()> {
+fn tell(writer: &Writer, run: i64) -> rusqlite::Result<()> {
     let Coordinator { pid, start, boot_id } = Coordinator::own();
-    it.set(Table::Runs, &[&run], &[("pid", &pid), ("pid_start", &start), ("boot_id", &boot_id)])
+    writer.set(Table::Runs, &[&run], &[("pid", &pid), ("pid_start", &start), ("boot_id", &boot_id)])
 }

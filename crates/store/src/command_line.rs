@@ -100,7 +100,7 @@ mod tests {
     #[test]
     fn a_shell_takes_it_as_it_was_given() {
         let line = |words: &[&str]| {
-            command_line(&words.iter().map(|it| it.to_string()).collect::<Vec<_>>())
+            command_line(&words.iter().map(|word| word.to_string()).collect::<Vec<_>>())
         };
         assert_eq!(line(&["/usr/bin/ipcmark"]), "ipcmark");
         assert_eq!(

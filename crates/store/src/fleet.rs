@@ -22,9 +22,9 @@ pub use records::{
 impl Store {
     /// Records what a node said of itself.
     pub fn set_node(&mut self, run: i64, nth: usize, far: &FarHost) -> Result<(), StoreError> {
-        self.write(|it| {
+        self.write(|writer| {
             let columns: super::seal::Columns = &[("far", &json(far)), ("reason", &NOTHING)];
-            it.set(Table::Nodes, &[&run, &nth], columns)
+            writer.set(Table::Nodes, &[&run, &nth], columns)
         })
     }
 
@@ -35,17 +35,17 @@ impl Store {
         nth: usize,
         floors: &Floors,
     ) -> Result<(), StoreError> {
-        self.write(|it| it.set(Table::Nodes, &[&run, &nth], &[("floors", &json(floors))]))
+        self.write(|writer| writer.set(Table::Nodes, &[&run, &nth], &[("floors", &json(floors))]))
     }
 
     /// Records why a node takes no part any more.
     pub fn set_node_reason(&mut self, run: i64, nth: usize, why: &str) -> Result<(), StoreError> {
-        self.write(|it| it.set(Table::Nodes, &[&run, &nth], &[("reason", &why)]))
+        self.write(|writer| writer.set(Table::Nodes, &[&run, &nth], &[("reason", &why)]))
     }
 
     /// Takes a node in again.
     pub fn clear_node_reason(&mut self, run: i64, nth: usize) -> Result<(), StoreError> {
-        self.write(|it| it.set(Table::Nodes, &[&run, &nth], &[("reason", &NOTHING)]))
+        self.write(|writer| writer.set(Table::Nodes, &[&run, &nth], &[("reason", &NOTHING)]))
     }
 
     /// A fleet run with its nodes, without its groups and rounds, which may be many; None where the run is none.
@@ -107,7 +107,8 @@ impl Store {
         let mut whole = true;
         self.holding(run, "launches", &sql, params![run, group], |row| {
             let (nth, round) = (row.get(0)?, row.get(1)?);
-            let same = open.as_ref().is_some_and(|(it, _)| (it.nth, it.round) == (nth, round));
+            let same =
+                open.as_ref().is_some_and(|(launch, _)| (launch.nth, launch.round) == (nth, round));
             if !same {
                 let status: String = row.get(4)?;
                 let reason: Option<String> = row.get(5)?;
@@ -142,7 +143,7 @@ const NOTHING: Option<&str> = None;
 
 impl FleetLaunch {
     fn has(&self, samples: usize) -> bool {
-        self.found.as_ref().is_ok_and(|it| it.len() == samples && samples > 0)
+        self.found.as_ref().is_ok_and(|numbers| numbers.len() == samples && samples > 0)
             || self.found.is_err()
     }
 }

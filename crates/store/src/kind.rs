@@ -59,9 +59,10 @@ pub(super) fn look(whole: &Path, path: &Path) -> Result<Option<Seen>, StoreError
     for end in BESIDE {
         let beside = self::beside(&whole.canonicalize().unwrap_or_else(|_| whole.into()), end);
         // Links are left alone by whoever opens them.
-        let kind = see(&beside, false, &beside)?.map(|it| FileType::from_raw_mode(it.1.st_mode));
+        let kind =
+            see(&beside, false, &beside)?.map(|pair| FileType::from_raw_mode(pair.1.st_mode));
         if let Some(kind) =
-            kind.filter(|it| ![FileType::RegularFile, FileType::Symlink].contains(it))
+            kind.filter(|kind| ![FileType::RegularFile, FileType::Symlink].contains(kind))
         {
             return Err(no_file(&beside, named(kind)));
         }

@@ -46,7 +46,7 @@ impl Store {
     /// Where there is none, or the store can't be read.
     pub fn find_run(&self, name: &str) -> Result<i64, StoreError> {
         let found = match (name.parse::<i64>(), before_last(name)) {
-            (Ok(id), _) => self.run_ids()?.into_iter().find(|it| *it == id),
+            (Ok(id), _) => self.run_ids()?.into_iter().find(|number| *number == id),
             (_, Some(back)) => self.run_ids()?.into_iter().rev().nth(back as usize),
             _ => self.labelled(name)?,
         };
@@ -76,7 +76,7 @@ impl Store {
     /// # Errors
     /// Where the store can't be written.
     pub fn set_label(&mut self, run: i64, label: &Label) -> Result<(), StoreError> {
-        self.write(|it| it.set(Table::Runs, &[&run], &[("label", &label.0)]))
+        self.write(|writer| writer.set(Table::Runs, &[&run], &[("label", &label.0)]))
     }
 }
 
@@ -111,13 +111,13 @@ mod tests {
         let mut store = Store::open(&folder.path().join("runs.sqlite")).unwrap();
         // Number 2 was deleted.
         for id in [1, 3, 4] {
-            let insert = |it: &Writer| {
+            let insert = |writer: &Writer| {
                 let texts =
                     ["started", "status", "tool", "argv", "request", "host", "clock", "settle"];
                 let mut columns: Vec<(&str, &dyn rusqlite::ToSql)> = vec![("id", &id)];
-                columns.extend(texts.iter().map(|it| (*it, &"" as &dyn rusqlite::ToSql)));
-                it.put(Table::Runs, &columns)?;
-                it.put(Table::Tallies, &[("run", &id)])
+                columns.extend(texts.iter().map(|text| (*text, &"" as &dyn rusqlite::ToSql)));
+                writer.put(Table::Runs, &columns)?;
+                writer.put(Table::Tallies, &[("run", &id)])
             };
             store.write(insert).unwrap();
         }

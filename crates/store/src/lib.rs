@@ -210,7 +210,7 @@ fn explain(what: &str, path: &Path, error: rusqlite::Error) -> StoreError {
 fn said(error: &rusqlite::Error) -> String {
     let text = error.to_string();
     let line = text.lines().next().unwrap_or_default();
-    line.chars().filter(|it| !it.is_control()).take(200).collect()
+    line.chars().filter(|letter| !letter.is_control()).take(200).collect()
 }
 
 #[cfg(test)]
@@ -243,7 +243,11 @@ mod tests {
             .unwrap();
         let store = Store::open_existing(&path).unwrap();
         assert_eq!(store.run_ids().unwrap(), [7, 9]);
-        assert!([7, 9].iter().all(|it| store.run_row(*it).is_err_and(|it| it.is_damage())));
+        assert!(
+            [7, 9]
+                .iter()
+                .all(|number| store.run_row(*number).is_err_and(|error| error.is_damage()))
+        );
         assert_eq!(store.check().unwrap().damaged.len(), 2);
     }
 

@@ -286,7 +286,7 @@ fn may_write(path: &Path) -> bool {
 }
 
 fn size(path: &Path) -> u64 {
-    let of = |path: &Path| path.metadata().map_or(0, |it| it.len());
+    let of = |path: &Path| path.metadata().map_or(0, |metadata| metadata.len());
     of(path) + of(&kind::beside(path, "-wal"))
 }
 

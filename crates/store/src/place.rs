@@ -25,8 +25,10 @@ impl Store {
         if let Some(path) = named("IPCMARK_STORE") {
             return Ok(path);
         }
-        let data = named("XDG_DATA_HOME").filter(|it| it.is_absolute());
-        let home = || named("HOME").filter(|it| it.is_absolute()).map(|it| it.join(".local/share"));
+        let data = named("XDG_DATA_HOME").filter(|path| path.is_absolute());
+        let home = || {
+            named("HOME").filter(|path| path.is_absolute()).map(|path| path.join(".local/share"))
+        };
         let Some(data) = data.or_else(home) else {
             return Err(StoreError::unusable(
                 "HOME is not set to an absolute path, so that there is no place for a store: choose one with \
@@ -111,7 +113,7 @@ pub(super) fn refuse_planted(path: &Path) -> Result<(), StoreError> {
         let (Ok(found), Some(folder)) = (step.symlink_metadata(), step.parent()) else { continue };
         if found.is_symlink()
             && !is_ours(&found)
-            && folder.metadata().is_ok_and(|it| it.mode() & WRITABLE_FOR_ALL != 0)
+            && folder.metadata().is_ok_and(|metadata| metadata.mode() & WRITABLE_FOR_ALL != 0)
         {
             return Err(StoreError::unusable(format!(
                 "open {}: {} is a symbolic link of user {} in a folder that everybody may write into; \

@@ -57,10 +57,10 @@ impl Store {
         let mut run = self.head(id)?;
         run.rounds = self.rounds(id)?;
         run.groups = self.groups(id)?;
-        let nodes = run.fleet.as_ref().map_or(0, |it| it.nodes.len());
-        let is_there = |it: &Ends| it.near < nodes && it.far.is_none_or(|far| far < nodes);
-        let mut cases = run.groups.iter().flat_map(|it| &it.cases);
-        if !cases.all(|it| it.ends.as_ref().is_none_or(is_there)) {
+        let nodes = run.fleet.as_ref().map_or(0, |fleet| fleet.nodes.len());
+        let is_there = |ends: &Ends| ends.near < nodes && ends.far.is_none_or(|far| far < nodes);
+        let mut cases = run.groups.iter().flat_map(|group| &group.cases);
+        if !cases.all(|case| case.ends.as_ref().is_none_or(is_there)) {
             return Err(self.damaged(id, "a case is of a node that it hasn't"));
         }
         Ok(run)
@@ -105,8 +105,9 @@ impl Store {
             run.settle.quiet_ns = fleet.asked.settle_ns;
             run.fleet = Some(fleet);
         }
-        let nodes = run.fleet.iter().flat_map(|it| &it.nodes).filter_map(|it| it.far.as_ref());
-        for clock in nodes.map(|it| &it.clock).chain([&run.clock]) {
+        let nodes =
+            run.fleet.iter().flat_map(|fleet| &fleet.nodes).filter_map(|node| node.far.as_ref());
+        for clock in nodes.map(|node| &node.clock).chain([&run.clock]) {
             if !(clock.ns_per_tick.is_finite() && clock.ns_per_tick > 0.0) {
                 return Err(self.damaged(id, "its clock has no scale"));
             }
@@ -143,7 +144,7 @@ impl Store {
             let values = params![run, group.nth];
             group.cases = self.sealed(run, Table::Cases, CASE_COLUMNS, which, values, case)?;
         }
-        let cases: usize = groups.iter().map(|it| it.cases.len()).sum();
+        let cases: usize = groups.iter().map(|group| group.cases.len()).sum();
         let sql = "SELECT count(*) FROM cases WHERE run = ?";
         let stored: usize =
             self.db.query_row(sql, [run], |row| row.get(0)).map_err(self.unread(run))?;
@@ -191,7 +192,7 @@ impl Store {
             }
             last = Some(launch.round);
         }
-        Ok(rows.into_iter().map(|it| it.0).collect())
+        Ok(rows.into_iter().map(|row| row.0).collect())
     }
 
     /// The launches of a run that were made, by case, in the order of their rounds.
@@ -260,7 +261,7 @@ impl Store {
         });
         read.map_err(|error| if error.is_damage() { damaged() } else { error })?;
         // Their sum is the time that was timed.
-        let timed = samples.iter().try_fold(0_u64, |sum, it| sum.checked_add(*it));
+        let timed = samples.iter().try_fold(0_u64, |sum, sample| sum.checked_add(*sample));
         if whole && samples.len() == total && timed.is_some() {
             Ok(samples)
         } else {
@@ -283,8 +284,8 @@ impl Store {
         );
         self.renew();
         let found: rusqlite::Result<(bool, bool, bool)> =
-            self.db.prepare_cached(&sql).and_then(|mut it| {
-                it.query_row([run], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+            self.db.prepare_cached(&sql).and_then(|mut statement| {
+                statement.query_row([run], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
             });
         match found.map_err(self.unread(run))? {
             (true, true, true) => Ok(()),
@@ -298,8 +299,10 @@ impl Store {
 
     fn run_of(&self, sql: &str, id: i64) -> Result<i64, StoreError> {
         self.renew();
-        let found =
-            self.db.prepare_cached(sql).and_then(|mut it| it.query_row([id], |row| row.get(0)));
+        let found = self
+            .db
+            .prepare_cached(sql)
+            .and_then(|mut statement| statement.query_row([id], |row| row.get(0)));
         found.map_err(self.failed("read"))
     }
 }

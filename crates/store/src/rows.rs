@@ -90,15 +90,16 @@ pub struct StoredRound {
 impl StoredRun {
     /// The clock that stamped a launch of a case: of a fleet, its initiator's node's.
     pub fn clock_of(&self, case: &StoredCase, swapped: bool) -> &model::clock::Record {
-        let node = case.ends.map(|it| it.far.filter(|_| swapped).unwrap_or(it.near));
-        let far = node.zip(self.fleet.as_ref()).and_then(|(nth, it)| it.nodes[nth].far.as_ref());
-        far.map_or(&self.clock, |it| &it.clock)
+        let node = case.ends.map(|ends| ends.far.filter(|_| swapped).unwrap_or(ends.near));
+        let far =
+            node.zip(self.fleet.as_ref()).and_then(|(nth, fleet)| fleet.nodes[nth].far.as_ref());
+        far.map_or(&self.clock, |host| &host.clock)
     }
 
     /// How many rounds of a group screened its cases; 0 where none did.
     pub fn screening(&self, group: usize) -> u64 {
-        let of = |it: &&StoredRound| it.group == group && it.noise.contenders;
-        self.rounds.iter().filter(of).map(|it| it.nth - 1).min().unwrap_or(0)
+        let of = |round: &&StoredRound| round.group == group && round.noise.contenders;
+        self.rounds.iter().filter(of).map(|round| round.nth - 1).min().unwrap_or(0)
     }
 
     /// The names of the nodes that a case is of; none where the run is no fleet's.
@@ -113,22 +114,23 @@ impl StoredRun {
     /// The host on which what the first of `nodes` began was measured; this run's own where there are none.
     pub fn host_of(&self, nodes: &[String]) -> &Host {
         let named = |first: &String| {
-            self.fleet.iter().flat_map(|it| &it.nodes).find(|it| it.name == *first)
+            self.fleet.iter().flat_map(|fleet| &fleet.nodes).find(|node| node.name == *first)
         };
-        let far = nodes.first().and_then(named).and_then(|it| it.far.as_ref());
-        far.map_or(&self.host, |it| &it.host)
+        let far = nodes.first().and_then(named).and_then(|node| node.far.as_ref());
+        far.map_or(&self.host, |host| &host.host)
     }
 
     /// The cases that become results, each with its group: those at which nothing looks, and beside which nothing runs.
     pub fn results(&self) -> impl Iterator<Item = (&StoredGroup, &StoredCase)> {
-        let cases = self.groups.iter().flat_map(|it| it.cases.iter().map(move |case| (it, case)));
+        let cases =
+            self.groups.iter().flat_map(|group| group.cases.iter().map(move |case| (group, case)));
         cases.filter(|(_, case)| case.case.is_result())
     }
 
     /// Where the halves of its cases were, each once.
     pub fn routes(&self) -> Vec<&Route> {
-        let cases = self.groups.iter().flat_map(|it| &it.cases);
-        distinct(cases.map(|it| &it.case.route))
+        let cases = self.groups.iter().flat_map(|group| &group.cases);
+        distinct(cases.map(|case| &case.case.route))
     }
 }
 

@@ -136,7 +136,7 @@ pub(super) struct Writer<'a> {
 impl Writer<'_> {
     /// Adds a row; gives its rowid, where the table has any.
     pub(super) fn put(&self, table: Table, columns: Columns) -> rusqlite::Result<i64> {
-        let names: Vec<&str> = columns.iter().map(|it| it.0).collect();
+        let names: Vec<&str> = columns.iter().map(|column| column.0).collect();
         let places: Vec<String> = (1..=columns.len()).map(|nth| format!("?{nth}")).collect();
         let sql = format!(
             "INSERT INTO {} ({}) VALUES ({})",
@@ -144,10 +144,10 @@ impl Writer<'_> {
             names.join(", "),
             places.join(", ")
         );
-        let values = params_from_iter(columns.iter().map(|it| it.1));
+        let values = params_from_iter(columns.iter().map(|column| column.1));
         self.db.prepare_cached(&sql)?.execute(values)?;
         let id = self.db.last_insert_rowid();
-        let value = |name: &&str| match columns.iter().find(|it| it.0 == *name) {
+        let value = |name: &&str| match columns.iter().find(|column| column.0 == *name) {
             Some((_, value)) => *value,
             None => &id as &dyn ToSql,
         };
@@ -176,7 +176,7 @@ impl Writer<'_> {
             table.one(),
             self.seals.holds(table)
         );
-        let values = row.iter().copied().chain(columns.iter().map(|it| it.1));
+        let values = row.iter().copied().chain(columns.iter().map(|column| column.1));
         match self.db.prepare_cached(&sql)?.execute(params_from_iter(values))? {
             0 => Err(rusqlite::Error::StatementChangedRows(0)),
             _ => self.seal(table, row),
@@ -237,7 +237,7 @@ mod tests {
         assert_eq!(sum("'123456789'"), i64::from(crc32c::crc32c(&by_hand)));
         assert_eq!(crc32c::crc32c(b"123456789"), 0xE306_9283);
         let all = ["", "NULL", "0", "0.0", "''", "x''", "'a','b'", "'ab',''", "'','ab'", "1", "-1"];
-        let sums: std::collections::BTreeSet<i64> = all.iter().map(|it| sum(it)).collect();
+        let sums: std::collections::BTreeSet<i64> = all.iter().map(|text| sum(text)).collect();
         assert_eq!(sums.len(), all.len());
     }
 }

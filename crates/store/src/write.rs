@@ -106,10 +106,10 @@ pub(super) fn json<T: Serialize>(value: &T) -> String {
 impl Store {
     /// Begins a run, and claims it; gives its id.
     pub fn begin_run(&mut self, run: &NewRun) -> Result<i64, StoreError> {
-        let quiet_ns = run.fleet.map_or(0, |it| it.settle_ns);
-        let nodes = run.fleet.map_or(&[][..], |it| &it.nodes);
-        self.write(|it| {
-            let id = it.put(
+        let quiet_ns = run.fleet.map_or(0, |fleet| fleet.settle_ns);
+        let nodes = run.fleet.map_or(&[][..], |fleet| &fleet.nodes);
+        self.write(|writer| {
+            let id = writer.put(
                 Table::Runs,
                 &[
                     ("started", &run.started),
@@ -126,12 +126,12 @@ impl Store {
                     ("fleet", &run.fleet.map(json)),
                 ],
             )?;
-            it.put(Table::Tallies, &[("run", &id)])?;
+            writer.put(Table::Tallies, &[("run", &id)])?;
             for (nth, name) in nodes.iter().enumerate() {
-                it.put(Table::Nodes, &[("run", &id), ("nth", &nth), ("name", name)])?;
+                writer.put(Table::Nodes, &[("run", &id), ("nth", &nth), ("name", name)])?;
             }
-            it.count(id, nodes.len() as i64)?;
-            self.claim_new(it, id)?;
+            writer.count(id, nodes.len() as i64)?;
+            self.claim_new(writer, id)?;
             Ok(id)
         })
     }
@@ -142,16 +142,16 @@ impl Store {
         run: i64,
         cases: impl IntoIterator<Item = NewCase<'a>>,
     ) -> Result<Vec<i64>, StoreError> {
-        self.write(|it| {
+        self.write(|writer| {
             let (mut last, mut ids) = (None, Vec::new());
             for case in cases {
                 if last != Some(case.group) {
-                    need_group(it, run, case.group)?;
+                    need_group(writer, run, case.group)?;
                     last = Some(case.group);
                 }
-                ids.push(insert_case(it, run, &case)?);
+                ids.push(insert_case(writer, run, &case)?);
             }
-            it.count(run, ids.len() as i64)?;
+            writer.count(run, ids.len() as i64)?;
             Ok(ids)
         })
     }
@@ -164,8 +164,8 @@ impl Store {
         samples: u64,
         operation_ns: f64,
     ) -> Result<(), StoreError> {
-        self.write(|it| {
-            it.set(
+        self.write(|writer| {
+            writer.set(
                 Table::Cases,
                 &[&case],
                 &[
@@ -179,35 +179,35 @@ impl Store {
 
     /// Records the quiet before timing.
     pub fn set_settle(&mut self, run: i64, settle: &Settle) -> Result<(), StoreError> {
-        self.write(|it| it.set(Table::Runs, &[&run], &[("settle", &json(settle))]))
+        self.write(|writer| writer.set(Table::Runs, &[&run], &[("settle", &json(settle))]))
     }
 
     /// Records the bounds of the machine, as found at the start of a run.
     pub fn set_floors(&mut self, run: i64, floors: &Floors) -> Result<(), StoreError> {
-        self.write(|it| it.set(Table::Runs, &[&run], &[("floors", &json(floors))]))
+        self.write(|writer| writer.set(Table::Runs, &[&run], &[("floors", &json(floors))]))
     }
 
     /// Records a warning.
     pub fn warn(&mut self, run: i64, text: &str) -> Result<(), StoreError> {
-        self.write(|it| {
-            it.put(Table::Warnings, &[("run", &run), ("text", &text)])?;
-            it.count(run, 1)
+        self.write(|writer| {
+            writer.put(Table::Warnings, &[("run", &run), ("text", &text)])?;
+            writer.count(run, 1)
         })
     }
 
     /// Adds launches that have ended, all at once. Those of a round that is measured again replace what was
     /// stored of it.
     pub fn add_launches(&mut self, launches: &[NewLaunch]) -> Result<(), StoreError> {
-        self.write(|it| {
+        self.write(|writer| {
             for launch in launches {
                 let sql = "SELECT run FROM cases WHERE id = ?";
-                let mut query = it.db.prepare_cached(sql)?;
+                let mut query = writer.db.prepare_cached(sql)?;
                 let run = query.query_row([launch.case], |row| row.get(0))?;
                 let which = "case_id = ? AND round = ?";
                 let before =
-                    it.remove(Table::Launches, which, params![launch.case, launch.round])?;
-                insert_launch(it, launch)?;
-                it.count(run, 1 - before as i64)?;
+                    writer.remove(Table::Launches, which, params![launch.case, launch.round])?;
+                insert_launch(writer, launch)?;
+                writer.count(run, 1 - before as i64)?;
             }
             Ok(())
         })
@@ -222,10 +222,10 @@ impl Store {
         began_ns: u64,
         noise: &RoundNoise,
     ) -> Result<(), StoreError> {
-        self.write(|it| {
+        self.write(|writer| {
             let which = "run = ? AND group_nth = ? AND nth = ?";
-            let before = it.remove(Table::Rounds, which, params![run, group, round])?;
-            it.put(
+            let before = writer.remove(Table::Rounds, which, params![run, group, round])?;
+            writer.put(
                 Table::Rounds,
                 &[
                     ("run", &run),
@@ -235,7 +235,7 @@ impl Store {
                     ("noise", &json(noise)),
                 ],
             )?;
-            it.count(run, 1 - before as i64)
+            writer.count(run, 1 - before as i64)
         })
     }
 
@@ -246,13 +246,13 @@ impl Store {
         group: usize,
         closed: Option<Closed>,
     ) -> Result<(), StoreError> {
-        let closed = closed.map(|it| word(&it));
-        self.write(|it| it.set(Table::Groups, &[&run, &group], &[("closed", &closed)]))
+        let closed = closed.map(|closed| word(&closed));
+        self.write(|writer| writer.set(Table::Groups, &[&run, &group], &[("closed", &closed)]))
     }
 
     /// Records the wall time of measuring so far.
     pub fn set_measuring(&mut self, run: i64, measuring_ns: u64) -> Result<(), StoreError> {
-        self.write(|it| it.set(Table::Runs, &[&run], &[("measuring_ns", &measuring_ns)]))
+        self.write(|writer| writer.set(Table::Runs, &[&run], &[("measuring_ns", &measuring_ns)]))
     }
 
     /// Ends a run, or this part of it, and lets go of it.
@@ -264,8 +264,8 @@ impl Store {
         clock: &model::clock::Record,
         measuring_ns: u64,
     ) -> Result<(), StoreError> {
-        self.write(|it| {
-            it.set(
+        self.write(|writer| {
+            writer.set(
                 Table::Runs,
                 &[&run],
                 &[
@@ -282,7 +282,7 @@ impl Store {
 
     /// Takes an unfinished run up again, which is claimed.
     pub fn resume_run(&mut self, run: i64) -> Result<(), StoreError> {
-        self.write(|it| it.set(Table::Runs, &[&run], &[("status", &"running")]))
+        self.write(|writer| writer.set(Table::Runs, &[&run], &[("status", &"running")]))
     }
 
     /// Writes in one transaction.
@@ -300,19 +300,20 @@ impl Store {
 }
 
 /// Makes the group of a case, if it isn't there.
-fn need_group(it: &Writer, run: i64, group: usize) -> rusqlite::Result<()> {
+fn need_group(writer: &Writer, run: i64, group: usize) -> rusqlite::Result<()> {
     let sql = "SELECT 1 FROM groups WHERE run = ? AND nth = ?";
-    let found = it.db.prepare_cached(sql)?.query_row(params![run, group], |_| Ok(())).optional()?;
+    let found =
+        writer.db.prepare_cached(sql)?.query_row(params![run, group], |_| Ok(())).optional()?;
     if found.is_some() {
         return Ok(());
     }
-    it.put(Table::Groups, &[("run", &run), ("nth", &group)])?;
-    it.count(run, 1)
+    writer.put(Table::Groups, &[("run", &run), ("nth", &group)])?;
+    writer.count(run, 1)
 }
 
-fn insert_case(it: &Writer, run: i64, new: &NewCase) -> rusqlite::Result<i64> {
+fn insert_case(writer: &Writer, run: i64, new: &NewCase) -> rusqlite::Result<i64> {
     let NewCase { case, ends, fixed, .. } = new;
-    it.put(
+    writer.put(
         Table::Cases,
         &[
             ("run", &run),
@@ -321,18 +322,18 @@ fn insert_case(it: &Writer, run: i64, new: &NewCase) -> rusqlite::Result<i64> {
             ("levels", &json(case)),
             ("absence", &new.absence.map(|(absence, _)| word(&absence))),
             ("reason", &new.absence.map(|(_, reason)| reason)),
-            ("near", &ends.map(|it| it.near)),
-            ("far", &ends.and_then(|it| it.far)),
-            ("concurrent", &ends.and_then(|it| it.concurrent).map(Concurrent::name)),
-            ("batch", &fixed.map(|it| it.0)),
-            ("samples_per_launch", &fixed.map(|it| it.1)),
+            ("near", &ends.map(|ends| ends.near)),
+            ("far", &ends.and_then(|ends| ends.far)),
+            ("concurrent", &ends.and_then(|ends| ends.concurrent).map(Concurrent::name)),
+            ("batch", &fixed.map(|pair| pair.0)),
+            ("samples_per_launch", &fixed.map(|pair| pair.1)),
         ],
     )
 }
 
-fn insert_launch(it: &Writer, new: &NewLaunch) -> rusqlite::Result<()> {
+fn insert_launch(writer: &Writer, new: &NewLaunch) -> rusqlite::Result<()> {
     let (status, reason) = new.standing();
-    let launch = it.put(
+    let launch = writer.put(
         Table::Launches,
         &[
             ("case_id", &new.case),
@@ -348,7 +349,7 @@ fn insert_launch(it: &Writer, new: &NewLaunch) -> rusqlite::Result<()> {
         ],
     )?;
     for (part, ticks) in new.samples.chunks(PART).enumerate() {
-        it.put_samples(launch, part, ticks.len(), &pack(ticks))?;
+        writer.put_samples(launch, part, ticks.len(), &pack(ticks))?;
     }
     Ok(())
 }

@@ -16,7 +16,7 @@ pub fn all() -> Vec<(&'static str, &'static str)> {
 /// # Errors
 /// The nearest right name, or all of them.
 pub fn find(name: &str) -> Result<&'static str, String> {
-    let found = STUDIES.iter().find(|(it, _)| *it == name).map(|(_, text)| *text);
+    let found = STUDIES.iter().find(|(text, _)| *text == name).map(|(_, text)| *text);
     found.ok_or_else(|| {
         let names: Vec<&str> = STUDIES.iter().map(|(name, _)| *name).collect();
         unknown("study", name, &names)
@@ -34,8 +34,8 @@ mod tests {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies");
         let mut files: Vec<String> = std::fs::read_dir(folder)
             .unwrap()
-            .filter_map(|it| {
-                it.unwrap().file_name().to_str()?.strip_suffix(".toml").map(Into::into)
+            .filter_map(|entry| {
+                entry.unwrap().file_name().to_str()?.strip_suffix(".toml").map(Into::into)
             })
             .collect();
         files.sort();

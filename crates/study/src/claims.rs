@@ -22,8 +22,8 @@ impl Reader<'_> {
         derived: &[DerivedSpec],
     ) -> Result<(), String> {
         self.selector(&claim.left)?;
-        claim.right.iter().chain(&claim.or).try_for_each(|it| self.selector(it))?;
-        claim.order.iter().try_for_each(|it| self.selector(it))?;
+        claim.right.iter().chain(&claim.or).try_for_each(|map| self.selector(map))?;
+        claim.order.iter().try_for_each(|map| self.selector(map))?;
         if let Some(of) = &claim.of {
             self.check_measure(claim, of, derived)?;
         }
@@ -65,7 +65,7 @@ impl Reader<'_> {
             (needs.order && claim.order.len() < 2, "order = [ … ]"),
             (needs.within.is_some() && ends != Some(2) && !none, "within = [LOW, HIGH]"),
         ];
-        match required.iter().find(|it| it.0) {
+        match required.iter().find(|pair| pair.0) {
             Some((_, key)) => wanting(key),
             None => self.check_ends(claim, levels),
         }
@@ -79,7 +79,7 @@ impl Reader<'_> {
         derived: &[DerivedSpec],
     ) -> Result<(), String> {
         let word = of.get_ref().as_str();
-        if claim.test == Test::Within && derived.iter().any(|it| it.name.get_ref() == word) {
+        if claim.test == Test::Within && derived.iter().any(|spec| spec.name.get_ref() == word) {
             return Ok(());
         }
         let counts = match claim.test {
@@ -109,12 +109,13 @@ impl Reader<'_> {
         levels: &BTreeMap<Factor, Vec<String>>,
     ) -> Result<(), String> {
         if let Some(margin) = &claim.margin {
-            let share = margin.get_ref().strip_suffix('%').and_then(|it| it.parse::<f64>().ok());
-            if !share.is_some_and(|it| it > 0.0 && it.is_finite()) {
+            let share =
+                margin.get_ref().strip_suffix('%').and_then(|text| text.parse::<f64>().ok());
+            if !share.is_some_and(|share| share > 0.0 && share.is_finite()) {
                 return Err(self.at(margin.span(), "not a margin: write a percentage, as in 2%"));
             }
         }
-        let along = claim.along.as_ref().map(|it| self.factor(it)).transpose()?;
+        let along = claim.along.as_ref().map(|value| self.factor(value)).transpose()?;
         let ends = claim.within.iter().flatten().map(|word| {
             let end = match (claim.test.needs().within, along) {
                 (Some(Interval::Numbers), _) => number(word.get_ref()),
@@ -135,7 +136,7 @@ impl Reader<'_> {
 }
 
 fn number(word: &str) -> Result<Option<f64>, String> {
-    let number = word.parse::<f64>().ok().filter(|it| it.is_finite() && *it >= 0.0);
+    let number = word.parse::<f64>().ok().filter(|value| value.is_finite() && *value >= 0.0);
     number
         .map(Some)
         .ok_or_else(|| format!("`{word}` is not a number from 0 on: write one, as in 1.5"))
@@ -148,7 +149,7 @@ fn place_of(extent: SizeBound) -> Option<f64> {
 
 fn position(factor: Factor, word: &str, levels: &[String]) -> Result<Option<f64>, String> {
     let level = factor.level(word)?;
-    let at = levels.iter().position(|it| *it == level);
+    let at = levels.iter().position(|text| *text == level);
     let known: Vec<&str> = levels.iter().map(String::as_str).collect();
     at.map(|at| Some(at as f64)).ok_or_else(|| unknown(factor.name(), word, &known))
 }

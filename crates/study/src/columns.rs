@@ -54,7 +54,7 @@ impl Reader<'_> {
                 || STEPS.contains(&name)
                 || STATISTICS.contains(&name)
                 || is_percentile(name);
-            let before = study.derived[..nth].iter().any(|it| it.name.get_ref() == name);
+            let before = study.derived[..nth].iter().any(|spec| spec.name.get_ref() == name);
             if taken || before || name.is_empty() {
                 let error = format!("derived `{name}`: choose a name that nothing else has");
                 return Err(self.at(column.name.span(), error));
@@ -70,10 +70,10 @@ impl Reader<'_> {
             for name in &table.of {
                 floor(name.get_ref()).map_err(|error| self.at(name.span(), error))?;
             }
-            table.beside.iter().try_for_each(|it| self.published(it, study))?;
+            table.beside.iter().try_for_each(|value| self.published(value, study))?;
         }
         for published in &study.published {
-            for name in published.figures.iter().filter_map(|it| it.floor.as_ref()) {
+            for name in published.figures.iter().filter_map(|figure| figure.floor.as_ref()) {
                 let failed =
                     |error| format!("{}: published `{}`: {error}", self.file, published.name);
                 floor(name).map_err(failed)?;
@@ -88,10 +88,11 @@ impl Reader<'_> {
         name: &toml::Spanned<String>,
         study: &Study,
     ) -> Result<(), String> {
-        if study.published.iter().any(|it| it.name == *name.get_ref()) {
+        if study.published.iter().any(|published| published.name == *name.get_ref()) {
             return Ok(());
         }
-        let names: Vec<&str> = study.published.iter().map(|it| it.name.as_str()).collect();
+        let names: Vec<&str> =
+            study.published.iter().map(|published| published.name.as_str()).collect();
         Err(self.at(name.span(), unknown("published", name.get_ref(), &names)))
     }
 
@@ -102,7 +103,7 @@ impl Reader<'_> {
         derived: &[DerivedSpec],
     ) -> Result<(), String> {
         let name = word.get_ref().as_str();
-        let names = derived.iter().map(|it| it.name.get_ref().as_str());
+        let names = derived.iter().map(|spec| spec.name.get_ref().as_str());
         let known: Vec<&str> =
             SHOWN.into_iter().chain(STEPS).chain(PERCENTILES).chain(names).collect();
         if known.contains(&name) || Count::parse(name).is_some() {

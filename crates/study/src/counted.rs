@@ -77,11 +77,11 @@ pub enum Count<'a> {
 impl<'a> Count<'a> {
     /// Reads a name; None of what names no count.
     pub fn parse(word: &'a str) -> Option<Count<'a>> {
-        let named = |family: &Family| family.names().iter().any(|it| it == word);
+        let named = |family: &Family| family.names().iter().any(|name| name == word);
         if FAMILIES.iter().any(named) {
             return Some(Count::Event(word));
         }
-        if figures().iter().any(|it| it.0 == word) {
+        if figures().iter().any(|figure| figure.0 == word) {
             return Some(Count::Figure(word));
         }
         if WAITS.contains(&word) {
@@ -96,7 +96,7 @@ impl<'a> Count<'a> {
         if LOST.contains(&word) {
             return Some(Count::Lost(word));
         }
-        let (call, what) = word.split_once(':').filter(|it| is_call(it.0))?;
+        let (call, what) = word.split_once(':').filter(|pair| is_call(pair.0))?;
         match what {
             "bytes" => Some(Count::Bytes(call)),
             "values" => Some(Count::Values(call)),
@@ -106,7 +106,7 @@ impl<'a> Count<'a> {
 
     /// Reads a name that is a number: for claims and arithmetic.
     pub fn number(word: &'a str) -> Option<Count<'a>> {
-        Count::parse(word).filter(|it| !matches!(it, Count::Values(_)))
+        Count::parse(word).filter(|count| !matches!(count, Count::Values(_)))
     }
 
     /// Whether `probe` measures it.
@@ -119,7 +119,7 @@ impl<'a> Count<'a> {
         }
         match (self, probe.instrument) {
             (Count::Event(name), Instrument::Counters(family)) => {
-                family.names().iter().any(|it| it == name)
+                family.names().iter().any(|text| text == name)
             }
             (Count::Figure(name), Instrument::Counters(family)) => {
                 figures().iter().any(|(figure, of)| figure == name && of.contains(&family))
@@ -140,8 +140,8 @@ impl<'a> Count<'a> {
 
 /// What to say of a word that is neither a statistic nor a count.
 pub fn unknown_or_count(what: &str, word: &str, known: &[&str]) -> String {
-    let events = FAMILIES.iter().flat_map(|it| it.names());
-    let names: Vec<String> = events.chain(figures().into_iter().map(|it| it.0)).collect();
+    let events = FAMILIES.iter().flat_map(|family| family.names());
+    let names: Vec<String> = events.chain(figures().into_iter().map(|figure| figure.0)).collect();
     let names = names.iter().map(String::as_str).chain(WAITS).chain(DELIVERY).chain(LOST);
     let names = names.chain(PARTS);
     let all: Vec<&str> = known.iter().copied().chain(names).collect();
@@ -155,26 +155,27 @@ pub fn unknown_or_count(what: &str, word: &str, known: &[&str]) -> String {
 
 /// Whether a trace of the scheduler records it.
 fn is_traced_event(name: &str) -> bool {
-    TRACED_EVENTS.iter().any(|it| it.0 == name)
+    TRACED_EVENTS.iter().any(|traced_event| traced_event.0 == name)
 }
 
 fn is_call(name: &str) -> bool {
-    name != "calls" && Family::Calls.names().iter().any(|it| it == name)
+    name != "calls" && Family::Calls.names().iter().any(|text| text == name)
 }
 
 /// Every figure with the families that it needs: sums of user and kernel, and quotients.
 fn figures() -> Vec<(String, Vec<Family>)> {
     let last = format!(":{}", MODES[MODES.len() - 1]);
-    let hardware = FAMILIES.iter().copied().filter(|it| it.is_hardware());
+    let hardware = FAMILIES.iter().copied().filter(|family| family.is_hardware());
     let sums: Vec<(String, Family)> = hardware
         .flat_map(|family| family.names().into_iter().map(move |name| (name, family)))
         .filter_map(|(name, family)| Some((name.strip_suffix(&last)?.to_string(), family)))
         .collect();
-    let family_of = |event: &str| sums.iter().find(|it| it.0 == event).map(|it| it.1);
-    let quotients = FIGURES.iter().flat_map(|it| {
-        let needs: Vec<Family> = [it.top, it.bottom].into_iter().filter_map(family_of).collect();
-        let apart = MODES.map(|mode| format!("{}:{mode}", it.name));
-        let names = std::iter::once(it.name.to_string()).chain(apart);
+    let family_of = |event: &str| sums.iter().find(|sum| sum.0 == event).map(|pair| pair.1);
+    let quotients = FIGURES.iter().flat_map(|figure| {
+        let needs: Vec<Family> =
+            [figure.top, figure.bottom].into_iter().filter_map(family_of).collect();
+        let apart = MODES.map(|mode| format!("{}:{mode}", figure.name));
+        let names = std::iter::once(figure.name.to_string()).chain(apart);
         names.map(move |name| (name, needs.clone()))
     });
     let quotients: Vec<_> = quotients.collect();

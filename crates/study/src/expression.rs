@@ -79,7 +79,7 @@ impl Reader<'_> {
 
     /// Takes one of `signs`, if it comes next.
     fn sign(&mut self, signs: &str) -> Option<char> {
-        let sign = self.rest.chars().next().filter(|it| signs.contains(*it))?;
+        let sign = self.rest.chars().next().filter(|letter| signs.contains(*letter))?;
         self.skip(sign.len_utf8());
         Some(sign)
     }
@@ -122,13 +122,13 @@ impl Reader<'_> {
 
     fn number(&mut self) -> Result<Expression, String> {
         let mut before = ' ';
-        let end = self.rest.find(|it: char| {
-            let exponent = matches!(before, 'e' | 'E') && (it == '+' || it == '-');
-            before = it;
-            !(it.is_ascii_alphanumeric() || it == '.' || exponent)
+        let end = self.rest.find(|letter: char| {
+            let exponent = matches!(before, 'e' | 'E') && (letter == '+' || letter == '-');
+            before = letter;
+            !(letter.is_ascii_alphanumeric() || letter == '.' || exponent)
         });
         let word = &self.rest[..end.unwrap_or(self.rest.len())];
-        let number = word.parse().ok().filter(|it: &f64| it.is_finite());
+        let number = word.parse().ok().filter(|value: &f64| value.is_finite());
         let number = number.ok_or_else(|| format!("`{word}` is not a number"))?;
         self.skip(word.len());
         Ok(Expression::Number(number))
@@ -146,7 +146,7 @@ impl Reader<'_> {
     }
 
     fn statistic(&mut self) -> Result<Expression, String> {
-        let end = self.rest.find(|it: char| !(it.is_ascii_alphanumeric() || it == '.'));
+        let end = self.rest.find(|letter: char| !(letter.is_ascii_alphanumeric() || letter == '.'));
         let word = &self.rest[..end.unwrap_or(self.rest.len())];
         if !STATISTICS.contains(&word) && !is_percentile(word) {
             return Err(unknown("statistic", word, &STATISTICS));

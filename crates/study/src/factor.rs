@@ -14,7 +14,7 @@ impl Chosen {
     /// Whether a case is chosen whose levels `level` gives; none of a factor that means nothing to
     /// it, of which it stands for every level.
     pub fn takes(&self, level: impl Fn(Factor) -> Option<String>) -> bool {
-        self.0.iter().all(|(factor, wanted)| level(*factor).is_none_or(|it| it == *wanted))
+        self.0.iter().all(|(factor, wanted)| level(*factor).is_none_or(|level| level == *wanted))
     }
 
     /// The level asked of a factor.
@@ -31,13 +31,13 @@ impl Chosen {
 
     /// Whether the two don't differ in a factor that both name.
     pub fn agrees_with(&self, other: &Chosen) -> bool {
-        self.0.iter().all(|(factor, it)| other.level(*factor).is_none_or(|level| level == it))
+        self.0.iter().all(|(factor, text)| other.level(*factor).is_none_or(|level| level == text))
     }
 
     /// The levels that `other` doesn't share: what distinguishes the two; all of them, if nothing does.
     pub fn apart_from(&self, other: &Chosen) -> Chosen {
         let differs = |(factor, level): &(&Factor, &String)| other.0.get(factor) != Some(*level);
-        let own = self.0.iter().filter(differs).map(|(factor, it)| (*factor, it.clone()));
+        let own = self.0.iter().filter(differs).map(|(factor, text)| (*factor, text.clone()));
         let own = Chosen(own.collect());
         if own.0.is_empty() { self.clone() } else { own }
     }

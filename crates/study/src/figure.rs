@@ -54,17 +54,17 @@ pub struct FigureSpec {
 impl FigureSpec {
     /// Whether launch 1 is left out.
     pub fn leaves_out_first(&self) -> bool {
-        self.leave_out_first.as_ref().is_some_and(|it| *it.get_ref())
+        self.leave_out_first.as_ref().is_some_and(|value| *value.get_ref())
     }
 
     /// Whether a curve has the band of the quartiles.
     pub fn shows_quartiles(&self) -> bool {
-        self.band.as_ref().is_some_and(|it| *it.get_ref() == Band::Quartiles)
+        self.band.as_ref().is_some_and(|band| *band.get_ref() == Band::Quartiles)
     }
 
     /// What is drawn of each case, where it isn't the median of each launch.
     pub fn of(&self) -> Option<&str> {
-        self.of.as_ref().map(|it| it.get_ref().as_str()).filter(|it| *it != "median")
+        self.of.as_ref().map(|value| value.get_ref().as_str()).filter(|text| *text != "median")
     }
 
     /// The factor along the horizontal axis, of a figure that has been checked.
@@ -133,9 +133,10 @@ impl Printed {
             ("MiB/s", mib),
             ("GiB/s", kib * mib),
         ];
-        let scale = |units: &[(&str, f64)]| units.iter().find(|it| it.0 == unit).map(|it| it.1);
-        let time = scale(&times).map(|it| Printed::Time(value * it));
-        time.or_else(|| scale(&rates).map(|it| Printed::Rate(value * it)))
+        let scale =
+            |units: &[(&str, f64)]| units.iter().find(|pair| pair.0 == unit).map(|pair| pair.1);
+        let time = scale(&times).map(|scale| Printed::Time(value * scale));
+        time.or_else(|| scale(&rates).map(|scale| Printed::Rate(value * scale)))
     }
 
     /// Whether results of which this is better are of the same kind.
@@ -193,7 +194,7 @@ pub(super) fn check(
         if kind != FigureKind::PValues {
             return wrong(word.span(), "against goes with kind = \"p-values\"".into());
         }
-        let level = spec.series().map(|it| it.level(word.get_ref()));
+        let level = spec.series().map(|series| series.level(word.get_ref()));
         level.transpose().map_err(|error| (word.span(), error))?;
     }
     if let Some(band) = spec.band.as_ref().filter(|_| kind != FigureKind::Curves) {
@@ -228,15 +229,16 @@ fn check_floors(spec: &FigureSpec, study: &Study, text: &str) -> Result<(), Wron
             return Err((word.span(), "copy is no time: name it in a [[floor]] table".into()));
         }
     }
-    for (name, span) in spec.beside.iter().flat_map(|it| it.each(text)) {
+    for (name, span) in spec.beside.iter().flat_map(|words| words.each(text)) {
         named(study, name).map_err(|error| (span, error))?;
     }
     Ok(())
 }
 
 fn named<'a>(study: &'a Study, name: &str) -> Result<&'a Published, String> {
-    let names = || study.published.iter().map(|it| it.name.as_str()).collect::<Vec<_>>();
-    let found = study.published.iter().find(|it| it.name == name);
+    let names =
+        || study.published.iter().map(|published| published.name.as_str()).collect::<Vec<_>>();
+    let found = study.published.iter().find(|published| published.name == name);
     found.ok_or_else(|| unknown("published", name, &names()))
 }
 
@@ -260,7 +262,7 @@ fn check_of(spec: &FigureSpec, of: &Spanned<String>) -> Result<(), Wrong> {
 
 fn check_selector(selector: &Selector) -> Result<(), Wrong> {
     for (name, word) in selector {
-        let level = Factor::parse(name).and_then(|it| it.level(word.get_ref()));
+        let level = Factor::parse(name).and_then(|factor| factor.level(word.get_ref()));
         level.map_err(|error| (word.span(), error))?;
     }
     Ok(())
@@ -274,15 +276,17 @@ fn check_beside(
     workloads: &[(&str, Better)],
 ) -> Result<(), Wrong> {
     let only = chosen(&spec.only);
-    let shown =
-        |(name, _): &&(&str, Better)| only.level(Factor::Workload).is_none_or(|it| it == *name);
-    for (name, span) in spec.beside.iter().flat_map(|it| it.each(text)) {
+    let shown = |(name, _): &&(&str, Better)| {
+        only.level(Factor::Workload).is_none_or(|level| level == *name)
+    };
+    for (name, span) in spec.beside.iter().flat_map(|words| words.each(text)) {
         if *spec.kind.get_ref() != FigureKind::Bars {
             return Err((span, "beside goes with kind = \"bars\"".into()));
         }
         let published = named(study, name).map_err(|error| (span.clone(), error))?;
-        let fits =
-            |it: Printed| workloads.iter().filter(shown).any(|(_, better)| it.is_of(*better));
+        let fits = |printed: Printed| {
+            workloads.iter().filter(shown).any(|(_, better)| printed.is_of(*better))
+        };
         if !Printed::of(1.0, &published.unit).is_some_and(fits) {
             let what = format!("published `{name}` is in `{}`", published.unit);
             return Err((span, format!("{what}, which can't be drawn beside these results")));
@@ -296,18 +300,18 @@ fn check_beside(
 pub fn beside_medians(published: &Published) -> Vec<(Chosen, String, f64)> {
     let statistic = |show: &Option<String>| show.as_ref().unwrap_or(&published.statistic).clone();
     let of = |names: &[&str]| {
-        let wanted = published.figures.iter().filter(|it| {
-            let statistic = statistic(&it.show);
-            names.contains(&statistic.as_str()) || (names.is_empty() && it.show.is_none())
+        let wanted = published.figures.iter().filter(|figure| {
+            let statistic = statistic(&figure.show);
+            names.contains(&statistic.as_str()) || (names.is_empty() && figure.show.is_none())
         });
-        let read = |it: &super::format::PublishedFigure| {
-            let levels = Chosen::of_words(&it.levels).ok()?;
-            Some((levels, format!("{} {}", it.as_printed(), published.unit), it.value))
+        let read = |figure: &super::format::PublishedFigure| {
+            let levels = Chosen::of_words(&figure.levels).ok()?;
+            Some((levels, format!("{} {}", figure.as_printed(), published.unit), figure.value))
         };
         wanted.filter_map(read).collect::<Vec<_>>()
     };
     let kinds: [&[&str]; 3] = [&["median", "p50"], &["mean"], &[]];
-    kinds.into_iter().map(of).find(|it| !it.is_empty()).unwrap_or_default()
+    kinds.into_iter().map(of).find(|entries| !entries.is_empty()).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -238,7 +238,7 @@ pub(super) fn one_or_several<'de, D: Deserializer<'de>>(
         }
 
         fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
-            Selector::deserialize(MapAccessDeserializer::new(map)).map(|it| vec![it])
+            Selector::deserialize(MapAccessDeserializer::new(map)).map(|map| vec![map])
         }
 
         fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Self::Value, A::Error> {
@@ -377,9 +377,9 @@ pub(super) fn check(
             let key = key.unwrap_or("a text");
             Err(format!("{file}:{line}: {key} is longer than {most} characters: shorten it"))
         }
-        toml::Value::Array(all) => all.iter().try_for_each(|it| check(text, file, key, it)),
+        toml::Value::Array(all) => all.iter().try_for_each(|value| check(text, file, key, value)),
         toml::Value::Table(all) => {
-            all.iter().try_for_each(|(key, it)| check(text, file, Some(key), it))
+            all.iter().try_for_each(|(key, value)| check(text, file, Some(key), value))
         }
         _ => Ok(()),
     }

@@ -32,7 +32,7 @@ use model::factor::Factor;
 /// of them.
 pub fn observes(request: &Request, case: &Case) -> bool {
     let takes = |only: &BTreeMap<String, Vec<String>>| {
-        only.iter().all(|it| level(it, case).is_none_or(|level| it.1.contains(&level)))
+        only.iter().all(|pair| level(pair, case).is_none_or(|level| pair.1.contains(&level)))
     };
     takes(&request.observe_only) || request.observe_also.iter().any(takes)
 }
@@ -40,7 +40,7 @@ pub fn observes(request: &Request, case: &Case) -> bool {
 /// Whether `case` is not to be measured: it has one of each level of an exception.
 pub fn leaves_out(request: &Request, case: &Case) -> bool {
     let has = |except: &BTreeMap<String, Vec<String>>| {
-        except.iter().all(|it| level(it, case).is_some_and(|level| it.1.contains(&level)))
+        except.iter().all(|pair| level(pair, case).is_some_and(|level| pair.1.contains(&level)))
     };
     request.except.iter().any(has)
 }

@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn what_can_lose_is_measured_at_every_level_and_the_rest_once() {
-        let words = |all: &[&str]| all.iter().map(|it| it.to_string()).collect::<Vec<_>>();
+        let words = |all: &[&str]| all.iter().map(|text| text.to_string()).collect::<Vec<_>>();
         let all = product(
             &catalogue(),
             &words(&["tcp", "udp:reliability=none"]),

@@ -23,7 +23,7 @@ impl Reader<'_> {
         }
         let Some(only) = &study.observed else { return Ok(Default::default()) };
         let also: Result<Vec<Only>, String> =
-            only.also.iter().map(|it| self.kept_to(it, levels)).collect();
+            only.also.iter().map(|table| self.kept_to(table, levels)).collect();
         Ok((self.kept_to(only, levels)?, also?))
     }
 
@@ -37,7 +37,7 @@ impl Reader<'_> {
             .vary
             .except
             .iter()
-            .map(|it| self.kept_to(it, levels))
+            .map(|table| self.kept_to(table, levels))
             .collect::<Result<_, String>>()?;
         if found.iter().any(BTreeMap::is_empty) {
             Err(format!("{}: [[vary.except]] names no level: it leaves out all", self.file))
@@ -54,7 +54,7 @@ impl Reader<'_> {
         let mut found = BTreeMap::new();
         for (factor, words) in only.named() {
             let wanted = self.words(factor, words)?;
-            if let Some(stray) = wanted.iter().find(|it| !levels[&factor].contains(it)) {
+            if let Some(stray) = wanted.iter().find(|text| !levels[&factor].contains(text)) {
                 let span = words.each(self.text).next().map_or(0..0, |(_, span)| span);
                 return Err(self.at(span, format!("{factor} `{stray}` isn't measured: add it")));
             }

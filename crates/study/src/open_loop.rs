@@ -65,7 +65,8 @@ impl Reader<'_> {
     ) -> Result<(Vec<Load>, Arrivals), String> {
         let mut levels = Levels::default();
         let rates = self.all_of(Factor::Rate, (fixed, vary), load::rates)?;
-        let arrivals = self.said(&fixed.arrivals, |it| it.parse::<Arrivals>())?.unwrap_or_default();
+        let arrivals =
+            self.said(&fixed.arrivals, |text| text.parse::<Arrivals>())?.unwrap_or_default();
         if let Some(per_second) = arrivals.per_second() {
             levels.rates = vec![per_second];
             if let Some((_, span)) = &rates {
@@ -86,10 +87,11 @@ impl Reader<'_> {
             .all_of(Factor::Connections, (fixed, vary), load::connection_counts)?
             .unwrap_or((Vec::new(), 0..0));
         levels.connections = connections;
-        levels.responses =
-            self.all_of(Factor::Response, (fixed, vary), answers)?.map_or(Vec::new(), |it| it.0);
+        levels.responses = self
+            .all_of(Factor::Response, (fixed, vary), answers)?
+            .map_or(Vec::new(), |pair| pair.0);
         levels.shared.server = self.said(&fixed.server, str::parse)?;
-        levels.shared.service = self.said(&fixed.service, |it| it.parse())?.unwrap_or_default();
+        levels.shared.service = self.said(&fixed.service, |text| text.parse())?.unwrap_or_default();
         let loads = levels.of(workloads).map_err(|error| self.at(span, error))?;
         Ok((loads, arrivals))
     }
@@ -102,14 +104,14 @@ impl Reader<'_> {
         parse: impl Fn(&str) -> Result<Vec<T>, String>,
     ) -> Result<Option<Named<T>>, String> {
         let words = fixed.of(factor).or(vary.of(factor));
-        let Some(words) = words.map(|it| it.each(self.text).collect::<Vec<_>>()) else {
+        let Some(words) = words.map(|words| words.each(self.text).collect::<Vec<_>>()) else {
             return Ok(None);
         };
         let mut levels = Vec::new();
         for (word, span) in &words {
             levels.extend(parse(word).map_err(|error| self.at(span.clone(), error))?);
         }
-        let span = words.first().map_or(0..0, |it| it.1.clone());
+        let span = words.first().map_or(0..0, |word| word.1.clone());
         if levels.is_empty() {
             return Err(self.at(span, format!("{factor} has no level")));
         }

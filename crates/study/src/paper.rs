@@ -104,22 +104,22 @@ impl Form {
     /// What is wrong, and where in the study's text.
     pub(super) fn of(paper: Option<&Paper>, claims: usize) -> Result<Form, (Range<usize>, String)> {
         let Some(paper) = paper else { return Ok(Form::PLAIN) };
-        let is_claim = |it: &&Spanned<i64>| (1..=claims as i64).contains(it.get_ref());
-        if let Some(stray) = paper.summary.iter().find(|it| !is_claim(it)) {
+        let is_claim = |value: &&Spanned<i64>| (1..=claims as i64).contains(value.get_ref());
+        if let Some(stray) = paper.summary.iter().find(|value| !is_claim(value)) {
             return Err((stray.span(), format!("write the number of a claim, 1 to {claims}")));
         }
         let mut form = match &paper.form {
             None => Form::PLAIN,
             Some(name) => {
-                let known = Form::NAMES.map(|it| it.0);
-                let found = Form::NAMES.into_iter().find(|it| it.0 == name.get_ref());
+                let known = Form::NAMES.map(|name| name.0);
+                let found = Form::NAMES.into_iter().find(|pair| pair.0 == name.get_ref());
                 let failed = || (name.span(), unknown("form", name.get_ref(), &known));
                 found.ok_or_else(failed)?.1
             }
         };
         if let Some(pages) = &paper.pages {
             let failed = || (pages.span(), "write a whole number of pages, from 1 on".to_string());
-            let most = u64::try_from(*pages.get_ref()).ok().filter(|it| *it > 0);
+            let most = u64::try_from(*pages.get_ref()).ok().filter(|number| *number > 0);
             form.pages = Some(most.ok_or_else(failed)?);
         }
         if let Some(claims) = &paper.claims {
@@ -132,7 +132,7 @@ impl Form {
         form.margin_pt = length(&paper.margin, form.margin_pt, 0.0..=216.0)?;
         if let Some(name) = &paper.sheet {
             let known = Sheet::ALL.map(Sheet::name);
-            let found = Sheet::ALL.into_iter().find(|it| it.name() == name.get_ref());
+            let found = Sheet::ALL.into_iter().find(|sheet| sheet.name() == name.get_ref());
             form.sheet =
                 found.ok_or_else(|| (name.span(), unknown("sheet", name.get_ref(), &known)))?;
         }
@@ -150,7 +150,7 @@ fn length(
     let points = units.iter().find_map(|(unit, points)| {
         Some(word.get_ref().strip_suffix(unit)?.trim().parse::<f64>().ok()? * points)
     });
-    points.filter(|it| allowed.contains(it)).ok_or_else(|| {
+    points.filter(|point| allowed.contains(point)).ok_or_else(|| {
         let (from, to) = (allowed.start(), allowed.end());
         let message = format!(
             "`{}` is not such a length: write one from {from}pt to {to}pt, in pt, in, mm or cm",

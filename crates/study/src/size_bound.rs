@@ -42,10 +42,10 @@ impl SizeBound {
             return size::parse(word).map(SizeBound::Bytes);
         };
         let divisor = match rest.strip_prefix('/') {
-            Some(number) => number.parse().ok().filter(|it| *it > 0),
+            Some(number) => number.parse().ok().filter(|number| *number > 0),
             None => rest.is_empty().then_some(1),
         };
-        divisor.map(|it| SizeBound::Cache(cache, it)).ok_or_else(|| {
+        divisor.map(|divisor| SizeBound::Cache(cache, divisor)).ok_or_else(|| {
             format!(
                 "`{word}`: write llc for the last-level cache, l2 for the second, llc/8 for a part, or a \
                  size"
@@ -57,8 +57,10 @@ impl SizeBound {
     pub fn bytes(self, caches: Caches) -> Option<u64> {
         match self {
             SizeBound::Bytes(bytes) => Some(bytes),
-            SizeBound::Cache(Cache::Second, divisor) => caches.second.map(|it| it / divisor),
-            SizeBound::Cache(Cache::Last, divisor) => caches.last.map(|it| it / divisor),
+            SizeBound::Cache(Cache::Second, divisor) => {
+                caches.second.map(|second| second / divisor)
+            }
+            SizeBound::Cache(Cache::Last, divisor) => caches.last.map(|number| number / divisor),
         }
     }
 }

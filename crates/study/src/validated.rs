@@ -59,7 +59,7 @@ impl Reader<'_> {
     /// Each of these workloads, and which way is better in it.
     fn better<'b>(&self, workloads: &'b [String]) -> Vec<(&'b str, Better)> {
         let found = |name: &'b String| {
-            let is = |it: &&Measured| it.workload.name() == name;
+            let is = |measured: &&Measured| measured.workload.name() == name;
             Some((name.as_str(), self.catalogue.metrics.iter().find(is)?.bytes.better))
         };
         workloads.iter().filter_map(found).collect()
@@ -98,19 +98,19 @@ impl Reader<'_> {
         self.check_floors(&study)?;
         for table in &study.table {
             self.factor(&table.rows)?;
-            table.columns.iter().try_for_each(|it| self.factor(it).map(drop))?;
+            table.columns.iter().try_for_each(|column| self.factor(column).map(drop))?;
             self.selector(&table.only)?;
-            table.among.iter().try_for_each(|it| self.selector(it))?;
-            table.ranked.iter().try_for_each(|it| self.selector(it))?;
-            table.against.iter().try_for_each(|it| self.selector(it))?;
+            table.among.iter().try_for_each(|map| self.selector(map))?;
+            table.ranked.iter().try_for_each(|map| self.selector(map))?;
+            table.against.iter().try_for_each(|map| self.selector(map))?;
             let own_columns = !table.among.is_empty() || !table.against.is_empty();
             if let Some(word) = table.show.first().filter(|_| own_columns) {
                 let other = if table.among.is_empty() { "against" } else { "among" };
                 let error = format!("show doesn't go with {other}: choose");
                 return Err(self.at(word.span(), error));
             }
-            table.show.iter().try_for_each(|it| self.shown(it, &study.derived))?;
-            table.beside.iter().try_for_each(|it| self.published(it, &study))?;
+            table.show.iter().try_for_each(|value| self.shown(value, &study.derived))?;
+            table.beside.iter().try_for_each(|value| self.published(value, &study))?;
         }
         for figure in &study.figure {
             figure::check(figure, &study, self.text, &self.better(&levels[&Factor::Workload]))
@@ -120,7 +120,7 @@ impl Reader<'_> {
             self.factor(&search.factor)?;
             self.factor(&search.each)?;
             self.selector(&search.only)?;
-            search.beside.iter().try_for_each(|it| self.published(it, &study))?;
+            search.beside.iter().try_for_each(|value| self.published(value, &study))?;
         }
         for published in &study.published {
             for figure in &published.figures {
@@ -174,7 +174,7 @@ impl Reader<'_> {
         let sections =
             [(Workload::Latency, &vary.latency), (Workload::Throughput, &vary.throughput)];
         for (workload, own) in sections {
-            let asked = request.workloads.iter_mut().find(|it| it.0 == workload);
+            let asked = request.workloads.iter_mut().find(|pair| pair.0 == workload);
             let words = own.size.iter().chain(&own.placement).next();
             let asked = match (asked, words) {
                 (_, None) => continue,
@@ -186,15 +186,15 @@ impl Reader<'_> {
             };
             if let Some(words) = &own.size {
                 let sizes = self.words(Factor::Size, words)?;
-                asked.1 = sizes.iter().filter_map(|it| size::parse(it).ok()).collect();
+                asked.1 = sizes.iter().filter_map(|size| size::parse(size).ok()).collect();
             }
             if let Some(words) = &own.placement {
                 let places = self.words(Factor::Placement, words)?;
                 let all = levels.entry(Factor::Placement).or_default();
                 all.extend(
-                    places.iter().filter(|it| !all.contains(it)).cloned().collect::<Vec<_>>(),
+                    places.iter().filter(|place| !all.contains(place)).cloned().collect::<Vec<_>>(),
                 );
-                let places = places.iter().filter_map(|it| Placement::parse(it).ok());
+                let places = places.iter().filter_map(|place| Placement::parse(place).ok());
                 request.placements_by_workload.insert(workload, places.collect());
             }
         }
@@ -209,7 +209,7 @@ impl Reader<'_> {
             (Workload::Connect, &fixed.connect),
         ] {
             let samples = self.count(&own.samples, MOST_SAMPLES)?;
-            request.samples_by_workload.extend(samples.map(|it| (workload, it)));
+            request.samples_by_workload.extend(samples.map(|sample| (workload, sample)));
         }
         Ok(())
     }
@@ -241,7 +241,7 @@ impl Reader<'_> {
         }
         // Twice the same level is twice the same case, which says nothing of either.
         let mut seen = BTreeSet::new();
-        levels.retain(|it| seen.insert(it.clone()));
+        levels.retain(|level| seen.insert(level.clone()));
         Ok(levels)
     }
 
@@ -251,7 +251,7 @@ impl Reader<'_> {
         levels: &BTreeMap<Factor, Vec<String>>,
     ) -> Result<Request, String> {
         let of = |factor: Factor| levels[&factor].iter().map(String::as_str);
-        let sizes: Vec<u64> = of(Factor::Size).filter_map(|it| size::parse(it).ok()).collect();
+        let sizes: Vec<u64> = of(Factor::Size).filter_map(|text| size::parse(text).ok()).collect();
         let warmup = match &fixed.warmup {
             None => Warmup::default(),
             Some(word) => {
@@ -262,7 +262,8 @@ impl Reader<'_> {
                 }
             }
         };
-        let totals: Vec<Total> = of(Factor::Total).filter_map(|it| Total::parse(it).ok()).collect();
+        let totals: Vec<Total> =
+            of(Factor::Total).filter_map(|text| Total::parse(text).ok()).collect();
         let (total_bytes, totals) = match totals.as_slice() {
             [Total::Long] => (None, Vec::new()),
             [Total::Bytes(bytes)] => (Some(*bytes), Vec::new()),
@@ -280,7 +281,7 @@ impl Reader<'_> {
         };
         let plain = FACTORS.iter().filter(|row| row.plain.is_some());
         let combined = [Factor::Mechanism, Factor::Loss, Factor::Burst];
-        if combined.iter().map(|it| levels[it].len()).product::<usize>() > MOST_MECHANISMS {
+        if combined.iter().map(|factor| levels[factor].len()).product::<usize>() > MOST_MECHANISMS {
             let what = "mechanisms, each at every loss and burst: name fewer";
             return Err(format!("{}: more than {MOST_MECHANISMS} {what}", self.file));
         }
@@ -291,11 +292,13 @@ impl Reader<'_> {
                 &levels[&Factor::Loss],
                 &levels[&Factor::Burst],
             ),
-            workloads: workloads.into_iter().map(|it| (it, sizes.clone())).collect(),
-            placements: of(Factor::Placement).filter_map(|it| Placement::parse(it).ok()).collect(),
-            observe: of(Factor::Observe).filter_map(|it| it.parse().ok()).collect(),
-            beside: of(Factor::Beside).filter_map(|it| Company::level(it).ok()?).collect(),
-            routes: of(Factor::Route).filter_map(|it| Route::parse(it).ok()).collect(),
+            workloads: workloads.into_iter().map(|workload| (workload, sizes.clone())).collect(),
+            placements: of(Factor::Placement)
+                .filter_map(|text| Placement::parse(text).ok())
+                .collect(),
+            observe: of(Factor::Observe).filter_map(|text| text.parse().ok()).collect(),
+            beside: of(Factor::Beside).filter_map(|text| Company::level(text).ok()?).collect(),
+            routes: of(Factor::Route).filter_map(|text| Route::parse(text).ok()).collect(),
             levels: plain.map(|row| (row.key.to_string(), levels[&row.factor].clone())).collect(),
             verify: false,
             spin_on_one_cpu: fixed.spin_on_one_cpu,
@@ -335,7 +338,7 @@ impl Reader<'_> {
     pub(super) fn selector(&self, selector: &format::Selector) -> Result<(), String> {
         for (name, word) in selector {
             let failed = |error| self.at(word.span(), error);
-            Factor::parse(name).and_then(|it| it.level(word.get_ref())).map_err(failed)?;
+            Factor::parse(name).and_then(|factor| factor.level(word.get_ref())).map_err(failed)?;
         }
         Ok(())
     }
@@ -352,16 +355,16 @@ impl Reader<'_> {
 
     /// Brings the levels that choose cases into the way in which those of cases are written.
     fn write_levels(&self, study: &mut Study) -> Result<(), String> {
-        let claims = study.hypothesis.iter_mut().flat_map(|it| {
-            let one = [&mut it.left].into_iter().chain(&mut it.right);
-            one.chain(&mut it.or).chain(&mut it.order)
+        let claims = study.hypothesis.iter_mut().flat_map(|hypothesis| {
+            let one = [&mut hypothesis.left].into_iter().chain(&mut hypothesis.right);
+            one.chain(&mut hypothesis.or).chain(&mut hypothesis.order)
         });
-        let tables = study.table.iter_mut().flat_map(|it| {
-            let one = [&mut it.only].into_iter().chain(&mut it.among);
-            one.chain(&mut it.ranked).chain(&mut it.against)
+        let tables = study.table.iter_mut().flat_map(|spec| {
+            let one = [&mut spec.only].into_iter().chain(&mut spec.among);
+            one.chain(&mut spec.ranked).chain(&mut spec.against)
         });
-        let figures = study.figure.iter_mut().map(|it| &mut it.only);
-        let searches = study.search.iter_mut().map(|it| &mut it.only);
+        let figures = study.figure.iter_mut().map(|spec| &mut spec.only);
+        let searches = study.search.iter_mut().map(|search| &mut search.only);
         for selector in claims.chain(tables).chain(figures).chain(searches) {
             for (name, word) in selector {
                 self.write(name, word)?;
@@ -376,7 +379,7 @@ impl Reader<'_> {
             for figure in &mut published.figures {
                 for (name, word) in &mut figure.levels {
                     // What isn't a factor or a level is reported with the table that it belongs to.
-                    let level = Factor::parse(name).and_then(|it| self.level(it, word));
+                    let level = Factor::parse(name).and_then(|factor| self.level(factor, word));
                     *word = level.unwrap_or_else(|_| word.clone());
                 }
             }
@@ -385,7 +388,7 @@ impl Reader<'_> {
     }
 
     fn write(&self, name: &str, word: &mut toml::Spanned<String>) -> Result<(), String> {
-        let level = Factor::parse(name).and_then(|it| self.level(it, word.get_ref()));
+        let level = Factor::parse(name).and_then(|factor| self.level(factor, word.get_ref()));
         *word.as_mut() = level.map_err(|error| self.at(word.span(), error))?;
         Ok(())
     }

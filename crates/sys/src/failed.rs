@@ -59,7 +59,7 @@ pub fn named(call: &'static str, errno: Errno) -> io::Error {
 
 /// The number of an error of the kernel, whether or not its call is named.
 pub fn errno_of(error: &io::Error) -> Option<Errno> {
-    Errno::from_io_error(error).or_else(|| FailedCall::of(error).map(|it| it.errno))
+    Errno::from_io_error(error).or_else(|| FailedCall::of(error).map(|call| call.errno))
 }
 
 /// Whether futexes work here (futex(2)): where they are denied, what waits on one looks again and again, and
@@ -86,7 +86,7 @@ mod tests {
         assert_eq!(error.to_string(), "vmsplice: Operation not permitted (os error 1)");
         assert_eq!(error.kind(), io::ErrorKind::PermissionDenied);
         assert_eq!(errno_of(&error), Some(Errno::PERM));
-        assert_eq!(FailedCall::of(&error).map(|it| it.call), Some("vmsplice"));
+        assert_eq!(FailedCall::of(&error).map(|call| call.call), Some("vmsplice"));
     }
 
     #[test]

@@ -25,7 +25,7 @@ impl GroupLimit {
 /// The limit on processes and threads of which the least is left.
 pub fn processes(root: &Path) -> Option<GroupLimit> {
     let of = |(_, group): (Version, PathBuf)| {
-        limit(&group, "pids.max", |it| number(&it.join("pids.current")))
+        limit(&group, "pids.max", |path| number(&path.join("pids.current")))
     };
     groups(root, "pids").into_iter().filter_map(of).min_by_key(GroupLimit::left)
 }
@@ -39,10 +39,10 @@ pub fn memory(root: &Path) -> Option<GroupLimit> {
             }
             Version::Two => ("memory.max", "memory.current", "inactive_file "),
         };
-        limit(&group, most, |it| {
-            let statistics = read_to_string(it.join("memory.stat")).unwrap_or_default();
+        limit(&group, most, |path| {
+            let statistics = read_to_string(path.join("memory.stat")).unwrap_or_default();
             let files = statistics.lines().find_map(|line| line.strip_prefix(files)?.parse().ok());
-            Some(number(&it.join(used))?.saturating_sub(files.unwrap_or(0)))
+            Some(number(&path.join(used))?.saturating_sub(files.unwrap_or(0)))
         })
     };
     groups(root, "memory").into_iter().filter_map(of).min_by_key(GroupLimit::left)
@@ -57,7 +57,7 @@ enum Version {
 /// "max" is no number; version 1 writes the largest count of pages that there is instead.
 fn limit(group: &Path, name: &str, used: impl Fn(&Path) -> Option<u64>) -> Option<GroupLimit> {
     let file = group.join(name);
-    let limit = number(&file).filter(|it| *it < 1 << 62)?;
+    let limit = number(&file).filter(|number| *number < 1 << 62)?;
     Some(GroupLimit { file, limit, used: used(group).unwrap_or(0) })
 }
 
@@ -73,11 +73,11 @@ fn groups(root: &Path, controller: &str) -> Vec<(Version, PathBuf)> {
     for mount in mounts.lines().filter_map(Mount::parse) {
         let (version, path) = match mount.kind {
             "cgroup2" => (Version::Two, own.lines().find_map(|line| line.strip_prefix("0::"))),
-            "cgroup" if mount.options.split(',').any(|it| it == controller) => {
+            "cgroup" if mount.options.split(',').any(|part| part == controller) => {
                 let of = |line: &'_ str| {
                     let (_, rest) = line.split_once(':')?;
                     let (names, path) = rest.split_once(':')?;
-                    names.split(',').any(|it| it == controller).then_some(path.len())
+                    names.split(',').any(|part| part == controller).then_some(path.len())
                 };
                 let path = own.lines().find_map(|line| Some(&line[line.len() - of(line)?..]));
                 (Version::One, path)

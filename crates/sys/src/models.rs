@@ -221,7 +221,7 @@ fn carry<W: Wait + Clone + Send + 'static>(
 ) {
     every_order(preemptions, move || {
         let (mut writer, mut reader) = ring(count, place(), place());
-        let producer = thread::spawn(move || (1..=messages).for_each(|it| writer.send(&[it])));
+        let producer = thread::spawn(move || (1..=messages).for_each(|byte| writer.send(&[byte])));
         for expected in 1..=messages {
             let mut message = [0];
             reader.recv(&mut message).unwrap();

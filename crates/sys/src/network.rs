@@ -116,7 +116,7 @@ pub fn addresses() -> io::Result<Vec<Address>> {
         IpAddr::V4(it) => it.is_link_local(),
         IpAddr::V6(it) => it.is_unicast_link_local(),
     };
-    found.retain(|it| !it.address.is_loopback() && !single(it.address));
+    found.retain(|address| !address.address.is_loopback() && !single(address.address));
     Ok(found)
 }
 
@@ -215,8 +215,11 @@ mod tests {
     #[test]
     #[cfg_attr(miri, ignore = "it makes system calls")]
     fn what_is_listed_reaches_beyond_this_host() {
-        for it in addresses().unwrap() {
-            assert!(!it.address.is_loopback() && !it.address.is_unspecified(), "{it:?}");
+        for address in addresses().unwrap() {
+            assert!(
+                !address.address.is_loopback() && !address.address.is_unspecified(),
+                "{address:?}"
+            );
         }
     }
 }

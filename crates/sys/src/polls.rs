@@ -83,7 +83,7 @@ mod tests {
     #[cfg_attr(miri, ignore = "it makes system calls")]
     fn whatever_can_be_read_is_told_of_once_for_each_time_that_is_asked() {
         let (near, mut far): (Vec<_>, Vec<_>) = (0..5).map(|_| UnixStream::pair().unwrap()).unzip();
-        let of = near.iter().map(|it| it.try_clone().unwrap().into()).collect();
+        let of = near.iter().map(|stream| stream.try_clone().unwrap().into()).collect();
         let mut polls = match Polls::new(of) {
             Ok(polls) => polls,
             Err(error) => {

@@ -135,7 +135,8 @@ pub fn denied_unforeseen() -> Option<(&'static str, Errno)> {
         let code = unsafe { libc::syscall(number, 0_usize, 0_usize, 0_usize, 0_usize) };
         let error = || Errno::from_io_error(&io::Error::last_os_error());
         let errno = if code == -1 { error() } else { None };
-        let is_denied = |it: &Errno| matches!(*it, Errno::PERM | Errno::ACCESS | Errno::NOSYS);
+        let is_denied =
+            |error: &Errno| matches!(*error, Errno::PERM | Errno::ACCESS | Errno::NOSYS);
         errno.filter(is_denied).map(|errno| (name, errno))
     })
 }

@@ -250,7 +250,7 @@ mod tests {
     fn sizes_that_no_number_holds_are_errors_and_never_small_ones() {
         for bytes in [usize::MAX, usize::MAX - PAGE + 2, isize::MAX as usize + 1] {
             assert_eq!(
-                Mapping::new(bytes).err().map(|it| it.kind()),
+                Mapping::new(bytes).err().map(|error| error.kind()),
                 Some(io::ErrorKind::OutOfMemory)
             );
         }
@@ -292,7 +292,8 @@ mod tests {
         for wide in [0, 8, LINE, PAGE, usize::MAX] {
             let mapping = Mapping::with_wide_words(PAGE, wide).unwrap();
             for offset in [0, 8, LINE - 8, LINE, PAGE - 8] {
-                let narrow = [offset, offset + 4].map(|it| !refused(|| _ = mapping.word(it)));
+                let narrow =
+                    [offset, offset + 4].map(|number| !refused(|| _ = mapping.word(number)));
                 let words = !refused(|| _ = mapping.words(offset));
                 assert_eq!(
                     (narrow, words),

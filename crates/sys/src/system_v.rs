@@ -201,7 +201,7 @@ pub fn objects(kind: ObjectKind) -> io::Result<Vec<(Object, Status)>> {
     let mut lines = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
     let heads = lines.next().unwrap_or_default();
     let row = |words: Vec<&str>| {
-        let word = |head: &str| words.get(heads.iter().position(|it| *it == head)?).copied();
+        let word = |head: &str| words.get(heads.iter().position(|text| *text == head)?).copied();
         let status = Status {
             key: word("key")?.parse().ok()?,
             uid: word("uid")?.parse().ok()?,
@@ -243,7 +243,8 @@ mod tests {
         let key = 0x0DD0_0000 | std::process::id() as i32;
         let id = make_queue(key).unwrap();
         let object = Object { kind: ObjectKind::Queue, id };
-        let listed = || objects(ObjectKind::Queue).unwrap().into_iter().find(|it| it.0 == object);
+        let listed =
+            || objects(ObjectKind::Queue).unwrap().into_iter().find(|pair| pair.0 == object);
         assert_eq!(listed().unwrap().1, status(object).unwrap());
         assert_eq!((listed().unwrap().1.key, listed().unwrap().1.mode), (key, 0o600));
         let mut envelope = Envelope::new(100);

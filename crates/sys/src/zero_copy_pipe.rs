@@ -60,8 +60,9 @@ impl Pool {
         let page = if huge { huge_page_bytes()? } else { PAGE };
         let capacity = fcntl_getpipe_size(&pipe)?;
         let room = room.max(1).checked_next_multiple_of(PAGE).ok_or(Errno::NOMEM)?;
-        let bytes = room.checked_mul(2).and_then(|it| it.checked_add(capacity));
-        let bytes = bytes.and_then(|it| it.checked_next_multiple_of(page)).ok_or(Errno::NOMEM)?;
+        let bytes = room.checked_mul(2).and_then(|number| number.checked_add(capacity));
+        let bytes =
+            bytes.and_then(|bytes| bytes.checked_next_multiple_of(page)).ok_or(Errno::NOMEM)?;
         let file = match transfer {
             PageTransfer::Lend { .. } => None,
             PageTransfer::Splice => {

@@ -38,13 +38,13 @@ fn placed(found: &Copy) -> Vec<Block> {
         Ok(copied) => Text::from(cell(Unit::BytesPerSecond, &copied.bytes_per_sec)),
         Err(why) => Text::new().muted(&why.reason),
     };
-    let rows = found.placed.iter().map(|it| {
-        let place = match it.align {
+    let rows = found.placed.iter().map(|copy| {
+        let place = match copy.align {
             Alignment::Malloc => "16 bytes into a cache line, as malloc's large blocks",
             Alignment::Line => "with a cache line",
             Alignment::Page => "with a page",
         };
-        Row::new([Text::from(place), rate(&it.copied)])
+        Row::new([Text::from(place), rate(&copy.copied)])
     });
     let table = Table::new("64 KiB from one buffer to another, by where both begin")
         .words([("both begin", 0)])
@@ -77,7 +77,7 @@ mod tests {
     fn a_cache_that_copies_more_slowly_than_a_larger_one_is_told() {
         let level = |(level, rate): (&str, f64)| {
             let bytes_per_sec =
-                Repeats::of(&[0.98, 0.99, 1.0, 1.01, 1.02, 1.03].map(|it| it * rate));
+                Repeats::of(&[0.98, 0.99, 1.0, 1.01, 1.02, 1.03].map(|value| value * rate));
             let copied = Part::Measured(Copied { buffer_bytes: 1, bytes_per_sec });
             CopyLevel { level: level.into(), cache_bytes: None, copied }
         };

@@ -120,7 +120,7 @@ fn precise(found: &Clocks) -> Text {
             .strong(best)
             .plain(format!("; the one used is {used}: {why}."));
     }
-    let equal: Vec<&str> = found.as_precise.iter().map(|it| clock_name(it)).collect();
+    let equal: Vec<&str> = found.as_precise.iter().map(|text| clock_name(text)).collect();
     match equal.as_slice() {
         [] => Text::new()
             .plain("The most precise is ")
@@ -181,7 +181,7 @@ fn costs(title: &str, calls: &[Call]) -> Table {
 
 fn calls(found: &Calls) -> Vec<Block> {
     let cost = |by: &str| {
-        let call = found.calls.iter().find(|it| it.call == "getpid" && it.by == by)?;
+        let call = found.calls.iter().find(|call| call.call == "getpid" && call.by == by)?;
         call.cost_ns.lower()
     };
     let library = match cost("C library").zip(cost("syscall(2)")) {
@@ -210,7 +210,7 @@ fn calls(found: &Calls) -> Vec<Block> {
 
 fn lines(found: &Lines) -> Vec<Block> {
     let mut blocks = Vec::new();
-    let mut cpus: Vec<u32> = found.pairs.iter().flat_map(|it| it.cpus).collect();
+    let mut cpus: Vec<u32> = found.pairs.iter().flat_map(|pair| pair.cpus).collect();
     cpus.sort_unstable();
     cpus.dedup();
     let map = heat_map(found, &cpus);
@@ -261,7 +261,7 @@ fn by_relation(found: &Lines) -> Table {
             Some((median, (least, most))) => [median, least, most].map(units::duration),
             None => ["–", "–", "–"].map(String::from),
         };
-        let count = found.pairs.iter().filter(|it| it.relation == relation).count();
+        let count = found.pairs.iter().filter(|pair| pair.relation == relation).count();
         let [median, least, most] = cells;
         Row::new([relation.name().to_string(), count.to_string(), median, least, most])
     };
@@ -279,9 +279,9 @@ fn range(values: &[f64]) -> Option<(f64, f64)> {
 
 fn heat_map(found: &Lines, cpus: &[u32]) -> Table {
     let value = |a: u32, b: u32| {
-        let pair = found.pairs.iter().find(|it| it.cpus == [a.min(b), a.max(b)]);
-        let trip = pair.and_then(|it| it.round_trip_ns.get().ok());
-        match (a == b, trip.and_then(|it| it.median), trip.and_then(|it| it.modes)) {
+        let pair = found.pairs.iter().find(|pair| pair.cpus == [a.min(b), a.max(b)]);
+        let trip = pair.and_then(|pair| pair.round_trip_ns.get().ok());
+        match (a == b, trip.and_then(|trip| trip.median), trip.and_then(|trip| trip.modes)) {
             (true, ..) => "·".to_string(),
             (_, Some(median), _) => format!("{median:.0}"),
             (_, None, Some(modes)) => format!("{:.0}|{:.0}", modes.low, modes.high),

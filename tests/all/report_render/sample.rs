@@ -166,7 +166,7 @@ fn frontier_figure() -> Figure {
         Point::new(latency, cpu).between(cpu * 0.97, cpu * 1.05).labelled(name)
     };
     let sleeping = MECHANISMS[1..9].iter().enumerate();
-    let sleeping = sleeping.map(|(at, it)| point(it.0, it.2, 0.6 + 0.2 * scatter(at)));
+    let sleeping = sleeping.map(|(at, entry)| point(entry.0, entry.2, 0.6 + 0.2 * scatter(at)));
     figure.series = vec![
         Series::new("sleeps", sleeping),
         Series::new("spins", [point("shm-ring:wait=spin", 236.0, 2.0)]),

@@ -110,7 +110,7 @@ fn the_knee_is_within_twice_the_percentile_of_the_lowest_rate() {
 
 #[test]
 fn where_others_disturbed_every_round_a_rate_is_undecided_and_no_end_is_sure() {
-    let disturbed = |it: AtRate| AtRate { disturbed: true, ..it };
+    let disturbed = |at_rate: AtRate| AtRate { disturbed: true, ..at_rate };
     let (low, high) = (|| at(1_000, &[(Passes, 12)]), || at(2_000, &[(Breaks, 12)]));
     let quiet = decide(&[low(), high()]);
     assert_eq!((quiet.at_least_per_sec, quiet.below_per_sec), (Some(1_000), Some(2_000)));
@@ -126,7 +126,7 @@ fn where_others_disturbed_every_round_a_rate_is_undecided_and_no_end_is_sure() {
         capacities(&[rate(first, 1_000, 1e5), rate(true, 2_000, 4e5)], Some(bound)).remove(0)
     };
     assert!(of(true).every_round_disturbed && !of(false).every_round_disturbed);
-    let verdicts = of(true).rates.iter().map(|it| it.verdict).collect::<Vec<_>>();
+    let verdicts = of(true).rates.iter().map(|rate| rate.verdict).collect::<Vec<_>>();
     assert_eq!(verdicts, [RateVerdict::Undecided; 2]);
 }
 
@@ -152,7 +152,8 @@ fn a_rate_at_which_all_launches_failed_was_tried_and_ends_the_search() {
     let found = &capacities(&[pass(1_000), dead(2_000, "why"), pass(4_000)], Some(bound))[0];
     assert_eq!((found.status, found.found.at_least_per_sec), (Status::Ok, Some(1_000)));
     assert_eq!((found.launches, found.failures[0].launches, found.rounds()), (18, 6, 6));
-    let rates: Vec<_> = found.rates.iter().map(|it| (it.per_sec, it.launches, it.failed)).collect();
+    let rates: Vec<_> =
+        found.rates.iter().map(|rate| (rate.per_sec, rate.launches, rate.failed)).collect();
     assert_eq!(rates, [(1_000, 6, 0), (2_000, 0, 6), (4_000, 6, 0)]);
     let none = &capacities(&[dead(1_000, "why"), dead(2_000, "why")], Some(bound))[0];
     assert_eq!((none.status, none.launches), (Status::Failed, 12));
@@ -173,10 +174,11 @@ fn drawn(rng: &mut ChaCha8Rng, capacity: f64, per_sec: u64, rounds: usize) -> At
 /// Both stages, as a run makes them: coarse rates choose finer ones, which are decided by launches of their own.
 fn two_stages(rng: &mut ChaCha8Rng, capacity: f64) -> Found {
     let coarse = [1_000, 4_000, 16_000, 64_000, 250_000, 1_000_000];
-    let said = |it: AtRate| it.launches.iter().map(|it| it.standing).collect();
-    let tried: Vec<_> = coarse.iter().map(|it| (*it, said(drawn(rng, capacity, *it, 3)))).collect();
+    let said = |at_rate: AtRate| at_rate.launches.iter().map(|launch| launch.standing).collect();
+    let tried: Vec<_> =
+        coarse.iter().map(|number| (*number, said(drawn(rng, capacity, *number, 3)))).collect();
     let rates: Vec<AtRate> =
-        finer(&tried).into_iter().map(|it| drawn(rng, capacity, it, 12)).collect();
+        finer(&tried).into_iter().map(|number| drawn(rng, capacity, number, 12)).collect();
     decide(&rates)
 }
 
@@ -189,13 +191,13 @@ fn the_interval_covers_the_true_capacity_and_each_end_errs_as_stated() {
         // Between a rate that is tried and the next: from 2k to 500k, in even ratios.
         let capacity = 2_000.0 * 250f64.powf(rng.random::<f64>());
         let found = two_stages(&mut rng, capacity);
-        let above = found.at_least_per_sec.is_some_and(|it| it as f64 > capacity);
-        let below = found.below_per_sec.is_some_and(|it| it as f64 <= capacity);
+        let above = found.at_least_per_sec.is_some_and(|number| number as f64 > capacity);
+        let below = found.below_per_sec.is_some_and(|number| number as f64 <= capacity);
         low += usize::from(above);
         high += usize::from(below);
         both += usize::from(found.at_least_per_sec.is_some() && found.below_per_sec.is_some());
     }
-    let share = |it: usize| it as f64 / draws as f64;
+    let share = |number: usize| number as f64 / draws as f64;
     assert!(share(low) <= 0.025 && share(high) <= 0.025, "{low} and {high} of {draws}");
     assert!(share(draws - low - high) >= 0.95, "{low} and {high} of {draws}");
     // It is no interval that covers because it says nothing.
@@ -210,7 +212,7 @@ fn a_rate_at_the_capacity_itself_is_sure_in_one_of_forty_at_most() {
         let verdicts: Vec<_> =
             (0..draws).map(|_| drawn(&mut rng, 50_000.0, 50_000, rounds).verdict()).collect();
         for sure in [RateVerdict::Holds, RateVerdict::Fails] {
-            let many = verdicts.iter().filter(|it| **it == sure).count();
+            let many = verdicts.iter().filter(|verdict| **verdict == sure).count();
             // 2.5 %, and three deviations of the simulation.
             assert!(
                 (many as f64) < 0.0325 * draws as f64,
@@ -244,7 +246,8 @@ fn finer_rates_decide_and_coarse_ones_fill_the_curve() {
     let all = capacities(&results, Some(bound));
     assert_eq!(all.len(), 1);
     let found = &all[0];
-    let rates: Vec<_> = found.rates.iter().map(|it| (it.per_sec, it.decides, it.result)).collect();
+    let rates: Vec<_> =
+        found.rates.iter().map(|rate| (rate.per_sec, rate.decides, rate.result)).collect();
     assert_eq!(rates, [(1_000, false, 0), (4_000, true, 3), (8_000, true, 4), (16_000, false, 2)]);
     assert_eq!(
         (found.found.at_least_per_sec, found.found.below_per_sec),

@@ -36,7 +36,7 @@ fn judge(results: &[CaseResult]) -> Choice {
 }
 
 fn named(candidate: &Option<Candidate>) -> Option<&str> {
-    candidate.as_ref().map(|it| it.variant.as_str())
+    candidate.as_ref().map(|candidate| candidate.variant.as_str())
 }
 
 #[test]
@@ -102,9 +102,9 @@ fn beyond_the_pick_another_one_is_named() {
 
 #[test]
 fn where_nothing_qualifies_the_closest_is_named() {
-    let overloaded = |mut it: CaseResult| {
-        it.rate.as_mut().unwrap().overloaded = true;
-        it
+    let overloaded = |mut case: CaseResult| {
+        case.rate.as_mut().unwrap().overloaded = true;
+        case
     };
     let absent = CaseResult {
         status: Status::NotApplicable,
@@ -119,8 +119,11 @@ fn where_nothing_qualifies_the_closest_is_named() {
     ]);
     assert_eq!((choice.answer, named(&choice.closest)), (Answer::Nothing, Some("pipe")));
     assert!(choice.pick.is_none() && choice.runner_up.is_none() && choice.beyond.is_none());
-    let reasons: Vec<_> =
-        choice.rejected.iter().map(|it| (it.variant.as_str(), it.reason)).collect();
+    let reasons: Vec<_> = choice
+        .rejected
+        .iter()
+        .map(|rejected| (rejected.variant.as_str(), rejected.reason))
+        .collect();
     let expected =
         [("tcp", Why::Overloaded), ("pipe", Why::TooSlow), ("eventfd", Why::NotMeasured)];
     assert_eq!(reasons, expected);
@@ -131,16 +134,16 @@ fn where_nothing_qualifies_the_closest_is_named() {
 
 #[test]
 fn what_launches_do_not_tell_is_undecided_and_never_picked() {
-    let few = |mut it: CaseResult, many: usize| {
-        it.bounded.truncate(many);
-        it
+    let few = |mut result: CaseResult, many: usize| {
+        result.bounded.truncate(many);
+        result
     };
     let choice = judge(&[few(at("pipe", 50_000, 60.0, 0.4), 5), at("tcp", 50_000, 900.0, 0.4)]);
     assert_eq!((choice.answer, choice.undecided.len()), (Answer::Undecided, 1));
     assert!(choice.pick.is_none() && choice.closest.is_none());
-    let void = |mut it: CaseResult| {
-        it.bounded.iter_mut().flatten().for_each(|it| it.standing = Standing::Void);
-        it
+    let void = |mut case: CaseResult| {
+        case.bounded.iter_mut().flatten().for_each(|launch| launch.standing = Standing::Void);
+        case
     };
     let choice = judge(&[void(at("pipe", 50_000, 60.0, 0.4))]);
     assert_eq!((choice.answer, choice.pick), (Answer::Undecided, None));
@@ -156,7 +159,7 @@ fn what_launches_do_not_tell_is_undecided_and_never_picked() {
 
 #[test]
 fn nothing_is_picked_and_nothing_rejected_where_others_disturbed_every_round() {
-    let disturbed = |it: CaseResult| CaseResult { disturbed: true, ..it };
+    let disturbed = |case: CaseResult| CaseResult { disturbed: true, ..case };
     let (quick, slow) = (|| at("pipe", 50_000, 60.0, 0.4), || at("tcp", 50_000, 600.0, 0.4));
     let quiet = judge(&[slow(), quick()]);
     assert_eq!((quiet.answer, named(&quiet.pick)), (Answer::Pick, Some("pipe")));
@@ -191,14 +194,14 @@ fn wrong_picks(beyond: f64, rounds: usize, sd: f64, shared: f64) -> f64 {
         (0..25).map(|nth| at(&format!("m{nth}"), NEED.per_second, 60.0, 0.4)).collect();
     let wrong = (0..DRAWS).filter(|_| {
         let common: Vec<f64> = (0..rounds).map(|_| shared.sqrt() * normal()).collect();
-        for it in &mut results {
+        for result in &mut results {
             let launch = |common: &f64| {
                 let ns = 2e5 * beyond * (sd * (common + (1.0 - shared).sqrt() * normal())).exp();
                 let passes = ns <= 2e5;
                 let standing = if passes { Standing::Passes } else { Standing::Breaks };
                 Some(BoundedLaunch { ns, standing })
             };
-            it.bounded = common.iter().map(launch).collect();
+            result.bounded = common.iter().map(launch).collect();
         }
         judge(&results).pick.is_some()
     });

@@ -102,10 +102,10 @@ pub(super) fn compare(
     force: bool,
 ) -> Vec<CapacityChange> {
     let of = |run: &Measured, subject: &Subject| {
-        run.capacity.iter().find(|it| it.subject == *subject).cloned()
+        run.capacity.iter().find(|capacity| capacity.subject == *subject).cloned()
     };
-    let added = b.capacity.iter().filter(|it| of(a, &it.subject).is_none());
-    let all = a.capacity.iter().chain(added).map(|it| &it.subject);
+    let added = b.capacity.iter().filter(|capacity| of(a, &capacity.subject).is_none());
+    let all = a.capacity.iter().chain(added).map(|capacity| &capacity.subject);
     let change = |subject: &Subject| {
         let (in_a, in_b) = (of(a, subject), of(b, subject));
         let reason = absence("A", &in_a).or_else(|| absence("B", &in_b));
@@ -125,12 +125,12 @@ pub(super) fn compare(
         }
         change
     };
-    all.map(change).filter(|it| it.a.is_some() || it.b.is_some()).collect()
+    all.map(change).filter(|change| change.a.is_some() || change.b.is_some()).collect()
 }
 
 impl MeasuredCapacity {
     fn side(&self) -> Option<Side> {
-        let lowest_per_sec = self.rates.first().map(|it| it.per_sec);
+        let lowest_per_sec = self.rates.first().map(|rate| rate.per_sec);
         let every_round_disturbed = self.every_round_disturbed;
         let side = Side { found: self.found, lowest_per_sec, every_round_disturbed };
         (self.status == Status::Ok).then_some(side)
@@ -153,13 +153,13 @@ fn differences(
     (a, in_a): (&Measured, Option<&MeasuredCapacity>),
     (b, in_b): (&Measured, Option<&MeasuredCapacity>),
 ) -> Vec<Difference> {
-    let first = |run: &'_ Measured, it: Option<&MeasuredCapacity>| {
-        Some(run.results.get(it?.rates.first()?.result)?.clone())
+    let first = |run: &'_ Measured, capacity: Option<&MeasuredCapacity>| {
+        Some(run.results.get(capacity?.rates.first()?.result)?.clone())
     };
     let (Some(of_a), Some(of_b)) = (first(a, in_a), first(b, in_b)) else { return Vec::new() };
     let mut found = fields::of_the_case((a, &of_a), (b, &of_b));
-    let arrivals = |it: &super::MeasuredCase| {
-        it.rate.map_or(Arrivals::default(), |it| it.arrivals).to_string()
+    let arrivals = |case: &super::MeasuredCase| {
+        case.rate.map_or(Arrivals::default(), |rate| rate.arrivals).to_string()
     };
     let (a, b) = (arrivals(&of_a), arrivals(&of_b));
     if a != b {

@@ -58,7 +58,7 @@ pub fn of_the_machine(a: &Measured, b: &Measured) -> Vec<Difference> {
             continue;
         }
         for (node, a) in &of_a {
-            let Some((_, b)) = of_b.iter().find(|it| it.0 == *node) else { continue };
+            let Some((_, b)) = of_b.iter().find(|pair| pair.0 == *node) else { continue };
             let field = |of: &Value| of.pointer(pointer).cloned().unwrap_or_default();
             differing(&format!("{name} ({node})"), &field(a), &field(b), &mut found);
         }
@@ -70,8 +70,8 @@ pub fn of_the_machine(a: &Measured, b: &Measured) -> Vec<Difference> {
 fn nodes(run: &Measured) -> Vec<(&str, &Value)> {
     let nodes = run.field("/fleet/nodes").as_array().into_iter().flatten();
     nodes
-        .filter(|it| it["host"].is_object())
-        .filter_map(|it| Some((it["name"].as_str()?, it)))
+        .filter(|node| node["host"].is_object())
+        .filter_map(|node| Some((node["name"].as_str()?, node)))
         .collect()
 }
 
@@ -93,7 +93,7 @@ pub fn of_the_case(
     take("CPUs", cpus(a.1), cpus(b.1));
     // Where several CPUs are free a client has more of them, whatever the mechanism.
     if let (Some(of_a), Some(of_b)) = (a.1.rate, b.1.rate) {
-        let generators = |it: super::measured::MeasuredRate| it.generators.unwrap_or(1).into();
+        let generators = |rate: super::measured::MeasuredRate| rate.generators.unwrap_or(1).into();
         take("generators", generators(of_a), generators(of_b));
     }
     let samples = |run: &Measured, case: &MeasuredCase| {
@@ -156,7 +156,10 @@ mod tests {
     fn found(a: Value, b: Value) -> Vec<String> {
         let mut found = Vec::new();
         differing("x", &a, &b, &mut found);
-        found.into_iter().map(|it| format!("{} {} {}", it.field, it.a, it.b)).collect()
+        found
+            .into_iter()
+            .map(|difference| format!("{} {} {}", difference.field, difference.a, difference.b))
+            .collect()
     }
 
     #[test]

@@ -97,18 +97,18 @@ pub(super) fn judge(
         }
         pair.change.gate = Some(Gate::Open);
         let (Some(a), Some(b), Some(_)) = (pair.a, pair.b, pair.change.ratio) else { continue };
-        match groups.iter_mut().find(|it| it.key == (a.group, b.group)) {
+        match groups.iter_mut().find(|group| group.key == (a.group, b.group)) {
             Some(group) => group.cases.push(nth),
             None => groups.push(Group { key: (a.group, b.group), cases: vec![nth] }),
         }
     }
     let mut found: Vec<GateGroup> =
         groups.iter().map(|group| group.measure(runs, pairs, on)).collect();
-    let gated = |it: &&mut Pair| it.change.gated.is_some();
-    let p: Vec<f64> = pairs.iter().filter_map(|it| Some(it.change.gated.as_ref()?.p)).collect();
+    let gated = |pair: &&mut Pair| pair.change.gated.is_some();
+    let p: Vec<f64> = pairs.iter().filter_map(|pair| Some(pair.change.gated.as_ref()?.p)).collect();
     for (pair, p) in pairs.iter_mut().filter(gated).zip(stats::holm(&p)) {
-        pair.change.gated.iter_mut().for_each(|it| it.p_holm = Some(p));
-        pair.change.gate = pair.change.gated.map(|it| it.judged(beyond));
+        pair.change.gated.iter_mut().for_each(|change| change.p_holm = Some(p));
+        pair.change.gate = pair.change.gated.map(|change| change.judged(beyond));
     }
     for group in &mut found {
         group.settle(pairs, beyond, on);
@@ -146,9 +146,10 @@ impl Group {
             return found;
         }
         let apart = stats::apart(&a, &b, ALPHA);
-        found.common = apart.as_ref().map(|it| Moved::of(it.common));
+        found.common = apart.as_ref().map(|apart| Moved::of(apart.common));
         let alone = |nth: usize| {
-            let values = |it: &[Option<f64>]| it.iter().flatten().copied().collect::<Vec<f64>>();
+            let values =
+                |values: &[Option<f64>]| values.iter().flatten().copied().collect::<Vec<f64>>();
             stats::compare_unpaired(&values(&b[nth]), &values(&a[nth]), ALPHA)
         };
         let own = match (apart, on) {
@@ -173,14 +174,14 @@ impl GateGroup {
             self.unsettled = any(Gate::Beyond).then_some(Unsettled::TooFewCases);
             Gate::Beyond
         } else {
-            let common = self.common.is_some_and(|it| it.low > beyond);
+            let common = self.common.is_some_and(|change| change.low > beyond);
             self.unsettled = (common && !any(Gate::Beyond)).then_some(Unsettled::MachineChanged);
             Gate::Within
         };
         if self.unsettled.is_some() {
             for nth in &self.cases {
                 let gate = &mut pairs[*nth].change.gate;
-                *gate = gate.map(|it| if it == opened { Gate::Open } else { it });
+                *gate = gate.map(|gate| if gate == opened { Gate::Open } else { gate });
             }
         }
     }

@@ -202,7 +202,9 @@ impl Measured {
         let mut read = read.map_err(|error| format!("is damaged ({error}); {AGAIN}"))?;
         read.whole = whole;
         for case in &mut read.results {
-            let is = |it: &&Metric| it.name == case.metric.name && it.unit == case.metric.unit;
+            let is = |metric: &&Metric| {
+                metric.name == case.metric.name && metric.unit == case.metric.unit
+            };
             case.found = read.metrics.iter().find(is).cloned();
             if case.found.is_none() {
                 let name = &case.metric.name;
@@ -230,8 +232,9 @@ impl Measured {
     /// Of so many rounds of a group those that nobody knows of whether others disturbed them: what would tell
     /// couldn't be read, or wasn't kept.
     pub(super) fn unknown_of(&self, group: usize, all: u64) -> u64 {
-        let known =
-            |it: &&MeasuredRound| it.group == group && it.round <= all && it.unknown.is_none();
+        let known = |round: &&MeasuredRound| {
+            round.group == group && round.round <= all && round.unknown.is_none()
+        };
         all - self.rounds.iter().filter(known).count().min(all as usize) as u64
     }
 
@@ -247,9 +250,9 @@ impl Measured {
     }
 
     fn quiet(&self, group: usize) -> impl Iterator<Item = u64> {
-        let is_quiet = |it: &&MeasuredRound| it.marked.is_none() && it.unknown.is_none();
-        let here = self.rounds.iter().filter(move |it| it.group == group).filter(is_quiet);
-        here.map(|it| it.round)
+        let is_quiet = |round: &&MeasuredRound| round.marked.is_none() && round.unknown.is_none();
+        let here = self.rounds.iter().filter(move |round| round.group == group).filter(is_quiet);
+        here.map(|round| round.round)
     }
 
     /// Whether others disturbed every round in which the case has a launch.
@@ -257,7 +260,7 @@ impl Measured {
         let has = |round: u64| {
             matches!(case.launch_medians.get((round as usize).wrapping_sub(1)), Some(Some(_)))
         };
-        let own = self.rounds.iter().filter(|it| it.group == case.group && has(it.round));
+        let own = self.rounds.iter().filter(|round| round.group == case.group && has(round.round));
         own.map(MeasuredRound::state).collect::<RoundCounts>().allow_no_verdict()
     }
 
@@ -303,7 +306,7 @@ impl MeasuredCase {
 
     /// Why a schedule that was not kept is no result.
     pub(super) fn shortfall(&self) -> Option<String> {
-        let rate = self.rate.filter(|it| it.overloaded || it.void)?;
+        let rate = self.rate.filter(|rate| rate.overloaded || rate.void)?;
         let what = if rate.void { "void (the rate was not offered)" } else { "overloaded" };
         Some(format!("{what} at {} messages a second", self.load?.per_second))
     }
@@ -318,7 +321,7 @@ impl MeasuredCase {
     fn by_round(&self) -> impl Iterator<Item = Option<f64>> {
         let is_rate = self.metric().better == Better::Higher;
         let time = move |value: f64| if is_rate { 1.0 / value } else { value };
-        self.launch_medians.iter().map(move |it| it.map(time))
+        self.launch_medians.iter().map(move |median| median.map(time))
     }
 
     /// Whether it is the same case of another run; how it was done may differ.

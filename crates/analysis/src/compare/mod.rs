@@ -213,9 +213,9 @@ pub fn compare(a: (&str, &Measured), b: (&str, &Measured), terms: Terms) -> RunC
     // Controls ask another question: whether the harness has changed.
     let family = |pair: &&mut Pair| !pair.change.control && pair.change.p.is_some();
     let p: Vec<f64> =
-        pairs.iter_mut().filter(|it| family(it)).filter_map(|it| it.change.p).collect();
+        pairs.iter_mut().filter(|pair| family(pair)).filter_map(|pair| pair.change.p).collect();
     let corrected = stats::holm(&p);
-    for (pair, p) in pairs.iter_mut().filter(|it| family(it)).zip(corrected) {
+    for (pair, p) in pairs.iter_mut().filter(|pair| family(pair)).zip(corrected) {
         pair.change.p_holm = Some(p);
     }
     let judge = |gate| gate::judge((a.1, b.1), &mut pairs, 1.0 + gate, terms.gate_on);
@@ -234,7 +234,7 @@ pub fn compare(a: (&str, &Measured), b: (&str, &Measured), terms: Terms) -> RunC
         forced: terms.force
             && !(differences.is_empty()
                 && alike(&cases)
-                && capacities.iter().all(|it| it.differences.is_empty())),
+                && capacities.iter().all(|capacity| capacity.differences.is_empty())),
         differences,
         outcome: terms.gate.map(|_| gate::outcome(&cases)),
         cases,
@@ -247,7 +247,11 @@ impl RunComparison {
     /// Whether it says anything of any case.
     pub fn answers(&self) -> bool {
         let cases = self.cases.iter().any(|case| case.ratio.is_some());
-        cases || self.capacities.iter().any(|it| it.verdict != CapacityVerdict::Incomparable)
+        cases
+            || self
+                .capacities
+                .iter()
+                .any(|capacity| capacity.verdict != CapacityVerdict::Incomparable)
     }
 }
 
@@ -300,13 +304,15 @@ fn pairs<'a>(a: &'a Measured, b: &'a Measured) -> Vec<Pair<'a>> {
         let same = |a: &MeasuredCase, b: &MeasuredCase| {
             a.is(b) && factor::loose().all(|row| row.level(a) == row.level(b))
         };
-        let at = left.iter().position(|it| same(it, case));
-        let others = |it: &&MeasuredCase| it.is(case) && !a.results.iter().any(|a| same(a, it));
+        let at = left.iter().position(|measured_case| same(measured_case, case));
+        let others = |measured_case: &&MeasuredCase| {
+            measured_case.is(case) && !a.results.iter().any(|a| same(a, measured_case))
+        };
         let at = at.or_else(|| left.iter().position(others));
         found.push((Some(case), at.map(|at| left.remove(at))));
     }
     found.extend(left.into_iter().map(|case| (None, Some(case))));
-    let measured = |case: Option<&MeasuredCase>| case.is_some_and(|it| it.status == Status::Ok);
+    let measured = |case: Option<&MeasuredCase>| case.is_some_and(|case| case.status == Status::Ok);
     found.retain(|(a, b)| measured(*a) || measured(*b));
     found.into_iter().map(|(a, b)| Pair { a, b, change: blank(a, b) }).collect()
 }
@@ -314,7 +320,7 @@ fn pairs<'a>(a: &'a Measured, b: &'a Measured) -> Vec<Pair<'a>> {
 fn blank(a: Option<&MeasuredCase>, b: Option<&MeasuredCase>) -> CaseChange {
     let any = a.or(b).expect("a case of either run");
     let launches = |case: Option<&MeasuredCase>| {
-        case.map_or(0, |it| it.launch_medians.iter().flatten().count() as u64)
+        case.map_or(0, |case| case.launch_medians.iter().flatten().count() as u64)
     };
     CaseChange {
         case: any.case.clone(),
@@ -327,8 +333,8 @@ fn blank(a: Option<&MeasuredCase>, b: Option<&MeasuredCase>) -> CaseChange {
         median_b: b.and_then(median),
         p99_a: a.and_then(MeasuredCase::p99),
         p99_b: b.and_then(MeasuredCase::p99),
-        max_a: a.and_then(|it| it.largest_ns),
-        max_b: b.and_then(|it| it.largest_ns),
+        max_a: a.and_then(|case| case.largest_ns),
+        max_b: b.and_then(|case| case.largest_ns),
         launches_a: launches(a),
         launches_b: launches(b),
         ratio: None,
@@ -378,7 +384,7 @@ impl Pair<'_> {
         self.change.verdict = Change::Inconclusive;
         let disturbed = [("A", runs.0, a), ("B", runs.1, b)];
         let disturbed = disturbed.iter().filter(|(_, run, case)| run.disturbs_all_of(case));
-        let disturbed: Vec<&str> = disturbed.map(|it| it.0).collect();
+        let disturbed: Vec<&str> = disturbed.map(|entry| entry.0).collect();
         if !disturbed.is_empty() {
             self.change.every_round_disturbed = true;
             let of = disturbed.join(" and of ");

@@ -143,15 +143,18 @@ pub(super) fn shares_of_parts(
     results: &[CaseResult],
     all: &[Observed],
 ) -> Vec<(usize, BTreeMap<String, OverRounds>)> {
-    let traced = all.iter().filter(|it| it.probe == ONCE && it.case.metric.is_round_trip());
-    let sources = traced.filter_map(|it| Source::of(results, all, it).ok());
-    let sources: Vec<Source> = sources.filter(|it| it.twice.is_some()).collect();
+    let traced = all
+        .iter()
+        .filter(|observed| observed.probe == ONCE && observed.case.metric.is_round_trip());
+    let sources = traced.filter_map(|observed| Source::of(results, all, observed).ok());
+    let sources: Vec<Source> = sources.filter(|source| source.twice.is_some()).collect();
     let shares = |source: &Source| {
-        let case = source.explained(&source.rounds(&sources)).filter(|it| it.adds_up)?;
+        let case =
+            source.explained(&source.rounds(&sources)).filter(|explained| explained.adds_up)?;
         let share = |(name, holds): PartShare| {
-            let parts = || case.parts.iter().filter(|it| holds(it.cost));
+            let parts = || case.parts.iter().filter(|part| holds(part.cost));
             let of_round = |(round, whole): (usize, &Option<f64>)| {
-                let ns: Option<f64> = parts().map(|it| *it.ns.by_round.get(round)?).sum();
+                let ns: Option<f64> = parts().map(|part| *part.ns.by_round.get(round)?).sum();
                 Some(ns? / (*whole)?)
             };
             let rounds = case.whole_ns.by_round.iter().enumerate().map(of_round);
@@ -165,13 +168,15 @@ pub(super) fn shares_of_parts(
 fn decompose(results: &[CaseResult], all: &[Observed]) -> Explanation {
     let mut found = Explanation::default();
     let mut sources = Vec::new();
-    for observed in all.iter().filter(|it| it.probe == ONCE && it.case.metric.is_round_trip()) {
+    for observed in
+        all.iter().filter(|observed| observed.probe == ONCE && observed.case.metric.is_round_trip())
+    {
         match Source::of(results, all, observed) {
             Ok(source) => sources.push(source),
             Err(reason) => found.missing.push(Missing::of(observed, reason)),
         }
     }
-    let rounds: Vec<Rounds> = sources.iter().map(|it| it.rounds(&sources)).collect();
+    let rounds: Vec<Rounds> = sources.iter().map(|source| source.rounds(&sources)).collect();
     for (source, rounds) in sources.iter().zip(&rounds) {
         match source.explained(rounds) {
             Some(case) => found.cases.push(case),
@@ -201,7 +206,7 @@ impl<'a> Source<'a> {
     ) -> Result<Source<'a>, String> {
         let reason = |or: &str| traced.reason.clone().unwrap_or_else(|| or.to_string());
         let plain = traced.beside.map(|at| &results[at]);
-        let Some(plain) = plain.filter(|it| it.status == Status::Ok) else {
+        let Some(plain) = plain.filter(|case| case.status == Status::Ok) else {
             return Err(reason("nothing was measured unobserved"));
         };
         if traced.status != Status::Ok {
@@ -210,34 +215,36 @@ impl<'a> Source<'a> {
         if traced.trips.iter().flatten().next().is_none() {
             return Err("no traced launch holds a whole round trip".into());
         }
-        let twice = all
-            .iter()
-            .find(|it| it.probe == TWICE && it.beside == traced.beside && it.status == Status::Ok);
+        let twice = all.iter().find(|observed| {
+            observed.probe == TWICE
+                && observed.beside == traced.beside
+                && observed.status == Status::Ok
+        });
         let whole = plain.others_by_round.get("middle").map_or(&[][..], Vec::as_slice);
         Ok(Source { traced, twice, whole })
     }
 
     /// Whether `other` differs in the size alone.
     fn is_along(&self, other: &Source) -> bool {
-        let key = |it: &Source| it.traced.case.identity().without(&["message_bytes"]);
+        let key = |source: &Source| source.traced.case.identity().without(&["message_bytes"]);
         key(self) == key(other)
     }
 
     /// Its parts by round, with what the other sizes of its curve say of copying, and all mechanisms
     /// at its place of the way from one call into the next: that is the machine's, and the same of all.
     fn rounds(&self, all: &[Source]) -> Rounds {
-        let curve: Vec<&Source> = all.iter().filter(|it| self.is_along(it)).collect();
-        let place = |it: &Source| (it.traced.case.placement, it.traced.case.workers);
-        let there = all.iter().filter(|it| place(it) == place(self));
+        let curve: Vec<&Source> = all.iter().filter(|source| self.is_along(source)).collect();
+        let place = |source: &Source| (source.traced.case.placement, source.traced.case.workers);
+        let there = all.iter().filter(|source| place(source) == place(self));
         let crossing_ns = there.filter_map(Source::crossing_ns).min_by(f64::total_cmp);
         Rounds::of(self.traced, &self.overheads(crossing_ns), &slope::slopes(&curve))
     }
 
     /// The way from leaving one call into the next, less what a second trace adds to it.
     fn crossing_ns(&self) -> Option<f64> {
-        let median = |it: &Observed| {
-            let rounds = it.trips.iter().map(|it| it.as_ref()?.crossing_ns);
-            OverRounds::of(rounds.collect()).map(|it| it.median)
+        let median = |observed: &Observed| {
+            let rounds = observed.trips.iter().map(|trip| trip.as_ref()?.crossing_ns);
+            OverRounds::of(rounds.collect()).map(|rounds| rounds.median)
         };
         Some(2.0 * median(self.traced)? - median(self.twice?)?)
     }
@@ -248,7 +255,8 @@ impl<'a> Source<'a> {
         let added = |part| Some((part, self.added_ns(part)?));
         TraceOverhead {
             added_ns: Part::ALL.into_iter().filter_map(added).collect(),
-            call_ns: crossing_ns.map_or(bare_ns, |it| (it - self.slow_call_ns()).max(bare_ns)),
+            call_ns: crossing_ns
+                .map_or(bare_ns, |crossing_ns| (crossing_ns - self.slow_call_ns()).max(bare_ns)),
             slow_call_ns: self.slow_call_ns(),
         }
     }
@@ -263,16 +271,16 @@ impl<'a> Source<'a> {
     /// ns that a second trace adds to a part: median over the rounds.
     fn added_ns(&self, part: Part) -> Option<f64> {
         let ns = |trips: &Option<Trips>| {
-            trips.as_ref().map(|it| it.parts.get(&part).map_or(0.0, |share| share.ns))
+            trips.as_ref().map(|trips| trips.parts.get(&part).map_or(0.0, |share| share.ns))
         };
         let rounds = self.traced.trips.iter().zip(&self.twice?.trips);
         let added = rounds.map(|(once, twice)| Some(ns(twice)? - ns(once)?));
-        OverRounds::of(added.collect()).map(|it| it.median)
+        OverRounds::of(added.collect()).map(|rounds| rounds.median)
     }
 
     /// ns of one firing, by round: what a second trace adds, over the firings of the first.
     fn firing_ns(&self) -> Option<OverRounds> {
-        let middle = |it: &'a Observed| it.case.others_by_round.get("middle");
+        let middle = |observed: &'a Observed| observed.case.others_by_round.get("middle");
         let (once, twice) = (middle(self.traced)?, middle(self.twice?)?);
         let firings = |round: usize| {
             let trips = self.traced.trips.get(round)?.as_ref()?;
@@ -288,10 +296,10 @@ impl<'a> Source<'a> {
     fn explained(&self, rounds: &Rounds) -> Option<Explained> {
         let trips = || self.traced.trips.iter();
         let each = |of: &dyn Fn(&Trips) -> f64| {
-            OverRounds::of(trips().map(|it| it.as_ref().map(of)).collect())
+            OverRounds::of(trips().map(|trips| trips.as_ref().map(of)).collect())
         };
         let whole_ns = OverRounds::of(self.whole[..self.whole.len().min(trips().len())].to_vec())?;
-        let traced_ns = each(&|it| it.mean_ns)?;
+        let traced_ns = each(&|trips| trips.mean_ns)?;
         let residual_ns = rounds.residual(self.whole)?;
         let share = residual_ns.median.abs() / whole_ns.median;
         let adds_up = residual_ns.covers(0.0) || share <= UNEXPLAINED;
@@ -300,8 +308,8 @@ impl<'a> Source<'a> {
             case: plain_case(self.traced),
             firing_ns: self.firing_ns(),
             slow_call_ns: self.slow_call_ns(),
-            firings: each(&|it| it.parts.values().map(|share| share.firings).sum())?.median,
-            calls: each(&|it| it.calls)?.median,
+            firings: each(&|trips| trips.parts.values().map(|share| share.firings).sum())?.median,
+            calls: each(&|trips| trips.calls)?.median,
             parts: rounds.parts(if adds_up { 0.0 } else { residual_ns.median }),
             adds_up,
             is_result: adds_up || share <= NO_RESULT,
@@ -318,8 +326,8 @@ impl<'a> Source<'a> {
 /// Medians over launches of what the cheapest call cost before and while programs were attached.
 fn call_medians(traced: &Observed) -> Option<[f64; 2]> {
     let of = |at: usize| {
-        let rounds = traced.call_ns.iter().map(|it| it.map(|calls| calls[at]));
-        OverRounds::of(rounds.collect()).map(|it| it.median)
+        let rounds = traced.call_ns.iter().map(|values| values.map(|calls| calls[at]));
+        OverRounds::of(rounds.collect()).map(|rounds| rounds.median)
     };
     Some([of(0)?, of(1)?])
 }

@@ -65,9 +65,11 @@ pub struct CostPart {
 impl CostPart {
     /// What `there` has more of it than `here`; None where neither has any.
     pub(super) fn between(cost: Cost, here: &[CostPart], there: &[CostPart]) -> Option<CostPart> {
-        let of =
-            |parts: &[CostPart]| parts.iter().find(|it| it.cost == cost).map(|it| it.ns.clone());
-        let rounds = [here, there].into_iter().flatten().map(|it| it.ns.by_round.len()).max()?;
+        let of = |parts: &[CostPart]| {
+            parts.iter().find(|part| part.cost == cost).map(|part| part.ns.clone())
+        };
+        let rounds =
+            [here, there].into_iter().flatten().map(|part| part.ns.by_round.len()).max()?;
         let none = || OverRounds::of(vec![Some(0.0); rounds]);
         let ns = match (of(here), of(there)) {
             (None, None) => return None,
@@ -131,8 +133,8 @@ impl Rounds {
     pub(super) fn of(traced: &Observed, overheads: &TraceOverhead, slopes: &Slopes) -> Rounds {
         let bytes = traced.case.message_bytes.unwrap_or(0) as f64;
         let part = |round: usize, trips: &Trips| {
-            let slopes = slopes.as_ref().ok().and_then(|it| it.get(round));
-            let slope = |part| slopes.and_then(|it| it.get(&part)).copied().unwrap_or(0.0);
+            let slopes = slopes.as_ref().ok().and_then(|slopes| slopes.get(round));
+            let slope = |part| slopes.and_then(|slopes| slopes.get(&part)).copied().unwrap_or(0.0);
             costs(trips, overheads, |part| slope(part) * bytes)
         };
         let rounds = traced.trips.iter().enumerate();
@@ -154,9 +156,10 @@ impl Rounds {
     /// adds less than the second, or what nothing saw. So each interval reaches as far as its share of the overhead.
     pub(super) fn parts(&self, unexplained: f64) -> Vec<CostPart> {
         let of = |cost: Cost| {
-            let ns = |costs: &Costs| costs.iter().find(|it| it.0 == cost).map_or(0.0, |it| it.1);
+            let ns =
+                |costs: &Costs| costs.iter().find(|pair| pair.0 == cost).map_or(0.0, |pair| pair.1);
             let rounds: Vec<Option<f64>> =
-                self.by_round.iter().map(|it| it.as_ref().map(ns)).collect();
+                self.by_round.iter().map(|round| round.as_ref().map(ns)).collect();
             let any = rounds.iter().flatten().any(|ns| *ns != 0.0);
             let share = self.added.get(&cost).copied().unwrap_or(0.0);
             let ns = OverRounds::of(rounds).filter(|_| any)?;

@@ -19,7 +19,7 @@ const COPYING: [Part; 3] = [Part::Program, Part::Call, Part::Switching];
 
 /// The slopes of one curve: per round the median of those of all pairs of sizes (Theil and Sen).
 pub(super) fn slopes(curve: &[&Source]) -> Slopes {
-    if curve.iter().any(|it| it.traced.case.message_bytes.is_none()) {
+    if curve.iter().any(|source| source.traced.case.message_bytes.is_none()) {
         return Err("it carries no bytes".into());
     }
     if curve.len() < ENOUGH {
@@ -31,7 +31,7 @@ pub(super) fn slopes(curve: &[&Source]) -> Slopes {
             }
         ));
     }
-    let rounds = curve.iter().map(|it| it.traced.trips.len()).min().unwrap_or(0);
+    let rounds = curve.iter().map(|source| source.traced.trips.len()).min().unwrap_or(0);
     let of_round = |round| {
         let slope_of = |part| Some((part, stats::theil_sen(&points(curve, part, round))?));
         COPYING.into_iter().filter_map(slope_of).collect()
@@ -41,10 +41,10 @@ pub(super) fn slopes(curve: &[&Source]) -> Slopes {
 
 /// Size in bytes and the part's ns, of one round.
 fn points(curve: &[&Source], part: Part, round: usize) -> Vec<(f64, f64)> {
-    let point = |it: &&Source| {
-        let trips = it.traced.trips.get(round)?.as_ref()?;
+    let point = |source: &&Source| {
+        let trips = source.traced.trips.get(round)?.as_ref()?;
         let ns = trips.parts.get(&part).map_or(0.0, |share| share.ns);
-        Some((it.traced.case.message_bytes? as f64, ns))
+        Some((source.traced.case.message_bytes? as f64, ns))
     };
     curve.iter().filter_map(point).collect()
 }

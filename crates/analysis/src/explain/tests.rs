@@ -37,8 +37,9 @@ impl Machine {
     /// A case, unobserved, traced, and traced twice over; `unseen` is in no part.
     fn with(mut self, variant: &str, bytes: u64, parts: &Made, unseen: f64) -> Machine {
         let all = |times: f64| -> f64 {
-            let ns =
-                |it: &(Part, f64, f64, f64)| it.1 + it.2 * bytes as f64 + times * FIRING_NS * it.3;
+            let ns = |entry: &(Part, f64, f64, f64)| {
+                entry.1 + entry.2 * bytes as f64 + times * FIRING_NS * entry.3
+            };
             parts.iter().map(ns).sum()
         };
         let middle = |times: f64| {
@@ -51,9 +52,9 @@ impl Machine {
         let beside = Some(self.results.len());
         self.results.push(middle(0.0));
         for (times, probe) in [(1.0, "trace"), (2.0, "trace:times=2")] {
-            let share = |it: &(Part, f64, f64, f64)| {
-                let ns = it.1 + it.2 * bytes as f64 + times * FIRING_NS * it.3;
-                (it.0, Share { ns, firings: it.3 })
+            let share = |entry: &(Part, f64, f64, f64)| {
+                let ns = entry.1 + entry.2 * bytes as f64 + times * FIRING_NS * entry.3;
+                (entry.0, Share { ns, firings: entry.3 })
             };
             let trips = Trips {
                 of: 100,
@@ -82,7 +83,8 @@ impl Machine {
 /// Asserts the costs of a case, to a thousandth of a nanosecond.
 fn costs(case: &Explained, expected: &[(Cost, f64)]) {
     for (cost, ns) in expected {
-        let found = case.parts.iter().find(|it| it.cost == *cost).map_or(0.0, |it| it.ns.median);
+        let found =
+            case.parts.iter().find(|part| part.cost == *cost).map_or(0.0, |part| part.ns.median);
         assert!((found - ns).abs() < 1e-3, "{cost:?}: {found} and not {ns}");
     }
 }
@@ -104,8 +106,9 @@ fn the_parts_are_those_without_a_trace_and_add_up() {
 #[test]
 fn three_sizes_tell_copying_from_what_each_message_costs() {
     let sizes = [64, 4096, 65536];
-    let machine =
-        sizes.iter().fold(Machine::default(), |it, size| it.with("pipe", *size, PIPE, 0.0));
+    let machine = sizes
+        .iter()
+        .fold(Machine::default(), |machine, size| machine.with("pipe", *size, PIPE, 0.0));
     for (case, bytes) in machine.explained().cases.iter().zip(sizes) {
         assert_eq!(case.copying_unknown, None);
         costs(case, &[(Cost::Copying, 0.15 * bytes as f64)]);
@@ -131,7 +134,7 @@ fn a_difference_is_named_by_its_parts_the_largest_first() {
     assert_eq!((difference.quicker, difference.slower), (1, 0));
     assert_eq!(difference.whole_ns.median, 1000.0);
     let costs: Vec<(Cost, f64)> =
-        difference.parts.iter().take(2).map(|it| (it.cost, it.ns.median.round())).collect();
+        difference.parts.iter().take(2).map(|part| (part.cost, part.ns.median.round())).collect();
     assert_eq!(costs, [(Cost::Transport, 900.0), (Cost::Waking, 100.0)]);
 }
 
@@ -152,24 +155,25 @@ fn a_claim_about_calls_and_wake_ups_goes_by_the_parts_and_not_where_they_do_not_
     let parts = machine.explained().cases[0].parts.clone();
     let expected: f64 = parts
         .iter()
-        .filter(|it| it.cost == Cost::Calls || it.cost.wakes())
-        .map(|it| it.ns.median)
+        .filter(|part| part.cost == Cost::Calls || part.cost.wakes())
+        .map(|part| part.ns.median)
         .sum();
     let whole = machine.explained().cases[0].whole_ns.median;
     let found = shares_of_parts(&machine.results, &machine.observed);
     assert_eq!(
-        found.iter().map(|it| it.0).collect::<Vec<_>>(),
+        found.iter().map(|pair| pair.0).collect::<Vec<_>>(),
         [0],
         "what doesn't add up has none"
     );
     let share = &found[0].1[CALLS_AND_WAKE_UPS];
     assert!((share.median - expected / whole).abs() < 1e-9);
     assert!((0.4..0.6).contains(&share.median), "{share:?}");
-    let work = parts.iter().find(|it| it.cost == Cost::Transport).map_or(0.0, |it| it.ns.median);
+    let work =
+        parts.iter().find(|part| part.cost == Cost::Transport).map_or(0.0, |part| part.ns.median);
     let with_work = found[0].1[WHOLE_CALLS_AND_WAKE_UPS].median;
     assert!(work > 0.0 && (with_work - share.median - work / whole).abs() < 1e-9, "{with_work}");
     // Once alone says nothing of what tracing adds.
     let mut once = machine;
-    once.observed.retain(|it| it.probe == ONCE);
+    once.observed.retain(|observed| observed.probe == ONCE);
     assert!(shares_of_parts(&once.results, &once.observed).is_empty());
 }

@@ -36,24 +36,26 @@ pub fn differing(nodes: &[StoredNode]) -> Vec<Differing> {
         let mut host = serde_json::to_value(&far.host).unwrap_or_default();
         for mount in host["mounts"].as_array_mut().into_iter().flatten() {
             // How full it is deviations from one moment to the next.
-            mount.as_object_mut().map(|it| it.remove("free_bytes"));
+            mount.as_object_mut().map(|map| map.remove("free_bytes"));
         }
         flatten("", &host, &mut flat);
         flat.insert("clock.kind".into(), far.clock.kind.to_string());
-        flat.retain(|field, _| !NO_DIFFERENCE.iter().any(|it| field.starts_with(it)));
+        flat.retain(|field, _| {
+            !NO_DIFFERENCE.iter().any(|difference| field.starts_with(difference))
+        });
         for (field, value) in flat {
             fields.entry(field).or_default().entry(value).or_default().push(nth);
         }
     }
     let differs = |values: &BTreeMap<String, Vec<usize>>| {
-        values.len() > 1 || values.values().any(|it| it.len() < met)
+        values.len() > 1 || values.values().any(|value| value.len() < met)
     };
     let sorted = |(field, values): (String, BTreeMap<String, Vec<usize>>)| {
         let mut values: Vec<(String, Vec<usize>)> = values.into_iter().collect();
-        values.sort_by_key(|it| std::cmp::Reverse(it.1.len()));
+        values.sort_by_key(|value| std::cmp::Reverse(value.1.len()));
         Differing { field, values }
     };
-    fields.into_iter().filter(|it| differs(&it.1)).map(sorted).collect()
+    fields.into_iter().filter(|field| differs(&field.1)).map(sorted).collect()
 }
 
 /// Every leaf under its path; a list is one leaf.

@@ -84,8 +84,8 @@ impl Summary {
     fn of(values: impl Iterator<Item = f64>) -> Option<Summary> {
         let mut values: Vec<f64> = values.collect();
         values.sort_by(f64::total_cmp);
-        let interval = interval_of(&values).map(|it| it.interval);
-        let interval = interval.map(|it| (it.low, it.high));
+        let interval = interval_of(&values).map(|interval| interval.interval);
+        let interval = interval.map(|interval| (interval.low, interval.high));
         (!values.is_empty()).then(|| Summary {
             median: stats::median(&values),
             interval,
@@ -153,15 +153,15 @@ impl FleetJudged {
         reference: Option<&str>,
     ) -> Result<Option<(FleetJudged, Vec<GroupVerdict>)>, StoreError> {
         let groups = store.fleet_groups(id)?;
-        let what = |it: &FleetGroup| {
-            (it.case.workload, it.case.message_bytes, it.case.placement, it.concurrent)
+        let what = |group: &FleetGroup| {
+            (group.case.workload, group.case.message_bytes, group.case.placement, group.concurrent)
         };
         let are_compared = |a: &FleetGroup, b: &FleetGroup| a.nth < b.nth && what(a) == what(b);
         if !groups.iter().any(|a| groups.iter().any(|b| are_compared(a, b))) {
-            return Ok(FleetJudged::of(store, id)?.map(|it| (it, Vec::new())));
+            return Ok(FleetJudged::of(store, id)?.map(|judged| (judged, Vec::new())));
         }
         let judged = Judged::against(store, id, reference)?;
-        Ok(judged.fleet.map(|it| (it, judged.groups)))
+        Ok(judged.fleet.map(|fleet| (fleet, judged.groups)))
     }
 
     /// Judges run `id` from the store; None where it was not measured on many nodes.
@@ -173,7 +173,7 @@ impl FleetJudged {
         let scales: Vec<f64> = fleet
             .nodes
             .iter()
-            .map(|it| it.far.as_ref().map_or(1.0, |far| far.clock.ns_per_tick))
+            .map(|node| node.far.as_ref().map_or(1.0, |far| far.clock.ns_per_tick))
             .collect();
         let mut groups = Vec::new();
         for group in store.fleet_groups(id)? {
@@ -181,7 +181,7 @@ impl FleetJudged {
             groups.push(result(store, id, (group, metric), &scales)?);
         }
         let launches =
-            groups.iter().flat_map(|it| &it.cells).map(|it| it.values.len() as u64).sum();
+            groups.iter().flat_map(|group| &group.cells).map(|cell| cell.values.len() as u64).sum();
         let environment = differing(&fleet.nodes);
         Ok(Some(FleetJudged { run, fleet, groups, launches, environment }))
     }
@@ -227,22 +227,24 @@ fn result(
         }
     })?;
     found.failures = failures.into_iter().map(|(why, (many, nth))| (why, many, nth)).collect();
-    found.failures.sort_by_key(|it| std::cmp::Reverse(it.1));
+    found.failures.sort_by_key(|failure| std::cmp::Reverse(failure.1));
     for cell in &mut found.cells {
         let of = |wanted: Option<bool>| {
             let values = cell.values.iter();
-            Summary::of(values.filter(|it| wanted.is_none_or(|way| it.1 == way)).map(|it| it.2))
+            Summary::of(
+                values.filter(|value| wanted.is_none_or(|way| value.1 == way)).map(|value| value.2),
+            )
         };
         (cell.both, cell.forward, cell.backward) = (of(None), of(Some(false)), of(Some(true)));
     }
-    let medians = found.cells.iter().filter_map(|it| Some(it.both?.median));
-    found.typical_ns = stats::median_of(medians.filter(|it| *it > 0.0));
+    let medians = found.cells.iter().filter_map(|cell| Some(cell.both?.median));
+    found.typical_ns = stats::median_of(medians.filter(|median| *median > 0.0));
     let by_round = by_round(&found.cells);
     found.rounds = by_round.len();
     let overall: Vec<Option<f64>> = found
         .cells
         .iter()
-        .map(|it| it.both.map(|it| it.median.ln()).filter(|it| it.is_finite()))
+        .map(|cell| cell.both.map(|summary| summary.median.ln()).filter(|value| value.is_finite()))
         .collect();
     found.of_nodes = nodes_against_the_rest(nodes, found.is_of_pairs(), &by_round, &overall);
     if found.is_of_pairs() {
@@ -255,7 +257,7 @@ fn result(
 fn by_round(cells: &[Cell]) -> Vec<Vec<Option<f64>>> {
     let mut rounds: BTreeMap<u32, Vec<Option<f64>>> = BTreeMap::new();
     for (nth, cell) in cells.iter().enumerate() {
-        for (round, _, value) in cell.values.iter().filter(|it| it.2 > 0.0) {
+        for (round, _, value) in cell.values.iter().filter(|value| value.2 > 0.0) {
             rounds.entry(*round).or_insert_with(|| vec![None; cells.len()])[nth] = Some(value.ln());
         }
     }

@@ -78,7 +78,7 @@ pub fn nodes(
     let each = (0..nodes).filter_map(|node| {
         let of_node: Vec<f64> = (0..nodes)
             .filter_map(|other| overall[cell(nodes, node, other)?])
-            .map(|it| it - middle)
+            .map(|value| value - middle)
             .collect();
         tested(node, of_node, Units::Pairs)
     });
@@ -92,14 +92,14 @@ pub fn pairs(
     overall: &[Option<f64>],
 ) -> Vec<Deviation> {
     let fastest = || {
-        let known = overall.iter().enumerate().filter_map(|(nth, it)| Some((nth, (*it)?)));
-        known.min_by(|a, b| a.1.total_cmp(&b.1)).map(|it| it.0)
+        let known = overall.iter().enumerate().filter_map(|(nth, value)| Some((nth, (*value)?)));
+        known.min_by(|a, b| a.1.total_cmp(&b.1)).map(|pair| pair.0)
     };
     let left = |values: &[Option<f64>]| -> Vec<Option<f64>> {
         match nodes {
             0..=2 => Vec::new(),
-            3 => match fastest().and_then(|it| values[it]) {
-                Some(best) => values.iter().map(|it| it.map(|it| it - best)).collect(),
+            3 => match fastest().and_then(|number| values[number]) {
+                Some(best) => values.iter().map(|other| other.map(|value| value - best)).collect(),
                 None => vec![None; values.len()],
             },
             _ => beyond(nodes, values),
@@ -115,7 +115,7 @@ pub fn pairs(
     let mut found = over_rounds(overall.len(), &rounds);
     if nodes == 3 {
         // What all are compared with is no finding.
-        found.retain(|it| Some(it.nth) != fastest());
+        found.retain(|deviation| Some(deviation.nth) != fastest());
     }
     found
 }
@@ -142,7 +142,7 @@ fn levels(nodes: usize, of_pairs: bool, values: &[Option<f64>]) -> Vec<Option<f6
 
 fn centred(levels: &[Option<f64>]) -> Vec<Option<f64>> {
     let middle = stats::median_of(levels.iter().copied().flatten());
-    levels.iter().map(|it| Some((*it)? - middle?)).collect()
+    levels.iter().map(|level| Some((*level)? - middle?)).collect()
 }
 
 /// What two nodes don't explain of their pair.
@@ -181,7 +181,7 @@ fn tested(nth: usize, log_ratios: Vec<f64>, units: fn(usize) -> Units) -> Option
 }
 
 fn decided(tested: Vec<Tested>) -> Vec<Deviation> {
-    let adjusted = stats::holm(&tested.iter().map(|it| it.2.p).collect::<Vec<f64>>());
+    let adjusted = stats::holm(&tested.iter().map(|entry| entry.2.p).collect::<Vec<f64>>());
     let decide = |((nth, log_ratios, found, units), p_holm): (Tested, f64)| {
         let verdict = match stats::verdict(&log_ratios, p_holm, EQUIVALENT_WITHIN, ALPHA) {
             Verdict::Equivalent => DeviationVerdict::Alike,
@@ -242,12 +242,16 @@ mod tests {
 
     fn overall(rounds: &[Vec<Option<f64>>]) -> Vec<Option<f64>> {
         (0..rounds[0].len())
-            .map(|nth| stats::median_of(rounds.iter().filter_map(|it| it[nth])))
+            .map(|nth| stats::median_of(rounds.iter().filter_map(|round| round[nth])))
             .collect()
     }
 
     fn found(deviations: &[Deviation]) -> Vec<usize> {
-        deviations.iter().filter(|it| it.differs()).map(|it| it.nth).collect()
+        deviations
+            .iter()
+            .filter(|deviation| deviation.differs())
+            .map(|deviation| deviation.nth)
+            .collect()
     }
 
     #[test]
@@ -259,7 +263,9 @@ mod tests {
         assert!((of_nodes[2].ratio.estimate - 0.3_f64.exp()).abs() < 0.01);
         let of_pairs = pairs(8, &rounds, &all);
         assert_eq!(found(&of_pairs), [cell(8, 4, 7).unwrap()]);
-        assert!(of_nodes.iter().all(|it| it.nth == 2 || it.verdict == DeviationVerdict::Alike));
+        assert!(
+            of_nodes.iter().all(|node| node.nth == 2 || node.verdict == DeviationVerdict::Alike)
+        );
     }
 
     #[test]
@@ -270,7 +276,7 @@ mod tests {
         assert_eq!(found(&of_nodes), [5]);
         assert_eq!(of_nodes[5].units, Units::Pairs(19));
         let of_pairs = pairs(20, &rounds, &all);
-        assert!(found(&of_pairs).is_empty() && of_pairs.iter().all(|it| it.p.is_none()));
+        assert!(found(&of_pairs).is_empty() && of_pairs.iter().all(|pair| pair.p.is_none()));
         let farthest =
             of_pairs.iter().max_by(|a, b| a.distance().total_cmp(&b.distance())).unwrap();
         assert_eq!(farthest.nth, cell(20, 3, 9).unwrap());
@@ -307,6 +313,6 @@ mod tests {
         let all = overall(&rounds);
         let of_nodes = nodes(6, true, &rounds, &all);
         assert_eq!(found(&of_nodes), [1]);
-        assert!(of_nodes.iter().all(|it| it.nth != 4), "four rounds are too few");
+        assert!(of_nodes.iter().all(|node| node.nth != 4), "four rounds are too few");
     }
 }

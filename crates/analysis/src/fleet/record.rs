@@ -71,31 +71,32 @@ impl<'a> FleetRecord<'a> {
     pub fn of(judged: &'a FleetJudged) -> FleetRecord<'a> {
         let fleet = &judged.fleet;
         let name = |nth: usize| fleet.nodes[nth].name.as_str();
-        let finding = |group: &GroupResult, nodes: Vec<&'a str>, it: &Deviation| {
-            let (over, units) = match it.units {
+        let finding = |group: &GroupResult, nodes: Vec<&'a str>, deviation: &Deviation| {
+            let (over, units) = match deviation.units {
                 Units::Rounds(units) => ("rounds", units),
                 Units::Pairs(units) => ("pairs", units),
             };
             Finding {
                 group: group.group.nth,
                 nodes,
-                ratio: it.ratio.estimate,
-                low: it.ratio.low,
-                high: it.ratio.high,
-                p: it.p.map(|it| it.0),
-                p_holm: it.p.map(|it| it.1),
+                ratio: deviation.ratio.estimate,
+                low: deviation.ratio.low,
+                high: deviation.ratio.high,
+                p: deviation.p.map(|pair| pair.0),
+                p_holm: deviation.p.map(|pair| pair.1),
                 over,
                 units,
-                verdict: it.verdict,
+                verdict: deviation.verdict,
             }
         };
         let mut findings = Vec::new();
         for group in &judged.groups {
-            let nodes = group.of_nodes.iter().map(|it| finding(group, vec![name(it.nth)], it));
+            let nodes =
+                group.of_nodes.iter().map(|node| finding(group, vec![name(node.nth)], node));
             findings.extend(nodes);
-            findings.extend(group.of_pairs.iter().map(|it| {
-                let (near, far) = group.ends(it.nth);
-                finding(group, vec![name(near), name(far)], it)
+            findings.extend(group.of_pairs.iter().map(|pair| {
+                let (near, far) = group.ends(pair.nth);
+                finding(group, vec![name(near), name(far)], pair)
             }));
         }
         let nodes = fleet.nodes.iter().map(NodeRecord::of).collect();
@@ -109,9 +110,9 @@ impl<'a> NodeRecord<'a> {
         NodeRecord {
             name: &node.name,
             reason: node.reason.as_deref(),
-            host: far.map(|it| &it.host),
-            clock: far.map(|it| &it.clock),
-            addresses: far.map(|it| it.addresses.as_slice()),
+            host: far.map(|host| &host.host),
+            clock: far.map(|host| &host.clock),
+            addresses: far.map(|host| host.addresses.as_slice()),
             floors: node.floors.as_ref(),
         }
     }
@@ -126,15 +127,19 @@ impl CaseResult {
         launches: &[&StoredLaunch],
     ) {
         let Some(ends) = case.ends else { return };
-        let nodes: Vec<&StoredNode> =
-            [Some(ends.near), ends.far].into_iter().flatten().map(|it| &fleet.nodes[it]).collect();
-        let boot = |it: &StoredNode| it.far.as_ref().and_then(|far| far.host.boot_id.clone());
+        let nodes: Vec<&StoredNode> = [Some(ends.near), ends.far]
+            .into_iter()
+            .flatten()
+            .map(|number| &fleet.nodes[number])
+            .collect();
+        let boot = |node: &StoredNode| node.far.as_ref().and_then(|far| far.host.boot_id.clone());
         self.two_machines = nodes.len() == 2 && boot(nodes[0]) != boot(nodes[1]);
         // Which one CPU it is, each node says.
-        let first = launches.iter().find_map(|it| it.record.initiator.cpus.first());
+        let first = launches.iter().find_map(|launch| launch.record.initiator.cpus.first());
         self.place.cpus = self.place.cpus.and(first).map(|cpu| (*cpu, *cpu));
         if launches.is_empty() {
-            let lost = |it: &&StoredNode| Some(format!("{}: {}", it.name, it.reason.as_ref()?));
+            let lost =
+                |node: &&StoredNode| Some(format!("{}: {}", node.name, node.reason.as_ref()?));
             self.reason = nodes.iter().find_map(lost);
         }
     }

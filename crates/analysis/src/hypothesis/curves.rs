@@ -33,10 +33,11 @@ pub fn curves(
     results: &[CaseResult],
     of: &str,
 ) -> Result<Vec<Curve>, TestResult> {
-    let others = || Factor::ALL.into_iter().filter(|it| *it != along && !it.is_of_reach());
+    let others =
+        || Factor::ALL.into_iter().filter(|factor| *factor != along && !factor.is_of_reach());
     // A curve is named after what other cases of the study differ in.
     let names: Vec<bool> =
-        others().map(|it| it == Factor::Mechanism || varies(it, results)).collect();
+        others().map(|factor| factor == Factor::Mechanism || varies(factor, results)).collect();
     let mut series: BTreeMap<Vec<String>, Vec<&CaseResult>> = BTreeMap::new();
     for case in cases(chosen, results)? {
         let key = others().map(|factor| level(case, factor));
@@ -46,7 +47,8 @@ pub fn curves(
     let among = series.len();
     let curve = |(key, cases): (Vec<String>, Vec<&CaseResult>)| {
         let at = |wanted: &String| cases.iter().find(|case| level(case, along) == *wanted);
-        let found: Vec<_> = order.iter().filter_map(|it| Some((it.clone(), *at(it)?))).collect();
+        let found: Vec<_> =
+            order.iter().filter_map(|text| Some((text.clone(), *at(text)?))).collect();
         let columns: Vec<_> = found.iter().map(|(_, case)| quantity(case, of)).collect();
         // Behind the factors stands the route.
         let named = names.iter().chain([&true]).zip(key).filter(|(named, _)| **named);
@@ -57,11 +59,11 @@ pub fn curves(
         Curve { name: name.join(", "), levels, rounds, nth, among }
     };
     let curves: Vec<Curve> = series.into_iter().map(curve).collect();
-    if curves.iter().any(|it| it.levels.len() < 2) {
+    if curves.iter().any(|curve| curve.levels.len() < 2) {
         let text = format!("{chosen}: fewer than two levels of {along} were measured");
         return Err(TestResult::not_testable(text));
     }
-    if let Some(few) = curves.iter().find(|it| it.rounds.len() < LEAST_ROUNDS) {
+    if let Some(few) = curves.iter().find(|curve| curve.rounds.len() < LEAST_ROUNDS) {
         return Err(TestResult::too_few_rounds(
             format!("{chosen}, over {along}"),
             few.rounds.len(),
@@ -72,9 +74,10 @@ pub fn curves(
 
 /// Whether cases of the study differ in a factor.
 fn varies(factor: Factor, results: &[CaseResult]) -> bool {
-    let mut levels = results.iter().map(|case| level(case, factor)).filter(|it| !it.is_empty());
+    let mut levels =
+        results.iter().map(|case| level(case, factor)).filter(|level| !level.is_empty());
     let first = levels.next();
-    levels.any(|it| Some(it) != first)
+    levels.any(|level| Some(level) != first)
 }
 
 /// Where the halves of a case are, but for what a curve goes along; no word where both are here.
@@ -115,7 +118,7 @@ pub fn point_by_point(left: &[&CaseResult], right: &[&CaseResult]) -> Option<Poi
 impl Curve {
     /// The ratio between two levels, round by round, with its interval and p.
     fn ratio(&self, from: usize, to: usize, alpha: f64) -> Option<(Interval, f64)> {
-        let log_ratio = |it: &Vec<f64>| stats::log_ratio(it[to], it[from]);
+        let log_ratio = |values: &Vec<f64>| stats::log_ratio(values[to], values[from]);
         let log_ratios: Vec<f64> = self.rounds.iter().map(log_ratio).collect::<Option<_>>()?;
         let found = stats::compare(&log_ratios, alpha)?;
         Some((found.ratio, found.p))
@@ -188,8 +191,8 @@ impl Curve {
             times(worst),
             bound
         );
-        let holds = each.iter().all(|it| it.low >= bound);
-        let fails = surest.iter().any(|it| it.high < bound);
+        let holds = each.iter().all(|interval| interval.low >= bound);
+        let fails = surest.iter().any(|interval| interval.high < bound);
         TestResult::new(decided(holds, fails), text, None).measuring(worst, "ratio")
     }
 
@@ -219,7 +222,7 @@ impl Curve {
         let last = self.last();
         let bytes = |at: usize| model::size::parse(&self.levels[at]).unwrap_or(0);
         let text = format!("{}: peak {}", self.name, self.place(&top));
-        let beyond = |it: &peak::Peak| it.high == last && bytes(last) < most;
+        let beyond = |peak: &peak::Peak| peak.high == last && bytes(last) < most;
         let inside = bytes(top.low) >= least && bytes(top.high) <= most && !beyond(&top);
         let outside = (bytes(surest.high) < least && !beyond(&surest)) || bytes(surest.low) > most;
         let decision = decided(inside, outside);
@@ -241,8 +244,8 @@ impl Curve {
     }
 
     /// `at 64K [32K, 64K]`.
-    fn place(&self, it: &peak::Peak) -> String {
-        let [at, low, high] = [it.at, it.low, it.high].map(|level| &self.levels[level]);
+    fn place(&self, peak: &peak::Peak) -> String {
+        let [at, low, high] = [peak.at, peak.low, peak.high].map(|level| &self.levels[level]);
         format!("at {at} [{low}, {high}]")
     }
 
@@ -274,8 +277,8 @@ impl Curve {
         let Some(moved) = stats::moved(&theirs, &mine, ALPHA) else {
             return self.stands_apart(other);
         };
-        let place = |it: peak::Peak| {
-            format!("at {} [{}, {}]", levels[it.at], levels[it.low], levels[it.high])
+        let place = |peak: peak::Peak| {
+            format!("at {} [{}, {}]", levels[peak.at], levels[peak.low], levels[peak.high])
         };
         let text = format!(
             "{}: peak {}; {}: {}",
@@ -286,13 +289,14 @@ impl Curve {
         );
         // The distance at the error of a refutation.
         let surest = stats::moved(&theirs, &mine, refuting(self.among));
-        let apart = surest.is_some_and(|it| it.low > 0 || it.high < 0);
+        let apart = surest.is_some_and(|change| change.low > 0 || change.high < 0);
         TestResult::new(decided((moved.low, moved.high) == (0, 0), apart), text, None)
     }
 
     /// The levels that both have, and the rounds that both have, of each; None of one level.
     fn beside(&self, other: &Curve) -> Option<Beside> {
-        let place = |curve: &Curve, level: &String| curve.levels.iter().position(|it| it == level);
+        let place =
+            |curve: &Curve, level: &String| curve.levels.iter().position(|text| text == level);
         let common = self
             .levels
             .iter()
@@ -300,11 +304,11 @@ impl Curve {
         let common: Vec<(String, usize, usize)> = common.collect();
         let (mut mine, mut theirs) = (Vec::new(), Vec::new());
         for (round, row) in self.nth.iter().zip(&self.rounds) {
-            let Some(at) = other.nth.iter().position(|it| it == round) else { continue };
-            mine.push(common.iter().map(|it| row[it.1]).collect());
-            theirs.push(common.iter().map(|it| other.rounds[at][it.2]).collect());
+            let Some(at) = other.nth.iter().position(|number| number == round) else { continue };
+            mine.push(common.iter().map(|entry| row[entry.1]).collect());
+            theirs.push(common.iter().map(|entry| other.rounds[at][entry.2]).collect());
         }
-        let levels: Vec<String> = common.into_iter().map(|it| it.0).collect();
+        let levels: Vec<String> = common.into_iter().map(|entry| entry.0).collect();
         (levels.len() >= 2).then_some((levels, mine, theirs))
     }
 
@@ -329,9 +333,11 @@ impl Curve {
             .iter()
             .zip(&levels)
             .max_by(|a, b| a.0.estimate.abs().total_cmp(&b.0.estimate.abs()));
-        let (off, at) = farthest.map_or((0.0, ""), |(it, level)| (it.estimate, level.as_str()));
-        let global = stats::rescaled(&mine, &theirs)
-            .map_or(String::new(), |it| format!("; one test for all of them: p = {:.4}", it.p));
+        let (off, at) =
+            farthest.map_or((0.0, ""), |(interval, level)| (interval.estimate, level.as_str()));
+        let global = stats::rescaled(&mine, &theirs).map_or(String::new(), |rescaled| {
+            format!("; one test for all of them: p = {:.4}", rescaled.p)
+        });
         let text = format!(
             "{} and {}: at most {:.1} % off a constant factor, at {at}{global}",
             self.name,
@@ -339,8 +345,10 @@ impl Curve {
             100.0 * off.abs().exp_m1()
         );
         let surest = peak::shape_differences(&mine, &theirs, refuting(self.among));
-        let same = differences.iter().all(|it| it.low > -most && it.high < most);
-        let other = surest.iter().flatten().any(|it| it.low > most || it.high < -most);
+        let same =
+            differences.iter().all(|difference| difference.low > -most && difference.high < most);
+        let other =
+            surest.iter().flatten().any(|interval| interval.low > most || interval.high < -most);
         TestResult::new(decided(same, other), text, None)
     }
 }
@@ -352,15 +360,15 @@ mod tests {
     /// Twelve rounds, without those in `missing`, of a curve over `levels`; noise of a tenth of a
     /// per cent tells the rounds apart.
     fn curve(levels: &[(&str, f64)], missing: &[usize]) -> Curve {
-        let nth: Vec<usize> = (0..12).filter(|it| !missing.contains(it)).collect();
+        let nth: Vec<usize> = (0..12).filter(|number| !missing.contains(number)).collect();
         let row = |round: &usize| {
             // Whole rounds are slow or quick: only those of the same number are alike.
             let disturbance = 1.0 + 0.5 * (round % 3) as f64;
             let noise = |at: usize| 1.0 + 0.001 * ((round * 7 + at * 3) % 5) as f64;
-            levels.iter().enumerate().map(|(at, it)| it.1 * disturbance * noise(at)).collect()
+            levels.iter().enumerate().map(|(at, level)| level.1 * disturbance * noise(at)).collect()
         };
         let rounds = nth.iter().map(row).collect();
-        let levels = levels.iter().map(|it| it.0.to_string()).collect();
+        let levels = levels.iter().map(|level| level.0.to_string()).collect();
         Curve { name: "it".into(), levels, rounds, nth, among: 1 }
     }
 
@@ -370,7 +378,8 @@ mod tests {
     #[test]
     fn curves_are_compared_where_both_were_measured() {
         let plain = curve(&PLAIN, &[]);
-        let fewer: Vec<(&str, f64)> = PLAIN.iter().map(|it| (it.0, 0.7 * it.1)).skip(1).collect();
+        let fewer: Vec<(&str, f64)> =
+            PLAIN.iter().map(|pair| (pair.0, 0.7 * pair.1)).skip(1).collect();
         let observed = curve(&fewer, &[2, 5]);
         assert_eq!(observed.has_shape_of(&plain, 0.02).decision, Decision::Supported);
         assert_eq!(observed.peaks_with(&plain).decision, Decision::Supported);
@@ -396,7 +405,7 @@ mod tests {
     fn a_place_is_decided_wherever_the_peak_surely_lies() {
         let hill = curve(&PLAIN, &[]);
         let within = |curve: &Curve, least: &str, most: &str| {
-            let bytes = |it: &str| model::size::parse(it).unwrap();
+            let bytes = |text: &str| model::size::parse(text).unwrap();
             curve.peaks_within(bytes(least), bytes(most)).decision
         };
         assert_eq!(within(&hill, "4K", "16K"), Decision::Supported);
@@ -415,7 +424,7 @@ mod tests {
         let nearly = [("64", 10.0), ("1K", 40.0), ("4K", 39.0), ("16K", 80.0)];
         let mut quiet = curve(&nearly, &[]);
         for (round, row) in quiet.rounds.iter_mut().enumerate() {
-            row.iter_mut().for_each(|it| *it /= 1.0 + 0.5 * (round % 3) as f64);
+            row.iter_mut().for_each(|value| *value /= 1.0 + 0.5 * (round % 3) as f64);
         }
         let result = |up: bool, margin| quiet.nearly_monotone(up, margin);
         let by_ten = result(true, 0.10);

@@ -17,7 +17,7 @@ pub(super) fn failed(
 ) -> Result<TestResult, TestResult> {
     let all = || results.iter().filter(|case| !case.twin && takes(chosen, case));
     let counts = all().filter_map(|case| Some(case.datagrams.as_ref()?.failed()));
-    let (failed, launches) = counts.fold((0, 0), |sum, it| (sum.0 + it.0, sum.1 + it.1));
+    let (failed, launches) = counts.fold((0, 0), |sum, count| (sum.0 + count.0, sum.1 + count.1));
     let Some(share) = stats::binomial_share(failed, launches) else {
         let reason = all().find_map(|case| case.reason.clone());
         let reason = reason.unwrap_or_else(|| "no launch that sends datagrams".into());
@@ -30,7 +30,7 @@ pub(super) fn failed(
     } else {
         Decision::Inconclusive
     };
-    let percent = |it: f64| format!("{:.1}", 100.0 * it);
+    let percent = |value: f64| format!("{:.1}", 100.0 * value);
     let effect = format!(
         "{failed} of {} failed: {} % [{}, {}]; claimed {} to {} %",
         model::words::counted(launches, "launch"),

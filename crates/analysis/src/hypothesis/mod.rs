@@ -142,8 +142,9 @@ impl TestResult {
     }
 
     /// With its effect as numbers.
-    fn measuring(self, it: &Interval, unit: &'static str) -> TestResult {
-        let measured = Effect { value: it.estimate, low: it.low, high: it.high, unit };
+    fn measuring(self, interval: &Interval, unit: &'static str) -> TestResult {
+        let measured =
+            Effect { value: interval.estimate, low: interval.low, high: interval.high, unit };
         self.with(measured)
     }
 
@@ -192,7 +193,7 @@ pub struct Ground<'a> {
 pub fn decide(on: &Ground) -> Vec<Finding> {
     let claims = &on.declared.study.hypothesis;
     let result: Vec<TestResult> = claims.iter().map(|claim| tests::decide(claim, on)).collect();
-    let family: Vec<f64> = result.iter().filter_map(|it| it.p).collect();
+    let family: Vec<f64> = result.iter().filter_map(|result| result.p).collect();
     let mut corrected = stats::holm(&family).into_iter();
     let of_family = |(claim, result)| finding(claim, result, family.len(), &mut corrected);
     claims.iter().zip(result).map(of_family).collect()
@@ -208,7 +209,9 @@ fn finding(
     let firm = matches!(result.decision, Decision::Supported | Decision::Refuted);
     if firm && p_holm.is_some_and(|p| p >= ALPHA) {
         result.decision = Decision::Inconclusive;
-        if let Some(more) = result.least_p.and_then(|it| needed::more_rounds(it * family as f64)) {
+        if let Some(more) =
+            result.least_p.and_then(|value| needed::more_rounds(value * family as f64))
+        {
             result.decision = Decision::TooFewRounds;
             let (claims, more) = (counted(family as u64, "claim"), counted(more as u64, "round"));
             let why = format!("; {claims} together need {more} more");
@@ -223,7 +226,7 @@ fn finding(
         decision: result.decision,
         brief: result.brief().to_string(),
         effect: result.effect,
-        measured: result.measured.map(|it| *it),
+        measured: result.measured.map(|effect| *effect),
         p: result.p,
         p_holm,
     }

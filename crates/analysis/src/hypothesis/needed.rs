@@ -30,7 +30,7 @@ impl Needed {
         let kinds =
             [(self.of_differences, self.for_differences), (self.of_intervals, self.for_intervals)];
         let short = kinds.into_iter().filter(|(claims, needed)| *claims > 0 && *needed > rounds);
-        let (claims, needed) = short.fold((0, 0), |sum, it| (sum.0 + it.0, sum.1.max(it.1)));
+        let (claims, needed) = short.fold((0, 0), |sum, pair| (sum.0 + pair.0, sum.1.max(pair.1)));
         (claims > 0).then_some((claims, needed))
     }
 }
@@ -39,9 +39,11 @@ impl Needed {
 pub fn needed(declared: &ValidatedStudy) -> Needed {
     let claims = &declared.study.hypothesis;
     let (differences, intervals): (Vec<&Hypothesis>, Vec<&Hypothesis>) =
-        claims.iter().partition(|it| it.test.needs().rests_on_p);
-    let least =
-        intervals.iter().map(|it| rounds_at(ALPHA / comparisons(it, declared) as f64)).min();
+        claims.iter().partition(|claim| claim.test.needs().rests_on_p);
+    let least = intervals
+        .iter()
+        .map(|interval| rounds_at(ALPHA / comparisons(interval, declared) as f64))
+        .min();
     Needed {
         of_differences: differences.len(),
         for_differences: rounds_for(differences.len()),
@@ -52,8 +54,8 @@ pub fn needed(declared: &ValidatedStudy) -> Needed {
 
 /// Intervals that must hold together for one claim.
 fn comparisons(claim: &Hypothesis, declared: &ValidatedStudy) -> usize {
-    let factor = claim.along.as_ref().and_then(|it| Factor::parse(it.get_ref()).ok());
-    let levels = factor.map_or(0, |it| declared.levels[&it].len());
+    let factor = claim.along.as_ref().and_then(|value| Factor::parse(value.get_ref()).ok());
+    let levels = factor.map_or(0, |factor| declared.levels[&factor].len());
     match claim.test {
         Test::SameShape => levels.max(1),
         Test::Straight => levels.saturating_sub(2).max(1),
@@ -68,12 +70,14 @@ pub(super) fn least_p(rounds: usize) -> f64 {
 
 /// The least rounds with an interval at `1 - alpha`.
 fn rounds_at(alpha: f64) -> usize {
-    (LEAST_ROUNDS..).find(|it| least_p(*it) <= alpha).unwrap_or(LEAST_ROUNDS)
+    (LEAST_ROUNDS..).find(|number| least_p(*number) <= alpha).unwrap_or(LEAST_ROUNDS)
 }
 
 /// The least rounds in which all of `family` claims together can differ from chance (Holm).
 fn rounds_for(family: usize) -> usize {
-    (LEAST_ROUNDS..).find(|it| least_p(*it) * (family as f64) < ALPHA).unwrap_or(LEAST_ROUNDS)
+    (LEAST_ROUNDS..)
+        .find(|number| least_p(*number) * (family as f64) < ALPHA)
+        .unwrap_or(LEAST_ROUNDS)
 }
 
 /// How many rounds more could tell what in these can't differ from chance, being at the least `corrected`: the
@@ -90,7 +94,7 @@ mod tests {
     #[test]
     fn as_many_rounds_are_needed_as_the_tests_themselves_need() {
         for rounds in 2..16 {
-            let logs: Vec<f64> = (1..=rounds).map(|it| it as f64).collect();
+            let logs: Vec<f64> = (1..=rounds).map(|number| number as f64).collect();
             let p = stats::sign_test(&logs);
             assert!((p - least_p(rounds)).abs() < 1e-12, "{rounds}: {p}");
             let interval = stats::median_interval(&logs, ALPHA).is_some();

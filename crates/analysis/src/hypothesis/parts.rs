@@ -14,10 +14,11 @@ pub fn refuting(parts: usize) -> f64 {
 
 /// A claim that holds if all of its parts do, with the words of each.
 pub fn together(parts: Vec<TestResult>) -> TestResult {
-    let text: Vec<&str> = parts.iter().map(|it| it.effect.as_str()).collect();
+    let text: Vec<&str> = parts.iter().map(|result| result.effect.as_str()).collect();
     let result = whole(&parts, text.join("; "));
     let telling = [Decision::Refuted, Decision::Inconclusive, Decision::Supported];
-    let one = telling.iter().find_map(|it| parts.iter().find(|part| part.decision == *it));
+    let one =
+        telling.iter().find_map(|decision| parts.iter().find(|part| part.decision == *decision));
     match (one, parts.len()) {
         (Some(one), 1) => result.in_brief(one.brief()),
         (Some(one), many) => result.in_brief(format!("{}, and {} more", one.brief(), many - 1)),
@@ -74,23 +75,23 @@ pub fn at_every_level(parts: Vec<(String, TestResult)>, without: &str) -> TestRe
 fn whole(parts: &[TestResult], text: String) -> TestResult {
     let decision = decided(parts);
     let refuted: Vec<&TestResult> =
-        parts.iter().filter(|it| it.decision == Decision::Refuted).collect();
+        parts.iter().filter(|result| result.decision == Decision::Refuted).collect();
     let split = parts.len() as f64;
     let (p, least_p) = match decision {
         // A refutation that rests on an interval at the split error needs no p.
-        Decision::Refuted if refuted.iter().any(|it| it.p.is_none()) => (None, None),
+        Decision::Refuted if refuted.iter().any(|result| result.p.is_none()) => (None, None),
         Decision::Refuted => {
             let least = refuted.iter().min_by(|a, b| a.p.partial_cmp(&b.p).expect("numbers"));
             let corrected = |p: f64| (split * p).min(1.0);
             (
-                least.and_then(|it| it.p).map(corrected),
-                least.and_then(|it| it.least_p).map(corrected),
+                least.and_then(|result| result.p).map(corrected),
+                least.and_then(|result| result.least_p).map(corrected),
             )
         }
         // All must hold: the largest p decides.
         _ => (
-            parts.iter().filter_map(|it| it.p).reduce(f64::max),
-            parts.iter().filter_map(|it| it.least_p).reduce(f64::max),
+            parts.iter().filter_map(|result| result.p).reduce(f64::max),
+            parts.iter().filter_map(|result| result.least_p).reduce(f64::max),
         ),
     };
     TestResult {
@@ -122,6 +123,6 @@ fn decided(parts: &[TestResult]) -> Decision {
         Decision::NotTestable,
         Decision::Supported,
     ];
-    let any = |wanted: &Decision| parts.iter().any(|it| it.decision == *wanted);
+    let any = |wanted: &Decision| parts.iter().any(|result| result.decision == *wanted);
     order.into_iter().find(any).unwrap_or(Decision::NotTestable)
 }

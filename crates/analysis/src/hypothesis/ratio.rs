@@ -98,8 +98,11 @@ impl Sides<'_> {
         pairs: &[(&CaseResult, &CaseResult)],
         parts: usize,
     ) -> Result<Ratio, TestResult> {
-        let columns: Vec<Vec<Option<f64>>> =
-            pairs.iter().flat_map(|(a, b)| [a, b]).map(|it| self.measure.by_round(it)).collect();
+        let columns: Vec<Vec<Option<f64>>> = pairs
+            .iter()
+            .flat_map(|(a, b)| [a, b])
+            .map(|case| self.measure.by_round(case))
+            .collect();
         let (nth, rounds): (Vec<usize>, Vec<Vec<f64>>) = shared_at(&columns).into_iter().unzip();
         if let Some(side) = without_ratio(&rounds) {
             let of = if side == 0 { self.left.to_string() } else { self.right_in_words() };
@@ -111,19 +114,20 @@ impl Sides<'_> {
         let of_pairs: Vec<Vec<Option<f64>>> =
             pairs.iter().map(|(a, b)| self.measure.log_ratios(a, b)).collect();
         let log = |round: &usize| {
-            let each = of_pairs.iter().map(|it| it[*round]);
+            let each = of_pairs.iter().map(|pair| pair[*round]);
             each.sum::<Option<f64>>().map(|sum| sum / count as f64)
         };
         let logs: Vec<f64> = nth.iter().filter_map(log).collect();
         let mean = |side: usize| -> Vec<f64> {
-            let of =
-                |row: &Vec<f64>| row.iter().skip(side).step_by(2).map(|it| it.ln()).sum::<f64>();
+            let of = |row: &Vec<f64>| {
+                row.iter().skip(side).step_by(2).map(|value| value.ln()).sum::<f64>()
+            };
             rounds.iter().map(|row| (of(row) / count as f64).exp()).collect()
         };
         let (left, right) = (mean(0), mean(1));
         let is_larger = |of_pair: &&Vec<Option<f64>>| {
             let shared = nth.iter().filter_map(|round| of_pair[*round]);
-            stats::median_of(shared).is_some_and(|it| it > 0.0)
+            stats::median_of(shared).is_some_and(|median| median > 0.0)
         };
         let larger = of_pairs.iter().filter(is_larger).count();
         let Some(interval) = interval(&logs, ALPHA) else {
@@ -201,14 +205,14 @@ impl Ratio {
         Side {
             above: self.interval.low > bound,
             below: self.interval.high < bound,
-            above_for_sure: refuting.is_some_and(|it| it.low > bound),
-            below_for_sure: refuting.is_some_and(|it| it.high < bound),
+            above_for_sure: refuting.is_some_and(|interval| interval.low > bound),
+            below_for_sure: refuting.is_some_and(|interval| interval.high < bound),
         }
     }
 
     /// p of the hypothesis that it is `bound`.
     fn p_of(&self, bound: f64) -> f64 {
-        let beyond: Vec<f64> = self.logs.iter().map(|it| it - bound.ln()).collect();
+        let beyond: Vec<f64> = self.logs.iter().map(|log| log - bound.ln()).collect();
         stats::sign_test(&beyond)
     }
 
@@ -300,7 +304,7 @@ impl Ratio {
         };
         let surest = stats::median_interval(&each, refuting(self.parts));
         let inside = low <= found.low && found.high <= high;
-        let outside = surest.is_some_and(|it| it.high < low || it.low > high);
+        let outside = surest.is_some_and(|interval| interval.high < low || interval.low > high);
         let [value, least, most] = [found.estimate, found.low, found.high].map(four_digits);
         let text = format!("{value} [{least}, {most}] {unit} more; claimed {low} to {high}");
         TestResult::new(decided(inside, outside), text, None).measuring(&found, unit)
@@ -326,7 +330,7 @@ pub fn decided(yes: bool, no: bool) -> Decision {
 
 /// The interval of a ratio by its logs; None of too few rounds.
 fn interval(logs: &[f64], alpha: f64) -> Option<Interval> {
-    stats::compare(logs, alpha).map(|it| it.ratio)
+    stats::compare(logs, alpha).map(|comparison| comparison.ratio)
 }
 
 /// Four digits, without a unit.
@@ -342,20 +346,22 @@ pub fn times(ratio: &Interval) -> String {
 /// What tells pairs from each other: the levels in which their left cases differ, or else their right
 /// ones. No name where there is one pair only.
 fn names(pairs: &[(&CaseResult, &CaseResult)]) -> Vec<String> {
-    let differing = Factor::ALL.into_iter().filter(|it| !it.follows()).filter_map(|factor| {
-        let lefts: Vec<String> = pairs.iter().map(|it| level(it.0, factor)).collect();
-        let rights: Vec<String> = pairs.iter().map(|it| level(it.1, factor)).collect();
-        // What has no such level stands for every one.
-        let differ = |levels: &Vec<String>| {
-            let mut result = levels.iter().filter(|it| !it.is_empty());
-            let first = result.next();
-            result.any(|it| Some(it) != first)
-        };
-        [lefts, rights].into_iter().find(differ)
-    });
+    let differing =
+        Factor::ALL.into_iter().filter(|factor| !factor.follows()).filter_map(|factor| {
+            let lefts: Vec<String> = pairs.iter().map(|pair| level(pair.0, factor)).collect();
+            let rights: Vec<String> = pairs.iter().map(|pair| level(pair.1, factor)).collect();
+            // What has no such level stands for every one.
+            let differ = |levels: &Vec<String>| {
+                let mut result = levels.iter().filter(|level| !level.is_empty());
+                let first = result.next();
+                result.any(|result| Some(result) != first)
+            };
+            [lefts, rights].into_iter().find(differ)
+        });
     let differing: Vec<Vec<String>> = differing.collect();
     let name = |nth: usize| {
-        let words = differing.iter().map(|it| it[nth].as_str()).filter(|it| !it.is_empty());
+        let words =
+            differing.iter().map(|texts| texts[nth].as_str()).filter(|text| !text.is_empty());
         words.collect::<Vec<&str>>().join(" ")
     };
     (0..pairs.len()).map(name).collect()
@@ -365,5 +371,5 @@ fn names(pairs: &[(&CaseResult, &CaseResult)]) -> Vec<String> {
 /// inverse.
 fn without_ratio(rounds: &[Vec<f64>]) -> Option<usize> {
     let fits = |value: f64| value.is_finite() && value > 0.0;
-    rounds.iter().find_map(|row| row.iter().position(|it| !fits(*it))).map(|at| at % 2)
+    rounds.iter().find_map(|row| row.iter().position(|value| !fits(*value))).map(|at| at % 2)
 }

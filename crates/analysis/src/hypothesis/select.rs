@@ -67,7 +67,7 @@ pub fn any_disturbed(sides: &[Chosen], results: &[CaseResult]) -> bool {
 /// throughput.
 pub fn quantity(case: &CaseResult, of: &str) -> Vec<Option<f64>> {
     if Count::number(of).is_some() {
-        return case.counted.of(of).map_or_else(|_| Vec::new(), |it| it.by_round);
+        return case.counted.of(of).map_or_else(|_| Vec::new(), |rounds| rounds.by_round);
     }
     if let Some(derived) = case.derived_by_round.get(of) {
         return derived.clone();
@@ -118,7 +118,7 @@ impl Measure<'_> {
         }
         let unit = (in_unit(left, 1.0) / in_unit(right, 1.0)).ln();
         let ratios = left.log_ratios_to(right).into_iter();
-        ratios.map(|it| it.map(|it| power(left) * it + unit)).collect()
+        ratios.map(|ratio| ratio.map(|value| power(left) * value + unit)).collect()
     }
 }
 
@@ -180,7 +180,7 @@ pub fn pairs<'a>(
     for right in rights {
         cases(right, results)?;
         for (a, b) in planned(left, right, results) {
-            let Some(absent) = [a, b].into_iter().find(|it| !it.is_valid()) else {
+            let Some(absent) = [a, b].into_iter().find(|case| !case.is_valid()) else {
                 found.measured.push((a, b));
                 continue;
             };
@@ -208,8 +208,9 @@ fn planned<'a>(
 ) -> Vec<(&'a CaseResult, &'a CaseResult)> {
     let free = |factor: Factor| left.level(factor).is_none() && right.level(factor).is_none();
     // What follows from the route is compared with it.
-    let compared = |it: &&Factor| free(**it) && !it.is_of_reach();
-    let route = |it: &CaseResult| it.route.without(!free(Factor::Routers), !free(Factor::Switches));
+    let compared = |factor: &&Factor| free(**factor) && !factor.is_of_reach();
+    let route =
+        |case: &CaseResult| case.route.without(!free(Factor::Routers), !free(Factor::Switches));
     let alike = |a: &CaseResult, b: &CaseResult| {
         let there = !free(Factor::Route) || route(a) == route(b);
         // Two workloads have loads of their own.
@@ -234,8 +235,9 @@ fn planned<'a>(
 
 /// A case by the levels that differ most often.
 pub fn in_words(case: &CaseResult) -> String {
-    let levels = [Factor::Mechanism, Factor::Size, Factor::Placement].map(|it| level(case, it));
-    let load = case.load.map_or(String::new(), |it| it.to_string());
+    let levels =
+        [Factor::Mechanism, Factor::Size, Factor::Placement].map(|factor| level(case, factor));
+    let load = case.load.map_or(String::new(), |load| load.to_string());
     [levels.join(" "), load].join(" ").split_whitespace().collect::<Vec<_>>().join(" ")
 }
 

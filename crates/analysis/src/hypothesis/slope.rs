@@ -47,7 +47,7 @@ impl<'a> Steps<'a> {
     /// Where the slope lies at the error of a refutation; anywhere, of too few rounds.
     fn surest(&self) -> (f64, f64) {
         let found = stats::median_interval(&self.slopes, refuting(self.curve.among));
-        found.map_or((f64::NEG_INFINITY, f64::INFINITY), |it| (it.low, it.high))
+        found.map_or((f64::NEG_INFINITY, f64::INFINITY), |interval| (interval.low, interval.high))
     }
 
     /// Whether each step surely adds something; or, if an interval is claimed, as much as that.
@@ -70,7 +70,7 @@ impl<'a> Steps<'a> {
     pub fn add_less_than(&self, other: &Steps, of_time: bool) -> TestResult {
         let own = self.curve.nth.iter().zip(&self.slopes);
         let beside = |round: &usize| {
-            let at = other.curve.nth.iter().position(|it| it == round)?;
+            let at = other.curve.nth.iter().position(|number| number == round)?;
             Some(other.slopes[at])
         };
         let differences: Vec<f64> =
@@ -88,7 +88,7 @@ impl<'a> Steps<'a> {
             amounts(&difference, of_time)
         );
         let surest = stats::median_interval(&differences, refuting(self.curve.among));
-        let more = surest.is_some_and(|it| it.low >= 0.0);
+        let more = surest.is_some_and(|interval| interval.low >= 0.0);
         let result = TestResult::new(
             decided(difference.high < 0.0, more),
             text,
@@ -106,7 +106,7 @@ impl<'a> Steps<'a> {
             let text = format!("{}: a line through two levels is always straight", self.curve.name);
             return TestResult::not_testable(text);
         }
-        let ways: Vec<f64> = self.curve.rounds.iter().map(|it| it[last] - it[0]).collect();
+        let ways: Vec<f64> = self.curve.rounds.iter().map(|round| round[last] - round[0]).collect();
         let Some(way) = stats::median_interval(&ways, ALPHA) else { return self.too_few() };
         if way.low <= 0.0 && way.high >= 0.0 {
             let text = format!("{}: nothing surely changes along {}", self.curve.name, self.along);
@@ -114,9 +114,9 @@ impl<'a> Steps<'a> {
         }
         let share = |level: usize| (self.at[level] - self.at[0]) / (self.at[last] - self.at[0]);
         let off = |level: usize, alpha: f64| {
-            let of_round = |it: &Vec<f64>| {
-                let line = it[0] + share(level) * (it[last] - it[0]);
-                (it[level] - line) / way.estimate
+            let of_round = |values: &Vec<f64>| {
+                let line = values[0] + share(level) * (values[last] - values[0]);
+                (values[level] - line) / way.estimate
             };
             let off: Vec<f64> = self.curve.rounds.iter().map(of_round).collect();
             // Of several levels any may be off by chance.
@@ -129,7 +129,8 @@ impl<'a> Steps<'a> {
             a.estimate.abs().total_cmp(&b.estimate.abs())
         };
         let (nth, most) = all.iter().enumerate().max_by(farthest).expect("at least one");
-        let slope = self.interval().map(|it| self.in_words(&it, of_time)).unwrap_or_default();
+        let slope =
+            self.interval().map(|interval| self.in_words(&interval, of_time)).unwrap_or_default();
         let text = format!(
             "{slope}; farthest from a straight line at {}, by {:+.1} % [{:+.1}, {:+.1}] of the way",
             self.curve.levels[nth + 1],
@@ -137,8 +138,9 @@ impl<'a> Steps<'a> {
             100.0 * most.low,
             100.0 * most.high
         );
-        let yes = all.iter().all(|it| it.low > -margin && it.high < margin);
-        let no = surest.into_iter().any(|it| it.low > margin || it.high < -margin);
+        let yes = all.iter().all(|interval| interval.low > -margin && interval.high < margin);
+        let no =
+            surest.into_iter().any(|interval| interval.low > margin || interval.high < -margin);
         TestResult::new(decided(yes, no), text, None)
     }
 
@@ -162,8 +164,8 @@ fn unit(of_time: bool) -> &'static str {
     if of_time { Unit::Nanoseconds.name() } else { Unit::BytesPerSecond.name() }
 }
 
-fn amounts(it: &Interval, of_time: bool) -> String {
-    let most = it.low.abs().max(it.high.abs());
+fn amounts(interval: &Interval, of_time: bool) -> String {
+    let most = interval.low.abs().max(interval.high.abs());
     let (scale, unit) = match (of_time, most) {
         (true, ns) if ns < 1e3 => (1.0, "ns"),
         (true, ns) if ns < 1e6 => (1e3, "µs"),
@@ -171,12 +173,17 @@ fn amounts(it: &Interval, of_time: bool) -> String {
         (false, _) => (1e6, "MB/s"),
     };
     let decimals = match most / scale {
-        it if it < 10.0 => 2,
-        it if it < 100.0 => 1,
+        interval if interval < 10.0 => 2,
+        interval if interval < 100.0 => 1,
         _ => 0,
     };
-    let scaled = |it: f64| format!("{:+.decimals$}", it / scale);
-    format!("{} {unit} [{}, {}]", scaled(it.estimate), scaled(it.low), scaled(it.high))
+    let scaled = |value: f64| format!("{:+.decimals$}", value / scale);
+    format!(
+        "{} {unit} [{}, {}]",
+        scaled(interval.estimate),
+        scaled(interval.low),
+        scaled(interval.high)
+    )
 }
 
 #[cfg(test)]
@@ -192,7 +199,7 @@ mod tests {
         };
         Curve {
             name: "it".into(),
-            levels: at.iter().map(|it| it.to_string()).collect(),
+            levels: at.iter().map(|value| value.to_string()).collect(),
             rounds: (0..12).map(row).collect(),
             nth: (0..12).collect(),
             among: 1,
@@ -201,7 +208,7 @@ mod tests {
 
     #[test]
     fn each_step_adds_what_it_adds() {
-        let routers = curve(|it| 10_000.0 + 2_000.0 * it);
+        let routers = curve(|value| 10_000.0 + 2_000.0 * value);
         let steps = Steps::of(&routers, Factor::Routers).ok().unwrap();
         let result = steps.adds(None, true);
         assert_eq!(result.decision, Decision::Supported, "{}", result.effect);
@@ -214,7 +221,7 @@ mod tests {
         assert_eq!(steps.adds(Some((100.0, 200.0)), true).decision, Decision::Refuted);
         assert_eq!(steps.straight(None, true).decision, Decision::Supported);
 
-        let switches = curve(|it| 10_000.0 + 1_000.0 * it);
+        let switches = curve(|value| 10_000.0 + 1_000.0 * value);
         let less = Steps::of(&switches, Factor::Switches).ok().unwrap();
         assert_eq!(less.add_less_than(&steps, true).decision, Decision::Supported);
         assert_eq!(steps.add_less_than(&less, true).decision, Decision::Refuted);
@@ -222,7 +229,7 @@ mod tests {
 
     #[test]
     fn steps_that_grow_are_no_line() {
-        let bent = curve(|it| 10_000.0 + 200.0 * it * it);
+        let bent = curve(|value| 10_000.0 + 200.0 * value * value);
         let steps = Steps::of(&bent, Factor::Routers).ok().unwrap();
         let result = steps.straight(None, true);
         assert_eq!(result.decision, Decision::Refuted, "{}", result.effect);
@@ -230,7 +237,7 @@ mod tests {
         let steps = Steps::of(&flat, Factor::Routers).ok().unwrap();
         assert_ne!(steps.adds(None, true).decision, Decision::Supported);
         assert_eq!(steps.straight(None, true).decision, Decision::Inconclusive);
-        let words = Curve { levels: vec!["lab".into(); 5], ..curve(|it| it) };
+        let words = Curve { levels: vec!["lab".into(); 5], ..curve(|value| value) };
         assert!(Steps::of(&words, Factor::Route).is_err());
     }
 }

@@ -49,8 +49,8 @@ fn attempt(claim: &Hypothesis, on: &Ground) -> Result<TestResult, TestResult> {
     let results = on.results;
     let left = chosen(&claim.left);
     let rights: Vec<Chosen> = claim.right.iter().map(chosen).collect();
-    let margin = share(claim.margin.as_ref().map(|it| it.get_ref().as_str()));
-    let of = claim.of.as_ref().map_or("median", |it| it.get_ref());
+    let margin = share(claim.margin.as_ref().map(|margin| margin.get_ref().as_str()));
+    let of = claim.of.as_ref().map_or("median", |value| value.get_ref());
     if of == FAILED_LAUNCHES {
         return lost::failed(&left, results, numbers(claim));
     }
@@ -66,17 +66,20 @@ fn attempt(claim: &Hypothesis, on: &Ground) -> Result<TestResult, TestResult> {
     let compared = |test: Compared| with(&rights, goodness, test);
     let margin_or = |otherwise: f64| margin.unwrap_or(otherwise);
     match claim.test {
-        Test::Faster => compared(&|it| it.larger()),
-        Test::NotSlower => compared(&|it| it.not_slower(margin_or(EQUIVALENT_WITHIN))),
-        Test::NotFaster => compared(&|it| it.not_faster(margin_or(EQUIVALENT_WITHIN))),
-        Test::Differs => compared(&|it| it.differs(margin_or(EQUIVALENT_WITHIN))),
-        Test::Equivalent => compared(&|it| it.equivalent(margin_or(EQUIVALENT_WITHIN), ALPHA)),
+        Test::Faster => compared(&|ratio| ratio.larger()),
+        Test::NotSlower => compared(&|ratio| ratio.not_slower(margin_or(EQUIVALENT_WITHIN))),
+        Test::NotFaster => compared(&|ratio| ratio.not_faster(margin_or(EQUIVALENT_WITHIN))),
+        Test::Differs => compared(&|ratio| ratio.differs(margin_or(EQUIVALENT_WITHIN))),
+        Test::Equivalent => {
+            compared(&|ratio| ratio.equivalent(margin_or(EQUIVALENT_WITHIN), ALPHA))
+        }
         Test::NearEither => {
             let or = claim.or.as_ref().map(chosen).unwrap_or_default();
             let margin = margin_or(EQUIVALENT_WITHIN);
             // Either of the two may say yes: each gets half of the error probability.
-            let near =
-                |right: &[Chosen]| with(right, goodness, &|it| it.equivalent(margin, ALPHA / 2.0));
+            let near = |right: &[Chosen]| {
+                with(right, goodness, &|ratio| ratio.equivalent(margin, ALPHA / 2.0))
+            };
             let right = rights.first().cloned().unwrap_or_default();
             Ok(either((&right, near(&rights)), (&or, near(std::slice::from_ref(&or)))))
         }
@@ -87,9 +90,9 @@ fn attempt(claim: &Hypothesis, on: &Ground) -> Result<TestResult, TestResult> {
         }
         Test::Difference => {
             let unit = unit_of(&left, of, results);
-            with(&rights, quantity, &|it| it.difference(numbers(claim), unit))
+            with(&rights, quantity, &|ratio| ratio.difference(numbers(claim), unit))
         }
-        Test::Ratio => with(&rights, quantity, &|it| it.within(numbers(claim))),
+        Test::Ratio => with(&rights, quantity, &|ratio| ratio.within(numbers(claim))),
         Test::Ranking => {
             let order: Vec<Chosen> = claim.order.iter().map(chosen).collect();
             let of = Sides { left: &left, rights: &rights, results, measure: goodness, over };
@@ -121,10 +124,10 @@ fn along(
     on: &Ground,
 ) -> Result<TestResult, TestResult> {
     let results = on.results;
-    let factor = claim.along.as_ref().and_then(|it| Factor::parse(it.get_ref()).ok());
+    let factor = claim.along.as_ref().and_then(|value| Factor::parse(value.get_ref()).ok());
     let factor = factor.ok_or_else(|| TestResult::not_testable("the claim names no factor"))?;
     let order = &on.declared.levels[&factor];
-    let of = claim.of.as_ref().map_or("median", |it| it.get_ref());
+    let of = claim.of.as_ref().map_or("median", |value| value.get_ref());
     let lefts = curves(left, factor, order, results, of)?;
     let each = |test: &dyn Fn(&Curve) -> TestResult| together(lefts.iter().map(test).collect());
     let against = |test: &dyn Fn(&Curve, &Curve) -> TestResult| {
@@ -159,13 +162,15 @@ fn along(
         Test::SamePeak => against(&Curve::peaks_with),
         Test::Adds => {
             let claimed = claim.within.as_ref().map(|_| numbers(claim));
-            Ok(each(&|it| stepped(it, factor, |steps| steps.adds(claimed, is_time(left, results)))))
+            Ok(each(&|curve| {
+                stepped(curve, factor, |steps| steps.adds(claimed, is_time(left, results)))
+            }))
         }
-        Test::Straight => Ok(each(&|it| {
-            stepped(it, factor, |steps| steps.straight(margin, is_time(left, results)))
+        Test::Straight => Ok(each(&|curve| {
+            stepped(curve, factor, |steps| steps.straight(margin, is_time(left, results)))
         })),
         Test::AddsLess => {
-            let than = claim.than.as_ref().and_then(|it| Factor::parse(it.get_ref()).ok());
+            let than = claim.than.as_ref().and_then(|value| Factor::parse(value.get_ref()).ok());
             let than =
                 than.ok_or_else(|| TestResult::not_testable("the claim names no other factor"))?;
             let rights = curves(right, than, &on.declared.levels[&than], results, of)?;
@@ -203,16 +208,16 @@ fn stepped(curve: &Curve, along: Factor, test: impl FnOnce(&Steps) -> TestResult
 
 /// What a measure is in.
 fn unit_of(chosen: &Chosen, of: &str, results: &[CaseResult]) -> &'static str {
-    let case = results.iter().find(|it| takes(chosen, it));
+    let case = results.iter().find(|result| takes(chosen, result));
     match Count::number(of) {
         Some(_) => "count",
-        None => case.map_or("ns", |it| it.metric.unit.name()),
+        None => case.map_or("ns", |case| case.metric.unit.name()),
     }
 }
 
 /// Whether what is measured is a time, and no rate.
 fn is_time(chosen: &Chosen, results: &[CaseResult]) -> bool {
-    results.iter().find(|it| takes(chosen, it)).is_none_or(|it| it.metric.is_time())
+    results.iter().find(|result| takes(chosen, result)).is_none_or(|case| case.metric.is_time())
 }
 
 /// Whether the measure of one case lies in the claimed interval, as one of so many `parts`.
@@ -222,7 +227,7 @@ fn lies(case: &CaseResult, of: &str, (least, most): (f64, f64), parts: usize) ->
         Ok(found) => found,
         Err(reason) => return TestResult::not_testable(format!("{name}{reason}")),
     };
-    let digits = |it: f64| Derived { value: Some(it), unit: String::new() }.to_string();
+    let digits = |value: f64| Derived { value: Some(value), unit: String::new() }.to_string();
     let value = digits(measured.median);
     let Some((low, high)) = measured.ends else {
         let of = format!("{name}{of} {}", value.trim());
@@ -242,7 +247,9 @@ fn lies(case: &CaseResult, of: &str, (least, most): (f64, f64), parts: usize) ->
     let (from, to) = match parts {
         1 => (low, high),
         many => stats::median_interval(&measured.values, refuting(many))
-            .map_or((f64::NEG_INFINITY, f64::INFINITY), |it| (it.low, it.high)),
+            .map_or((f64::NEG_INFINITY, f64::INFINITY), |median_interval| {
+                (median_interval.low, median_interval.high)
+            }),
     };
     let decision = decided(low >= least && high <= most, to < least || from > most);
     let result = TestResult::new(decision, text, None);
@@ -315,7 +322,7 @@ fn either(
 fn share(word: Option<&str>) -> Option<f64> {
     let word = word?;
     match word.strip_suffix('%') {
-        Some(number) => number.trim().parse::<f64>().ok().map(|it| it / 100.0),
+        Some(number) => number.trim().parse::<f64>().ok().map(|value| value / 100.0),
         None => word.parse().ok(),
     }
 }
@@ -323,7 +330,7 @@ fn share(word: Option<&str>) -> Option<f64> {
 /// The two numbers of `within`.
 fn numbers(claim: &Hypothesis) -> (f64, f64) {
     let within = claim.within.as_deref().unwrap_or_default();
-    let number = |at: usize| within.get(at).and_then(|it| it.get_ref().parse().ok());
+    let number = |at: usize| within.get(at).and_then(|value| value.get_ref().parse().ok());
     (number(0).unwrap_or(f64::NEG_INFINITY), number(1).unwrap_or(f64::INFINITY))
 }
 

@@ -9,14 +9,14 @@ use model::host::Host;
 /// All candidates of a curve, by size; `curve` is in the order of size, `bends` its mechanism's own.
 pub(super) fn candidates(curve: &[&CaseResult], bends: &[Bend], host: &Host) -> Vec<Candidate> {
     let of = Known { curve, page: host.memory.page_bytes };
-    let mut found: Vec<Candidate> = bends.iter().filter_map(|it| of.candidate(it)).collect();
+    let mut found: Vec<Candidate> = bends.iter().filter_map(|bend| of.candidate(bend)).collect();
     // Some have another name for it.
-    if !bends.iter().any(|it| it.at == Length::Page) {
+    if !bends.iter().any(|bend| bend.at == Length::Page) {
         found.push(candidate("page".into(), of.page, "record of the machine".into()));
     }
     found.extend(caches(curve[0], host));
-    found.retain(|it| it.bytes > 0);
-    found.sort_by_key(|it| it.bytes);
+    found.retain(|candidate| candidate.bytes > 0);
+    found.sort_by_key(|candidate| candidate.bytes);
     found
 }
 
@@ -35,7 +35,7 @@ impl Known<'_> {
         let bytes = self.bytes(&bend.at)?;
         let holds = match &bend.only {
             Only::Always => true,
-            Only::Below(other) => self.bytes(other).is_none_or(|it| bytes < it),
+            Only::Below(other) => self.bytes(other).is_none_or(|byte| bytes < byte),
             Only::Beside(other) => self.bytes(other) != Some(bytes),
         };
         let name = self.name(&bend.name, bytes);
@@ -52,25 +52,27 @@ impl Known<'_> {
         let number = match inner {
             "pages" => Some(bytes / self.page.max(1)),
             name => {
-                let there = self.curve.iter().find(|it| it.message_bytes == Some(bytes));
-                there.and_then(|it| it.effective_settings.get(name).copied())
+                let there = self.curve.iter().find(|case| case.message_bytes == Some(bytes));
+                there.and_then(|case| case.effective_settings.get(name).copied())
             }
         };
         number.map_or(name.into(), |number| format!("{before}{number}{after}"))
     }
 
     fn bytes(&self, length: &Length) -> Option<u64> {
-        let all = |of: &[Length]| of.iter().map(|it| self.bytes(it)).collect::<Option<Vec<u64>>>();
-        let sum = |of: &[Length]| all(of).map(|it| it.into_iter().sum::<u64>());
+        let all = |of: &[Length]| {
+            of.iter().map(|length| self.bytes(length)).collect::<Option<Vec<u64>>>()
+        };
+        let sum = |of: &[Length]| all(of).map(|numbers| numbers.into_iter().sum::<u64>());
         match length {
             Length::Bytes(bytes) => Some(*bytes),
             Length::Page => Some(self.page),
             Length::Setting(name) => self.effective_settings(name),
-            Length::LastBefore(name) => self.declines(name).first().map(|it| it[0].1),
-            Length::FirstWithLeast(name) => self.declines(name).last().map(|it| it[1].1),
-            Length::First(of) => of.iter().find_map(|it| self.bytes(it)),
-            Length::Least(of) => of.iter().filter_map(|it| self.bytes(it)).min(),
-            Length::Most(of) => of.iter().filter_map(|it| self.bytes(it)).max(),
+            Length::LastBefore(name) => self.declines(name).first().map(|pairs| pairs[0].1),
+            Length::FirstWithLeast(name) => self.declines(name).last().map(|pairs| pairs[1].1),
+            Length::First(of) => of.iter().find_map(|length| self.bytes(length)),
+            Length::Least(of) => of.iter().filter_map(|length| self.bytes(length)).min(),
+            Length::Most(of) => of.iter().filter_map(|length| self.bytes(length)).max(),
             Length::Sum(of) => sum(of),
             Length::Less(of) => {
                 let (first, others) = of.split_first()?;
@@ -84,17 +86,21 @@ impl Known<'_> {
     /// What was granted, if it was the same at all sizes.
     fn effective_settings(&self, name: &str) -> Option<u64> {
         let first = *self.curve.first()?.effective_settings.get(name)?;
-        self.curve.iter().all(|it| it.effective_settings.get(name) == Some(&first)).then_some(first)
+        self.curve
+            .iter()
+            .all(|case| case.effective_settings.get(name) == Some(&first))
+            .then_some(first)
     }
 
     /// Neighbouring sizes of which the larger was granted less: what each was granted, and its bytes.
     fn declines(&self, name: &str) -> Vec<[(u64, u64); 2]> {
-        let of = |it: &&CaseResult| Some((*it.effective_settings.get(name)?, it.message_bytes?));
+        let of =
+            |case: &&CaseResult| Some((*case.effective_settings.get(name)?, case.message_bytes?));
         let effective_settings: Vec<(u64, u64)> = self.curve.iter().filter_map(of).collect();
         effective_settings
             .windows(2)
-            .filter(|it| it[1].0 < it[0].0)
-            .map(|it| [it[0], it[1]])
+            .filter(|window| window[1].0 < window[0].0)
+            .map(|window| [window[0], window[1]])
             .collect()
     }
 }
@@ -105,10 +111,11 @@ fn caches(case: &CaseResult, host: &Host) -> Vec<Candidate> {
     let near = |shared: &Vec<Vec<u32>>| {
         case.place.cpus.is_none_or(|(cpu, _)| shared.iter().any(|cpus| cpus.contains(&cpu)))
     };
-    let known = host.caches.iter().filter(|it| it.kind != "Instruction" && near(&it.shared_by));
-    let last = known.clone().map(|it| it.level).max();
+    let known =
+        host.caches.iter().filter(|cache| cache.kind != "Instruction" && near(&cache.shared_by));
+    let last = known.clone().map(|cache| cache.level).max();
     known
-        .filter_map(|it| Some((it, it.size_bytes?)))
+        .filter_map(|cache| Some((cache, cache.size_bytes?)))
         .flat_map(|(cache, bytes)| {
             let name = match cache.kind.as_str() {
                 "Data" => format!("L{} data cache", cache.level),

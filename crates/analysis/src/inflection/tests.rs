@@ -50,12 +50,12 @@ fn granting(mut cases: Vec<CaseResult>, name: &str, bytes: u64) -> Vec<CaseResul
 }
 
 fn names(candidates: &[Candidate]) -> Vec<&str> {
-    candidates.iter().map(|it| it.name.as_str()).collect()
+    candidates.iter().map(|candidate| candidate.name.as_str()).collect()
 }
 
 /// What the mechanisms say of themselves.
 fn catalogue(cases: &[CaseResult]) -> Catalogue {
-    mechanisms::catalogue(cases.iter().map(|it| &it.variant))
+    mechanisms::catalogue(cases.iter().map(|case| &case.variant))
 }
 
 fn swept_all(cases: &[CaseResult]) -> Vec<Sweep> {
@@ -70,7 +70,7 @@ fn known_of(cases: &[CaseResult]) -> Vec<Candidate> {
 }
 
 fn bytes_of(candidates: &[Candidate], name: &str) -> Option<u64> {
-    Some(candidates.iter().find(|it| it.name == name)?.bytes)
+    Some(candidates.iter().find(|candidate| candidate.name == name)?.bytes)
 }
 
 #[test]
@@ -84,7 +84,8 @@ fn a_break_at_the_pipes_capacity_names_it_and_nothing_of_sockets() {
     assert!((it.ns_per_byte.before / 0.1 - 1.0).abs() < 0.1, "{it:?}");
     assert!((it.ns_per_byte.after / 0.5 - 1.0).abs() < 0.1, "{it:?}");
     assert!(names(&it.candidates).contains(&"pipe capacity, 16 slots"), "{it:?}");
-    let foreign = |it: &&str| it.contains("buffer") || it.contains("chunk") || it.contains("L2");
+    let foreign =
+        |text: &&str| text.contains("buffer") || text.contains("chunk") || text.contains("L2");
     assert!(!names(&it.candidates).iter().any(foreign), "{it:?}");
     assert_eq!((sweep.rounds, &sweep.reason), (12, &None));
 }
@@ -101,13 +102,15 @@ fn where_nothing_is_known_there_is_no_candidate() {
 #[test]
 fn too_few_sizes_are_a_reason_and_one_is_no_sweep() {
     let few = swept_all(&swept("pipe", 5, u64::MAX));
-    assert!(few[0].reason.as_deref().is_some_and(|it| it.starts_with("5 sizes, 6 are needed")));
+    assert!(
+        few[0].reason.as_deref().is_some_and(|reason| reason.starts_with("5 sizes, 6 are needed"))
+    );
     assert_eq!(swept_all(&swept("pipe", 1, u64::MAX)), []);
     let mut short = swept("pipe", 8, u64::MAX);
     short[3].by_round[6..].fill(None);
     let short = swept_all(&short);
     assert_eq!(short[0].rounds, 6);
-    assert!(short[0].reason.as_deref().is_some_and(|it| it.starts_with("6 rounds")));
+    assert!(short[0].reason.as_deref().is_some_and(|reason| reason.starts_with("6 rounds")));
 }
 
 #[test]
@@ -121,10 +124,10 @@ fn curves_are_those_of_one_mechanism_at_one_place() {
     let mut cases = swept("pipe", 8, u64::MAX);
     cases.extend(swept("unix-stream", 8, u64::MAX));
     let mut twins = swept("pipe", 8, u64::MAX);
-    twins.iter_mut().for_each(|it| it.twin = true);
+    twins.iter_mut().for_each(|twin| twin.twin = true);
     cases.extend(twins);
     let mut threads = swept("pipe", 8, u64::MAX);
-    threads.iter_mut().for_each(|it| it.workers = Workers::Thread);
+    threads.iter_mut().for_each(|thread| thread.workers = Workers::Thread);
     cases.extend(threads);
     let found = swept_all(&cases);
     let of: Vec<_> = found.iter().map(|sweep| (sweep.variant.as_str(), sweep.workers)).collect();
@@ -151,7 +154,7 @@ fn what_follows_the_message_is_no_candidate() {
     for case in &mut cases {
         case.effective_settings.insert("send_buffer_bytes".into(), 2 * case.message_bytes.unwrap());
     }
-    assert!(!names(&known_of(&cases)).iter().any(|it| it.contains("buffer")));
+    assert!(!names(&known_of(&cases)).iter().any(|name| name.contains("buffer")));
 }
 
 #[test]
@@ -184,7 +187,10 @@ fn a_message_has_a_part_of_a_cache() {
             case.place.cpus = Some(cpus);
         }
         let known = known_of(&cases);
-        names(&known).iter().find(|it| it.ends_with("the L2 cache")).map(|it| it.to_string())
+        names(&known)
+            .iter()
+            .find(|name| name.ends_with("the L2 cache"))
+            .map(|text| text.to_string())
     };
     assert_eq!(l2(Workload::Throughput, (1, 1)).as_deref(), Some("half the L2 cache"));
     assert_eq!(l2(Workload::Latency, (1, 1)).as_deref(), Some("a quarter of the L2 cache"));
@@ -195,16 +201,17 @@ fn a_message_has_a_part_of_a_cache() {
 /// What a mechanism declares is stored as text; runs of older builds have none of it.
 #[test]
 fn what_a_run_keeps_is_what_was_declared() {
-    let every: Vec<String> = mechanisms::MECHANISMS.iter().map(|it| it.name.to_string()).collect();
+    let every: Vec<String> =
+        mechanisms::MECHANISMS.iter().map(|mechanism| mechanism.name.to_string()).collect();
     let declared = mechanisms::catalogue(&every);
     let kept = serde_json::to_string(&declared).unwrap();
     assert_eq!(serde_json::from_str::<Catalogue>(&kept).unwrap(), declared);
-    let with = declared.variants.iter().filter(|it| !it.bends.is_empty()).count();
+    let with = declared.variants.iter().filter(|variant| !variant.bends.is_empty()).count();
     assert!(with >= 10 && with < every.len(), "{with}");
     let mut older: serde_json::Value = serde_json::from_str(&kept).unwrap();
     for variant in older["variants"].as_array_mut().unwrap() {
         variant.as_object_mut().unwrap().remove("bends");
     }
     let older: Catalogue = serde_json::from_value(older).unwrap();
-    assert!(older.variants.iter().all(|it| it.bends.is_empty()));
+    assert!(older.variants.iter().all(|variant| variant.bends.is_empty()));
 }

@@ -22,8 +22,9 @@ const BEYOND: [u32; 6] = [10, 12, 14, 16, 18, 20];
 impl TraceSummary {
     /// What the traces of a case's launches show; None where none was traced.
     pub fn of(launches: &[StoredLaunch]) -> Option<TraceSummary> {
-        let measured = launches.iter().filter(|it| it.round > 0 && it.status == "ok");
-        let traced = measured.filter_map(|it| Some((it.round, it.record.trace.as_ref()?)));
+        let measured = launches.iter().filter(|launch| launch.round > 0 && launch.status == "ok");
+        let traced =
+            measured.filter_map(|launch| Some((launch.round, launch.record.trace.as_ref()?)));
         TraceSummary::over(traced)
     }
 
@@ -38,18 +39,18 @@ impl TraceSummary {
             by_round[at] = Some(traced);
         }
         let traces = Traces { by_round };
-        let missing: BTreeSet<&String> = traces.all().flat_map(|it| &it.missing).collect();
+        let missing: BTreeSet<&String> = traces.all().flat_map(|traced| &traced.missing).collect();
         let launches = traces.all().count() as u64;
         (launches > 0).then(|| TraceSummary {
             launches,
             calls: calls(&traces),
-            delay: wait(&traces, |it| &it.delays),
-            asleep: wait(&traces, |it| &it.sleeps),
-            displaced: wait(&traces, |it| &it.waits),
+            delay: wait(&traces, |deeds| &deeds.delays),
+            asleep: wait(&traces, |deeds| &deeds.sleeps),
+            displaced: wait(&traces, |deeds| &deeds.waits),
             wake_ups: wake_ups(&traces),
             interrupts: interrupts(&traces),
             socket: socket(&traces),
-            lost: traces.all().map(|it| it.lost).sum(),
+            lost: traces.all().map(|traced| traced.lost).sum(),
             events: events(&traces, &missing),
             missing: missing.into_iter().cloned().collect(),
             rounds: traces.by_round.iter().map(Option::is_some).collect(),
@@ -68,7 +69,7 @@ impl<'a> Traces<'a> {
     }
 
     fn each(&self, of: impl Fn(&Traced) -> Option<f64>) -> Option<OverRounds> {
-        OverRounds::of(self.by_round.iter().map(|it| it.and_then(&of)).collect())
+        OverRounds::of(self.by_round.iter().map(|round| round.and_then(&of)).collect())
     }
 
     /// Per operation, both workers together.
@@ -98,7 +99,7 @@ impl<'a> Traces<'a> {
 
 fn per_operation(traced: &Traced, count: impl Fn(&Deeds) -> u64) -> f64 {
     let of = |deeds: &Deeds| count(deeds) as f64 / deeds.operations as f64;
-    traced.workers().into_iter().filter(|it| it.operations > 0).map(of).sum()
+    traced.workers().into_iter().filter(|worker| worker.operations > 0).map(of).sum()
 }
 
 /// What counters count too; nothing of whose tracepoint the kernel lacks.
@@ -109,20 +110,20 @@ fn events(
     type OfDeeds = fn(&Deeds) -> u64;
     let counts: [OfDeeds; 3] = [
         // A worker leaves its CPU to sleep, or because it is displaced.
-        |it| it.sleeps.count + it.waits.count,
-        |it| it.woken.iter().map(|it| it.count).sum(),
-        |it| it.interrupts.iter().map(|it| it.count).sum(),
+        |deeds| deeds.sleeps.count + deeds.waits.count,
+        |deeds| deeds.woken.iter().map(|woken| woken.count).sum(),
+        |deeds| deeds.interrupts.iter().map(|interrupt| interrupt.count).sum(),
     ];
     let each = TRACED_EVENTS
         .iter()
         .zip(counts)
-        .filter(|((_, tracepoint), _)| !missing.iter().any(|it| it.as_str() == *tracepoint));
+        .filter(|((_, tracepoint), _)| !missing.iter().any(|text| text.as_str() == *tracepoint));
     each.filter_map(|((name, _), of)| Some((*name, traces.counted(of)?.by_round))).collect()
 }
 
 fn calls(traces: &Traces) -> Vec<CallSummary> {
-    let rows = traces.all().flat_map(Traced::workers).flat_map(|it| &it.calls);
-    let names: BTreeSet<&str> = rows.map(|it| it.name.as_str()).collect();
+    let rows = traces.all().flat_map(Traced::workers).flat_map(|worker| &worker.calls);
+    let names: BTreeSet<&str> = rows.map(|row| row.name.as_str()).collect();
     let mut calls: Vec<CallSummary> =
         names.into_iter().filter_map(|name| calls_of(traces, name)).collect();
     calls.sort_by(|a, b| b.stats.per_operation.total_cmp(&a.stats.per_operation));
@@ -130,48 +131,50 @@ fn calls(traces: &Traces) -> Vec<CallSummary> {
 }
 
 fn sum(deeds: &Deeds, chosen: impl Fn(&Calls) -> bool, of: impl Fn(&Calls) -> u64) -> u64 {
-    deeds.calls.iter().filter(|it| chosen(it)).map(of).sum()
+    deeds.calls.iter().filter(|call| chosen(call)).map(of).sum()
 }
 
 fn calls_of(traces: &Traces, name: &str) -> Option<CallSummary> {
-    let own = |it: &Calls| it.name == name;
-    let moved = |it: &Calls| own(it) && it.returned.is_some_and(|value| value >= 0);
+    let own = |calls: &Calls| calls.name == name;
+    let moved = |calls: &Calls| own(calls) && calls.returned.is_some_and(|value| value >= 0);
     let returned = traces.mean(
-        |deeds| sum(deeds, moved, |it| it.count),
-        |deeds| sum(deeds, moved, |it| it.count * it.returned.unwrap_or(0) as u64),
+        |deeds| sum(deeds, moved, |calls| calls.count),
+        |deeds| sum(deeds, moved, |calls| calls.count * calls.returned.unwrap_or(0) as u64),
     );
     let shown = frequent(traces, name);
-    let rare = |it: &Calls| own(it) && !shown.contains(&it.returned);
-    let others = traces.counted(|deeds| sum(deeds, rare, |it| it.count))?;
+    let rare = |calls: &Calls| own(calls) && !shown.contains(&calls.returned);
+    let others = traces.counted(|deeds| sum(deeds, rare, |calls| calls.count))?;
     let returned_of = |value: Option<i64>| {
-        let stats = call_stats(traces, |it| own(it) && it.returned == value)?;
+        let stats = call_stats(traces, |calls| own(calls) && calls.returned == value)?;
         Some(Returned { value, stats })
     };
     Some(CallSummary {
         name: name.to_owned(),
         stats: call_stats(traces, own)?,
-        mean_returned: returned.as_ref().map(|it| it.median),
+        mean_returned: returned.as_ref().map(|rounds| rounds.median),
         returned: shown.iter().filter_map(|value| returned_of(*value)).collect(),
         others_per_operation: others.median,
-        returned_by_round: returned.map_or_else(Vec::new, |it| it.by_round),
+        returned_by_round: returned.map_or_else(Vec::new, |rounds| rounds.by_round),
         every: every(traces, name),
     })
 }
 
 /// How often the chosen calls were made, and how long each took.
 fn call_stats(traces: &Traces, own: impl Fn(&Calls) -> bool + Copy) -> Option<CallStats> {
-    let count = traces.counted(|deeds| sum(deeds, own, |it| it.count))?;
-    let time = traces
-        .mean(|deeds| sum(deeds, own, |it| it.count), |deeds| sum(deeds, own, |it| it.total_ns))?;
+    let count = traces.counted(|deeds| sum(deeds, own, |calls| calls.count))?;
+    let time = traces.mean(
+        |deeds| sum(deeds, own, |calls| calls.count),
+        |deeds| sum(deeds, own, |calls| calls.total_ns),
+    )?;
     let asked = traces.mean(
-        |deeds| sum(deeds, |it| own(it) && it.asked_bytes.is_some(), |it| it.count),
-        |deeds| sum(deeds, own, |it| it.asked_bytes.unwrap_or(0)),
+        |deeds| sum(deeds, |calls| own(calls) && calls.asked_bytes.is_some(), |calls| calls.count),
+        |deeds| sum(deeds, own, |calls| calls.asked_bytes.unwrap_or(0)),
     );
     Some(CallStats {
         per_operation: count.median,
         interval: count.interval,
         mean_ns: time.median,
-        asked_bytes: asked.map(|it| it.median),
+        asked_bytes: asked.map(|rounds| rounds.median),
         by_round: count.by_round,
     })
 }
@@ -180,12 +183,12 @@ fn call_stats(traces: &Traces, own: impl Fn(&Calls) -> bool + Copy) -> Option<Ca
 fn every(traces: &Traces, name: &str) -> BTreeMap<i64, BTreeMap<usize, f64>> {
     let mut counts: BTreeMap<i64, BTreeMap<usize, f64>> = BTreeMap::new();
     let rounds = traces.by_round.iter().enumerate();
-    for (round, traced) in rounds.filter_map(|(round, it)| Some((round, (*it)?))) {
-        for deeds in traced.workers().into_iter().filter(|it| it.operations > 0) {
-            for it in deeds.calls.iter().filter(|it| it.name == name) {
-                let Some(value) = it.returned else { continue };
+    for (round, traced) in rounds.filter_map(|(round, traced)| Some((round, (*traced)?))) {
+        for deeds in traced.workers().into_iter().filter(|worker| worker.operations > 0) {
+            for calls in deeds.calls.iter().filter(|call| call.name == name) {
+                let Some(value) = calls.returned else { continue };
                 let count = counts.entry(value).or_default().entry(round).or_insert(0.0);
-                *count += it.count as f64 / deeds.operations as f64;
+                *count += calls.count as f64 / deeds.operations as f64;
             }
         }
     }
@@ -195,9 +198,9 @@ fn every(traces: &Traces, name: &str) -> BTreeMap<i64, BTreeMap<usize, f64>> {
 /// What calls of a name returned often enough for a row, the most frequent first.
 fn frequent(traces: &Traces, name: &str) -> Vec<Option<i64>> {
     let mut counts: BTreeMap<Option<i64>, u64> = BTreeMap::new();
-    let rows = traces.all().flat_map(Traced::workers).flat_map(|it| &it.calls);
-    for it in rows.filter(|it| it.name == name) {
-        *counts.entry(it.returned).or_insert(0) += it.count;
+    let rows = traces.all().flat_map(Traced::workers).flat_map(|worker| &worker.calls);
+    for calls in rows.filter(|row| row.name == name) {
+        *counts.entry(calls.returned).or_insert(0) += calls.count;
     }
     often(counts)
 }
@@ -206,26 +209,26 @@ fn frequent(traces: &Traces, name: &str) -> Vec<Option<i64>> {
 fn often<K: Ord + Copy>(counts: BTreeMap<K, u64>) -> Vec<K> {
     let all: u64 = counts.values().sum();
     let mut kept: Vec<(K, u64)> =
-        counts.into_iter().filter(|it| it.1 as f64 >= SHOWN * all as f64).collect();
-    kept.sort_by_key(|it| std::cmp::Reverse(it.1));
+        counts.into_iter().filter(|count| count.1 as f64 >= SHOWN * all as f64).collect();
+    kept.sort_by_key(|pair| std::cmp::Reverse(pair.1));
     kept.truncate(MOST);
-    kept.into_iter().map(|it| it.0).collect()
+    kept.into_iter().map(|pair| pair.0).collect()
 }
 
 fn wait(traces: &Traces, of: impl Fn(&Deeds) -> &Spread) -> Option<Wait> {
     let count = traces.counted(|deeds| of(deeds).count)?;
     let mean = traces.mean(|deeds| of(deeds).count, |deeds| of(deeds).total_ns)?;
     let spreads: Vec<&Spread> = traces.all().flat_map(Traced::workers).map(&of).collect();
-    let all: u64 = spreads.iter().map(|it| it.count).sum();
+    let all: u64 = spreads.iter().map(|spread| spread.count).sum();
     let beyond = |power: u32| {
-        let slow = spreads.iter().flat_map(|it| it.log2_ns.iter().skip(power as usize));
+        let slow = spreads.iter().flat_map(|spread| spread.log2_ns.iter().skip(power as usize));
         Beyond { ns: 1 << power, share: slow.sum::<u64>() as f64 / all as f64 }
     };
     Some(Wait {
         per_operation: count.median,
         mean_ns: mean.median,
         interval: mean.interval,
-        longest_ns: spreads.iter().map(|it| it.longest_ns).max().unwrap_or(0),
+        longest_ns: spreads.iter().map(|spread| spread.longest_ns).max().unwrap_or(0),
         beyond: BEYOND.map(beyond).to_vec(),
         by_round: mean.by_round,
     })
@@ -236,14 +239,17 @@ fn wake_ups(traces: &Traces) -> Vec<WakeUps> {
     for (nth, woken) in [Worker::Initiator, Worker::Responder].into_iter().enumerate() {
         let of = |traced: &'_ Traced| traced.workers()[nth].clone();
         let deeds: Vec<Deeds> = traces.all().map(of).collect();
-        let rows = deeds.iter().flat_map(|it| &it.woken);
-        let kinds: BTreeSet<_> = rows.map(|it| (!it.by_partner, it.from_cpu, it.to_cpu)).collect();
+        let rows = deeds.iter().flat_map(|deeds| &deeds.woken);
+        let kinds: BTreeSet<_> =
+            rows.map(|row| (!row.by_partner, row.from_cpu, row.to_cpu)).collect();
         for (stranger, from_cpu, to_cpu) in kinds {
             let kind = (!stranger, from_cpu, to_cpu);
-            let per_launch = deeds.iter().filter(|it| it.operations > 0).map(|it| {
-                let own =
-                    it.woken.iter().filter(|it| (it.by_partner, it.from_cpu, it.to_cpu) == kind);
-                own.map(|it| it.count).sum::<u64>() as f64 / it.operations as f64
+            let per_launch = deeds.iter().filter(|deeds| deeds.operations > 0).map(|deeds| {
+                let own = deeds
+                    .woken
+                    .iter()
+                    .filter(|woken| (woken.by_partner, woken.from_cpu, woken.to_cpu) == kind);
+                own.map(|woken| woken.count).sum::<u64>() as f64 / deeds.operations as f64
             });
             let per_operation = per_launch.sum::<f64>() / deeds.len() as f64;
             let by_partner = kind.0;
@@ -255,12 +261,15 @@ fn wake_ups(traces: &Traces) -> Vec<WakeUps> {
 }
 
 fn interrupts(traces: &Traces) -> Vec<InterruptSummary> {
-    let rows = traces.all().flat_map(Traced::workers).flat_map(|it| &it.interrupts);
-    let ways: BTreeSet<(u32, u32)> = rows.map(|it| (it.from_cpu, it.to_cpu)).collect();
+    let rows = traces.all().flat_map(Traced::workers).flat_map(|worker| &worker.interrupts);
+    let ways: BTreeSet<(u32, u32)> = rows.map(|row| (row.from_cpu, row.to_cpu)).collect();
     let on = |way: (u32, u32)| {
         traces.pooled(|deeds| {
-            let own = deeds.interrupts.iter().filter(|it| (it.from_cpu, it.to_cpu) == way);
-            own.map(|it| it.count).sum()
+            let own = deeds
+                .interrupts
+                .iter()
+                .filter(|interrupt| (interrupt.from_cpu, interrupt.to_cpu) == way);
+            own.map(|interrupts| interrupts.count).sum()
         })
     };
     let summary = |way: (u32, u32)| InterruptSummary {
@@ -275,22 +284,22 @@ fn socket(traces: &Traces) -> Vec<SocketSummary> {
     let mut found = Vec::new();
     for direction in [Direction::Sent, Direction::Received] {
         let mut counts: BTreeMap<i64, u64> = BTreeMap::new();
-        let rows = traces.all().flat_map(Traced::workers).flat_map(|it| &it.socket);
-        for it in rows.filter(|it| it.direction == direction) {
-            *counts.entry(it.bytes).or_insert(0) += it.count;
+        let rows = traces.all().flat_map(Traced::workers).flat_map(|worker| &worker.socket);
+        for bytes in rows.filter(|row| row.direction == direction) {
+            *counts.entry(bytes.bytes).or_insert(0) += bytes.count;
         }
         let shown = often(counts);
         let pooled = |wanted: &dyn Fn(i64) -> bool| {
             traces.pooled(|deeds| {
-                let own = deeds.socket.iter().filter(|it| it.direction == direction);
-                own.filter(|it| wanted(it.bytes)).map(|it| it.count).sum()
+                let own = deeds.socket.iter().filter(|bytes| bytes.direction == direction);
+                own.filter(|bytes| wanted(bytes.bytes)).map(|bytes| bytes.count).sum()
             })
         };
         for bytes in &shown {
-            let per_operation = pooled(&|it| it == *bytes);
+            let per_operation = pooled(&|number| number == *bytes);
             found.push(SocketSummary { direction, bytes: Some(*bytes), per_operation });
         }
-        let per_operation = pooled(&|it| !shown.contains(&it));
+        let per_operation = pooled(&|number| !shown.contains(&number));
         if per_operation > 0.0 {
             found.push(SocketSummary { direction, bytes: None, per_operation });
         }

@@ -9,20 +9,22 @@ use model::counts::{FIGURES, Family, MODES};
 pub fn assign(observed: &mut [Observed]) {
     let found: Vec<Vec<CountFigure>> =
         (0..observed.len()).map(|at| figures(observed, &observed[at])).collect();
-    for (it, figures) in observed.iter_mut().zip(found) {
-        it.figures = figures;
+    for (entry, figures) in observed.iter_mut().zip(found) {
+        entry.figures = figures;
     }
 }
 
 /// The sums and figures that stand with one family of a case.
 fn figures(all: &[Observed], of: &Observed) -> Vec<CountFigure> {
-    let Some(family) = of.probe.family().filter(|it| it.is_hardware()) else { return Vec::new() };
-    let beside: Vec<&Observed> = all.iter().filter(|it| is_same(it, of)).collect();
+    let Some(family) = of.probe.family().filter(|family| family.is_hardware()) else {
+        return Vec::new();
+    };
+    let beside: Vec<&Observed> = all.iter().filter(|observed| is_same(observed, of)).collect();
     let sums = events(family).into_iter().filter_map(|event| {
         let by_round = together(&[of], &event);
         figure(event, by_round)
     });
-    let own = FIGURES.iter().filter(|it| it.family == family);
+    let own = FIGURES.iter().filter(|figure| figure.family == family);
     let divided = own.flat_map(|it| {
         let of_mode = |mode: &str| {
             let name = |event: &str| format!("{event}:{mode}");
@@ -45,13 +47,13 @@ fn is_same(a: &Observed, b: &Observed) -> bool {
 fn events(family: Family) -> Vec<String> {
     let last = format!(":{}", MODES[MODES.len() - 1]);
     let names = family.names();
-    names.iter().filter_map(|it| it.strip_suffix(&last)).map(String::from).collect()
+    names.iter().filter_map(|name| name.strip_suffix(&last)).map(String::from).collect()
 }
 
 /// An event by round, from whichever family counted it.
 fn rounds(beside: &[&Observed], event: &str) -> Vec<Option<f64>> {
-    let counted = beside.iter().find_map(|it| it.event(event));
-    counted.map_or_else(Vec::new, |it| it.by_round.clone())
+    let counted = beside.iter().find_map(|observed| observed.event(event));
+    counted.map_or_else(Vec::new, |count| count.by_round.clone())
 }
 
 /// The sum of an event's modes, in the rounds that have all.

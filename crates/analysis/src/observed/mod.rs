@@ -107,7 +107,7 @@ impl CountFigure {
     /// Whether it adds user and kernel up, and divides nothing.
     pub fn is_sum(&self) -> bool {
         let name = self.name.split(':').next().unwrap_or_default();
-        FIGURES.iter().all(|it| it.name != name)
+        FIGURES.iter().all(|figure| figure.name != name)
     }
 }
 
@@ -130,7 +130,7 @@ impl Observed {
         plain: &[CaseResult],
         first: usize,
     ) -> Observed {
-        let beside = plain.iter().position(|it| is_beside(it, &case));
+        let beside = plain.iter().position(|other| is_beside(other, &case));
         Observed {
             probe,
             status: case.status,
@@ -142,8 +142,10 @@ impl Observed {
             overhead: beside.and_then(|at| CaseRatio::of(&case.log_ratios_to(&plain[at]))),
             beside: beside.map(|at| first + at),
             firings: OverRounds::of(firings(launches)),
-            trips: of_traces(launches, |it| it.trips.clone()),
-            call_ns: of_traces(launches, |it| Some([it.bare_call_ns, it.attached_call_ns])),
+            trips: of_traces(launches, |traced| traced.trips.clone()),
+            call_ns: of_traces(launches, |traced| {
+                Some([traced.bare_call_ns, traced.attached_call_ns])
+            }),
             case,
         }
     }
@@ -170,7 +172,7 @@ fn of_traces<T: Clone>(
     what: impl Fn(&Traced) -> Option<T>,
 ) -> Vec<Option<T>> {
     let mut by_round = Vec::new();
-    for launch in launches.iter().filter(|it| it.round > 0) {
+    for launch in launches.iter().filter(|launch| launch.round > 0) {
         let at = launch.round as usize - 1;
         by_round.resize(by_round.len().max(at + 1), None);
         by_round[at] = launch.record.trace.as_ref().and_then(&what);
@@ -181,11 +183,11 @@ fn of_traces<T: Clone>(
 /// Firings per operation of each launch, by round.
 fn firings(launches: &[StoredLaunch]) -> Vec<Option<f64>> {
     let mut by_round = Vec::new();
-    for launch in launches.iter().filter(|it| it.round > 0) {
+    for launch in launches.iter().filter(|launch| launch.round > 0) {
         let at = launch.round as usize - 1;
         by_round.resize(by_round.len().max(at + 1), None);
         by_round[at] = launch.record.trace.as_ref().and_then(|trace| {
-            let fired: u64 = trace.firings.values().map(|it| it.of_workers).sum();
+            let fired: u64 = trace.firings.values().map(|firing| firing.of_workers).sum();
             let operations = trace.initiator.operations;
             (fired > 0 && operations > 0).then(|| fired as f64 / operations as f64)
         });
@@ -196,7 +198,7 @@ fn firings(launches: &[StoredLaunch]) -> Vec<Option<f64>> {
 /// Every event that some launch counted, in the order of their names.
 fn events(case: &CaseResult, launches: &[StoredLaunch]) -> Vec<EventCount> {
     let mut by_name: BTreeMap<String, Vec<Option<f64>>> = BTreeMap::new();
-    for launch in launches.iter().filter(|it| it.round > 0 && it.status == "ok") {
+    for launch in launches.iter().filter(|launch| launch.round > 0 && launch.status == "ok") {
         let at = launch.round as usize - 1;
         for (name, count) in counted(launch) {
             let rounds = by_name.entry(name).or_default();
@@ -230,7 +232,9 @@ fn counted(launch: &StoredLaunch) -> BTreeMap<String, f64> {
     let record = &launch.record;
     let mut sums = BTreeMap::new();
     let workers = [&record.initiator, &record.responder];
-    for Counts { operations, events } in workers.into_iter().filter_map(|it| it.counts.as_ref()) {
+    for Counts { operations, events } in
+        workers.into_iter().filter_map(|worker| worker.counts.as_ref())
+    {
         for (name, count) in events.iter().filter(|_| *operations > 0) {
             *sums.entry(name.clone()).or_insert(0.0) += *count as f64 / *operations as f64;
         }

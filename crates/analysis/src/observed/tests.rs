@@ -19,7 +19,7 @@ fn counted(variant: &str, probe: &str, events: &[(&str, f64)]) -> Observed {
 }
 
 fn figure<'a>(observed: &'a Observed, name: &str) -> Option<&'a CountFigure> {
-    observed.figures.iter().find(|it| it.name == name)
+    observed.figures.iter().find(|figure| figure.name == name)
 }
 
 #[test]
@@ -54,7 +54,7 @@ fn figures_bring_families_together_user_and_kernel_apart_and_as_one() {
         counted("pipe", "software", &[("context-switches", 2.0)]),
     ];
     assign(&mut all);
-    let value = |at: usize, name: &str| figure(&all[at], name).map(|it| it.value);
+    let value = |at: usize, name: &str| figure(&all[at], name).map(|figure| figure.value);
     assert_eq!(value(0, "instructions"), Some(500.0));
     assert_eq!(value(0, "cycles-per-instruction:u"), Some(0.5));
     assert_eq!(value(0, "cycles-per-instruction:k"), Some(3.0));
@@ -87,7 +87,9 @@ fn figures_are_of_their_own_rate_depth_and_number_of_connections() {
     };
     let mut all: Vec<Observed> = (1..).zip(&loads).map(at).collect();
     assign(&mut all);
-    let found = all.iter().map(|it| figure(it, "cycles-per-instruction:u").map(|it| it.value));
+    let found = all
+        .iter()
+        .map(|observed| figure(observed, "cycles-per-instruction:u").map(|figure| figure.value));
     assert_eq!(found.collect::<Vec<_>>(), [Some(1.0), Some(2.0), Some(3.0), Some(4.0)]);
 }
 
@@ -155,19 +157,24 @@ fn what_a_trace_recorded_is_per_operation_of_each_worker_and_summed() {
     assert_eq!(read.returned.len(), 2, "an error in a thousand is among the others");
     assert!((read.others_per_operation - (1.0 / 1000.0 + 1.0 / 1016.0)).abs() < 1e-9);
     assert_eq!(read.stats.asked_bytes, Some(131_072.0));
-    assert!(read.mean_returned.is_some_and(|it| it > 60_000.0 && it < 65_536.0), "{read:?}");
+    assert!(
+        read.mean_returned.is_some_and(|value| value > 60_000.0 && value < 65_536.0),
+        "{read:?}"
+    );
     let delay = trace.delay.as_ref().unwrap();
     assert_eq!((delay.per_operation, delay.mean_ns, delay.longest_ns), (2.0, 3_000.0, 70_000));
-    let beyond: Vec<f64> = delay.beyond.iter().map(|it| it.share).collect();
+    let beyond: Vec<f64> = delay.beyond.iter().map(|beyond| beyond.share).collect();
     assert_eq!(beyond[..2], [1.0, 2.0 / 2016.0], "from 2 µs on, and one each beyond 64 µs");
     assert_eq!((delay.beyond[3].ns, beyond[3], beyond[4]), (65_536, 2.0 / 2016.0, 0.0));
     assert!(trace.asleep.is_none(), "nobody slept");
     assert_eq!(trace.wake_ups.len(), 2);
     // Counted as counters do, but for what its kernel has no tracepoint of.
-    assert!(trace.events["wake-ups"].iter().all(|it| *it == Some(2.0)), "{:?}", trace.events);
+    assert!(trace.events["wake-ups"].iter().all(|value| *value == Some(2.0)), "{:?}", trace.events);
     assert!(trace.events.contains_key("context-switches"));
     assert!(!trace.events.contains_key("interrupts-sent"), "missing is not none");
-    assert!(trace.wake_ups.iter().all(|it| it.per_operation == 1.0 && it.to_cpu == 1));
+    assert!(
+        trace.wake_ups.iter().all(|wake_up| wake_up.per_operation == 1.0 && wake_up.to_cpu == 1)
+    );
     assert_eq!((trace.socket[0].bytes, trace.socket[0].per_operation), (Some(64), 2.0));
     assert_eq!(trace.missing, ["ipi_send_cpu"]);
     assert_eq!(trace.lost, (0..12).sum::<u64>());
@@ -186,7 +193,7 @@ fn rare_values_are_summed_and_no_launch_has_no_trace() {
     one.initiator.calls = (0..50).map(calls).collect();
     let trace = TraceSummary::over([(3, &one)].into_iter()).unwrap();
     let write = trace.call("write").unwrap();
-    let shown: f64 = write.returned.iter().map(|it| it.stats.per_operation).sum();
+    let shown: f64 = write.returned.iter().map(|returned| returned.stats.per_operation).sum();
     assert!(
         (shown + write.others_per_operation - write.stats.per_operation).abs() < 1e-9,
         "{write:?}"

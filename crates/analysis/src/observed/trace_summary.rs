@@ -87,7 +87,8 @@ impl CallSummary {
     /// Those that returned `value`, by round from 1.
     pub(crate) fn returning(&self, value: i64) -> Vec<Option<f64>> {
         let counts = self.every.get(&value);
-        let at = |round: usize| counts.and_then(|it| it.get(&round)).copied().unwrap_or(0.0);
+        let at =
+            |round: usize| counts.and_then(|counts| counts.get(&round)).copied().unwrap_or(0.0);
         self.stats.by_round.iter().enumerate().map(|(round, all)| all.map(|_| at(round))).collect()
     }
 }
@@ -192,6 +193,6 @@ impl TraceSummary {
 
     /// The calls of this name.
     pub fn call(&self, name: &str) -> Option<&CallSummary> {
-        self.calls.iter().find(|it| it.name == name)
+        self.calls.iter().find(|call| call.name == name)
     }
 }

@@ -39,7 +39,7 @@ impl CurveUnder {
 
     /// The share that a size may be off a constant factor at most, by its interval; the largest.
     pub fn most_off(&self) -> Option<f64> {
-        let farthest = self.off.iter().map(|it| it.low.abs().max(it.high.abs()));
+        let farthest = self.off.iter().map(|interval| interval.low.abs().max(interval.high.abs()));
         farthest.max_by(f64::total_cmp).map(f64::exp_m1)
     }
 
@@ -52,25 +52,28 @@ impl CurveUnder {
     /// How many sizes differ at 5 %: as published, after Holm, by the maximum over sizes.
     pub fn points(&self) -> [usize; 3] {
         let below = |p: &[f64]| p.iter().filter(|p| **p < ALPHA).count();
-        let by_maximum = self.rescaled.as_ref().map_or(0, |it| below(&it.p_of_levels));
+        let by_maximum = self.rescaled.as_ref().map_or(0, |rescaled| below(&rescaled.p_of_levels));
         [below(&self.published), below(&self.published_holm), by_maximum]
     }
 
     /// Whether the unobserved peak surely lies inside, and not at an end of the sizes.
     pub fn has_peak(&self) -> bool {
         let last = self.sizes.len() - 1;
-        self.peak.is_some_and(|it| it.from.low > 0 && it.from.high < last)
+        self.peak.is_some_and(|peak| peak.from.low > 0 && peak.from.high < last)
     }
 }
 
 /// The curves of a strand, of probes that are attached once.
 pub(super) fn curves(pairs: &[Pair]) -> Vec<CurveUnder> {
-    let probes = distinct(pairs.iter().map(|it| it.probe).filter(|it| it.times == 1));
+    let probes = distinct(pairs.iter().map(|pair| pair.probe).filter(|probe| probe.times == 1));
     let mut curves: Vec<CurveUnder> =
         probes.into_iter().filter_map(|probe| curve(probe, pairs)).collect();
-    let global: Vec<f64> =
-        curves.iter().filter_map(|it| it.rescaled.as_ref()).map(|it| it.p).collect();
-    let points: Vec<f64> = curves.iter().flat_map(|it| it.published.clone()).collect();
+    let global: Vec<f64> = curves
+        .iter()
+        .filter_map(|curve| curve.rescaled.as_ref())
+        .map(|rescaled| rescaled.p)
+        .collect();
+    let points: Vec<f64> = curves.iter().flat_map(|curve| curve.published.clone()).collect();
     let mut global = stats::holm(&global).into_iter();
     let mut points = stats::holm(&points).into_iter();
     for curve in &mut curves {
@@ -82,16 +85,17 @@ pub(super) fn curves(pairs: &[Pair]) -> Vec<CurveUnder> {
 
 fn curve(probe: Probe, pairs: &[Pair]) -> Option<CurveUnder> {
     let here: Vec<&Pair> =
-        pairs.iter().filter(|it| it.probe == probe && it.bytes().is_some()).collect();
-    let sizes: Vec<u64> = here.iter().filter_map(|it| it.bytes()).collect();
+        pairs.iter().filter(|pair| pair.probe == probe && pair.bytes().is_some()).collect();
+    let sizes: Vec<u64> = here.iter().filter_map(|pair| pair.bytes()).collect();
     if sizes.len() < 2 {
         return None;
     }
-    let known = here.iter().map(|it| it.plain.by_round.len()).min().unwrap_or(0);
+    let known = here.iter().map(|pair| pair.plain.by_round.len()).min().unwrap_or(0);
     let of_round = |round: usize| {
         let value = |by_round: &Vec<Option<f64>>| by_round.get(round).copied().flatten();
-        let each =
-            here.iter().map(|it| value(&it.seen.case.by_round).zip(value(&it.plain.by_round)));
+        let each = here
+            .iter()
+            .map(|pair| value(&pair.seen.case.by_round).zip(value(&pair.plain.by_round)));
         let both: Vec<(f64, f64)> = each.collect::<Option<_>>()?;
         Some(both.into_iter().unzip::<f64, f64, Vec<f64>, Vec<f64>>())
     };
@@ -101,7 +105,7 @@ fn curve(probe: Probe, pairs: &[Pair]) -> Option<CurveUnder> {
     // Bandwidth where bytes are transferred, else trips per time: more is better.
     let better = |rounds: &[Vec<f64>]| -> Vec<Vec<f64>> {
         let rate = |(at, ns): (usize, &f64)| metric.rate_of_ns(*ns, Some(sizes[at]));
-        rounds.iter().map(|it| it.iter().enumerate().map(rate).collect()).collect()
+        rounds.iter().map(|round| round.iter().enumerate().map(rate).collect()).collect()
     };
     let (more, less) = (better(&observed), better(&plain));
     // What a figure would show: a bandwidth, or a time.

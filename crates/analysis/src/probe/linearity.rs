@@ -49,14 +49,14 @@ type Found<'a> = (Pair<'a>, Vec<u8>, OverheadLine, Vec<f64>);
 
 /// The lines of a strand; one family.
 pub(super) fn linearities(pairs: &[Pair]) -> Vec<Linearity> {
-    let once = pairs.iter().filter(|it| it.probe.times == 1);
+    let once = pairs.iter().filter(|pair| pair.probe.times == 1);
     let found: Vec<Found> = once
         .filter_map(|pair| {
             let (times, line, plain) = line(pair, pairs)?;
             Some((*pair, times, line, plain))
         })
         .collect();
-    let corrected = stats::holm(&found.iter().map(|it| it.2.p).collect::<Vec<f64>>());
+    let corrected = stats::holm(&found.iter().map(|entry| entry.2.p).collect::<Vec<f64>>());
     let linearity = |((pair, times, line, mut plain), p_holm): (Found, f64)| {
         plain.sort_by(f64::total_cmp);
         Linearity {
@@ -77,26 +77,29 @@ pub(super) fn linearities(pairs: &[Pair]) -> Vec<Linearity> {
 
 /// How often, of those that were measured, their line, and the unobserved times of the same rounds.
 fn line(pair: &Pair, pairs: &[Pair]) -> Option<(Vec<u8>, OverheadLine, Vec<f64>)> {
-    let same =
-        |it: &&Pair| it.bytes() == pair.bytes() && Probe { times: 1, ..it.probe } == pair.probe;
+    let same = |other: &&Pair| {
+        other.bytes() == pair.bytes() && Probe { times: 1, ..other.probe } == pair.probe
+    };
     let columns: Vec<&Pair> = pairs.iter().filter(same).collect();
     if columns.len() < 2 {
         return None;
     }
     let of_round = |round: usize| {
-        let value = |it: &&Pair| it.seen.case.by_round.get(round).copied().flatten();
+        let value = |pair: &&Pair| pair.seen.case.by_round.get(round).copied().flatten();
         let plain = pair.plain.by_round[round]?;
         Some((columns.iter().map(value).collect::<Option<Vec<f64>>>()?, plain))
     };
     let (rounds, plain): (Vec<_>, Vec<_>) =
         (0..pair.plain.by_round.len()).filter_map(of_round).unzip();
-    let times: Vec<u8> = columns.iter().map(|it| it.probe.times).collect();
-    let levels: Vec<f64> = times.iter().map(|it| f64::from(*it)).collect();
+    let times: Vec<u8> = columns.iter().map(|column| column.probe.times).collect();
+    let levels: Vec<f64> = times.iter().map(|time| f64::from(*time)).collect();
     Some((times, stats::overhead_line(&levels, &rounds, &plain, ALPHA)?, plain))
 }
 
 fn linear(line: &OverheadLine, p_holm: f64) -> Linear {
-    let within = |it: &Interval| it.low > -EQUIVALENT_WITHIN && it.high < EQUIVALENT_WITHIN;
+    let within = |interval: &Interval| {
+        interval.low > -EQUIVALENT_WITHIN && interval.high < EQUIVALENT_WITHIN
+    };
     match line.miss.estimate {
         _ if within(&line.miss_narrow) => Linear::Yes,
         miss if p_holm < ALPHA && miss > 0.0 => Linear::FirstCostsMore,

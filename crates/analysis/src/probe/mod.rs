@@ -108,11 +108,11 @@ impl ProbeEffect {
             .iter()
             .filter_map(|seen| Some(Pair { probe: seen.probe, seen, plain: &results[pair(seen)?] }))
             .collect();
-        let commons = distinct(pairs.iter().map(|it| Common::of(it.plain)));
+        let commons = distinct(pairs.iter().map(|pair| Common::of(pair.plain)));
         let strand = |of: Common| {
             let mut here: Vec<Pair> =
-                pairs.iter().filter(|it| Common::of(it.plain) == of).copied().collect();
-            here.sort_by_key(|it| (it.bytes(), it.probe));
+                pairs.iter().filter(|pair| Common::of(pair.plain) == of).copied().collect();
+            here.sort_by_key(|pair| (pair.bytes(), pair.probe));
             Strand {
                 overheads: overhead::overheads(&here),
                 linearity: linearity::linearities(&here),
@@ -133,13 +133,15 @@ impl ProbeEffect {
 fn untested(observed: &[Observed]) -> Vec<Untested> {
     let mut found: Vec<Untested> = Vec::new();
     for seen in observed {
-        let tried = observed.iter().any(|it| it.probe == seen.probe && it.status == Status::Ok);
-        if tried || found.iter().any(|it| it.probe == seen.probe) {
+        let tried = observed
+            .iter()
+            .any(|observed| observed.probe == seen.probe && observed.status == Status::Ok);
+        if tried || found.iter().any(|untested| untested.probe == seen.probe) {
             continue;
         }
         let reason = seen.reason.clone().unwrap_or_else(|| "it was not launched".into());
         found.push(Untested { probe: seen.probe, reason });
     }
-    found.sort_by_key(|it| it.probe);
+    found.sort_by_key(|untested| untested.probe);
     found
 }

@@ -45,10 +45,10 @@ type LogRatios = Vec<f64>;
 
 /// Every pair of mechanisms under every probe attached once; the p values are one family.
 pub(super) fn orders(pairs: &[Pair]) -> Vec<Order> {
-    let once: Vec<&Pair> = pairs.iter().filter(|it| it.probe.times == 1).collect();
+    let once: Vec<&Pair> = pairs.iter().filter(|pair| pair.probe.times == 1).collect();
     let mut found: Vec<Found> = Vec::new();
     for (nth, first) in once.iter().enumerate() {
-        for second in once[nth + 1..].iter().filter(|it| compares(first, it)) {
+        for second in once[nth + 1..].iter().filter(|pair| compares(first, pair)) {
             let plain = first.plain.shared_log_ratios_to(second.plain);
             let observed = first.seen.case.shared_log_ratios_to(&second.seen.case);
             if plain.len() >= 6 && observed.len() >= 6 {
@@ -57,11 +57,12 @@ pub(super) fn orders(pairs: &[Pair]) -> Vec<Order> {
         }
     }
     let p = |of: &LogRatios| stats::sign_test(of);
-    let family: Vec<f64> = found.iter().flat_map(|it| [p(&it.2), p(&it.3)]).collect();
+    let family: Vec<f64> = found.iter().flat_map(|entry| [p(&entry.2), p(&entry.3)]).collect();
     let corrected = stats::holm(&family);
     let order = |((first, second, plain, observed), p): (Found, &[f64])| {
-        let ratio =
-            |of: &LogRatios| stats::compare(of, ALPHA).map_or(f64::NAN, |it| it.ratio.estimate);
+        let ratio = |of: &LogRatios| {
+            stats::compare(of, ALPHA).map_or(f64::NAN, |comparison| comparison.ratio.estimate)
+        };
         Order {
             probe: first.probe,
             first: first.plain.variant.clone(),

@@ -35,7 +35,8 @@ pub struct ProbeOverhead {
 impl ProbeOverhead {
     /// What one firing adds, in ns, if all of the overhead is theirs.
     pub fn per_firing(&self) -> Option<Interval> {
-        let (shift, firings) = (self.shift?, self.firings.filter(|it| *it >= LEAST_FIRINGS)?);
+        let (shift, firings) =
+            (self.shift?, self.firings.filter(|firing| *firing >= LEAST_FIRINGS)?);
         Some(Interval {
             estimate: shift.estimate / firings,
             low: shift.low / firings,
@@ -46,12 +47,12 @@ impl ProbeOverhead {
 
     /// Whether the overhead is surely one, after correction: more than nothing.
     pub fn is_sure(&self) -> bool {
-        self.differs() && self.shift.is_some_and(|it| it.low > 0.0)
+        self.differs() && self.shift.is_some_and(|shift| shift.low > 0.0)
     }
 
     /// Whether observed launches surely are faster, after correction: then there is no overhead.
     pub fn is_less(&self) -> bool {
-        self.differs() && self.shift.is_some_and(|it| it.high < 0.0)
+        self.differs() && self.shift.is_some_and(|shift| shift.high < 0.0)
     }
 
     fn differs(&self) -> bool {
@@ -64,11 +65,11 @@ const LEAST_FIRINGS: f64 = 0.1;
 
 /// The overheads of a strand's probes, each attached once; one family.
 pub(super) fn overheads(pairs: &[Pair]) -> Vec<ProbeOverhead> {
-    let once = pairs.iter().filter(|it| it.probe.times == 1);
+    let once = pairs.iter().filter(|pair| pair.probe.times == 1);
     let mut overheads: Vec<ProbeOverhead> = once.map(|pair| overhead(pair, pairs)).collect();
-    let family: Vec<f64> = overheads.iter().filter_map(|it| it.p).collect();
+    let family: Vec<f64> = overheads.iter().filter_map(|overhead| overhead.p).collect();
     let mut corrected = stats::holm(&family).into_iter();
-    for overhead in overheads.iter_mut().filter(|it| it.p.is_some()) {
+    for overhead in overheads.iter_mut().filter(|overhead| overhead.p.is_some()) {
         overhead.p_holm = corrected.next();
     }
     overheads
@@ -87,7 +88,7 @@ fn overhead(pair: &Pair, pairs: &[Pair]) -> ProbeOverhead {
         plain_ns: middle(plain),
         observed_ns: middle(observed),
         shift,
-        ratio: ratio.map(|it| it.ratio),
+        ratio: ratio.map(|ratio| ratio.ratio),
         p: shift.map(|_| stats::sign_test(&added)),
         p_holm: None,
         firings: firings(pair, pairs),
@@ -98,22 +99,23 @@ fn overhead(pair: &Pair, pairs: &[Pair]) -> ProbeOverhead {
 /// do, in launches of theirs. The processor's counters count without firing.
 fn firings(pair: &Pair, pairs: &[Pair]) -> Option<f64> {
     let beside = |family: Family, name: &str| {
-        let counted = pairs.iter().find(|it| {
-            it.probe == Probe::counters(family)
-                && it.bytes() == pair.bytes()
-                && it.seen.status == Status::Ok
+        let counted = pairs.iter().find(|other| {
+            other.probe == Probe::counters(family)
+                && other.bytes() == pair.bytes()
+                && other.seen.status == Status::Ok
         });
         Some(counted?.seen.event(name)?.per_operation)
     };
     let own = |probe: Probe| {
-        let counted = pairs.iter().find(|it| it.probe == probe && it.bytes() == pair.bytes());
+        let counted =
+            pairs.iter().find(|other| other.probe == probe && other.bytes() == pair.bytes());
         Some(counted?.seen.firings.as_ref()?.median)
     };
     match pair.probe.instrument {
         Instrument::Counters(Family::Calls) => beside(Family::Calls, "calls"),
         Instrument::Counters(Family::Software) => {
-            let events = pair.seen.events.iter().filter(|it| !it.name.ends_with("-ns"));
-            Some(events.map(|it| it.per_operation).sum())
+            let events = pair.seen.events.iter().filter(|event| !event.name.ends_with("-ns"));
+            Some(events.map(|event| event.per_operation).sum())
         }
         Instrument::Counters(_) => None,
         // Empty programs count nothing, but fire as often as those at work.

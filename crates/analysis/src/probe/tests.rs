@@ -26,7 +26,8 @@ fn the_price_of_a_firing_is_what_was_planted() {
 #[test]
 fn a_linear_price_meets_the_unobserved_time() {
     let effect = machine(2).judged();
-    let lines: Vec<&Linearity> = effect.strands.iter().flat_map(|it| &it.linearity).collect();
+    let lines: Vec<&Linearity> =
+        effect.strands.iter().flat_map(|strand| &strand.linearity).collect();
     assert_eq!(lines.len(), 2 * SIZES.len());
     for line in lines {
         assert_eq!(line.times, [1, 2, 4]);
@@ -75,7 +76,7 @@ fn an_order_that_instrumentation_reverses_is_reported() {
         machine.under("trace:empty", at, ns + 100.0, &[]);
     }
     let orders = machine.judged().orders;
-    let kept: Vec<_> = orders.iter().map(|it| (it.probe.to_string(), it.kept)).collect();
+    let kept: Vec<_> = orders.iter().map(|order| (order.probe.to_string(), order.kept)).collect();
     assert_eq!(kept, [("trace".into(), Kept::Turned), ("trace:empty".into(), Kept::Yes)]);
 }
 

@@ -48,9 +48,11 @@ impl<'a> Counting<'a> {
         if counters.is_empty() {
             return Err(no_tracepoints());
         }
-        let open = |it: &Counter| match perf.open(it.event, it.mode) {
-            Ok(counter) => Ok(Open { name: it.name.clone(), counter, before: Reading::default() }),
-            Err(error) => Err(refusal(it, &error, tree::number(root, PARANOID))),
+        let open = |other: &Counter| match perf.open(other.event, other.mode) {
+            Ok(counter) => {
+                Ok(Open { name: other.name.clone(), counter, before: Reading::default() })
+            }
+            Err(error) => Err(refusal(other, &error, tree::number(root, PARANOID))),
         };
         let all = (0..times).flat_map(|_| &counters).map(open);
         Ok(Counting { perf, open: all.collect::<Result<_, _>>()? })

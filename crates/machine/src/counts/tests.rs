@@ -88,7 +88,10 @@ fn a_family_is_small_enough_for_the_hardware() {
     for family in FAMILIES {
         let counters = super::counters(*family, root.path());
         assert!(!counters.is_empty(), "{family}");
-        assert_eq!(counters.iter().any(|it| it.event.is_hardware()), family.is_hardware());
+        assert_eq!(
+            counters.iter().any(|counter| counter.event.is_hardware()),
+            family.is_hardware()
+        );
         if family.is_hardware() {
             assert!(counters.len() <= 4, "{family}: four counters is what every processor has");
         }
@@ -102,7 +105,7 @@ fn a_family_is_small_enough_for_the_hardware() {
 fn a_tracepoint_that_the_kernel_lacks_is_left_out() {
     let root = machine(2);
     let names: Vec<String> =
-        super::counters(Family::Software, root.path()).into_iter().map(|it| it.name).collect();
+        super::counters(Family::Software, root.path()).into_iter().map(|counter| counter.name).collect();
     assert!(names.contains(&"wake-ups".into()) && names.contains(&"interrupts-sent".into()));
     assert!(!names.contains(&"interrupts-taken".into()), "there is no such tracepoint here");
 }
@@ -199,7 +202,7 @@ fn the_kernel_counts_what_a_thread_does() {
 fn a_figure_divides_what_families_count_and_stands_with_one_of_them() {
     let root = machine(2);
     let names = |family: &Family| -> Vec<String> {
-        super::counters(*family, root.path()).into_iter().map(|it| it.name).collect()
+        super::counters(*family, root.path()).into_iter().map(|counter| counter.name).collect()
     };
     let all: Vec<String> = FAMILIES.iter().flat_map(names).collect();
     for figure in FIGURES {
@@ -209,11 +212,11 @@ fn a_figure_divides_what_families_count_and_stands_with_one_of_them() {
             }
             let own = names(&figure.family);
             let stands =
-                [figure.top, figure.bottom].map(|it| own.contains(&format!("{it}:{mode}")));
+                [figure.top, figure.bottom].map(|text| own.contains(&format!("{text}:{mode}")));
             assert!(stands.contains(&true), "{figure:?} has nothing of its family");
         }
     }
-    for family in FAMILIES.iter().filter(|it| it.is_hardware()) {
+    for family in FAMILIES.iter().filter(|family| family.is_hardware()) {
         assert_eq!(family.names(), names(family), "{family}");
     }
     let here = names(&Family::Software);

@@ -55,7 +55,9 @@ pub(super) fn pipes(seen: &Seen) -> Finding {
         );
     };
     let mut found = format!("a fresh pipe holds {}, at most {}", size(fresh), size(widest));
-    if let Some(pages) = settings.number::<u64>("fs/pipe-user-pages-soft").filter(|it| *it > 0) {
+    if let Some(pages) =
+        settings.number::<u64>("fs/pipe-user-pages-soft").filter(|number| *number > 0)
+    {
         found += &format!("; all pipes of one user, unless root's, hold {pages} pages");
     }
     if fresh < FRESH_PIPE {

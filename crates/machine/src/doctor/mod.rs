@@ -85,7 +85,8 @@ fn findings(seen: &Seen) -> Vec<Finding> {
         limits::sockets,
         limits::locked_memory,
     ];
-    let of_stretch = passing(seen.stretch).into_iter().map(|it| known_from_the_host(it, seen));
+    let of_stretch =
+        passing(seen.stretch).into_iter().map(|finding| known_from_the_host(finding, seen));
     checks.iter().map(|check| check(seen)).chain(of_stretch).collect()
 }
 
@@ -131,8 +132,14 @@ fn known_from_the_host(finding: Finding, seen: &Seen) -> Finding {
 impl Interval {
     /// What was not as it should be during it.
     pub fn marks(&self) -> Vec<Mark> {
-        let marked = passing(self).into_iter().filter(|it| it.level >= Level::Note);
-        marked.map(|it| Mark { check: it.check, level: it.level, found: it.found }).collect()
+        let marked = passing(self).into_iter().filter(|finding| finding.level >= Level::Note);
+        marked
+            .map(|finding| Mark {
+                check: finding.check,
+                level: finding.level,
+                found: finding.found,
+            })
+            .collect()
     }
 
     /// The checks that must know before it can be said that nobody disturbed it, and that don't.
@@ -153,7 +160,7 @@ pub fn examined(root: &Path, cpus: &[u32], time: Duration) -> Host {
 /// allowed CPUs offer. All the allowed ones where the topology can't be read.
 pub fn usual_cpus(root: &Path, allowed: &[u32]) -> Vec<u32> {
     let Ok(topology) = Topology::read(root) else { return allowed.to_vec() };
-    let pairs = Relation::ALL.iter().filter_map(|it| topology.pair(*it, allowed));
+    let pairs = Relation::ALL.iter().filter_map(|relation| topology.pair(*relation, allowed));
     let cpus: BTreeSet<u32> = pairs.flat_map(|(a, b)| [a, b]).collect();
     cpus.into_iter().collect()
 }

@@ -192,7 +192,7 @@ pub(super) fn idle(seen: &Seen) -> Finding {
         _ => {}
     }
     let enabled = idle.states.iter().filter(|state| state.disabled != Some(true));
-    let deepest = enabled.filter_map(|it| Some((it.exit_latency_us?, &it.name))).max();
+    let deepest = enabled.filter_map(|state| Some((state.exit_latency_us?, &state.name))).max();
     let driver = idle.driver.as_deref().unwrap_or("unknown");
     match deepest {
         None => IDLE.unknown(
@@ -246,7 +246,7 @@ pub(super) fn clock(seen: &Seen) -> Finding {
     } else {
         CLOCK.warning(found)
     };
-    match source.available.iter().find(|it| COUNTERS.contains(&it.as_str())) {
+    match source.available.iter().find(|text| COUNTERS.contains(&text.as_str())) {
         Some(counter) => finding.command(format!(
             "echo {counter} | sudo tee \
              /sys/devices/system/clocksource/clocksource0/current_clocksource"
@@ -257,14 +257,17 @@ pub(super) fn clock(seen: &Seen) -> Finding {
 }
 
 pub(super) fn frequency(stretch: &Interval) -> Finding {
-    let changed = stretch.frequencies.iter().find_map(|it| Some((it.cpu, it.changed.as_ref()?)));
+    let changed = stretch
+        .frequencies
+        .iter()
+        .find_map(|frequency| Some((frequency.cpu, frequency.changed.as_ref()?)));
     if let Some((cpu, what)) = changed {
         return FREQUENCY.warning(format!("CPU {cpu}: {what}"));
     }
     let known: Vec<(u32, u64, u64)> = stretch
         .frequencies
         .iter()
-        .filter_map(|it| Some((it.cpu, it.before_khz?, it.after_khz?)))
+        .filter_map(|frequency| Some((frequency.cpu, frequency.before_khz?, frequency.after_khz?)))
         .collect();
     let apart = |(_, a, b): &(u32, u64, u64)| *a.max(b) as f64 / (*a.min(b)).max(1) as f64;
     match known.iter().max_by(|a, b| apart(a).total_cmp(&apart(b))) {

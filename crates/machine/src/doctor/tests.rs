@@ -78,21 +78,21 @@ fn of_host(
 ) -> BTreeMap<String, Finding> {
     let topology = Topology::read(root.path()).ok();
     let found = findings(&Seen { host, topology: topology.as_ref(), cpus, stretch, lacking: &[] });
-    let names: Vec<&str> = found.iter().map(|it| &*it.check).collect();
+    let names: Vec<&str> = found.iter().map(|finding| &*finding.check).collect();
     assert_eq!(names, CHECKS);
-    for it in &found {
-        for words in [&it.found, &it.wanted, &it.effect, &it.advice] {
-            assert!(!words.trim().is_empty() && !words.contains("  "), "{it:?}");
+    for finding in &found {
+        for words in [&finding.found, &finding.wanted, &finding.effect, &finding.advice] {
+            assert!(!words.trim().is_empty() && !words.contains("  "), "{finding:?}");
         }
-        assert_eq!(it.advice == "nothing to do", it.level == Level::Fine, "{it:?}");
-        let json = serde_json::to_string(it).unwrap();
-        assert_eq!(&serde_json::from_str::<Finding>(&json).unwrap(), it);
+        assert_eq!(finding.advice == "nothing to do", finding.level == Level::Fine, "{finding:?}");
+        let json = serde_json::to_string(finding).unwrap();
+        assert_eq!(&serde_json::from_str::<Finding>(&json).unwrap(), finding);
     }
-    found.into_iter().map(|it| (it.check.clone(), it)).collect()
+    found.into_iter().map(|finding| (finding.check.clone(), finding)).collect()
 }
 
 fn levels(found: &BTreeMap<String, Finding>, level: Level) -> Vec<&str> {
-    found.values().filter(|it| it.level == level).map(|it| &*it.check).collect()
+    found.values().filter(|finding| finding.level == level).map(|finding| &*finding.check).collect()
 }
 
 /// What a machine of bare metal shows, beside its topology.
@@ -286,7 +286,7 @@ fn a_pair_of_two_kinds_of_core_is_a_warning() {
     );
     let record = host(root.path()).cores;
     let kinds: Vec<(u32, &[u32], Option<u64>)> =
-        record.iter().map(|it| (it.kind, &*it.cpus, it.max_khz)).collect();
+        record.iter().map(|cores| (cores.kind, &*cores.cpus, cores.max_khz)).collect();
     assert_eq!(kinds[0], (0, &(0..12).collect::<Vec<u32>>()[..], Some(4_800_000)));
     assert_eq!((kinds[1].0, kinds[2].0, kinds.len()), (1, 2, 3));
 }
@@ -331,7 +331,7 @@ fn limits_below_what_a_fresh_kernel_grants() {
 
 /// The marks of an interval, by check.
 fn marks(stretch: &Interval) -> Vec<(String, Level)> {
-    stretch.marks().into_iter().map(|it| (it.check, it.level)).collect()
+    stretch.marks().into_iter().map(|mark| (mark.check, mark.level)).collect()
 }
 
 #[test]
@@ -343,7 +343,7 @@ fn a_quiet_round_has_no_mark_nor_one_of_which_nothing_is_known() {
 #[test]
 fn each_disturbance_marks_the_round_by_its_size() {
     let one = |check: &str, level| vec![(check.to_owned(), level)];
-    let noise = |it: Noise| Interval { noise: Noise { ..it }, ..quiet() };
+    let noise = |noise: Noise| Interval { noise: Noise { ..noise }, ..quiet() };
     let steal = |ticks| noise(Noise { steal_ticks: Some(ticks), ..quiet().noise });
     assert_eq!(marks(&steal(1)), []); // 0.5 %
     assert_eq!(marks(&steal(2)), one("steal", Level::Note));
@@ -439,7 +439,7 @@ fn the_busiest_device_is_that_of_the_cpus_used() {
 fn this_machine_can_be_examined() {
     let root = Path::new("/");
     let host = examined(root, &[], Duration::from_millis(5));
-    let names: Vec<&str> = host.findings.iter().map(|it| &*it.check).collect();
+    let names: Vec<&str> = host.findings.iter().map(|finding| &*finding.check).collect();
     assert_eq!(names, CHECKS);
     let cpus = usual_cpus(root, host.limits.affinity.as_deref().unwrap_or(&[0]));
     assert!(!cpus.is_empty());

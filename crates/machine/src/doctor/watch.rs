@@ -129,7 +129,10 @@ impl Watch {
         let heat_files: Vec<String> = cpus.iter().flat_map(heat).collect();
         Watch {
             throttle_files: cgroup::throttle_files(root),
-            heat_files: heat_files.into_iter().filter(|it| root.join(it).exists()).collect(),
+            heat_files: heat_files
+                .into_iter()
+                .filter(|heat_file| root.join(heat_file).exists())
+                .collect(),
             reads_frequency: frequency_is_cheap(root),
             over_stat: limits::mounted_over(root, "/proc/stat"),
             root: root.to_owned(),
@@ -186,7 +189,7 @@ impl Snapshot {
             difference(at(&self.counters), at(&earlier.counters))
         };
         let own = difference(self.own_ticks, earlier.own_ticks);
-        let busy = ticks(|it| it.user + it.system);
+        let busy = ticks(|ticks| ticks.user + ticks.system);
         let others = |counters: &Counters| Some(counters.running?.saturating_sub(1));
         let ns = self.at.duration_since(earlier.at).as_nanos() as u64;
         let silent = self.silent(earlier, ns);
@@ -199,7 +202,7 @@ impl Snapshot {
         let runnable = others(&earlier.counters).zip(others(&self.counters));
         Interval {
             ns,
-            cpus: self.counters.cpus.iter().map(|it| it.cpu).collect(),
+            cpus: self.counters.cpus.iter().map(|cpu| cpu.cpu).collect(),
             noise,
             steal_since_boot: None,
             others_ticks: of_stat(busy.zip(own).map(|(busy, own)| busy.saturating_sub(own))),
@@ -233,9 +236,11 @@ impl Snapshot {
         let counts_used = |counters: &Counters, of: fn(&CpuCounters) -> bool| {
             !counters.cpus.is_empty() && counters.cpus.iter().all(of)
         };
-        let stat = [now, then]
-            .map(|it| it.all_ticks.is_some() && counts_used(it, |cpu| cpu.ticks.is_some()));
-        let interrupts = [now, then].map(|it| counts_used(it, |cpu| cpu.interrupts.is_some()));
+        let stat = [now, then].map(|counters| {
+            counters.all_ticks.is_some() && counts_used(counters, |cpu| cpu.ticks.is_some())
+        });
+        let interrupts =
+            [now, then].map(|counters| counts_used(counters, |cpu| cpu.interrupts.is_some()));
         let (stat, interrupts) = (stat == [true; 2], interrupts == [true; 2]);
         let foreign = |kind: &String| {
             format!(
@@ -258,7 +263,7 @@ impl Snapshot {
     pub fn steal_since_boot(&self) -> Option<f64> {
         let ticks: Vec<Ticks> = self.counters.cpus.iter().filter_map(|cpu| cpu.ticks).collect();
         let total: u64 = ticks.iter().map(Ticks::total).sum();
-        let steal: u64 = ticks.iter().map(|it| it.steal).sum();
+        let steal: u64 = ticks.iter().map(|tick| tick.steal).sum();
         (total > 0 && self.over_stat.is_none()).then(|| steal as f64 / total as f64)
     }
 }
@@ -266,10 +271,11 @@ impl Snapshot {
 impl Pace {
     fn since(&self, earlier: &Pace) -> CpuFrequency {
         let changed = if self.governor != earlier.governor {
-            let name = |it: &Option<String>| it.clone().unwrap_or_else(|| "none".into());
+            let name = |text: &Option<String>| text.clone().unwrap_or_else(|| "none".into());
             Some(format!("governor {} became {}", name(&earlier.governor), name(&self.governor)))
         } else if self.limit_khz != earlier.limit_khz {
-            let khz = |it: Option<u64>| it.map_or("none".into(), super::speed::frequency_words);
+            let khz =
+                |number: Option<u64>| number.map_or("none".into(), super::speed::frequency_words);
             let (from, to) = (khz(earlier.limit_khz), khz(self.limit_khz));
             Some(format!("highest frequency {from} became {to}"))
         } else {
@@ -303,7 +309,7 @@ fn frequency_is_cheap(root: &Path) -> bool {
         return true;
     }
     let release = tree::text(root, "proc/sys/kernel/osrelease").unwrap_or_default();
-    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(|it| it.parse().ok());
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(|part| part.parse().ok());
     let mut next = || numbers.next().flatten();
     next().zip(next()).is_some_and(|release| release >= CHEAP_FREQUENCY)
 }

@@ -94,7 +94,7 @@ mod tests {
         let root =
             stored::unpack([("proc/self/maps", "55d0-55d1 r--p 0 fe:00 1 /usr/bin/ipcmark")]);
         let words: Vec<u8> =
-            [3, 64, 7, base, 0, 0].iter().flat_map(|it: &usize| it.to_ne_bytes()).collect();
+            [3, 64, 7, base, 0, 0].iter().flat_map(|number: &usize| number.to_ne_bytes()).collect();
         std::fs::write(root.path().join("proc/self/auxv"), words).unwrap();
         root
     }

@@ -47,7 +47,7 @@ pub(super) fn container(root: &Path) -> Container {
     Container {
         kind: signs.first().map(|(kind, _)| kind.clone()),
         signs: signs.iter().map(|(kind, sign)| format!("{kind} ({sign})")).collect(),
-        seccomp: status.lines().find_map(|it| it.strip_prefix("Seccomp:")?.trim().parse().ok()),
+        seccomp: status.lines().find_map(|line| line.strip_prefix("Seccomp:")?.trim().parse().ok()),
     }
 }
 

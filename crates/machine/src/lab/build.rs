@@ -333,10 +333,10 @@ fn take_down(state: &State, lock: &Lock) -> Result<TakenDown, LabError> {
 fn is_bare(path: &Path) -> bool {
     let device = |identity: Option<fs::Metadata>| {
         use std::os::unix::fs::MetadataExt;
-        identity.map(|it| it.dev())
+        identity.map(|identity| identity.dev())
     };
     let found = fs::symlink_metadata(path).ok();
-    let is_empty = found.as_ref().is_some_and(|it| it.is_file() && it.len() == 0);
+    let is_empty = found.as_ref().is_some_and(|metadata| metadata.is_file() && metadata.len() == 0);
     is_empty && device(found) == device(fs::metadata(NAMES).ok())
 }
 

@@ -29,8 +29,8 @@ pub struct Setting {
 /// Routers forward; nobody asks for routers or waits to see whether an address is taken.
 pub fn settings(plan: &Plan) -> Vec<Setting> {
     let mut settings = Vec::new();
-    for (node, it) in plan.nodes.iter().enumerate() {
-        let forward = if it.kind == NodeKind::Router { "1" } else { "0" };
+    for (node, host) in plan.nodes.iter().enumerate() {
+        let forward = if host.kind == NodeKind::Router { "1" } else { "0" };
         for (path, value) in [
             ("ipv4/ip_forward", forward),
             ("ipv6/conf/all/forwarding", forward),

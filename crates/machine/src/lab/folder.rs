@@ -75,7 +75,7 @@ impl Folder {
         let entries = Dir::read_from(&self.0).and_then(Iterator::collect::<Result<Vec<_>, _>>);
         let entries = entries.map_err(failed("read", ""))?;
         let mut names: Vec<String> =
-            entries.iter().map(|it| it.file_name().to_string_lossy().into_owned()).collect();
+            entries.iter().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
         names.retain(|name| name != "." && name != "..");
         names.sort();
         Ok(names)

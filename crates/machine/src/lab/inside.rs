@@ -38,8 +38,8 @@ pub fn network(name: &str, node: &str) -> Result<File, LabError> {
 fn found(name: &str, node: &str) -> Result<(String, Space), LabError> {
     let state = State::existing(name)?;
     let plan = Plan::of(&state.asked);
-    let Some(place) = plan.nodes.iter().position(|it| it.name == node) else {
-        let names: Vec<&str> = plan.nodes.iter().map(|it| it.name.as_str()).collect();
+    let Some(place) = plan.nodes.iter().position(|other| other.name == node) else {
+        let names: Vec<&str> = plan.nodes.iter().map(|node| node.name.as_str()).collect();
         return Err(LabError::Usage(format!(
             "laboratory `{name}` has no `{node}`: choose among {}",
             names.join(", ")

@@ -97,7 +97,7 @@ impl Plan {
         nodes.push(Node { name: "b".into(), kind: NodeKind::Host });
         let chain = nodes.len();
         let letters = ('a'..).take(asked.hosts).skip(2);
-        nodes.extend(letters.map(|it| Node { name: it.into(), kind: NodeKind::Host }));
+        nodes.extend(letters.map(|letter| Node { name: letter.into(), kind: NodeKind::Host }));
         // A router's neighbours take part in the first segment behind it; a switch's share one.
         let mut wires: Vec<(usize, usize, usize)> = Vec::new();
         let mut segment = 0;
@@ -145,11 +145,11 @@ impl Plan {
 
     /// Which router of the chain a node is, from 1.
     fn router_place(&self, node: usize) -> usize {
-        self.nodes[..=node].iter().filter(|it| it.kind == NodeKind::Router).count()
+        self.nodes[..=node].iter().filter(|node| node.kind == NodeKind::Router).count()
     }
 
     fn routers(&self) -> usize {
-        self.nodes.iter().filter(|it| it.kind == NodeKind::Router).count()
+        self.nodes.iter().filter(|node| node.kind == NodeKind::Router).count()
     }
 
     /// Every side of every link, with its segment.

@@ -98,7 +98,9 @@ impl Status {
             counts: read_counts(&state.asked.name),
             price: state.price,
         });
-        missing.extend(relay.iter().filter(|it| !it.lives).map(|it| format!("relay {}", it.pid)));
+        missing.extend(
+            relay.iter().filter(|relay| !relay.lives).map(|relay| format!("relay {}", relay.pid)),
+        );
         let condition = match (state.complete, missing.is_empty()) {
             (false, _) => Condition::HalfMade,
             (true, true) => Condition::Up,
@@ -119,13 +121,13 @@ impl Status {
 }
 
 fn hosts(plan: &Plan) -> Vec<Host> {
-    let hosts = plan.nodes.iter().enumerate().filter(|(_, it)| it.kind == NodeKind::Host);
+    let hosts = plan.nodes.iter().enumerate().filter(|(_, node)| node.kind == NodeKind::Host);
     let mut hosts: Vec<Host> = hosts
-        .filter_map(|(node, it)| {
+        .filter_map(|(node, other)| {
             let (segment, end) = plan.ends_of(node).next()?;
             let number = end.number?;
             Some(Host {
-                name: it.name.clone(),
+                name: other.name.clone(),
                 namespace: plan.namespace(node),
                 ipv4: ipv4(segment, number),
                 ipv6: ipv6(segment, number),
@@ -140,9 +142,9 @@ fn impairments(state: &State) -> Vec<Impairment> {
     let (asked, chosen) = (&state.asked, &state.chosen);
     let loss = asked.loss.map(|loss| f64::from(loss.0) / 1e6);
     let all = [
-        ("rate", asked.rate.map(|it| it as f64), "bit/s", chosen.rate),
+        ("rate", asked.rate.map(|rate| rate as f64), "bit/s", chosen.rate),
         ("loss", loss, "1", chosen.loss),
-        ("delay", asked.delay_ns.map(|it| it as f64), "ns", chosen.delay),
+        ("delay", asked.delay_ns.map(|number| number as f64), "ns", chosen.delay),
     ];
     let asked_for = all.into_iter().filter_map(|(what, value, unit, means)| {
         Some(Impairment { what, value: value?, unit, means: means?.name() })

@@ -30,7 +30,7 @@ fn plans() -> impl Iterator<Item = (LabRequest, Plan)> {
         (0..=8).flat_map(move |routers| (0..=8).map(move |switches| (hosts, routers, switches)))
     });
     let asked = sizes.map(|(hosts, routers, switches)| asked(hosts, routers, switches));
-    asked.filter(|it| it.check().is_ok()).map(|asked| (asked.clone(), Plan::of(&asked)))
+    asked.filter(|request| request.check().is_ok()).map(|asked| (asked.clone(), Plan::of(&asked)))
 }
 
 /// The routers that a packet crosses from one host to another, by the routes of the plan.
@@ -73,8 +73,9 @@ fn joined_without_line(plan: &Plan, from: usize) -> BTreeSet<usize> {
 #[test]
 fn every_host_reaches_every_other_over_the_routers_between_them() {
     for (asked, plan) in plans() {
-        let hosts: Vec<usize> =
-            (0..plan.nodes.len()).filter(|it| plan.nodes[*it].kind == NodeKind::Host).collect();
+        let hosts: Vec<usize> = (0..plan.nodes.len())
+            .filter(|number| plan.nodes[*number].kind == NodeKind::Host)
+            .collect();
         assert_eq!(hosts.len(), asked.hosts);
         for from in &hosts {
             for to in hosts.iter().filter(|to| *to != from) {
@@ -85,7 +86,7 @@ fn every_host_reaches_every_other_over_the_routers_between_them() {
         }
         let end = plan.chain - 1;
         assert_eq!(crossed(&plan, 0, end).len(), asked.routers, "{asked:?}");
-        let switches = plan.nodes.iter().filter(|it| it.kind == NodeKind::Switch).count();
+        let switches = plan.nodes.iter().filter(|node| node.kind == NodeKind::Switch).count();
         assert_eq!(switches, asked.switches);
     }
 }
@@ -97,10 +98,11 @@ fn the_line_parts_both_sides_and_nothing_else() {
             continue; // refused with impairments
         }
         let left = joined_without_line(&plan, 0);
-        for (node, it) in plan.nodes.iter().enumerate().filter(|(_, it)| it.kind == NodeKind::Host)
+        for (node, host) in
+            plan.nodes.iter().enumerate().filter(|(_, node)| node.kind == NodeKind::Host)
         {
-            let on_the_left = (it.name.as_bytes()[0] - b'a').is_multiple_of(2);
-            assert_eq!(left.contains(&node), on_the_left, "{} of {asked:?}", it.name);
+            let on_the_left = (host.name.as_bytes()[0] - b'a').is_multiple_of(2);
+            assert_eq!(left.contains(&node), on_the_left, "{} of {asked:?}", host.name);
         }
     }
 }
@@ -111,8 +113,8 @@ fn names_and_addresses_are_given_once() {
         let ends: Vec<_> = plan.ends().collect();
         let unique = |of: BTreeSet<String>| assert_eq!(of.len(), ends.len(), "{asked:?}");
         unique(ends.iter().map(|(_, end)| end.mac.clone()).collect());
-        unique(ends.iter().map(|(_, it)| format!("{} {}", it.node, it.interface)).collect());
-        let numbered = ends.iter().filter_map(|(segment, it)| Some(ipv4(*segment, it.number?)));
+        unique(ends.iter().map(|(_, end)| format!("{} {}", end.node, end.interface)).collect());
+        let numbered = ends.iter().filter_map(|(segment, end)| Some(ipv4(*segment, end.number?)));
         let addresses: Vec<String> = numbered.collect();
         let once: BTreeSet<&String> = addresses.iter().collect();
         assert_eq!(once.len(), addresses.len(), "{asked:?}");
@@ -143,13 +145,15 @@ fn a_small_laboratory_is_made_by_these_commands() {
         "r1: address add 198.18.2.101/24 dev eth1",
         "b: route add 0.0.0.0/0 via 198.18.2.101",
     ] {
-        assert!(addresses.iter().any(|it| it == line), "{line} of {addresses:#?}");
+        assert!(addresses.iter().any(|address| address == line), "{line} of {addresses:#?}");
     }
-    assert!(!addresses.iter().any(|it| it.starts_with("s1")), "a switch has no address");
+    assert!(!addresses.iter().any(|address| address.starts_with("s1")), "a switch has no address");
     let settings = commands::settings(&plan);
     let forwards = |node: &str| {
-        settings.iter().any(|it| {
-            plan.nodes[it.node].name == node && it.path == "ipv4/ip_forward" && it.value == "1"
+        settings.iter().any(|setting| {
+            plan.nodes[setting.node].name == node
+                && setting.path == "ipv4/ip_forward"
+                && setting.value == "1"
         })
     };
     assert!(forwards("r1") && !forwards("a") && !forwards("s1"));
@@ -163,8 +167,8 @@ trait Lines {
 impl Lines for Vec<commands::Batch> {
     fn concat_lines(self) -> Vec<String> {
         let names = ["a", "s1", "r1", "b"];
-        let lines = |it: commands::Batch| {
-            it.lines.into_iter().map(move |line| format!("{}: {line}", names[it.node]))
+        let lines = |batch: commands::Batch| {
+            batch.lines.into_iter().map(move |line| format!("{}: {line}", names[batch.node]))
         };
         self.into_iter().flat_map(lines).collect()
     }
@@ -223,7 +227,7 @@ fn the_kernel_impairs_both_ends_of_the_line() {
         let calls = means::calls(&Plan::of(asked), asked, &chosen);
         calls
             .into_iter()
-            .map(|it| (it.node, it.words.join(" ") + " " + &it.input))
+            .map(|call| (call.node, call.words.join(" ") + " " + &call.input))
             .collect::<Vec<_>>()
     };
     let netem = "tc qdisc add dev port1 root netem limit 1488 delay 10000us loss 5% \

@@ -84,27 +84,27 @@ impl Summed<'_> {
             waits: spread(2),
             ..Deeds::default()
         };
-        for it in self.rows(who) {
-            let (from_cpu, to_cpu) = ((it.value >> 32) as u32, it.value as u32);
-            let count = it.count;
-            match it.what {
-                CALL => deeds.calls.push(calls(&it)),
+        for row in self.rows(who) {
+            let (from_cpu, to_cpu) = ((row.value >> 32) as u32, row.value as u32);
+            let count = row.count;
+            match row.what {
+                CALL => deeds.calls.push(calls(&row)),
                 WAKE_UP => {
-                    let by_partner = it.detail == 1;
+                    let by_partner = row.detail == 1;
                     deeds.woken.push(Woken { by_partner, from_cpu, to_cpu, count });
                 }
                 INTERRUPT => deeds.interrupts.push(Interrupts { from_cpu, to_cpu, count }),
                 SOCKET => {
-                    let direction = [Direction::Received, Direction::Sent][it.detail as usize & 1];
-                    deeds.socket.push(SocketBytes { direction, bytes: it.value, count });
+                    let direction = [Direction::Received, Direction::Sent][row.detail as usize & 1];
+                    deeds.socket.push(SocketBytes { direction, bytes: row.value, count });
                 }
                 other => panic!("nothing is tallied as {other}"),
             }
         }
         deeds.calls.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.name.cmp(&b.name)));
-        deeds.woken.sort_by_key(|it| std::cmp::Reverse(it.count));
-        deeds.interrupts.sort_by_key(|it| std::cmp::Reverse(it.count));
-        deeds.socket.sort_by_key(|it| (it.direction, it.bytes));
+        deeds.woken.sort_by_key(|woken| std::cmp::Reverse(woken.count));
+        deeds.interrupts.sort_by_key(|interrupts| std::cmp::Reverse(interrupts.count));
+        deeds.socket.sort_by_key(|socket| (socket.direction, socket.bytes));
         deeds
     }
 
@@ -162,7 +162,7 @@ fn spread(bytes: &[u8]) -> Spread {
 pub fn events(bytes: &[u8]) -> Vec<Event> {
     let mut events: Vec<Event> = bytes.chunks_exact(EVENT_BYTES).filter_map(event).collect();
     // What is simultaneous stays in the order in which it was written.
-    events.sort_by_key(|it| it.at_ns);
+    events.sort_by_key(|event| event.at_ns);
     within_windows(&mut events);
     without_last_mark(&mut events);
     events
@@ -171,12 +171,12 @@ pub fn events(bytes: &[u8]) -> Vec<Event> {
 /// Leaves out what a worker's window no longer has: another CPU may take its last interrupt after its end.
 fn within_windows(events: &mut Vec<Event>) {
     let mut ended = [false; 2];
-    events.retain(|it| {
-        let ended = &mut ended[it.who as usize];
+    events.retain(|event| {
+        let ended = &mut ended[event.who as usize];
         let within = !*ended;
         // A responder has opened windows before: its last one begins anew.
-        *ended = it.kind == EventKind::End || (*ended && it.kind != EventKind::Begin);
-        within || it.kind == EventKind::Begin
+        *ended = event.kind == EventKind::End || (*ended && event.kind != EventKind::Begin);
+        within || event.kind == EventKind::Begin
     });
 }
 
@@ -184,10 +184,10 @@ fn within_windows(events: &mut Vec<Event>) {
 /// in there, or have had to wait for its CPU.
 fn without_last_mark(events: &mut Vec<Event>) {
     for who in [Who::Initiator, Who::Responder] {
-        let mut own = events.iter().enumerate().rev().filter(|(_, it)| it.who == who);
-        let ended = own.next().is_some_and(|(_, it)| it.kind == EventKind::End);
+        let mut own = events.iter().enumerate().rev().filter(|(_, event)| event.who == who);
+        let ended = own.next().is_some_and(|(_, event)| event.kind == EventKind::End);
         let mut calls =
-            own.filter(|(_, it)| matches!(it.kind, EventKind::Enter(_) | EventKind::Exit(_)));
+            own.filter(|(_, event)| matches!(event.kind, EventKind::Enter(_) | EventKind::Exit(_)));
         if ended && let Some((at, Event { kind: EventKind::Enter(_), .. })) = calls.next() {
             events.remove(at);
         }
@@ -253,7 +253,7 @@ mod tests {
             written(61, 9, 0, 0, 0),
         ];
         let events = events(&bytes.concat());
-        let kinds: Vec<EventKind> = events.iter().map(|it| it.kind).collect();
+        let kinds: Vec<EventKind> = events.iter().map(|event| event.kind).collect();
         let waking = EventKind::Waking { by_partner: true };
         let left = [
             EventKind::Begin,

@@ -179,11 +179,12 @@ mod tests {
     #[test]
     fn the_built_object_holds_what_the_loader_looks_for() {
         let object = Object::read(BUILT).unwrap();
-        let names: Vec<&str> = object.programs.iter().map(|it| it.name.as_str()).collect();
-        for point in super::super::points::POINTS.iter().map(|it| it.program) {
+        let names: Vec<&str> =
+            object.programs.iter().map(|program| program.name.as_str()).collect();
+        for point in super::super::points::POINTS.iter().map(|point| point.program) {
             assert!(names.contains(&point), "{point} in {names:?}");
         }
-        let maps: Vec<&str> = object.maps.iter().map(|it| it.0.as_str()).collect();
+        let maps: Vec<&str> = object.maps.iter().map(|pair| pair.0.as_str()).collect();
         assert_eq!(maps, ["tallies", "firings", "events"]);
         for name in ["name_head", "name_tail", "empty", "room", "third", "workers", "stream"] {
             object.offset(name);
@@ -222,7 +223,7 @@ mod tests {
         let mut bytes = BUILT.to_vec();
         let read = |bytes: &[u8]| {
             let object = Object::read(bytes).ok()?;
-            Some(object.programs.iter().map(|it| it.bound(|_| 3).len()).sum::<usize>())
+            Some(object.programs.iter().map(|program| program.bound(|_| 3).len()).sum::<usize>())
         };
         let whole = read(&bytes);
         assert!(whole.is_some());

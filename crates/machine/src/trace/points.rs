@@ -55,12 +55,12 @@ pub const POINTS: &[Point] = &[
 impl Point {
     /// Its tracepoints, as they are written down.
     pub fn names(&self) -> impl Iterator<Item = String> {
-        self.tracepoints.iter().map(|it| it.to_string_lossy().into_owned())
+        self.tracepoints.iter().map(|tracepoint| tracepoint.to_string_lossy().into_owned())
     }
 
     /// The points of `scope`.
     pub fn all_of(scope: Scope) -> impl Iterator<Item = &'static Point> {
-        let wanted = move |it: &&Point| match it.scope {
+        let wanted = move |point: &&Point| match point.scope {
             None => true,
             Some(own) => own == scope || scope == Scope::All,
         };
@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn a_trace_of_the_scheduler_leaves_system_calls_alone() {
-        let of = |scope| Point::all_of(scope).map(|it| it.program).collect::<Vec<_>>();
+        let of = |scope| Point::all_of(scope).map(|point| point.program).collect::<Vec<_>>();
         assert_eq!(of(Scope::Calls), ["task_rename", "sys_enter", "sys_exit"]);
         let scheduler = ["task_rename", "sched_waking", "sched_wakeup", "sched_switch"];
         assert_eq!(of(Scope::Scheduler), scheduler);

@@ -79,7 +79,9 @@ fn an_obstacle_is_named_with_its_remedy() {
     assert_eq!(locked.remedy.as_deref(), Some("boot with lockdown=integrity"));
     let both = load(libc::EPERM);
     assert!(both.reason.contains("locked down") && both.reason.contains("CAP_BPF"), "{both:?}");
-    assert!(both.remedy.is_some_and(|it| it.contains("lockdown=") && it.contains("root")));
+    assert!(
+        both.remedy.is_some_and(|remedy| remedy.contains("lockdown=") && remedy.contains("root"))
+    );
 }
 
 #[test]
@@ -121,7 +123,7 @@ fn attached(bpf: &dyn Bpf) -> Result<Vec<String>, Refusal> {
     tracer.attach(bpf, root)?;
     tracer.detach();
     let traced = tracer.read([0, 0]).unwrap().traced;
-    assert!(traced.missing.iter().all(|it| !traced.firings.contains_key(it)), "{traced:?}");
+    assert!(traced.missing.iter().all(|text| !traced.firings.contains_key(text)), "{traced:?}");
     Ok(traced.missing)
 }
 
@@ -134,17 +136,19 @@ fn a_tracepoint_that_is_missing_is_named_or_refused() {
     let missing = attached(&Lacking(&[(c"sock_send_length", NONE), (c"ipi_send_cpu", NONE)]));
     let missing = missing.unwrap();
     for name in ["sock_send_length", "ipi_send_cpu"] {
-        assert!(missing.iter().any(|it| it == name), "{name} in {missing:?}");
+        assert!(missing.iter().any(|text| text == name), "{name} in {missing:?}");
     }
     let one_of_several = attached(&Lacking(&[(c"ipi_entry", NONE)])).unwrap();
-    assert!(one_of_several.iter().all(|it| it != "ipi_entry") || cfg!(not(target_arch = "x86_64")));
+    assert!(
+        one_of_several.iter().all(|text| text != "ipi_entry") || cfg!(not(target_arch = "x86_64"))
+    );
 
     let all_of_them = attached(&Lacking(&[
         (c"reschedule_entry", NONE),
         (c"call_function_single_entry", NONE),
         (c"ipi_entry", NONE),
     ]));
-    assert!(all_of_them.unwrap().iter().any(|it| it == "reschedule_entry"), "by tracepoint");
+    assert!(all_of_them.unwrap().iter().any(|text| text == "reschedule_entry"), "by tracepoint");
 
     let refused = attached(&Lacking(&[(c"ipi_send_cpu", libc::EMFILE)])).unwrap_err();
     assert!(refused.reason.contains("ipi_send_cpu: too many open files"), "{refused:?}");
@@ -215,37 +219,38 @@ fn a_workers_events_begin_with_its_first_mark_end_with_its_last_and_take_turns()
     }
     let Recording { traced, events } = ping_pong();
     assert_eq!(traced.events_lost, 0);
-    assert!(events.iter().map(|it| it.at_ns).is_sorted());
+    assert!(events.iter().map(|event| event.at_ns).is_sorted());
     let both =
         [(Who::Initiator, &traced.initiator, TRIPS), (Who::Responder, &traced.responder, TRIPS)];
     for (who, deeds, trips) in both {
         let own: Vec<EventKind> =
-            events.iter().filter(|it| it.who == who).map(|it| it.kind).collect();
+            events.iter().filter(|event| event.who == who).map(|event| event.kind).collect();
         assert_eq!(
             (own.first(), own.last()),
             (Some(&EventKind::Begin), Some(&EventKind::End)),
             "{own:?}"
         );
         let count =
-            |wanted: fn(&EventKind) -> bool| own.iter().filter(|it| wanted(it)).count() as u64;
-        assert_eq!(count(|it| matches!(it, EventKind::Begin | EventKind::End)), 2);
-        let calls = deeds.calls.iter().map(|it| it.count).sum::<u64>();
+            |wanted: fn(&EventKind) -> bool| own.iter().filter(|kind| wanted(kind)).count() as u64;
+        assert_eq!(count(|kind| matches!(kind, EventKind::Begin | EventKind::End)), 2);
+        let calls = deeds.calls.iter().map(|call| call.count).sum::<u64>();
         assert!(calls >= 2 * trips);
-        assert_eq!(count(|it| matches!(it, EventKind::Enter(_))), calls, "{own:?}");
+        assert_eq!(count(|kind| matches!(kind, EventKind::Enter(_))), calls, "{own:?}");
         assert_eq!(
-            count(|it| matches!(it, EventKind::Exit(1))),
+            count(|kind| matches!(kind, EventKind::Exit(1))),
             deeds.calls_of("read") + deeds.calls_of("write")
         );
-        let asleep = count(|it| matches!(it, EventKind::Out { asleep: true }));
+        let asleep = count(|kind| matches!(kind, EventKind::Out { asleep: true }));
         assert_eq!(asleep, deeds.sleeps.count, "{own:?}");
-        let sent: u64 = deeds.interrupts.iter().map(|it| it.count).sum();
-        assert_eq!(count(|it| matches!(it, EventKind::Interrupts(_))), sent);
+        let sent: u64 = deeds.interrupts.iter().map(|interrupt| interrupt.count).sum();
+        assert_eq!(count(|kind| matches!(kind, EventKind::Interrupts(_))), sent);
 
-        let calls = own.iter().filter(|it| matches!(it, EventKind::Enter(_) | EventKind::Exit(_)));
-        let entered: Vec<bool> = calls.map(|it| matches!(it, EventKind::Enter(_))).collect();
+        let calls =
+            own.iter().filter(|kind| matches!(kind, EventKind::Enter(_) | EventKind::Exit(_)));
+        let entered: Vec<bool> = calls.map(|call| matches!(call, EventKind::Enter(_))).collect();
         assert!(entered.iter().enumerate().all(|(nth, enter)| *enter == (nth % 2 == 0)), "{own:?}");
-        let turns = own.iter().filter(|it| matches!(it, EventKind::In | EventKind::Out { .. }));
-        let left: Vec<bool> = turns.map(|it| matches!(it, EventKind::Out { .. })).collect();
+        let turns = own.iter().filter(|kind| matches!(kind, EventKind::In | EventKind::Out { .. }));
+        let left: Vec<bool> = turns.map(|turn| matches!(turn, EventKind::Out { .. })).collect();
         assert!(left.iter().enumerate().all(|(nth, out)| *out == (nth % 2 == 0)), "{own:?}");
     }
 }
@@ -269,7 +274,7 @@ fn what_finds_no_room_is_counted_as_lost() {
     marking.end().unwrap();
     tracer.detach();
     let traced = tracer.read([1, 0]).unwrap().traced;
-    let calls: u64 = traced.initiator.calls.iter().map(|it| it.count).sum();
+    let calls: u64 = traced.initiator.calls.iter().map(|call| call.count).sum();
     assert!(traced.lost >= 100 && calls + traced.lost >= ROWS + 100, "{}", traced.lost);
     assert!(calls >= ROWS, "what has room is kept");
 }

@@ -127,7 +127,7 @@ impl Tracer {
         let settings = Settings { object: &object, marks, empty: probe.empty, room };
         let points: Vec<&Point> = Point::all_of(scope).collect();
         let cpus = tree::cpus(root, "sys/devices/system/cpu/possible");
-        let cpus = cpus.and_then(|it| it.last().copied()).unwrap_or(MOST_CPUS - 1) + 1;
+        let cpus = cpus.and_then(|cpus| cpus.last().copied()).unwrap_or(MOST_CPUS - 1) + 1;
         let copy = |_| Copy::load(bpf, &settings, &points, cpus);
         let copies = (0..probe.times).map(copy).collect::<io::Result<Vec<Copy>>>();
         let copies = copies.map_err(|error| refusal("load the trace's programs", &error, root))?;
@@ -231,7 +231,7 @@ impl Copy {
     ) -> io::Result<Copy> {
         let object = settings.object;
         let map = |name: &str, entries: Option<u32>| {
-            let (_, shape) = object.maps.iter().find(|it| it.0 == name).expect("a map");
+            let (_, shape) = object.maps.iter().find(|pair| pair.0 == name).expect("a map");
             bpf.create(Shape { entries: entries.unwrap_or(shape.entries), ..*shape })
         };
         let tallies = map("tallies", None)?;
@@ -252,7 +252,7 @@ impl Copy {
         let mut programs = Vec::new();
         for &point in points {
             let mut known = object.programs.iter();
-            let program = known.find(|it| it.name == point.program).expect("a program");
+            let program = known.find(|program| program.name == point.program).expect("a program");
             programs.push((point, bpf.load(&program.bound(descriptor))?));
         }
         Ok(Copy { programs, links: Vec::new(), tallies, firings, events, variables })
@@ -304,7 +304,7 @@ fn refusal(what: &str, error: &io::Error, root: &Path) -> Refusal {
     let unverified = Unverified::within(error);
     let errno = unverified.map(|why| why.errno).or_else(|| error.raw_os_error());
     let lockdown = tree::text(root, "sys/kernel/security/lockdown");
-    let lockdown = lockdown.is_some_and(|it| it.contains("[confidentiality]"));
+    let lockdown = lockdown.is_some_and(|lockdown| lockdown.contains("[confidentiality]"));
     let (reason, remedy) = match errno {
         // A kernel that is locked down checks the privilege first; a privileged process learns from the
         // verifier that there is no such helper (EINVAL).

@@ -144,7 +144,7 @@ impl<S: DatagramSocket> ArqEnd<S> {
         Ack {
             next: self.inbox.next() as u32,
             // Before the first there is none: its number minus one, of which nothing is known.
-            last: self.last.map_or(u32::MAX, |it| it as u32),
+            last: self.last.map_or(u32::MAX, |number| number as u32),
             before: self.before,
             whole: self.inbox.whole_after(),
         }
@@ -159,7 +159,7 @@ impl<S: DatagramSocket> ArqEnd<S> {
     /// Sends a part of a message that is kept.
     fn launch(&mut self, message: u64, place: u16, again: bool) -> io::Result<()> {
         let ack = self.acknowledgement();
-        let Some(kept) = self.kept.iter_mut().find(|it| it.number == message) else {
+        let Some(kept) = self.kept.iter_mut().find(|datagram| datagram.number == message) else {
             return Ok(());
         };
         let part = &kept.parts[usize::from(place)];
@@ -188,7 +188,7 @@ impl<S: DatagramSocket> ArqEnd<S> {
 
     /// Waits for one thing to happen: a datagram, or that none came in time.
     fn step(&mut self, since: Instant) -> io::Result<()> {
-        let wait = self.flights.front().map(|it| self.timer.left(it.since));
+        let wait = self.flights.front().map(|flight| self.timer.left(flight.since));
         match self.path.receive(wait)? {
             Some(header) => self.place(header),
             None => {
@@ -207,16 +207,18 @@ impl<S: DatagramSocket> ArqEnd<S> {
         self.doubted.push_back((oldest.datagram, oldest.sent));
         self.launch(oldest.message, oldest.place, true)?;
         let now = Instant::now();
-        self.flights.iter_mut().for_each(|it| it.since = now);
+        self.flights.iter_mut().for_each(|flight| flight.since = now);
         Ok(())
     }
 
     /// Sends again what is known to be lost, and needed.
     fn mend(&mut self) -> io::Result<()> {
         let coded = self.coder.is_some();
-        let read = self.flights.front().map_or(self.path.sent(), |it| it.datagram);
+        let read = self.flights.front().map_or(self.path.sent(), |flight| flight.datagram);
         let mut needed = Vec::new();
-        for kept in self.kept.iter_mut().filter(|it| !it.whole && !it.lost.is_empty()) {
+        for kept in
+            self.kept.iter_mut().filter(|datagram| !datagram.whole && !datagram.lost.is_empty())
+        {
             // With a code the rest may suffice: wait until its fate is known.
             if coded && kept.sent_by.is_none_or(|last| last >= read) {
                 continue;
@@ -225,7 +227,7 @@ impl<S: DatagramSocket> ArqEnd<S> {
             let is_data = |place: &u16| usize::from(*place) % total < data;
             let lost = std::mem::take(&mut kept.lost);
             let any_data = lost.iter().any(is_data);
-            let wanted = lost.into_iter().filter(|it| !any_data || is_data(it));
+            let wanted = lost.into_iter().filter(|number| !any_data || is_data(number));
             needed.extend(wanted.map(|place| (kept.number, place)));
         }
         for (message, place) in needed {
@@ -288,24 +290,24 @@ impl<S: DatagramSocket> ArqEnd<S> {
 
     /// Applies an acknowledgement.
     fn learn(&mut self, ack: &Ack) {
-        let first = self.kept.front().map_or(self.outgoing, |it| it.number);
+        let first = self.kept.front().map_or(self.outgoing, |datagram| datagram.number);
         let next = widened(first, ack.next);
         let is_whole = |number: u64| {
             number < next
                 || (1..=32).contains(&(number - next)) && ack.whole >> (number - next - 1) & 1 == 1
         };
-        while self.kept.front().is_some_and(|it| it.number < next) {
+        while self.kept.front().is_some_and(|datagram| datagram.number < next) {
             self.used.extend(self.kept.pop_front().map(|kept| kept.parts));
         }
-        self.kept.iter_mut().for_each(|it| it.whole |= is_whole(it.number));
+        self.kept.iter_mut().for_each(|datagram| datagram.whole |= is_whole(datagram.number));
         let last = widened(self.path.sent(), ack.last);
         let nothing = ack.last == u32::MAX && self.path.sent() < u64::from(u32::MAX);
         let (timer, kept) = (&mut self.timer, &mut self.kept);
         if !nothing {
-            if let Some((_, sent)) = self.doubted.iter().find(|it| it.0 == last) {
+            if let Some((_, sent)) = self.doubted.iter().find(|pair| pair.0 == last) {
                 timer.took(sent.elapsed());
             }
-            self.doubted.retain(|it| it.0 > last);
+            self.doubted.retain(|pair| pair.0 > last);
         }
         self.flights.retain(|flight| {
             if !nothing && flight.datagram == last {
@@ -320,7 +322,7 @@ impl<S: DatagramSocket> ArqEnd<S> {
             }
             let back = last - flight.datagram;
             let came = back == 0 || back <= 64 && ack.before >> (back - 1) & 1 == 1;
-            match kept.iter_mut().find(|it| it.number == flight.message) {
+            match kept.iter_mut().find(|datagram| datagram.number == flight.message) {
                 Some(kept) if !came => kept.lost.push(flight.place),
                 _ => timer.goes_on(),
             }

@@ -103,7 +103,7 @@ impl<S: DatagramSocket> FecEnd<S> {
     /// Says something that has no number of its own.
     fn say(&mut self, kind: DatagramKind) -> io::Result<()> {
         self.acknowledged = self.path.read();
-        let length = self.last_void.map_or(u32::MAX, |it| it as u32);
+        let length = self.last_void.map_or(u32::MAX, |number| number as u32);
         let message = match kind {
             DatagramKind::Credit => self.inbox.next() as u32,
             _ => self.outgoing as u32,
@@ -174,7 +174,7 @@ impl<S: DatagramSocket> FecEnd<S> {
     #[cold]
     fn ask(&mut self, waited: Duration) -> io::Result<()> {
         let next = self.inbox.next();
-        let went_by = self.path.ended.is_some_and(|it| widened(next, it) == next);
+        let went_by = self.path.ended.is_some_and(|number| widened(next, number) == next);
         let silence = if self.path.injects_losses() {
             // A long path has long silences.
             SILENCE.max(4 * self.timer.wait())
@@ -192,8 +192,9 @@ impl<S: DatagramSocket> FecEnd<S> {
     /// Does what a datagram asks for.
     fn place(&mut self, header: Header) -> io::Result<()> {
         // Nobody has read what wasn't sent.
-        let reads = |it: &mut FecEnd<S>| {
-            it.credited = it.credited.max(widened(it.credited, header.number).min(it.path.sent()));
+        let reads = |end: &mut FecEnd<S>| {
+            end.credited =
+                end.credited.max(widened(end.credited, header.number).min(end.path.sent()));
         };
         match header.kind {
             DatagramKind::Data => match self.inbox.put(&header, self.path.body()) {

@@ -59,7 +59,7 @@ impl Half {
     ) -> Result<(Path<S>, u64, EffectiveSettings), OpenError> {
         let window = self.plan.window(&socket, self.message_bytes)?.min(theirs.max(1).into());
         let path = self.plan.path(socket, self.answers, self.seed)?;
-        let mtu = path.mtu().map(|it| ("path_mtu_bytes".into(), it.into()));
+        let mtu = path.mtu().map(|mtu| ("path_mtu_bytes".into(), mtu.into()));
         let effective_settings =
             self.plan.path_settings(window, self.message_bytes).into_iter().chain(mtu);
         let effective_settings = effective_settings.collect();

@@ -71,7 +71,7 @@ impl Inbox {
     pub fn whole_after(&self) -> u32 {
         let later = self.partial.range(self.next + 1..self.next + 33);
         later
-            .filter(|it| it.1.whole)
+            .filter(|pair| pair.1.whole)
             .fold(0, |sum, (number, _)| sum | 1 << (number - self.next - 1))
     }
 
@@ -112,8 +112,8 @@ impl Inbox {
 
     /// Shows the awaited message to `with`, if it is whole, and awaits the next.
     pub fn take<T>(&mut self, with: impl FnOnce(Whole) -> T) -> Option<T> {
-        let whole = self.partial.first_entry().filter(|it| *it.key() == self.next);
-        let partial = whole.filter(|it| it.get().whole)?.remove();
+        let whole = self.partial.first_entry().filter(|entry| *entry.key() == self.next);
+        let partial = whole.filter(|entry| entry.get().whole)?.remove();
         self.next += 1;
         let shown = with(Whole { bytes: &partial.message, rebuilt: partial.rebuilt });
         self.used = partial;
@@ -142,7 +142,7 @@ impl Partial {
     /// Puts a block together if what came of it suffices.
     fn complete(&mut self, shape: Shape, coder: Option<&mut Coder>, block: usize) -> bool {
         let parts = &self.parts[block * shape.total()..][..shape.total()];
-        let came = |parts: &[Vec<u8>]| parts.iter().filter(|it| !it.is_empty()).count();
+        let came = |parts: &[Vec<u8>]| parts.iter().filter(|part| !part.is_empty()).count();
         if came(parts) < shape.data() {
             return false;
         }

@@ -88,10 +88,11 @@ impl Patience {
     /// `what` has not come, and nothing has for a long time, or the launch ends.
     #[cold]
     fn bear(&mut self, since: Instant, received: u64, what: &str) -> io::Result<()> {
-        let silent = self.silent.filter(|it| it.0 == received).map_or_else(Instant::now, |it| it.1);
+        let silent =
+            self.silent.filter(|pair| pair.0 == received).map_or_else(Instant::now, |pair| pair.1);
         self.silent = Some((received, silent));
         let waited = since.max(silent).elapsed();
-        let ends = self.ends.get().is_some_and(|it| Instant::now() + REPORTS_BEFORE >= it);
+        let ends = self.ends.get().is_some_and(|end| Instant::now() + REPORTS_BEFORE >= end);
         let why = if waited > GIVE_UP {
             format!("{what}, and nothing else in {:.1} s", waited.as_secs_f64())
         } else if ends {

@@ -177,7 +177,7 @@ impl<S: DatagramSocket> Path<S> {
         for (slice, part) in slices[1..].iter_mut().zip(parts) {
             *slice = IoSlice::new(part);
         }
-        let bytes: usize = slices.iter().map(|it| it.len()).sum();
+        let bytes: usize = slices.iter().map(|slice| slice.len()).sum();
         let below = self.below;
         self.count(|counts| {
             counts.sent_datagrams += 1;

@@ -114,7 +114,7 @@ impl Plan {
         let word = text("reliability");
         if word == "window" {
             let only = ["loss", "burst", "flips", "deadline", "resend-after"];
-            return match only.iter().find(|it| options.chosen().contains_key(**it)) {
+            return match only.iter().find(|text| options.chosen().contains_key(**text)) {
                 Some(name) => Err(format!(
                     "{name}={} is for a reliability that counts losses: add reliability=none, or \
                      another",
@@ -137,9 +137,9 @@ impl Plan {
             (true, _) => Strategy::Arq { window: arq::WINDOW },
         };
         let number = |name| options.number(specs, name);
-        let micros = |name| number(name).map(|it| Duration::from_micros(it.into()));
+        let micros = |name| number(name).map(|number| Duration::from_micros(number.into()));
         let flips = Some(text("flips")).filter(|_| options.chosen().contains_key("flips"));
-        let flips: Option<f64> = flips.map(|it| it.parse().expect("checked at the door"));
+        let flips: Option<f64> = flips.map(|flip| flip.parse().expect("checked at the door"));
         check_flips(flips, scheme, arq)?;
         let payload = datagram.saturating_sub(HEADER + if arq { ACK } else { 0 });
         let plan = Plan {

@@ -56,7 +56,7 @@ impl Shape {
     }
 
     fn block_bytes(&self) -> usize {
-        self.scheme.map_or(self.payload, |it| it.block_bytes(self.payload))
+        self.scheme.map_or(self.payload, |scheme| scheme.block_bytes(self.payload))
     }
 
     /// Blocks of a message of `length` bytes.
@@ -78,7 +78,7 @@ impl Shape {
     /// The most bytes that a datagram of it has.
     pub fn datagram_bytes(&self, length: usize) -> usize {
         let block = length.min(self.block_bytes());
-        self.scheme.map_or(block, |it| it.datagram_bytes(block))
+        self.scheme.map_or(block, |scheme| scheme.datagram_bytes(block))
     }
 }
 
@@ -89,14 +89,14 @@ mod tests {
     #[test]
     fn blocks_lie_one_after_the_other_and_hold_all_of_a_message() {
         for name in [None, Some("hamming-7-4"), Some("golay-24-12"), Some("reed-solomon-4-3")] {
-            let shape = Shape::new(name.map(|it| Scheme::parse(it).unwrap()), 100).unwrap();
+            let shape = Shape::new(name.map(|name| Scheme::parse(name).unwrap()), 100).unwrap();
             for length in [1, 4, 99, 100, 101, 399, 400, 401, 5000] {
                 let blocks: Vec<_> =
                     (0..shape.blocks(length)).map(|nth| shape.block(length, nth)).collect();
                 assert_eq!(blocks[0].start, 0);
                 assert_eq!(blocks.last().unwrap().end, length);
-                assert!(blocks.windows(2).all(|it| it[0].end == it[1].start));
-                assert!(blocks.iter().all(|it| !it.is_empty()));
+                assert!(blocks.windows(2).all(|window| window[0].end == window[1].start));
+                assert!(blocks.iter().all(|block| !block.is_empty()));
                 assert!(shape.datagram_bytes(length) <= 100);
             }
         }

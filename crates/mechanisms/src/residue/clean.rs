@@ -85,7 +85,7 @@ pub fn clean_up_after_launches(patience: Duration) -> Cleaned {
 pub fn clean_up_after_process(pid: u32) -> Cleaned {
     let Ok(here) = identity::namespace("pid") else { return Cleaned::default() };
     let of_launch = |header: &WireHeader| header.group == pid || header.process.pid == pid;
-    clean_those(|it| it.process.pid_namespace == here && of_launch(it), DYING)
+    clean_those(|header| header.process.pid_namespace == here && of_launch(header), DYING)
 }
 
 fn clean_those(whose: impl Fn(&WireHeader) -> bool, patience: Duration) -> Cleaned {
@@ -157,7 +157,7 @@ impl Found {
         }
         believable(&stat)?;
         let text = text_of(&file).map_err(Disbelief::Because)?;
-        let header = text.get(..HEADER).and_then(|it| serde_json::from_slice(it).ok());
+        let header = text.get(..HEADER).and_then(|text| serde_json::from_slice(text).ok());
         let header: WireHeader = header.ok_or("it is no record of this version of ipcmark")?;
         if header.record != name || header.uid != euid() {
             return Err("it says that it is another record".into());
@@ -292,10 +292,10 @@ impl Found {
         let all = system_v::objects(kind).map_err(|error| format!("/proc/sysvipc: {error}"))?;
         match entry {
             WireEntry::Made { object, status } => {
-                let now = all.into_iter().find(|it| it.0 == *object);
+                let now = all.into_iter().find(|pair| pair.0 == *object);
                 now.map(|(_, now)| remove_made(*object, status, &now)).transpose()
             }
-            _ => match all.into_iter().find(|it| it.1.key == key) {
+            _ => match all.into_iter().find(|pair| pair.1.key == key) {
                 None => Ok(None),
                 Some((object, _)) => Err(format!(
                     "{object} of key {key:#010x}: process {} was killed before it noted whether it \
@@ -356,7 +356,7 @@ fn remove_folder(
     if stat.st_uid != euid() || stat.st_mode & 0o777 != 0o700 {
         return Err(format!("{shown}: it is not private to this user"));
     }
-    if identity.is_some_and(|it| it != (stat.st_dev, stat.st_ino)) {
+    if identity.is_some_and(|identity| identity != (stat.st_dev, stat.st_ino)) {
         return Err(format!("{shown}: it is not the folder that was made"));
     }
     let names = names_in(folder.as_fd()).map_err(|error| format!("{shown}: {error}"))?;

@@ -82,7 +82,7 @@ pub fn random_name() -> io::Result<String> {
 /// Whether a name is one of [`random_name`].
 pub(super) fn is_random(name: &str) -> bool {
     let digits = name.strip_prefix(PREFIX).unwrap_or_default().as_bytes();
-    digits.len() == 16 && digits.iter().all(|it| b"0123456789abcdef".contains(it))
+    digits.len() == 16 && digits.iter().all(|digit| b"0123456789abcdef".contains(digit))
 }
 
 /// Whether a file of that name may be a record.
@@ -143,7 +143,7 @@ impl Record {
     /// If the folder for temporary files takes none.
     pub fn current() -> io::Result<Arc<Record>> {
         let mut current = locked(&CURRENT);
-        let own = |it: &Arc<Record>| it.maker == std::process::id();
+        let own = |record: &Arc<Record>| record.maker == std::process::id();
         if let Some(record) = current.record.upgrade().filter(own) {
             return Ok(record);
         }

@@ -16,7 +16,7 @@ fn names_are_gone_afterwards_and_were_private() {
     drop(names);
     // Other tests of this process may hold the folder, or names in it, until they end.
     let within = std::time::Instant::now() + std::time::Duration::from_secs(60);
-    let is_left = || fs::read_dir(&folder).is_ok_and(|mut it| it.next().is_some());
+    let is_left = || fs::read_dir(&folder).is_ok_and(|mut entry| entry.next().is_some());
     while is_left() {
         assert!(std::time::Instant::now() < within, "{} is never empty", folder.display());
         std::thread::yield_now();

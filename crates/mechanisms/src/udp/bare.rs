@@ -6,7 +6,7 @@ use std::net::UdpSocket;
 use std::time::Duration;
 
 use super::{EffectiveSettings, PATIENCE, path, window};
-use crate::{Endpoint, WithNonblocking, socket};
+use crate::{Endpoint, Nonblocking, socket};
 use model::mechanism::{Datagrams, Stats};
 
 /// What asks for credits: of 24 to 31 bytes, by how many credits were taken, and by which length no message has.
@@ -125,7 +125,8 @@ impl UdpEnd {
             return Ok(());
         }
         let credits = (self.taken % CREDIT_MODULUS) as usize;
-        let length = ASK_BYTES.map(|it| it + credits).into_iter().find(|it| *it != bytes);
+        let length =
+            ASK_BYTES.map(|byte| byte + credits).into_iter().find(|number| *number != bytes);
         socket::send_message(&self.socket, &ASK[..length.unwrap_or_default()])?;
         self.asked = true;
         Ok(())
@@ -198,8 +199,8 @@ impl Endpoint for UdpEnd {
         Ok(())
     }
 
-    fn nonblocking<C: WithNonblocking>(ends: &mut [&mut Self], code: C) -> Option<C::Output> {
-        Some(code.run(ends))
+    fn as_nonblocking(&mut self) -> Option<&mut dyn Nonblocking> {
+        Some(self)
     }
 
     fn bear_pauses(&mut self, pause: Duration) -> io::Result<()> {

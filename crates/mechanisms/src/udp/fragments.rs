@@ -26,9 +26,7 @@ use self::silence::SILENCE;
 pub(super) use self::wire::HEADER;
 use self::wire::header;
 use super::{Connected, PATIENCE, path, set_failed, window};
-use crate::{
-    Deadline, Endpoint, NonblockingVisitor, OpenError, OpenSpec, Opened, WithNonblocking, socket,
-};
+use crate::{Deadline, Endpoint, Nonblocking, OpenError, OpenSpec, Opened, Visitor, socket};
 use model::mechanism::{Datagrams, FragmentCounts, Stats};
 
 /// Most datagrams that the kernel cuts one send into (UDP_MAX_SEGMENTS; new kernels
@@ -86,7 +84,7 @@ struct Partly {
 
 /// Opens both ends for messages that take more than one datagram of `datagram` bytes. Whether
 /// fragments are sent or received together picks the type.
-pub(super) fn open<V: NonblockingVisitor>(
+pub(super) fn open<V: Visitor>(
     spec: &OpenSpec,
     connected: Connected,
     datagram: usize,
@@ -419,8 +417,8 @@ impl<const SEND: usize, const TAKE: usize> Endpoint for FragmentsEnd<SEND, TAKE>
         Ok(())
     }
 
-    fn nonblocking<C: WithNonblocking>(ends: &mut [&mut Self], code: C) -> Option<C::Output> {
-        Some(code.run(ends))
+    fn as_nonblocking(&mut self) -> Option<&mut dyn Nonblocking> {
+        Some(self)
     }
 
     fn bear_pauses(&mut self, pause: Duration) -> io::Result<()> {

@@ -15,7 +15,7 @@ use crate::{Mechanism, OpenError, Options};
 /// What doesn't go together, and the remedy.
 pub fn plan(options: &Options) -> Result<Option<Plan>, OpenError> {
     let plan = Plan::of::<Udp>(options, datagram_here(options))?;
-    match ["gso", "gro"].into_iter().find(|it| is(options, it, "on")) {
+    match ["gso", "gro"].into_iter().find(|text| is(options, text, "on")) {
         Some(name) if plan.is_some() => Err(OpenError::NotApplicable(format!(
             "udp: {name}=on is for fragments: leave it out beside reliability"
         ))),
@@ -39,7 +39,7 @@ impl DatagramSocket for UdpSocket {
     }
 
     fn without_checksums(&self) -> Result<(), OpenError> {
-        let ipv6 = self.peer_addr().is_ok_and(|it| it.is_ipv6());
+        let ipv6 = self.peer_addr().is_ok_and(|address| address.is_ipv6());
         sys::socket::without_checksums(self, ipv6)
             .map_err(OpenError::call("setsockopt SO_NO_CHECK"))
     }

@@ -20,7 +20,8 @@ use sys::failed::failed;
 /// Refuses a buffer in which a datagram of `bytes` may leave no room for a credit. The kernel drops what it
 /// has no room for, and keeps up to a quarter of the buffer for what was read already (`window`).
 pub(super) fn check_room(socket: &UdpSocket, bytes: usize) -> Result<(), OpenError> {
-    let room = sockopt::socket_recv_buffer_size(socket).map_err(|it| set_failed(it.into()))?;
+    let room =
+        sockopt::socket_recv_buffer_size(socket).map_err(|error| set_failed(error.into()))?;
     if accounted(bytes) + accounted(0) <= room - room / 4 {
         return Ok(());
     }
@@ -31,6 +32,10 @@ pub(super) fn check_room(socket: &UdpSocket, bytes: usize) -> Result<(), OpenErr
 }
 
 impl Nonblocking for UdpEnd {
+    fn prepare(&mut self, message_bytes: usize) -> Result<(), OpenError> {
+        check_room(&self.socket, message_bytes)
+    }
+
     /// Each call says so for itself. The first switch ends the taking of turns for good: no end knows when
     /// its partner would take them again.
     fn set_nonblocking(&mut self, on: bool) -> io::Result<()> {

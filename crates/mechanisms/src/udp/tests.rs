@@ -1,6 +1,7 @@
 //! A bare datagram a message: its window, and what is lost.
 
 use super::*;
+use crate::open_nonblocking;
 use crate::{Endpoint, Nonblocking, Received, Sent};
 
 struct Keep;
@@ -104,16 +105,16 @@ fn an_end_that_is_switched_later_than_its_partner_owes_what_came_before() {
 #[test]
 fn what_has_no_room_for_a_credit_or_only_waits_is_refused_where_nobody_waits() {
     struct Close;
-    impl NonblockingVisitor for Close {
+    impl Visitor for Close {
         type Output = ();
-        fn visit<E: crate::Nonblocking>(self, _opened: Opened<E>) {}
+        fn visit<E: Endpoint>(self, _opened: Opened<E>) {}
     }
     for (option, value, expected) in
         [("buffer", "1", "larger `buffer=`"), ("reliability", "none", "can only wait")]
     {
         let options = Options::default().with(option, value);
         let spec = OpenSpec { options, message_bytes: 1_000, same_process: true, seed: 0 };
-        match Udp::open_nonblocking(&spec, Close) {
+        match open_nonblocking(Udp::NAME, &spec, Close) {
             Err(OpenError::NotApplicable(reason)) => assert!(reason.contains(expected), "{reason}"),
             other => panic!("{option}={value}: {other:?}"),
         }

@@ -39,7 +39,7 @@ const SINCE: &[(&str, &str, Option<&str>)] = &[
 
 /// The least kernel of `call`, and what it is built with.
 pub(super) fn since(call: &str) -> Option<(&'static str, Option<&'static str>)> {
-    SINCE.iter().find(|it| it.0 == call).map(|(_, least, config)| (*least, *config))
+    SINCE.iter().find(|entry| entry.0 == call).map(|(_, least, config)| (*least, *config))
 }
 
 /// What helps where a file is at fault, or the folder that it is to be in: there permissions are those of files.

@@ -215,7 +215,7 @@ fn later_errors_are_obstacles_where_the_call_is_denied_unknown_or_at_a_limit() {
     assert!(reason.starts_with("process_vm_readv: Operation not permitted"), "{reason}");
     assert_eq!(of(named("pthread_create", Errno::AGAIN)).unwrap().0, Cause::Limit);
     assert_eq!(of(Errno::PERM.into()).unwrap().0, Cause::Denied);
-    assert_eq!(of(io::ErrorKind::OutOfMemory.into()).map(|it| it.0), None);
+    assert_eq!(of(io::ErrorKind::OutOfMemory.into()).map(|pair| pair.0), None);
     assert_eq!(of(failed("read", Errno::IO)), None);
     assert_eq!(of(Errno::AGAIN.into()), None, "a wait that took too long");
     assert_eq!(of(io::Error::other("the partner closed its end")), None);

@@ -79,7 +79,7 @@ mod tests {
         for arrivals in [Arrivals::Poisson, Arrivals::Constant] {
             let drawn = Assignment::of(7, &offered(arrivals, 3));
             let mut all: Vec<u32> =
-                (0..drawn.clients()).flat_map(|it| drawn.messages(it).to_vec()).collect();
+                (0..drawn.clients()).flat_map(|number| drawn.messages(number).to_vec()).collect();
             all.sort_unstable();
             assert_eq!(all, (0..10_000).collect::<Vec<_>>());
             for client in 0..7 {
@@ -98,7 +98,7 @@ mod tests {
         assert_eq!(of(Arrivals::Constant, 3)[..5], [0, 1, 2, 3, 0]);
         // 2,500 each, and a standard deviation of 43.
         let drawn = Assignment::of(4, &offered(Arrivals::Poisson, 3));
-        let even = (0..4).all(|it| (2_200..2_800).contains(&drawn.messages(it).len()));
+        let even = (0..4).all(|number| (2_200..2_800).contains(&drawn.messages(number).len()));
         assert!(even, "{:?}", drawn.starts);
     }
 }

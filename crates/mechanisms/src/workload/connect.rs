@@ -301,8 +301,8 @@ impl Timed for Connect {
     const METRIC: &'static Metric = &METRIC;
 
     fn new(asked: WorkloadSpec) -> Connect {
-        let entry = MECHANISMS.iter().find(|it| it.name == asked.mechanism);
-        let connection = entry.and_then(|it| (it.connection)(&asked.open.options));
+        let entry = MECHANISMS.iter().find(|mechanism| mechanism.name == asked.mechanism);
+        let connection = entry.and_then(|entry| (entry.connection)(&asked.open.options));
         Connect { asked, connection, server: None, to: None }
     }
 
@@ -395,8 +395,8 @@ mod tests {
         for name in ["connect", "accept", "close"] {
             steps.passed(name);
         }
-        let names: Vec<_> = steps.phases.iter().map(|it| it.0).collect();
+        let names: Vec<_> = steps.phases.iter().map(|phase| phase.0).collect();
         assert_eq!(names, ["connect", "accept", "close"]);
-        assert_eq!(steps.phases.iter().map(|it| it.1).sum::<u64>(), steps.last - begun);
+        assert_eq!(steps.phases.iter().map(|phase| phase.1).sum::<u64>(), steps.last - begun);
     }
 }

@@ -17,8 +17,7 @@ use super::many::{EVENTS, Messages, Ready, ready_of, split};
 use super::schedule::{Adherence, Schedule, Wait};
 use super::threads::{Start, together};
 use super::{Payload, Side};
-use crate::nonblocking::only_waits;
-use crate::{Endpoint, Nonblocking, Received, Sent, WithNonblocking};
+use crate::{Endpoint, Nonblocking, Received, Sent};
 use model::launch::Usage;
 use sys::affinity::pin;
 use sys::failed::failed;
@@ -138,7 +137,8 @@ impl Generators {
                 stretch.over(own).map(|()| sys::process::thread_usage())
             });
         }
-        self.used = together("generator", jobs)?.iter().fold(self.used, |sum, it| sum.with(it));
+        self.used =
+            together("generator", jobs)?.iter().fold(self.used, |sum, usage| sum.with(usage));
         if let Some(began) = start.began.get() {
             schedule.begin_at(*began);
         }
@@ -173,12 +173,12 @@ impl Generator {
     /// The next message that isn't known to be due, if it is before `end`.
     #[inline(always)]
     fn next(&self, end: usize) -> Option<usize> {
-        self.own.get(self.next).map(|it| *it as usize).filter(|it| *it < end)
+        self.own.get(self.next).map(|number| *number as usize).filter(|number| *number < end)
     }
 
     /// How many of its messages are before `end`.
     fn before(&self, end: usize) -> usize {
-        self.own.partition_point(|it| (*it as usize) < end)
+        self.own.partition_point(|number| (*number as usize) < end)
     }
 }
 
@@ -202,17 +202,15 @@ struct Stretch<'a, 'b, P> {
 impl<'b, P: Payload> Stretch<'_, 'b, P> {
     /// Goes through it over the connections of its clients.
     fn over<E: Endpoint>(mut self, sides: &'b mut [Side<'_, E, P>]) -> io::Result<()> {
-        let (mut ends, rest) = split(sides);
+        let (mut ends, rest) = split(sides)?;
         self.rest = rest;
-        E::nonblocking(&mut ends, self).unwrap_or_else(|| Err(only_waits()))
+        self.run(&mut ends)
     }
 }
 
-impl<P: Payload> WithNonblocking for Stretch<'_, '_, P> {
-    type Output = io::Result<()>;
-
+impl<P: Payload> Stretch<'_, '_, P> {
     /// The ends stay as ends that are asked without waiting: nothing is sent over them otherwise any more.
-    fn run<E: Nonblocking>(mut self, ends: &mut [&mut E]) -> io::Result<()> {
+    fn run(mut self, ends: &mut [&mut dyn Nonblocking]) -> io::Result<()> {
         let kept = self.generator.ready.take();
         let begins = kept.is_none();
         let ready = match (kept, self.cpu) {
@@ -231,15 +229,9 @@ impl<P: Payload> WithNonblocking for Stretch<'_, '_, P> {
         self.generator.ready = Some(ready);
         Ok(())
     }
-}
 
-impl<P: Payload> Stretch<'_, '_, P> {
     #[inline(never)]
-    fn exchange<E: Nonblocking>(
-        &mut self,
-        ready: &mut Ready,
-        ends: &mut [&mut E],
-    ) -> io::Result<()> {
+    fn exchange(&mut self, ready: &mut Ready, ends: &mut [&mut dyn Nonblocking]) -> io::Result<()> {
         let mut events = Vec::with_capacity(EVENTS);
         let end = self.first + self.samples.len();
         let mut left = self.generator.before(end) - self.generator.before(self.first);
@@ -283,7 +275,7 @@ impl<P: Payload> Stretch<'_, '_, P> {
 
     /// Begins what is due, and goes on with what went in part.
     #[inline(always)]
-    fn send_due<E: Nonblocking>(&mut self, ends: &mut [&mut E]) -> io::Result<()> {
+    fn send_due(&mut self, ends: &mut [&mut dyn Nonblocking]) -> io::Result<()> {
         let end = self.first + self.samples.len();
         while let Some(nth) = self.generator.next(end)
             && self.schedule.due(nth) <= self.clock.now()
@@ -308,14 +300,16 @@ impl<P: Payload> Stretch<'_, '_, P> {
 
     /// Sends what a client has due, as far as its connection may have more under way.
     #[inline(always)]
-    fn send<E: Nonblocking>(&mut self, client: usize, ends: &mut [&mut E]) -> io::Result<()> {
+    fn send(&mut self, client: usize, ends: &mut [&mut dyn Nonblocking]) -> io::Result<()> {
         let Generator { of, clients, due_before, under_way, unsent, begun, adherence, .. } =
             &mut *self.generator;
         let (own, state) = (self.assignment.messages(of.start + client), &mut clients[client]);
         let Messages { payload, out, .. } = &mut self.rest[client];
         while !state.unsent && state.begun - state.answered < self.depth {
-            let Some(nth) =
-                own.get(state.begun).map(|it| *it as usize).filter(|it| it < due_before)
+            let Some(nth) = own
+                .get(state.begun)
+                .map(|number| *number as usize)
+                .filter(|number| number < due_before)
             else {
                 break;
             };
@@ -338,7 +332,7 @@ impl<P: Payload> Stretch<'_, '_, P> {
     /// Takes in an answer to a client, where one is there; how many that was. What is due meanwhile goes first, and
     /// so does what of this client had to wait for the answer.
     #[inline(always)]
-    fn take<E: Nonblocking>(&mut self, client: usize, ends: &mut [&mut E]) -> io::Result<usize> {
+    fn take(&mut self, client: usize, ends: &mut [&mut dyn Nonblocking]) -> io::Result<usize> {
         let Messages { payload, into, .. } = &mut self.rest[client];
         if ends[client].try_recv(into)? == Received::WouldBlock {
             return Ok(0);
@@ -376,11 +370,11 @@ impl<P: Payload> Stretch<'_, '_, P> {
             }
             return Ok(());
         }
-        if asleep.is_some_and(|it| it.is_zero()) {
+        if asleep.is_some_and(|duration| duration.is_zero()) {
             std::hint::spin_loop();
             return Ok(());
         }
-        let time = asleep.and_then(|it| Timespec::try_from(it).ok());
+        let time = asleep.and_then(|duration| Timespec::try_from(duration).ok());
         let waited = match ready {
             Ready::Epoll(all) => poll(&mut [PollFd::new(all, PollFlags::IN)], time.as_ref()),
             Ready::Scan => poll(&mut [], time.as_ref()),

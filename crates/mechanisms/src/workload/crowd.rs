@@ -107,8 +107,8 @@ impl Crowd {
                 Err(Errno::INTR) => continue,
                 Err(error) => return Err(failed("poll", error)),
             }
-            let spoke: Vec<bool> = fds.iter().map(|it| !it.revents().is_empty()).collect();
-            let heard = waiting.iter().zip(&spoke).filter(|it| *it.1).map(|it| *it.0);
+            let spoke: Vec<bool> = fds.iter().map(|fd| !fd.revents().is_empty()).collect();
+            let heard = waiting.iter().zip(&spoke).filter(|pair| *pair.1).map(|pair| *pair.0);
             for nth in heard.collect::<Vec<_>>() {
                 self.hear(nth)?;
             }
@@ -148,7 +148,7 @@ impl Crowd {
 
     /// What all members had used by their last replies.
     pub fn used(&self) -> Usage {
-        self.members.iter().fold(Usage::default(), |sum, it| sum.with(&it.used))
+        self.members.iter().fold(Usage::default(), |sum, member| sum.with(&member.used))
     }
 }
 
@@ -258,12 +258,12 @@ fn of_usage(used: &Usage) -> Vec<u8> {
     } = *used;
     let numbers =
         [user_ns, system_ns, voluntary_switches, involuntary_switches, minor_faults, major_faults];
-    numbers.iter().flat_map(|it| it.to_le_bytes()).collect()
+    numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
 }
 
 /// From such bytes.
 fn to_usage(bytes: &[u8]) -> Usage {
-    let mut numbers = bytes.as_chunks::<8>().0.iter().map(|it| u64::from_le_bytes(*it));
+    let mut numbers = bytes.as_chunks::<8>().0.iter().map(|bytes| u64::from_le_bytes(*bytes));
     let mut next = || numbers.next().unwrap_or_default();
     Usage {
         user_ns: next(),

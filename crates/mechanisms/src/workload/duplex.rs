@@ -13,10 +13,10 @@ use sys::clock::Now;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::thread::sched_yield;
 
+use super::many::asked;
 use super::throughput::Throughput;
 use super::{Found, Payload, Side, Size, Timed, WorkloadSpec, median};
-use crate::nonblocking::only_waits;
-use crate::{Endpoint, MECHANISMS, Nonblocking, Received, Sent, WithNonblocking};
+use crate::{Endpoint, MECHANISMS, Nonblocking, Received, Sent};
 use model::launch::WorkerReport;
 use model::mechanism::Carries;
 use model::workload::Workload;
@@ -84,13 +84,13 @@ impl Duplex {
         let one_cpu = self.asked.one_cpu;
         let clock = *clock;
         let both = Both { payload, out, into, clock, one_cpu, samples, messages, inbound };
-        E::nonblocking(&mut [*end], both).unwrap_or_else(|| Err(only_waits()))
+        both.over(asked(*end)?)
     }
 
     /// Bytes, or wake-ups, per second one way of what took so many ticks.
     fn rate(&self, ticks: u64) -> f64 {
-        let entry = MECHANISMS.iter().find(|it| it.name == self.asked.mechanism);
-        let carries = entry.map(|it| (it.traits)(&self.asked.open.options).carries);
+        let entry = MECHANISMS.iter().find(|mechanism| mechanism.name == self.asked.mechanism);
+        let carries = entry.map(|entry| (entry.traits)(&self.asked.open.options).carries);
         let bytes = match carries {
             Some(Carries::Signal) => 1.0,
             _ => self.asked.open.message_bytes as f64,
@@ -155,7 +155,7 @@ impl Timed for Duplex {
         let inbound = self.inbound.iter().map(|ticks| self.rate(*ticks));
         let medians = [("outbound", median(outbound)), ("inbound", median(inbound))];
         report.parts =
-            medians.iter().filter_map(|(name, it)| Some(((*name).into(), (*it)?))).collect();
+            medians.iter().filter_map(|(name, value)| Some(((*name).into(), (*value)?))).collect();
         Ok(())
     }
 
@@ -189,11 +189,8 @@ struct Both<'a, P> {
     inbound: Vec<u64>,
 }
 
-impl<P: Payload> WithNonblocking for Both<'_, P> {
-    type Output = io::Result<Vec<u64>>;
-
-    fn run<E: Nonblocking>(mut self, ends: &mut [&mut E]) -> Self::Output {
-        let end = &mut *ends[0];
+impl<P: Payload> Both<'_, P> {
+    fn over(mut self, end: &mut dyn Nonblocking) -> io::Result<Vec<u64>> {
         end.set_nonblocking(true)?;
         match self.samples {
             Samples::Counted(count) => (0..count).try_for_each(|_| self.transfer(end).map(drop))?,
@@ -206,12 +203,10 @@ impl<P: Payload> WithNonblocking for Both<'_, P> {
         end.set_nonblocking(false)?;
         Ok(self.inbound)
     }
-}
 
-impl<P: Payload> Both<'_, P> {
     /// One transfer; the ticks until it was acknowledged.
     #[inline(never)]
-    fn transfer<E: Nonblocking>(&mut self, end: &mut E) -> io::Result<u64> {
+    fn transfer(&mut self, end: &mut dyn Nonblocking) -> io::Result<u64> {
         let (messages, opened) = (self.messages, self.clock.now());
         // The acknowledgement is the last of each count; it goes once all has come.
         let (mut sent, mut received, mut filled) = (0, 0, false);
@@ -253,7 +248,7 @@ impl<P: Payload> Both<'_, P> {
     }
 
     /// Waits until something may be received, or sent.
-    fn wait<E: Nonblocking>(&self, end: &E, receives: bool, sends: bool) -> io::Result<()> {
+    fn wait(&self, end: &dyn Nonblocking, receives: bool, sends: bool) -> io::Result<()> {
         let readable = end.ready().filter(|_| receives);
         let writable = end.room().filter(|_| sends);
         let arrives = |fd| PollFd::from_borrowed_fd(fd, PollFlags::IN);

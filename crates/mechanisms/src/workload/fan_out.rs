@@ -18,8 +18,7 @@ use super::many::{EVENTS, Messages, Ready, ready_of, split};
 use super::server::await_room;
 use super::threads::in_threads;
 use super::{Found, Payload, Side, Size, Timed, WorkloadSpec, many_connections};
-use crate::nonblocking::only_waits;
-use crate::{Endpoint, Nonblocking, Received, Sent, WithNonblocking};
+use crate::{Endpoint, Nonblocking, Received, Sent};
 use model::launch::{Usage, WorkerReport};
 use model::workload::Workload;
 
@@ -63,10 +62,9 @@ impl FanOut {
         batch: u64,
     ) -> io::Result<()> {
         let clock = sides[0].clock;
-        let (mut ends, rest) = split(sides);
+        let (mut ends, rest) = split(sides)?;
         let (unsent, due) = (Vec::with_capacity(rest.len()), vec![false; rest.len()]);
-        let sending = Sending { fan_out: self, rest, clock, samples, batch, unsent, due };
-        E::nonblocking(&mut ends, sending).unwrap_or_else(|| Err(only_waits()))
+        Sending { fan_out: self, rest, clock, samples, batch, unsent, due }.run(&mut ends)
     }
 }
 
@@ -138,11 +136,9 @@ struct Sending<'a, 'b, P> {
     due: Vec<bool>,
 }
 
-impl<P: Payload> WithNonblocking for Sending<'_, '_, P> {
-    type Output = io::Result<()>;
-
+impl<P: Payload> Sending<'_, '_, P> {
     /// The ends stay as ends that are asked without waiting.
-    fn run<E: Nonblocking>(mut self, ends: &mut [&mut E]) -> io::Result<()> {
+    fn run(mut self, ends: &mut [&mut dyn Nonblocking]) -> io::Result<()> {
         let mut ready = match self.fan_out.ready.take() {
             Some(ready) => ready,
             None => Ready::of(ends)?,
@@ -151,15 +147,9 @@ impl<P: Payload> WithNonblocking for Sending<'_, '_, P> {
         self.fan_out.ready = Some(ready);
         Ok(())
     }
-}
 
-impl<P: Payload> Sending<'_, '_, P> {
     #[inline(never)]
-    fn exchange<E: Nonblocking>(
-        &mut self,
-        ready: &mut Ready,
-        ends: &mut [&mut E],
-    ) -> io::Result<()> {
+    fn exchange(&mut self, ready: &mut Ready, ends: &mut [&mut dyn Nonblocking]) -> io::Result<()> {
         let mut events = Vec::with_capacity(EVENTS);
         let mut opened = self.clock.now();
         for sample in self.samples {
@@ -176,7 +166,7 @@ impl<P: Payload> Sending<'_, '_, P> {
 
     /// Hands one message over to every receiver.
     #[inline(always)]
-    fn hand_over<E: Nonblocking>(&mut self, ends: &mut [&mut E]) -> io::Result<()> {
+    fn hand_over(&mut self, ends: &mut [&mut dyn Nonblocking]) -> io::Result<()> {
         for (nth, (end, Messages { payload, out, .. })) in
             ends.iter_mut().zip(&mut self.rest).enumerate()
         {
@@ -199,10 +189,10 @@ impl<P: Payload> Sending<'_, '_, P> {
 
     /// Takes in the acknowledgement of every receiver.
     #[inline(always)]
-    fn take_in<E: Nonblocking>(
+    fn take_in(
         &mut self,
         (ready, events): (&Ready, &mut Vec<epoll::Event>),
-        ends: &mut [&mut E],
+        ends: &mut [&mut dyn Nonblocking],
     ) -> io::Result<()> {
         self.due.fill(true);
         let mut left = ends.len();
@@ -230,7 +220,7 @@ impl<P: Payload> Sending<'_, '_, P> {
 
     /// Takes in the acknowledgement of one receiver, if it is there and wasn't before; how many that was.
     #[inline(always)]
-    fn take<E: Nonblocking>(&mut self, nth: usize, ends: &mut [&mut E]) -> io::Result<usize> {
+    fn take(&mut self, nth: usize, ends: &mut [&mut dyn Nonblocking]) -> io::Result<usize> {
         let Messages { payload, into, .. } = &mut self.rest[nth];
         if !self.due[nth] || ends[nth].try_recv(into)? == Received::WouldBlock {
             return Ok(0);

@@ -108,7 +108,7 @@ impl Timed for Latency {
         match sides {
             [one] => answer(one, samples * batch),
             all => (0..samples * batch)
-                .try_for_each(|_| all.iter_mut().try_for_each(|it| answer(it, 1))),
+                .try_for_each(|_| all.iter_mut().try_for_each(|side| answer(side, 1))),
         }
     }
 

@@ -42,15 +42,29 @@ pub(super) fn lead<E: Endpoint, P: Payload>(
     Ok(())
 }
 
-/// The ends of `sides`, and what goes over each of them.
+/// Ends, and what goes over each of them.
+type Split<'a, P> = (Vec<&'a mut dyn Nonblocking>, Vec<Messages<'a, P>>);
+
+/// The ends of `sides`, to be asked without waiting, and what goes over each of them.
+///
+/// # Errors
+/// They can only wait.
 pub(super) fn split<'a, E: Endpoint, P: Payload>(
     sides: &'a mut [Side<'_, E, P>],
-) -> (Vec<&'a mut E>, Vec<Messages<'a, P>>) {
+) -> io::Result<Split<'a, P>> {
     let one = |Side { end, payload, buffers, .. }: &'a mut Side<'_, E, P>| {
         let (out, into) = buffers.split();
-        (&mut **end, Messages { payload, out, into })
+        Ok((asked(&mut **end)?, Messages { payload, out, into }))
     };
-    sides.iter_mut().map(one).unzip()
+    sides.iter_mut().map(one).collect()
+}
+
+/// `end`, to be asked without waiting.
+///
+/// # Errors
+/// It can only wait.
+pub(super) fn asked<E: Endpoint>(end: &mut E) -> io::Result<&mut dyn Nonblocking> {
+    end.as_nonblocking().ok_or_else(only_waits)
 }
 
 /// How an initiator learns of answers. Its ends stay as ends that are asked without waiting.
@@ -66,7 +80,7 @@ impl Ready {
     ///
     /// # Errors
     /// As fcntl(2) and epoll_ctl(2).
-    pub fn of<E: Nonblocking>(ends: &mut [&mut E]) -> io::Result<Ready> {
+    pub fn of(ends: &mut [&mut dyn Nonblocking]) -> io::Result<Ready> {
         ends.iter_mut().try_for_each(|end| end.set_nonblocking(true))?;
         if ends.iter().all(|end| end.ready().is_some()) {
             Ok(Ready::Epoll(epoll_of(ends)?))
@@ -77,7 +91,7 @@ impl Ready {
 }
 
 /// An epoll(7) of `ends`, each by its number.
-pub(super) fn epoll_of<E: Nonblocking>(ends: &[&mut E]) -> io::Result<OwnedFd> {
+pub(super) fn epoll_of(ends: &[&mut dyn Nonblocking]) -> io::Result<OwnedFd> {
     let all = epoll::create(epoll::CreateFlags::CLOEXEC)
         .map_err(|error| named("epoll_create1", error))?;
     for (end, nth) in ends.iter().zip(0..) {

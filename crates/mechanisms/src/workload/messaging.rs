@@ -15,11 +15,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use sys::clock::Now;
 
 use super::crowd::{Crowd, Task};
+use super::many::asked;
 use super::payload::{Read, Touched, Written};
 use super::{Check, Found, Payload, Side, Size, Timed, WorkloadSpec, many_connections, median};
+use crate::Endpoint;
 use crate::fd::{read_full, write_all};
-use crate::nonblocking::only_waits;
-use crate::{Endpoint, Nonblocking, WithNonblocking};
 use model::launch::{Usage, WorkerReport};
 use model::workload::{Policy, Workload};
 
@@ -281,24 +281,11 @@ fn descriptors<E: Endpoint, P>(
     sides: &mut [Side<'_, E, P>],
     to_write: bool,
 ) -> io::Result<Vec<OwnedFd>> {
-    let mut ends: Vec<&mut E> = sides.iter_mut().map(|side| &mut *side.end).collect();
-    E::nonblocking(&mut ends, Shared { to_write }).unwrap_or_else(|| Err(only_waits()))
-}
-
-struct Shared {
-    to_write: bool,
-}
-
-impl WithNonblocking for Shared {
-    type Output = io::Result<Vec<OwnedFd>>;
-
-    fn run<E: Nonblocking>(self, ends: &mut [&mut E]) -> Self::Output {
-        let own = |end: &&mut E| {
-            let (to, from) = end.shared().ok_or_else(not_shared)?;
-            if self.to_write { to.try_clone_to_owned() } else { from.try_clone_to_owned() }
-        };
-        ends.iter().map(own).collect()
-    }
+    let own = |side: &mut Side<'_, E, P>| {
+        let (to, from) = asked(&mut *side.end)?.shared().ok_or_else(not_shared)?;
+        if to_write { to.try_clone_to_owned() } else { from.try_clone_to_owned() }
+    };
+    sides.iter_mut().map(own).collect()
 }
 
 #[cold]
@@ -313,14 +300,17 @@ mod tests {
     #[test]
     fn every_message_has_a_pair_and_whole_rounds_have_one_of_each() {
         let numbers = [0, 1, 19, 20, 21, 399, 400, 401, 999];
-        for (half, messages) in [1, 3, 20].into_iter().flat_map(|it| numbers.map(|all| (it, all))) {
+        for (half, messages) in
+            [1, 3, 20].into_iter().flat_map(|number| numbers.map(|all| (number, all)))
+        {
             let of = |nth| share(messages, half, (nth % half, nth / half));
             let shares: Vec<u64> = (0..half * half).map(of).collect();
             assert_eq!(shares.iter().sum::<u64>(), messages);
             let (least, most) = (shares.iter().min(), shares.iter().max());
             assert!(most.unwrap() - least.unwrap() <= 1, "{messages}: {shares:?}");
         }
-        let whole = [(1.0, 20), (400.0, 20), (400.5, 20), (10.0, 3)].map(|it| whole(it.0, it.1));
+        let whole =
+            [(1.0, 20), (400.0, 20), (400.5, 20), (10.0, 3)].map(|pair| whole(pair.0, pair.1));
         assert_eq!(whole, [400, 400, 800, 18]);
     }
 

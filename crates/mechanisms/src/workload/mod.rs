@@ -283,12 +283,15 @@ fn many_connections() -> io::Error {
     io::Error::new(io::ErrorKind::Unsupported, "its loop is over all connections")
 }
 
-/// Code that is generic over the workload.
+/// Code that is generic over the workload: one of the two is called, once, with the workload as its type.
 pub trait WorkloadVisitor {
     /// What comes of it.
     type Output;
-    /// Called once, with the workload as its type.
-    fn visit<W: Timed>(self) -> Self::Output;
+    /// A workload whose loops hold the calls of each mechanism themselves: one through a table would be a part of what
+    /// a message of a few ns takes.
+    fn inlined<W: Timed>(self) -> Self::Output;
+    /// A workload that calls through a table ([`Erased`](crate::Erased)), and is compiled once for all mechanisms.
+    fn erased<W: Timed>(self) -> Self::Output;
 }
 
 /// A row of the table: what can be asked of a workload without running it.
@@ -324,7 +327,7 @@ impl Row {
 }
 
 macro_rules! workloads {
-    ($($timed:ty),+ $(,)?) => {
+    ($($visit:ident $timed:ty),+ $(,)?) => {
         /// The row of `workload`.
         pub fn row(workload: Workload) -> &'static Row {
             match workload {
@@ -335,7 +338,7 @@ macro_rules! workloads {
         /// Gives `visitor` the type of `workload`.
         pub fn dispatch<V: WorkloadVisitor>(workload: Workload, visitor: V) -> V::Output {
             match workload {
-                $(<$timed>::WORKLOAD => visitor.visit::<$timed>()),+
+                $(<$timed>::WORKLOAD => visitor.$visit::<$timed>()),+
             }
         }
 
@@ -346,13 +349,13 @@ macro_rules! workloads {
 
 // The table. The compiler names the workload that is missing here, or here twice.
 workloads!(
-    latency::Latency,
-    throughput::Throughput,
-    duplex::Duplex,
-    connect::Connect,
-    rate::Rate,
-    messaging::Messaging,
-    fan_out::FanOut,
+    inlined latency::Latency,
+    inlined throughput::Throughput,
+    erased duplex::Duplex,
+    erased connect::Connect,
+    erased rate::Rate,
+    erased messaging::Messaging,
+    erased fan_out::FanOut,
 );
 
 /// What a workload yields of a mechanism that carries this.

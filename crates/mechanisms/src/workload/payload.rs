@@ -138,6 +138,19 @@ impl Payload for Touched {
     }
 }
 
+/// Nothing is done where there is none.
+impl<P: Payload> Payload for Option<P> {
+    fn fill(&mut self, message: &mut [u8]) {
+        if let Some(payload) = self {
+            payload.fill(message);
+        }
+    }
+
+    fn look(&mut self, message: &[u8]) -> io::Result<()> {
+        self.as_mut().map_or(Ok(()), |payload| payload.look(message))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

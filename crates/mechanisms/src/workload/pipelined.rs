@@ -8,9 +8,9 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::thread::sched_yield;
 
 use super::Payload;
+use super::many::asked;
 use super::schedule::{Adherence, Schedule, Wait};
-use crate::nonblocking::only_waits;
-use crate::{Endpoint, Nonblocking, Received, Sent, WithNonblocking};
+use crate::{Endpoint, Nonblocking, Received, Sent};
 use sys::failed::failed;
 
 /// A stretch of an open loop.
@@ -39,25 +39,15 @@ pub(super) struct Pipelined<'a, P> {
 
 impl<P: Payload> Pipelined<'_, P> {
     /// Sends all messages over `end`, and takes in their answers.
-    pub fn over<E: Endpoint>(self, end: &mut E) -> io::Result<()> {
-        E::nonblocking(&mut [end], self).unwrap_or_else(|| Err(only_waits()))
-    }
-}
-
-impl<P: Payload> WithNonblocking for Pipelined<'_, P> {
-    type Output = io::Result<()>;
-
-    fn run<E: Nonblocking>(mut self, ends: &mut [&mut E]) -> io::Result<()> {
-        let end = &mut *ends[0];
+    pub fn over<E: Endpoint>(mut self, end: &mut E) -> io::Result<()> {
+        let end = asked(end)?;
         end.set_nonblocking(true)?;
         self.exchange(end)?;
         end.set_nonblocking(false)
     }
-}
 
-impl<P: Payload> Pipelined<'_, P> {
     #[inline(never)]
-    fn exchange<E: Nonblocking>(&mut self, end: &mut E) -> io::Result<()> {
+    fn exchange(&mut self, end: &mut dyn Nonblocking) -> io::Result<()> {
         let all = self.samples.len();
         let (mut begun, mut sent, mut answered) = (0, 0, 0);
         while answered < all {
@@ -100,9 +90,9 @@ impl<P: Payload> Pipelined<'_, P> {
     }
 
     /// Waits until something may be received, or sent, or until shortly before the next message is due.
-    fn wait<E: Nonblocking>(
+    fn wait(
         &self,
-        end: &E,
+        end: &dyn Nonblocking,
         receives: bool,
         sends: bool,
         due: Option<u64>,
@@ -117,13 +107,13 @@ impl<P: Payload> Pipelined<'_, P> {
             return Ok(());
         }
         let asleep = due.map(|due| self.schedule.asleep(due));
-        if asleep.is_some_and(|it| it.is_zero()) {
+        if asleep.is_some_and(|duration| duration.is_zero()) {
             std::hint::spin_loop();
             return Ok(());
         }
         let arrives = readable.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
         let mut fds: Vec<PollFd<'_>> = arrives.into_iter().chain(writable).collect();
-        let time = asleep.and_then(|it| Timespec::try_from(it).ok());
+        let time = asleep.and_then(|duration| Timespec::try_from(duration).ok());
         match poll(&mut fds, time.as_ref()) {
             Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
             Err(error) => Err(failed("poll", error)),

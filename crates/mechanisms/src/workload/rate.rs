@@ -373,7 +373,7 @@ impl Paced {
     /// What came of it, `samples` being all that were filled; none before the first message.
     fn punctuality(mut self, samples: &[AtomicU64]) -> Option<Punctuality> {
         let scale = self.ns_per_tick;
-        let late = self.lateness.iter().filter(|it| **it as f64 * scale > LATE_NS).count();
+        let late = self.lateness.iter().filter(|number| **number as f64 * scale > LATE_NS).count();
         let last = self.taken.checked_sub(1)?;
         // Of several connections another may be the last to begin one.
         let begun_last = (0..self.taken).map(|nth| self.begun(nth)).max()?;
@@ -388,7 +388,8 @@ impl Paced {
         };
         let spinning = self.generators.as_ref().filter(|_| self.schedule.waits() == Wait::Spinning);
         let first = self.schedule.first();
-        let idle = spinning.and_then(|it| it.idle_share(first, |nth| self.begun(nth)));
+        let idle =
+            spinning.and_then(|generators| generators.idle_share(first, |nth| self.begun(nth)));
         let (due_per_sec, served_per_sec) = (per_second(due), per_second(due.max(begun)));
         self.lateness.sort_unstable();
         let middle = self.lateness[self.lateness.len() / 2];

@@ -15,7 +15,7 @@ use super::many::{EVENTS, Messages, epoll_of, ready_of, split};
 use super::service::Work;
 use super::{Payload, Side};
 use crate::nonblocking::only_waits;
-use crate::{Endpoint, Nonblocking, Received, Sent, WithNonblocking};
+use crate::{Endpoint, Nonblocking, Received, Sent};
 use model::load::Server;
 use sys::failed::failed;
 use sys::polls::Polls;
@@ -34,12 +34,14 @@ pub(super) enum Waiting {
 }
 
 impl Waiting {
-    fn of<E: Nonblocking>(server: Server, ends: &mut [&mut E]) -> io::Result<Waiting> {
+    fn of(server: Server, ends: &mut [&mut dyn Nonblocking]) -> io::Result<Waiting> {
         ends.iter_mut().try_for_each(|end| end.set_nonblocking(true))?;
         match server {
             Server::Epoll => epoll_of(ends).map(Waiting::Epoll),
             Server::Poll => own_of(ends).map(Waiting::Poll),
-            Server::IoUring => Polls::new(own_of(ends)?).map(|it| Waiting::IoUring(Box::new(it))),
+            Server::IoUring => {
+                Polls::new(own_of(ends)?).map(|polls| Waiting::IoUring(Box::new(polls)))
+            }
             Server::Scan => Ok(Waiting::Scan),
             // Nothing chooses there: `threads` serves.
             Server::Threads => Err(io::ErrorKind::Unsupported.into()),
@@ -48,8 +50,8 @@ impl Waiting {
 }
 
 /// A descriptor of each of `ends`, which is the server's own.
-fn own_of<E: Nonblocking>(ends: &[&mut E]) -> io::Result<Vec<OwnedFd>> {
-    let own = |end: &&mut E| end.ready().ok_or_else(only_waits)?.try_clone_to_owned();
+fn own_of(ends: &[&mut dyn Nonblocking]) -> io::Result<Vec<OwnedFd>> {
+    let own = |end: &&mut dyn Nonblocking| end.ready().ok_or_else(only_waits)?.try_clone_to_owned();
     ends.iter().map(own).collect()
 }
 
@@ -61,9 +63,8 @@ pub(super) fn serve<E: Endpoint, P: Payload>(
     one_cpu: bool,
     count: u64,
 ) -> io::Result<()> {
-    let (mut ends, rest) = split(sides);
-    let serving = Serving { server, waiting, rest, work, one_cpu, left: count };
-    E::nonblocking(&mut ends, serving).unwrap_or_else(|| Err(only_waits()))
+    let (mut ends, rest) = split(sides)?;
+    Serving { server, waiting, rest, work, one_cpu, left: count }.run(&mut ends)
 }
 
 /// A stretch of so many requests.
@@ -76,10 +77,8 @@ struct Serving<'a, 'b, P> {
     left: u64,
 }
 
-impl<P: Payload> WithNonblocking for Serving<'_, '_, P> {
-    type Output = io::Result<()>;
-
-    fn run<E: Nonblocking>(mut self, ends: &mut [&mut E]) -> io::Result<()> {
+impl<P: Payload> Serving<'_, '_, P> {
+    fn run(mut self, ends: &mut [&mut dyn Nonblocking]) -> io::Result<()> {
         if self.waiting.is_none() {
             *self.waiting = Some(Waiting::of(self.server, ends)?);
         }
@@ -97,11 +96,9 @@ impl<P: Payload> WithNonblocking for Serving<'_, '_, P> {
             None => Err(only_waits()),
         }
     }
-}
 
-impl<P: Payload> Serving<'_, '_, P> {
     #[inline(never)]
-    fn by_epoll<E: Nonblocking>(&mut self, all: &OwnedFd, ends: &mut [&mut E]) -> io::Result<()> {
+    fn by_epoll(&mut self, all: &OwnedFd, ends: &mut [&mut dyn Nonblocking]) -> io::Result<()> {
         let mut events = Vec::with_capacity(EVENTS);
         while self.left > 0 {
             ready_of(all, &mut events, true)?;
@@ -113,9 +110,9 @@ impl<P: Payload> Serving<'_, '_, P> {
     }
 
     #[inline(never)]
-    fn by_poll<E: Nonblocking>(&mut self, own: &[OwnedFd], ends: &mut [&mut E]) -> io::Result<()> {
+    fn by_poll(&mut self, own: &[OwnedFd], ends: &mut [&mut dyn Nonblocking]) -> io::Result<()> {
         let mut fds: Vec<PollFd<'_>> =
-            own.iter().map(|it| PollFd::new(it, PollFlags::IN)).collect();
+            own.iter().map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
         while self.left > 0 {
             match poll(&mut fds, None) {
                 Ok(_) => {}
@@ -132,10 +129,10 @@ impl<P: Payload> Serving<'_, '_, P> {
     }
 
     #[inline(never)]
-    fn by_io_uring<E: Nonblocking>(
+    fn by_io_uring(
         &mut self,
         polls: &mut Polls,
-        ends: &mut [&mut E],
+        ends: &mut [&mut dyn Nonblocking],
     ) -> io::Result<()> {
         let mut ready = Vec::with_capacity(ends.len());
         while self.left > 0 {
@@ -150,7 +147,7 @@ impl<P: Payload> Serving<'_, '_, P> {
     }
 
     #[inline(never)]
-    fn by_scan<E: Nonblocking>(&mut self, ends: &mut [&mut E]) -> io::Result<()> {
+    fn by_scan(&mut self, ends: &mut [&mut dyn Nonblocking]) -> io::Result<()> {
         while self.left > 0 {
             let before = self.left;
             for nth in 0..ends.len() {
@@ -169,7 +166,7 @@ impl<P: Payload> Serving<'_, '_, P> {
 
     /// Answers one request of connection `nth`, if all of it is there and it belongs to this stretch.
     #[inline(always)]
-    fn answer<E: Nonblocking>(&mut self, nth: usize, ends: &mut [&mut E]) -> io::Result<()> {
+    fn answer(&mut self, nth: usize, ends: &mut [&mut dyn Nonblocking]) -> io::Result<()> {
         let (end, messages) = (&mut *ends[nth], &mut self.rest[nth]);
         if self.left == 0 || end.try_recv(messages.into)? == Received::WouldBlock {
             return Ok(());
@@ -189,7 +186,7 @@ impl<P: Payload> Serving<'_, '_, P> {
 
 /// Waits until there may be room to send.
 #[cold]
-pub(super) fn await_room<E: Nonblocking>(end: &E) -> io::Result<()> {
+pub(super) fn await_room(end: &dyn Nonblocking) -> io::Result<()> {
     let Some(room) = end.room() else {
         sched_yield();
         return Ok(());

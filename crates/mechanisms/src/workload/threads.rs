@@ -78,7 +78,7 @@ impl Threads {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
         }
         if self.works.is_empty() {
-            let own = |nth| work.map(|it| it.of_connection(nth));
+            let own = |nth| work.map(|work| work.of_connection(nth));
             self.works = (0..sides.len() as u64).map(own).collect();
         }
         self.used = Usage::default();
@@ -114,7 +114,7 @@ pub(super) fn in_threads<E: Endpoint, P: Payload>(
         move || answer(side, work, *share).map(|()| sys::process::thread_usage())
     });
     let used = together("connection", jobs.collect())?;
-    Ok(used.iter().fold(Usage::default(), |sum, it| sum.with(it)))
+    Ok(used.iter().fold(Usage::default(), |sum, usage| sum.with(usage)))
 }
 
 /// Does each of `jobs` in a thread of its own, from when all of them are up; gives what each gave. Where there is no
@@ -132,7 +132,7 @@ pub(super) fn together<T: Send>(
         for job in jobs {
             let (all_up, complete) = (&all_up, &complete);
             let run = move || {
-                if !complete.read().is_ok_and(|it| *it) {
+                if !complete.read().is_ok_and(|text| *text) {
                     return Err(io::ErrorKind::Interrupted.into());
                 }
                 all_up.wait();
@@ -144,7 +144,9 @@ pub(super) fn together<T: Send>(
         }
         *locked = true;
         drop(locked);
-        let ended = threads.into_iter().map(|it| it.join().unwrap_or_else(|it| resume_unwind(it)));
+        let ended = threads
+            .into_iter()
+            .map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)));
         // All are waited for, whichever of them failed.
         let ended: Vec<io::Result<T>> = ended.collect();
         ended.into_iter().collect()

@@ -63,7 +63,7 @@ fn lists_and_ranges_are_rates_depths_and_connections() {
     assert_eq!(all, ["1k", "1k:connections=4,server=epoll"], "several need a choice");
     let shared = Load { server: Some(Server::Scan), ..Load::USUAL };
     let all = Levels { shared, ..levels }.product();
-    assert!(all.iter().all(|it| it.server == Some(Server::Scan)), "{all:?}");
+    assert!(all.iter().all(|load| load.server == Some(Server::Scan)), "{all:?}");
 }
 
 #[test]

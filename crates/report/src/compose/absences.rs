@@ -19,12 +19,12 @@ pub(super) fn absent(judged: &Judged) -> Table {
 pub fn absences(judged: &Judged) -> Vec<(String, String)> {
     let mut reasons: Vec<(Vec<String>, String)> = Vec::new();
     let absent =
-        |it: &&CaseResult| matches!(it.status, Status::NotApplicable | Status::Unavailable);
+        |case: &&CaseResult| matches!(case.status, Status::NotApplicable | Status::Unavailable);
     for case in judged.results.iter().filter(absent) {
         let why = case.reason.clone().unwrap_or_default();
         let placeless = case.place.cpus.is_none() && !case.placement.leaves_free();
         let what = if placeless { case.placement.to_string() } else { case.variant.clone() };
-        match reasons.iter_mut().find(|it| it.1 == why) {
+        match reasons.iter_mut().find(|reason| reason.1 == why) {
             Some((whats, _)) if whats.contains(&what) => {}
             Some((whats, _)) => whats.push(what),
             None => reasons.push((vec![what], why)),
@@ -51,7 +51,7 @@ fn folded(reasons: Vec<(String, String)>) -> Vec<(String, String)> {
     let kinds: Vec<_> = reasons.iter().map(kind).collect();
     let mut kept = Vec::new();
     for (at, (what, why)) in reasons.into_iter().enumerate() {
-        let alike = kinds.iter().filter(|it| **it == kinds[at]).count();
+        let alike = kinds.iter().filter(|kind| **kind == kinds[at]).count();
         if alike < MANY {
             kept.push((what, why));
         } else if !kinds[..at].contains(&kinds[at]) {

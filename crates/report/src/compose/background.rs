@@ -194,8 +194,8 @@ fn method(judged: &Judged) -> Section {
             clock.kind,
             units::duration(clock.cost_ns),
             units::duration(clock.step_ns),
-            clock.drift_ppm.map_or(String::new(), |it| format!(
-                ", and differs from the one at its start by {it:.1} ppm"
+            clock.drift_ppm.map_or(String::new(), |drift_ppm| format!(
+                ", and differs from the one at its start by {drift_ppm:.1} ppm"
             )),
             units::duration(run.settle.quiet_ns as f64)
         ),
@@ -260,7 +260,7 @@ pub(super) fn facts(host: &Host) -> Vec<(String, String)> {
     host.as_object_mut().and_then(|host| host.remove("findings"));
     let mut facts = Vec::new();
     flatten("", &host, &mut facts);
-    let place = |key: &str| FIRST.iter().position(|it| *it == key).unwrap_or(FIRST.len());
+    let place = |key: &str| FIRST.iter().position(|text| *text == key).unwrap_or(FIRST.len());
     facts.sort_by_key(|(key, _)| place(key));
     facts
 }
@@ -279,7 +279,7 @@ fn flatten(path: &str, value: &Value, facts: &mut Vec<(String, String)>) {
                 flatten(&below(key), value, facts);
             }
         }
-        Value::Array(items) if items.iter().all(|it| !it.is_object()) => {
+        Value::Array(items) if items.iter().all(|item| !item.is_object()) => {
             let words: Vec<String> = items.iter().map(plain).collect();
             facts.push((path.into(), words.join(" ")));
         }

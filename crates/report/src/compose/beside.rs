@@ -24,14 +24,14 @@ pub fn section(judged: &Judged) -> Option<Section> {
     }
     let mut section = Section::new("beside", "Beside a load");
     let measured: Vec<&Accompanied> =
-        judged.beside.iter().filter(|it| it.status == Status::Ok).collect();
+        judged.beside.iter().filter(|accompanied| accompanied.status == Status::Ok).collect();
     for (caption, note, ratio) in [
-        ("Median over the quiet one", MEDIAN, (|it| it.median.as_ref()) as Over),
-        ("All operations over the quiet ones", WHOLE, |it| it.whole.as_ref()),
+        ("Median over the quiet one", MEDIAN, (|accompanied| accompanied.median.as_ref()) as Over),
+        ("All operations over the quiet ones", WHOLE, |accompanied| accompanied.whole.as_ref()),
     ] {
         section.blocks.extend(table(judged, &measured, caption, note, ratio).map(Block::from));
     }
-    if measured.iter().any(|it| streams_among(judged, it)) {
+    if measured.iter().any(|accompanied| streams_among(judged, accompanied)) {
         section.blocks.push(Block::warning(NO_CPU_LEFT));
     }
     section.blocks.extend(absent(judged));
@@ -51,7 +51,7 @@ fn table(
     note: &str,
     ratio: Over,
 ) -> Option<Table> {
-    let known = || measured.iter().filter(|it| ratio(it).is_some());
+    let known = || measured.iter().filter(|accompanied| ratio(accompanied).is_some());
     let mut kinds = distinct(known().filter_map(|seen| seen.case.beside));
     kinds.sort_unstable();
     let mut table = Table::new(caption).words([("mechanism", 0), ("what", 0)]).note(note);
@@ -59,11 +59,13 @@ fn table(
     for kind in &kinds {
         table.columns.push(Column::number(kind.name(), 0));
     }
-    for at in distinct(known().filter_map(|it| it.quiet)) {
+    for at in distinct(known().filter_map(|accompanied| accompanied.quiet)) {
         let quiet = &judged.results[at];
         let cell = |kind: &Company| {
-            let own = |it: &&&Accompanied| it.quiet == Some(at) && it.case.beside == Some(*kind);
-            match known().find(own).and_then(|it| ratio(it)) {
+            let own = |accompanied: &&&Accompanied| {
+                accompanied.quiet == Some(at) && accompanied.case.beside == Some(*kind)
+            };
+            match known().find(own).and_then(|accompanied| ratio(accompanied)) {
                 Some(it) => Text::from(format!(
                     "{} [{:.2}, {:.2}]",
                     units::ratio(it.ratio),
@@ -80,19 +82,19 @@ fn table(
 }
 
 /// Whether it is a stream of which the workers left no CPU.
-fn streams_among(judged: &Judged, it: &Accompanied) -> bool {
+fn streams_among(judged: &Judged, accompanied: &Accompanied) -> bool {
     let Some(online) = judged.run.host.cpus_online.as_ref().map(Vec::len) else { return false };
-    let taken = it.case.place.cpus.map_or(online, |(a, b)| if a == b { 1 } else { 2 });
-    it.case.beside == Some(Company::Memory) && taken >= online
+    let taken = accompanied.case.place.cpus.map_or(online, |(a, b)| if a == b { 1 } else { 2 });
+    accompanied.case.beside == Some(Company::Memory) && taken >= online
 }
 
 /// What could not be tried: each reason once.
 fn absent(judged: &Judged) -> Vec<Block> {
-    let kept = judged.beside.iter().filter(|it| it.status != Status::Ok);
-    let told = |it: &Accompanied| {
+    let kept = judged.beside.iter().filter(|accompanied| accompanied.status != Status::Ok);
+    let told = |accompanied: &Accompanied| {
         (
-            it.case.beside.map_or(String::new(), |what| what.to_string()),
-            it.reason.clone().unwrap_or_default(),
+            accompanied.case.beside.map_or(String::new(), |what| what.to_string()),
+            accompanied.reason.clone().unwrap_or_default(),
         )
     };
     let lines = merged(distinct(kept.map(told))).into_iter().map(|(kinds, reason)| {

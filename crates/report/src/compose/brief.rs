@@ -34,7 +34,8 @@ const PLACES: [Placement; 6] = [
 /// The answer, and what is said of it, where so many lines of the screen are taken by something `beside` it.
 pub fn section(judged: &Judged, beside: usize) -> Section {
     let mut section = Section::new("answer", "The fastest here");
-    let groups: Vec<&GroupVerdict> = judged.groups.iter().filter(|it| !it.metric.paced).collect();
+    let groups: Vec<&GroupVerdict> =
+        judged.groups.iter().filter(|group| !group.metric.paced).collect();
     section.blocks.extend(above(judged, &groups));
     let facts = closing(judged);
     let lines = |text: &str| text.chars().count().div_ceil(FACT_LETTERS);
@@ -44,7 +45,7 @@ pub fn section(judged: &Judged, beside: usize) -> Section {
         _ => 1,
     };
     let above = section.blocks.iter().map(tall).sum::<usize>();
-    let taken = beside + above + facts.iter().map(|it| lines(&it.1)).sum::<usize>();
+    let taken = beside + above + facts.iter().map(|fact| lines(&fact.1)).sum::<usize>();
     section
         .blocks
         .extend(table(judged, ROWS.saturating_sub(taken).max(LEAST_ROWS)).map(Block::from));
@@ -67,7 +68,7 @@ pub fn page(judged: &Judged, rows: usize) -> Vec<Block> {
     blocks.extend(listed(judged, rows, " below").map(Block::from));
     blocks.extend(rates::blocks(judged, rows));
     if !blocks.is_empty() {
-        let facts = closing(judged).into_iter().filter(|it| it.0 != NEXT);
+        let facts = closing(judged).into_iter().filter(|pair| pair.0 != NEXT);
         blocks.push(Block::Facts(facts.collect()));
     }
     blocks
@@ -93,19 +94,22 @@ struct Question<'a> {
 /// In the order of the request, wake-ups without bytes last.
 fn questions(judged: &Judged) -> Vec<Question<'_>> {
     let mut questions: Vec<Question> = Vec::new();
-    let by_median = |it: &&GroupVerdict| !it.standings.is_empty() && !it.metric.paced;
+    let by_median =
+        |verdict: &&GroupVerdict| !verdict.standings.is_empty() && !verdict.metric.paced;
     for group in judged.groups.iter().filter(by_median) {
         let head = head(judged, group);
-        match questions.iter_mut().find(|it| it.head == head) {
+        match questions.iter_mut().find(|question| question.head == head) {
             Some(question) => question.groups.push(group),
             None => questions.push(Question { head, groups: vec![group] }),
         }
     }
     for question in &mut questions {
-        question.groups.sort_by_key(|it| PLACES.iter().position(|place| *place == it.placement));
+        question
+            .groups
+            .sort_by_key(|group| PLACES.iter().position(|place| *place == group.placement));
     }
-    questions.sort_by_key(|it| {
-        let first = it.groups[0];
+    questions.sort_by_key(|question| {
+        let first = question.groups[0];
         first.message_bytes.is_none() && !first.metric.is_set_up()
     });
     questions
@@ -114,7 +118,7 @@ fn questions(judged: &Judged) -> Vec<Question<'_>> {
 /// `Round trip, 64 B`; `Round trip of a wake-up, no bytes`.
 fn head(judged: &Judged, group: &GroupVerdict) -> String {
     let title = &group.metric.title;
-    let wakes = |it: &Standing| judged.results[it.result].carries == Carries::Signal;
+    let wakes = |standing: &Standing| judged.results[standing.result].carries == Carries::Signal;
     let what = match group.message_bytes {
         Some(size) if group.metric.is_transfer() => {
             format!("{title}, messages of {}", units::size(size))
@@ -139,10 +143,10 @@ fn drawn(judged: &Judged, questions: &[Question], rows: usize, elsewhere: &str) 
     let (asked, rest) = questions.split_at(questions.len().min(rows / 2));
     let room = rows.saturating_sub(asked.len());
     let groups: Vec<&GroupVerdict> =
-        asked.iter().flat_map(|it| it.groups.iter().copied()).collect();
+        asked.iter().flat_map(|question| question.groups.iter().copied()).collect();
     let mut shares = shares(&groups, room).into_iter();
     let mut shown: Vec<&CaseResult> = Vec::new();
-    let (mut left, mut cut) = (room, rest.iter().map(|it| it.groups.len()).sum());
+    let (mut left, mut cut) = (room, rest.iter().map(|question| question.groups.len()).sum());
     for question in asked {
         if left == 0 {
             cut += question.groups.len();
@@ -198,12 +202,12 @@ pub fn shares(groups: &[&GroupVerdict], room: usize) -> Vec<usize> {
 
 /// Why some questions, or all, have no firm answer: others disturbed every round, or launches are too few.
 pub fn undecided(groups: &[&GroupVerdict]) -> impl Iterator<Item = Verdict> {
-    let count = |is: fn(&GroupVerdict) -> bool| groups.iter().filter(|it| is(it)).count();
+    let count = |is: fn(&GroupVerdict) -> bool| groups.iter().filter(|group| is(group)).count();
     let (disturbed, few) =
         (count(GroupVerdict::is_disturbed), count(GroupVerdict::has_too_few_launches));
-    let contests = count(|it| it.standings.len() > 1);
+    let contests = count(|verdict| verdict.standings.len() > 1);
     let therefore = match contests {
-        _ if groups.iter().any(|it| it.metric.paced) => {
+        _ if groups.iter().any(|group| group.metric.paced) => {
             "what is slow, or not served, may be their doing"
         }
         0 => "what is slow may be their doing",
@@ -224,8 +228,8 @@ pub fn undecided(groups: &[&GroupVerdict]) -> impl Iterator<Item = Verdict> {
 /// The best, then those that follow; the best that blocks is among them.
 fn chosen<'a>(judged: &Judged, group: &'a GroupVerdict, most: usize) -> Vec<&'a Standing> {
     let mut order: Vec<&Standing> = group.standings.iter().collect();
-    order.sort_by_key(|it| !it.among_best);
-    let blocking = order.iter().position(|it| !judged.results[it.result].spins);
+    order.sort_by_key(|order| !order.among_best);
+    let blocking = order.iter().position(|standing| !judged.results[standing.result].spins);
     match blocking {
         Some(at) if at >= most && most > 1 => {
             let blocking = order.remove(at);
@@ -239,8 +243,8 @@ fn chosen<'a>(judged: &Judged, group: &'a GroupVerdict, most: usize) -> Vec<&'a 
 
 /// `best`, or how many times the time of the best it takes: the middle, at least and at most.
 fn of_best(group: &GroupVerdict, standing: &Standing) -> Text {
-    let alone = group.standings.iter().filter(|it| it.among_best).count() == 1;
-    let left_out = standing.screened_out.map(|it| (it.low - 1.0, it.high - 1.0));
+    let alone = group.standings.iter().filter(|standing| standing.among_best).count() == 1;
+    let left_out = standing.screened_out.map(|out| (out.low - 1.0, out.high - 1.0));
     let joint = standing.slower_than_best_at_least.zip(standing.slower_than_best_at_most);
     match (standing.slower_than_best, joint, left_out) {
         _ if group.standings.len() < 2 => Text::default(),
@@ -255,7 +259,7 @@ fn of_best(group: &GroupVerdict, standing: &Standing) -> Text {
 }
 
 fn price(case: &CaseResult) -> String {
-    case.cpu_ns_per_operation.map_or("–".into(), |it| units::duration(it.total))
+    case.cpu_ns_per_operation.map_or("–".into(), |cpu_ns| units::duration(cpu_ns.total))
 }
 
 /// Where the workers run, in little room; where several kinds of two CPUs are there, which.
@@ -283,8 +287,8 @@ fn notes(shown: &[&CaseResult], questions: &[Question], cut: usize, elsewhere: &
     let mut notes = Vec::new();
     let more = questions
         .iter()
-        .flat_map(|it| &it.groups)
-        .map(|it| it.standings.len())
+        .flat_map(|question| &question.groups)
+        .map(|group| group.standings.len())
         .sum::<usize>()
         .saturating_sub(shown.len());
     if more > 0 || cut > 0 {
@@ -295,18 +299,19 @@ fn notes(shown: &[&CaseResult], questions: &[Question], cut: usize, elsewhere: &
         let results = units::counted(more as u64, "more result");
         notes.push(Text::new().muted(format!("{results}{questions}{elsewhere}.")));
     }
-    let named = questions.iter().flat_map(|it| &it.groups).any(|it| it.names_the_best());
+    let named =
+        questions.iter().flat_map(|question| &question.groups).any(|group| group.names_the_best());
     if named {
         notes.push(Text::new().muted(
             "✓ best. ≈ not separated from the best. Intervals of a median hold by themselves, those of the best for all rows \
              of a question together.",
         ));
     }
-    if shown.iter().any(|it| it.screened_out) {
+    if shown.iter().any(|case| case.screened_out) {
         notes.push(Text::new().muted("Of what screening left out: the range of four launches."));
     }
     let spinning: BTreeSet<&str> =
-        shown.iter().filter(|it| it.spins).map(|it| it.variant.as_str()).collect();
+        shown.iter().filter(|case| case.spins).map(|case| case.variant.as_str()).collect();
     if !spinning.is_empty() {
         let names: Vec<String> = spinning.into_iter().map(Into::into).collect();
         let verb = if names.len() == 1 { "busy-waits" } else { "busy-wait" };

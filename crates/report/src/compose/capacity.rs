@@ -22,7 +22,7 @@ const UNSURE: &str = "Where no rate is sure to hold, it is the largest that is l
 /// What a person reads when such a run is over: the same, and what the run warned of.
 pub fn answer(judged: &Judged) -> Option<Section> {
     let mut section = section(judged)?;
-    let warnings = judged.run.warnings.iter().map(|it| Block::warning(it.as_str()));
+    let warnings = judged.run.warnings.iter().map(|warning| Block::warning(warning.as_str()));
     section.blocks.extend(warnings);
     Some(section)
 }
@@ -34,26 +34,30 @@ pub fn section(judged: &Judged) -> Option<Section> {
     let title = format!("The largest load with {percentile} ≤ {most}");
     let mut section = Section::new("capacity", title);
     let measured: Vec<&Capacity> =
-        judged.capacity.iter().filter(|it| it.status == Status::Ok).collect();
-    let disturbed = measured.iter().filter(|it| it.every_round_disturbed).count();
+        judged.capacity.iter().filter(|capacity| capacity.status == Status::Ok).collect();
+    let disturbed = measured.iter().filter(|capacity| capacity.every_round_disturbed).count();
     let words = labels::disturbed((disturbed, measured.len()), "capacity", "no end is sure");
     section.blocks.extend(words.map(Block::from));
-    let questions = distinct(measured.iter().map(|it| question(it)));
+    let questions = distinct(measured.iter().map(|capacity| question(capacity)));
     let several = questions.len() > 1;
     for asked in &questions {
         let here: Vec<&Capacity> =
-            measured.iter().filter(|it| question(it) == *asked).copied().collect();
+            measured.iter().filter(|capacity| question(capacity) == *asked).copied().collect();
         section.blocks.push(table(judged, &here, several).into());
     }
     if let Some(Block::Table(last)) = section.blocks.last_mut() {
         last.notes.push(MEANING.into());
-        if measured.iter().any(|it| it.found.at_least_per_sec.is_none()) {
+        if measured.iter().any(|capacity| capacity.found.at_least_per_sec.is_none()) {
             last.notes.push(UNSURE.into());
         }
     }
     section.blocks.extend(remarks(judged, &measured));
-    let failed = |it: &&Capacity| {
-        Some(Block::warning(format!("{}: {}", named(judged, it), failures::of_capacity(it)?)))
+    let failed = |capacity: &&Capacity| {
+        Some(Block::warning(format!(
+            "{}: {}",
+            named(judged, capacity),
+            failures::of_capacity(capacity)?
+        )))
     };
     section.blocks.extend(measured.iter().filter_map(failed));
     section.blocks.extend(absent(judged));
@@ -61,8 +65,8 @@ pub fn section(judged: &Judged) -> Option<Section> {
 }
 
 /// What the rows of one table share: all but the mechanism and the connections.
-fn question(it: &Capacity) -> String {
-    question_of(&it.case, &it.site)
+fn question(capacity: &Capacity) -> String {
+    question_of(&capacity.case, &capacity.site)
 }
 
 /// The same of any case, at `site`.
@@ -99,7 +103,7 @@ fn table(judged: &Judged, here: &[&Capacity], several: bool) -> Table {
     }
     let caption =
         if several || here[0].load().depth > 1 { question(here[0]) } else { String::new() };
-    let connected = here.iter().any(|it| it.connections() > 1);
+    let connected = here.iter().any(|capacity| capacity.connections() > 1);
     let mut table = Table::new(caption).words([("mechanism", 0)]);
     if connected {
         table = table.numbers([("clients", 0)]);
@@ -109,20 +113,22 @@ fn table(judged: &Judged, here: &[&Capacity], several: bool) -> Table {
         table = table.numbers([(name.as_str(), 1)]);
     }
     table = table.numbers([("kept", 1), ("later", 1), ("served", 3)]);
-    for it in ordered(here) {
-        let mut cells = vec![Text::new().code(&it.variant)];
-        cells.extend(connected.then(|| Text::from(units::count(it.connections().into()))));
-        cells.push(interval(it).into());
-        cells.push(it.knee_per_sec.map_or("–".into(), per_second).into());
-        let shown = shown_at(it);
-        cells.push(shown.map_or("–".into(), |it| per_second(it.per_sec)).into());
-        cells.extend(percentiles.iter().map(|name| Text::from(time_at(judged, it, shown, name))));
-        let kept = shown.map(|it| format!("{} of {}", it.passed, it.launches));
-        let later = shown.and_then(|it| it.later_share).map(labels::later);
-        cells.extend([kept, later].map(|it| Text::from(it.unwrap_or_else(|| "–".into()))));
-        let served = shown.and_then(|it| it.served_per_sec);
-        cells.push(served.map_or("–".into(), |it| Unit::PerSecond.format(it)).into());
-        let none = it.found.at_least_per_sec.is_none();
+    for capacity in ordered(here) {
+        let mut cells = vec![Text::new().code(&capacity.variant)];
+        cells.extend(connected.then(|| Text::from(units::count(capacity.connections().into()))));
+        cells.push(interval(capacity).into());
+        cells.push(capacity.knee_per_sec.map_or("–".into(), per_second).into());
+        let shown = shown_at(capacity);
+        cells.push(shown.map_or("–".into(), |rate| per_second(rate.per_sec)).into());
+        cells.extend(
+            percentiles.iter().map(|name| Text::from(time_at(judged, capacity, shown, name))),
+        );
+        let kept = shown.map(|rate| format!("{} of {}", rate.passed, rate.launches));
+        let later = shown.and_then(|rate| rate.later_share).map(labels::later);
+        cells.extend([kept, later].map(|text| Text::from(text.unwrap_or_else(|| "–".into()))));
+        let served = shown.and_then(|rate| rate.served_per_sec);
+        cells.push(served.map_or("–".into(), |value| Unit::PerSecond.format(value)).into());
+        let none = capacity.found.at_least_per_sec.is_none();
         let emphasis = if none { Emphasis::Muted } else { Emphasis::Normal };
         table.rows.push(Row::new(cells).emphasis(emphasis));
     }
@@ -132,17 +138,17 @@ fn table(judged: &Judged, here: &[&Capacity], several: bool) -> Table {
 /// By connections, the largest capacity first.
 fn ordered<'a>(here: &[&'a Capacity]) -> Vec<&'a Capacity> {
     let mut rows = here.to_vec();
-    rows.sort_by_key(|it| {
-        let low = it.found.at_least_per_sec.unwrap_or(0);
-        let high = it.found.below_per_sec.or(it.found.likely_high_per_sec).unwrap_or(u64::MAX);
-        (it.connections(), std::cmp::Reverse((low, high)))
+    rows.sort_by_key(|row| {
+        let low = row.found.at_least_per_sec.unwrap_or(0);
+        let high = row.found.below_per_sec.or(row.found.likely_high_per_sec).unwrap_or(u64::MAX);
+        (row.connections(), std::cmp::Reverse((low, high)))
     });
     rows
 }
 
 /// `81.0–100 k/s`, `≥ 250 k/s`, `not even 1.00 k/s`; of what is not decided what is likely, with a question mark.
-pub fn interval(it: &Capacity) -> String {
-    interval_of(&it.found, it.lowest().map(|it| it.per_sec))
+pub fn interval(capacity: &Capacity) -> String {
+    interval_of(&capacity.found, capacity.lowest().map(|rate| rate.per_sec))
 }
 
 /// The same, `lowest` being the lowest rate that was tried.
@@ -169,15 +175,15 @@ fn per_second(rate: u64) -> String {
 
 /// `, tried first`: of a rate that only chose others, and decides nothing.
 pub fn stage(judged: &Judged, case: &CaseResult) -> &'static str {
-    let later = |it: &RateTried| it.decides && judged.results[it.result].group > case.group;
-    let chose = |it: &Capacity| it.covers(case) && it.rates.iter().any(later);
+    let later = |rate: &RateTried| rate.decides && judged.results[rate.result].group > case.group;
+    let chose = |capacity: &Capacity| capacity.covers(case) && capacity.rates.iter().any(later);
     if judged.capacity.iter().any(chose) { ", tried first" } else { "" }
 }
 
 /// The largest rate that holds; of what is not sure that most launches kept; else the lowest.
-fn shown_at(it: &Capacity) -> Option<&RateTried> {
-    let rate = it.found.at_least_per_sec.or(it.found.likely_low_per_sec);
-    rate.and_then(|rate| it.at(rate)).or_else(|| it.lowest())
+fn shown_at(capacity: &Capacity) -> Option<&RateTried> {
+    let rate = capacity.found.at_least_per_sec.or(capacity.found.likely_low_per_sec);
+    rate.and_then(|rate| capacity.at(rate)).or_else(|| capacity.lowest())
 }
 
 /// A percentile at a rate: that of the bound by what decided it, others by what the samples support.
@@ -196,16 +202,16 @@ pub fn percentile(case: &CaseResult, name: &str) -> Option<f64> {
     let value = case.value.as_ref()?;
     match name {
         "p50" => Some(value.median),
-        _ => value.percentiles.get(name)?.map(|it| it.value),
+        _ => value.percentiles.get(name)?.map(|percentile| percentile.value),
     }
 }
 
 /// What a row can't say: why there is no upper end, or none at all.
 fn remarks(judged: &Judged, measured: &[&Capacity]) -> Vec<Block> {
     let mut told: Vec<(Vec<String>, String)> = Vec::new();
-    for it in measured {
-        let Some(why) = remark(judged, it) else { continue };
-        let name = named(judged, it);
+    for capacity in measured {
+        let Some(why) = remark(judged, capacity) else { continue };
+        let name = named(judged, capacity);
         match told.iter_mut().find(|known| known.1 == why) {
             Some(known) => known.0.push(name),
             None => told.push((vec![name], why)),
@@ -218,12 +224,12 @@ fn remarks(judged: &Judged, measured: &[&Capacity]) -> Vec<Block> {
 }
 
 /// `tcp with 4 clients`; where the run asked at several sizes or places, also which.
-fn named(judged: &Judged, it: &Capacity) -> String {
-    let name = match it.connections() {
-        1 => it.variant.clone(),
-        many => format!("{} with {many} clients", it.variant),
+fn named(judged: &Judged, capacity: &Capacity) -> String {
+    let name = match capacity.connections() {
+        1 => capacity.variant.clone(),
+        many => format!("{} with {many} clients", capacity.variant),
     };
-    let asked = question(it);
+    let asked = question(capacity);
     if judged.capacity.iter().any(|other| question(other) != asked) {
         format!("{name} ({})", labels::within_sentence(&asked))
     } else {
@@ -232,53 +238,54 @@ fn named(judged: &Judged, it: &Capacity) -> String {
 }
 
 /// Why a capacity has no upper end, or no lower one; None of an interval.
-pub fn remark(judged: &Judged, it: &Capacity) -> Option<String> {
-    let found = &it.found;
-    let lacking = it.rates.iter().map(|it| it.messages_lacking).max().filter(|it| *it > 0);
+pub fn remark(judged: &Judged, capacity: &Capacity) -> Option<String> {
+    let found = &capacity.found;
+    let lacking =
+        capacity.rates.iter().map(|rate| rate.messages_lacking).max().filter(|number| *number > 0);
     if let Some(messages) = lacking {
-        let all = units::count(it.bound.messages_needed());
+        let all = units::count(capacity.bound.messages_needed());
         return Some(format!(
             "launches lack {} of the {all} messages that a {} takes: leave --samples out, or ask for more",
             units::count(messages),
-            it.bound.percentile()
+            capacity.bound.percentile()
         ));
     }
-    if it.every_round_disturbed {
+    if capacity.every_round_disturbed {
         return Some("other programs ran during every round: `ipcmark doctor` says which".into());
     }
-    if it.breaks_at_lowest() {
-        let lowest = it.lowest()?;
+    if capacity.breaks_at_lowest() {
+        let lowest = capacity.lowest()?;
         let unloaded = lowest.percentile_ns.map_or("–".into(), units::duration);
         return Some(format!(
             "its {} is {unloaded} at {}, the lowest rate that was tried",
-            it.bound.percentile(),
+            capacity.bound.percentile(),
             per_second(lowest.per_sec)
         ));
     }
-    if let Some(why) = found.below_per_sec.and_then(|high| spent(judged, it, high)) {
+    if let Some(why) = found.below_per_sec.and_then(|high| spent(judged, capacity, high)) {
         return Some(why);
     }
     match (found.at_least_per_sec, found.below_per_sec) {
-        (Some(low), Some(_)) => broke_below(it, low),
+        (Some(low), Some(_)) => broke_below(capacity, low),
         (Some(_), None) => Some(match found.generator_ends_per_sec {
             Some(ends) => format!(
                 "the generator ends at {}: more can't be offered from here",
                 per_second(ends)
             ),
-            None => match it.rates.iter().rfind(|it| it.decides) {
+            None => match capacity.rates.iter().rfind(|rate| rate.decides) {
                 Some(last) if last.verdict == RateVerdict::Holds => {
                     format!("{} is the highest rate that was tried", per_second(last.per_sec))
                 }
-                _ => unsure(it, judged),
+                _ => unsure(capacity, judged),
             },
         }),
-        (None, _) => Some(unsure(it, judged)),
+        (None, _) => Some(unsure(capacity, judged)),
     }
 }
 
 /// That at the upper end a generator, which clients have in common, was about to end.
-fn spent(judged: &Judged, it: &Capacity, high: u64) -> Option<String> {
-    let rate = judged.results[it.at(high)?.result].rate?;
+fn spent(judged: &Judged, capacity: &Capacity, high: u64) -> Option<String> {
+    let rate = judged.results[capacity.at(high)?.result].rate?;
     Punctuality::ends_first(rate.generator_idle_share, rate.server_cpus).then(|| {
         format!(
             "at {} a generator's calls for many clients took all of its time: with a thread for each it may be more",
@@ -288,21 +295,21 @@ fn spent(judged: &Judged, it: &Capacity, high: u64) -> Option<String> {
 }
 
 /// That lower rates broke the bound, too: an idle CPU takes long to answer.
-fn broke_below(it: &Capacity, low: u64) -> Option<String> {
-    let broke = |it: &&RateTried| it.per_sec < low && 2 * it.broke > it.launches;
-    let rate = it.rates.iter().rev().find(broke)?;
+fn broke_below(capacity: &Capacity, low: u64) -> Option<String> {
+    let broke = |rate: &&RateTried| rate.per_sec < low && 2 * rate.broke > rate.launches;
+    let rate = capacity.rates.iter().rev().find(broke)?;
     Some(format!(
         "at {} most launches broke the bound, too: CPUs that idle answer late",
         per_second(rate.per_sec)
     ))
 }
 
-fn unsure(it: &Capacity, judged: &Judged) -> String {
-    let (rounds, run) = (it.rounds(), judged.run.id);
+fn unsure(capacity: &Capacity, judged: &Judged) -> String {
+    let (rounds, run) = (capacity.rounds(), judged.run.id);
     let many = units::counted(rounds as u64, "round");
-    let deciding = || it.rates.iter().filter(|it| it.decides);
-    let late = deciding().any(|it| it.void > 0);
-    let failed = deciding().any(|it| it.failed > 0);
+    let deciding = || capacity.rates.iter().filter(|rate| rate.decides);
+    let late = deciding().any(|rate| rate.void > 0);
+    let failed = deciding().any(|rate| rate.failed > 0);
     match rounds {
         0..6 => format!(
             "{many} of the deciding rates: to be sure takes 6 that agree, so a longer --budget"
@@ -318,12 +325,14 @@ fn unsure(it: &Capacity, judged: &Judged) -> String {
 /// What could not be tried: each reason once.
 fn absent(judged: &Judged) -> Vec<Block> {
     let mut reasons: Vec<(Vec<String>, String)> = Vec::new();
-    for it in judged.capacity.iter().filter(|it| it.status != Status::Ok) {
-        let why = failures::of_capacity(it).or_else(|| it.reason.clone()).unwrap_or_default();
-        let why = labels::without_name(&why, &it.variant).to_string();
+    for unmeasured in judged.capacity.iter().filter(|capacity| capacity.status != Status::Ok) {
+        let why = failures::of_capacity(unmeasured)
+            .or_else(|| unmeasured.reason.clone())
+            .unwrap_or_default();
+        let why = labels::without_name(&why, &unmeasured.variant).to_string();
         match reasons.iter_mut().find(|known| known.1 == why) {
-            Some((names, _)) => names.push(named(judged, it)),
-            None => reasons.push((vec![named(judged, it)], why)),
+            Some((names, _)) => names.push(named(judged, unmeasured)),
+            None => reasons.push((vec![named(judged, unmeasured)], why)),
         }
     }
     let line = |(names, why): &(Vec<String>, String)| {

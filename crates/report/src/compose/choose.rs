@@ -32,14 +32,14 @@ pub fn section(judged: &Judged) -> Option<Section> {
 fn title(judged: &Judged, choice: &Choice) -> String {
     let need = choice.need;
     let mut parts = Vec::new();
-    let size = judged.capacity.iter().find_map(|it| it.message_bytes);
-    let of = size.map_or(String::new(), |it| format!(" of {}", units::size(it)));
+    let size = judged.capacity.iter().find_map(|capacity| capacity.message_bytes);
+    let of = size.map_or(String::new(), |size| format!(" of {}", units::size(size)));
     parts.push(format!("For {}{of}", per_second(need.per_second)));
     if let Some(it) = judged.capacity.first() {
         let clients = units::counted(it.connections().into(), "client");
         parts.extend((it.connections() > 1).then_some(clients));
         let load = it.load();
-        parts.extend(load.response.map(|it| format!("answers of {}", units::size(it))));
+        parts.extend(load.response.map(|response| format!("answers of {}", units::size(response))));
         parts.extend((load.depth > 1).then(|| format!("{} under way", load.depth)));
         parts.extend(
             (load.service != Service::None).then(|| format!("service of {}", load.service)),
@@ -48,7 +48,7 @@ fn title(judged: &Judged, choice: &Choice) -> String {
     let most = units::duration(choice.bound.ns as f64);
     parts.push(format!("{} ≤ {most}", choice.bound.percentile()));
     parts.extend(need.blocking.then(|| "blocking".into()));
-    parts.extend(need.bytes.map(|it| match it {
+    parts.extend(need.bytes.map(|framing| match framing {
         Framing::Stream => "a stream".into(),
         Framing::Message => "messages".into(),
     }));
@@ -68,7 +68,7 @@ fn verdict(choice: &Choice) -> Verdict {
             let headline = headline.code(&closest.variant);
             let time = closest.percentile_ns.map_or("–".into(), units::duration);
             let served =
-                closest.served_per_sec.map_or("–".into(), |it| Unit::PerSecond.format(it));
+                closest.served_per_sec.map_or("–".into(), |value| Unit::PerSecond.format(value));
             let detail =
                 format!("Its {percentile} is {time} at that load, of which it serves {served}.");
             Verdict::new(VerdictKind::Bad, headline, detail)
@@ -85,7 +85,8 @@ fn verdict(choice: &Choice) -> Verdict {
             "The run ended before all that might qualify was measured.",
         ),
         (Answer::Undecided, ..) => {
-            let names: Vec<String> = choice.undecided.iter().map(|it| it.variant.clone()).collect();
+            let names: Vec<String> =
+                choice.undecided.iter().map(|candidate| candidate.variant.clone()).collect();
             let headline = Text::new().strong("Undecided. ").plain("These might qualify: ");
             Verdict::new(VerdictKind::Unknown, labels::few_codes(headline, &names), unsure(choice))
         }
@@ -102,9 +103,11 @@ fn verdict(choice: &Choice) -> Verdict {
 
 /// What kept the bound although others disturbed every round, and what to do about these.
 fn beside_others(choice: &Choice) -> String {
-    let kept = choice.undecided.iter().filter(|it| 2 * it.passed > it.launches);
-    let names: Vec<String> = kept.map(|it| it.variant.clone()).collect();
-    let meanwhile = meanwhile(&names, choice.undecided.iter().map(|it| it.void).max());
+    let kept =
+        choice.undecided.iter().filter(|candidate| 2 * candidate.passed > candidate.launches);
+    let names: Vec<String> = kept.map(|candidate| candidate.variant.clone()).collect();
+    let meanwhile =
+        meanwhile(&names, choice.undecided.iter().map(|candidate| candidate.void).max());
     let few = match choice.evidence.rounds as u64 {
         0..SURE_LAUNCHES => format!(" {}", unsure(choice)),
         _ => String::new(),
@@ -125,9 +128,9 @@ fn meanwhile(kept: &[String], late: Option<usize>) -> String {
 }
 
 /// `88.0 µs [80.0, 97.0]`.
-fn time_of(it: &Candidate) -> String {
-    let Some(ns) = it.percentile_ns else { return "–".into() };
-    Unit::Nanoseconds.with_ends(ns, it.low_ns.zip(it.high_ns))
+fn time_of(candidate: &Candidate) -> String {
+    let Some(ns) = candidate.percentile_ns else { return "–".into() };
+    Unit::Nanoseconds.with_ends(ns, candidate.low_ns.zip(candidate.high_ns))
 }
 
 fn sure(choice: &Choice, pick: &Candidate) -> String {
@@ -178,14 +181,22 @@ fn unsure(choice: &Choice) -> String {
 fn table(choice: &Choice) -> Option<Table> {
     let shown: Vec<(&Candidate, Emphasis)> = match choice.answer {
         Answer::Pick => {
-            let best = choice.pick.as_ref().map(|it| it.variant.as_str());
-            let emphasis = |it: &Candidate| {
-                if Some(it.variant.as_str()) == best { Emphasis::Best } else { Emphasis::Normal }
+            let best = choice.pick.as_ref().map(|candidate| candidate.variant.as_str());
+            let emphasis = |candidate: &Candidate| {
+                if Some(candidate.variant.as_str()) == best {
+                    Emphasis::Best
+                } else {
+                    Emphasis::Normal
+                }
             };
-            choice.qualified().map(|it| (it, emphasis(it))).collect()
+            choice.qualified().map(|candidate| (candidate, emphasis(candidate))).collect()
         }
-        Answer::Undecided => choice.undecided.iter().map(|it| (it, Emphasis::Normal)).collect(),
-        Answer::Nothing => choice.closest.iter().map(|it| (it, Emphasis::Normal)).collect(),
+        Answer::Undecided => {
+            choice.undecided.iter().map(|candidate| (candidate, Emphasis::Normal)).collect()
+        }
+        Answer::Nothing => {
+            choice.closest.iter().map(|candidate| (candidate, Emphasis::Normal)).collect()
+        }
     };
     let percentile = choice.bound.percentile();
     let median = percentile == "p50";
@@ -197,16 +208,21 @@ fn table(choice: &Choice) -> Option<Table> {
         table = table.numbers([("p99", 2)]);
     }
     table = table.numbers([("n", 2), ("capacity", 0), ("headroom", 0), ("CPUs", 1)]);
-    for (it, emphasis) in shown.iter().take(ROWS) {
+    for (candidate, emphasis) in shown.iter().take(ROWS) {
         let time = |ns: Option<f64>| Text::from(ns.map_or("–".into(), units::duration));
-        let mut cells = vec![Text::new().code(&it.variant), time(it.p50_ns)];
-        cells.extend((!median).then(|| time(it.percentile_ns)));
-        cells.extend((percentile != "p99").then(|| time(it.p99_ns)));
-        cells.push(units::count(it.messages).into());
-        let (low, high) = (it.at_least_per_sec, it.below_per_sec);
+        let mut cells = vec![Text::new().code(&candidate.variant), time(candidate.p50_ns)];
+        cells.extend((!median).then(|| time(candidate.percentile_ns)));
+        cells.extend((percentile != "p99").then(|| time(candidate.p99_ns)));
+        cells.push(units::count(candidate.messages).into());
+        let (low, high) = (candidate.at_least_per_sec, candidate.below_per_sec);
         cells.push(span(low, high, Unit::PerSecond).into());
         cells.push(headroom(choice, low, high).into());
-        cells.push(it.server_cpus.map_or("–".into(), |it| format!("{it:.2}")).into());
+        cells.push(
+            candidate
+                .server_cpus
+                .map_or("–".into(), |server_cpus| format!("{server_cpus:.2}"))
+                .into(),
+        );
         table.rows.push(Row::new(cells).emphasis(*emphasis));
     }
     let more = shown.len().saturating_sub(ROWS);
@@ -249,7 +265,7 @@ fn facts(judged: &Judged, choice: &Choice) -> Vec<(String, String)> {
     if let (Some(pick), Some(next)) = (&choice.pick, &choice.runner_up) {
         put("runner-up", format!("{}: {}", next.variant, why_not(choice, pick, next)));
     }
-    if let Some(pick) = choice.pick.as_ref().filter(|it| it.spins) {
+    if let Some(pick) = choice.pick.as_ref().filter(|candidate| candidate.spins) {
         put(
             "CPU",
             format!("{} busy-waits: it uses whole CPUs also while nothing comes", pick.variant),
@@ -268,8 +284,11 @@ fn facts(judged: &Judged, choice: &Choice) -> Vec<(String, String)> {
         );
     }
     let open = |why: &str, void: bool| {
-        let own = choice.undecided.iter().filter(|it| (it.verdict == RateVerdict::Void) == void);
-        let names: Vec<&str> = own.map(|it| it.variant.as_str()).collect();
+        let own = choice
+            .undecided
+            .iter()
+            .filter(|candidate| (candidate.verdict == RateVerdict::Void) == void);
+        let names: Vec<&str> = own.map(|candidate| candidate.variant.as_str()).collect();
         (choice.pick.is_some() && !names.is_empty()).then(|| format!("{}: {why}", few(&names)))
     };
     for (why, void) in [
@@ -284,10 +303,11 @@ fn facts(judged: &Judged, choice: &Choice) -> Vec<(String, String)> {
         }
     }
     put("evidence", evidence(judged, choice));
-    let others = |it: &&Capacity| choice.rejected.iter().all(|no| no.variant != it.variant);
-    for it in judged.capacity.iter().filter(others) {
-        if let Some(words) = failures::of_capacity(it) {
-            put("failed", format!("{}: {words}", it.variant));
+    let others =
+        |capacity: &&Capacity| choice.rejected.iter().all(|no| no.variant != capacity.variant);
+    for capacity in judged.capacity.iter().filter(others) {
+        if let Some(words) = failures::of_capacity(capacity) {
+            put("failed", format!("{}: {words}", capacity.variant));
         }
     }
     let reasons = rejected(judged, choice);
@@ -311,14 +331,14 @@ fn evidence(judged: &Judged, choice: &Choice) -> String {
         return format!("run {}: nothing was measured", evidence.run);
     }
     let rounds = units::counted(evidence.rounds as u64, "round");
-    let marked = judged.rounds.iter().filter(|it| it.marked.is_some()).count();
-    let unknown = judged.rounds.iter().filter(|it| it.unknown.is_some()).count();
+    let marked = judged.rounds.iter().filter(|round| round.marked.is_some()).count();
+    let unknown = judged.rounds.iter().filter(|round| round.unknown.is_some()).count();
     let mut disturbed =
         if marked > 0 { format!("; others disturbed {marked} of them") } else { String::new() };
     if unknown > 0 {
         disturbed += &format!("; whether others disturbed {unknown} of them can't be read here");
     }
-    let rates: Vec<String> = evidence.rates_per_sec.iter().map(|it| per_second(*it)).collect();
+    let rates: Vec<String> = evidence.rates_per_sec.iter().map(|rate| per_second(*rate)).collect();
     format!(
         "run {}: {rounds} of {} at {}{disturbed}",
         evidence.run,
@@ -359,11 +379,11 @@ fn factor(least: f64, most: f64) -> String {
 /// What does not qualify: each reason once, with the first of its names.
 fn rejected(judged: &Judged, choice: &Choice) -> Vec<String> {
     let mut lines: Vec<(String, Vec<&str>)> = Vec::new();
-    for it in &choice.rejected {
-        let why = words(judged, choice, it);
+    for rejected in &choice.rejected {
+        let why = words(judged, choice, rejected);
         match lines.iter_mut().find(|known| known.0 == why) {
-            Some(known) => known.1.push(&it.variant),
-            None => lines.push((why, vec![&it.variant])),
+            Some(known) => known.1.push(&rejected.variant),
+            None => lines.push((why, vec![&rejected.variant])),
         }
     }
     lines.iter().map(|(why, names)| format!("{}: {why}", few(names))).collect()
@@ -376,18 +396,18 @@ fn few(names: &[&str]) -> String {
     if more > 0 { format!("{named} and {more} more") } else { named }
 }
 
-fn words(judged: &Judged, choice: &Choice, it: &Rejected) -> String {
-    let own = judged.capacity.iter().find(|known| known.variant == it.variant);
+fn words(judged: &Judged, choice: &Choice, rejected: &Rejected) -> String {
+    let own = judged.capacity.iter().find(|known| known.variant == rejected.variant);
     let rate = own.and_then(|known: &Capacity| known.at(choice.need.per_second));
     let percentile = choice.bound.percentile();
-    match it.reason {
+    match rejected.reason {
         Why::TooSlow => {
-            let time = rate.and_then(|it| it.percentile_ns).map_or("–".into(), units::duration);
+            let time = rate.and_then(|rate| rate.percentile_ns).map_or("–".into(), units::duration);
             format!("{percentile} {time}")
         }
         Why::Overloaded => {
-            let served = rate.and_then(|it| it.served_per_sec);
-            format!("serves {}", served.map_or("–".into(), |it| Unit::PerSecond.format(it)))
+            let served = rate.and_then(|rate| rate.served_per_sec);
+            format!("serves {}", served.map_or("–".into(), |value| Unit::PerSecond.format(value)))
         }
         Why::LeftOut if choice.evidence.rounds > 1 => {
             "left out: there was time for what was quicker in its pilot alone".into()
@@ -397,8 +417,8 @@ fn words(judged: &Judged, choice: &Choice, it: &Rejected) -> String {
             if let Some(words) = own.and_then(failures::of_capacity) {
                 return words;
             }
-            let detail = it.detail.as_deref().unwrap_or("not measured");
-            labels::without_name(detail, &it.variant).to_string()
+            let detail = rejected.detail.as_deref().unwrap_or("not measured");
+            labels::without_name(detail, &rejected.variant).to_string()
         }
     }
 }

@@ -109,7 +109,10 @@ fn verdict(found: &RunComparison) -> Verdict {
     if compared == 0 {
         let why = match found.differences.as_slice() {
             [] => "no case was measured in both runs in the same way".to_string(),
-            some => format!("the runs differ in {}", fields(some.iter().map(|it| &it.field))),
+            some => format!(
+                "the runs differ in {}",
+                fields(some.iter().map(|difference| &difference.field))
+            ),
         };
         let headline = Text::new().strong("Nothing can be compared: ").plain(why + ".");
         return Verdict::new(VerdictKind::Unknown, headline, remedy(found));
@@ -191,7 +194,7 @@ fn distance(case: &CaseChange) -> f64 {
 }
 
 fn fields<'a>(names: impl Iterator<Item = &'a String>) -> String {
-    labels::list(&distinct(names.map(|it| it.split(':').next().unwrap_or(it).to_string())))
+    labels::list(&distinct(names.map(|name| name.split(':').next().unwrap_or(name).to_string())))
 }
 
 /// What differs between the machines, field by field.
@@ -210,7 +213,9 @@ fn differences(found: &RunComparison) -> Vec<Block> {
             ("B", 0),
         ]);
         let shown = found.differences.iter().take(LISTED);
-        table.rows = shown.map(|it| Row::new([it.field.as_str(), &it.a, &it.b])).collect();
+        table.rows = shown
+            .map(|difference| Row::new([difference.field.as_str(), &difference.a, &difference.b]))
+            .collect();
         let more = found.differences.len().saturating_sub(LISTED);
         if more > 0 {
             table.notes.push(format!("{more} more: --format json holds them all.").into());
@@ -221,21 +226,23 @@ fn differences(found: &RunComparison) -> Vec<Block> {
 }
 
 fn unit(case: &CaseChange) -> Unit {
-    case.metric.unit.into()
+    case.metric.unit
 }
 
 fn short_name(case: &CaseChange) -> String {
-    let size = case.message_bytes.map_or(String::new(), |it| format!(" {}", units::size(it)));
+    let size = case
+        .message_bytes
+        .map_or(String::new(), |message_bytes| format!(" {}", units::size(message_bytes)));
     format!("{}{}{size}{}", case.variant, between(case), conditions(case))
 }
 
 /// ` at 10.0 k/s, 4 connections by epoll`, `, 16M a transfer`, `, bytes written`.
 fn conditions(case: &CaseChange) -> String {
     let rate = case.load.filter(Load::has_rate);
-    let rate = rate.map(|it| format!(" at {}", Unit::PerSecond.format(it.per_second as f64)));
+    let rate = rate.map(|rate| format!(" at {}", Unit::PerSecond.format(rate.per_second as f64)));
     let beside = case.load.map(open_loop::beside_rate).unwrap_or_default();
-    let total = case.total.filter(|it| *it != Total::Long);
-    let total = total.map(|it| format!(", {it} a transfer")).unwrap_or_default();
+    let total = case.total.filter(|total| *total != Total::Long);
+    let total = total.map(|total| format!(", {total} a transfer")).unwrap_or_default();
     let plain = factor::conditions(&case.case);
     format!("{}{total}{beside}{plain}", rate.unwrap_or_default())
 }

@@ -3,9 +3,7 @@
 
 use super::{Detail, labels};
 use crate::cpu_pairs::{Matrix, matrices};
-use crate::{
-    Axis, Block, Figure, FigureKind, Point, Row, Scale, Section, Series, Table, Text, Unit,
-};
+use crate::{Axis, Block, Figure, FigureKind, Point, Row, Scale, Section, Series, Table, Text};
 use analysis::Judged;
 
 /// Most CPUs whose numbers stand beside each other in 80 columns.
@@ -15,14 +13,15 @@ const SHADES: [&str; 4] = ["░░", "▒▒", "▓▓", "██"];
 
 /// The matrices of a run of more pairs than one; a single pair is a result like others.
 pub fn section(judged: &Judged, detail: Detail) -> Option<Section> {
-    let all: Vec<Matrix> = matrices(judged).into_iter().filter(|it| it.cpus.len() > 2).collect();
+    let all: Vec<Matrix> =
+        matrices(judged).into_iter().filter(|matrix| matrix.cpus.len() > 2).collect();
     let mut section = Section::new("cpu-pairs", "Between CPUs");
     section.blocks = all
         .iter()
         .enumerate()
-        .map(|(nth, it)| match detail {
-            Detail::Full => Block::from(figure(it, nth)),
-            Detail::Summary => Block::from(table(it)),
+        .map(|(nth, matrix)| match detail {
+            Detail::Full => Block::from(figure(matrix, nth)),
+            Detail::Summary => Block::from(table(matrix)),
         })
         .collect();
     (!all.is_empty()).then_some(section)
@@ -52,7 +51,7 @@ fn cell(matrix: &Matrix, row: u32, column: u32) -> Option<String> {
 }
 
 fn spelled(matrix: &Matrix, value: f64) -> String {
-    Unit::from(matrix.first().metric.unit).format(value)
+    matrix.first().metric.unit.format(value)
 }
 
 fn values(matrix: &Matrix) -> Vec<f64> {
@@ -62,9 +61,9 @@ fn values(matrix: &Matrix) -> Vec<f64> {
 
 fn table(matrix: &Matrix) -> Table {
     let all = values(matrix);
-    let (least, most) = all
-        .iter()
-        .fold((f64::INFINITY, 0.0f64), |(least, most), it| (least.min(*it), most.max(*it)));
+    let (least, most) = all.iter().fold((f64::INFINITY, 0.0f64), |(least, most), value| {
+        (least.min(*value), most.max(*value))
+    });
     let mut table = Table::new(title(matrix)).words([("CPU", 0)]);
     if matrix.cpus.len() <= NUMBERED {
         for cpu in &matrix.cpus {
@@ -107,7 +106,7 @@ fn figure(matrix: &Matrix, nth: usize) -> Figure {
         title(matrix),
         format!("{} Hatched: not measured.", meaning(matrix)),
         Axis::categories("CPU", matrix.cpus.iter().map(u32::to_string)),
-        Axis::new(metric.title.to_lowercase(), metric.unit.into(), Scale::Log),
+        Axis::new(metric.title.to_lowercase(), metric.unit, Scale::Log),
     );
     let point = |nth: usize, a: u32, b: u32| match matrix.between(a, b) {
         Some(value) => Point::new(nth as f64, value).labelled(spelled(matrix, value)),

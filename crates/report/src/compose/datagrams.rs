@@ -23,7 +23,7 @@ const WIRE: &str = "Throughput is goodput: bytes of messages that arrived. On th
 type Sent<'a> = (&'a CaseResult, &'a DatagramsSeen);
 
 fn cases(judged: &Judged) -> impl Iterator<Item = Sent<'_>> {
-    let results = judged.results.iter().filter(|it| !it.twin);
+    let results = judged.results.iter().filter(|result| !result.twin);
     results.filter_map(|case| Some((case, case.datagrams.as_ref()?)))
 }
 
@@ -34,11 +34,12 @@ pub fn remarks(judged: &Judged) -> Vec<Block> {
 }
 
 fn of_variant(variant: &str, cases: &[Sent]) -> Vec<Block> {
-    let quiet = || cases.iter().filter(|it| !has_lost(it.1));
+    let quiet = || cases.iter().filter(|case| !has_lost(case.1));
     let mut sentences = Vec::new();
-    let launches: usize = quiet().map(|it| it.1.launches.len()).sum();
+    let launches: usize = quiet().map(|pair| pair.1.launches.len()).sum();
     if launches > 0 {
-        let came: u64 = quiet().filter_map(|it| it.1.fragments).map(|it| it.received).sum();
+        let came: u64 =
+            quiet().filter_map(|pair| pair.1.fragments).map(|counts| counts.received).sum();
         let fragments = match came {
             0 => String::new(),
             _ => format!(", {} fragments arrived in order", units::count(came)),
@@ -54,11 +55,12 @@ fn of_variant(variant: &str, cases: &[Sent]) -> Vec<Block> {
             units::counted(launches as u64, "launch")
         ));
     }
-    let wire =
-        distinct(cases.iter().filter(|it| it.0.metric.is_transfer()).filter_map(|(case, seen)| {
+    let wire = distinct(cases.iter().filter(|case| case.0.metric.is_transfer()).filter_map(
+        |(case, seen)| {
             let (ratio, size) = (seen.wire_bytes_per_payload_byte?, case.message_bytes?);
             Some(format!("{ratio:.3} at {}", units::size(size)))
-        }));
+        },
+    ));
     if !wire.is_empty() {
         let wire = labels::few(&wire);
         sentences.push(format!("bytes on the wire for each byte of goodput: {wire}"));
@@ -66,7 +68,7 @@ fn of_variant(variant: &str, cases: &[Sent]) -> Vec<Block> {
     let whole = (!sentences.is_empty()).then(|| {
         Block::paragraph(Text::new().code(variant).plain(format!(": {}.", sentences.join("; "))))
     });
-    let lossy = cases.iter().filter(|it| has_lost(it.1)).map(|(case, seen)| {
+    let lossy = cases.iter().filter(|case| has_lost(case.1)).map(|(case, seen)| {
         let text = format!(", {}: {}.", labels::what(case), counts(seen));
         Block::paragraph(Text::new().code(variant).plain(text))
     });
@@ -76,8 +78,8 @@ fn of_variant(variant: &str, cases: &[Sent]) -> Vec<Block> {
 /// Whether a datagram was lost, late, duplicated or dropped, or a launch failed.
 fn has_lost(seen: &DatagramsSeen) -> bool {
     let fragments = seen.fragments.unwrap_or_default();
-    let failed = seen.launches.iter().any(|it| it.status != "ok");
-    let dropped = [seen.here, seen.peer].into_iter().flatten().any(|it| dropped(&it) > 0);
+    let failed = seen.launches.iter().any(|launch| launch.status != "ok");
+    let dropped = [seen.here, seen.peer].into_iter().flatten().any(|traffic| dropped(&traffic) > 0);
     let astray = fragments.lost + fragments.reordered + fragments.duplicated;
     failed || dropped || astray > 0 || seen.queue_overflows > Some(0)
 }
@@ -93,7 +95,7 @@ fn dropped(of: &Traffic) -> u64 {
 }
 
 fn counts(seen: &DatagramsSeen) -> String {
-    let failed = seen.launches.iter().filter(|it| it.status != "ok").count();
+    let failed = seen.launches.iter().filter(|launch| launch.status != "ok").count();
     let launches = units::counted(seen.launches.len() as u64, "launch");
     let mut parts = vec![format!("{failed} of {launches} failed")];
     if let Some(it) = seen.fragments {
@@ -108,20 +110,20 @@ fn counts(seen: &DatagramsSeen) -> String {
     let queues = seen.queue_overflows.map_or("?".into(), units::count);
     parts.push(format!("full queues of its sockets: {queues}"));
     for (at, traffic) in [("here", seen.here), ("at the peer", seen.peer)] {
-        parts.extend(traffic.map(|it| format!("the kernel {at}: {}", kernel(&it))));
+        parts.extend(traffic.map(|traffic| format!("the kernel {at}: {}", kernel(&traffic))));
     }
     parts.join("; ")
 }
 
-fn kernel(it: &Traffic) -> String {
+fn kernel(traffic: &Traffic) -> String {
     let count = |of: Option<u64>| of.map_or("?".into(), units::count);
     format!(
         "{} sent, {} received, dropped {} for full queues, {} for checksums, {} for lack of send space",
-        count(it.sent),
-        count(it.received),
-        count(it.receive_queue_errors),
-        count(it.checksum_errors),
-        count(it.send_queue_errors)
+        count(traffic.sent),
+        count(traffic.received),
+        count(traffic.receive_queue_errors),
+        count(traffic.checksum_errors),
+        count(traffic.send_queue_errors)
     )
 }
 
@@ -135,20 +137,22 @@ pub fn section(judged: &Judged) -> Option<Section> {
         .note(MEANING)
         .note(WIRE);
     for (case, seen) in cases(judged) {
-        let failed = seen.launches.iter().filter(|it| it.status != "ok").count();
+        let failed = seen.launches.iter().filter(|launch| launch.status != "ok").count();
         let of_fragments = |of: u64| match seen.fragments {
             Some(_) => units::count(of),
             None => "–".into(),
         };
         let it = seen.fragments.unwrap_or_default();
         let here = seen.here.as_ref().map(kernel);
-        let there = seen.peer.as_ref().map(|it| format!("at the peer: {}", kernel(it)));
+        let there = seen.peer.as_ref().map(|peer| format!("at the peer: {}", kernel(peer)));
         let parts: Vec<String> = here.into_iter().chain(there).collect();
         table.rows.push(Row::new([
             Text::new().code(&case.variant),
             labels::what(case).into(),
             format!("{} ({failed})", seen.launches.len()).into(),
-            seen.wire_bytes_per_payload_byte.map_or("–".into(), |it| format!("{it:.3}")).into(),
+            seen.wire_bytes_per_payload_byte
+                .map_or("–".into(), |wire_bytes| format!("{wire_bytes:.3}"))
+                .into(),
             of_fragments(it.received).into(),
             of_fragments(it.lost).into(),
             of_fragments(it.reordered).into(),
@@ -161,7 +165,7 @@ pub fn section(judged: &Judged) -> Option<Section> {
         return None;
     }
     let all = units::counted(table.rows.len() as u64, "case");
-    let lossy = cases(judged).filter(|it| has_lost(it.1)).count() as u64;
+    let lossy = cases(judged).filter(|case| has_lost(case.1)).count() as u64;
     let summary = match lossy {
         0 => format!("Counters of {all}: no datagram is known to be lost"),
         lossy => format!("Counters of {all}: {} lost datagrams, or failed", units::count(lossy)),

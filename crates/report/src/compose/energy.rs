@@ -1,8 +1,9 @@
 //! The energy of an operation, where the counters of the packages were read.
 
-use super::labels;
+use super::quantities;
 use crate::document::Value;
-use crate::{Row, Table, Text, Unit, units};
+use crate::{Table, Text, Unit, units};
+use analysis::quantity::Topic;
 use analysis::{CaseResult, ENERGY, Estimate, Judged};
 
 /// The head of its column.
@@ -13,25 +14,18 @@ const MEANING: &str = "energy: of all packages of the machine, beyond what they 
 
 /// As a cell of a listing.
 pub fn value(case: &CaseResult) -> Value {
-    of(case).map_or(Value::None, |it| Value::Number {
+    of(case).map_or(Value::None, |estimate| Value::Number {
         unit: Unit::Joules,
-        value: it.median,
-        low: it.interval.low,
-        high: it.interval.high,
+        value: estimate.median,
+        low: estimate.interval.low,
+        high: estimate.interval.high,
     })
 }
 
 /// A row for each case; None where no case has one.
 pub fn table(judged: &Judged) -> Option<Table> {
-    let mut table = Table::new("Energy of an operation: median over launches [95 %]")
-        .words([("mechanism", 0), ("of", 0)])
-        .numbers([(COLUMN, 0)]);
-    let row = |(case, energy)| {
-        Row::new(labels::named(case).into_iter().chain([Text::from(written(energy))]))
-    };
-    table.rows.extend(found(judged).map(row));
-    table.notes.extend(in_words(judged));
-    (!table.rows.is_empty()).then_some(table)
+    let caption = "Energy of an operation: median over launches [95 %]";
+    quantities::table(judged, Topic::Energy, caption).map(|table| table.note(MEANING))
 }
 
 /// What it is; None where no case has one.
@@ -41,8 +35,8 @@ pub fn in_words(judged: &Judged) -> Option<Text> {
 
 /// All of a run in a line: one with its interval, several from the least to the most; None where there is none.
 pub fn in_short(judged: &Judged) -> Option<String> {
-    let found: Vec<&Estimate> = found(judged).map(|it| it.1).collect();
-    let medians = || found.iter().map(|it| it.median);
+    let found: Vec<&Estimate> = found(judged).map(|pair| pair.1).collect();
+    let medians = || found.iter().map(|estimate| estimate.median);
     let words = match found.as_slice() {
         [only] => written(only),
         all => {
@@ -55,12 +49,12 @@ pub fn in_short(judged: &Judged) -> Option<String> {
 }
 
 fn found(judged: &Judged) -> impl Iterator<Item = (&CaseResult, &Estimate)> {
-    let results = judged.results.iter().filter(|it| !it.twin);
-    results.filter_map(|it| Some((it, of(it)?)))
+    let results = judged.results.iter().filter(|result| !result.twin);
+    results.filter_map(|result| Some((result, of(result)?)))
 }
 
 fn of(case: &CaseResult) -> Option<&Estimate> {
-    case.secondary(ENERGY).map(|it| &it.value)
+    case.secondary(ENERGY).map(|secondary| &secondary.value)
 }
 
 fn written(energy: &Estimate) -> String {

@@ -25,18 +25,20 @@ const COLUMNS: [ColumnOf; 19] = [
     ("× reference", ratio),
     ("workload", |judged, case| Value::Words(workload(judged, case))),
     ("placement", |_, case| Value::Words(labels::place_of(&case.site))),
-    ("size", |_, case| Value::number(Unit::Bytes, case.message_bytes.map(|it| it as f64))),
+    ("size", |_, case| {
+        Value::number(Unit::Bytes, case.message_bytes.map(|message_byte| message_byte as f64))
+    }),
     ("median", |_, case| median(case)),
     ("from", |_, case| end(case, |(low, _)| low)),
     ("to", |_, case| end(case, |(_, high)| high)),
     ("p99", |_, case| percentile(case, "p99")),
     ("later", |_, case| {
-        let later = percentiles::over(case, "p99").map(|it| it.later_share);
-        Value::number(Unit::Share, later.map(|it| (1e4 * it).round() / 1e4))
+        let later = percentiles::over(case, "p99").map(|percentile| percentile.later_share);
+        Value::number(Unit::Share, later.map(|value| (1e4 * value).round() / 1e4))
     }),
     ("max", |_, case| ns(case.largest_ns.filter(|_| case.is_kept()))),
-    ("first", |_, case| ns(case.secondary(FIRST_MESSAGE).map(|it| it.value.median))),
-    ("CPU", |_, case| ns(case.cpu_ns_per_operation.map(|it| it.total))),
+    ("first", |_, case| ns(case.secondary(FIRST_MESSAGE).map(|secondary| secondary.value.median))),
+    ("CPU", |_, case| ns(case.cpu_ns_per_operation.map(|cost| cost.total))),
     (energy::COLUMN, |_, case| energy::value(case)),
     ("× bound", |_, case| bound(case)),
     ("copies", |_, case| Value::number(Unit::Count, case.copies.map(f64::from))),
@@ -121,7 +123,7 @@ fn median(case: &CaseResult) -> Value {
     if let Some(why) = labels::not_kept(case) {
         return Value::Words(why);
     }
-    Value::number(labels::unit(case), case.value.as_ref().map(|it| it.median))
+    Value::number(labels::unit(case), case.value.as_ref().map(|value| value.median))
 }
 
 /// An end of the median's interval.
@@ -134,7 +136,7 @@ fn end(case: &CaseResult, which: fn((f64, f64)) -> f64) -> Value {
 /// Over the floor or the yardstick of the same rounds.
 fn bound(case: &CaseResult) -> Value {
     let bound = case.bound.as_ref().filter(|_| case.is_kept());
-    Value::number(Unit::Ratio, bound.and_then(|it| it.ratio))
+    Value::number(Unit::Ratio, bound.and_then(|bound| bound.ratio))
 }
 
 fn ratio(judged: &Judged, case: &CaseResult) -> Value {

@@ -61,7 +61,7 @@ fn table(run: &Measured, group: &Value) -> Option<Table> {
         let Some(at) = standing["result"].as_u64() else { continue };
         let Some(case) = run.results.get(at as usize) else { continue };
         let value = |name: &str| run.field(&format!("/results/{at}/value/{name}")).as_f64();
-        let unit = units::Unit::from(case.metric().unit);
+        let unit = case.metric().unit;
         let ends = value("low").zip(value("high"));
         let median = value("median").map_or("–".into(), |median| unit.with_ends(median, ends));
         let launches = case.launch_medians.iter().flatten().count();
@@ -99,7 +99,7 @@ fn caption(first: &MeasuredCase) -> String {
 fn unranked(run: &Measured, groups: &[Value]) -> Option<Table> {
     let standings =
         groups.iter().flat_map(|group| group["standings"].as_array().into_iter().flatten());
-    let ranked: BTreeSet<u64> = standings.filter_map(|it| it["result"].as_u64()).collect();
+    let ranked: BTreeSet<u64> = standings.filter_map(|value| value["result"].as_u64()).collect();
     let rest: Vec<(usize, &MeasuredCase)> = run
         .results
         .iter()
@@ -111,7 +111,7 @@ fn unranked(run: &Measured, groups: &[Value]) -> Option<Table> {
         .numbers([("median", 0)]);
     for (at, case) in rest.iter().take(UNRANKED) {
         let median = run.field(&format!("/results/{at}/value/median")).as_f64();
-        let unit = units::Unit::from(case.metric().unit);
+        let unit = case.metric().unit;
         table.rows.push(Row::new([
             Text::new().code(&case.variant),
             caption(case).into(),

@@ -8,12 +8,12 @@ use analysis::{Capacity, CaseResult, Judged, Status};
 /// A line for each way in which launches failed, with the cases of which they did. Those of a search for a capacity are
 /// told with it, and what had no time did not fail.
 pub fn of_cases(judged: &Judged) -> Vec<Block> {
-    let failed = |it: &&CaseResult| it.failed_launches > 0 || it.status == Status::Failed;
+    let failed = |case: &&CaseResult| case.failed_launches > 0 || case.status == Status::Failed;
     let cases = judged.results.iter().filter(|_| judged.capacity.is_empty());
     let mut lines: Vec<(String, Vec<String>)> = Vec::new();
     for case in cases.filter(failed).filter(|case| !case.had_no_time()) {
         let (name, how) = (labels::case(case), of_case(case));
-        match lines.iter_mut().find(|it| it.0 == how) {
+        match lines.iter_mut().find(|line| line.0 == how) {
             Some((_, names)) => names.push(name),
             None => lines.push((how, vec![name])),
         }
@@ -33,16 +33,16 @@ fn of_case(case: &CaseResult) -> String {
 }
 
 /// Of a mechanism at all rates of a search; None where no launch failed.
-pub fn of_capacity(it: &Capacity) -> Option<String> {
-    words(&it.failures, it.launches, Some(it.connections()))
+pub fn of_capacity(capacity: &Capacity) -> Option<String> {
+    words(&capacity.failures, capacity.launches, Some(capacity.connections()))
 }
 
 /// `2 of 9 launches failed: the responder (the server) was killed by signal 9`. `clients` are those of an open loop.
 fn words(failures: &[Failure], launches: u64, clients: Option<u32>) -> Option<String> {
     let failed = failures::count(failures);
-    let reason = |it: &Failure| match failures {
-        [_] => by_role(&it.reason, clients),
-        _ => format!("{} ({})", by_role(&it.reason, clients), it.launches),
+    let reason = |failure: &Failure| match failures {
+        [_] => by_role(&failure.reason, clients),
+        _ => format!("{} ({})", by_role(&failure.reason, clients), failure.launches),
     };
     let reasons: Vec<String> = failures.iter().map(reason).collect();
     let head = match launches {

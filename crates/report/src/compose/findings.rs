@@ -12,26 +12,29 @@ pub fn sections(findings: &[Finding]) -> Vec<Section> {
         (Level::Fine, "fine", "As it should be"),
     ];
     let section = |(level, id, title): (Level, &str, &str)| {
-        let these: Vec<&Finding> = findings.iter().filter(|it| it.level == level).collect();
+        let these: Vec<&Finding> =
+            findings.iter().filter(|finding| finding.level == level).collect();
         let mut section = Section::new(id, title);
         match level {
             Level::Fine => section.blocks.push(table(&these).into()),
             Level::Warning => {
-                section.blocks.extend(these.iter().map(|it| Block::Warning(text(it))))
+                section.blocks.extend(these.iter().map(|finding| Block::Warning(text(finding))))
             }
-            _ => section.blocks.extend(these.iter().map(|it| Block::List(vec![text(it)]))),
+            _ => {
+                section.blocks.extend(these.iter().map(|finding| Block::List(vec![text(finding)])))
+            }
         }
         (!these.is_empty()).then_some(section)
     };
     titles.into_iter().filter_map(section).collect()
 }
 
-fn text(it: &Finding) -> Text {
-    let text = Text::new().strong(format!("{}: ", it.check)).plain(sentence(&it.found));
-    let text = text.muted(format!(" Wanted: {} ", sentence(&it.wanted)));
-    let text = text.plain(sentence(&it.effect)).strong(" Do: ");
-    let text = with_names(text, &sentence(&it.advice));
-    match &it.command {
+fn text(finding: &Finding) -> Text {
+    let text = Text::new().strong(format!("{}: ", finding.check)).plain(sentence(&finding.found));
+    let text = text.muted(format!(" Wanted: {} ", sentence(&finding.wanted)));
+    let text = text.plain(sentence(&finding.effect)).strong(" Do: ");
+    let text = with_names(text, &sentence(&finding.advice));
+    match &finding.command {
         Some(command) => text.plain(" ").code(command),
         None => text,
     }
@@ -56,7 +59,9 @@ fn table(findings: &[&Finding]) -> Table {
         columns: vec![Column::text("check", 0), Column::text("found", 0)],
         rows: findings
             .iter()
-            .map(|it| Row::new([Text::new().strong(&*it.check), Text::from(&*it.found)]))
+            .map(|finding| {
+                Row::new([Text::new().strong(&*finding.check), Text::from(&*finding.found)])
+            })
             .collect(),
         ..Table::default()
     }

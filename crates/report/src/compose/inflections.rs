@@ -17,14 +17,14 @@ const NO_PROOF: &str = "What coincides lies within the interval: a candidate, no
 /// None unless a curve has the sizes that it takes.
 pub fn section(judged: &Judged) -> Option<Section> {
     let long: Vec<&Sweep> =
-        judged.sweeps.iter().filter(|it| it.sizes_bytes.len() >= LEAST_SIZES).collect();
+        judged.sweeps.iter().filter(|sweep| sweep.sizes_bytes.len() >= LEAST_SIZES).collect();
     if long.is_empty() {
         return None;
     }
     let mut section = Section::new("inflections", "Inflections");
     section.blocks.extend(tables(&long));
-    let sentences: Vec<Text> = long.iter().flat_map(|it| sentences(it)).collect();
-    if long.iter().any(|it| !it.inflections.is_empty()) {
+    let sentences: Vec<Text> = long.iter().flat_map(|sweep| sentences(sweep)).collect();
+    if long.iter().any(|sweep| !sweep.inflections.is_empty()) {
         section.blocks.push(Block::paragraph(NO_PROOF));
     }
     section.blocks.push(Block::List(sentences));
@@ -33,13 +33,13 @@ pub fn section(judged: &Judged) -> Option<Section> {
 
 fn tables(sweeps: &[&Sweep]) -> Vec<Block> {
     let mut tables: Vec<Table> = Vec::new();
-    for sweep in sweeps.iter().filter(|it| !it.inflections.is_empty()) {
+    for sweep in sweeps.iter().filter(|sweep| !sweep.inflections.is_empty()) {
         let caption = format!("{}: where the cost of a byte changes", place(sweep));
-        let at = tables.iter().position(|it| it.caption == caption).unwrap_or_else(|| {
+        let at = tables.iter().position(|table| table.caption == caption).unwrap_or_else(|| {
             tables.push(empty(caption));
             tables.len() - 1
         });
-        tables[at].rows.extend(sweep.inflections.iter().map(|it| row(sweep, it)));
+        tables[at].rows.extend(sweep.inflections.iter().map(|inflection| row(sweep, inflection)));
     }
     if let Some(last) = tables.last_mut() {
         last.notes.push(Text::from(RULE));
@@ -58,17 +58,21 @@ fn empty(caption: String) -> Table {
     Table { caption, columns, ..Default::default() }
 }
 
-fn row(sweep: &Sweep, it: &Inflection) -> Row {
+fn row(sweep: &Sweep, inflection: &Inflection) -> Row {
     Row::new([
         Text::new().code(&sweep.variant),
-        Text::from(between(it)),
-        Text::from(format!("[{}, {}]", units::size(it.from_bytes), units::size(it.to_bytes))),
+        Text::from(between(inflection)),
+        Text::from(format!(
+            "[{}, {}]",
+            units::size(inflection.from_bytes),
+            units::size(inflection.to_bytes)
+        )),
         Text::from(format!(
             "{} → {}",
-            per_byte(it.ns_per_byte.before),
-            per_byte(it.ns_per_byte.after)
+            per_byte(inflection.ns_per_byte.before),
+            per_byte(inflection.ns_per_byte.after)
         )),
-        Text::from(signed(it.step_ns)),
+        Text::from(signed(inflection.step_ns)),
     ])
 }
 
@@ -85,8 +89,8 @@ fn place(sweep: &Sweep) -> String {
 }
 
 /// `32 KiB–64 KiB`.
-pub fn between(it: &Inflection) -> String {
-    let [before, after] = it.best_bytes.map(units::size);
+pub fn between(inflection: &Inflection) -> String {
+    let [before, after] = inflection.best_bytes.map(units::size);
     format!("{before}–{after}")
 }
 
@@ -104,13 +108,14 @@ fn signed(ns: f64) -> String {
 }
 
 fn minus(number: String) -> String {
-    let zero = number.trim_start_matches('-').chars().all(|it| matches!(it, '0' | '.'));
+    let zero = number.trim_start_matches('-').chars().all(|letter| matches!(letter, '0' | '.'));
     if zero { number.trim_start_matches('-').into() } else { number.replace('-', "−") }
 }
 
 /// What changes at a place: `a byte costs 0.175 ns before and 0.497 ns after`.
-pub fn change(it: &Inflection) -> String {
-    let [before, after] = [it.ns_per_byte.before, it.ns_per_byte.after].map(per_byte);
+pub fn change(inflection: &Inflection) -> String {
+    let [before, after] =
+        [inflection.ns_per_byte.before, inflection.ns_per_byte.after].map(per_byte);
     format!("a byte costs {before} ns before and {after} ns after")
 }
 
@@ -135,16 +140,18 @@ fn sentences(sweep: &Sweep) -> Vec<Text> {
         };
         return vec![head().plain(none)];
     }
-    let sentence = |it: &Inflection| {
-        let known = match &it.candidates[..] {
+    let sentence = |inflection: &Inflection| {
+        let known = match &inflection.candidates[..] {
             [] => "nothing known".to_string(),
             known => labels::list(&known.iter().map(named).collect::<Vec<_>>()),
         };
-        head().strong(between(it)).plain(format!(", {}. Coincides with: {known}.", change(it)))
+        head()
+            .strong(between(inflection))
+            .plain(format!(", {}. Coincides with: {known}.", change(inflection)))
     };
     sweep.inflections.iter().map(sentence).collect()
 }
 
-fn named(it: &Candidate) -> String {
-    format!("{} ({})", it.name, units::size(it.bytes))
+fn named(candidate: &Candidate) -> String {
+    format!("{} ({})", candidate.name, units::size(candidate.bytes))
 }

@@ -16,7 +16,7 @@ use model::placement::Placement;
 pub use super::lists::{few, few_codes, few_with_commas, list};
 
 pub fn unit(case: &CaseResult) -> Unit {
-    case.metric.unit.into()
+    case.metric.unit
 }
 
 /// What the best of a group has: times are small, rates are large.
@@ -60,7 +60,7 @@ pub fn threads(workers: Workers) -> &'static str {
 
 /// `, 64 B`, or nothing of what has no size.
 pub fn of_size(bytes: Option<u64>) -> String {
-    bytes.map_or(String::new(), |it| format!(", {}", units::size(it)))
+    bytes.map_or(String::new(), |bytes| format!(", {}", units::size(bytes)))
 }
 
 /// Where client and server run, in words: `this host`, `to the peer`, `lab: 2 routers, 1 switch`.
@@ -123,7 +123,7 @@ pub fn value(case: &CaseResult) -> String {
 
 /// What replaces a value where a schedule was not kept.
 pub fn not_kept(case: &CaseResult) -> Option<String> {
-    case.rate.filter(|it| !it.is_kept()).map(super::open_loop::shortfall)
+    case.rate.filter(|rate| !rate.is_kept()).map(super::open_loop::shortfall)
 }
 
 /// `36.0–52.0 µs, 5 runs`: the results of earlier runs, where there were any.
@@ -186,7 +186,7 @@ pub fn short_value(case: &CaseResult) -> String {
 
 /// The ends of the interval of the headline value: `4.10–4.15 µs`; the value alone where it has none.
 pub fn ends(case: &CaseResult) -> String {
-    match case.value.as_ref().and_then(|it| it.interval.ends()).filter(|_| case.is_kept()) {
+    match case.value.as_ref().and_then(|value| value.interval.ends()).filter(|_| case.is_kept()) {
         Some((low, high)) => unit(case).range(low, high) + &lossy(case),
         None => short_value(case),
     }
@@ -197,7 +197,7 @@ pub fn brief_value(case: &CaseResult) -> String {
     if !case.is_kept() {
         return short_value(case);
     }
-    case.value.as_ref().map_or("–".into(), |it| unit(case).format(it.median) + &lossy(case))
+    case.value.as_ref().map_or("–".into(), |value| unit(case).format(value.median) + &lossy(case))
 }
 
 /// `pipe, 64 B, one CPU`; the workload is said where it isn't a round trip.
@@ -249,13 +249,13 @@ pub fn best_of(group: &GroupVerdict) -> String {
     if group.has_too_few_launches() {
         return "undecided, too few launches".into();
     }
-    together(group, |it| it.among_best)
+    together(group, |standing| standing.among_best)
 }
 
 /// The names of the standings that `belong`, as of those that are not separated.
 pub fn together(group: &GroupVerdict, belong: fn(&Standing) -> bool) -> String {
-    let best = group.standings.iter().filter(|it| belong(it));
-    let names: Vec<&str> = best.map(|it| it.variant.as_str()).collect();
+    let best = group.standings.iter().filter(|standing| belong(standing));
+    let names: Vec<&str> = best.map(|standing| standing.variant.as_str()).collect();
     match names.as_slice() {
         [first, second, _, rest @ ..] if !rest.is_empty() => {
             format!("{first} ≈ {second} ≈ {} more", names.len() - 2)
@@ -266,12 +266,13 @@ pub fn together(group: &GroupVerdict, belong: fn(&Standing) -> bool) -> String {
 
 /// Of what the case `of` is, `Best: pipe (one CPU); tcp ≈ udp (two CPUs, one cache).`, or nothing.
 pub fn best_by_place(judged: &Judged, of: &CaseResult, size: Option<u64>) -> String {
-    let here = judged.groups.iter().filter(|it| {
-        (it.workload, it.message_bytes) == (of.workload, size)
-            && conditions(&it.case) == conditions(&of.case)
-            && it.standings.len() > 1
+    let here = judged.groups.iter().filter(|group| {
+        (group.workload, group.message_bytes) == (of.workload, size)
+            && conditions(&group.case) == conditions(&of.case)
+            && group.standings.len() > 1
     });
-    let named = |it: &GroupVerdict| format!("{} ({})", best_of(it), place_of(&it.site));
+    let named =
+        |verdict: &GroupVerdict| format!("{} ({})", best_of(verdict), place_of(&verdict.site));
     best(&here.map(named).collect::<Vec<_>>())
 }
 
@@ -308,7 +309,7 @@ fn best(named: &[String]) -> String {
     match named {
         [] => String::new(),
         // ≈ is explained at its first use.
-        _ if named.iter().any(|it| it.contains('≈')) => {
+        _ if named.iter().any(|text| text.contains('≈')) => {
             format!("Best (≈: not separated): {}.", named.join("; "))
         }
         _ => format!("Best: {}.", named.join("; ")),
@@ -318,7 +319,7 @@ fn best(named: &[String]) -> String {
 /// With a capital first letter.
 pub fn capital(text: &str) -> String {
     let mut letters = text.chars();
-    letters.next().map_or(String::new(), |it| it.to_uppercase().chain(letters).collect())
+    letters.next().map_or(String::new(), |letter| letter.to_uppercase().chain(letters).collect())
 }
 
 /// Workers and placements, in the order of the results.
@@ -340,13 +341,13 @@ pub fn later(share: f64) -> String {
 pub(super) fn shared_prefix(names: &[String]) -> Option<&str> {
     let prefix = |name: &'_ String| name.find('=').map(|at| at + 1);
     let prefixes = names.iter().filter_map(|name| Some(&name[..prefix(name)?]));
-    let alike = |it: &&str| names.iter().filter(|name| name.starts_with(*it)).count() >= 3;
+    let alike = |text: &&str| names.iter().filter(|name| name.starts_with(*text)).count() >= 3;
     prefixes.into_iter().find(alike)
 }
 
 /// A name without what it shares with others, which an ellipsis replaces.
 pub(super) fn without_shared(name: &str, shared: Option<&str>) -> String {
-    match shared.and_then(|it| name.strip_prefix(it)) {
+    match shared.and_then(|text| name.strip_prefix(text)) {
         Some(rest) => format!("…{rest}"),
         None => name.to_string(),
     }
@@ -367,5 +368,5 @@ pub fn kind(decision: Decision) -> VerdictKind {
 /// Words that began a sentence, within one.
 pub fn within_sentence(words: &str) -> String {
     let mut letters = words.chars();
-    letters.next().map_or(String::new(), |it| it.to_lowercase().chain(letters).collect())
+    letters.next().map_or(String::new(), |letter| letter.to_lowercase().chain(letters).collect())
 }

@@ -30,6 +30,7 @@ mod peer;
 mod percentiles;
 mod print;
 mod probe;
+mod quantities;
 mod rates;
 mod ratios;
 mod setup;
@@ -91,11 +92,11 @@ pub fn answer(judged: &Judged) -> Document {
     // Of an open loop its percentiles and what was served are the answer.
     let rates = rates::section(judged);
     let seen = observed::short(judged);
-    if rates.is_none() || judged.groups.iter().any(|it| !it.metric.paced) {
+    if rates.is_none() || judged.groups.iter().any(|group| !group.metric.paced) {
         let beside = seen.as_ref().map_or(0, observed::lines);
         let mut first = brief::section(judged, beside);
         // What is true of the whole run is said once.
-        let said = rates.as_ref().map_or(&[][..], |it| &it.blocks);
+        let said = rates.as_ref().map_or(&[][..], |rates| &rates.blocks);
         first.blocks.retain(|block| !said.contains(block));
         document.sections.push(first);
     }
@@ -178,7 +179,8 @@ pub fn compose(judged: &Judged, detail: Detail) -> Document {
         results.blocks.extend(everything::blocks(judged));
     }
     // One list holds all of a page's results; percentiles that were asked for are more than its rows hold.
-    let percentiles = run.request.unbatched || judged.results.iter().any(|it| it.metric.paced);
+    let percentiles =
+        run.request.unbatched || judged.results.iter().any(|result| result.metric.paced);
     if detail == Detail::Summary || percentiles {
         results.blocks.extend(tables::summaries(judged));
     }
@@ -243,13 +245,13 @@ fn cautions(judged: &Judged) -> Vec<Block> {
 
 /// Takes back what is firm in the verdicts of an answer where others disturbed every round of a case, and says so first.
 fn beside_others(judged: &Judged, answer: &mut [Section]) {
-    let measured = || judged.results.iter().filter(|it| it.launches > 0 && !it.twin);
-    let disturbed = measured().filter(|it| it.disturbed).count();
+    let measured = || judged.results.iter().filter(|result| result.launches > 0 && !result.twin);
+    let disturbed = measured().filter(|case| case.disturbed).count();
     let all = measured().count();
     let Some(why) = labels::disturbed((disturbed, all), "case", "no verdict is firm") else {
         return;
     };
-    for block in answer.iter_mut().flat_map(|it| &mut it.blocks) {
+    for block in answer.iter_mut().flat_map(|section| &mut section.blocks) {
         if let Block::Verdict(verdict) = block {
             verdict.kind = VerdictKind::Unknown;
         }
@@ -329,9 +331,9 @@ impl<'a> Draft<'a> {
 /// Warnings stay open: the table above holds the answers, which the verdicts give in words.
 fn folded(blocks: Vec<Block>) -> Vec<Block> {
     let (verdicts, others): (Vec<Block>, Vec<Block>) =
-        blocks.into_iter().partition(|it| matches!(it, Block::Verdict(_)));
+        blocks.into_iter().partition(|block| matches!(block, Block::Verdict(_)));
     let (mut shown, remarks): (Vec<Block>, Vec<Block>) =
-        others.into_iter().partition(|it| matches!(it, Block::Warning(_)));
+        others.into_iter().partition(|block| matches!(block, Block::Warning(_)));
     if !verdicts.is_empty() {
         let many = units::counted(verdicts.len() as u64, "verdict");
         let summary = Text::from(format!("{many} in words, with ratios and intervals"));

@@ -1,7 +1,8 @@
 //! Open loops: how the schedule was kept beside the response times, and who could not serve it.
 
-use super::labels;
-use crate::{Block, Row, Table, Text, Unit, units};
+use super::{labels, quantities};
+use crate::{Block, Unit, units};
+use analysis::quantity::Topic;
 use analysis::{CaseResult, GroupVerdict, Judged, RateSeen, Status};
 use model::load::{Load, Service};
 use model::workload::Arrivals;
@@ -16,40 +17,15 @@ const MEANING: &str = "Response times count from when a message was due by its s
 
 /// A case that kept a schedule, and how.
 fn cases(judged: &Judged) -> impl Iterator<Item = (&CaseResult, RateSeen)> {
-    let results = judged.results.iter().filter(|it| it.status == Status::Ok && !it.twin);
+    let results =
+        judged.results.iter().filter(|result| result.status == Status::Ok && !result.twin);
     results.filter_map(|case| Some((case, case.rate?)))
 }
 
 pub fn tables(judged: &Judged) -> Vec<Block> {
-    let mut table = Table::new("How the schedule was kept")
-        .words([("case", 0)])
-        .numbers([
-            ("asked", 0),
-            ("served", 0),
-            ("share", 1),
-            ("on time", 0),
-            ("held", 1),
-            ("late", 1),
-        ])
-        .numbers([("begun, median", 2), ("largest", 1)])
-        .note(format!("{} {MEANING}", arrived(judged.run.request.arrivals)));
-    for (case, rate) in cases(judged) {
-        let time = |ns: Option<f64>| ns.map_or("–".into(), units::duration);
-        let share = |it: Option<f64>| it.map_or("–".into(), |it| format!("{:.1} %", 100.0 * it));
-        let cells = [
-            Text::new().code(labels::case(case)),
-            per_second(rate.load.per_second as f64).into(),
-            rate.served_per_sec.map_or("–".into(), per_second).into(),
-            share(rate.served_share).into(),
-            share(rate.on_time_share).into(),
-            share(rate.held_share).into(),
-            share(rate.late_share).into(),
-            time(rate.lateness_median_ns).into(),
-            time(rate.lateness_max_ns).into(),
-        ];
-        table.rows.push(Row::new(cells));
-    }
-    if table.rows.is_empty() { Vec::new() } else { vec![table.into()] }
+    let note = format!("{} {MEANING}", arrived(judged.run.request.arrivals));
+    let table = quantities::table(judged, Topic::Schedule, "How the schedule was kept");
+    table.map(|table| table.note(note).into()).into_iter().collect()
 }
 
 /// How messages came.
@@ -134,7 +110,7 @@ pub fn loaded(load: Load) -> String {
 /// The same without the rate: `, at most 8 under way, 16 connections by epoll`.
 pub fn beside_rate(load: Load) -> String {
     let depth = under_way(load);
-    let answers = load.response.map(|it| format!(", answers of {}", units::size(it)));
+    let answers = load.response.map(|response| format!(", answers of {}", units::size(response)));
     let answers = answers.unwrap_or_default();
     let service = match load.service {
         Service::None => String::new(),

@@ -24,7 +24,7 @@ fn name(host: &Host) -> String {
 fn line(judged: &Judged) -> Option<Block> {
     let peer = judged.run.peer.as_ref()?;
     let addresses: Vec<String> =
-        [peer.ipv4, peer.ipv6].into_iter().flatten().map(|it| it.to_string()).collect();
+        [peer.ipv4, peer.ipv6].into_iter().flatten().map(|address| address.to_string()).collect();
     let mut text = Text::new()
         .strong("Between two hosts: ")
         .plain(format!("initiators on {}, ", name(&judged.run.host)))
@@ -59,7 +59,8 @@ fn laboratories(judged: &Judged) -> Option<Block> {
         } else {
             format!(", MTU {} bytes", lab.mtu_bytes)
         };
-        let line: String = lab.impairments.iter().map(|it| format!(", {it}")).collect();
+        let line: String =
+            lab.impairments.iter().map(|impairment| format!(", {impairment}")).collect();
         format!("{} ({}{mtu}{line})", lab.chain, lab.route)
     });
     let text = Text::new()
@@ -86,9 +87,9 @@ pub fn noise_facts(judged: &Judged) -> Vec<(String, String)> {
     };
     vec![
         ("launches with forks by others at the peer".into(), forked.unwrap_or(NOT_KNOWN.into())),
-        of("interrupts on the used CPU", range(there().filter_map(|it| it.1.interrupts))),
-        of("softirqs on the used CPU", range(there().filter_map(|it| it.1.softirqs))),
-        of("context switches", range(there().filter_map(|it| it.1.context_switches))),
+        of("interrupts on the used CPU", range(there().filter_map(|pair| pair.1.interrupts))),
+        of("softirqs on the used CPU", range(there().filter_map(|pair| pair.1.softirqs))),
+        of("context switches", range(there().filter_map(|pair| pair.1.context_switches))),
     ]
 }
 
@@ -96,7 +97,7 @@ fn range(values: impl Iterator<Item = f64>) -> Option<String> {
     let mut values: Vec<f64> = values.collect();
     values.sort_by(f64::total_cmp);
     let (least, most) = (values.first()?, values.last()?);
-    let count = |it: &f64| units::count(it.round() as u64);
+    let count = |value: &f64| units::count(value.round() as u64);
     Some(if least == most { count(least) } else { format!("{} to {}", count(least), count(most)) })
 }
 
@@ -111,9 +112,9 @@ pub fn noise(judged: &Judged) -> Option<Block> {
     };
     let here = in_words(forked(judged, |noise| noise.launches_with_forks));
     let far = in_words(forked(judged, |noise| noise.peer.as_ref()?.launches_with_forks));
-    let switches = range(there().filter_map(|it| it.1.context_switches));
-    let switches = switches.map_or(String::new(), |it| {
-        format!("; context switches of a launch there: {it} (medians of the cases)")
+    let switches = range(there().filter_map(|pair| pair.1.context_switches));
+    let switches = switches.map_or(String::new(), |switches| {
+        format!("; context switches of a launch there: {switches} (medians of the cases)")
     });
     (launches > 0).then(|| {
         Block::paragraph(

@@ -23,12 +23,12 @@ pub struct Columns {
 impl Columns {
     /// Those that at least one case has something for: a transfer is timed as a whole.
     pub fn of(cases: &[&CaseResult]) -> Columns {
-        let single = |it: &CaseResult| it.metric.is_round_trip() || it.metric.paced;
-        let timed = |it: &&CaseResult| single(it) && !it.carries.is_control();
+        let single = |case: &CaseResult| case.metric.is_round_trip() || case.metric.paced;
+        let timed = |case: &&CaseResult| single(case) && !case.carries.is_control();
         Columns {
             tails: cases.iter().any(timed),
-            served: cases.iter().any(|it| it.rate.is_some()),
-            clock: cases.iter().any(|it| it.clock_limited),
+            served: cases.iter().any(|case| case.rate.is_some()),
+            clock: cases.iter().any(|case| case.clock_limited),
         }
     }
 
@@ -45,21 +45,22 @@ impl Columns {
             (self.served, "served", 0),
             (self.clock, "clock", 0),
         ];
-        named.into_iter().filter(|it| it.0).map(|it| Column::number(it.1, it.2))
+        named.into_iter().filter(|entry| entry.0).map(|entry| Column::number(entry.1, entry.2))
     }
 
     /// The cells of a case under these columns.
     pub fn cells(&self, case: &CaseResult) -> impl Iterator<Item = Text> {
-        let served = case.rate.and_then(|it| it.served_per_sec);
+        let served = case.rate.and_then(|rate| rate.served_per_sec);
         let sign = if case.clock_limited { " !" } else { "" };
-        let clock = case.clock_share.map(|it| format!("{:.1} %{sign}", 100.0 * it));
+        let clock =
+            case.clock_share.map(|clock_share| format!("{:.1} %{sign}", 100.0 * clock_share));
         let cells = [
             (self.tails, cell(case, "p99")),
             (self.tails, largest(case)),
-            (self.served, served.map_or("–".into(), |it| open_loop::per_second(it).into())),
+            (self.served, served.map_or("–".into(), |value| open_loop::per_second(value).into())),
             (self.clock, clock.unwrap_or_else(|| "–".into()).into()),
         ];
-        cells.into_iter().filter(|it| it.0).map(|it| it.1)
+        cells.into_iter().filter(|cell| cell.0).map(|cell| cell.1)
     }
 }
 
@@ -76,7 +77,7 @@ fn cell(case: &CaseResult, name: &str) -> Text {
 
 /// A percentile over launches with the ends of its interval, where each launch has the samples that it takes.
 pub fn of(case: &CaseResult, name: &str) -> Option<[f64; 3]> {
-    over(case, name).map(|it| [it.value, it.low, it.high])
+    over(case, name).map(|percentile| [percentile.value, percentile.low, percentile.high])
 }
 
 /// The same, with the share of all samples that took longer.
@@ -94,9 +95,9 @@ const DEEP_MEANING: &str = "Medians over launches of each launch's own, with the
 
 /// Percentiles beyond the 99th, a row for each case that has one; None where none has.
 pub fn deep(judged: &Judged) -> Option<Table> {
-    let all = judged.results.iter().filter(|it| !it.twin);
+    let all = judged.results.iter().filter(|result| !result.twin);
     let rows: Vec<&CaseResult> =
-        all.filter(|it| DEEP.iter().any(|name| of(it, name).is_some())).collect();
+        all.filter(|case| DEEP.iter().any(|name| of(case, name).is_some())).collect();
     let mut table = Table::new("Tails: p99.9 and p99.99")
         .words([("mechanism", 0), ("of", 0)])
         .note(DEEP_MEANING);

@@ -69,10 +69,13 @@ pub fn document(judged: &Judged, kept: &[Section], left: &[&Section]) -> Documen
     document.subtitle = subtitle(judged);
     document.meta = background::meta(judged);
     document.sections = kept.to_vec();
-    let is_figure = |it: &&&Section| matches!(it.blocks[0], Block::Figure(_));
+    let is_figure = |section: &&&Section| matches!(section.blocks[0], Block::Figure(_));
     let figures = left.iter().filter(is_figure).count() as u64;
     let figures = (figures > 0).then(|| units::counted(figures, "further figure"));
-    let others = left.iter().filter(|it| !is_figure(it)).map(|it| it.title.to_lowercase());
+    let others = left
+        .iter()
+        .filter(|section| !is_figure(section))
+        .map(|section| section.title.to_lowercase());
     let named: Vec<String> = figures.into_iter().chain(others).collect();
     if let Some(last) = document.sections.last_mut().filter(|_| !named.is_empty()) {
         last.blocks.push(Block::Paragraph(Text::new().muted(format!(
@@ -125,8 +128,13 @@ fn shortened(mut figure: Figure) -> Figure {
     }
     let larger_is_better = figure.y.unit != Unit::Nanoseconds;
     let best = |at: usize| {
-        let here = figure.series.iter().flat_map(|it| &it.points).filter(|it| it.x == at as f64);
-        let values = here.filter_map(|it| it.y).map(|y| if larger_is_better { -y } else { y });
+        let here = figure
+            .series
+            .iter()
+            .flat_map(|series| &series.points)
+            .filter(|point| point.x == at as f64);
+        let values =
+            here.filter_map(|point| point.y).map(|y| if larger_is_better { -y } else { y });
         values.fold(f64::INFINITY, f64::min)
     };
     let mut order: Vec<usize> = (0..many).collect();

@@ -24,7 +24,7 @@ pub fn section(judged: &Judged) -> Option<Section> {
 }
 
 fn paced(judged: &Judged) -> Vec<&GroupVerdict> {
-    judged.groups.iter().filter(|it| it.metric.paced).collect()
+    judged.groups.iter().filter(|group| group.metric.paced).collect()
 }
 
 /// The table, and what was not kept, in so many lines; nothing of a run without open loops.
@@ -38,9 +38,9 @@ pub fn blocks(judged: &Judged, lines: usize) -> Vec<Block> {
 /// The quickest at each rate, in so many lines; None where no rate was kept.
 fn table(judged: &Judged, groups: &[&GroupVerdict], lines: usize) -> Option<Table> {
     let groups: Vec<&GroupVerdict> =
-        groups.iter().copied().filter(|it| !it.standings.is_empty()).collect();
+        groups.iter().copied().filter(|group| !group.standings.is_empty()).collect();
     let all = || groups.iter().flat_map(|group| &group.standings);
-    let cases: Vec<&CaseResult> = all().map(|it| &judged.results[it.result]).collect();
+    let cases: Vec<&CaseResult> = all().map(|standing| &judged.results[standing.result]).collect();
     let columns = Columns::of(&cases);
     let mut table = Table::new("").words([("mechanism", 0)]).numbers([("p50", 0)]);
     table.columns.extend(columns.columns(false));
@@ -67,8 +67,8 @@ fn table(judged: &Judged, groups: &[&GroupVerdict], lines: usize) -> Option<Tabl
 }
 
 fn row(columns: &Columns, group: &GroupVerdict, standing: &Standing, case: &CaseResult) -> Row {
-    let served = case.rate.and_then(|it| it.served_share);
-    let served = served.map_or("–".into(), |it| format!("{:.1} %", 100.0 * it));
+    let served = case.rate.and_then(|rate| rate.served_share);
+    let served = served.map_or("–".into(), |value| format!("{:.1} %", 100.0 * value));
     let first = [Text::new().code(&case.variant), labels::short_value(case).into()];
     let cells = first.into_iter().chain(columns.cells(case)).chain([served.into()]);
     let is_best = standing.among_best && group.names_the_best();
@@ -76,11 +76,11 @@ fn row(columns: &Columns, group: &GroupVerdict, standing: &Standing, case: &Case
 }
 
 fn meaning(groups: &[&GroupVerdict], shown: &[&CaseResult]) -> Text {
-    let best = match groups.iter().any(|it| it.names_the_best()) {
+    let best = match groups.iter().any(|group| group.names_the_best()) {
         true => "✓ best, or not separated from the best. ",
         false => "",
     };
-    let few = match shown.iter().any(|it| lacking(it, "p99").is_some()) {
+    let few = match shown.iter().any(|case| lacking(case, "p99").is_some()) {
         true => " A p99 takes 368 samples in each launch.",
         false => "",
     };
@@ -100,9 +100,10 @@ fn not_kept(judged: &Judged, groups: &[&GroupVerdict]) -> Vec<Block> {
             .filter(|case| !told.contains(&std::ptr::from_ref(*case)))
             .filter_map(|case| Some((case, case.rate?)))
             .collect();
-        told.extend(seen.iter().map(|it| std::ptr::from_ref(it.0)));
-        let of = |void: bool| seen.iter().filter(move |it| it.1.void == void);
-        let at = open_loop::per_second(seen.first().map_or(0.0, |it| it.1.load.per_second as f64));
+        told.extend(seen.iter().map(|pair| std::ptr::from_ref(pair.0)));
+        let of = |void: bool| seen.iter().filter(move |pair| pair.1.void == void);
+        let at =
+            open_loop::per_second(seen.first().map_or(0.0, |pair| pair.1.load.per_second as f64));
         let place = labels::place_of(&group.site);
         let served: Vec<(&str, String)> = of(false)
             .map(|(case, rate)| (case.variant.as_str(), open_loop::served(*rate)))
@@ -119,7 +120,7 @@ fn not_kept(judged: &Judged, groups: &[&GroupVerdict]) -> Vec<Block> {
                 lines.push(Block::warning(format!("Can't serve {at} here, {place}: {names}")));
             }
         }
-        let void: Vec<String> = of(true).map(|it| it.0.variant.clone()).collect();
+        let void: Vec<String> = of(true).map(|pair| pair.0.variant.clone()).collect();
         if !void.is_empty() {
             let text = format!("At {at}, {place}, {}: no result of ", seen_late(&seen));
             lines.push(Block::warning(labels::few_codes(Text::new().plain(text), &void)));
@@ -136,8 +137,8 @@ fn not_kept(judged: &Judged, groups: &[&GroupVerdict]) -> Vec<Block> {
 }
 
 fn seen_late(seen: &[(&CaseResult, RateSeen)]) -> &'static str {
-    let mut void = seen.iter().filter(|it| it.1.void).peekable();
-    match void.peek().is_some() && void.all(|it| it.1.is_out_of_generators()) {
+    let mut void = seen.iter().filter(|pair| pair.1.void).peekable();
+    match void.peek().is_some() && void.all(|pair| pair.1.is_out_of_generators()) {
         true => "calls took all of the load generator's time",
         false => "the load generator was late",
     }

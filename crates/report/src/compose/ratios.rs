@@ -15,8 +15,11 @@ pub fn standing<'a>(
     judged: &'a Judged,
     case: &CaseResult,
 ) -> Option<(&'a GroupVerdict, &'a Standing)> {
-    let of = |it: &Standing| std::ptr::eq(&judged.results[it.result], case);
-    judged.groups.iter().find_map(|group| Some((group, group.standings.iter().find(|it| of(it))?)))
+    let of = |standing: &Standing| std::ptr::eq(&judged.results[standing.result], case);
+    judged
+        .groups
+        .iter()
+        .find_map(|group| Some((group, group.standings.iter().find(|standing| of(standing))?)))
 }
 
 /// By question, and in it as they are ranked there; last what is not ranked.
@@ -27,7 +30,7 @@ pub fn in_order<'a, Q: Ord>(
 ) -> Vec<&'a CaseResult> {
     let rank = |case: &CaseResult| {
         let (group, own) = standing(judged, case)?;
-        group.standings.iter().position(|it| it.result == own.result)
+        group.standings.iter().position(|standing| standing.result == own.result)
     };
     let mut cases = cases.to_vec();
     cases.sort_by_cached_key(|case| (question(case), case.group, rank(case).unwrap_or(usize::MAX)));
@@ -36,7 +39,7 @@ pub fn in_order<'a, Q: Ord>(
 
 /// The ratio with its interval.
 pub fn cell(judged: &Judged, case: &CaseResult) -> Text {
-    match standing(judged, case).and_then(|(group, it)| labels::ratio(group, it)) {
+    match standing(judged, case).and_then(|(group, standing)| labels::ratio(group, standing)) {
         Some(ratio) => ratio.into(),
         None => Text::new().muted("–"),
     }
@@ -44,7 +47,8 @@ pub fn cell(judged: &Judged, case: &CaseResult) -> Text {
 
 /// The ratio in little room: `0.978× (0.938–1.02)`.
 pub fn brief_cell(judged: &Judged, case: &CaseResult) -> Text {
-    match standing(judged, case).and_then(|(group, it)| labels::short_ratio(group, it)) {
+    match standing(judged, case).and_then(|(group, standing)| labels::short_ratio(group, standing))
+    {
         Some(ratio) => ratio.into(),
         None => Text::new().muted("–"),
     }
@@ -54,7 +58,7 @@ pub fn brief_cell(judged: &Judged, case: &CaseResult) -> Text {
 pub fn reference(judged: &Judged, cases: &[&CaseResult]) -> String {
     let of = |case: &&CaseResult| standing(judged, case)?.0.reference;
     let names: BTreeSet<&str> =
-        cases.iter().filter_map(of).map(|it| judged.results[it].variant.as_str()).collect();
+        cases.iter().filter_map(of).map(|number| judged.results[number].variant.as_str()).collect();
     match (names.len(), names.first()) {
         (1, Some(name)) => name.to_string(),
         _ => "reference".into(),

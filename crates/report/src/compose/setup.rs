@@ -23,7 +23,8 @@ const STEPS_APART: &str = "connect: a socket made, and connected. accept: the co
 
 /// Two tables per placement: what a set-up takes, and the steps of those that have some.
 pub fn tables(judged: &Judged) -> Vec<Block> {
-    let measured = |it: &&CaseResult| it.metric.is_set_up() && it.status == Status::Ok && !it.twin;
+    let measured =
+        |case: &&CaseResult| case.metric.is_set_up() && case.status == Status::Ok && !case.twin;
     let cases: Vec<&CaseResult> = judged.results.iter().filter(measured).collect();
     let mut tables = Vec::new();
     for site in labels::places(&cases) {
@@ -38,7 +39,7 @@ pub fn tables(judged: &Judged) -> Vec<Block> {
 
 /// Whether each of them is between two hosts.
 fn apart(cases: &[&CaseResult]) -> bool {
-    cases.iter().all(|it| !it.route.is_local())
+    cases.iter().all(|case| !case.route.is_local())
 }
 
 fn wholes(judged: &Judged, cases: &[&CaseResult], place: &str) -> Table {
@@ -48,13 +49,14 @@ fn wholes(judged: &Judged, cases: &[&CaseResult], place: &str) -> Table {
             .numbers([("both", 0), ("open", 1), ("close", 1)]);
     if apart(cases) {
         table = table.note(super::peer::SET_UP);
-    } else if !cases.iter().any(|it| is_of_one_worker(it)) {
+    } else if !cases.iter().any(|case| is_of_one_worker(case)) {
         table = table.note(WHAT_IT_HOLDS);
     }
     for case in cases {
         let before = if is_of_one_worker(case) { &[][..] } else { &LISTENING[..] };
-        let opening = steps_of(case).filter(|it| it.name != CLOSE && !before.contains(&&*it.name));
-        let open: f64 = opening.map(|it| it.value.median).sum();
+        let opening =
+            steps_of(case).filter(|step| step.name != CLOSE && !before.contains(&&*step.name));
+        let open: f64 = opening.map(|secondary| secondary.value.median).sum();
         let close = of(case, CLOSE);
         table.rows.push(Row::new([
             name(case),
@@ -78,7 +80,7 @@ fn steps(cases: &[&CaseResult], place: &str) -> Option<Table> {
         .words([("mechanism", 0)]);
     if apart(&cases) {
         table = table.note(STEPS_APART);
-    } else if !cases.iter().any(|it| is_of_one_worker(it)) {
+    } else if !cases.iter().any(|case| is_of_one_worker(case)) {
         table = table.note(STEPS);
     }
     table.columns.extend(names.iter().map(|name| Column::number(*name, 0)));
@@ -103,12 +105,12 @@ const CLOSE: &str = "close";
 const LISTENING: [&str; 3] = ["socket", "bind", "listen"];
 
 fn of(case: &CaseResult, step: &str) -> Option<f64> {
-    case.secondary(step).map(|it| it.value.median)
+    case.secondary(step).map(|secondary| secondary.value.median)
 }
 
 /// The steps of a set-up, in their order.
 pub(super) fn steps_of(case: &CaseResult) -> impl Iterator<Item = &Secondary> {
-    case.secondary.iter().filter(|it| ![FIRST_MESSAGE, ENERGY].contains(&&*it.name))
+    case.secondary.iter().filter(|secondary| ![FIRST_MESSAGE, ENERGY].contains(&&*secondary.name))
 }
 
 fn duration(ns: Option<f64>) -> Text {

@@ -14,21 +14,21 @@ const NOT_SEPARATED: &str = "≈ not separated from the best under its heading."
 /// What the sign of the best means, where it is used in `table`.
 pub fn best_in_words(table: &Table) -> Option<Text> {
     let mut cells = table.rows.iter().flat_map(|row| &row.cells);
-    cells.any(|it| it.to_plain().starts_with(BEST)).then(|| BEST_IN_WORDS.into())
+    cells.any(|cell| cell.to_plain().starts_with(BEST)).then(|| BEST_IN_WORDS.into())
 }
 
 /// What the signs mean that are used in `tables`; None where none does.
 pub fn in_words(tables: &[Table]) -> Option<Text> {
-    let rows = || tables.iter().flat_map(|it| &it.rows);
+    let rows = || tables.iter().flat_map(|table| &table.rows);
     let cells: Vec<String> = rows().flat_map(|row| &row.cells).map(Text::to_plain).collect();
-    let any_cell = |is: &dyn Fn(&str) -> bool| cells.iter().any(|it| is(it));
+    let any_cell = |is: &dyn Fn(&str) -> bool| cells.iter().any(|cell| is(cell));
     let meant = [
-        (rows().any(|it| it.emphasis == Emphasis::Best), BEST_ALONE),
-        (rows().any(|it| it.emphasis == Emphasis::Tied), NOT_SEPARATED),
-        (any_cell(&|it| it.contains('(')), "( ): the ends of a 95 % interval, each by itself."),
-        (any_cell(&|it| it.ends_with(" +")), "+ carries a wake-up, no bytes."),
+        (rows().any(|row| row.emphasis == Emphasis::Best), BEST_ALONE),
+        (rows().any(|row| row.emphasis == Emphasis::Tied), NOT_SEPARATED),
+        (any_cell(&|text| text.contains('(')), "( ): the ends of a 95 % interval, each by itself."),
+        (any_cell(&|text| text.ends_with(" +")), "+ carries a wake-up, no bytes."),
     ];
-    let meanings: Vec<&str> = meant.into_iter().filter(|it| it.0).map(|it| it.1).collect();
+    let meanings: Vec<&str> = meant.into_iter().filter(|pair| pair.0).map(|pair| pair.1).collect();
     (!meanings.is_empty()).then(|| Text::from(meanings.join(" ")))
 }
 
@@ -45,7 +45,9 @@ pub fn cell(judged: &Judged, case: &CaseResult, value: String) -> Text {
 pub fn emphasis(group: &GroupVerdict, standing: &Standing) -> Emphasis {
     match standing.among_best && group.names_the_best() {
         false => Emphasis::Normal,
-        true if group.standings.iter().filter(|it| it.among_best).count() == 1 => Emphasis::Best,
+        true if group.standings.iter().filter(|standing| standing.among_best).count() == 1 => {
+            Emphasis::Best
+        }
         true => Emphasis::Tied,
     }
 }
@@ -53,5 +55,5 @@ pub fn emphasis(group: &GroupVerdict, standing: &Standing) -> Emphasis {
 /// Whether it is among the best of a group that says what is best.
 pub fn is_best(judged: &Judged, case: &CaseResult) -> bool {
     ratios::standing(judged, case)
-        .is_some_and(|(group, it)| it.among_best && group.names_the_best())
+        .is_some_and(|(group, standing)| standing.among_best && group.names_the_best())
 }

@@ -19,10 +19,14 @@ pub fn summaries(judged: &Judged) -> Vec<Block> {
         let cases: Vec<&CaseResult> = judged
             .results
             .iter()
-            .filter(|it| it.workload == workload && it.status == Status::Ok && !it.twin)
+            .filter(|result| {
+                result.workload == workload && result.status == Status::Ok && !result.twin
+            })
             .collect();
         // Set-ups have a table of their own.
-        let Some(metric) = cases.first().map(|it| &it.metric).filter(|it| !it.is_set_up()) else {
+        let Some(metric) =
+            cases.first().map(|case| &case.metric).filter(|metric| !metric.is_set_up())
+        else {
             continue;
         };
         for site in labels::places(&cases) {
@@ -33,13 +37,13 @@ pub fn summaries(judged: &Judged) -> Vec<Block> {
     }
     let signs = signs::in_words(&tables);
     let columns: BTreeSet<String> =
-        tables.iter().flat_map(|it| &it.columns).map(|it| it.name.clone()).collect();
+        tables.iter().flat_map(|table| &table.columns).map(|column| column.name.clone()).collect();
     let has = |name: &str| columns.contains(name);
     if let Some(last) = tables.last_mut() {
         last.notes.extend(has("p99").then(|| percentiles::MEANING.into()));
         last.notes.extend(has("clock").then(|| percentiles::BY_THE_CLOCK.into()));
         last.notes.extend(signs);
-        let all: Vec<&CaseResult> = judged.results.iter().filter(|it| !it.twin).collect();
+        let all: Vec<&CaseResult> = judged.results.iter().filter(|result| !result.twin).collect();
         let has_asides = [CPU, FLOOR, YARDSTICK].into_iter().any(has);
         let explained = asides_in_words(&all).filter(|_| has_asides);
         last.notes.extend(explained);
@@ -73,15 +77,15 @@ impl Head<'_> {
 }
 
 fn table(judged: &Judged, head: &Head, cases: &[&CaseResult]) -> Table {
-    let cases = ratios::in_order(judged, cases, |it| question_order(judged, it));
-    let questions = distinct(cases.iter().map(|it| question(judged, it)));
-    let ranked = cases
-        .iter()
-        .any(|it| ratios::standing(judged, it).is_some_and(|(group, _)| group.standings.len() > 1));
+    let cases = ratios::in_order(judged, cases, |case| question_order(judged, case));
+    let questions = distinct(cases.iter().map(|case| question(judged, case)));
+    let ranked = cases.iter().any(|case| {
+        ratios::standing(judged, case).is_some_and(|(group, _)| group.standings.len() > 1)
+    });
     let reference = ranked.then(|| ratios::reference(judged, &cases));
     let tails = percentiles::Columns::of(&cases);
     let asides = Asides::of(cases.iter().copied());
-    let earlier = cases.iter().any(|it| it.earlier.is_some());
+    let earlier = cases.iter().any(|case| case.earlier.is_some());
     let only = match questions.as_slice() {
         [only] => Some(only.as_str()),
         _ => None,
@@ -93,7 +97,7 @@ fn table(judged: &Judged, head: &Head, cases: &[&CaseResult]) -> Table {
     let value = if tails.are_shown() { "p50" } else { "median" };
     table.columns.push(Column::number(value, 0));
     // Elsewhere all cases have as many.
-    let counts = cases.iter().any(|it| it.screened_out);
+    let counts = cases.iter().any(|case| case.screened_out);
     table.columns.extend(counts.then(|| Column::number("n", 0)));
     table.columns.extend(tails.columns(counts));
     table.columns.extend(asides.columns());
@@ -112,7 +116,7 @@ fn table(judged: &Judged, head: &Head, cases: &[&CaseResult]) -> Table {
         last = Some(question);
         let mut cells = vec![Text::new().code(shown_name(case))];
         cells.extend(reference.as_ref().map(|_| ratios::brief_cell(judged, case)));
-        cells.push(match case.rate.filter(|it| !it.is_kept()) {
+        cells.push(match case.rate.filter(|rate| !rate.is_kept()) {
             Some(rate) => Text::new().muted(open_loop::short_of(rate)),
             None => labels::ends(case).into(),
         });
@@ -123,7 +127,7 @@ fn table(judged: &Judged, head: &Head, cases: &[&CaseResult]) -> Table {
         cells.push(labels::value(case).into());
         cells.extend(earlier.then(|| labels::earlier_runs(case).unwrap_or_default().into()));
         let standing = ratios::standing(judged, case);
-        let emphasis = match standing.map(|(group, it)| signs::emphasis(group, it)) {
+        let emphasis = match standing.map(|(group, standing)| signs::emphasis(group, standing)) {
             _ if case.carries.is_control() => Emphasis::Muted,
             Some(emphasis) => emphasis,
             None => Emphasis::Normal,
@@ -171,13 +175,13 @@ struct Asides {
 impl Asides {
     /// What there is of all these cases.
     fn of<'a>(cases: impl Iterator<Item = &'a CaseResult> + Clone) -> Asides {
-        let mut kinds = cases.clone().filter(|it| bound_ratio(it).is_some());
-        let floors = |it: &CaseResult| it.bound.as_ref().is_some_and(is_floor);
+        let mut kinds = cases.clone().filter(|case| bound_ratio(case).is_some());
+        let floors = |case: &CaseResult| case.bound.as_ref().is_some_and(is_floor);
         Asides {
             bound: kinds
                 .next()
                 .map(|first| if floors(first) && kinds.all(floors) { FLOOR } else { YARDSTICK }),
-            cpu: cases.clone().any(|it| it.cpu_ns_per_operation.is_some()),
+            cpu: cases.clone().any(|case| case.cpu_ns_per_operation.is_some()),
         }
     }
 
@@ -189,9 +193,9 @@ impl Asides {
     fn cells(&self, case: &CaseResult) -> impl Iterator<Item = Text> {
         let bound = bound_ratio(case).map_or(String::new(), units::ratio);
         let cpu = case.cpu_ns_per_operation;
-        let cpu = cpu.map_or(String::new(), |it| units::duration(it.total));
+        let cpu = cpu.map_or(String::new(), |cpu| units::duration(cpu.total));
         let cells = [(self.cpu, cpu), (self.bound.is_some(), bound)];
-        let cells = cells.into_iter().filter(|(it, _)| *it);
+        let cells = cells.into_iter().filter(|(flag, _)| *flag);
         cells.map(|(_, words)| Text::new().muted(words))
     }
 }
@@ -205,7 +209,7 @@ fn is_floor(bound: &Bound) -> bool {
 }
 
 fn bound_ratio(case: &CaseResult) -> Option<f64> {
-    case.bound.as_ref().and_then(|it| it.ratio).filter(|_| case.is_kept())
+    case.bound.as_ref().and_then(|bound| bound.ratio).filter(|_| case.is_kept())
 }
 
 /// What the asides of `cases` mean, bounds by their names and values.
@@ -216,13 +220,13 @@ fn asides_in_words(cases: &[&CaseResult]) -> Option<Text> {
         words += "CPU, where there is room: time of both workers per round trip, or per message. ";
     }
     let bounds = || {
-        let bounded = cases.iter().filter(|it| bound_ratio(it).is_some());
-        bounded.filter_map(|it| Some((labels::unit(it), it.bound.as_ref()?)))
+        let bounded = cases.iter().filter(|case| bound_ratio(case).is_some());
+        bounded.filter_map(|case| Some((labels::unit(case), case.bound.as_ref()?)))
     };
     for (column, floors) in [(FLOOR, true), (YARDSTICK, false)] {
         let names: BTreeSet<String> = bounds()
-            .filter(|(_, it)| is_floor(it) == floors)
-            .map(|(unit, it)| named_bound(unit, it))
+            .filter(|(_, bound)| is_floor(bound) == floors)
+            .map(|(unit, bound)| named_bound(unit, bound))
             .collect();
         if !names.is_empty() {
             let may = if floors { "" } else { ", which a result may beat" };

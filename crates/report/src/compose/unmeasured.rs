@@ -58,15 +58,15 @@ pub fn fewer_launches(judged: &Judged) -> Option<Block> {
     let cut = |closed| closed == Some(Closed::Budget);
     // Of each comparison; a search for rates has none, but capacities.
     let of_group = |group: &GroupVerdict| (group.rounds, cut(group.closed));
-    let ended = judged.run.groups.iter().any(|it| cut(it.closed));
-    let of_search = |it: &&Capacity| it.status == Status::Ok;
+    let ended = judged.run.groups.iter().any(|group| cut(group.closed));
+    let of_search = |capacity: &&Capacity| capacity.status == Status::Ok;
     let searches = judged.capacity.iter().filter(of_search);
     let all: Vec<(u64, bool)> = match judged.groups.as_slice() {
-        [] => searches.map(|it| (it.rounds() as u64, ended)).collect(),
+        [] => searches.map(|search| (search.rounds() as u64, ended)).collect(),
         groups => groups.iter().map(of_group).collect(),
     };
-    let is_cut = |it: &&(u64, bool)| it.1 && it.0 < asked;
-    let rounds: Vec<u64> = all.iter().filter(is_cut).map(|it| it.0).collect();
+    let is_cut = |pair: &&(u64, bool)| pair.1 && pair.0 < asked;
+    let rounds: Vec<u64> = all.iter().filter(is_cut).map(|pair| pair.0).collect();
     let (least, most) = (rounds.iter().min()?, rounds.iter().max()?);
     let got = match most {
         most if most == least => units::counted(*most, "launch"),
@@ -86,7 +86,7 @@ pub fn fewer_launches(judged: &Judged) -> Option<Block> {
 /// What can't be measured, and why: first what its user named, then mechanisms of which nothing was measured.
 fn absent(judged: &Judged) -> Vec<Block> {
     let named = judged.asked_in_vain();
-    let is_named = |case: &CaseResult| named.iter().any(|it| std::ptr::eq(*it, case));
+    let is_named = |case: &CaseResult| named.iter().any(|other| std::ptr::eq(*other, case));
     let measured: BTreeSet<&str> = judged
         .results
         .iter()
@@ -97,7 +97,7 @@ fn absent(judged: &Judged) -> Vec<Block> {
         .results
         .iter()
         .filter(|case| !measured.contains(case.variant.as_str()) && !is_named(case))
-        .filter(|case| !named.iter().any(|it| it.variant == case.variant))
+        .filter(|case| !named.iter().any(|other| other.variant == case.variant))
         .collect();
     let mut blocks = first(lines(judged, &named), NAMED, "more reason", judged);
     blocks.extend(first(lines(judged, &unnamed), UNNAMED, "more reason", judged));
@@ -114,7 +114,8 @@ fn lines(judged: &Judged, cases: &[&CaseResult]) -> Vec<Block> {
         let is_bound = why.starts_with("carries at most");
         let why = if is_bound { &why["carries ".len()..] } else { why };
         let at = levels(judged, case);
-        match reasons.iter_mut().find(|it| (it.0.as_str(), it.1) == (at.as_str(), why)) {
+        match reasons.iter_mut().find(|reason| (reason.0.as_str(), reason.1) == (at.as_str(), why))
+        {
             Some((_, _, names)) if names.contains(&case.variant) => {}
             Some((_, _, names)) => names.push(case.variant.clone()),
             None => reasons.push((at, why, vec![case.variant.clone()])),
@@ -133,10 +134,10 @@ fn levels(judged: &Judged, case: &CaseResult) -> String {
     let own: Vec<&CaseResult> = judged
         .results
         .iter()
-        .filter(|it| it.variant == case.variant && !it.is_absent() && !it.twin)
+        .filter(|result| result.variant == case.variant && !result.is_absent() && !result.twin)
         .collect();
-    let same_size = |it: &&CaseResult| it.message_bytes == case.message_bytes;
-    let same_site = |it: &&CaseResult| it.site == case.site;
+    let same_size = |other: &&CaseResult| other.message_bytes == case.message_bytes;
+    let same_site = |other: &&CaseResult| other.site == case.site;
     let size = case.message_bytes.map(|bytes| format!(" at {}", units::size(bytes)));
     let place = match labels::place(&case.site) {
         free if free.starts_with("placed") => format!(" {free}"),
@@ -144,7 +145,7 @@ fn levels(judged: &Judged, case: &CaseResult) -> String {
     };
     if own.is_empty() {
         String::new()
-    } else if !own.iter().any(|it| it.workload == case.workload) {
+    } else if !own.iter().any(|other| other.workload == case.workload) {
         format!(" in {}", case.workload.name())
     } else if !own.iter().any(same_size) {
         size.unwrap_or_default()

@@ -66,7 +66,7 @@ fn undecided(group: &GroupVerdict) -> Option<&'static str> {
 fn first_of(head: Text, judged: &Judged, group: &GroupVerdict) -> Text {
     let first = &group.standings[0];
     let case = &judged.results[first.result];
-    let median = case.value.as_ref().map(|it| labels::unit(case).format(it.median));
+    let median = case.value.as_ref().map(|value| labels::unit(case).format(value.median));
     let value = match group.has_too_few_launches() {
         true => median.unwrap_or_default(),
         false => ratios::headline(judged, group, first),
@@ -76,17 +76,19 @@ fn first_of(head: Text, judged: &Judged, group: &GroupVerdict) -> Text {
 }
 
 fn ending(head: Text, judged: &Judged, group: &GroupVerdict) -> Text {
-    let best: Vec<&Standing> = group.standings.iter().filter(|it| it.among_best).collect();
+    let best: Vec<&Standing> =
+        group.standings.iter().filter(|standing| standing.among_best).collect();
     let leader = &judged.results[best[0].result];
     let mut text = match best.as_slice() {
         [one] => {
             let earlier = labels::earlier(leader).filter(|_| !group.by_ratio);
-            let earlier = earlier.map_or(String::new(), |it| format!(" ({it})"));
+            let earlier = earlier.map_or(String::new(), |text| format!(" ({text})"));
             let value = ratios::headline(judged, group, one);
             head.code(&one.variant).plain(format!(", {value}{earlier}"))
         }
         several => {
-            let names: Vec<String> = several.iter().map(|it| it.variant.clone()).collect();
+            let names: Vec<String> =
+                several.iter().map(|standing| standing.variant.clone()).collect();
             let (median, value) =
                 (ratios::best_by(group, leader), ratios::headline(judged, group, best[0]));
             labels::few_codes(head, &names)
@@ -97,8 +99,8 @@ fn ending(head: Text, judged: &Judged, group: &GroupVerdict) -> Text {
     };
     // Nobody waits while a mechanism is set up.
     if !group.metric.is_set_up() {
-        let spins = |it: &&Standing| judged.results[it.result].spins;
-        let spinning = best.iter().copied().filter(spins).map(|it| it.variant.clone());
+        let spins = |standing: &&Standing| judged.results[standing.result].spins;
+        let spinning = best.iter().copied().filter(spins).map(|standing| standing.variant.clone());
         text = busy_waiting(text, best.len() == 1, &spinning.collect::<Vec<_>>());
         if leader.spins {
             text = best_blocking(text, judged, group);
@@ -119,14 +121,15 @@ fn busy_waiting(text: Text, alone: bool, spinning: &[String]) -> Text {
 
 fn best_blocking(text: Text, judged: &Judged, group: &GroupVerdict) -> Text {
     let blocking: Vec<&Standing> =
-        group.standings.iter().filter(|it| it.among_best_sleeping).collect();
+        group.standings.iter().filter(|standing| standing.among_best_sleeping).collect();
     let Some(first) = blocking.first() else { return text };
     let case = &judged.results[first.result];
     let value = ratios::headline(judged, group, first);
     match blocking.len() {
         1 => text.plain("; best blocking: ").code(&first.variant).plain(format!(", {value}")),
         _ => {
-            let names: Vec<String> = blocking.iter().map(|it| it.variant.clone()).collect();
+            let names: Vec<String> =
+                blocking.iter().map(|standing| standing.variant.clone()).collect();
             labels::few_codes(text.plain("; of the blocking ones, "), &names)
                 .plain(" are not separated; ")
                 .code(&first.variant)
@@ -140,10 +143,10 @@ fn detail(judged: &Judged, group: &GroupVerdict) -> Text {
         Some(_) => Text::new(),
         None => against_reference(judged, group),
     };
-    let best = group.standings.iter().filter(|it| it.among_best);
+    let best = group.standings.iter().filter(|standing| standing.among_best);
     let most = best
-        .map(|it| it.slower_than_best_at_most)
-        .try_fold(0.0, |most: f64, it| it.map(|it| most.max(it)));
+        .map(|standing| standing.slower_than_best_at_most)
+        .try_fold(0.0, |most: f64, other| other.map(|value| most.max(value)));
     if let Some(most) = most.filter(|most| *most > 0.0) {
         text = text.plain(format!("Each that may be the best {}. ", at_most_slower(most)));
     }
@@ -171,7 +174,7 @@ fn detail(judged: &Judged, group: &GroupVerdict) -> Text {
 /// `Not ranked: pipe can't serve 50.0 k/s here (13.1 k/s).`, or nothing.
 fn not_ranked(judged: &Judged, group: &GroupVerdict) -> String {
     let cases = open_loop::unranked(judged, group);
-    let each = cases.iter().filter_map(|it| Some(open_loop::told(&it.variant, it.rate?)));
+    let each = cases.iter().filter_map(|case| Some(open_loop::told(&case.variant, case.rate?)));
     if cases.is_empty() {
         String::new()
     } else {
@@ -183,7 +186,7 @@ fn not_ranked(judged: &Judged, group: &GroupVerdict) -> String {
 fn against_reference(judged: &Judged, group: &GroupVerdict) -> Text {
     let leader = group.leaders().0.filter(|_| !group.by_ratio);
     let Some((leader, times)) =
-        leader.and_then(|it| Some((it, labels::times_reference(judged, group, it)?)))
+        leader.and_then(|leader| Some((leader, labels::times_reference(judged, group, leader)?)))
     else {
         return Text::new();
     };
@@ -209,7 +212,8 @@ fn at_most_slower(share: f64) -> String {
 
 /// Cases whose interval is wider than asked: all of them, or their count and the worst.
 fn open_cases(judged: &Judged, detail: Detail) -> Vec<Block> {
-    let all: Vec<&CaseResult> = judged.groups.iter().flat_map(|it| open(judged, it)).collect();
+    let all: Vec<&CaseResult> =
+        judged.groups.iter().flat_map(|group| open(judged, group)).collect();
     if all.is_empty() {
         return Vec::new();
     }
@@ -218,7 +222,7 @@ fn open_cases(judged: &Judged, detail: Detail) -> Vec<Block> {
     if detail == Detail::Full {
         let lines = judged.groups.iter().filter_map(|group| {
             let names: Vec<String> =
-                open(judged, group).map(|it| name_with_reason(judged, it)).collect();
+                open(judged, group).map(|case| name_with_reason(judged, case)).collect();
             let head = format!("{}: ", labels::group(group));
             (!names.is_empty()).then(|| Text::new().strong(head).plain(names.join(", ")))
         });
@@ -240,13 +244,14 @@ fn open<'a>(
     judged: &'a Judged,
     group: &'a GroupVerdict,
 ) -> impl Iterator<Item = &'a CaseResult> + 'a {
-    let cases = group.standings.iter().map(|it| &judged.results[it.result]);
-    cases.filter(|case| case.precision_reached.is_some_and(|it| !it.reached))
+    let cases = group.standings.iter().map(|standing| &judged.results[standing.result]);
+    cases.filter(|case| case.precision_reached.is_some_and(|precision| !precision.reached))
 }
 
 /// The widest intervals by name, and how many have none: `the widest: pipe, 64 B, one CPU (4.3–6.3 µs)`.
 fn worst(judged: &Judged, cases: &[&CaseResult]) -> String {
-    let half = |case: &CaseResult| case.precision_reached.and_then(|it| it.half_width);
+    let half =
+        |case: &CaseResult| case.precision_reached.and_then(|precision| precision.half_width);
     let mut wide: Vec<(f64, &CaseResult)> =
         cases.iter().filter_map(|case| Some((half(case)?, *case))).collect();
     wide.sort_by(|a, b| b.0.total_cmp(&a.0));
@@ -265,8 +270,8 @@ fn worst(judged: &Judged, cases: &[&CaseResult]) -> String {
 
 /// The ends of its ratio where that is the headline, else of its median: `4.3–6.3 µs`.
 fn width(judged: &Judged, case: &CaseResult) -> Option<String> {
-    let by_ratio =
-        ratios::standing(judged, case).and_then(|(_, it)| Some((Unit::Ratio, (it.low?, it.high?))));
+    let by_ratio = ratios::standing(judged, case)
+        .and_then(|(_, standing)| Some((Unit::Ratio, (standing.low?, standing.high?))));
     let by_value = || Some((labels::unit(case), case.value.as_ref()?.interval.ends()?));
     let (unit, (low, high)) = by_ratio.or_else(by_value)?;
     Some(unit.range(low, high))

@@ -82,8 +82,8 @@ impl Listing {
             if is_words(at) { Column::text(name, priority) } else { Column::number(name, priority) }
         };
         let row = |row: &Vec<Value>| {
-            let named = row.first().map(|it| Text::new().code(it.in_words()));
-            let others = row.iter().skip(1).map(|it| Text::from(it.in_words()));
+            let named = row.first().map(|row| Text::new().code(row.in_words()));
+            let others = row.iter().skip(1).map(|value| Text::from(value.in_words()));
             Row::new(named.into_iter().chain(others))
         };
         Table {

@@ -11,11 +11,11 @@ impl Document {
     pub fn number(&mut self) {
         self.numbered = true;
         let (mut figures, mut tables) = (Vec::new(), Vec::new());
-        for section in self.sections.iter().filter(|it| !it.appendix) {
+        for section in self.sections.iter().filter(|section| !section.appendix) {
             ids(&section.blocks, &mut figures, &mut tables);
         }
         let read = |target: &Target| {
-            let place = |ids: &[String], id: &String| ids.iter().position(|it| it == id);
+            let place = |ids: &[String], id: &String| ids.iter().position(|text| text == id);
             match target {
                 Target::Figure(id) => place(&figures, id).map(|at| figure_label(at + 1)),
                 Target::Table(id) => place(&tables, id).map(|at| table_label(at + 1)),
@@ -23,9 +23,9 @@ impl Document {
             }
         };
         let texts = self.summary.iter_mut();
-        let body = self.sections.iter_mut().flat_map(|it| &mut it.blocks);
-        texts.for_each(|it| put_words(it, &read));
-        body.for_each(|it| in_block(it, &read));
+        let body = self.sections.iter_mut().flat_map(|section| &mut section.blocks);
+        texts.for_each(|text| put_words(text, &read));
+        body.for_each(|body| in_block(body, &read));
     }
 
     /// The document for a renderer that has no numbers, abstract and references of its own: they
@@ -36,7 +36,9 @@ impl Document {
         }
         let mut labelled = self.clone();
         let (mut figures, mut tables) = (0, 0);
-        for (at, section) in labelled.sections.iter_mut().filter(|it| !it.appendix).enumerate() {
+        for (at, section) in
+            labelled.sections.iter_mut().filter(|section| !section.appendix).enumerate()
+        {
             section.title = format!("{} {}", at + 1, section.title);
             label(&mut section.blocks, &mut figures, &mut tables);
         }
@@ -54,7 +56,7 @@ impl Document {
                     Block::Paragraph(work)
                 })
                 .collect();
-            let body = labelled.sections.iter().position(|it| it.appendix);
+            let body = labelled.sections.iter().position(|section| section.appendix);
             labelled.sections.insert(body.unwrap_or(labelled.sections.len()), section);
         }
         Cow::Owned(labelled)
@@ -102,15 +104,15 @@ fn label(blocks: &mut [Block], figures: &mut usize, tables: &mut usize) {
 fn in_block(block: &mut Block, read: &impl Fn(&Target) -> Option<String>) {
     match block {
         Block::Paragraph(text) | Block::Warning(text) => put_words(text, read),
-        Block::List(points) => points.iter_mut().for_each(|it| put_words(it, read)),
+        Block::List(points) => points.iter_mut().for_each(|point| put_words(point, read)),
         Block::Verdict(verdict) => {
             put_words(&mut verdict.headline, read);
             put_words(&mut verdict.detail, read);
         }
         Block::Table(Table { notes, .. }) | Block::Listing(Listing { notes, .. }) => {
-            notes.iter_mut().for_each(|it| put_words(it, read));
+            notes.iter_mut().for_each(|note| put_words(note, read));
         }
-        Block::Details { blocks, .. } => blocks.iter_mut().for_each(|it| in_block(it, read)),
+        Block::Details { blocks, .. } => blocks.iter_mut().for_each(|block| in_block(block, read)),
         Block::Figure(_) | Block::Facts(_) => {}
     }
 }
@@ -156,10 +158,15 @@ mod tests {
     fn a_renderer_without_numbers_gets_them_as_words() {
         let labelled = paper();
         let labelled = labelled.labelled();
-        let titles: Vec<&str> = labelled.sections.iter().map(|it| it.title.as_str()).collect();
+        let titles: Vec<&str> =
+            labelled.sections.iter().map(|section| section.title.as_str()).collect();
         assert_eq!(titles, ["Abstract", "1 One", "References", "More"]);
-        let captions: Vec<&str> =
-            labelled.sections.iter().flat_map(|it| &it.blocks).filter_map(caption).collect();
+        let captions: Vec<&str> = labelled
+            .sections
+            .iter()
+            .flat_map(|section| &section.blocks)
+            .filter_map(caption)
+            .collect();
         assert_eq!(captions, ["Table 1. a", "", "Table 2. b", "c"]);
     }
 

@@ -4,11 +4,9 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use serde_json::Value;
-
-use analysis::{CaseResult, Estimate, Judged, JudgedStudy, PERCENTILES, Standing};
+use analysis::quantity::{self, Found, OVER_REFERENCE, Told};
+use analysis::{CaseResult, Judged, JudgedStudy, Standing};
 use model::identity::Level;
-use model::metric::{Better, Unit};
 
 /// One cell after the other, with the names of their columns.
 #[derive(Default)]
@@ -20,27 +18,27 @@ impl Cells {
     }
 
     fn maybe(&mut self, column: impl Into<String>, value: Option<impl ToString>) {
-        self.put(column, value.map_or(String::new(), |it| it.to_string()));
+        self.put(column, value.map_or(String::new(), |value| value.to_string()));
     }
 }
 
 /// The claims of the study that a run was made for, as a table; nothing of other runs.
 pub fn claims(judged: &Judged) -> String {
     let claims = judged.study.iter().flat_map(JudgedStudy::claims);
-    table(claims.map(|it| {
+    table(claims.map(|claim| {
         let mut cells = Cells::default();
-        cells.put("id", it.id);
-        cells.put("statement", it.statement);
-        cells.maybe("claimed", it.claimed);
-        cells.put("verdict", word(&it.verdict));
-        cells.maybe("effect", it.effect);
-        cells.maybe("low", it.low);
-        cells.maybe("high", it.high);
-        cells.maybe("unit", it.unit);
-        cells.maybe("p", it.p);
-        cells.maybe("p_holm", it.p_holm);
-        cells.maybe("words", it.words);
-        cells.maybe("reason", it.reason);
+        cells.put("id", claim.id);
+        cells.put("statement", claim.statement);
+        cells.maybe("claimed", claim.claimed);
+        cells.put("verdict", word(&claim.verdict));
+        cells.maybe("effect", claim.effect);
+        cells.maybe("low", claim.low);
+        cells.maybe("high", claim.high);
+        cells.maybe("unit", claim.unit);
+        cells.maybe("p", claim.p);
+        cells.maybe("p_holm", claim.p_holm);
+        cells.maybe("words", claim.words);
+        cells.maybe("reason", claim.reason);
         cells
     }))
 }
@@ -52,12 +50,12 @@ pub fn text(judged: &Judged) -> String {
     let cases = judged.results.iter().enumerate().filter(|(_, case)| !case.twin);
     let rows = cases.flat_map(|(nth, case)| {
         let standing = standings().find(|it| it.result == nth);
-        let found = quantities(case, standing);
-        found.into_iter().map(move |it| row(judged, nth, standing, &it))
+        let all = quantity::all(case, standing);
+        all.into_iter().map(move |told| row(judged, nth, standing, &told))
     });
     let rows = filled(rows.collect());
-    let first = |nth: usize| rows.iter().position(|it| !it.0[nth].1.is_empty());
-    let columns = rows.first().map_or(0, |it| it.0.len());
+    let first = |nth: usize| rows.iter().position(|row| !row.0[nth].1.is_empty());
+    let columns = rows.first().map_or(0, |row| row.0.len());
     let telling = (0..columns).filter_map(first).collect();
     table(early(rows, &telling).into_iter())
 }
@@ -78,9 +76,9 @@ pub(super) fn early<T>(rows: Vec<T>, telling: &BTreeSet<usize>) -> Vec<T> {
 
 /// Without the columns in which every cell is empty.
 fn filled(rows: Vec<Cells>) -> Vec<Cells> {
-    let columns = rows.first().map_or(0, |it| it.0.len());
+    let columns = rows.first().map_or(0, |row| row.0.len());
     let kept: Vec<bool> =
-        (0..columns).map(|nth| rows.iter().any(|it| !it.0[nth].1.is_empty())).collect();
+        (0..columns).map(|nth| rows.iter().any(|row| !row.0[nth].1.is_empty())).collect();
     let of = |Cells(row): Cells| {
         Cells(row.into_iter().zip(&kept).filter(|(_, kept)| **kept).map(|(cell, _)| cell).collect())
     };
@@ -99,7 +97,7 @@ fn table(rows: impl Iterator<Item = Cells>) -> String {
 }
 
 fn push<'a>(text: &mut String, cells: impl Iterator<Item = &'a String>) {
-    let cells: Vec<Cow<str>> = cells.map(|it| quoted(it)).collect();
+    let cells: Vec<Cow<str>> = cells.map(|cell| quoted(cell)).collect();
     text.push_str(&cells.join(","));
     text.push_str("\r\n");
 }
@@ -124,28 +122,29 @@ pub(super) fn quoted(cell: &str) -> Cow<'_, str> {
 }
 
 /// A case, and one thing that was found of it.
-fn row(judged: &Judged, nth: usize, standing: Option<&Standing>, found: &Quantity) -> Cells {
+fn row(judged: &Judged, nth: usize, standing: Option<&Standing>, told: &Told) -> Cells {
     let mut cells = Cells::default();
     let case = &judged.results[nth];
     cells.put("run", judged.run.id);
     cells.put("case", nth);
     identity(&mut cells, case);
-    cells.put("metric", &found.metric);
+    cells.put("metric", &told.name);
     // What a metric is a ratio to: a floor, or a yardstick that a result may undercut.
-    cells.maybe("kind", found.kind);
-    cells.put("unit", found.unit);
-    cells.maybe("better", found.better.map(|it| word(&it)));
-    cells.maybe("value", found.value);
-    cells.maybe("low", found.interval[0]);
-    cells.maybe("high", found.interval[1]);
-    cells.maybe("coverage", found.coverage);
-    cells.maybe("min", found.spread.map(|it| it[0]));
-    cells.maybe("q1", found.spread.map(|it| it[1]));
-    cells.maybe("q3", found.spread.map(|it| it[2]));
-    cells.maybe("max", found.spread.map(|it| it[3]));
-    let compared = standing.filter(|_| found.metric == OVER_REFERENCE);
-    cells.maybe("p_holm", compared.and_then(|it| it.p));
-    cells.maybe("verdict", compared.and_then(|it| it.verdict));
+    cells.maybe("kind", told.kind);
+    cells.put("unit", told.unit.name());
+    cells.maybe("better", told.better.map(|better| word(&better)));
+    let Found { value, ends: [low, high], coverage, spread } = told.found.unwrap_or_default();
+    cells.maybe("value", value);
+    cells.maybe("low", low);
+    cells.maybe("high", high);
+    cells.maybe("coverage", coverage);
+    cells.maybe("min", spread.map(|[min, ..]| min));
+    cells.maybe("q1", spread.map(|[_, q1, ..]| q1));
+    cells.maybe("q3", spread.map(|[.., q3, _]| q3));
+    cells.maybe("max", spread.map(|[.., max]| max));
+    let compared = standing.filter(|_| told.name == OVER_REFERENCE);
+    cells.maybe("p_holm", compared.and_then(|standing| standing.p));
+    cells.maybe("verdict", compared.and_then(|standing| standing.verdict));
     cells
 }
 
@@ -164,7 +163,7 @@ fn identity(cells: &mut Cells, case: &CaseResult) {
             cells.put("mechanism", &case.mechanism);
         }
         if key == "asked_per_sec" {
-            cells.maybe("arrivals", case.rate.map(|it| word(&it.arrivals)));
+            cells.maybe("arrivals", case.rate.map(|rate| word(&rate.arrivals)));
         }
     }
     cells.put("carries", word(&case.carries));
@@ -177,217 +176,14 @@ fn identity(cells: &mut Cells, case: &CaseResult) {
     cells.put("samples", case.samples);
     cells.maybe("batch", case.batch);
     cells.put("clock_limited", case.clock_limited);
-    cells.maybe("overloaded", case.rate.map(|it| it.overloaded));
-    cells.maybe("void", case.rate.map(|it| it.void));
-}
-
-/// The time of an operation over that of the group's reference.
-const OVER_REFERENCE: &str = "time_over_reference";
-
-/// One thing that was found of a case, over its launches.
-#[derive(Default)]
-struct Quantity {
-    metric: String,
-    unit: &'static str,
-    better: Option<Better>,
-    value: Option<f64>,
-    interval: [Option<f64>; 2],
-    /// The coverage that the interval really has.
-    coverage: Option<f64>,
-    /// Smallest launch, quartiles, largest launch.
-    spread: Option<[f64; 4]>,
-    /// Of what is held against a bound, that bound's kind.
-    kind: Option<&'static str>,
-}
-
-impl Quantity {
-    fn estimated(metric: &str, unit: Unit, better: Better, of: Option<&Estimate>) -> Quantity {
-        Quantity {
-            metric: metric.into(),
-            unit: unit.name(),
-            better: Some(better),
-            value: of.map(|it| it.median),
-            interval: of.map_or([None; 2], |it| [it.interval.low, it.interval.high]),
-            coverage: of.and_then(|it| it.interval.coverage),
-            spread: of.map(|it| [it.min, it.q1, it.q3, it.max]),
-            kind: None,
-        }
-    }
-
-    /// None where neither it nor its interval is known.
-    fn known(
-        metric: impl Into<String>,
-        unit: &'static str,
-        value: Option<f64>,
-        interval: [Option<f64>; 2],
-    ) -> Option<Quantity> {
-        let is_known = value.is_some() || interval.iter().any(Option::is_some);
-        let metric = metric.into();
-        is_known.then(|| Quantity { metric, unit, value, interval, ..Quantity::default() })
-    }
-}
-
-/// All that was found of a case: its metric first, also where there is no value.
-fn quantities(case: &CaseResult, standing: Option<&Standing>) -> Vec<Quantity> {
-    let (metric, value) = (&case.metric, case.value.as_ref());
-    let mut all = vec![Quantity::estimated(&metric.name, metric.unit, metric.better, value)];
-    let alone = |name: &str, unit, value| Quantity::known(name, unit, value, [None; 2]);
-    for (name, _) in PERCENTILES {
-        let found = value.and_then(|it| it.percentiles.get(name).copied().flatten());
-        let name = format!("{}_{name}", metric.name);
-        if let Some(over) = found {
-            let ends = [Some(over.low), Some(over.high)];
-            all.extend(Quantity::known(&name, metric.unit.name(), Some(over.value), ends));
-            all.extend(alone(&format!("{name}_later"), "share", Some(over.later_share)));
-        }
-    }
-    all.extend(alone("largest", "ns", case.largest_ns));
-    all.extend(
-        case.secondary
-            .iter()
-            .map(|it| Quantity::estimated(&it.name, it.unit, it.better, Some(&it.value))),
-    );
-    if let Some(cpu) = &case.cpu_ns_per_operation {
-        let ends = [cpu.interval.low, cpu.interval.high];
-        all.extend(Quantity::known("cpu_time", "ns", Some(cpu.total), ends));
-        all.extend(alone("cpu_time_user", "ns", Some(cpu.user)));
-        all.extend(alone("cpu_time_system", "ns", Some(cpu.system)));
-    }
-    if let Some(bound) = &case.bound {
-        let ends = [bound.interval.low, bound.interval.high];
-        let value = Quantity::known("bound", metric.unit.name(), Some(bound.value), ends);
-        let ends = [bound.ratio_low, bound.ratio_high];
-        let over = Quantity::known("time_over_bound", "ratio", bound.ratio, ends);
-        let kind = Some(bound.kind.name());
-        all.extend([value, over].into_iter().flatten().map(|it| Quantity { kind, ..it }));
-    }
-    all.extend(
-        standing
-            .and_then(|it| Quantity::known(OVER_REFERENCE, "ratio", it.ratio, [it.low, it.high])),
-    );
-    all.extend(standing.and_then(|it| {
-        let ends = [it.slower_than_best_at_least, it.slower_than_best_at_most];
-        Quantity::known("slower_than_best", "share", it.slower_than_best, ends)
-    }));
-    all.extend(others(case));
-    all
-}
-
-/// Parts of a result that stand in columns of their own, or are told above: all others are told by [`others`].
-const TOLD: [&str; 33] = [
-    "group",
-    "variant",
-    "mechanism",
-    "options",
-    "carries",
-    "copies",
-    "spins",
-    "twin",
-    "workload",
-    "metric",
-    "workers",
-    "route",
-    "placement",
-    "nodes",
-    "concurrent",
-    "cpus",
-    "message_bytes",
-    "total",
-    "connections",
-    "payload",
-    "align",
-    "batch",
-    "launches",
-    "failed_launches",
-    "samples",
-    "status",
-    "reason",
-    "value",
-    "secondary",
-    "largest_ns",
-    "clock_limited",
-    "cpu_ns_per_operation",
-    "bound",
-];
-/// The same of a schedule, which has columns for what was asked.
-const ASKED: [&str; 7] =
-    ["asked_per_sec", "depth", "connections", "response_bytes", "service", "overloaded", "void"];
-
-/// Every other number of a result, by its path in JSON: `clients_worst_share`, `delivery_residual_loss`. So that
-/// nothing which JSON has of a case is forgotten here.
-fn others(case: &CaseResult) -> Vec<Quantity> {
-    let mut found = Vec::new();
-    let Ok(Value::Object(parts)) = serde_json::to_value(case) else { return found };
-    for (name, value) in parts.into_iter().filter(|it| !TOLD.contains(&it.0.as_str())) {
-        match value {
-            Value::Object(mut rate) if name == "rate" => {
-                rate.retain(|key, _| !ASKED.contains(&key.as_str()));
-                flatten("", Value::Object(rate), &mut found);
-            }
-            value => flatten(&name, value, &mut found),
-        }
-    }
-    found
-}
-
-/// Numbers under `path`; what has ends is one quantity with its interval. Lists are of launches: see `launches`.
-fn flatten(path: &str, value: Value, found: &mut Vec<Quantity>) {
-    match value {
-        Value::Number(number) => {
-            let (name, unit) = named(path);
-            found.extend(Quantity::known(name, unit, number.as_f64(), [None; 2]));
-        }
-        Value::Bool(is_so) => {
-            found.extend(Quantity::known(path, "flag", Some(f64::from(u8::from(is_so))), [None; 2]))
-        }
-        Value::Object(mut parts) => {
-            let number = |it: Option<&Value>| it.and_then(Value::as_f64);
-            let ends = [number(parts.get("low")), number(parts.get("high"))];
-            let middle =
-                ["median", "share", "value"].into_iter().find(|it| parts.contains_key(*it));
-            if let (Some(middle), [Some(_), Some(_)]) = (middle, ends) {
-                let coverage = number(parts.get("coverage"));
-                let (name, unit) = named(path);
-                let value = number(parts.get(middle));
-                let quantity = Quantity::known(name, unit, value, ends);
-                found.extend(quantity.map(|it| Quantity { coverage, ..it }));
-                for told in [middle, "low", "high", "coverage"] {
-                    parts.remove(told);
-                }
-            }
-            for (key, value) in parts {
-                // A median without an interval is the quantity itself.
-                let path = match (path, key.as_str()) {
-                    ("", key) => key.to_string(),
-                    (path, "median") => path.to_string(),
-                    (path, key) => format!("{path}_{key}"),
-                };
-                flatten(&path, value, found);
-            }
-        }
-        Value::Null | Value::String(_) | Value::Array(_) => {}
-    }
-}
-
-/// The name without the unit of a time, and the unit that it says.
-fn named(path: &str) -> (String, &'static str) {
-    let unit = match path {
-        path if path.ends_with("_ns") || path.contains("_ns_") => "ns",
-        path if path.ends_with("_per_sec") => "per_sec",
-        path if path.ends_with("_per_payload_byte") || path.ends_with("_per_message") => "ratio",
-        path if path.ends_with("_bytes") => "bytes",
-        path if path.ends_with("share") || path.ends_with("_loss") => "share",
-        _ => "number",
-    };
-    // `clients_p50_ns_largest` is as much a time as `clients_p50_ns`.
-    let name = path.strip_suffix("_ns").unwrap_or(path).replace("_ns_", "_");
-    (name, unit)
+    cells.maybe("overloaded", case.rate.map(|rate| rate.overloaded));
+    cells.maybe("void", case.rate.map(|rate| rate.void));
 }
 
 /// The name that JSON gives the value: `not_applicable`.
 fn word(value: &impl serde::Serialize) -> String {
     let value = serde_json::to_value(value).ok();
-    value.as_ref().and_then(|it| it.as_str()).unwrap_or_default().to_string()
+    value.as_ref().and_then(|value| value.as_str()).unwrap_or_default().to_string()
 }
 
 #[cfg(test)]

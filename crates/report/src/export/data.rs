@@ -82,16 +82,21 @@ pub fn write(
             let mut seen = BTreeSet::new();
             let tells =
                 |(nth, launch): &(usize, StoredLaunch)| launch.status == "ok" && seen.insert(*nth);
-            let telling =
-                found.iter().map(tells).enumerate().filter(|it| it.1).map(|it| it.0).collect();
+            let telling = found
+                .iter()
+                .map(tells)
+                .enumerate()
+                .filter(|pair| pair.1)
+                .map(|pair| pair.0)
+                .collect();
             early(found.iter().collect(), &telling)
         }
-        Rows::Samples => found.iter().filter(|(_, it)| it.status == "ok").collect(),
+        Rows::Samples => found.iter().filter(|(_, launch)| launch.status == "ok").collect(),
     };
     let (heading, count) = match rows {
         Rows::Launches => ([cases.columns(None), of_launch(None)].concat(), kept.len() as u64),
         Rows::Samples => {
-            let samples = kept.iter().map(|(_, it)| it.record.reported_samples()).sum();
+            let samples = kept.iter().map(|(_, launch)| launch.record.reported_samples()).sum();
             (of_sample(0, None, [0, 0], 0.0).to_vec(), samples)
         }
     };
@@ -125,14 +130,14 @@ fn of_launch(launch_row: Option<(&CaseResult, &StoredLaunch)>) -> Row<'static> {
     let median = launch_row.and_then(|(case, launch)| {
         case.by_round.get((launch.round as usize).checked_sub(1)?).copied().flatten()
     });
-    let initiator = launch_row.map(|(_, it)| &it.record.initiator);
+    let initiator = launch_row.map(|(_, launch)| &launch.record.initiator);
     vec![
-        ("swapped", Cell::Count(launch_row.map(|(_, it)| it.swapped.into()))),
-        ("ok", Cell::Count(launch_row.map(|(_, it)| (it.status == "ok").into()))),
-        ("samples", Cell::Count(launch_row.map(|(_, it)| it.record.reported_samples()))),
-        ("batch", Cell::Count(initiator.map(|it| it.batch))),
-        ("setup_ns", Cell::Count(launch_row.map(|(_, it)| it.record.setup_ns))),
-        ("first_ns", Cell::Time(initiator.and_then(|it| it.first_ns))),
+        ("swapped", Cell::Count(launch_row.map(|(_, launch)| launch.swapped.into()))),
+        ("ok", Cell::Count(launch_row.map(|(_, launch)| (launch.status == "ok").into()))),
+        ("samples", Cell::Count(launch_row.map(|(_, launch)| launch.record.reported_samples()))),
+        ("batch", Cell::Count(initiator.map(|initiator| initiator.batch))),
+        ("setup_ns", Cell::Count(launch_row.map(|(_, launch)| launch.record.setup_ns))),
+        ("first_ns", Cell::Time(initiator.and_then(|initiator| initiator.first_ns))),
         ("median_ns", Cell::Time(median)),
     ]
 }
@@ -164,17 +169,17 @@ struct Cases<'a> {
 impl<'a> Cases<'a> {
     fn of(judged: &'a Judged) -> Cases<'a> {
         let all: Vec<_> = stored(judged).collect();
-        let identities: Vec<_> = all.iter().map(|(_, it)| it.identity().columns()).collect();
+        let identities: Vec<_> = all.iter().map(|(_, case)| case.identity().columns()).collect();
         let mut columns: Vec<(&'static str, Option<usize>)> = Vec::new();
-        let keys = identities.first().into_iter().flatten().map(|it| it.0).enumerate();
+        let keys = identities.first().into_iter().flatten().map(|pair| pair.0).enumerate();
         for (at, key) in keys {
-            let levels = || identities.iter().map(|it| &it[at].1);
+            let levels = || identities.iter().map(|identity| &identity[at].1);
             let words = levels().filter_map(|level| match level {
                 Level::Word(word) => Some(word.chars().count().max(1)),
                 _ => None,
             });
             // A flag that no case has is no column, either.
-            let any = levels().any(|it| !matches!(it, Level::Absent | Level::Flag(false)));
+            let any = levels().any(|level| !matches!(level, Level::Absent | Level::Flag(false)));
             columns.extend(any.then(|| (key, words.max())));
         }
         Cases { all, identities, columns }
@@ -183,15 +188,16 @@ impl<'a> Cases<'a> {
     /// The columns of a case and of a launch of it; those that no case of the run has are left out.
     fn columns<'b>(&'b self, of: Option<(usize, &StoredLaunch)>) -> Row<'b> {
         let mut row = vec![
-            ("launch", Cell::Count(of.map(|(_, it)| it.id as u64))),
+            ("launch", Cell::Count(of.map(|(_, launch)| launch.id as u64))),
             ("case", Cell::Count(of.map(|(nth, _)| nth as u64))),
-            ("round", Cell::Count(of.map(|(_, it)| it.round))),
+            ("round", Cell::Count(of.map(|(_, launch)| launch.round))),
         ];
         for (key, width) in &self.columns {
-            let level = of.and_then(|(nth, _)| self.identities[nth].iter().find(|it| it.0 == *key));
+            let level =
+                of.and_then(|(nth, _)| self.identities[nth].iter().find(|pair| pair.0 == *key));
             row.push((
                 key,
-                match (width, level.map(|it| &it.1)) {
+                match (width, level.map(|level| &level.1)) {
                     (Some(width), Some(Level::Word(word))) => Cell::Word(word, *width),
                     (Some(width), _) => Cell::Word("", *width),
                     (None, Some(Level::Count(number))) => Cell::Count(Some(*number)),

@@ -33,12 +33,13 @@ pub fn text(judged: &Judged, store: &Store) -> Result<String, StoreError> {
 /// One spectrum per case that has one: a name fit for a file, and the text.
 pub fn spectra(judged: &Judged, store: &Store) -> Result<Vec<(String, String)>, StoreError> {
     let mut found = Vec::new();
-    for (case, result) in stored(judged).filter(|(_, it)| single(it) && it.launches > 0) {
+    for (case, result) in stored(judged).filter(|(_, case)| single(case) && case.launches > 0) {
         let mut samples_ns = Vec::new();
         for launch in store.launches(case.id)? {
             if launch.round > 0 && launch.status == "ok" {
                 let scale = judged.run.clock_of(case, launch.swapped).ns_per_tick;
-                samples_ns.extend(store.samples(launch.id)?.iter().map(|it| *it as f64 * scale));
+                samples_ns
+                    .extend(store.samples(launch.id)?.iter().map(|sample| *sample as f64 * scale));
             }
         }
         samples_ns.sort_unstable_by(f64::total_cmp);
@@ -68,7 +69,7 @@ fn spectrum(judged: &Judged, case: &CaseResult, title: &str, samples_ns: &[f64])
     for p in levels().take_while(|p| !deep(*p)) {
         let rank = (p * total as f64).ceil().clamp(1.0, total as f64) as usize;
         let value = samples_ns[rank - 1];
-        let count = samples_ns.partition_point(|it| *it <= value);
+        let count = samples_ns.partition_point(|place| *place <= value);
         let _ = writeln!(text, "{value:12.3} {p:14.12} {count:10} {:14.2}", 1.0 / (1.0 - p));
     }
     let largest = samples_ns.last().copied().unwrap_or(0.0);
@@ -92,7 +93,7 @@ fn levels() -> impl Iterator<Item = f64> {
 fn moments(samples_ns: &[f64]) -> (f64, f64) {
     let count = samples_ns.len().max(1) as f64;
     let mean = samples_ns.iter().sum::<f64>() / count;
-    let squares = samples_ns.iter().map(|it| (it - mean).powi(2)).sum::<f64>();
+    let squares = samples_ns.iter().map(|value| (value - mean).powi(2)).sum::<f64>();
     (mean, (squares / count).sqrt())
 }
 

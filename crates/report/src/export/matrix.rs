@@ -16,19 +16,21 @@ pub fn text(judged: &Judged) -> String {
 
 /// Each matrix with a name fit for a file.
 pub fn files(judged: &Judged) -> Vec<(String, String)> {
-    let named = |it: &Matrix| {
-        let case = it.first();
+    let named = |matrix: &Matrix| {
+        let case = matrix.first();
         let title =
             name(judged, case).replace(&case.placement.to_string().replace(',', "+"), "cpus");
         let fit = |c: char| if c.is_alphanumeric() || "-=.+".contains(c) { c } else { '_' };
-        (title.chars().map(fit).collect(), table(it))
+        (title.chars().map(fit).collect(), table(matrix))
     };
     matrices(judged).iter().map(named).collect()
 }
 
 fn table(matrix: &Matrix) -> String {
     let case = matrix.first();
-    let size = case.message_bytes.map_or(String::new(), |it| format!(" of {it} bytes"));
+    let size = case
+        .message_bytes
+        .map_or(String::new(), |message_bytes| format!(" of {message_bytes} bytes"));
     let what = case.metric.title.to_lowercase();
     let conditions = labels::conditions(&case.case) + labels::threads(case.workers);
     let unit = case.metric.unit.name();
@@ -37,8 +39,9 @@ fn table(matrix: &Matrix) -> String {
         |first: &str, cells: Vec<String>| format!("{},{}\r\n", quoted(first), cells.join(","));
     let mut text = line(&head, matrix.cpus.iter().map(u32::to_string).collect());
     for row in &matrix.cpus {
-        let cell =
-            |column: &u32| matrix.between(*row, *column).map_or(String::new(), |it| it.to_string());
+        let cell = |column: &u32| {
+            matrix.between(*row, *column).map_or(String::new(), |value| value.to_string())
+        };
         text.push_str(&line(&row.to_string(), matrix.cpus.iter().map(cell).collect()));
     }
     text

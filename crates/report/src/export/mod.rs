@@ -65,12 +65,12 @@ impl Format {
 
     /// How the command line names it.
     pub fn name(self) -> &'static str {
-        Format::NAMES.into_iter().find(|(_, format)| *format == self).map_or("json", |it| it.0)
+        Format::NAMES.into_iter().find(|(_, format)| *format == self).map_or("json", |name| name.0)
     }
 
     /// The format called `name`.
     pub fn named(name: &str) -> Option<Format> {
-        Format::NAMES.into_iter().find(|it| it.0 == name).map(|it| it.1)
+        Format::NAMES.into_iter().find(|pair| pair.0 == name).map(|name| name.1)
     }
 }
 
@@ -109,33 +109,34 @@ fn name(judged: &Judged, case: &CaseResult) -> String {
     let mut parts = vec![case.variant.clone(), case.workload.name().to_string()];
     parts.extend(case.message_bytes.map(|bytes| {
         let size = size::format(bytes);
-        let unit = if size.ends_with(|it: char| it.is_ascii_digit()) { "B" } else { "iB" };
+        let unit = if size.ends_with(|size: char| size.is_ascii_digit()) { "B" } else { "iB" };
         format!("{size}{unit}")
     }));
     let load = case.load.filter(Load::has_rate);
     parts.extend(load.map(|load| format!("{}-a-second", load.per_second)));
     parts.extend(load.filter(|load| load.depth > 1).map(|load| format!("depth-{}", load.depth)));
-    let arrivals = case.rate.map(|it| it.arrivals).filter(|it| *it != Arrivals::default());
-    parts.extend(arrivals.map(|it| it.to_string()));
+    let arrivals =
+        case.rate.map(|rate| rate.arrivals).filter(|arrivals| *arrivals != Arrivals::default());
+    parts.extend(arrivals.map(|arrivals| arrivals.to_string()));
     let answer = load.and_then(|load| load.response);
     parts.extend(answer.map(|bytes| format!("answers-{bytes}B")));
     let service = load.map(|load| load.service).filter(|service| *service != Service::None);
-    parts.extend(service.map(|it| format!("service-{it}")));
+    parts.extend(service.map(|service| format!("service-{service}")));
     let served = load.and_then(|load| Some((load.connections, load.choice()?)));
     parts.extend(served.into_iter().flat_map(|(connections, server)| {
         [format!("connections-{connections}"), format!("server-{}", server.name())]
     }));
     // Those that a workload has by itself are in no name.
     let closed =
-        case.load.filter(|it| !it.has_rate() && Load::of(case.workload, None) != Some(*it));
-    parts.extend(closed.map(|it| format!("connections-{}", it.connections)));
+        case.load.filter(|load| !load.has_rate() && Load::of(case.workload, None) != Some(*load));
+    parts.extend(closed.map(|load| format!("connections-{}", load.connections)));
     // Names of runs without a total of their own stay as they were before there were any.
     let asked = !judged.run.request.totals.is_empty();
-    let total = case.total.filter(|it| asked || *it != Total::Long);
-    parts.extend(total.map(|it| format!("of-{it}")));
+    let total = case.total.filter(|total| asked || *total != Total::Long);
+    parts.extend(total.map(|total| format!("of-{total}")));
     parts.extend((!case.route.is_local()).then(|| case.route.to_string()));
     parts.extend((!case.nodes.is_empty()).then(|| case.nodes.join("..")));
-    parts.extend(case.concurrent.map(|it| match it {
+    parts.extend(case.concurrent.map(|concurrent| match concurrent {
         Concurrent::One => "one-pair".into(),
         Concurrent::All => "all-pairs".into(),
     }));
@@ -159,7 +160,7 @@ fn name(judged: &Judged, case: &CaseResult) -> String {
 
 /// Whether an earlier group has the same case: a rate that chose others, and was measured again with them.
 fn is_repeated(judged: &Judged, case: &CaseResult) -> bool {
-    let same = |it: &CaseResult| it.group < case.group && it.case == case.case;
+    let same = |other: &CaseResult| other.group < case.group && other.case == case.case;
     judged.run.request.bound.is_some() && judged.results.iter().any(same)
 }
 
@@ -193,7 +194,7 @@ fn launches(judged: &Judged, store: &Store) -> Result<Vec<(usize, StoredLaunch)>
     let mut found = Vec::new();
     for (nth, (case, _)) in stored(judged).enumerate() {
         let launches = store.launches(case.id)?.into_iter();
-        found.extend(launches.filter(|it| it.round > 0).map(|it| (nth, it)));
+        found.extend(launches.filter(|launch| launch.round > 0).map(|launch| (nth, launch)));
     }
     found.sort_by_key(|(_, launch)| launch.id);
     Ok(found)

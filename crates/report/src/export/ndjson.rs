@@ -65,7 +65,7 @@ pub struct Subject {
 impl Subject {
     fn of(case: usize, stored: &StoredCase, nodes: Vec<&str>) -> Subject {
         let nodes: Vec<String> = nodes.into_iter().map(String::from).collect();
-        let concurrent = stored.ends.and_then(|it| it.concurrent).map(Concurrent::name);
+        let concurrent = stored.ends.and_then(|ends| ends.concurrent).map(Concurrent::name);
         Subject { case, identity: Identity::of(&stored.case, &nodes, concurrent) }
     }
 }

@@ -34,7 +34,7 @@ pub fn row(row: &[(&str, Cell)], out: &mut impl Write) -> io::Result<()> {
     for (_, cell) in row {
         match cell {
             Cell::Count(number) => {
-                out.write_all(&number.map_or(-1, |it| it as i64).to_le_bytes())?;
+                out.write_all(&number.map_or(-1, |number| number as i64).to_le_bytes())?;
             }
             Cell::Time(ns) => out.write_all(&ns.unwrap_or(f64::NAN).to_le_bytes())?,
             Cell::Word(text, width) => {

@@ -97,7 +97,7 @@ fn payload(figure: &Figure) -> Value {
         let points: Vec<Value> = match figure.kind {
             FigureKind::TimeSeries => launches(&series.points),
             FigureKind::Percentiles if on_grid(series, &grid) => {
-                series.points.iter().map(|it| number(it.y, PERCENTILE_DIGITS)).collect()
+                series.points.iter().map(|point| number(point.y, PERCENTILE_DIGITS)).collect()
             }
             _ => series.points.iter().map(compact).collect(),
         };
@@ -111,7 +111,7 @@ fn payload(figure: &Figure) -> Value {
         "series": drawn(figure).iter().map(series).collect::<Vec<_>>(),
     });
     if !grid.is_empty() {
-        payload["grid"] = grid.iter().map(|it| number(Some(*it), 8)).collect();
+        payload["grid"] = grid.iter().map(|value| number(Some(*value), 8)).collect();
     }
     payload
 }
@@ -121,27 +121,30 @@ const PERCENTILE_DIGITS: usize = 4;
 
 /// The probabilities of the longest percentile curve: most others begin with the same, and have them by place.
 fn grid(figure: &Figure) -> Vec<f64> {
-    let longest = figure.series.iter().max_by_key(|it| it.points.len());
+    let longest = figure.series.iter().max_by_key(|series| series.points.len());
     let longest = longest.filter(|_| figure.kind == FigureKind::Percentiles);
-    longest.map_or(Vec::new(), |it| it.points.iter().map(|it| it.x).collect())
+    longest.map_or(Vec::new(), |series| series.points.iter().map(|point| point.x).collect())
 }
 
 /// Whether a curve has nothing but values, at the first places of the grid.
 fn on_grid(series: &Series, grid: &[f64]) -> bool {
-    let plain =
-        |it: &Point| it.y.and_then(finite).is_some() && it.low.is_none() && it.label.is_none();
+    let plain = |point: &Point| {
+        point.y.and_then(finite).is_some() && point.low.is_none() && point.label.is_none()
+    };
     let mut places = series.points.iter().zip(grid);
-    series.points.len() <= grid.len() && places.all(|(it, x)| plain(it) && it.x == *x)
+    series.points.len() <= grid.len() && places.all(|(point, x)| plain(point) && point.x == *x)
 }
 
 /// A time series has thousands of points that are not read off: three digits, and for each
 /// stretch without a gap `[x of the first, step of x, y, low, high, y, low, high, …]`.
 fn launches(points: &[Point]) -> Vec<Value> {
-    let runs = points.split(|it| it.y.and_then(finite).is_none()).filter(|it| !it.is_empty());
+    let runs =
+        points.split(|point| point.y.and_then(finite).is_none()).filter(|part| !part.is_empty());
     let run = |run: &[Point]| {
         let (first, last) = (run[0].x, run[run.len() - 1].x);
         let step = (last - first) / (run.len() - 1).max(1) as f64;
-        let values = run.iter().flat_map(|it| [it.y, it.low, it.high].map(|it| (it, 3)));
+        let values =
+            run.iter().flat_map(|point| [point.y, point.low, point.high].map(|value| (value, 3)));
         let ends = [(Some(first), 5), (Some(step), 5)];
         let numbers = ends.into_iter().chain(values);
         Value::Array(numbers.map(|(value, digits)| number(value, digits)).collect())
@@ -150,7 +153,7 @@ fn launches(points: &[Point]) -> Vec<Value> {
 }
 
 pub(super) fn number(value: Option<f64>, digits: usize) -> Value {
-    value.and_then(|it| short(it, digits)).unwrap_or(Value::Null)
+    value.and_then(|value| short(value, digits)).unwrap_or(Value::Null)
 }
 
 /// So many significant digits. Whole numbers lose their point.
@@ -163,7 +166,7 @@ fn short(value: f64, digits: usize) -> Option<Value> {
 fn compact(point: &Point) -> Value {
     // A size is exact; a measured value has no more digits than an interval is written with.
     let mut cells = vec![number(finite(point.x), 8)];
-    cells.extend([point.y, point.low, point.high].map(|it| number(it, 5)));
+    cells.extend([point.y, point.low, point.high].map(|value| number(value, 5)));
     cells.push(json!(point.label));
     cells.push(if point.marked { json!(1) } else { Value::Null });
     let [least, most] = point.ends.unwrap_or([f64::NAN; 2]);

@@ -39,7 +39,7 @@ pub(super) fn horizontal(
 /// The name of an axis below it, on two lines where one is too short; gives its last line's height.
 fn axis_name(sheet: &mut Sheet, name: &str, [x, y]: Spot) -> f64 {
     let lines = wrap(name, sheet.width - 4.0, TEXT, 2);
-    for (row, line) in lines.iter().enumerate().filter(|it| !it.1.is_empty()) {
+    for (row, line) in lines.iter().enumerate().filter(|pair| !pair.1.is_empty()) {
         let words = TextStyle::new(Anchor::Middle, sheet.theme.muted);
         sheet.text([x, y + LINE * row as f64], words, line);
     }
@@ -136,7 +136,7 @@ pub(super) fn names_below(
 }
 
 fn bounds(figure: &Figure) -> impl Iterator<Item = &Mark> {
-    figure.marks.iter().filter(|it| it.value.is_finite())
+    figure.marks.iter().filter(|mark| mark.value.is_finite())
 }
 
 /// Bounds of a plot whose values go up: lines across, their names at the right end, each in the
@@ -154,7 +154,7 @@ pub(super) fn bounds_across(sheet: &mut Sheet, figure: &Figure, frame: &Frame) {
             let right = plot.right - 3.0;
             Area { left: right - wide, top: middle - 4.5, right, bottom: middle + 4.5 }
         });
-        let free = |area: &&Area| !taken.iter().any(|it| it.touches(area));
+        let free = |area: &&Area| !taken.iter().any(|other| other.touches(area));
         let area = *places.iter().find(free).unwrap_or(&places[0]);
         let words = TextStyle { halo: true, ..TextStyle::new(Anchor::End, sheet.theme.muted) };
         sheet.named(&mark.label, |sheet| {

@@ -23,7 +23,7 @@ pub(super) fn stacked(sheet: &mut Sheet, figure: &Figure) -> f64 {
                 for (at, point) in series.points.iter().enumerate() {
                     let below = reached.get_mut(point.x.max(0.0).round() as usize);
                     let (Some(y), Some(from)) = (point.y.and_then(finite), below) else { continue };
-                    let ends = [*from, *from + y].map(|it| frame.spot(point.x, it, 0.0));
+                    let ends = [*from, *from + y].map(|value| frame.spot(point.x, value, 0.0));
                     *from += y;
                     let [Some(low), Some(high)] = ends else { continue };
                     let middle = [(low[0] + high[0]) / 2.0, (low[1] + high[1]) / 2.0];
@@ -38,7 +38,7 @@ pub(super) fn stacked(sheet: &mut Sheet, figure: &Figure) -> f64 {
 }
 
 pub(super) fn grouped(sheet: &mut Sheet, figure: &Figure) -> f64 {
-    let slots = figure.series.iter().filter(|it| it.drawn == Drawn::AsKind).count().max(1);
+    let slots = figure.series.iter().filter(|series| series.drawn == Drawn::AsKind).count().max(1);
     let rows = figure.x.categories.len().max(1) as f64;
     let tall =
         if figure.horizontal { rows * (slots as f64 * 14.0 + 7.0) } else { 0.5 * sheet.width };
@@ -46,7 +46,8 @@ pub(super) fn grouped(sheet: &mut Sheet, figure: &Figure) -> f64 {
     let half = (0.35 * frame.varied.step() / slots as f64).min(8.0);
     let all = || figure.series.iter().enumerate();
     frame.inside(sheet, figure, |sheet| {
-        for (slot, (nth, series)) in all().filter(|it| it.1.drawn == Drawn::AsKind).enumerate() {
+        for (slot, (nth, series)) in all().filter(|pair| pair.1.drawn == Drawn::AsKind).enumerate()
+        {
             let aside = Figure::slot(slot, slots) * frame.varied.step();
             sheet.series(nth, &series.name, |sheet| {
                 for at in 0..series.points.len() {
@@ -55,7 +56,7 @@ pub(super) fn grouped(sheet: &mut Sheet, figure: &Figure) -> f64 {
             });
         }
         // Signs lie above the bars.
-        for (beside, (nth, _)) in all().filter(|it| it.1.drawn == Drawn::Signs).enumerate() {
+        for (beside, (nth, _)) in all().filter(|pair| pair.1.drawn == Drawn::Signs).enumerate() {
             signs(sheet, figure, &frame, nth, beside);
         }
     });
@@ -107,8 +108,9 @@ fn beside_signs(
 ) -> bool {
     const WORDS: f64 = 40.0;
     let bar = frame.varied.at(point.x).unwrap_or(f64::NAN) + aside;
-    let signs = figure.series.iter().filter(|it| it.drawn == Drawn::Signs);
-    let mut here = signs.flat_map(|it| &it.points).filter_map(|it| frame.spot(it.x, it.y?, 0.0));
+    let signs = figure.series.iter().filter(|series| series.drawn == Drawn::Signs);
+    let mut here =
+        signs.flat_map(|sign| &sign.points).filter_map(|point| frame.spot(point.x, point.y?, 0.0));
     here.any(|[x, y]| (y - bar).abs() < 2.0 && x > from - 5.0 && x < from + WORDS)
 }
 

@@ -70,17 +70,30 @@ impl Frame<'_> {
 /// Everything that was measured, whose range the axis must hold.
 fn measured_values(figure: &Figure) -> Vec<f64> {
     let frontier = |drawn| figure.kind == FigureKind::Scatter && drawn == Drawn::Line;
-    let points = figure.series.iter().filter(|it| !frontier(it.drawn)).flat_map(|it| &it.points);
+    let points = figure
+        .series
+        .iter()
+        .filter(|series| !frontier(series.drawn))
+        .flat_map(|series| &series.points);
     let mut values: Vec<f64> = points
-        .flat_map(|it| [it.y, it.low, it.high, it.ends.map(|it| it[0]), it.ends.map(|it| it[1])])
+        .flat_map(|point| {
+            [
+                point.y,
+                point.low,
+                point.high,
+                point.ends.map(|ends| ends[0]),
+                point.ends.map(|ends| ends[1]),
+            ]
+        })
         .flatten()
-        .chain(figure.marks.iter().map(|it| it.value))
+        .chain(figure.marks.iter().map(|mark| mark.value))
         .collect();
     if figure.kind == FigureKind::Bars {
-        let stacked = || figure.series.iter().filter(|it| it.drawn == Drawn::AsKind);
+        let stacked = || figure.series.iter().filter(|series| series.drawn == Drawn::AsKind);
         for nth in 0..figure.x.categories.len() {
-            let here = stacked().flat_map(|it| &it.points).filter(|it| it.x == nth as f64);
-            values.push(here.filter_map(|it| it.y.and_then(finite)).sum());
+            let here =
+                stacked().flat_map(|series| &series.points).filter(|point| point.x == nth as f64);
+            values.push(here.filter_map(|point| point.y.and_then(finite)).sum());
         }
     }
     values
@@ -88,8 +101,8 @@ fn measured_values(figure: &Figure) -> Vec<f64> {
 
 fn varied_values(figure: &Figure) -> impl Iterator<Item = f64> {
     let frontier = |drawn| figure.kind == FigureKind::Scatter && drawn == Drawn::Line;
-    let shown = figure.series.iter().filter(move |it| !frontier(it.drawn));
-    shown.flat_map(|it| &it.points).map(|it| it.x)
+    let shown = figure.series.iter().filter(move |series| !frontier(series.drawn));
+    shown.flat_map(|series| &series.points).map(|point| point.x)
 }
 
 /// Draws legend, grid and axes around a plot of the given height.
@@ -118,7 +131,7 @@ pub(super) struct PlotBox {
 pub(super) fn room_left(figure: &Figure, tall: f64, width: f64) -> f64 {
     let values = measured_values(figure).into_iter();
     let ticks = Track::of(figure, &figure.y, values, 0.05).along(0.0, tall).ticks(34.0);
-    let widest = ticks.iter().map(|it| width_of(&it.1, TEXT)).fold(0.0, f64::max);
+    let widest = ticks.iter().map(|tick| width_of(&tick.1, TEXT)).fold(0.0, f64::max);
     widest.min(0.35 * width) + if figure.y.label.is_empty() { 12.0 } else { 24.0 }
 }
 
@@ -135,13 +148,16 @@ pub(super) fn lay_below<'a>(
     let width = sheet.width;
     let right = width - 12.0;
     let labels: Vec<Vec<String>> = match (names, horizontal) {
-        (true, true) => {
-            figure.x.categories.iter().map(|it| wrap(it, 0.3 * width, TEXT, 3)).collect()
-        }
+        (true, true) => figure
+            .x
+            .categories
+            .iter()
+            .map(|category| wrap(category, 0.3 * width, TEXT, 3))
+            .collect(),
         _ => Vec::new(),
     };
     let widest = |words: &mut dyn Iterator<Item = &String>| {
-        words.map(|it| width_of(it, TEXT)).fold(0.0, f64::max)
+        words.map(|word| width_of(word, TEXT)).fold(0.0, f64::max)
     };
     let (left, air) = if horizontal {
         let left = widest(&mut labels.iter().flatten()) + 10.0;

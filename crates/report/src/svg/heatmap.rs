@@ -31,8 +31,8 @@ fn shade(share: f64) -> String {
 pub(super) fn draw(sheet: &mut Sheet, figure: &Figure) -> f64 {
     let width = sheet.width;
     let rows: Vec<Vec<String>> =
-        figure.series.iter().map(|it| wrap(&it.name, 0.28 * width, TEXT, 2)).collect();
-    let widest = rows.iter().flatten().map(|it| width_of(it, TEXT)).fold(0.0, f64::max);
+        figure.series.iter().map(|series| wrap(&series.name, 0.28 * width, TEXT, 2)).collect();
+    let widest = rows.iter().flatten().map(|row| width_of(row, TEXT)).fold(0.0, f64::max);
     let plot = Area {
         left: widest + 12.0,
         top: 4.0,
@@ -41,11 +41,12 @@ pub(super) fn draw(sheet: &mut Sheet, figure: &Figure) -> f64 {
     };
     let columns = figure.x.categories.len().max(1) as f64;
     let wide = plot.width() / columns;
-    let values = || figure.series.iter().flat_map(|it| &it.points).filter_map(|it| it.y);
+    let values =
+        || figure.series.iter().flat_map(|series| &series.points).filter_map(|point| point.y);
     let colours = Track::of(figure, &figure.y, values(), 0.0).along(0.0, 1.0);
-    let shares = values().filter_map(|it| colours.at(it));
-    let (least, most) =
-        shares.fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), it| (a.min(it), b.max(it)));
+    let shares = values().filter_map(|value| colours.at(value));
+    let (least, most) = shares
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), value| (a.min(value), b.max(value)));
     for (row, (series, lines)) in figure.series.iter().zip(&rows).enumerate() {
         let top = plot.top + CELL * row as f64;
         sheet.series(row, &series.name, |sheet| {
@@ -55,7 +56,7 @@ pub(super) fn draw(sheet: &mut Sheet, figure: &Figure) -> f64 {
                 sheet.text(at, TextStyle::new(Anchor::End, sheet.theme.ink), line);
             }
             let within = |point: &Point| (0.0..columns).contains(&point.x);
-            for (at, point) in series.points.iter().enumerate().filter(|it| within(it.1)) {
+            for (at, point) in series.points.iter().enumerate().filter(|pair| within(pair.1)) {
                 let left = plot.left + wide * point.x;
                 let area = Area {
                     left: left + 0.75,
@@ -63,8 +64,8 @@ pub(super) fn draw(sheet: &mut Sheet, figure: &Figure) -> f64 {
                     right: left + wide - 0.75,
                     bottom: top + CELL - 0.75,
                 };
-                let share = point.y.and_then(finite).and_then(|it| colours.at(it));
-                let share = share.map(|it| (it - least) / (most - least).max(1e-9));
+                let share = point.y.and_then(finite).and_then(|value| colours.at(value));
+                let share = share.map(|share| (share - least) / (most - least).max(1e-9));
                 cell(sheet, figure, (at, point), area, share);
             }
         });
@@ -127,9 +128,9 @@ fn scale_below(
     values: impl Iterator<Item = f64>,
 ) -> f64 {
     const STEPS: usize = 16;
-    let finite = values.filter(|it| it.is_finite());
-    let (least, most) =
-        finite.fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), it| (a.min(it), b.max(it)));
+    let finite = values.filter(|value| value.is_finite());
+    let (least, most) = finite
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), value| (a.min(value), b.max(value)));
     if least >= most {
         return top;
     }

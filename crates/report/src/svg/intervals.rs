@@ -11,7 +11,7 @@ pub(super) const ROW: f64 = 9.5;
 
 pub(super) fn draw(sheet: &mut Sheet, figure: &Figure) -> f64 {
     // Of tones each category has one.
-    let toned = figure.series.iter().all(|it| it.tone.is_some());
+    let toned = figure.series.iter().all(|series| series.tone.is_some());
     let many = if toned { 1.0 } else { figure.series.len().max(1) as f64 };
     let tall = if figure.horizontal {
         figure.x.categories.len().max(1) as f64 * (many * ROW + 4.0)
@@ -36,7 +36,7 @@ pub(super) fn draw(sheet: &mut Sheet, figure: &Figure) -> f64 {
 
 /// What a viewer says of a point.
 pub(super) fn said(figure: &Figure, series: &Series, point: &Point) -> String {
-    let remark = point.label.as_ref().map(|it| format!(" ({it})")).unwrap_or_default();
+    let remark = point.label.as_ref().map(|label| format!(" ({label})")).unwrap_or_default();
     let (x, y) = (figure.x.format(point.x), point.describe(figure.y.unit));
     format!("{}, {x}: {y}{remark}", series.name)
 }

@@ -62,7 +62,7 @@ pub(super) fn entries(figure: &Figure) -> Vec<Entry> {
         Entry { sample, name: series.name.clone(), series: Some(nth) }
     };
     let all: Vec<Entry> = figure.series.iter().enumerate().map(&mut entry).collect();
-    let toned = figure.series.iter().any(|it| it.tone.is_some());
+    let toned = figure.series.iter().any(|series| series.tone.is_some());
     if all.len() > 1 || toned { all } else { Vec::new() }
 }
 

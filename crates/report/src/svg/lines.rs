@@ -48,12 +48,12 @@ pub(super) fn runs(frame: &frame::Frame, points: &[Point]) -> Vec<Vec<Spot>> {
 }
 
 fn band(sheet: &mut Sheet, frame: &frame::Frame, points: &[Point], nth: usize) {
-    for run in points.split(|it| it.y.and_then(finite).is_none()) {
+    for run in points.split(|point| point.y.and_then(finite).is_none()) {
         let edge = |of: fn(&Point) -> Option<f64>| {
-            run.iter().filter_map(move |it| frame.spot(it.x, finite(of(it)?)?, 0.0))
+            run.iter().filter_map(move |point| frame.spot(point.x, finite(of(point)?)?, 0.0))
         };
-        let upper: Vec<Spot> = edge(|it| it.low.and(it.high)).collect();
-        let mut lower: Vec<Spot> = edge(|it| it.high.and(it.low)).collect();
+        let upper: Vec<Spot> = edge(|point| point.low.and(point.high)).collect();
+        let mut lower: Vec<Spot> = edge(|point| point.high.and(point.low)).collect();
         if upper.len() < 2 || lower.len() != upper.len() {
             continue;
         }

@@ -55,11 +55,12 @@ pub(super) fn fit<'a>(
     most: usize,
 ) -> (f64, Vec<Vec<String>>) {
     let at = |size: f64| {
-        let lines = names.clone().map(|it| wrap(it, room, size, most)).collect::<Vec<_>>();
+        let lines = names.clone().map(|name| wrap(name, room, size, most)).collect::<Vec<_>>();
         (size, lines)
     };
-    let whole =
-        |(_, lines): &(f64, Vec<Vec<String>>)| lines.iter().flatten().all(|it| !it.ends_with('…'));
+    let whole = |(_, lines): &(f64, Vec<Vec<String>>)| {
+        lines.iter().flatten().all(|line| !line.ends_with('…'))
+    };
     let sizes = [TEXT, TEXT - 1.0, TEXT - 2.0];
     sizes.into_iter().map(at).find(whole).unwrap_or_else(|| at(TEXT))
 }

@@ -35,7 +35,7 @@ pub(super) fn draw(sheet: &mut Sheet, figure: &Figure) -> f64 {
     let width = sheet.width;
     // Room to the left for what is timed, and to the right for half of the last name.
     let timed = if protocol.timed.is_some() { width_of(&protocol.timed_label, TEXT) } else { 0.0 };
-    let half = |name: Option<&String>| name.map_or(0.0, |it| width_of(it, TEXT) / 2.0);
+    let half = |name: Option<&String>| name.map_or(0.0, |name| width_of(name, TEXT) / 2.0);
     let left = (timed + 36.0).max(half(protocol.parties.first()) + 8.0).clamp(50.0, 0.36 * width);
     let right = width - (half(protocol.parties.last()) + 8.0).min(0.2 * width);
     // Nobody follows an arrow across the whole of a wide page.

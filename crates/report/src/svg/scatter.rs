@@ -44,10 +44,12 @@ fn points(sheet: &mut Sheet, figure: &Figure, frame: &frame::Frame, series: &Ser
 
 /// Names beside their signs: the first place around each that is free of signs and other names.
 fn names(sheet: &mut Sheet, figure: &Figure, frame: &frame::Frame) {
-    let signs = figure.series.iter().enumerate().filter(|it| it.1.drawn != Drawn::Line);
+    let signs = figure.series.iter().enumerate().filter(|pair| pair.1.drawn != Drawn::Line);
     let named: Vec<(Spot, usize, &str)> = signs
         .flat_map(|(nth, series)| series.points.iter().map(move |point| (nth, point)))
-        .filter_map(|(nth, it)| Some((frame.spot(it.x, it.y?, 0.0)?, nth, it.label.as_deref()?)))
+        .filter_map(|(nth, point)| {
+            Some((frame.spot(point.x, point.y?, 0.0)?, nth, point.label.as_deref()?))
+        })
         .collect();
     let around =
         |[x, y]: Spot, r: f64| Area { left: x - r, top: y - r, right: x + r, bottom: y + r };
@@ -62,7 +64,7 @@ fn names(sheet: &mut Sheet, figure: &Figure, frame: &frame::Frame) {
                 && area.right <= room.right
                 && area.top >= room.top
                 && area.bottom <= room.bottom
-                && !taken.iter().any(|it| it.touches(&area))
+                && !taken.iter().any(|other| other.touches(&area))
         };
         // Where nothing is free the sign stands alone: what it says is in the table.
         let Some((area, far)) = places.iter().find(free).copied() else { continue };

@@ -369,11 +369,11 @@ impl Sheet {
 
 /// A line as a path: the first place, and then steps of tenths, so that no error grows.
 fn path(spots: &[Spot]) -> String {
-    let tenths = |[x, y]: Spot| [x, y].map(|it| (it * 10.0).round());
+    let tenths = |[x, y]: Spot| [x, y].map(|value| (value * 10.0).round());
     let Some(mut last) = spots.first().copied().map(tenths) else { return String::new() };
     let mut path = format!("M{} {}", number(last[0] / 10.0), number(last[1] / 10.0));
     for (nth, spot) in spots[1..].iter().copied().map(tenths).enumerate() {
-        let [x, y] = [spot[0] - last[0], spot[1] - last[1]].map(|it| number(it / 10.0));
+        let [x, y] = [spot[0] - last[0], spot[1] - last[1]].map(|value| number(value / 10.0));
         let gap = if y.starts_with('-') { "" } else { " " };
         let _ = write!(path, "{}{x}{gap}{y}", if nth == 0 { "l" } else { " " });
         last = spot;

@@ -27,7 +27,7 @@ pub(super) fn even(low: f64, high: f64, most: usize, unit: Unit) -> Vec<f64> {
     // Bytes step within their binary prefix.
     let prefix = if is_bytes(unit) { 1024f64.powf(raw.max(1.0).log(1024.0).floor()) } else { 1.0 };
     let power = prefix * 10f64.powf((raw / prefix).log10().floor());
-    let fitting = [1.0, 2.0, 5.0].into_iter().find(|it| it * power >= raw);
+    let fitting = [1.0, 2.0, 5.0].into_iter().find(|value| value * power >= raw);
     let mut step = power * fitting.unwrap_or(10.0);
     if is_bytes(unit) && step >= 1000.0 * prefix {
         step = 1024.0 * prefix; // one of the next prefix, not a thousand of this
@@ -43,7 +43,7 @@ pub(super) fn even(low: f64, high: f64, most: usize, unit: Unit) -> Vec<f64> {
 /// Equal ratios between two values above zero, `most` at most.
 pub(super) fn ratios(low: f64, high: f64, most: usize, unit: Unit) -> Vec<f64> {
     let (from, to) = (low.log10(), high.log10());
-    let within = |it: &f64| (from - 1e-9..=to + 1e-9).contains(&it.log10());
+    let within = |value: &f64| (from - 1e-9..=to + 1e-9).contains(&value.log10());
     let powers = |base: f64, every: i32, steps: &[f64]| {
         let size = base.log10() * f64::from(every);
         let range = (from / size).floor() as i32..=(to / size).ceil() as i32;
@@ -55,7 +55,8 @@ pub(super) fn ratios(low: f64, high: f64, most: usize, unit: Unit) -> Vec<f64> {
     };
     let mut choices = Vec::new();
     if to - from < 0.7 {
-        choices.push(even(low, high, most, unit).into_iter().filter(|it| *it > 0.0).collect());
+        choices
+            .push(even(low, high, most, unit).into_iter().filter(|value| *value > 0.0).collect());
     }
     if is_bytes(unit) {
         choices.extend([1, 2, 5, 10, 20].map(|every| powers(2.0, every, &[1.0])));
@@ -65,14 +66,15 @@ pub(super) fn ratios(low: f64, high: f64, most: usize, unit: Unit) -> Vec<f64> {
     }
     let tidy = |ticks: &Vec<f64>| ticks.len() <= most && ticks.len() > 1;
     let found = choices.into_iter().find(tidy);
-    found
-        .unwrap_or_else(|| even(low, high, most, unit).into_iter().filter(|it| *it > 0.0).collect())
+    found.unwrap_or_else(|| {
+        even(low, high, most, unit).into_iter().filter(|value| *value > 0.0).collect()
+    })
 }
 
 /// The nines between two probabilities.
 pub(super) fn nines(low: f64, high: f64) -> Vec<f64> {
     let named = [0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999, 0.999999, 0.9999999];
-    named.into_iter().filter(|it| (low..=high).contains(it)).collect()
+    named.into_iter().filter(|value| (low..=high).contains(value)).collect()
 }
 
 #[cfg(test)]

@@ -26,7 +26,7 @@ pub(super) fn draw(sheet: &mut Sheet, figure: &Figure) -> f64 {
         panel
     };
     let panels: Vec<Figure> = shown.iter().enumerate().map(panel).collect();
-    let rooms = panels.iter().map(|it| frame::room_left(it, tall, sheet.width));
+    let rooms = panels.iter().map(|panel| frame::room_left(panel, tall, sheet.width));
     let left = rooms.fold(0.0, f64::max);
     for (nth, panel) in panels.iter().enumerate() {
         let series = &panel.series[0];
@@ -49,7 +49,7 @@ pub(super) fn draw(sheet: &mut Sheet, figure: &Figure) -> f64 {
 fn panel_of(sheet: &mut Sheet, series: &Series, frame: &frame::Frame, nth: usize) {
     sheet.series(nth, &series.name, |sheet| {
         if series.drawn == Drawn::Signs {
-            let dots = series.points.iter().filter_map(|it| frame.spot(it.x, it.y?, 0.0));
+            let dots = series.points.iter().filter_map(|point| frame.spot(point.x, point.y?, 0.0));
             return dots.for_each(|spot| sheet.sign(0, spot, 3.0));
         }
         let color = sheet.theme.color(0);
@@ -63,13 +63,13 @@ fn panel_of(sheet: &mut Sheet, series: &Series, frame: &frame::Frame, nth: usize
 /// From the smallest to the p99, launch by launch.
 fn bands(sheet: &mut Sheet, frame: &frame::Frame, points: &[Point]) {
     let mut areas = Vec::new();
-    for run in points.split(|it| it.y.and_then(finite).is_none()) {
+    for run in points.split(|point| point.y.and_then(finite).is_none()) {
         let edge = |of: fn(&Point) -> Option<f64>| {
-            run.iter().filter_map(move |it| frame.spot(it.x, of(it).or(it.y)?, 0.0))
+            run.iter().filter_map(move |point| frame.spot(point.x, of(point).or(point.y)?, 0.0))
         };
-        let upper: Vec<Spot> = edge(|it| it.high).collect();
+        let upper: Vec<Spot> = edge(|point| point.high).collect();
         if upper.len() > 1 {
-            let mut lower: Vec<Spot> = edge(|it| it.low).collect();
+            let mut lower: Vec<Spot> = edge(|point| point.low).collect();
             lower.reverse();
             areas.push(upper.into_iter().chain(lower).collect());
         }
@@ -80,7 +80,7 @@ fn bands(sheet: &mut Sheet, frame: &frame::Frame, points: &[Point]) {
 
 /// The names of what found no room.
 fn rest(sheet: &mut Sheet, series: &[Series], top: f64) -> f64 {
-    let names: Vec<&str> = series.iter().map(|it| it.name.as_str()).collect();
+    let names: Vec<&str> = series.iter().map(|series| series.name.as_str()).collect();
     if names.is_empty() {
         return top;
     }

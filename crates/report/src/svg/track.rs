@@ -64,7 +64,7 @@ impl<'a> Track<'a> {
             Scale::Tail => "tail",
         };
         let unit = serde_json::to_string(&self.axis.unit).unwrap_or_default();
-        let [low, high] = [self.low, self.high].map(|it| format!("{it:.9}"));
+        let [low, high] = [self.low, self.high].map(|value| format!("{value:.9}"));
         let [from, to] = [self.from, self.to].map(number);
         Some(format!("{scale} {} {low} {high} {from} {to}", unit.trim_matches('"')))
     }
@@ -77,7 +77,7 @@ impl<'a> Track<'a> {
     /// Where the ticks are, with their words; about one per `room` points.
     pub fn ticks(&self, room: f64) -> Vec<(f64, String)> {
         let most = (((self.to - self.from).abs() / room) as usize).clamp(2, 9);
-        let [low, high] = [self.low, self.high].map(|it| value(self.axis.scale, it));
+        let [low, high] = [self.low, self.high].map(|tick| value(self.axis.scale, tick));
         let unit = self.axis.unit;
         let values = match self.axis.scale {
             Scale::Category => return Vec::new(),
@@ -86,7 +86,7 @@ impl<'a> Track<'a> {
             Scale::Tail if self.high - self.low < 0.9 => ticks::even(low, high, most, unit),
             Scale::Tail => ticks::nines(low, high),
         };
-        let tick = |it: f64| Some((self.at(it)?, ticks::words(unit, it)));
+        let tick = |value: f64| Some((self.at(value)?, ticks::words(unit, value)));
         values.into_iter().filter_map(tick).collect()
     }
 }
@@ -96,9 +96,9 @@ fn range(figure: &Figure, axis: &Axis, values: impl Iterator<Item = f64>, air: f
     if axis.scale == Scale::Category {
         return (-0.5, axis.categories.len().max(1) as f64 - 0.5);
     }
-    let all = values.filter_map(|it| coordinate(axis.scale, it));
+    let all = values.filter_map(|value| coordinate(axis.scale, value));
     let (low, high) =
-        all.fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), it| (a.min(it), b.max(it)));
+        all.fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), value| (a.min(value), b.max(value)));
     if low > high {
         return (0.0, 1.0);
     }

@@ -17,7 +17,7 @@ pub(super) fn render(figure: &Figure, room: usize) -> Vec<Line> {
     let mut lines = wrap_text(&Text::new().strong(&figure.title), room, Ink::Plain);
     let words = if figure.finding.is_empty() { &figure.caption } else { &figure.finding };
     lines.append(&mut wrap_text(&Text::new().muted(words), room, Ink::Plain));
-    let parts: Vec<&Series> = figure.series.iter().filter(|it| !is_whole(it)).collect();
+    let parts: Vec<&Series> = figure.series.iter().filter(|series| !is_whole(series)).collect();
     let rows: Vec<Bar> =
         (0..figure.x.categories.len()).map(|at| Bar::of(figure, &parts, at)).collect();
     let longest = rows.iter().map(Bar::end).fold(0.0, f64::max);
@@ -25,10 +25,11 @@ pub(super) fn render(figure: &Figure, room: usize) -> Vec<Line> {
         lines.append(&mut wrap_text(&Text::new().muted("no values to show"), room, Ink::Plain));
         return lines;
     }
-    let widest = |it: &mut dyn Iterator<Item = &str>| it.map(|it| width(&visible(it))).max();
+    let widest =
+        |item: &mut dyn Iterator<Item = &str>| item.map(|text| width(&visible(text))).max();
     let names =
         widest(&mut figure.x.categories.iter().map(String::as_str)).unwrap_or(0).min(room / 3);
-    let numbers = widest(&mut rows.iter().map(|it| it.words.as_str())).unwrap_or(0).min(room / 3);
+    let numbers = widest(&mut rows.iter().map(|row| row.words.as_str())).unwrap_or(0).min(room / 3);
     let cells = room.saturating_sub(names + numbers + 2).max(NARROWEST);
     for (name, bar) in figure.x.categories.iter().zip(&rows) {
         let mut line = Line::default();
@@ -57,11 +58,12 @@ struct Bar {
 impl Bar {
     fn of(figure: &Figure, parts: &[&Series], at: usize) -> Bar {
         let here = |series: &Series| {
-            let point = series.points.iter().find(|it| it.x.round() == at as f64);
-            point.and_then(|it| it.y).and_then(finite)
+            let point = series.points.iter().find(|point| point.x.round() == at as f64);
+            point.and_then(|point| point.y).and_then(finite)
         };
-        let parts: Vec<f64> = parts.iter().map(|it| here(it).unwrap_or(0.0).max(0.0)).collect();
-        let whole = figure.series.iter().filter(|it| is_whole(it)).find_map(here);
+        let parts: Vec<f64> =
+            parts.iter().map(|series| here(series).unwrap_or(0.0).max(0.0)).collect();
+        let whole = figure.series.iter().filter(|series| is_whole(series)).find_map(here);
         let sum: f64 = parts.iter().sum();
         let words = match whole.or((sum > 0.0).then_some(sum)) {
             Some(value) => figure.y.unit.format(value),
@@ -96,9 +98,10 @@ impl Bar {
 /// The sign of each part, as many to a line as fit.
 fn legend(figure: &Figure, parts: &[&Series], room: usize) -> Vec<Line> {
     let parts = parts.iter().enumerate();
-    let parts = parts.map(|(nth, it)| (FILLS[nth % FILLS.len()], Ink::Series(nth), &it.name));
-    let wholes = figure.series.iter().filter(|it| is_whole(it));
-    let wholes = wholes.map(|it| (WHOLE, Ink::Strong, &it.name));
+    let parts =
+        parts.map(|(nth, series)| (FILLS[nth % FILLS.len()], Ink::Series(nth), &series.name));
+    let wholes = figure.series.iter().filter(|series| is_whole(series));
+    let wholes = wholes.map(|series| (WHOLE, Ink::Strong, &series.name));
     let mut lines: Vec<Line> = Vec::new();
     for (sign, ink, name) in parts.chain(wholes) {
         let name = shorten(name, room.saturating_sub(2));

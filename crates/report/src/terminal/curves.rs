@@ -19,26 +19,28 @@ type Cell = (String, Ink);
 
 pub(super) fn render(figure: &Figure, room: usize) -> Vec<Line> {
     let mut lines = heading(figure, room);
-    let all = || figure.series.iter().flat_map(|it| &it.points).filter(|it| it.y.is_some());
+    let all =
+        || figure.series.iter().flat_map(|series| &series.points).filter(|point| point.y.is_some());
     let (Some(x), Some(y)) =
-        (AxisRange::over(&figure.x, all().map(|it| it.x)), AxisRange::of(figure))
+        (AxisRange::over(&figure.x, all().map(|point| point.x)), AxisRange::of(figure))
     else {
         lines.append(&mut wrap_text(&Text::new().muted("no values to show"), room, Ink::Plain));
         return lines;
     };
-    let row_of = |value: f64| y.cell(value, ROWS).map(|it| ROWS - 1 - it);
+    let row_of = |value: f64| y.cell(value, ROWS).map(|cell| ROWS - 1 - cell);
     let mut names = vec![String::new(); ROWS];
     for tick in y.ticks() {
         if let Some(row) = row_of(tick).filter(|row| names[*row].is_empty()) {
             names[row] = figure.y.round(tick);
         }
     }
-    let left = names.iter().map(|it| width(it)).max().unwrap_or(0);
+    let left = names.iter().map(|name| width(name)).max().unwrap_or(0);
     let cells = room.saturating_sub(left + 2).max(8);
     let mut grid: Vec<Vec<Option<Cell>>> = vec![vec![None; cells]; ROWS];
     let at = |point: &Point| Some((x.cell(point.x, cells)?, row_of(point.y?)?));
     let drawn = || figure.series.iter().take(LETTERS.len()).enumerate();
-    let points = || drawn().flat_map(|(nth, it)| it.points.iter().map(move |point| (nth, point)));
+    let points =
+        || drawn().flat_map(|(nth, series)| series.points.iter().map(move |point| (nth, point)));
     for (nth, point) in points() {
         if let Some((column, row)) = at(point) {
             let letter = char::from(LETTERS[nth]).to_string();
@@ -67,7 +69,7 @@ pub(super) fn render(figure: &Figure, room: usize) -> Vec<Line> {
             }
         }
     }
-    for row in figure.marks.iter().filter_map(|it| row_of(it.value)) {
+    for row in figure.marks.iter().filter_map(|mark| row_of(mark.value)) {
         (0..cells).for_each(|column| put(&mut grid[row], column, BOUND, Ink::Muted));
     }
     for (name, row) in names.iter().zip(grid) {
@@ -84,20 +86,21 @@ pub(super) fn render(figure: &Figure, room: usize) -> Vec<Line> {
     let axes = format!("{} by {}", figure.y.label, figure.x.label);
     lines.append(&mut wrap_text(&Text::new().muted(axes), room, Ink::Plain));
     for (nth, series) in figure.series.iter().enumerate() {
-        let letter = LETTERS.get(nth).map_or("not drawn".into(), |it| char::from(*it).to_string());
+        let letter =
+            LETTERS.get(nth).map_or("not drawn".into(), |letters| char::from(*letters).to_string());
         let mut line = Line::default();
         line.push(&letter, Ink::Series(nth));
         line.push(" ", Ink::Plain);
         line.push(&shorten(&visible(&series.name), room - width(&letter) - 1), Ink::Plain);
         lines.push(line);
     }
-    lines.extend(figure.marks.iter().flat_map(|it| mark(figure, it, BOUND, room)));
+    lines.extend(figure.marks.iter().flat_map(|symbol| mark(figure, symbol, BOUND, room)));
     lines
 }
 
 /// Where nothing is yet.
 fn put(row: &mut [Option<Cell>], column: usize, piece: &str, ink: Ink) {
-    if let Some(cell) = row.get_mut(column).filter(|it| it.is_none()) {
+    if let Some(cell) = row.get_mut(column).filter(|row| row.is_none()) {
         *cell = Some((piece.into(), ink));
     }
 }
@@ -119,17 +122,17 @@ mod tests {
         figure.series = vec![Series::new("pipe", pipe), Series::new("tcp", tcp)];
         figure.marks.push(Mark::new("p99 asked", 2e5));
         let drawn = render(&figure, 60);
-        assert!(drawn.iter().all(|it| it.width() <= 60));
-        let text = |it: &Line| {
+        assert!(drawn.iter().all(|line| line.width() <= 60));
+        let text = |line: &Line| {
             let mut text = String::new();
-            it.write(false, &mut text);
+            line.write(false, &mut text);
             text
         };
         let drawn: Vec<String> = drawn.iter().map(text).collect();
-        let row = |of: &str| drawn.iter().position(|it| it.contains(of)).expect(of);
+        let row = |of: &str| drawn.iter().position(|text| text.contains(of)).expect(of);
         assert!(row("[b]") < row("(a)"), "{drawn:#?}");
         assert!(row("┄┄┄") < row("[b]"), "{drawn:#?}");
-        let end = |of: char| drawn.iter().position(|it| it.contains('│') && it.ends_with(of));
+        let end = |of: char| drawn.iter().position(|text| text.contains('│') && text.ends_with(of));
         assert!(end('b') < end('a') && end('b').is_some(), "{drawn:#?}");
         assert_eq!(drawn[drawn.len() - 3..], ["a pipe", "b tcp", "┄ p99 asked: 200 µs"]);
     }

@@ -34,7 +34,7 @@ pub(super) fn render(figure: &Figure, room: usize) -> Vec<Line> {
         }
     }
     lines.extend(columns.axis(&figure.y, &scale));
-    lines.extend(figure.marks.iter().flat_map(|it| mark(figure, it, BOUND, room)));
+    lines.extend(figure.marks.iter().flat_map(|symbol| mark(figure, symbol, BOUND, room)));
     lines
 }
 
@@ -107,11 +107,12 @@ impl AxisRange {
         if !self.log {
             let raw = (self.high - self.low) / 4.0;
             let power = 10f64.powf(raw.log10().floor());
-            let round = [1.0, 2.0, 5.0].into_iter().find(|it| it * power >= raw).unwrap_or(10.0);
+            let round =
+                [1.0, 2.0, 5.0].into_iter().find(|value| value * power >= raw).unwrap_or(10.0);
             let step = round * power;
             let first = (self.low / step - 1e-9).ceil();
             let ticks = (0..=4).map(|nth| (first + f64::from(nth)) * step);
-            return ticks.filter(|it| *it <= self.high).collect();
+            return ticks.filter(|tick| *tick <= self.high).collect();
         }
         let steps: &[f64] = match self.high - self.low {
             span if span > 2.5 => &[1.0],

@@ -10,7 +10,7 @@ pub(super) fn words(text: &str) -> String {
     for (at, letter) in letters.iter().copied().enumerate() {
         let before = at.checked_sub(1).map(|at| letters[at]);
         let after = letters.get(at + 1).copied();
-        let in_word = |it: Option<char>| it.is_some_and(char::is_alphanumeric);
+        let in_word = |letter: Option<char>| letter.is_some_and(char::is_alphanumeric);
         let escapes = match letter {
             // Between letters it is a hyphen; elsewhere it could be a list, a dash, a minus.
             '-' => !(in_word(before) && in_word(after)),

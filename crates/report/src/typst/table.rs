@@ -42,11 +42,11 @@ pub(super) fn write(out: &mut String, table: &Table, room_pt: f64, numbered: boo
         "    #table(\n      columns: ({}),\n      align: ({}),\n      stroke: none,\n      \
          inset: (x: 4pt, y: {}pt),\n      table.hline(stroke: 0.8pt),\n",
         widths.join(", ") + ",",
-        table.columns.iter().map(|it| align(it.align)).collect::<Vec<_>>().join(", ") + ",",
+        table.columns.iter().map(|column| align(column.align)).collect::<Vec<_>>().join(", ") + ",",
         if scale < 1.0 { 1.5 } else { 2.5 },
     ));
     let heads: Vec<String> =
-        table.columns.iter().map(|it| format!("[*{}*]", words(&it.heading()))).collect();
+        table.columns.iter().map(|column| format!("[*{}*]", words(&column.heading()))).collect();
     out.push_str(&format!("      table.header({}),\n", heads.join(", ")));
     out.push_str("      table.hline(stroke: 0.4pt),\n");
     for row in &table.rows {
@@ -88,9 +88,9 @@ const SMALLEST: f64 = 0.6;
 /// cells would lie on each other: by how much the letters are smaller then.
 fn widths(table: &Table, room_pt: f64) -> (Vec<String>, f64) {
     let lengths = |at: usize| -> Vec<usize> {
-        let cells = table.rows.iter().filter(|it| it.emphasis != Emphasis::Heading);
-        let cells = cells.filter_map(|it| it.cells.get(at));
-        let cells = cells.map(|it| it.to_plain().chars().count());
+        let cells = table.rows.iter().filter(|row| row.emphasis != Emphasis::Heading);
+        let cells = cells.filter_map(|cell| cell.cells.get(at));
+        let cells = cells.map(|cell| cell.to_plain().chars().count());
         let heading = table.columns[at].heading().chars().count();
         let mut lengths: Vec<usize> = cells.chain([heading]).collect();
         lengths.sort_unstable();

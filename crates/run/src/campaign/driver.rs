@@ -63,7 +63,7 @@ impl Turn {
 
     /// The node of the initiator, and that of the responder where it is another one.
     pub fn nodes(&self, live: &LiveCase) -> (usize, Option<usize>) {
-        match live.ends.map(|it| (it.near, it.far)) {
+        match live.ends.map(|ends| (ends.near, ends.far)) {
             None => (0, None),
             Some((near, Some(far))) if self.swapped => (far, Some(near)),
             Some(ends) => ends,

@@ -52,7 +52,7 @@ pub struct OpenRoutes {
 impl OpenRoutes {
     /// The host behind `--peer`, if there is one.
     pub(super) fn peer(&self) -> Option<&Peer> {
-        self.routes.get(&Route::Peer).map(|it| &it.peer)
+        self.routes.get(&Route::Peer).map(|route| &route.peer)
     }
 }
 
@@ -129,7 +129,8 @@ impl<'a> HostDriver<'a> {
         else {
             return Vec::new();
         };
-        let connections = case.load.filter(Load::has_rate).map_or(1, |it| it.connections as usize);
+        let connections =
+            case.load.filter(Load::has_rate).map_or(1, |load| load.connections as usize);
         let workers = [Some(initiator), Some(responder)];
         match connections {
             1 => Vec::new(),
@@ -161,7 +162,7 @@ impl<'a> HostDriver<'a> {
     /// The pilots of a group: of what is observed there is none.
     fn pilots(&self, nth: usize, group: &LiveGroup) -> Vec<Vec<Turn>> {
         let results: Vec<usize> =
-            (0..group.cases.len()).filter(|it| !group.cases[*it].is_observed()).collect();
+            (0..group.cases.len()).filter(|number| !group.cases[*number].is_observed()).collect();
         let turn = |(slot, case): (usize, &usize)| Turn {
             group: nth,
             case: *case,
@@ -169,7 +170,7 @@ impl<'a> HostDriver<'a> {
             offset: group.cases[*case].case.align.offset(0),
             ..Turn::default()
         };
-        let set = |it: &[usize]| it.iter().enumerate().map(turn).collect();
+        let set = |numbers: &[usize]| numbers.iter().enumerate().map(turn).collect();
         results.chunks(self.set_size(group)).map(set).collect()
     }
 
@@ -201,14 +202,15 @@ impl<'a> HostDriver<'a> {
                 .shifted(group.cases[case].case.align, &mut rng)
         };
         let each = sets.into_iter().enumerate();
-        each.map(|(set, it)| it.iter().enumerate().map(|one| turn(set, one)).collect()).collect()
+        each.map(|(set, numbers)| numbers.iter().enumerate().map(|one| turn(set, one)).collect())
+            .collect()
     }
 }
 
 impl Driver for HostDriver<'_> {
     /// Groups take turns, a round each, so that drift hits all alike.
     fn together(&self, open: Vec<usize>) -> Vec<Vec<usize>> {
-        open.into_iter().map(|it| vec![it]).collect()
+        open.into_iter().map(|number| vec![number]).collect()
     }
 
     fn sets(&self, round: &RoundOf) -> Sets {
@@ -224,11 +226,11 @@ impl Driver for HostDriver<'_> {
         mut set: Vec<LaunchRequest>,
         quiet: Duration,
     ) -> Result<Vec<LaunchResult>, Interrupted> {
-        let in_turns = set.iter().filter(|it| it.takes_turns).count();
-        for request in set.iter_mut().filter(|it| it.takes_turns && in_turns > 1) {
+        let in_turns = set.iter().filter(|request| request.takes_turns).count();
+        for request in set.iter_mut().filter(|request| request.takes_turns && in_turns > 1) {
             request.spec.cycles = self.cycles;
         }
-        let set = set.into_iter().map(|it| self.wanted(it)).collect();
+        let set = set.into_iter().map(|request| self.wanted(request)).collect();
         let (idle, bounds, interrupt) = (&mut self.idle, &mut self.bounds, self.interrupt);
         self.launches.run(set, quiet, interrupt, || {
             idle.measure(interrupt);
@@ -243,7 +245,7 @@ impl Driver for HostDriver<'_> {
     }
 
     fn begin_round(&mut self, round: &RoundOf, measured: Duration) {
-        let cases = || round.of.iter().flat_map(|it| &round.groups[*it].cases);
+        let cases = || round.of.iter().flat_map(|number| &round.groups[*number].cases);
         let generators = cases().flat_map(|live| self.generators_of(&live.case));
         let cpus = distinct(cases().flat_map(|live| cpus_here(&live.case)).chain(generators));
         for nth in round.of {

@@ -129,7 +129,7 @@ impl LiveGroup {
     /// How many rates its cases have.
     pub(super) fn rates(&self) -> usize {
         let rates = self.results().filter_map(|live| live.case.load);
-        rates.map(|it| it.per_second).collect::<BTreeSet<_>>().len()
+        rates.map(|rate| rate.per_second).collect::<BTreeSet<_>>().len()
     }
 
     /// Takes into account how long its last round took: what its pilot let expect counts as one.
@@ -150,7 +150,7 @@ impl LiveGroup {
             _ => String::new(),
         };
         // Of a capacity the rates differ.
-        let one = self.cases.iter().all(|it| it.case.load == case.load);
+        let one = self.cases.iter().all(|live_case| live_case.case.load == case.load);
         let load = match case.load.filter(|_| one) {
             None => String::new(),
             Some(load) if load.has_rate() => format!(" at {load}"),

@@ -29,7 +29,7 @@ impl Campaign<'_> {
         let bound = self.bound(nth);
         let group = &mut self.groups[nth];
         // Or nothing is left to launch.
-        let given_up = group.cases.iter().all(|it| it.given_up);
+        let given_up = group.cases.iter().all(|case| case.given_up);
         group.closed =
             if given_up { Some(Closed::Launches) } else { bound.ends(group.judged() as usize) };
         if group.closed.is_some() {
@@ -43,7 +43,10 @@ impl Campaign<'_> {
 pub(super) fn add_groups(store: &mut Store, run: i64, plan: &Plan) -> Result<(), StoreError> {
     for (group_nth, group) in plan.groups.iter().enumerate() {
         let measured = group.cases.iter().map(|case| (case, None));
-        let absent = group.absent.iter().map(|it| (&it.case, Some((it.absence, &*it.reason))));
+        let absent = group
+            .absent
+            .iter()
+            .map(|absent| (&absent.case, Some((absent.absence, &*absent.reason))));
         let row = |(nth, (case, absence)): (usize, (&Case, _))| {
             let case = case.kept();
             NewCase { group: group_nth, nth, case, absence, ends: None, fixed: None }
@@ -80,29 +83,32 @@ pub(super) fn revive(
         let finished = store.finished_rounds(run.id, group.nth)?;
         for (live_case, made) in &mut cases {
             // Screening left it out.
-            let last = made.last().map_or(0, |it| it.round);
+            let last = made.last().map_or(0, |launch| launch.round);
             live_case.given_up |= last <= live.screened && finished > live.screened;
         }
         if run.fleet.is_some() {
-            let each =
-                cases.iter().flat_map(|(live, made)| made.iter().map(|it| (live.id, it.round)));
+            let each = cases
+                .iter()
+                .flat_map(|(live, made)| made.iter().map(|launch| (live.id, launch.round)));
             stay.extend(each);
         } else {
             let going_on = cases.iter().filter(|(live, _)| !live.given_up && !live.is_observed());
-            let launched = going_on.map(|(_, made)| made.last().map_or(0, |it| it.round));
+            let launched = going_on.map(|(_, made)| made.last().map_or(0, |launch| launch.round));
             // Of a choice some have ended before: what goes on has launches in every round.
             let chooses = run.request.aim.need().is_some();
             let launched = if chooses { launched.max() } else { launched.min() };
             counted = launched.unwrap_or(0).min(finished);
-            let kept = run.rounds.iter().filter(|it| it.group == group.nth && it.nth <= counted);
-            let found: Vec<Disturbance> = kept.map(|it| it.noise.disturbance()).collect();
-            live.unmarked = found.iter().filter(|it| it.is_none()).count() as u64;
-            live.unknown = found.iter().filter(|it| it.is_unknown()).count() as u64;
+            let kept =
+                run.rounds.iter().filter(|round| round.group == group.nth && round.nth <= counted);
+            let found: Vec<Disturbance> = kept.map(|round| round.noise.disturbance()).collect();
+            live.unmarked = found.iter().filter(|disturbance| disturbance.is_none()).count() as u64;
+            live.unknown =
+                found.iter().filter(|disturbance| disturbance.is_unknown()).count() as u64;
             (live.rounds, live.closed) = (counted, group.closed);
         }
         for (mut case, made) in cases {
-            let made = made.iter().filter(|it| it.round <= counted);
-            made.for_each(|it| case.count(it.median_ns));
+            let made = made.iter().filter(|launch| launch.round <= counted);
+            made.for_each(|launch| case.count(launch.median_ns));
             live.cases.push(case);
         }
         groups.push(live);
@@ -116,7 +122,7 @@ fn cases(
     group: &StoredGroup,
     made: &mut HashMap<i64, Vec<MadeLaunch>>,
 ) -> Vec<(LiveCase, Vec<MadeLaunch>)> {
-    let elsewhere = run.peer.as_ref().is_some_and(|it| !it.one_kernel);
+    let elsewhere = run.peer.as_ref().is_some_and(|peer| !peer.one_kernel);
     let mut cases = Vec::new();
     let mut shared: Option<(&model::case::Case, Rc<Case>)> = None;
     for stored in group.cases.iter().filter(|case| case.absence.is_none()) {
@@ -133,10 +139,11 @@ fn cases(
         let fixed = (stored.batch, stored.samples_per_launch, stored.operation_ns);
         let mut live = LiveCase::new(stored.id, case, stored.ends, fixed);
         let made = made.remove(&stored.id).unwrap_or_default();
-        let (pilots, made): (Vec<_>, Vec<_>) = made.into_iter().partition(|it| it.round == 0);
+        let (pilots, made): (Vec<_>, Vec<_>) =
+            made.into_iter().partition(|launch| launch.round == 0);
         // Where nothing was fixed the pilot is made again.
-        live.given_up = live.samples > 0 && pilots.iter().any(|it| !it.worked);
-        let worked = made.iter().filter(|it| it.worked).count();
+        live.given_up = live.samples > 0 && pilots.iter().any(|pilot| !pilot.worked);
+        let worked = made.iter().filter(|launch| launch.worked).count();
         live.given_up |= is_given_up(made.len() - worked, worked);
         cases.push((live, made));
     }
@@ -148,7 +155,7 @@ fn cases(
         .collect();
     for (live, _) in cases.iter_mut().filter(|(live, _)| live.is_observed()) {
         let plain = Case { observe: None, ..(*live.case).clone() };
-        live.given_up |= failed.iter().any(|it| **it == plain);
+        live.given_up |= failed.iter().any(|case| **case == plain);
     }
     cases
 }

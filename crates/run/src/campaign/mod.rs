@@ -154,7 +154,7 @@ impl<'a> Campaign<'a> {
             stored.request.stopping.budget_ns = Some(budget.as_nanos() as u64);
             stored.request.stopping.budget_is_hard = true;
         }
-        let lacks_floors = stored.floors.as_ref().is_none_or(|it| !it.missing().is_empty());
+        let lacks_floors = stored.floors.as_ref().is_none_or(|floors| !floors.missing().is_empty());
         let mut campaign = Campaign::on_hosts(with, hosts, stored, measured_clock())?;
         if lacks_floors {
             campaign.find_floors()?;
@@ -187,7 +187,7 @@ impl<'a> Campaign<'a> {
     ) -> Result<Campaign<'a>, StoreError> {
         let (groups, stored) = look::revive(with.store, &run)?;
         with.progress.began(&run);
-        let session = run.rounds.iter().map(|it| it.noise.session).max().unwrap_or(1);
+        let session = run.rounds.iter().map(|round| round.noise.session).max().unwrap_or(1);
         Ok(Campaign {
             with,
             driver,
@@ -216,7 +216,10 @@ impl<'a> Campaign<'a> {
         let is_asked = self.request.stopping.budget_is_hard;
         self.began = if is_asked { self.created } else { Instant::now() };
         if let Some(budget) = self.request.stopping.budget_ns {
-            let pauses = self.request.sessions.map_or(0, |it| (it.count - 1) * it.every_ns);
+            let pauses = self
+                .request
+                .sessions
+                .map_or(0, |sessions| (sessions.count - 1) * sessions.every_ns);
             let times = self.request.stopping.unmarked.map_or(1, |_| unmarked::MOST_TIMES);
             let budget = budget.saturating_mul(times).saturating_add(pauses);
             self.driver.ends_within(Duration::from_nanos(budget));
@@ -236,11 +239,13 @@ impl<'a> Campaign<'a> {
         self.with.progress.stage("floors: clocks, kernel calls, cache lines, wake-ups, copying");
         let cases = self.groups.iter().flat_map(|group| &group.cases);
         // Between hosts there is no pair of CPUs: what is measured describes this machine alone.
-        let places = cases.map(|it| match it.case.route {
+        let places = cases.map(|case| match case.case.route {
             Route::Peer => ResolvedPlacement::FREE,
-            Route::Local | Route::Lab(_) => it.case.place,
+            Route::Local | Route::Lab(_) => case.case.place,
         });
-        let mut order = Order::quick(self.groups[0].cases[0].case.align);
+        let aligned =
+            self.groups.iter().flat_map(|group| &group.cases).map(|case| case.case.align).next();
+        let mut order = Order::quick(aligned.unwrap_or_default());
         for place in places {
             match place.cpus {
                 Some(pair) if order.pairs.contains(&pair) => {}

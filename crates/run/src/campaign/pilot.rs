@@ -145,7 +145,7 @@ impl LiveGroup {
             self.cases.iter_mut().partition(|live| live.is_accompanied());
         for live in accompanied.into_iter().filter(|live| !live.given_up) {
             let plain = Case { beside: None, ..(*live.case).clone() };
-            let Some(quiet) = results.iter().find(|it| *it.case == plain) else { continue };
+            let Some(quiet) = results.iter().find(|result| *result.case == plain) else { continue };
             live.given_up |= quiet.given_up;
             let operations = match live.case.beside {
                 Some(Company::Quota) => {
@@ -168,7 +168,7 @@ impl LiveGroup {
             self.cases.iter_mut().partition(|live| live.is_observed());
         for live in observed {
             let plain = Case { observe: None, ..(*live.case).clone() };
-            let Some(pilot) = results.iter().find(|it| *it.case == plain) else { continue };
+            let Some(pilot) = results.iter().find(|result| *result.case == plain) else { continue };
             live.batch = pilot.batch;
             live.samples = pilot.samples;
             live.operation_ns = pilot.operation_ns;

@@ -36,7 +36,7 @@ impl Campaign<'_> {
     /// Whether a group holds the rates that are tried first.
     pub(super) fn is_coarse(&self, nth: usize) -> bool {
         self.refines().is_some()
-            && !self.groups[..nth].iter().any(|it| it.shares_subject(&self.groups[nth]))
+            && !self.groups[..nth].iter().any(|group| group.shares_subject(&self.groups[nth]))
     }
 
     /// The part of the `whole` budget by which a group is to end.
@@ -47,7 +47,7 @@ impl Campaign<'_> {
     /// Exactly how many launches a case of a group has, unless time ends it. What seeks a rate has a number of
     /// them that depends on no value.
     pub(super) fn launches_of(&self, nth: usize) -> Option<usize> {
-        let asked = self.request.stopping.launches.map(|it| it as usize);
+        let asked = self.request.stopping.launches.map(|launch| launch as usize);
         match self.request.bound {
             None => asked,
             Some(_) if self.is_coarse(nth) => {
@@ -61,13 +61,14 @@ impl Campaign<'_> {
     /// Whether there are any.
     pub(super) fn refine(&mut self) -> Result<bool, StoreError> {
         let Some(bound) = self.refines() else { return Ok(false) };
-        let coarse: Vec<usize> = (0..self.groups.len()).filter(|it| self.is_coarse(*it)).collect();
+        let coarse: Vec<usize> =
+            (0..self.groups.len()).filter(|number| self.is_coarse(*number)).collect();
         let refined = |nth: &usize| {
-            self.groups[nth + 1..].iter().any(|it| self.groups[*nth].shares_subject(it))
+            self.groups[nth + 1..].iter().any(|group| self.groups[*nth].shares_subject(group))
         };
-        let lacking: Vec<usize> = coarse.into_iter().filter(|it| !refined(it)).collect();
-        let known = self.with.store.run(self.run)?.groups.iter().map(|it| it.nth).max();
-        let mut next = known.map_or(0, |it| it + 1);
+        let lacking: Vec<usize> = coarse.into_iter().filter(|number| !refined(number)).collect();
+        let known = self.with.store.run(self.run)?.groups.iter().map(|group| group.nth).max();
+        let mut next = known.map_or(0, |number| number + 1);
         let mut any = false;
         for nth in lacking {
             let cases = self.finer_cases(nth, &bound)?;
@@ -91,7 +92,7 @@ impl Campaign<'_> {
         for Subject { places, tried } in self.subjects(nth, bound)? {
             let case = &*self.groups[nth].cases[places[0]].case;
             for per_second in finer(&tried) {
-                let load = case.load.map(|it| model::load::Load { per_second, ..it });
+                let load = case.load.map(|load| model::load::Load { per_second, ..load });
                 cases.push(Case { load, ..case.clone() });
             }
         }
@@ -108,7 +109,7 @@ impl Campaign<'_> {
         }
         let mut any = false;
         for Subject { places, tried } in self.subjects(nth, &bound)? {
-            for (at, _) in places.into_iter().zip(hopeless(&tried)).filter(|it| it.1) {
+            for (at, _) in places.into_iter().zip(hopeless(&tried)).filter(|pair| pair.1) {
                 let live = &mut self.groups[nth].cases[at];
                 any |= !live.given_up;
                 live.given_up = true;
@@ -137,14 +138,14 @@ impl Campaign<'_> {
         // More time for rounds is more for preparing, too.
         let whole = spent + self.beyond + group.took * lacking;
         let whole = whole.as_secs().next_multiple_of(5) + 5;
-        let live = || group.cases.iter().enumerate().filter(|(_, it)| !it.given_up);
-        let timed: f64 = live().map(|(_, it)| it.timed_ns()).sum();
+        let live = || group.cases.iter().enumerate().filter(|(_, case)| !case.given_up);
+        let timed: f64 = live().map(|(_, case)| case.timed_ns()).sum();
         let took = group.took.as_nanos() as f64;
         let beside = (took - timed).max(0.0) / live().count() as f64;
         let mut order = Vec::new();
-        for (at, it) in live() {
-            let rate = it.case.load.map_or(0, |it| it.per_second);
-            order.push((rate, self.pilot_took_ns(it)?, at));
+        for (at, case) in live() {
+            let rate = case.case.load.map_or(0, |load| load.per_second);
+            order.push((rate, self.pilot_took_ns(case)?, at));
         }
         order.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
         let mut rest = left.as_nanos() as f64 / f64::from(lacking);
@@ -164,16 +165,16 @@ impl Campaign<'_> {
             }
             return Ok(());
         }
-        let out: Vec<usize> = order.drain(fitting..).map(|it| it.2).collect();
-        let need = self.request.aim.need().map(|it| it.per_second);
-        let is_needed = |at: &usize| group.cases[*at].case.load.map(|it| it.per_second) == need;
+        let out: Vec<usize> = order.drain(fitting..).map(|entry| entry.2).collect();
+        let need = self.request.aim.need().map(|need| need.per_second);
+        let is_needed = |at: &usize| group.cases[*at].case.load.map(|load| load.per_second) == need;
         let what = if out.iter().any(is_needed) { "mechanisms" } else { "rates" };
-        let kept = order.iter().map(|it| group.cases[it.2].timed_ns() + beside).sum::<f64>();
+        let kept = order.iter().map(|entry| group.cases[entry.2].timed_ns() + beside).sum::<f64>();
         let group = &mut self.groups[nth];
         out.iter().for_each(|at| group.cases[*at].given_up = true);
         group.took = Duration::from_nanos(kept as u64);
         let begins = format!("no time for {SURE_LAUNCHES} rounds of all {what}: ");
-        if self.warned.iter().any(|it| it.starts_with(&begins)) {
+        if self.warned.iter().any(|text| text.starts_with(&begins)) {
             return Ok(());
         }
         self.warn(&format!("{begins}those that were slowest in their pilots are left out; --budget {whole}s takes all"))
@@ -182,7 +183,9 @@ impl Campaign<'_> {
     /// The median response time of the pilot of a case, in ns.
     fn pilot_took_ns(&self, live: &LiveCase) -> Result<f64, StoreError> {
         let launches = self.with.store.launches(live.id)?;
-        let Some(pilot) = launches.iter().rfind(|it| it.round == 0 && it.status == "ok") else {
+        let Some(pilot) =
+            launches.iter().rfind(|launch| launch.round == 0 && launch.status == "ok")
+        else {
             return Ok(f64::INFINITY);
         };
         let mut ticks = self.with.store.samples(pilot.id)?;
@@ -195,7 +198,7 @@ impl Campaign<'_> {
             let Some(load) = live.case.load else { continue };
             let subject = live.case.without_rate();
             let tried = (place, (load.per_second, self.standings(live, bound)?));
-            match subjects.iter_mut().find(|it| it.0 == subject) {
+            match subjects.iter_mut().find(|pair| pair.0 == subject) {
                 Some(known) => known.1.push(tried),
                 None => subjects.push((subject, vec![tried])),
             }
@@ -245,9 +248,9 @@ impl Campaign<'_> {
 impl LiveGroup {
     /// Whether a case of it and the first of another group differ in their rate alone.
     fn shares_subject(&self, other: &LiveGroup) -> bool {
-        let Some(first) = other.cases.first().map(|it| it.case.without_rate()) else {
+        let Some(first) = other.cases.first().map(|case| case.case.without_rate()) else {
             return false;
         };
-        self.cases.iter().any(|it| it.case.without_rate() == first)
+        self.cases.iter().any(|case| case.case.without_rate() == first)
     }
 }

@@ -115,7 +115,7 @@ impl Campaign<'_> {
         let route = live.case.route.clone();
         if route.is_local() && spec.workload.traits().paced {
             // What is observed, or has company, has one generator, and so has what it is compared with.
-            let special = |it: &LiveCase| it.is_observed() || it.is_accompanied();
+            let special = |case: &LiveCase| case.is_observed() || case.is_accompanied();
             let one = group.cases.iter().any(special);
             let clients = if one { 1 } else { spec.connections() };
             spec.generators = self.driver.generators(&spec, clients);

@@ -25,7 +25,8 @@ impl Campaign<'_> {
         }
         let group = &self.groups[nth];
         if open && group.needed.is_none() && group.rounds >= ROUNDS as u64 {
-            let cycles: Result<Vec<_>, _> = group.cases.iter().map(|it| self.cycles(it)).collect();
+            let cycles: Result<Vec<_>, _> =
+                group.cases.iter().map(|case| self.cycles(case)).collect();
             self.groups[nth].needed = self.groups[nth].needs(&self.request, &cycles?);
         }
         Ok(())
@@ -57,8 +58,8 @@ impl Campaign<'_> {
         let on = self.groups[nth].contenders(&self.request);
         let bound = self.bound(nth);
         let group = &mut self.groups[nth];
-        let now = group.cases.iter().filter(|it| !it.given_up).count();
-        let going = group.cases.iter().zip(&on).filter(|it| !it.0.given_up && *it.1).count();
+        let now = group.cases.iter().filter(|case| !case.given_up).count();
+        let going = group.cases.iter().zip(&on).filter(|pair| !pair.0.given_up && *pair.1).count();
         let share = going as f64 / now.max(1) as f64;
         // Rounds of what is left, against all that there would be without screening.
         let after = bound.rounds_left.map_or(f64::INFINITY, |left| left as f64 / share);
@@ -75,7 +76,7 @@ impl Campaign<'_> {
 impl Campaign<'_> {
     /// Whether cases are placed freely for their comparison with the others alone: where nobody named a placement.
     pub(super) fn chooses_free(&self) -> bool {
-        let pinned = self.groups.iter().any(|it| !it.is_free());
+        let pinned = self.groups.iter().any(|group| !group.is_free());
         self.request.screens() && !self.request.named.placements && pinned
     }
 
@@ -84,10 +85,11 @@ impl Campaign<'_> {
         if self.groups[nth].rounds > 0 {
             return;
         }
-        let pinned = || self.groups.iter().filter(|it| !it.is_free()).flat_map(|it| &it.cases);
+        let pinned =
+            || self.groups.iter().filter(|group| !group.is_free()).flat_map(|group| &group.cases);
         let on = |live: &LiveCase| {
-            let elsewhere = || pinned().filter(|it| it.is_of(live));
-            elsewhere().next().is_none() || elsewhere().any(|it| !it.given_up)
+            let elsewhere = || pinned().filter(|case| case.is_of(live));
+            elsewhere().next().is_none() || elsewhere().any(|case| !case.given_up)
         };
         let on: Vec<bool> = self.groups[nth].cases.iter().map(on).collect();
         self.groups[nth].keep(&on);
@@ -97,14 +99,15 @@ impl Campaign<'_> {
 impl LiveGroup {
     /// Which of its cases go on, by its first rounds.
     fn contenders(&self, request: &Request) -> Vec<bool> {
-        let names: Vec<String> = self.cases.iter().map(|it| it.case.variant.to_string()).collect();
-        let local = self.cases.iter().all(|it| it.case.route.is_local());
+        let names: Vec<String> =
+            self.cases.iter().map(|case| case.case.variant.to_string()).collect();
+        let local = self.cases.iter().all(|case| case.case.route.is_local());
         let asked = request.reference.as_deref();
         let reference = reference::chosen(names.iter().map(String::as_str), local, asked);
         // The A/A pair, too: a case and its second name.
         let paired = |live: &LiveCase| {
-            let same = |it: &&LiveCase| it.case.variant == live.case.variant;
-            live.case.twin || self.cases.iter().filter(same).any(|it| it.case.twin)
+            let same = |case: &&LiveCase| case.case.variant == live.case.variant;
+            live.case.twin || self.cases.iter().filter(same).any(|case| case.case.twin)
         };
         let screened = self.cases.iter().enumerate().map(|(at, live)| Screened {
             launches: live.medians.clone(),
@@ -126,13 +129,14 @@ impl LiveGroup {
     /// can't tell.
     fn needs(&self, request: &Request, cycles: &[FirstCycles]) -> Option<usize> {
         let cases = self.cases.iter().zip(cycles);
-        let ranked: Vec<_> = cases.filter(|it| it.0.is_ranked()).collect();
+        let ranked: Vec<_> = cases.filter(|case| case.0.is_ranked()).collect();
         let local = ranked.first()?.0.case.route.is_local();
-        let names: Vec<String> = ranked.iter().map(|it| it.0.case.variant.to_string()).collect();
+        let names: Vec<String> =
+            ranked.iter().map(|pair| pair.0.case.variant.to_string()).collect();
         let asked = request.reference.as_deref();
         let reference = reference::chosen(names.iter().map(String::as_str), local, asked)?;
         let alone = ranked.len() == 1;
-        let cases = ranked.iter().enumerate().filter(|it| alone || it.0 != reference);
+        let cases = ranked.iter().enumerate().filter(|pair| alone || pair.0 != reference);
         let needed = cases.filter_map(|(_, case)| {
             let against = (!alone).then(|| ranked[reference]);
             let Case { workload, place, .. } = *case.0.case;
@@ -229,7 +233,8 @@ mod tests {
             let mut case = live(name, 1.0);
             let swing = |round: usize| if round.is_multiple_of(2) { factor } else { 1.0 / factor };
             // What the round does to both leaves their ratio alone.
-            case.medians = (0..ROUNDS).map(|it| Some(swing(it) * (1.0 + it as f64))).collect();
+            case.medians =
+                (0..ROUNDS).map(|number| Some(swing(number) * (1.0 + number as f64))).collect();
             case
         };
         let needs = |cases| {

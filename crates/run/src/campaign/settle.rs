@@ -161,7 +161,8 @@ fn blocks(samples: &[u64], ns_per_tick: f64) -> Vec<f64> {
 /// of them reach.
 fn pooled(launches: &[Vec<f64>]) -> Vec<f64> {
     let longest = launches.iter().map(Vec::len).max().unwrap_or(0);
-    let at = |nth| launches.iter().filter_map(|it| it.get(nth).copied()).collect::<Vec<f64>>();
+    let at =
+        |nth| launches.iter().filter_map(|launch| launch.get(nth).copied()).collect::<Vec<f64>>();
     let reached = (0..longest).map(at).take_while(|values| 2 * values.len() >= launches.len());
     reached
         .map(|mut values| {

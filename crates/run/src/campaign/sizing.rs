@@ -129,7 +129,7 @@ impl LiveCase {
             self.operation_ns = report.estimate_ns.min(operation).clamp(period, LONGER * period);
         }
         let mut lasting = pace * lasting_ns(self.case.place.shares_one_cpu());
-        if let Some(apart_ns) = apart_ns.filter(|it| *it > self.operation_ns) {
+        if let Some(apart_ns) = apart_ns.filter(|value| *value > self.operation_ns) {
             // The scheduler may move the workers apart at any time.
             (self.operation_ns, lasting) = (apart_ns, LASTING_APART);
         }
@@ -139,7 +139,7 @@ impl LiveCase {
         let Size { batch, samples } = (row(self.case.workload).size)(&Found { unbatched, ..found });
         (self.batch, self.samples) = (batch, samples);
         if let Some(bound) = request.bound {
-            let period = self.case.load.map(|it| 1e9 / it.per_second as f64);
+            let period = self.case.load.map(|load| 1e9 / load.per_second as f64);
             let each = period.filter(|_| decides).unwrap_or(self.operation_ns);
             self.samples = bound.messages(each);
         }

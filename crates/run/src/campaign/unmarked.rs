@@ -24,7 +24,8 @@ impl Forks {
         let Some(noise) = record.noise.as_ref().filter(|_| record.outcome == Outcome::Ok) else {
             return;
         };
-        let generators = record.initiator.punctuality.map_or(1, |it| it.generators);
+        let generators =
+            record.initiator.punctuality.map_or(1, |punctuality| punctuality.generators);
         let own = live.case.forks() || generators > 1;
         let others = noise.forks.filter(|_| !live.is_observed() && !live.is_accompanied() && !own);
         if let Some(forks) = others {
@@ -52,8 +53,11 @@ impl Campaign<'_> {
     pub(super) fn lacks_unmarked(&self, group: &LiveGroup) -> bool {
         let stopping = &self.request.stopping;
         let spent = |asked: u64, spent: u128| spent >= u128::from(asked) * u128::from(MOST_TIMES);
-        let time = stopping.budget_ns.is_some_and(|it| spent(it, self.began.elapsed().as_nanos()));
-        let launches = stopping.launches.is_some_and(|it| spent(it, group.rounds.into()));
+        let time = stopping
+            .budget_ns
+            .is_some_and(|budget_ns| spent(budget_ns, self.began.elapsed().as_nanos()));
+        let launches =
+            stopping.launches.is_some_and(|launches| spent(launches, group.rounds.into()));
         let found = group.unmarked + group.unknown;
         stopping.unmarked.is_some_and(|asked| found < asked) && !time && !launches
     }
@@ -65,7 +69,9 @@ impl Campaign<'_> {
         let (unknown, disturbed): (Vec<&LiveGroup>, Vec<&LiveGroup>) =
             short.partition(|group| group.unmarked + group.unknown >= asked);
         let named = |groups: &[&LiveGroup]| {
-            let of = |it: &&LiveGroup| format!("{} ({} of {})", it.title(), it.unmarked, it.rounds);
+            let of = |group: &&LiveGroup| {
+                format!("{} ({} of {})", group.title(), group.unmarked, group.rounds)
+            };
             groups.iter().map(of).collect::<Vec<String>>().join(", ")
         };
         let rounds = model::words::counted(asked, "round");

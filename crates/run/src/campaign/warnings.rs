@@ -89,7 +89,7 @@ impl Campaign<'_> {
     /// Says which CPUs were taken from the run meanwhile, as by a cpuset that shrank.
     pub(super) fn warn_of_lost_cpus(&mut self) -> Result<(), StoreError> {
         let before = self.with.store.run(self.run)?.host.limits.affinity.unwrap_or_default();
-        let Ok(now) = Affinity::here().map(|it| it.cpus()) else { return Ok(()) };
+        let Ok(now) = Affinity::here().map(|affinity| affinity.cpus()) else { return Ok(()) };
         let lost: Vec<u32> = before.into_iter().filter(|cpu| !now.contains(cpu)).collect();
         if lost.is_empty() {
             return Ok(());
@@ -110,7 +110,10 @@ impl Campaign<'_> {
         let short: Vec<&LiveCase> =
             cases.filter(|live| !live.given_up && !live.is_observed()).filter(fewer).collect();
         let Some(least) = short.iter().min_by_key(|live| live.samples) else { return Ok(()) };
-        let bytes = least.case.message_bytes.map_or_else(String::new, |it| format!(", {it} B"));
+        let bytes = least
+            .case
+            .message_bytes
+            .map_or_else(String::new, |message_bytes| format!(", {message_bytes} B"));
         let text = format!(
             "launches of {} take fewer samples than were asked for, down to {} of {} ({}{bytes}), so that all cases \
              get their rounds in the budget: a longer --budget takes more",

@@ -49,7 +49,8 @@ impl<'a> AgentPool<'a> {
             None => Connection::start(&nodes::command(&asked.launcher, name), &asked.program, true),
         };
         let named = asked.nodes.iter().enumerate();
-        let links: Vec<_> = named.map(|it| Rc::new(RefCell::new(Link::of(start(it))))).collect();
+        let links: Vec<_> =
+            named.map(|pair| Rc::new(RefCell::new(Link::of(start(pair))))).collect();
         let node = |(link, name): (&Rc<RefCell<Link>>, &String)| Node::Agent {
             link: Rc::clone(link),
             name: Some(name.clone()),
@@ -61,7 +62,7 @@ impl<'a> AgentPool<'a> {
             let why = format!("it didn't answer in {} s", ANSWERS_WITHIN.as_secs());
             pool.give_up(node, why);
         }
-        pool.far = pool.links.iter().map(|it| it.borrow().far.clone()).collect();
+        pool.far = pool.links.iter().map(|link| link.borrow().far.clone()).collect();
         Ok(pool)
     }
 

@@ -44,7 +44,7 @@ pub fn measure(
     let network = asked.network.as_deref().and_then(|text| address::network(text).ok());
     let reported_lost = HashSet::new();
     let mut driver = FleetDriver { asked, agents, network, interrupt, reported_lost };
-    let nodes = stored.fleet.as_ref().map_or(&[][..], |it| &it.nodes);
+    let nodes = stored.fleet.as_ref().map_or(&[][..], |fleet| &fleet.nodes);
     driver.keep_nodes(&mut with, stored.id, nodes)?;
     Ok(Campaign::of(with, Box::new(driver), stored, clock)?.run()?.1)
 }
@@ -92,7 +92,7 @@ impl FleetDriver<'_> {
             return Ok(());
         }
         for mut wave in self.waves() {
-            wave.retain(|nth| before.get(*nth).is_none_or(|it| it.floors.is_none()));
+            wave.retain(|nth| before.get(*nth).is_none_or(|node| node.floors.is_none()));
             if wave.is_empty() || with.interrupt.signal().is_some() {
                 continue;
             }
@@ -115,7 +115,7 @@ impl FleetDriver<'_> {
     }
 
     fn far_end(&self, near: usize, node: usize, mechanism: &str) -> Result<FarEnd, String> {
-        let ipv6 = mechanisms::Variant::parse(mechanism).is_ok_and(|it| it.is_ipv6());
+        let ipv6 = mechanisms::Variant::parse(mechanism).is_ok_and(|variant| variant.is_ipv6());
         let at_node = |why| format!("{}: {why}", self.asked.nodes[node]);
         let (Some(near), Some(far)) = (&self.agents.far[near], &self.agents.far[node]) else {
             return Err(at_node("it never answered".into()));
@@ -151,18 +151,18 @@ impl Driver for FleetDriver<'_> {
     }
 
     fn clock(&self, near: usize) -> Option<&model::clock::Record> {
-        self.agents.far[near].as_ref().map(|it| &it.clock)
+        self.agents.far[near].as_ref().map(|host| &host.clock)
     }
 
     /// The one CPU that its workers share is the node's own.
     fn cpus(&self, near: usize, case: &Case) -> [Option<u32>; 2] {
         let pinned = case.place.cpus.and(self.agents.far[near].as_ref());
-        [pinned.and_then(|it| it.allowed_cpus.first().copied()); 2]
+        [pinned.and_then(|host| host.allowed_cpus.first().copied()); 2]
     }
 
     fn reaches(&self, live: &LiveCase) -> bool {
         let here = |node: usize| self.agents.is_here(node);
-        live.ends.is_some_and(|it| here(it.near) && it.far.is_none_or(here))
+        live.ends.is_some_and(|ends| here(ends.near) && ends.far.is_none_or(here))
     }
 
     fn newly_lost(&mut self) -> Vec<(usize, String, String)> {

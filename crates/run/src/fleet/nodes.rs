@@ -19,7 +19,7 @@ pub const MOST: usize = 4096;
 /// # Errors
 /// A name that is empty, is there twice, or could be taken for a flag.
 pub fn named(text: &str) -> Result<Vec<String>, String> {
-    let names: Vec<String> = text.split(',').map(|it| it.trim().to_string()).collect();
+    let names: Vec<String> = text.split(',').map(|part| part.trim().to_string()).collect();
     checked(&names)?;
     Ok(names)
 }
@@ -51,8 +51,9 @@ pub fn checked(names: &[String]) -> Result<(), String> {
 /// # Errors
 /// Where there is none, or it can't be unfolded; with the remedy.
 pub fn allocated() -> Result<Vec<String>, String> {
-    let list =
-        ["SLURM_JOB_NODELIST", "SLURM_NODELIST"].into_iter().find_map(|it| std::env::var(it).ok());
+    let list = ["SLURM_JOB_NODELIST", "SLURM_NODELIST"]
+        .into_iter()
+        .find_map(|text| std::env::var(text).ok());
     let Some(list) = list else {
         return Err(
             "which nodes? run it inside salloc or sbatch, or name them with --nodes a,b,c".into()
@@ -70,7 +71,7 @@ pub fn allocated() -> Result<Vec<String>, String> {
         return Err(format!("scontrol show hostnames {list}: {}; {remedy}", why.trim()));
     }
     let text = String::from_utf8_lossy(&output.stdout);
-    let names = text.lines().map(|it| it.trim().to_string()).filter(|it| !it.is_empty());
+    let names = text.lines().map(|line| line.trim().to_string()).filter(|text| !text.is_empty());
     let names: Vec<String> = names.collect();
     checked(&names)?;
     Ok(names)
@@ -114,7 +115,7 @@ mod tests {
         ] {
             assert!(named(wrong).unwrap_err().contains(why), "{wrong}");
         }
-        let many = (0..=MOST).map(|it| format!("n{it}")).collect::<Vec<_>>().join(",");
+        let many = (0..=MOST).map(|number| format!("n{number}")).collect::<Vec<_>>().join(",");
         assert!(named(&many).unwrap_err().contains("at most"));
     }
 

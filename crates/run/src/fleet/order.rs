@@ -65,7 +65,7 @@ pub(super) fn sets(nodes: usize, waves: Vec<Vec<usize>>, round: &RoundOf) -> Set
     let mut levels: BTreeMap<Option<Concurrent>, Vec<usize>> = BTreeMap::new();
     for group in round.of {
         let first = round.groups[*group].cases.first();
-        let level = first.and_then(|it| it.ends).and_then(|it| it.concurrent);
+        let level = first.and_then(|case| case.ends).and_then(|ends| ends.concurrent);
         levels.entry(level).or_default().push(*group);
     }
     let turns = tournament::round(nodes, seed, nth);
@@ -74,7 +74,7 @@ pub(super) fn sets(nodes: usize, waves: Vec<Vec<usize>>, round: &RoundOf) -> Set
         match level {
             None => items.extend(waves.iter().cloned().map(Item::Alone)),
             Some(level @ Concurrent::All) => {
-                items.extend(turns.iter().map(|it| Item::Pairs(*level, it.clone())));
+                items.extend(turns.iter().map(|turn| Item::Pairs(*level, turn.clone())));
             }
             Some(level @ Concurrent::One) => {
                 let pairs = turns.iter().flatten();
@@ -90,7 +90,7 @@ pub(super) fn sets(nodes: usize, waves: Vec<Vec<usize>>, round: &RoundOf) -> Set
         let cases = item.cases(nodes, seed, nth);
         let mut set = |groups: &[usize]| -> Vec<Turn> {
             let slots = || groups.iter().enumerate();
-            let each = cases.iter().flat_map(|it| slots().map(move |slot| (it, slot)));
+            let each = cases.iter().flat_map(|case| slots().map(move |slot| (case, slot)));
             let turn = |((case, swapped), (slot, group)): (&(usize, bool), (usize, &usize))| {
                 let (group, case, swapped) = (*group, *case, *swapped);
                 Turn { group, case, position, swapped, slot, ..Turn::default() }
@@ -140,7 +140,7 @@ mod tests {
         let group = |(nth, plan): (usize, crate::fleet::plan::GroupPlan)| {
             let (case, concurrent) = (Rc::new(plan.case), plan.concurrent);
             let ends: Vec<(usize, Option<usize>)> = match concurrent {
-                None => (0..nodes).map(|it| (it, None)).collect(),
+                None => (0..nodes).map(|number| (number, None)).collect(),
                 Some(_) => {
                     (0..nodes).flat_map(|a| (a + 1..nodes).map(move |b| (a, Some(b)))).collect()
                 }
@@ -174,7 +174,7 @@ mod tests {
                         }
                     }
                 }
-                assert_eq!(made.len(), groups.iter().map(|it| it.cases.len()).sum::<usize>());
+                assert_eq!(made.len(), groups.iter().map(|group| group.cases.len()).sum::<usize>());
             }
         }
     }

@@ -37,7 +37,10 @@ pub fn plan(asked: &FleetRequest) -> Result<Vec<GroupPlan>, String> {
         }
     }
     let exchanges = || {
-        asked.workloads.iter().flat_map(|(it, sizes)| sizes.iter().map(move |size| (*it, *size)))
+        asked
+            .workloads
+            .iter()
+            .flat_map(|(workload, sizes)| sizes.iter().map(move |size| (*workload, *size)))
     };
     for (workload, size) in exchanges() {
         for placement in &asked.placements {

@@ -103,7 +103,7 @@ impl SimulatedAgent {
     }
 
     fn go(&mut self, number: u32) {
-        let half = self.charges.get(&number).and_then(|it| it.half.clone());
+        let half = self.charges.get(&number).and_then(|charge| charge.half.clone());
         if matches!(half, Some(Half::Far { .. })) {
             self.tell(number, FrameKind::Going, &[]);
         }
@@ -131,7 +131,8 @@ impl SimulatedAgent {
         let text = serde_json::to_vec(&record).expect("a record is always JSON");
         self.tell(number, FrameKind::Record, &text);
         if !samples.is_empty() {
-            let bytes: Vec<u8> = samples.iter().flat_map(|it: &u64| it.to_le_bytes()).collect();
+            let bytes: Vec<u8> =
+                samples.iter().flat_map(|sample: &u64| sample.to_le_bytes()).collect();
             self.tell(number, FrameKind::Samples, &bytes);
         }
         self.tell(number, FrameKind::Done, &[]);

@@ -58,7 +58,8 @@ pub(super) fn measure(setting: &Setting) -> Result<Calls, String> {
         cost_ns: Repeats::of(&costs),
     };
     let all = works.into_iter().zip(costs).map(call);
-    let (messages, calls) = all.partition(|it| [BY_PIPE, BY_SOCKET].contains(&it.call.as_str()));
+    let (messages, calls) =
+        all.partition(|call| [BY_PIPE, BY_SOCKET].contains(&call.call.as_str()));
     Ok(Calls { calls, messages })
 }
 

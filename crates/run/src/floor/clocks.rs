@@ -91,7 +91,9 @@ fn clock<C: Clock>(setting: &Setting, name: &str, ns_per_tick: f64) -> ClockFloo
     let cost_ns = repeat(repeats, within, cost);
     let loops = setting.by_extent(LOOPS.0, LOOPS.1);
     let grown: Vec<Grown> = (0..repeats)
-        .filter_map(|_| (0..loops).filter_map(|_| grow(C::now, idle)).min_by_key(|it| it.step))
+        .filter_map(|_| {
+            (0..loops).filter_map(|_| grow(C::now, idle)).min_by_key(|growth| growth.step)
+        })
         .collect();
     let reads = setting.by_extent(DIFFERENCES.0, DIFFERENCES.1);
     let steps: Vec<f64> = (0..repeats)
@@ -102,8 +104,10 @@ fn clock<C: Clock>(setting: &Setting, name: &str, ns_per_tick: f64) -> ClockFloo
     ClockFloor {
         clock: name.into(),
         cost_ns,
-        step_by_loop_ns: summary(grown.iter().map(|it| it.step as f64 * ns_per_tick).collect()),
-        loop_iterations: summary(grown.iter().map(|it| it.iterations as f64).collect()),
+        step_by_loop_ns: summary(
+            grown.iter().map(|growth| growth.step as f64 * ns_per_tick).collect(),
+        ),
+        loop_iterations: summary(grown.iter().map(|growth| growth.iterations as f64).collect()),
         step_by_reads_ns: summary(steps),
         disagreement_ppm: None,
     }
@@ -171,16 +175,17 @@ fn most_precise(clocks: &[ClockFloor], used: &str) -> (String, Vec<String>) {
     let cost = |clock: &ClockFloor| clock.cost_ns.lower().unwrap_or(f64::INFINITY);
     let least = |values: &mut dyn Iterator<Item = f64>| values.fold(f64::INFINITY, f64::min);
     let mut fine: Vec<&ClockFloor> = clocks.iter().collect();
-    let finest = least(&mut fine.iter().map(|it| it.smallest_step_ns())) * (1.0 + EQUAL_WITHIN);
-    fine.retain(|it| it.smallest_step_ns() <= finest.max(READS_TO_SHOW * cost(it)));
-    let cheapest = least(&mut fine.iter().map(|it| cost(it))) * (1.0 + EQUAL_WITHIN);
-    fine.retain(|it| cost(it) <= cheapest);
+    let finest =
+        least(&mut fine.iter().map(|floor| floor.smallest_step_ns())) * (1.0 + EQUAL_WITHIN);
+    fine.retain(|floor| floor.smallest_step_ns() <= finest.max(READS_TO_SHOW * cost(floor)));
+    let cheapest = least(&mut fine.iter().map(|floor| cost(floor))) * (1.0 + EQUAL_WITHIN);
+    fine.retain(|floor| cost(floor) <= cheapest);
     fine.sort_by(|a, b| {
         (a.clock != used, cost(a))
             .partial_cmp(&(b.clock != used, cost(b)))
             .expect("costs are numbers")
     });
-    let mut names = fine.into_iter().map(|it| it.clock.clone());
+    let mut names = fine.into_iter().map(|floor| floor.clock.clone());
     (names.next().unwrap_or_default(), names.collect())
 }
 

@@ -37,12 +37,12 @@ pub(super) fn measure(setting: &Setting) -> Copy {
         .host
         .caches
         .iter()
-        .filter(|it| it.kind != "Instruction")
-        .filter(|it| it.shared_by.iter().any(|cpus| cpus.contains(&setting.home)))
+        .filter(|cache| cache.kind != "Instruction")
+        .filter(|cache| cache.shared_by.iter().any(|cpus| cpus.contains(&setting.home)))
         .collect();
     let mut levels: Vec<CopyLevel> =
         LEVELS.iter().map(|number| cache_level(setting, &caches, *number)).collect();
-    let largest = caches.iter().filter_map(|it| it.size_bytes).max();
+    let largest = caches.iter().filter_map(|cache| cache.size_bytes).max();
     let copied = beyond_caches(setting, largest)
         .and_then(|bytes| copy(setting, bytes, setting.order.align))
         .into();
@@ -53,8 +53,8 @@ pub(super) fn measure(setting: &Setting) -> Copy {
 }
 
 fn cache_level(setting: &Setting, caches: &[&Cache], number: u32) -> CopyLevel {
-    let cache = caches.iter().find(|it| it.level == number);
-    let cache_bytes = cache.and_then(|it| it.size_bytes);
+    let cache = caches.iter().find(|cache| cache.level == number);
+    let cache_bytes = cache.and_then(|cache| cache.size_bytes);
     let copied = match (cache, cache_bytes) {
         (_, Some(bytes)) => copy(setting, bytes / 4, setting.order.align).into(),
         (Some(_), None) => {

@@ -44,7 +44,7 @@ pub(super) fn measure(setting: &Setting) -> Result<Lines, String> {
     for &(cpus, relation) in &wanted {
         if began.elapsed() > WITHIN {
             let note = format!("as many as fit {} ms", WITHIN.as_millis());
-            chosen = Some(chosen.map_or(note.clone(), |it| format!("{it}; {note}")));
+            chosen = Some(chosen.map_or(note.clone(), |text| format!("{text}; {note}")));
             break;
         }
         let round_trip_ns = pair(setting, cpus).into();
@@ -89,7 +89,7 @@ fn sample(all: &[Pair], most: usize) -> Vec<Pair> {
     };
     let by_relation: Vec<Vec<Pair>> = Relation::ALL.into_iter().map(of).collect();
     (0..most)
-        .flat_map(|nth| by_relation.iter().filter_map(move |it| it.get(nth)).copied())
+        .flat_map(|nth| by_relation.iter().filter_map(move |pairs| pairs.get(nth)).copied())
         .collect()
 }
 
@@ -167,7 +167,7 @@ mod tests {
         assert_eq!(some[0].1, Relation::SmtSibling);
         assert_eq!(some[1].1, Relation::SameLlc);
         let spread: Vec<u32> =
-            some.iter().filter(|it| it.1 == Relation::SameLlc).map(|it| it.0.0).collect();
+            some.iter().filter(|pair| pair.1 == Relation::SameLlc).map(|pair| pair.0.0).collect();
         assert_eq!(spread, [0, 25, 50, 75]);
     }
 

@@ -85,7 +85,7 @@ impl Setting {
                 (None, false) => None,
             }
         };
-        Relation::ALL.into_iter().filter_map(|it| Some((it, pair(it)?))).collect()
+        Relation::ALL.into_iter().filter_map(|relation| Some((relation, pair(relation)?))).collect()
     }
 }
 

@@ -74,7 +74,7 @@ impl Companions {
         if what == Company::Quota {
             let refused = |it: model::probe::Refusal| Outcome::Failed { reason: it.to_string() };
             let quota = Quota::make(Kernel, Path::new("/"), "launch").map_err(refused)?;
-            workers.processes().try_for_each(|it| quota.take(it)).map_err(refused)?;
+            workers.processes().try_for_each(|process| quota.take(process)).map_err(refused)?;
             companions.quota = Some(quota);
             return Ok(companions);
         }
@@ -191,7 +191,7 @@ fn works(what: Company, taken: &BTreeSet<u32>, allowed: &[u32]) -> Vec<Work> {
         Company::Hog if taken.is_empty() => allowed.iter().map(|cpu| work(Some(*cpu))).collect(),
         Company::Hog => taken.iter().map(|cpu| work(Some(*cpu))).collect(),
         Company::Memory => {
-            let free = |it: &&u32| !taken.is_empty() && !taken.contains(it);
+            let free = |number: &&u32| !taken.is_empty() && !taken.contains(number);
             let cpu = allowed.iter().rev().find(free).copied();
             let cache = machine::host::largest_cache_bytes(Path::new("/")).unwrap_or(0);
             let buffer_bytes = (TIMES_CACHE * cache).clamp(LEAST_BUFFER, MOST_BUFFER);
@@ -232,7 +232,7 @@ fn accompany(work: Work, link: &OwnedFd) {
 /// Some of the work: computes, or goes on through the buffer from place `at`; gives the next place.
 fn step(buffer: &mut [u64], at: usize) -> usize {
     if buffer.is_empty() {
-        let sum = (0..STEPS).fold(0u64, |sum, it| black_box(sum.wrapping_mul(31) ^ it));
+        let sum = (0..STEPS).fold(0u64, |sum, number| black_box(sum.wrapping_mul(31) ^ number));
         black_box(sum);
         return 0;
     }
@@ -267,7 +267,7 @@ mod tests {
 
     fn cpus(what: Company, taken: &[u32], allowed: &[u32]) -> Vec<Option<u32>> {
         let works = works(what, &taken.iter().copied().collect(), allowed);
-        works.into_iter().map(|it| it.cpu).collect()
+        works.into_iter().map(|work| work.cpu).collect()
     }
 
     #[test]
@@ -289,6 +289,6 @@ mod tests {
         let mut buffer = vec![1u64; STEPS as usize + 3];
         let at = step(&mut buffer, 0);
         assert_eq!((at, step(&mut buffer, at)), (STEPS as usize, 0));
-        assert!(buffer.iter().all(|it| *it == 2), "each place once");
+        assert!(buffer.iter().all(|number| *number == 2), "each place once");
     }
 }

@@ -97,15 +97,16 @@ impl Launches {
         let mut of = Vec::new();
         let mut refused = Vec::new();
         for wanted in set {
-            refused.push(wanted.map(|it| of.push(self.begin_or_refuse(it))).err());
+            refused.push(wanted.map(|wanted| of.push(self.begin_or_refuse(wanted))).err());
         }
         if !of.is_empty() && self.time(&of, quiet, interrupt, settled).is_err() {
             self.dismiss(&of);
-            of.iter().for_each(|it| drop(self.states.remove(it)));
+            of.iter().for_each(|number| drop(self.states.remove(number)));
             return Err(Interrupted);
         }
         let mut made = self.collect(&of, interrupt).into_iter();
-        let result = |it: Option<Outcome>| it.map(LaunchResult::of).or_else(|| made.next());
+        let result =
+            |outcome: Option<Outcome>| outcome.map(LaunchResult::of).or_else(|| made.next());
         Ok(refused.into_iter().filter_map(result).collect())
     }
 
@@ -119,15 +120,16 @@ impl Launches {
         self.reach(of, Stage::Ready, interrupt)?;
         interrupt.sleep(quiet);
         settled();
-        let slots = of.iter().map(|it| self.states[it].wanted.slot + 1).max().unwrap_or(0);
+        let slots = of.iter().map(|number| self.states[number].wanted.slot + 1).max().unwrap_or(0);
         for slot in 0..slots {
             if interrupt.signal().is_some() {
                 return Err(Interrupted);
             }
-            let goes = |it: &u32| self.states[it].wanted.slot == slot && !self.has_failed(*it);
+            let goes =
+                |number: &u32| self.states[number].wanted.slot == slot && !self.has_failed(*number);
             let going: Vec<u32> = of.iter().copied().filter(goes).collect();
             self.go(&going);
-            let in_turns = |it: &u32| self.states[it].wanted.spec.cycles > 0;
+            let in_turns = |number: &u32| self.states[number].wanted.spec.cycles > 0;
             let (in_turns, whole): (Vec<u32>, Vec<u32>) = going.into_iter().partition(in_turns);
             self.reach(&whole, Stage::Timed, interrupt)?;
             self.reach(&in_turns, Stage::Paused(1), interrupt)?;
@@ -142,7 +144,7 @@ impl Launches {
         self.next = self.next.wrapping_add(1);
         let (state, begin) = LaunchState::begin(wanted, self.next);
         self.states.insert(self.next, state);
-        (self.next, begin.map_or(Ok(()), |it| self.perform(&it)))
+        (self.next, begin.map_or(Ok(()), |outgoing| self.perform(&outgoing)))
     }
 
     fn begin_or_refuse(&mut self, wanted: Wanted) -> u32 {
@@ -180,18 +182,19 @@ impl Launches {
     }
 
     fn say_of(&mut self, of: &[u32], what: impl Fn(&LaunchState) -> Vec<Outgoing>) {
-        let outgoing: Vec<Outgoing> = of.iter().flat_map(|it| what(&self.states[it])).collect();
-        outgoing.iter().for_each(|it| self.say(it));
+        let outgoing: Vec<Outgoing> =
+            of.iter().flat_map(|number| what(&self.states[number])).collect();
+        outgoing.iter().for_each(|outgoing| self.say(outgoing));
     }
 
     /// Lets the workers start of those that haven't failed.
     pub(super) fn go(&mut self, of: &[u32]) {
-        self.say_of(of, |it| if it.failed() { Vec::new() } else { vec![it.go()] });
+        self.say_of(of, |launch| if launch.failed() { Vec::new() } else { vec![launch.go()] });
     }
 
     /// Lets the workers exit of those that haven't failed; the records follow.
     pub(super) fn end(&mut self, of: &[u32]) {
-        self.say_of(of, |it| if it.failed() { Vec::new() } else { it.end() });
+        self.say_of(of, |launch| if launch.failed() { Vec::new() } else { launch.end() });
     }
 
     /// Tells all nodes that these are abandoned, all of them first, and waits for the end of those that are here.
@@ -231,7 +234,7 @@ impl Launches {
         if stage == Stage::Ready {
             self.reach_within(of, Stage::Bound, READY_WITHIN, interrupt)?;
         }
-        let longest = || of.iter().map(|it| self.states[it].timed_within()).max();
+        let longest = || of.iter().map(|number| self.states[number].timed_within()).max();
         let within = match stage {
             Stage::Bound | Stage::Ready => READY_WITHIN,
             Stage::Paused(_) | Stage::Timed => longest().unwrap_or_default(),
@@ -251,7 +254,7 @@ impl Launches {
     ) -> Result<(), Interrupted> {
         let active = self.active(of);
         let deadline = Instant::now() + within;
-        self.until(&active, deadline, Some(interrupt), |it| !it.are_late(of, stage))?;
+        self.until(&active, deadline, Some(interrupt), |launches| !launches.are_late(of, stage))?;
         if self.are_late(of, stage) {
             for node in self.silent(&active, &[], PONG_WITHIN, interrupt)? {
                 if let Node::Agent { link, .. } = &self.nodes[node] {
@@ -266,27 +269,29 @@ impl Launches {
     }
 
     fn are_late(&self, of: &[u32], stage: Stage) -> bool {
-        of.iter().any(|it| self.states[it].is_late(stage))
+        of.iter().any(|number| self.states[number].is_late(stage))
     }
 
     fn give_up(&mut self, of: &[u32], stage: Stage) {
         for number in of {
-            if let Some(state) = self.states.get_mut(number).filter(|it| it.is_late(stage)) {
+            if let Some(state) = self.states.get_mut(number).filter(|state| state.is_late(stage)) {
                 state.give_up(stage);
             }
         }
     }
 
     fn require_peers(&self, active: &[usize]) -> Result<(), Interrupted> {
-        let is_needed = |it: &Node| matches!(it, Node::Agent { name: None, .. });
-        let mut peers = active.iter().map(|it| &self.nodes[*it]).filter(|it| is_needed(it));
-        if peers.any(|it| it.lost().is_some()) { Err(Interrupted) } else { Ok(()) }
+        let is_needed = |node: &Node| matches!(node, Node::Agent { name: None, .. });
+        let mut peers =
+            active.iter().map(|number| &self.nodes[*number]).filter(|node| is_needed(node));
+        if peers.any(|peer| peer.lost().is_some()) { Err(Interrupted) } else { Ok(()) }
     }
 
     /// Where one half has failed: waits for the record of the other, which may hold the cause.
     fn hear_the_echo(&mut self) {
         for is_last in [false, true] {
-            let waits = |(number, it): (&u32, &LaunchState)| it.awaits_echo().then_some(*number);
+            let waits =
+                |(number, launch): (&u32, &LaunchState)| launch.awaits_echo().then_some(*number);
             let of: Vec<u32> = self.states.iter().filter_map(waits).collect();
             if of.is_empty() {
                 return;
@@ -295,7 +300,8 @@ impl Launches {
                 // It may wait for a partner that is gone: asked to end, it reports what it has seen.
                 self.say_of(&of, LaunchState::end);
             }
-            let ended = |it: &Launches| of.iter().all(|nth| !it.states[nth].awaits_echo());
+            let ended =
+                |launches: &Launches| of.iter().all(|nth| !launches.states[nth].awaits_echo());
             let active = self.active(&of);
             let _ = self.until(&active, Instant::now() + ECHO, None, ended);
         }
@@ -306,20 +312,21 @@ impl Launches {
     pub(super) fn collect(&mut self, of: &[u32], interrupt: &Interrupt) -> Vec<LaunchResult> {
         if self.reach(of, Stage::Reported, interrupt).is_err() {
             let deadline = Instant::now() + COLLECTED_WITHIN;
-            let deadline = interrupt.patience_ends().map_or(deadline, |it| it.min(deadline));
-            let reported = |it: &Launches| !it.are_late(of, Stage::Reported);
+            let deadline = interrupt.patience_ends().map_or(deadline, |ends| ends.min(deadline));
+            let reported = |launches: &Launches| !launches.are_late(of, Stage::Reported);
             let _ = self.until(&self.active(of), deadline, None, reported);
             self.give_up(of, Stage::Reported);
         }
         self.dismiss(of);
         let ended = of.iter().filter_map(|number| self.states.remove(number));
-        ended.map(|mut it| it.result(|node| self.nodes[node].place())).collect()
+        ended.map(|mut launch| launch.result(|node| self.nodes[node].place())).collect()
     }
 
     /// The nodes that these launches are on.
     fn active(&self, of: &[u32]) -> Vec<usize> {
-        let wanted = of.iter().map(|it| &self.states[it].wanted);
-        let on = wanted.flat_map(|it| std::iter::once(it.near).chain(it.far.map(|it| it.node)));
+        let wanted = of.iter().map(|number| &self.states[number].wanted);
+        let on = wanted
+            .flat_map(|wanted| std::iter::once(wanted.near).chain(wanted.far.map(|end| end.node)));
         let mut nodes: Vec<usize> = on.collect();
         nodes.sort_unstable();
         nodes.dedup();
@@ -342,9 +349,10 @@ impl Launches {
                 link.borrow_mut().ask(hello);
             }
         }
-        let answered = |it: &Launches| nodes.iter().all(|nth| it.nodes[*nth].has_answered());
+        let answered =
+            |launches: &Launches| nodes.iter().all(|nth| launches.nodes[*nth].has_answered());
         self.until(nodes, Instant::now() + within, Some(interrupt), answered)?;
-        Ok(nodes.iter().copied().filter(|it| !self.nodes[*it].has_answered()).collect())
+        Ok(nodes.iter().copied().filter(|node| !self.nodes[*node].has_answered()).collect())
     }
 
     /// Waits until `done`, at most until `deadline`, hearing the nodes of `active`.
@@ -361,7 +369,7 @@ impl Launches {
             if done(self) || Instant::now() >= deadline {
                 return Ok(());
             }
-            if interrupt.is_some_and(|it| it.signal().is_some()) {
+            if interrupt.is_some_and(|interrupt| interrupt.signal().is_some()) {
                 return Err(Interrupted);
             }
             let readable = match self.readable(active, deadline, interrupt) {
@@ -388,7 +396,7 @@ impl Launches {
             let reply = match &mut self.nodes[node] {
                 Node::Here(here) => {
                     let Some((number, kind, payload)) = here.next() else { break };
-                    self.states.get_mut(&number).and_then(|it| it.hear(node, kind, &payload))
+                    self.states.get_mut(&number).and_then(|state| state.hear(node, kind, &payload))
                 }
                 Node::Agent { link, .. } => {
                     let Some(frame) = link.borrow_mut().next() else { break };
@@ -396,7 +404,7 @@ impl Launches {
                 }
             };
             any = true;
-            reply.iter().for_each(|it| self.say(it));
+            reply.iter().for_each(|outgoing| self.say(outgoing));
         }
         if let (Node::Agent { name, .. }, Some(why)) = (&self.nodes[node], self.nodes[node].lost())
         {
@@ -460,8 +468,8 @@ impl Launches {
         interrupt: &Interrupt,
     ) -> Result<(), Interrupted> {
         let mut order: Vec<u32> = of.to_vec();
-        order.retain(|it| self.states[it].wanted.spec.cycles > 0);
-        let Some(first) = order.first().map(|it| &self.states[it].wanted.spec) else {
+        order.retain(|number| self.states[number].wanted.spec.cycles > 0);
+        let Some(first) = order.first().map(|order| &self.states[order].wanted.spec) else {
             return Ok(());
         };
         let (cycles, mut rng) = (first.cycles as usize, ChaCha8Rng::seed_from_u64(first.seed));
@@ -470,7 +478,7 @@ impl Launches {
             for number in &order {
                 let spec = &self.states[number].wanted.spec;
                 let slice = slices(spec.most_samples(), spec.cycles).nth(cycle);
-                if slice.is_some_and(|it| !it.is_empty()) && !self.has_failed(*number) {
+                if slice.is_some_and(|slice| !slice.is_empty()) && !self.has_failed(*number) {
                     let next = self.states[number].pauses() + 1;
                     self.turn(*number);
                     self.reach(&[*number], Stage::Paused(next), interrupt)?;
@@ -488,6 +496,6 @@ impl Launches {
 
     /// Lets the initiator of one have its turn.
     pub(in crate::launch) fn turn(&mut self, number: u32) {
-        self.say_of(&[number], |it| vec![it.turn()]);
+        self.say_of(&[number], |launch| vec![launch.turn()]);
     }
 }

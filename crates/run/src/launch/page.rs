@@ -98,7 +98,7 @@ const WORDS: usize = 4 * LINE;
 impl Page {
     /// A page with room for `samples` samples.
     pub fn new(samples: usize) -> io::Result<Page> {
-        let bytes = samples.checked_mul(8).and_then(|it| it.checked_add(PAGE));
+        let bytes = samples.checked_mul(8).and_then(|number| number.checked_add(PAGE));
         Ok(Page { mapping: Mapping::with_wide_words(bytes, WORDS)? })
     }
 

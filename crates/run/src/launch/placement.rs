@@ -62,7 +62,7 @@ pub fn resolve_apart(
     if let Some(initiator) = initiator {
         check_cpu(initiator, topology, allowed)?;
     }
-    if let Some(responder) = responder.filter(|it| !allowed_there.contains(it)) {
+    if let Some(responder) = responder.filter(|responder| !allowed_there.contains(responder)) {
         let list = machine::format_cpu_list(allowed_there);
         return Err(format!("CPU {responder} is not the peer's to use: choose from {list}"));
     }
@@ -88,9 +88,9 @@ pub fn generators(
         (Some(first), Some(server)) => topology.alike(first, server, clients, allowed),
         (None, None) if allowed.len() > 1 => {
             let mut cores = BTreeSet::new();
-            let core = |cpu: &u32| topology.cpu(*cpu).map_or(*cpu, |it| it.core);
+            let core = |cpu: &u32| topology.cpu(*cpu).map_or(*cpu, |cpu| cpu.core);
             let one: Vec<u32> =
-                allowed.iter().copied().filter(|it| cores.insert(core(it))).collect();
+                allowed.iter().copied().filter(|number| cores.insert(core(number))).collect();
             let drawn = (seed % one.len() as u64) as usize;
             let from_there = one.iter().cycle().skip(drawn);
             from_there.take(clients.clamp(1, (one.len() / 2).max(1))).copied().collect()
@@ -170,7 +170,7 @@ mod tests {
         assert!(drawn(free, 16, 6, 1).is_empty());
         // Of two threads of a core one: the server has whole cores for itself.
         let mut smt = of(8);
-        smt.cpus.iter_mut().for_each(|it| it.core = it.id % 4);
+        smt.cpus.iter_mut().for_each(|cpu| cpu.core = cpu.id % 4);
         assert_eq!(generators(free, 16, 3, &smt, &smt.online()), [3, 0]);
         assert_eq!(generators(free, 16, 0, &smt, &[0, 4]), [0]);
         assert!(drawn([Some(0), None], 16, 6, 8).is_empty());

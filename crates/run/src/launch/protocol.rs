@@ -308,7 +308,7 @@ impl<'a> WorkerProtocol<'a> {
         self.prepare(page, samples)?;
         let lead = self.lead_operations();
         let mut turns = Turns { cycles: self.spec.cycles, ..Turns::default() };
-        for slice in slices(samples, self.spec.cycles).filter(|it| !it.is_empty()) {
+        for slice in slices(samples, self.spec.cycles).filter(|slice| !slice.is_empty()) {
             self.take_turn(&mut turns)?;
             let samples = slice.end - slice.start;
             self.issue(Command::Exchange { lead, samples, batch })?;
@@ -347,8 +347,10 @@ impl<'a> WorkerProtocol<'a> {
     ) -> io::Result<()> {
         // Between stretches nothing is under way: a schedule with several messages under way would be interrupted, and
         // the threads of several generators begun again.
-        let overlap =
-            self.spec.load.is_some_and(|it| it.has_rate() && it.depth.max(it.connections) > 1);
+        let overlap = self
+            .spec
+            .load
+            .is_some_and(|load| load.has_rate() && load.depth.max(load.connections) > 1);
         let whole = self.spec.pinned() || overlap || self.spec.cycles > 0;
         let stretches = if whole { 1 } else { STRETCHES };
         let samples = slice.end - slice.start;

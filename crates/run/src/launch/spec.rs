@@ -133,7 +133,9 @@ impl Spec {
             _ if self.plant.is_some() && !plant::PLANTS => {
                 Err("this build plants nothing: build it with --features plant".into())
             }
-            _ if self.workload.traits().paced && self.load.is_none_or(|it| it.per_second == 0) => {
+            _ if self.workload.traits().paced
+                && self.load.is_none_or(|load| load.per_second == 0) =>
+            {
                 Err("an open loop needs a rate, from 1 message a second on".into())
             }
             SampleCount::Exactly(0) => Err("a launch of 0 samples measures nothing".into()),
@@ -157,7 +159,7 @@ impl Spec {
             _ if !self.workload.traits().paced && self.load.is_some() => {
                 Err("only an open loop has a load".into())
             }
-            _ if self.load.is_some_and(|it| it.choice().is_some()) => self.check_choice(),
+            _ if self.load.is_some_and(|load| load.choice().is_some()) => self.check_choice(),
             _ if self.others.is_empty() => Ok(()),
             _ => self.check_many(),
         }
@@ -212,7 +214,8 @@ impl Spec {
         match self.cycles {
             0 => 0,
             cycles => {
-                1 + slices(self.most_samples(), cycles).filter(|it| !it.is_empty()).count() as u64
+                1 + slices(self.most_samples(), cycles).filter(|slice| !slice.is_empty()).count()
+                    as u64
             }
         }
     }
@@ -227,8 +230,11 @@ impl Spec {
         if claimed > asked {
             return Err(format!("its record: {claimed} initiators, and {asked} were asked for"));
         }
-        let turns = |report: &WorkerReport| report.turns.as_ref().map_or(0, |it| it.cycles);
-        if record.initiators().any(|it| turns(it) != 0 && turns(it) != self.cycles) {
+        let turns = |report: &WorkerReport| report.turns.as_ref().map_or(0, |turns| turns.cycles);
+        if record
+            .initiators()
+            .any(|initiator| turns(initiator) != 0 && turns(initiator) != self.cycles)
+        {
             return Err(format!("its record: other cycles than {}", self.cycles));
         }
         let most = self.most_samples();
@@ -256,7 +262,7 @@ impl Spec {
     /// Whether a closed loop of several connections can have those that it asks for.
     fn check_closed(&self) -> Result<(), String> {
         let (traits, connections) = (self.workload.traits(), self.connections());
-        if self.load.is_some_and(|it| it.has_rate()) {
+        if self.load.is_some_and(|load| load.has_rate()) {
             return Err("only an open loop has a rate".into());
         }
         if self.load.is_some_and(|load| load != Load::closed(load.connections)) {
@@ -284,18 +290,18 @@ impl Spec {
 
     /// Whether the responder serves each connection in a thread of its own.
     pub fn serves_in_threads(&self) -> bool {
-        let threads = self.load.and_then(|it| it.choice()) == Some(Server::Threads);
+        let threads = self.load.and_then(|load| load.choice()) == Some(Server::Threads);
         threads || self.workload.traits().receivers > 0
     }
 
     /// Connections of each initiator.
     pub fn connections(&self) -> usize {
-        Load::of(self.workload, self.load).map_or(1, |it| it.connections as usize)
+        Load::of(self.workload, self.load).map_or(1, |load| load.connections as usize)
     }
 
     /// Whether it asks its ends without waiting.
     pub fn asks_without_waiting(&self) -> bool {
-        let asks = self.load.is_some_and(|it| it.asks_without_waiting());
+        let asks = self.load.is_some_and(|load| load.asks_without_waiting());
         asks || self.workload.traits().nonblocking
     }
 
@@ -315,8 +321,8 @@ impl Spec {
 
     /// Bytes of an answer.
     pub fn answer_bytes(&self) -> usize {
-        let response = self.load.and_then(|it| it.response);
-        response.map_or(self.message_bytes, |it| it as usize)
+        let response = self.load.and_then(|load| load.response);
+        response.map_or(self.message_bytes, |response| response as usize)
     }
 
     /// What to open for each initiator of this launch.
@@ -362,7 +368,7 @@ impl Spec {
     /// Whether both workers run on one CPU. Where only the numbers are alike, of CPUs of two hosts, they
     /// are taken to as well: two network stacks of one machine are hosts too.
     fn shares_one_cpu(&self) -> bool {
-        let alone = std::thread::available_parallelism().is_ok_and(|it| it.get() == 1);
+        let alone = std::thread::available_parallelism().is_ok_and(|number| number.get() == 1);
         match (self.initiator_cpu, self.responder_cpu) {
             (Some(initiator), Some(responder)) => initiator == responder,
             _ => alone && self.half.is_none(),

@@ -143,7 +143,7 @@ struct Side {
 impl Side {
     /// Whether it ended early.
     fn failed(&self) -> bool {
-        let bad = self.record.as_ref().is_some_and(|it| it.outcome != Outcome::Ok);
+        let bad = self.record.as_ref().is_some_and(|record| record.outcome != Outcome::Ok);
         bad || self.late || (self.over && !self.done)
     }
 
@@ -208,7 +208,7 @@ impl LaunchState {
     }
 
     fn far_node(&self) -> Option<usize> {
-        self.wanted.far.map(|it| it.node)
+        self.wanted.far.map(|end| end.node)
     }
 
     fn is_far(&self, node: usize) -> bool {
@@ -227,7 +227,7 @@ impl LaunchState {
         let side = if is_far { &mut self.far } else { &mut self.near };
         match kind {
             FrameKind::Bound if is_far && !side.bound => {
-                let port = payload.first_chunk::<2>().map(|it| u16::from_le_bytes(*it));
+                let port = payload.first_chunk::<2>().map(|bytes| u16::from_le_bytes(*bytes));
                 if let (Some(Half::Near { to, .. }), Some(port)) =
                     (&mut self.wanted.spec.half, port)
                 {
@@ -379,7 +379,7 @@ impl LaunchState {
             Outcome::Ok => LaunchResult { record, samples },
             _ => {
                 record.initiator.samples = 0;
-                record.others.iter_mut().for_each(|it| it.samples = 0);
+                record.others.iter_mut().for_each(|report| report.samples = 0);
                 LaunchResult { record, samples: Vec::new() }
             }
         }
@@ -443,7 +443,7 @@ pub fn dispatch(
     let (number, said) = of_launch(frame)?;
     let (kind, payload) = said?;
     // Of an abandoned launch nothing is kept.
-    launches.get_mut(&number).filter(|it| it.is_of(node))?.hear(node, kind, payload)
+    launches.get_mut(&number).filter(|launch| launch.is_of(node))?.hear(node, kind, payload)
 }
 
 #[cfg(test)]

@@ -84,12 +84,12 @@ impl Supervisors {
 
     /// How long the longest of their launches lasts.
     pub(super) fn longest(&self) -> Duration {
-        self.running.values().map(|it| it.lasts).max().unwrap_or_default()
+        self.running.values().map(|supervised| supervised.lasts).max().unwrap_or_default()
     }
 
     /// Where their frames come from.
     pub(super) fn fds(&self) -> impl Iterator<Item = (u32, BorrowedFd<'_>)> {
-        self.running.iter().map(|(number, it)| (*number, it.stdout.as_fd()))
+        self.running.iter().map(|(number, supervised)| (*number, supervised.stdout.as_fd()))
     }
 
     /// Takes in what one has said, after poll(2) said that something has come.

@@ -169,7 +169,7 @@ impl Launching<'_> {
         let mut pairs = Pairs::of(connections);
         for _ in 0..self.spec.initiators() * connections {
             if nonblocking {
-                mechanisms::open_nonblocking(name, open, Any(&mut pairs))?;
+                mechanisms::open_nonblocking(name, open, &mut pairs)?;
             } else {
                 mechanisms::open(name, open, &mut pairs)?;
             }
@@ -203,7 +203,7 @@ impl Launching<'_> {
             carries,
             pages: pages.clone(),
             link,
-            marks: tracing.as_ref().map(|it| it.marks().clone()),
+            marks: tracing.as_ref().map(|tracing| tracing.marks().clone()),
         };
         let mut workers = WorkerGroup::spawn(spec.workers, functions, context)
             .map_err(|error| not_started("start the workers", &error))?;
@@ -266,7 +266,7 @@ impl Datagrams {
     fn end(&mut self) {
         let during = self.now().zip(self.before.take());
         if let Some(during) = during.map(|(after, before)| after.since(&before)) {
-            self.counted = Some(self.counted.map_or(during, |it| it.plus(&during)));
+            self.counted = Some(self.counted.map_or(during, |traffic| traffic.plus(&during)));
         }
     }
 }
@@ -278,7 +278,7 @@ impl Conversation<'_> {
         let packages = self.spec.energy.then(|| PackageCounters::open(Path::new("/")).ok());
         let packages = packages.flatten();
         // The workers are there already: descriptors of programs are this process's alone.
-        self.tracing.as_mut().map_or(Ok(()), |it| it.load(self.spec))?;
+        self.tracing.as_mut().map_or(Ok(()), |tracing| tracing.load(self.spec))?;
         let setup_ns = started.elapsed().as_nanos() as u64;
         self.tell_owner(FrameKind::Ready);
         self.await_owner(FrameKind::Go)?;
@@ -299,7 +299,8 @@ impl Conversation<'_> {
             Ok(()) => self.workers.gather(self.owner, Instant::now() + within),
             Err(outcome) => Err(outcome),
         };
-        let energy = packages.and_then(|it| it.between(&used_before?, &it.take()?));
+        let energy =
+            packages.and_then(|packages| packages.between(&used_before?, &packages.take()?));
         let after = ledger.take();
         self.datagrams.end();
         let traffic = self.datagrams.counted;
@@ -311,7 +312,7 @@ impl Conversation<'_> {
                 // What was seen until then tells why.
                 let Reports { mut initiator, mut others, responder } = self.workers.last_words();
                 initiator.samples = 0;
-                others.iter_mut().for_each(|it| it.samples = 0);
+                others.iter_mut().for_each(|report| report.samples = 0);
                 let noise = noise();
                 return Err(Box::new(Record {
                     effective_settings,

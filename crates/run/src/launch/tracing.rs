@@ -64,7 +64,7 @@ impl Tracing {
     /// # Errors
     /// What is in the way.
     pub fn attach(&mut self) -> Result<(), Outcome> {
-        let attach = |it: &mut Tracer| it.attach(&Kernel, Path::new("/"));
+        let attach = |tracer: &mut Tracer| tracer.attach(&Kernel, Path::new("/"));
         self.tracer.as_mut().map_or(Ok(()), attach).map_err(refused)
     }
 
@@ -82,7 +82,8 @@ impl Tracing {
     pub fn read(self, reports: [&WorkerReport; 2], page: &Page) -> Result<Traced, Outcome> {
         let failed = |reason: String| Outcome::Failed { reason };
         let tracer = self.tracer.ok_or_else(|| failed("the trace was not loaded".into()))?;
-        let operations = reports.map(|it| it.marked.as_ref().map_or(0, |marked| marked.operations));
+        let operations =
+            reports.map(|report| report.marked.as_ref().map_or(0, |marked| marked.operations));
         let recording =
             tracer.read(operations).map_err(|error| failed(format!("trace: {error}")))?;
         if !share_a_clock(&recording, reports[0].marked.as_ref()) {
@@ -116,7 +117,7 @@ fn laid_out(recording: Recording, reports: [&WorkerReport; 2], page: &Page) -> T
         None => Vec::new(),
     };
     let samples = decompose(&recording.events, &starts);
-    let trips = samples.map(|it| it.of_each(initiator.batch.max(1) as f64));
+    let trips = samples.map(|sample| sample.of_each(initiator.batch.max(1) as f64));
     Traced { trips, ..recording.traced }
 }
 
@@ -128,7 +129,7 @@ fn starts_ns(marked: &Marked, samples: &[AtomicU64]) -> Vec<f64> {
     let ns_per_tick = ended.monotonic_ns.saturating_sub(begun.monotonic_ns) as f64 / lasted;
     let length = samples.len().div_ceil(closed.len().max(1)).max(1);
     let opened = samples.chunks(length).zip(closed).flat_map(|(stretch, closed)| {
-        let ticks = stretch.iter().map(|it| it.load(Ordering::Relaxed));
+        let ticks = stretch.iter().map(|counter| counter.load(Ordering::Relaxed));
         let mut at = closed.saturating_sub(ticks.clone().sum());
         ticks.map(move |ticks| {
             at += ticks;

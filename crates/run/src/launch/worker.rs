@@ -15,8 +15,10 @@ use super::protocol::WorkerProtocol;
 use super::spec::Spec;
 use machine::trace::Marks;
 use mechanisms::workload::payload::{Read, Touched, Untouched, Written};
-use mechanisms::workload::{Buffers, Check, Side, Timed, WorkloadSpec, WorkloadVisitor, dispatch};
-use mechanisms::{Deadline, Endpoint, unavailable_in};
+use mechanisms::workload::{
+    Buffers, Check, Payload, Side, Timed, WorkloadSpec, WorkloadVisitor, dispatch,
+};
+use mechanisms::{Deadline, Endpoint, Erased, unavailable_in};
 use model::launch::{Role, WorkerReport};
 use model::mechanism::Carries;
 use model::workload::Policy;
@@ -147,6 +149,41 @@ impl WorkerContext {
         }
     }
 
+    /// Measures workload `W` over `ends`, each with its payload.
+    fn over<W: Timed, E: Endpoint, P: Payload>(
+        &self,
+        ends: &mut [E],
+        payloads: Vec<P>,
+        asked: WorkloadSpec,
+        around: (Instrumentation, &Deadline),
+    ) -> WorkerReport {
+        let sides = ends.iter_mut().zip(payloads).map(|(end, payload)| self.side(end, payload));
+        match sides.collect() {
+            Ok(sides) => self.run(&mut Compiled { sides, workload: W::new(asked) }, around),
+            Err(error) => stopped(&error),
+        }
+    }
+
+    fn side<'a, E, P>(&self, end: &'a mut E, payload: P) -> io::Result<Side<'a, E, P>> {
+        let spec = &self.spec;
+        let (request, answer) = (spec.message_bytes, spec.answer_bytes());
+        let (out, into) = match self.role {
+            Role::Initiator(_) => (request, answer),
+            Role::Responder => (answer, request),
+        };
+        let buffers = Buffers::sized(out, into, spec.buffer_offset)?;
+        Ok(Side { end, payload, buffers, clock: spec.clock })
+    }
+
+    /// What is done to the messages of each of so many ends.
+    fn touched(&self, ends: usize) -> Vec<Option<Touched>> {
+        let first = match self.role {
+            Role::Initiator(nth) => nth as u64,
+            Role::Responder => 0,
+        };
+        (first..).take(ends).map(|pair| self.touch(pair)).collect()
+    }
+
     /// What is done to each message; None if nothing is. Checked are the patterns of `pair`, so that a
     /// message of another is found out.
     fn touch(&self, pair: u64) -> Option<Touched> {
@@ -189,47 +226,22 @@ struct Measuring<'a, E> {
 impl<E: Endpoint> WorkloadVisitor for Measuring<'_, E> {
     type Output = WorkerReport;
 
-    fn visit<W: Timed>(self) -> WorkerReport {
-        let workload = W::new(self.asked);
-        let Measuring { context, ends, around, .. } = self;
-        let spec = &context.spec;
-        let first = match context.role {
-            Role::Initiator(nth) => nth as u64,
-            Role::Responder => 0,
-        };
-        let touched: Option<Vec<Touched>> =
-            (first..).zip(&*ends).map(|(pair, _)| context.touch(pair)).collect();
+    fn inlined<W: Timed>(self) -> WorkerReport {
+        let Measuring { context, ends, asked, around } = self;
+        let touched: Option<Vec<Touched>> = context.touched(ends.len()).into_iter().collect();
         match touched {
             None => {
-                let sides = ends.iter_mut().map(|end| side((spec, context.role), end, Untouched));
-                match sides.collect() {
-                    Ok(sides) => context.run(&mut Compiled { sides, workload }, around),
-                    Err(error) => stopped(&error),
-                }
+                let untouched = ends.iter().map(|_| Untouched).collect();
+                context.over::<W, _, _>(ends, untouched, asked, around)
             }
-            Some(touched) => {
-                let sides = ends.iter_mut().zip(touched);
-                let sides =
-                    sides.map(|(end, touched)| side((spec, context.role), end, touched)).collect();
-                match sides {
-                    Ok(sides) => context.run(&mut Compiled { sides, workload }, around),
-                    Err(error) => stopped(&error),
-                }
-            }
+            Some(touched) => context.over::<W, _, _>(ends, touched, asked, around),
         }
     }
-}
 
-fn side<'a, E, P>(
-    (spec, role): (&Spec, Role),
-    end: &'a mut E,
-    payload: P,
-) -> io::Result<Side<'a, E, P>> {
-    let (request, answer) = (spec.message_bytes, spec.answer_bytes());
-    let (out, into) = match role {
-        Role::Initiator(_) => (request, answer),
-        Role::Responder => (answer, request),
-    };
-    let buffers = Buffers::sized(out, into, spec.buffer_offset)?;
-    Ok(Side { end, payload, buffers, clock: spec.clock })
+    fn erased<W: Timed>(self) -> WorkerReport {
+        let Measuring { context, ends, asked, around } = self;
+        let mut ends: Vec<Erased<'_>> = ends.iter_mut().map(Erased::new).collect();
+        let touched = context.touched(ends.len());
+        context.over::<W, _, _>(&mut ends, touched, asked, around)
+    }
 }

@@ -123,7 +123,7 @@ impl WorkerGroup {
 
     /// The processes of the workers.
     pub(super) fn processes(&self) -> impl Iterator<Item = u32> {
-        self.processes.iter().map(|it| it.pid.as_raw_nonzero().get() as u32)
+        self.processes.iter().map(|process| process.pid.as_raw_nonzero().get() as u32)
     }
 
     /// Sends one byte to each worker. The first call tells them to go, the second to exit.
@@ -218,7 +218,7 @@ impl WorkerGroup {
         let stdin = owner.as_fd();
         let mut fds = vec![PollFd::from_borrowed_fd(stdin, PollFlags::IN)];
         fds.extend(self.links.iter().map(|(_, link)| PollFd::new(link, PollFlags::IN)));
-        fds.extend(self.processes.iter().map(|it| PollFd::new(&it.pidfd, PollFlags::IN)));
+        fds.extend(self.processes.iter().map(|process| PollFd::new(&process.pidfd, PollFlags::IN)));
         match poll(&mut fds, time_left(deadline).as_ref()) {
             Ok(0) => return failed(self.late()),
             Ok(_) => {}
@@ -366,8 +366,8 @@ pub(super) fn fork_worker<T: 'static>(
 fn in_threads(theirs: Vec<(WorkerFn, WorkerContext)>) {
     let mut theirs = theirs.into_iter();
     let first = theirs.next();
-    let others: Vec<_> = theirs.map(|it| Mutex::new(Some(it))).collect();
-    let take = |it: &Mutex<Option<(WorkerFn, WorkerContext)>>| it.lock().ok()?.take();
+    let others: Vec<_> = theirs.map(|pair| Mutex::new(Some(pair))).collect();
+    let take = |mutex: &Mutex<Option<(WorkerFn, WorkerContext)>>| mutex.lock().ok()?.take();
     std::thread::scope(|scope| {
         for other in &others {
             let run = move || {

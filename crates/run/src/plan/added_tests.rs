@@ -32,14 +32,16 @@ fn probes_keep_to_the_levels_that_they_are_given() {
     let plan = plan(&declared.request, &machine).unwrap();
     // Whether a probe may look here or not, it is asked of one case alone.
     let all = plan.groups.into_iter().flat_map(|group| {
-        group.cases.into_iter().chain(group.absent.into_iter().map(|it| it.case))
+        group.cases.into_iter().chain(group.absent.into_iter().map(|absent| absent.case))
     });
     let (observed, plain): (Vec<Case>, Vec<Case>) =
-        all.filter(|it| !it.twin).partition(|it| it.observe.is_some());
+        all.filter(|case| !case.twin).partition(|case| case.observe.is_some());
     assert_eq!(plain.len(), 4);
     let asked: Vec<_> = observed
         .iter()
-        .map(|it| (it.variant.to_string(), it.message_bytes, it.observe.unwrap().to_string()))
+        .map(|case| {
+            (case.variant.to_string(), case.message_bytes, case.observe.unwrap().to_string())
+        })
         .collect();
     let one = |probe: &str| ("pipe".to_string(), Some(4096), probe.to_string());
     assert_eq!(asked, [one("software"), one("trace:times=2")]);
@@ -57,10 +59,10 @@ fn what_is_excepted_is_no_case() {
         let machine = Machine { topology: &topology, allowed: &allowed, routes: &routes };
         let plan = plan(&declared.request, &machine).unwrap();
         let all = plan.groups.into_iter().flat_map(|group| {
-            group.cases.into_iter().chain(group.absent.into_iter().map(|it| it.case))
+            group.cases.into_iter().chain(group.absent.into_iter().map(|absent| absent.case))
         });
-        let plain = all.filter(|it| !it.twin && it.observe.is_none());
-        Ok::<_, String>(plain.map(|it| (it.variant.to_string(), it.message_bytes)).collect())
+        let plain = all.filter(|case| !case.twin && case.observe.is_none());
+        Ok::<_, String>(plain.map(|case| (case.variant.to_string(), case.message_bytes)).collect())
     };
     let all: Vec<_> = cases("").unwrap();
     assert_eq!(all.len(), 4);
@@ -93,7 +95,8 @@ fn nothing_looks_at_workers_that_have_many_threads_or_processes() {
         let machine = Machine { topology: &topology, allowed: &allowed, routes: &routes };
         let plan = plan(&declared.request, &machine).unwrap();
         let absent: Vec<_> = plan.groups.into_iter().flat_map(|group| group.absent).collect();
-        let observed: Vec<_> = absent.iter().filter(|it| it.case.observe.is_some()).collect();
+        let observed: Vec<_> =
+            absent.iter().filter(|absent| absent.case.observe.is_some()).collect();
         assert_eq!(observed.len(), 1, "{workload}");
         assert!(observed[0].reason.contains("one thread of each worker"), "{}", observed[0].reason);
     }

@@ -22,7 +22,7 @@ const PAGE: u64 = 4096;
 /// Where it isn't: which limit, and the way out.
 pub(super) fn enough(case: &Case) -> Result<(), OpenError> {
     let request = case.request_bytes() as u64;
-    let response = case.load.and_then(|it| it.response).unwrap_or(request);
+    let response = case.load.and_then(|load| load.response).unwrap_or(request);
     let connections = u64::from(case.connections());
     let buffers = |bytes: u64| bytes.saturating_add(PAGE).next_multiple_of(PAGE);
     // Both ends have a buffer to send from and one to receive into.
@@ -96,7 +96,7 @@ fn rooms(root: &Path) -> Vec<Room> {
         rooms.push(Room { left, is_of_one: false, what, remedy });
     }
     let never = read_to_string(root.join("proc/sys/vm/overcommit_memory"));
-    if never.is_ok_and(|it| it.trim() == "2")
+    if never.is_ok_and(|text| text.trim() == "2")
         && let Some(limit) = kib_of("proc/meminfo", "CommitLimit")
         && let Some(used) = kib_of("proc/meminfo", "Committed_AS")
     {

@@ -230,11 +230,12 @@ fn exchanges(request: &Request) -> Vec<Exchange> {
 
 /// Puts what differs in its rate alone into one group, so that a round tries all rates in a random order.
 fn join_rates(found: &mut [Exchange]) {
-    let rateless = |it: &Exchange| it.load.map(|load| Load { per_second: 0, ..load });
-    let question = |it: &Exchange| (it.workload, it.size, rateless(it));
+    let rateless = |exchange: &Exchange| exchange.load.map(|load| Load { per_second: 0, ..load });
+    let question = |exchange: &Exchange| (exchange.workload, exchange.size, rateless(exchange));
     let questions = distinct(found.iter().map(question));
-    for it in found {
-        it.nth = questions.iter().position(|known| *known == question(it)).unwrap_or(it.nth);
+    for exchange in found {
+        exchange.nth =
+            questions.iter().position(|known| *known == question(exchange)).unwrap_or(exchange.nth);
     }
 }
 
@@ -251,7 +252,7 @@ fn placements(workload: Workload, route: &Route, request: &Request) -> Vec<Place
 fn wheres(workload: Workload, request: &Request) -> Vec<(Route, Placement)> {
     let of = |route: &Route| {
         let placements = placements(workload, route, request);
-        placements.into_iter().map(|it| (route.clone(), it)).collect::<Vec<_>>()
+        placements.into_iter().map(|placement| (route.clone(), placement)).collect::<Vec<_>>()
     };
     request.routes.iter().flat_map(of).collect()
 }
@@ -317,7 +318,7 @@ fn absence(
         let reason = "a control of what is moved: the set-up to compare is the plain one's";
         return Some((Absence::NotApplicable, reason.into()));
     }
-    if case.load.is_some_and(|it| it.response.is_some())
+    if case.load.is_some_and(|load| load.response.is_some())
         && !matches!(carries, Carries::Bytes | Carries::Nothing)
     {
         let what = if carries == Carries::Own { "each worker's own" } else { "a wake-up" };
@@ -352,7 +353,7 @@ fn absence(
         (Ok(()), _) if crowd > 0 => gathered(case),
         (Ok(()), _) if receivers > 0 => reaching(case),
         (Ok(()), Some(load)) if load.choice().is_some() => served(case, load),
-        (Ok(()), load) if nonblocking || load.is_some_and(|it| it.asks_without_waiting()) => {
+        (Ok(()), load) if nonblocking || load.is_some_and(|load| load.asks_without_waiting()) => {
             probe_nonblocking(&case.variant, case.opened_for())
         }
         (opened, _) => opened,

@@ -62,7 +62,8 @@ impl AvailableRoutes {
 /// The placements of cases of `route`, of those that are asked for: named ones are relations of one
 /// machine's CPUs, and a host elsewhere is placed freely instead.
 pub(super) fn placements(route: &Route, asked: Vec<Placement>) -> Vec<Placement> {
-    let fits = |it: &&Placement| it.leaves_free() || it.named_cpus()[0].is_some();
+    let fits =
+        |placement: &&Placement| placement.leaves_free() || placement.named_cpus()[0].is_some();
     match route {
         Route::Peer if asked.iter().any(|it| fits(&it)) => {
             asked.iter().filter(fits).copied().collect()

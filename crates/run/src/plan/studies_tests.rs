@@ -21,8 +21,8 @@ fn planned() -> Vec<(&'static str, ValidatedStudy, Vec<Case>)> {
             validate(text, &format!("studies/{name}.toml"), &mechanisms::catalogue(&[])).unwrap();
         let plan = plan(&declared.request, &machine).unwrap();
         let cases = plan.groups.into_iter().flat_map(|group| {
-            assert!(group.absent.iter().all(|it| !it.reason.is_empty()));
-            group.cases.into_iter().chain(group.absent.into_iter().map(|it| it.case))
+            assert!(group.absent.iter().all(|absent| !absent.reason.is_empty()));
+            group.cases.into_iter().chain(group.absent.into_iter().map(|absent| absent.case))
         });
         let cases = cases.collect();
         (name, declared, cases)
@@ -45,28 +45,30 @@ fn every_claim_table_and_figure_is_about_cases_of_its_plan() {
         };
         for claim in &declared.study.hypothesis {
             let sides = [&claim.left].into_iter().chain(&claim.right).chain(&claim.order);
-            sides.for_each(|it| some(it, &claim.statement));
+            sides.for_each(|map| some(map, &claim.statement));
             // A study of our own makes its claims itself.
             let is_sourced = claim.claimed.is_some() || declared.study.source.is_none();
             assert!(is_sourced, "{name}: `{}`: claimed where?", claim.statement);
         }
-        declared.study.table.iter().for_each(|it| some(&it.only, &it.title));
-        declared.study.figure.iter().for_each(|it| some(&it.only, &it.title));
-        declared.study.search.iter().for_each(|it| some(&it.only, &it.title));
+        declared.study.table.iter().for_each(|spec| some(&spec.only, &spec.title));
+        declared.study.figure.iter().for_each(|spec| some(&spec.only, &spec.title));
+        declared.study.search.iter().for_each(|search| some(&search.only, &search.title));
     }
 }
 
 /// How many pairs of cases a claim compares.
 fn pairs(claim: &Hypothesis, cases: &[Case]) -> usize {
     let plain = |chosen: &Chosen| -> Vec<&Case> {
-        let asked = |it: &Case| it.observe.is_none() || chosen.level(Factor::Observe).is_some();
-        cases.iter().filter(|it| !it.twin && asked(it) && takes(chosen, it)).collect()
+        let asked = |case: &Case| case.observe.is_none() || chosen.level(Factor::Observe).is_some();
+        cases.iter().filter(|case| !case.twin && asked(case) && takes(chosen, case)).collect()
     };
     let of = |(left, right): (&Chosen, &Chosen)| {
-        let free = |it: &&Factor| left.level(**it).is_none() && right.level(**it).is_none();
+        let free =
+            |factor: &&Factor| left.level(**factor).is_none() && right.level(**factor).is_none();
         let alike = |a: &Case, b: &Case| {
-            let same =
-                |it: &Factor| it.of(&a.kept()).zip(it.of(&b.kept())).is_none_or(|(a, b)| a == b);
+            let same = |factor: &Factor| {
+                factor.of(&a.kept()).zip(factor.of(&b.kept())).is_none_or(|(a, b)| a == b)
+            };
             Factor::ALL.iter().filter(free).all(same)
         };
         let rights = plain(right);
@@ -76,14 +78,16 @@ fn pairs(claim: &Hypothesis, cases: &[Case]) -> usize {
     let left = chosen(&claim.left);
     let order: Vec<Chosen> = claim.order.iter().map(chosen).collect();
     let rights: Vec<Chosen> = claim.right.iter().map(chosen).collect();
-    let steps = order.windows(2).map(|it| of((&it[0], &it[1])));
-    steps.chain(rights.iter().map(|it| of((&left, it)))).max().unwrap_or(0)
+    let steps = order.windows(2).map(|window| of((&window[0], &window[1])));
+    steps.chain(rights.iter().map(|chosen| of((&left, chosen)))).max().unwrap_or(0)
 }
 
 #[test]
 fn a_claim_about_several_cases_says_whether_of_each_or_of_their_mean() {
     for (name, declared, cases) in planned() {
-        for claim in declared.study.hypothesis.iter().filter(|it| it.test.needs().pairs) {
+        for claim in
+            declared.study.hypothesis.iter().filter(|hypothesis| hypothesis.test.needs().pairs)
+        {
             let pairs = pairs(claim, &cases);
             let said = claim.levels.is_some();
             if said != (pairs > 1) {
@@ -114,7 +118,7 @@ fn each_ends_by_itself_and_says_what_the_original_could_not_see() {
         assert!((12..=30).contains(&stopping.launches.unwrap_or(0)), "{name}");
         let minutes = stopping.budget_ns.unwrap_or(0) / 60_000_000_000;
         assert!((1..=10).contains(&minutes), "{name}: {minutes} minutes");
-        let reproduces = name.starts_with(|it: char| it.is_ascii_digit());
+        let reproduces = name.starts_with(|name: char| name.is_ascii_digit());
         assert_eq!(declared.study.source.is_some(), reproduces, "{name}");
         assert!(!declared.study.hypothesis.is_empty(), "{name}");
         assert!(!declared.study.critique.is_empty(), "{name}");

@@ -6,7 +6,7 @@ use std::path::Path;
 
 fn request(mechanisms: &[&str], workloads: &[(Workload, &[u64])]) -> Request {
     Request {
-        mechanisms: mechanisms.iter().map(|it| it.to_string()).collect(),
+        mechanisms: mechanisms.iter().map(|mechanism| mechanism.to_string()).collect(),
         workloads: workloads.iter().map(|(w, sizes)| (*w, sizes.to_vec())).collect(),
         ..Request::default()
     }
@@ -23,7 +23,7 @@ fn planned(request: &Request) -> Plan {
 }
 
 fn names(cases: &[Case]) -> Vec<String> {
-    cases.iter().filter(|it| !it.twin).map(|it| it.variant.to_string()).collect()
+    cases.iter().filter(|case| !case.twin).map(|case| case.variant.to_string()).collect()
 }
 
 #[test]
@@ -45,9 +45,10 @@ fn what_cannot_be_measured_is_a_row_with_its_reason() {
     let plan = planned(&request(&[LIMITED, "shm-ring:wait=spin", "noop"], &workloads));
     let absent: Vec<_> = plan.groups.iter().flat_map(|group| &group.absent).collect();
     let reason = |name: &str, workload| {
-        let of =
-            |it: &&&Absent| it.case.variant.to_string() == name && it.case.workload == workload;
-        absent.iter().find(of).map(|it| it.reason.clone()).unwrap_or_default()
+        let of = |absent: &&&Absent| {
+            absent.case.variant.to_string() == name && absent.case.workload == workload
+        };
+        absent.iter().find(of).map(|absent| absent.reason.clone()).unwrap_or_default()
     };
     assert!(reason(LIMITED, Workload::Latency).contains("at most 32736 bytes"));
     assert!(reason("shm-ring:wait=spin", Workload::Latency).contains("--spin-on-one-cpu"));
@@ -63,14 +64,19 @@ fn set_ups_have_no_sizes_and_a_group_at_each_placement() {
     request.placements = Placement::PINNED.into_iter().chain([Placement::Free]).collect();
     let plan = planned(&request);
     // A place that this machine lacks is a group without cases.
-    let of = |it: &&Group| !it.cases.is_empty();
-    let groups: Vec<_> = plan.groups.iter().filter(of).map(|it| names(&it.cases)).collect();
+    let of = |group: &&Group| !group.cases.is_empty();
+    let groups: Vec<_> = plan.groups.iter().filter(of).map(|group| names(&group.cases)).collect();
     let all = ["noop", "pipe", "eventfd", "shm-ring:wait=spin"];
-    assert!(groups.len() >= 2 && groups.iter().all(|it| *it == all), "{groups:?}");
+    assert!(groups.len() >= 2 && groups.iter().all(|group| *group == all), "{groups:?}");
     let cases = || plan.groups.iter().flat_map(|group| &group.cases);
     assert!(cases().all(|case| case.message_bytes.is_none()));
-    assert!(cases().filter(|it| it.variant.to_string() == "pipe").all(|it| it.opened_for() == 64));
-    let places: Vec<_> = plan.groups.iter().filter(of).map(|it| it.cases[0].placement).collect();
+    assert!(
+        cases()
+            .filter(|case| case.variant.to_string() == "pipe")
+            .all(|case| case.opened_for() == 64)
+    );
+    let places: Vec<_> =
+        plan.groups.iter().filter(of).map(|group| group.cases[0].placement).collect();
     assert!(places.contains(&Placement::SameCpu) && places.contains(&Placement::Free));
     assert_eq!(plan.groups[0].absent.len(), 1, "{:?}", plan.groups[0].absent);
 }
@@ -94,9 +100,9 @@ fn each_total_is_a_case_of_its_own_where_bytes_are_transferred() {
     let mut request = request(&["pipe", "eventfd"], &workloads);
     request.totals = vec![Total::Message, Total::Bytes(1024)];
     let plan = planned(&request);
-    let of = |it: &Case| (it.variant.to_string(), it.message_bytes, it.total);
+    let of = |case: &Case| (case.variant.to_string(), case.message_bytes, case.total);
     let groups: Vec<_> =
-        plan.groups.iter().map(|it| it.cases.iter().map(of).collect::<Vec<_>>()).collect();
+        plan.groups.iter().map(|group| group.cases.iter().map(of).collect::<Vec<_>>()).collect();
     let pipe = |size, total| ("pipe".to_string(), Some(size), total);
     let signal = || ("eventfd".to_string(), None, None);
     let twin = pipe(64, None);
@@ -116,7 +122,7 @@ fn each_total_is_a_case_of_its_own_where_bytes_are_transferred() {
 fn one_twin_per_placement() {
     let sizes: &[u64] = &[64, 4096];
     let plan = planned(&request(&["pipe", "tcp"], &[(Workload::Latency, sizes)]));
-    let twins = plan.groups.iter().flat_map(|group| &group.cases).filter(|it| it.twin).count();
+    let twins = plan.groups.iter().flat_map(|group| &group.cases).filter(|case| case.twin).count();
     assert_eq!(twins, 1);
 }
 
@@ -125,7 +131,7 @@ fn planning_leaves_this_process_in_its_network() {
     let network = || std::fs::read_link("/proc/thread-self/ns/net").unwrap();
     let before = network();
     let plan = planned(&request(&["tcp:mtu=1500", "udp:mtu=1500"], &[(Workload::Latency, &[64])]));
-    assert_eq!(plan.groups[0].cases.iter().filter(|it| !it.twin).count(), 2);
+    assert_eq!(plan.groups[0].cases.iter().filter(|case| !case.twin).count(), 2);
     assert_eq!(network(), before, "what is launched later would be measured in another one");
 }
 
@@ -140,8 +146,8 @@ fn rates_that_are_tried_for_a_capacity_are_one_group_for_each_number_of_connecti
     };
     request.loads = levels.product();
     let group = |group: &Group| {
-        let load = |it: &Case| it.load.map(|it| (it.per_second, it.connections));
-        group.cases.iter().map(|it| (it.message_bytes, load(it).unwrap())).collect::<Vec<_>>()
+        let load = |case: &Case| case.load.map(|load| (load.per_second, load.connections));
+        group.cases.iter().map(|case| (case.message_bytes, load(case).unwrap())).collect::<Vec<_>>()
     };
     assert_eq!(planned(&request).groups.len(), 8, "each load by itself");
     request.bound = Some("p99:1ms".parse().unwrap());
@@ -150,13 +156,13 @@ fn rates_that_are_tried_for_a_capacity_are_one_group_for_each_number_of_connecti
     assert_eq!(groups.len(), 4, "{groups:?}");
     for (nth, group) in groups.iter().enumerate() {
         let connections = if nth < 2 { 1 } else { 4 };
-        assert!(group.iter().all(|it| it.1.1 == connections), "{nth}: {group:?}");
+        assert!(group.iter().all(|pair| pair.1.1 == connections), "{nth}: {group:?}");
         for rate in [1_000, 4_000] {
-            let sized = group.iter().filter(|it| it.1.0 == rate && it.0.is_some()).count();
+            let sized = group.iter().filter(|pair| pair.1.0 == rate && pair.0.is_some()).count();
             assert_eq!(sized, 2, "{nth}: {group:?}");
         }
     }
-    assert!(plan.groups.iter().flat_map(|it| &it.cases).all(|it| !it.twin));
+    assert!(plan.groups.iter().flat_map(|group| &group.cases).all(|case| !case.twin));
 }
 
 #[test]
@@ -175,7 +181,10 @@ fn what_does_not_fit_a_need_is_a_row_with_its_reason() {
     request.aim = model::request::Aim::Choice(need);
     let plan = planned(&request);
     assert_eq!(names(&plan.groups[0].cases), ["pipe"]);
-    let reasons: Vec<&str> = plan.groups[0].absent.iter().map(|it| &*it.reason).collect();
+    let reasons: Vec<&str> = plan.groups[0].absent.iter().map(|absent| &*absent.reason).collect();
     let expected = ["carries a wake-up alone", "carries messages", "busy-waits"];
-    assert!(reasons.iter().zip(expected).all(|(it, words)| it.contains(words)), "{reasons:?}");
+    assert!(
+        reasons.iter().zip(expected).all(|(reason, words)| reason.contains(words)),
+        "{reasons:?}"
+    );
 }

@@ -18,7 +18,7 @@ fn measured(
 ) -> Vec<Vec<f64>> {
     let mut round = || {
         let moved = (0.1 * draw.normal()).exp();
-        let value = |(nth, it): (usize, &f64)| it * moved * (spread(nth) * noise(draw)).exp();
+        let value = |(nth, value): (usize, &f64)| value * moved * (spread(nth) * noise(draw)).exp();
         truth.iter().enumerate().map(value).collect()
     };
     (0..rounds).map(|_| round()).collect()
@@ -44,7 +44,7 @@ fn alarms(
     let (sizes, truth) = (sizes(count), straight(&sizes(count)));
     let seen = |draw: &mut Draw| {
         let rows = measured(draw, &truth, spread, rounds, noise);
-        inflections(&sizes, &rows, 0.05).is_ok_and(|it| !it.is_empty())
+        inflections(&sizes, &rows, 0.05).is_ok_and(|inflections| !inflections.is_empty())
     };
     (0..LINES).filter(|_| seen(&mut draw)).count() as f64 / f64::from(LINES)
 }
@@ -61,7 +61,7 @@ fn a_straight_line_with_noise_is_seldom_called_broken() {
         alarms(2, (9, LEAST_ROUNDS), uneven, Draw::normal),
         alarms(3, (12, 12), |_| 0.1, skewed),
     ];
-    assert!(seen.iter().all(|it| *it <= most), "{seen:?}");
+    assert!(seen.iter().all(|value| *value <= most), "{seen:?}");
 }
 
 /// A curve that breaks at `place`: a step, and from there on a byte costs `times` as much.

@@ -54,7 +54,10 @@ fn a_study_becomes_a_request() {
     let left = chosen(&declared.study.hypothesis[0].left);
     assert_eq!(left.level(Factor::Mechanism), Some("pipe"));
     let figures = &declared.study.published[0].figures;
-    assert_eq!(figures.iter().map(|it| it.as_printed()).collect::<Vec<_>>(), ["7.0", "1,200"]);
+    assert_eq!(
+        figures.iter().map(|figure| figure.as_printed()).collect::<Vec<_>>(),
+        ["7.0", "1,200"]
+    );
 }
 
 /// The same with transfers beside, of three totals.
@@ -69,7 +72,7 @@ fn transfers_have_totals_and_workloads_sizes_and_samples_of_their_own() {
     let plain =
         validate(&with_transfers("[[published]]"), "s.toml", &crate::tests::catalogue()).unwrap();
     assert_eq!(plain.levels[&Factor::Total], ["message", "1M", "4M", "long"]);
-    let bytes = |it: u64| Total::Bytes(it << 20);
+    let bytes = |number: u64| Total::Bytes(number << 20);
     assert_eq!(plain.request.totals(), [Total::Message, bytes(1), bytes(4), Total::Long]);
 
     let own = "[vary.latency]\nsize = \"1\"\nplacement = \"free\"\n[fixed.latency]\nsamples = 1000\n[[published]]";
@@ -141,12 +144,12 @@ fn every_word_is_checked() {
 #[test]
 fn mechanisms_at_losses_and_bursts_are_bounded_before_they_are_written_down() {
     let words = |text: &dyn Fn(usize) -> String, many: usize| {
-        (1..=many).map(|it| format!("\"{}\"", text(it))).collect::<Vec<_>>().join(", ")
+        (1..=many).map(|number| format!("\"{}\"", text(number))).collect::<Vec<_>>().join(", ")
     };
     let study = |many: usize| {
-        let mechanisms = words(&|it| format!("udp:reliability=none,deadline={it}"), many);
-        let losses = words(&|it| format!("{}%", it as f64 / 10.0), many);
-        let bursts = words(&|it| it.to_string(), many);
+        let mechanisms = words(&|number| format!("udp:reliability=none,deadline={number}"), many);
+        let losses = words(&|number| format!("{}%", number as f64 / 10.0), many);
+        let bursts = words(&|number| number.to_string(), many);
         let start = STUDY.find("[[hypothesis]]").unwrap();
         let factors =
             format!("mechanism = [{mechanisms}]\nloss = [{losses}]\nburst = [{bursts}]\n");

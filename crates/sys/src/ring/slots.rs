@@ -60,7 +60,7 @@ impl Slots {
     pub(super) fn new(mapping: Arc<Mapping>, offset: usize, count: usize, room: usize) -> Slots {
         let end = Self::bytes(count, room).and_then(|bytes| bytes.checked_add(offset));
         assert!(count.is_power_of_two() && offset.is_multiple_of(LINE), "slots: shape");
-        assert!(end.is_some_and(|it| it <= mapping.bytes()), "slots: outside the mapping");
+        assert!(end.is_some_and(|end| end <= mapping.bytes()), "slots: outside the mapping");
         let stride = Self::stride(room).expect("it was multiplied already");
         let first = mapping.place(offset);
         Slots { mapping, first, stride, room, mask: count - 1 }

@@ -91,7 +91,7 @@ fn what_was_overloaded_is_named_and_decides_nothing() {
 #[test]
 fn where_others_disturbed_every_round_of_a_case_no_claim_is_supported_or_refuted() {
     let claim = |left: &str, right: &str| {
-        let of = |it: &str| format!("{{ placement = \"{it}\" }}");
+        let of = |text: &str| format!("{{ placement = \"{text}\" }}");
         format!("test = \"faster\"\nleft = {}\nright = {}\n", of(left), of(right))
     };
     let (quick, slow) = ("same-cpu", "free");
@@ -235,7 +235,7 @@ fn a_difference_is_that_of_each_round() {
     let mut drifting = results.clone();
     for case in &mut drifting {
         for (nth, ns) in case.by_round.iter_mut().enumerate() {
-            *ns = ns.map(|it| it + 5000.0 * (nth % 2) as f64);
+            *ns = ns.map(|value| value + 5000.0 * (nth % 2) as f64);
         }
     }
     assert_eq!(decided(&claim("\"900\", \"1100\""), &drifting).0, Decision::Supported);

@@ -24,8 +24,10 @@ fn case(mechanism: &str, placement: &str, ns: f64, spread: f64) -> CaseResult {
 
 /// What becomes of claims, corrected together.
 fn findings(claims: &[String], results: &[CaseResult]) -> Vec<Finding> {
-    let claims: String =
-        claims.iter().map(|it| format!("[[hypothesis]]\nstatement = \"s\"\n{it}\n")).collect();
+    let claims: String = claims
+        .iter()
+        .map(|claim| format!("[[hypothesis]]\nstatement = \"s\"\n{claim}\n"))
+        .collect();
     let text = format!(
         "version = 1\ntitle = \"t\"\nquestion = \"q\"\n[variables]\ncause = {{}}\neffect = {{}}\n\
          [vary]\nmechanism = [\"pipe\", \"tcp\", \"udp\"]\n\
@@ -100,10 +102,11 @@ fn a_level_refutes_at_its_part_of_the_error() {
     let every = pipe_against_tcp("faster", "");
     // At one placement ten of twelve rounds are against it: p is above 0.05 / 3 and below 0.05.
     let mut results = against([2.0, 3.0, 0.99]);
-    let tcp = results.iter_mut().rfind(|it| it.variant == "tcp").unwrap();
+    let tcp = results.iter_mut().rfind(|result| result.variant == "tcp").unwrap();
     let rounds = [0.9, 0.91, 0.92, 1.055, 0.93, 0.94, 1.045, 0.95, 0.96, 0.97, 0.985, 0.98];
-    tcp.by_round = rounds.iter().map(|it| Some(it * 1000.0)).collect();
-    let logs = |it: &CaseResult| it.by_round.iter().flatten().map(|ns| ns.ln()).collect::<Vec<_>>();
+    tcp.by_round = rounds.iter().map(|round| Some(round * 1000.0)).collect();
+    let logs =
+        |case: &CaseResult| case.by_round.iter().flatten().map(|ns| ns.ln()).collect::<Vec<_>>();
     let (pipe, tcp) = (logs(&results[4]), logs(&results[5]));
     let ratios: Vec<f64> = tcp.iter().zip(&pipe).map(|(a, b)| a - b).collect();
     let p = stats::sign_test(&ratios);
@@ -192,7 +195,7 @@ fn too_few_rounds_are_another_verdict_than_a_machine_that_lacks_something() {
         format!("{}\n", pipe_against_tcp("faster", "").replace(" }", ", placement = \"free\" }"));
     let in_rounds = |rounds: usize| {
         let mut results = against([2.0, 3.0, 1.5]);
-        results.iter_mut().for_each(|it| it.by_round.truncate(rounds));
+        results.iter_mut().for_each(|result| result.by_round.truncate(rounds));
         results
     };
     let result = one(&claim, &in_rounds(5));
@@ -205,6 +208,7 @@ fn too_few_rounds_are_another_verdict_than_a_machine_that_lacks_something() {
     assert!(result.effect.ends_with("3 claims together need 1 round more"), "{}", result.effect);
     let result = findings(&[claim.clone(), claim.clone(), claim.clone()], &in_rounds(7)).remove(0);
     assert_eq!(result.decision, Decision::Supported, "{}", result.effect);
-    let lacking = in_rounds(12).into_iter().filter(|it| it.variant == "tcp").collect::<Vec<_>>();
+    let lacking =
+        in_rounds(12).into_iter().filter(|round| round.variant == "tcp").collect::<Vec<_>>();
     assert_eq!(one(&claim, &lacking).decision, Decision::NotTestable);
 }

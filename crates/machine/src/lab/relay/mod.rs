@@ -253,7 +253,7 @@ pub fn counts_file(laboratory: &str) -> String {
 
 fn write_counts(laboratory: &str, counts: [Counts; 2]) -> Result<(), LabError> {
     let text = serde_json::to_string(&counts).map_err(LabError::of("write JSON"))?;
-    Folder::existing()?.map_or(Ok(()), |it| it.write(&counts_file(laboratory), &text))
+    Folder::existing()?.map_or(Ok(()), |folder| folder.write(&counts_file(laboratory), &text))
 }
 
 /// What a relay has written down: at most a second old.

@@ -58,7 +58,7 @@ fn on_one_cpu_every_nanosecond_belongs_to_one_part() {
     assert_eq!(ns(&trips, Part::Waiting), 0.0);
     assert_eq!(trips.calls, 4.0);
     assert_eq!(ns(&trips, Part::Switching), 10.0 + 15.0);
-    assert_eq!(trips.parts.values().map(|it| it.ns).sum::<f64>(), 100.0);
+    assert_eq!(trips.parts.values().map(|share| share.ns).sum::<f64>(), 100.0);
     // From writing into reading; from reading into the next writing it takes longer.
     assert_eq!(trips.crossing_ns, Some(2.0));
 }
@@ -67,7 +67,7 @@ fn on_one_cpu_every_nanosecond_belongs_to_one_part() {
 fn a_firing_is_priced_where_it_delays() {
     let (events, starts) = launch(8, on_one_cpu);
     let trips = decompose(&events, &starts).unwrap();
-    let firings: f64 = trips.parts.values().map(|it| it.firings).sum();
+    let firings: f64 = trips.parts.values().map(|share| share.firings).sum();
     // On one CPU also those of the worker that isn't the holder: leaving its call, going to sleep.
     assert_eq!(firings, 16.0);
     assert_eq!(trips.parts[&Part::Waking].firings, 2.0);
@@ -124,7 +124,7 @@ fn who_is_woken_on_its_way_to_sleep_waits_no_longer_than_until_it_leaves_its_cal
         ]
     };
     let (mut events, starts) = launch(4, still_awake);
-    events.iter_mut().filter(|it| it.who == Responder).for_each(|it| it.cpu = 1);
+    events.iter_mut().filter(|event| event.who == Responder).for_each(|event| event.cpu = 1);
     let trips = decompose(&events, &starts).unwrap();
     assert_eq!(ns(&trips, Part::Waking), 3.0 + 3.0);
     assert_eq!(ns(&trips, Part::Waiting), 7.0 + 7.0);
@@ -158,19 +158,19 @@ fn across_cpus_what_the_other_does_meanwhile_counts_nowhere() {
         ]
     };
     let (mut events, starts) = launch(4, across);
-    let there = |it: &Event| match it.kind {
-        EventKind::Waking { .. } => it.who == Initiator,
-        _ => it.who == Responder,
+    let there = |event: &Event| match event.kind {
+        EventKind::Waking { .. } => event.who == Initiator,
+        _ => event.who == Responder,
     };
-    events.iter_mut().filter(|it| there(it)).for_each(|it| it.cpu = 1);
+    events.iter_mut().filter(|event| there(event)).for_each(|event| event.cpu = 1);
     let trips = decompose(&events, &starts).unwrap();
     // Not what the initiator does after its message, nor the responder after its answer.
-    assert_eq!(trips.parts.values().map(|it| it.firings).sum::<f64>(), 18.0 - 6.0);
+    assert_eq!(trips.parts.values().map(|share| share.firings).sum::<f64>(), 18.0 - 6.0);
     assert_eq!(ns(&trips, Part::Interrupt), 20.0);
     assert_eq!(ns(&trips, Part::Waking), 2.0 + 4.0 + 10.0);
     assert_eq!(ns(&trips, Part::Call), 5.0 + 8.0);
     assert_eq!(ns(&trips, Part::Waiting), 4.0 + 5.0);
-    assert_eq!(trips.parts.values().map(|it| it.ns).sum::<f64>(), 100.0);
+    assert_eq!(trips.parts.values().map(|share| share.ns).sum::<f64>(), 100.0);
 }
 
 #[test]
@@ -204,7 +204,7 @@ fn a_trip_that_was_delayed_does_not_affect_the_others() {
     let delayed = |t: u64| on_one_cpu(t);
     let (mut events, mut starts) = launch(8, delayed);
     // The sixth trip lasts a microsecond longer, in a call.
-    for event in events.iter_mut().filter(|it| it.at_ns > 1500 + 10) {
+    for event in events.iter_mut().filter(|event| event.at_ns > 1500 + 10) {
         event.at_ns += 1000;
     }
     starts[6..].iter_mut().for_each(|start| *start += 1000.0);

@@ -7,11 +7,16 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::event::{PollFd, PollFlags};
 
-use super::FragmentsEnd;
+use super::{FragmentsEnd, HEADER};
 use crate::fd::another;
-use crate::{Nonblocking, Received, Sent};
+use crate::udp::nonblocking::check_room;
+use crate::{Nonblocking, OpenError, Received, Sent};
 
 impl<const SEND: usize, const TAKE: usize> Nonblocking for FragmentsEnd<SEND, TAKE> {
+    fn prepare(&mut self, _message_bytes: usize) -> Result<(), OpenError> {
+        check_room(&self.socket, self.payload + HEADER)
+    }
+
     fn set_nonblocking(&mut self, on: bool) -> io::Result<()> {
         self.takes_turns &= !on;
         self.socket.set_nonblocking(on)

@@ -34,7 +34,8 @@ impl<const SEND: usize, const TAKE: usize> FragmentsEnd<SEND, TAKE> {
     /// Whether silence has been borne for long enough: after so many `waits`, or because another one
     /// would last until the launch ends.
     fn is_over(&self, waits: u64) -> bool {
-        let late = |it: Instant| it.saturating_duration_since(Instant::now()) < PATIENCE * 6 / 5;
+        let late =
+            |moment: Instant| moment.saturating_duration_since(Instant::now()) < PATIENCE * 6 / 5;
         waits >= self.silence || waits > 0 && self.deadline.get().is_some_and(late)
     }
 

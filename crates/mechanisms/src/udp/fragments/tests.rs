@@ -75,7 +75,7 @@ fn a_fragment_that_never_comes_is_an_error_that_names_the_loss() {
     // Fragment 4 came, and waits for its turn that never comes.
     let counts = FragmentCounts { received: 2, lost: 1, reordered: 0, duplicated: 0 };
     let counted = Datagrams { queue_overflows: Some(0), fragments: Some(counts) };
-    assert_eq!(far.stats().and_then(|it| it.datagrams), Some(counted));
+    assert_eq!(far.stats().and_then(|stats| stats.datagrams), Some(counted));
 }
 
 #[test]

@@ -11,27 +11,27 @@ impl Generators {
 
     /// Puts into `lateness`, by message, by how much each that was begun was late, in ticks.
     pub fn tell_lateness(&self, lateness: &mut [u64]) {
-        for (nth, late) in self.each.iter().flat_map(|it| &it.begun) {
+        for (nth, late) in self.each.iter().flat_map(|generator| &generator.begun) {
             lateness[*nth as usize] = *late;
         }
     }
 
     /// Messages that were late by a generator's own fault.
     pub fn late(&self) -> u64 {
-        self.each.iter().map(|it| it.adherence.late()).sum()
+        self.each.iter().map(|generator| generator.adherence.late()).sum()
     }
 
     /// Messages that were late since their generator was in other calls.
     pub fn held(&self) -> u64 {
-        self.each.iter().map(|it| it.adherence.held()).sum()
+        self.each.iter().map(|generator| generator.adherence.held()).sum()
     }
 
     /// Share of the time in which the busiest of them had nothing to do, from when the first message of all was due, at
     /// `first`, to when it began its own last: `begun` gives when a message was.
     pub fn idle_share(&self, first: u64, begun: impl Fn(usize) -> u64) -> Option<f64> {
-        let share = |it: &Generator| {
-            let last = begun(it.begun.last()?.0 as usize);
-            Some(it.idle as f64 / last.saturating_sub(first).max(1) as f64)
+        let share = |generator: &Generator| {
+            let last = begun(generator.begun.last()?.0 as usize);
+            Some(generator.idle as f64 / last.saturating_sub(first).max(1) as f64)
         };
         self.each.iter().filter_map(share).reduce(f64::min)
     }

@@ -29,8 +29,8 @@ impl Endpoint for Holding {
         unreachable!("it is asked without waiting")
     }
 
-    fn nonblocking<C: WithNonblocking>(ends: &mut [&mut Self], code: C) -> Option<C::Output> {
-        Some(code.run(ends))
+    fn as_nonblocking(&mut self) -> Option<&mut dyn Nonblocking> {
+        Some(self)
     }
 }
 

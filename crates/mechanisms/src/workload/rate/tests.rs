@@ -80,7 +80,7 @@ fn every_message_keeps_the_time_it_was_due_when_one_was_slow() {
         }
         assert_eq!(end.paused.first(), Some(&0), "it waits for the first");
         // Those behind the slow one began as soon as they might.
-        let late = lateness.iter().filter(|it| **it > adherence.tolerance()).count() as u64;
+        let late = lateness.iter().filter(|number| **number > adherence.tolerance()).count() as u64;
         assert!(late >= 25 && adherence.late() <= late - 25, "{late}: {adherence:?}");
     }
 }
@@ -110,11 +110,11 @@ fn poisson_arrivals_are_exponential_and_the_same_for_one_seed() {
     assert_eq!(drawn, gaps(offered));
     assert_ne!(drawn, gaps(Offered { seed: 8, ..offered }));
     let (n, mean) = (drawn.len() as f64, drawn.iter().sum::<u64>() as f64 / drawn.len() as f64);
-    let spread = drawn.iter().map(|it| (*it as f64 - mean).powi(2)).sum::<f64>() / n;
+    let spread = drawn.iter().map(|number| (*number as f64 - mean).powi(2)).sum::<f64>() / n;
     // Standard deviation equals the mean, and so do 1 - 1/e of the gaps lie below it.
     assert!((mean / 1e6 - 1.0).abs() < 0.03, "{mean}");
     assert!((spread.sqrt() / mean - 1.0).abs() < 0.05, "{spread}");
-    let below = drawn.iter().filter(|it| (**it as f64) < mean).count() as f64 / n;
+    let below = drawn.iter().filter(|number| (**number as f64) < mean).count() as f64 / n;
     assert!((below - 0.632).abs() < 0.02, "{below}");
 }
 
@@ -124,7 +124,7 @@ fn messages_of_a_burst_are_due_at_once_and_have_until_the_next_one() {
     let offered = Offered { arrivals, per_second: 400, messages: 10, seed: 7 };
     let schedule = Schedule::new(CLOCK, offered, 1.0, Wait::Spinning);
     let dues: Vec<u64> = (0..10).map(|nth| schedule.due(nth) - schedule.first()).collect();
-    let expected = [0, 0, 0, 0, 10, 10, 10, 10, 20, 20].map(|it| it * MS);
+    let expected = [0, 0, 0, 0, 10, 10, 10, 10, 20, 20].map(|number| number * MS);
     assert_eq!(dues, expected);
     // 400 a second are 2.5 ms each: nine after the first.
     assert_eq!(schedule.lasts(10), 22_500_000);

@@ -85,7 +85,7 @@ fn waits(service: Service, per_second: u64, seed: u64) -> Vec<f64> {
 fn interval(values: &[f64]) -> (f64, f64) {
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;
-    let variance = values.iter().map(|it| (it - mean).powi(2)).sum::<f64>() / (n - 1.0);
+    let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (n - 1.0);
     (mean, 3.29 * (variance / n).sqrt())
 }
 
@@ -127,14 +127,14 @@ fn assert_theory(
         let of = |value: &dyn Fn(&Vec<f64>) -> f64| {
             interval(&launches.iter().map(value).collect::<Vec<_>>())
         };
-        let (seen, within) = of(&|it| it.iter().sum::<f64>() / it.len() as f64);
+        let (seen, within) = of(&|values| values.iter().sum::<f64>() / values.len() as f64);
         let expected = mean(load);
         assert!((seen - expected).abs() <= within, "{load}: {seen} ± {within}, not {expected}");
         assert!(within <= precision * expected, "{load}: ± {within} of {expected} says little");
         // The share beyond the p99 is unbiased, which that of correlated samples itself is not.
         let p99 = p99(|t| longer(load, t), farthest);
-        let beyond = |it: &Vec<f64>| it.iter().filter(|it| **it > p99).count() as f64;
-        let (seen, within) = of(&|it| beyond(it) / it.len() as f64);
+        let beyond = |values: &Vec<f64>| values.iter().filter(|value| **value > p99).count() as f64;
+        let (seen, within) = of(&|values| beyond(values) / values.len() as f64);
         assert!((seen - 0.01).abs() <= within, "{load}: {seen} ± {within} beyond {p99}");
         assert!(within <= 0.008, "{load}: ± {within} says little");
     }

@@ -12,7 +12,7 @@ const MEANING: &str = "A and B: from the largest rate at which more than half of
 
 /// What came of all of them.
 pub(super) fn verdict(found: &RunComparison) -> Verdict {
-    let many = |of| found.capacities.iter().filter(|it| it.verdict == of).count();
+    let many = |of| found.capacities.iter().filter(|capacity| capacity.verdict == of).count();
     let parts: Vec<String> = [
         (CapacityVerdict::Lower, "lower"),
         (CapacityVerdict::Higher, "higher"),
@@ -20,7 +20,7 @@ pub(super) fn verdict(found: &RunComparison) -> Verdict {
         (CapacityVerdict::Incomparable, "incomparable"),
     ]
     .into_iter()
-    .filter(|it| many(it.0) > 0)
+    .filter(|pair| many(pair.0) > 0)
     .map(|(of, word)| format!("{} {word}", many(of)))
     .collect();
     let all = units::counted(found.capacities.len() as u64, "capacity");
@@ -31,11 +31,12 @@ pub(super) fn verdict(found: &RunComparison) -> Verdict {
     } else {
         VerdictKind::Unknown
     };
-    let disturbed = |it: &&CapacityChange| {
-        [it.a, it.b].into_iter().flatten().any(|side| side.every_round_disturbed)
+    let disturbed = |change: &&CapacityChange| {
+        [change.a, change.b].into_iter().flatten().any(|side| side.every_round_disturbed)
     };
-    let compared = found.capacities.iter().filter(|it| it.a.is_some() && it.b.is_some());
-    if compared.clone().next().is_some() && compared.clone().all(|it| disturbed(&it)) {
+    let compared =
+        found.capacities.iter().filter(|capacity| capacity.a.is_some() && capacity.b.is_some());
+    if compared.clone().next().is_some() && compared.clone().all(|change| disturbed(&change)) {
         let head = "Undecided: others disturbed every round of one of the runs, or of both.";
         return Verdict::new(VerdictKind::Unknown, Text::new().strong(head), super::QUIETER);
     }
@@ -52,14 +53,14 @@ pub(super) fn blocks(found: &RunComparison) -> Vec<Block> {
     let questions = distinct(found.capacities.iter().map(question));
     let table = |asked: &String| {
         let here: Vec<&CapacityChange> =
-            found.capacities.iter().filter(|it| question(it) == *asked).collect();
+            found.capacities.iter().filter(|capacity| question(capacity) == *asked).collect();
         Block::from(table(asked, &here))
     };
     questions.iter().map(table).collect()
 }
 
-fn question(it: &CapacityChange) -> String {
-    let of = &it.subject;
+fn question(change: &CapacityChange) -> String {
+    let of = &change.subject;
     let (percentile, most) = (of.bound.percentile(), units::duration(of.bound.ns as f64));
     let asked = capacity::question_of(of, &Site::of(of));
     format!("{asked}: the largest rate with {percentile} ≤ {most}")
@@ -101,10 +102,14 @@ fn table(title: &str, here: &[&CapacityChange]) -> Table {
     table.note(MEANING)
 }
 
-fn why_not(it: &CapacityChange) -> Option<String> {
-    let differs =
-        it.differences.iter().map(|it| format!("{} is {} in A, {} in B", it.field, it.a, it.b));
+fn why_not(change: &CapacityChange) -> Option<String> {
+    let differs = change.differences.iter().map(|difference| {
+        format!("{} is {} in A, {} in B", difference.field, difference.a, difference.b)
+    });
     let differs: Vec<String> = differs.collect();
-    let incomparable = it.verdict == CapacityVerdict::Incomparable;
-    it.reason.clone().or_else(|| (incomparable && !differs.is_empty()).then(|| differs.join("; ")))
+    let incomparable = change.verdict == CapacityVerdict::Incomparable;
+    change
+        .reason
+        .clone()
+        .or_else(|| (incomparable && !differs.is_empty()).then(|| differs.join("; ")))
 }

@@ -10,7 +10,7 @@ use model::metric::Metric;
 /// A forest of ratios per workload; the colour is the verdict.
 pub(super) fn figures(found: &RunComparison) -> Vec<Figure> {
     let compared = counted(found).filter(|case| case.ratio.is_some());
-    distinct(compared.map(|it| &it.metric))
+    distinct(compared.map(|change| &change.metric))
         .into_iter()
         .map(|metric| figure(found, metric))
         .collect()

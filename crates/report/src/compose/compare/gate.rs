@@ -13,7 +13,9 @@ pub(super) fn blocks(found: &RunComparison) -> Vec<Block> {
     let head = Text::new().strong(format!("Gate at {} slower: ", percent(gate)));
     let verdict = match outcome {
         Gate::Beyond => {
-            let slower = names(found, Gate::Beyond, |it| format!("{}{}", case_name(it), moved(it)));
+            let slower = names(found, Gate::Beyond, |change| {
+                format!("{}{}", case_name(change), moved(change))
+            });
             let headline = head.plain("regression in ").code(few(&slower)).plain(".");
             Verdict::new(VerdictKind::Bad, headline, judged(found))
         }
@@ -33,8 +35,10 @@ pub(super) fn blocks(found: &RunComparison) -> Vec<Block> {
     let mut lines: Vec<Text> = lines.collect();
     if outcome == Gate::Beyond {
         let open = names(found, Gate::Open, case_name);
-        let open = Some(open).filter(|it| !it.is_empty());
-        lines.extend(open.map(|it| Text::new().plain("Undecided: ").code(few(&it)).plain(".")));
+        let open = Some(open).filter(|texts| !texts.is_empty());
+        lines.extend(
+            open.map(|texts| Text::new().plain("Undecided: ").code(few(&texts)).plain(".")),
+        );
     }
     if !lines.is_empty() {
         blocks.push(Block::List(lines));
@@ -48,7 +52,8 @@ fn names(found: &RunComparison, gate: Gate, name: impl Fn(&CaseChange) -> String
 
 /// ` +5.1 % [+4.0, +6.2]`: what the gate judged of a case.
 fn moved(case: &CaseChange) -> String {
-    case.gated.map_or(String::new(), |it| format!(" {}", change(it.ratio, it.low, it.high)))
+    case.gated
+        .map_or(String::new(), |moved| format!(" {}", change(moved.ratio, moved.low, moved.high)))
 }
 
 fn judged(found: &RunComparison) -> String {
@@ -56,8 +61,9 @@ fn judged(found: &RunComparison) -> String {
         Some(GateOn::Absolute) => "each case by its own time",
         _ => "each case apart from what all cases of its rounds did together",
     };
-    let unchecked =
-        |it: &GateGroup| it.unknown[0] == it.rounds_a[0] && it.rounds_a[0] == it.rounds_a[1];
+    let unchecked = |group: &GateGroup| {
+        group.unknown[0] == group.rounds_a[0] && group.rounds_a[0] == group.rounds_a[1]
+    };
     let rounds = if found.gate_groups.iter().any(unchecked) {
         "all rounds (whether others disturbed those of a fleet isn't known)"
     } else {
@@ -69,7 +75,7 @@ fn judged(found: &RunComparison) -> String {
 fn remedy(found: &RunComparison) -> &'static str {
     if counted(found).all(|case| case.ratio.is_none()) {
         "Too few launches: each run needs six of a case for a ratio."
-    } else if found.gate_groups.iter().any(|it| it.unsettled.is_some()) {
+    } else if found.gate_groups.iter().any(|group| group.unsettled.is_some()) {
         "The reasons follow."
     } else {
         "More launches (--launches, --budget) narrow intervals."
@@ -124,7 +130,7 @@ fn unsettled(found: &RunComparison, group: &GateGroup) -> Option<Text> {
              with --gate-on absolute.",
         ),
         Unsettled::MachineChanged => {
-            let moved = group.common.map(|it| change(it.ratio, it.low, it.high));
+            let moved = group.common.map(|moved| change(moved.ratio, moved.low, moved.high));
             head.plain(format!(
                 "the machine changed: together they take {}. --gate-on absolute calls that a regression.",
                 moved.unwrap_or_default()

@@ -18,7 +18,7 @@ pub(super) fn blocks(found: &RunComparison) -> Vec<Block> {
         let here = |case: &&CaseChange| (&case.metric, Site::of(case)) == (metric, site.clone());
         let cases: Vec<&CaseChange> = counted(found).filter(here).collect();
         let cases = sorted(cases);
-        let sizes = distinct(cases.iter().map(|it| it.message_bytes));
+        let sizes = distinct(cases.iter().map(|case| case.message_bytes));
         let size = match sizes.as_slice() {
             [Some(size)] => format!(" of {}", units::size(*size)),
             _ => String::new(),
@@ -33,7 +33,8 @@ pub(super) fn blocks(found: &RunComparison) -> Vec<Block> {
 
 /// By size and load; of each what asks for a look first.
 fn sorted(mut cases: Vec<&CaseChange>) -> Vec<&CaseChange> {
-    let size = |it: &CaseChange| (it.message_bytes.is_none(), it.message_bytes, it.load);
+    let size =
+        |change: &CaseChange| (change.message_bytes.is_none(), change.message_bytes, change.load);
     cases.sort_by(|a, b| {
         let farthest = distance(b).total_cmp(&distance(a));
         size(a).cmp(&size(b)).then(rank(a).cmp(&rank(b))).then(farthest)
@@ -43,7 +44,7 @@ fn sorted(mut cases: Vec<&CaseChange>) -> Vec<&CaseChange> {
 
 /// A row of each case, with a heading before each size where there are several.
 fn rows(cases: &[&CaseChange], row: impl Fn(&CaseChange) -> Row) -> Vec<Row> {
-    let many = distinct(cases.iter().map(|it| it.message_bytes)).len() > 1;
+    let many = distinct(cases.iter().map(|case| case.message_bytes)).len() > 1;
     let (mut rows, mut last) = (Vec::new(), None);
     for case in cases {
         if many && last != Some(case.message_bytes) {
@@ -59,7 +60,7 @@ fn rows(cases: &[&CaseChange], row: impl Fn(&CaseChange) -> Row) -> Vec<Row> {
 /// What became of the percentiles of single operations: too many for the table of changes, which fits 80
 /// columns. None where no case has any.
 fn tails(title: &str, cases: &[&CaseChange]) -> Option<Table> {
-    let timed = |it: &&CaseChange| it.max_a.is_some() || it.max_b.is_some();
+    let timed = |change: &&CaseChange| change.max_a.is_some() || change.max_b.is_some();
     let cases: Vec<&CaseChange> = cases.iter().copied().filter(timed).collect();
     let mut table = Table::new(format!("{title}: percentiles, A → B"))
         .words([("mechanism", 0)])
@@ -73,7 +74,7 @@ fn tails(title: &str, cases: &[&CaseChange]) -> Option<Table> {
             of(case.max_a, case.max_b),
         ])
     });
-    let lacks = |it: &&CaseChange| it.p99_a.is_none() || it.p99_b.is_none();
+    let lacks = |change: &&CaseChange| change.p99_a.is_none() || change.p99_b.is_none();
     if cases.iter().any(lacks) {
         let note = "–: a p99 takes 368 samples in each launch.";
         table.notes.push(note.into());
@@ -86,7 +87,7 @@ fn changes(title: &str, cases: &[&CaseChange]) -> Table {
         .words([("mechanism", 0)])
         .numbers([("A → B", 0), ("change [95 %]", 0), ("p", 0)])
         .words([("verdict", 0)]);
-    let missed = cases.iter().any(|it| detectable(it).is_some());
+    let missed = cases.iter().any(|case| detectable(case).is_some());
     table.columns.extend(missed.then(|| Column::number("detectable", ASIDE)));
     table.rows = rows(cases, row);
     table.notes = notes(cases);
@@ -114,7 +115,8 @@ fn from_to(case: &CaseChange, a: Option<f64>, b: Option<f64>) -> String {
         (Some(a), Some(b)) => unit(case).from_to(a, b),
         (None, None) => "–".into(),
         (a, b) => {
-            let value = |it: Option<f64>| it.map_or("–".into(), |it| unit(case).format(it));
+            let value =
+                |other: Option<f64>| other.map_or("–".into(), |value| unit(case).format(value));
             format!("{} → {}", value(a), value(b))
         }
     }
@@ -139,7 +141,7 @@ fn row(case: &CaseChange) -> Row {
 
 /// The smallest difference that is found four times in five, where none was.
 fn detectable(case: &CaseChange) -> Option<String> {
-    let effect = case.smallest_effect.filter(|it| it.is_finite())?;
+    let effect = case.smallest_effect.filter(|smallest_effect| smallest_effect.is_finite())?;
     (case.verdict == Change::Inconclusive).then(|| percent(effect))
 }
 
@@ -155,8 +157,8 @@ fn verdict_cell(case: &CaseChange) -> Text {
 
 fn notes(cases: &[&CaseChange]) -> Vec<Text> {
     let mut notes = Vec::new();
-    let smallest = cases.iter().filter(|it| detectable(it).is_some());
-    let most = smallest.filter_map(|it| it.smallest_effect).reduce(f64::max);
+    let smallest = cases.iter().filter(|case| detectable(case).is_some());
+    let most = smallest.filter_map(|change| change.smallest_effect).reduce(f64::max);
     if let Some(most) = most {
         let missed = match most {
             ..1.0 => percent(most),
@@ -171,7 +173,9 @@ fn notes(cases: &[&CaseChange]) -> Vec<Text> {
     }
     let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
     for case in cases {
-        let differs = |it: &Difference| format!("{} is {} in A, {} in B", it.field, it.a, it.b);
+        let differs = |difference: &Difference| {
+            format!("{} is {} in A, {} in B", difference.field, difference.a, difference.b)
+        };
         let why = match (case.verdict, &case.reason) {
             (Change::Incomparable | Change::Inconclusive, Some(why)) => why.clone(),
             (Change::Incomparable, None) if !case.differences.is_empty() => {
@@ -179,7 +183,7 @@ fn notes(cases: &[&CaseChange]) -> Vec<Text> {
             }
             _ => continue,
         };
-        match reasons.iter_mut().find(|it| it.0 == why) {
+        match reasons.iter_mut().find(|reason| reason.0 == why) {
             Some((_, names)) => names.push(short_name(case)),
             None => reasons.push((why, vec![short_name(case)])),
         }

@@ -27,14 +27,16 @@ fn machines(found: &RunComparison) -> Option<Text> {
 /// What an A/A pair inside each run shows, the widest of them.
 fn noise(found: &RunComparison) -> Option<Text> {
     let widest = |side: &str| {
-        let here = found.noise.iter().filter(|it| it.side == side);
+        let here = found.noise.iter().filter(|noise| noise.side == side);
         here.max_by(|a, b| (a.high / a.low).total_cmp(&(b.high / b.low)))
     };
     let parts: Vec<String> = [("a", "A"), ("b", "B")]
         .into_iter()
         .filter_map(|(side, name)| {
             let it = widest(side)?;
-            let size = it.message_bytes.map_or(String::new(), |it| format!(" {}", units::size(it)));
+            let size = it
+                .message_bytes
+                .map_or(String::new(), |message_bytes| format!(" {}", units::size(message_bytes)));
             let place = labels::placement(it.placement);
             let change = change(it.ratio, it.low, it.high);
             Some(format!("{change} in {name} ({}{size}, {place})", it.variant))

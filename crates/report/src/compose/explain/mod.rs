@@ -43,12 +43,13 @@ pub fn answer(judged: &Judged) -> Vec<Section> {
     let found = explain(judged);
     let mut section = Section::new("explained", "Where the time goes");
     section.blocks.extend(shown(&found));
-    let not_separated = found.differences.iter().filter(|it| !is_separated(it)).count();
+    let not_separated =
+        found.differences.iter().filter(|difference| !is_separated(difference)).count();
     let separated: Vec<Block> = found
         .differences
         .iter()
-        .filter(|it| is_separated(it))
-        .map(|it| difference(&found, it).into())
+        .filter(|difference| is_separated(difference))
+        .map(|between| difference(&found, between).into())
         .collect();
     section.blocks.extend(separated);
     if not_separated > 0 {
@@ -87,7 +88,7 @@ fn shown(found: &Explanation) -> Vec<Block> {
     }
     let mut blocks = Vec::new();
     for place in places(found) {
-        let sizes = distinct(here(found, &place).map(|it| it.message_bytes));
+        let sizes = distinct(here(found, &place).map(|explained| explained.message_bytes));
         for size in &sizes {
             blocks.push(figure(found, &place, *size, sizes.len() > 1).into());
         }
@@ -98,10 +99,10 @@ fn shown(found: &Explanation) -> Vec<Block> {
 
 /// The cases that could not be decomposed, and why.
 fn missing(found: &Explanation) -> Option<Block> {
-    let line = |it: &analysis::explain::Missing| {
-        let size = common::of_size(it.message_bytes);
-        let place = common::place_of(&Site::of(it));
-        Text::from(format!("{}{size}, {place}: {}", it.variant, it.reason))
+    let line = |missing: &analysis::explain::Missing| {
+        let size = common::of_size(missing.message_bytes);
+        let place = common::place_of(&Site::of(missing));
+        Text::from(format!("{}{size}, {place}: {}", missing.variant, missing.reason))
     };
     (!found.missing.is_empty()).then(|| Block::List(found.missing.iter().map(line).collect()))
 }
@@ -131,7 +132,7 @@ fn verdict(case: &Explained) -> Verdict {
 
 /// ns of one cost in a case's median, 0 where it has none.
 fn ns(parts: &[CostPart], cost: Cost) -> f64 {
-    parts.iter().find(|it| it.cost == cost).map_or(0.0, |it| it.ns.median)
+    parts.iter().find(|part| part.cost == cost).map_or(0.0, |part| part.ns.median)
 }
 
 /// The columns of the table: a heading, and the costs that it sums up.
@@ -144,7 +145,7 @@ const COLUMNS: [(&str, &[Cost]); 5] = [
 ];
 
 fn table(found: &Explanation, place: &Site) -> Table {
-    let sizes = distinct(here(found, place).map(|it| it.message_bytes));
+    let sizes = distinct(here(found, place).map(|explained| explained.message_bytes));
     let mut table = Table::new(match sizes.as_slice() {
         [Some(size)] => {
             format!("One round trip of {}, {}", units::size(*size), common::place_of(place))
@@ -174,7 +175,7 @@ fn table(found: &Explanation, place: &Site) -> Table {
         table.rows.push(Row::new(cells));
     }
     table.notes.push(Text::from(NOTE));
-    if table.rows.iter().flat_map(|it| &it.cells).any(|it| it.to_plain() == "noise") {
+    if table.rows.iter().flat_map(|row| &row.cells).any(|cell| cell.to_plain() == "noise") {
         table.notes.push(Text::from(NOISE));
     }
     table
@@ -209,7 +210,8 @@ fn name(case: &Explained) -> String {
 
 /// The cases of one place and size; the id has the size where there are several.
 fn figure(found: &Explanation, place: &Site, size: Option<u64>, several: bool) -> Figure {
-    let cases: Vec<&Explained> = here(found, place).filter(|it| it.message_bytes == size).collect();
+    let cases: Vec<&Explained> =
+        here(found, place).filter(|explained| explained.message_bytes == size).collect();
     let id = match size.filter(|_| several) {
         Some(size) => format!("-{size}"),
         None => String::new(),
@@ -224,7 +226,7 @@ fn figure(found: &Explanation, place: &Site, size: Option<u64>, several: bool) -
         format!("A round trip taken apart{}, {}", common::of_size(size), common::place_of(place)),
         "Bars: the parts of a traced round trip, less the overhead of tracing it. A part below zero, and parts that \
          leave more than a fifth of the whole, are noise and aren't drawn. Diamond: the round trip without instrumentation.",
-        Axis::categories("mechanism", cases.iter().map(|it| it.variant.as_str())),
+        Axis::categories("mechanism", cases.iter().map(|case| case.variant.as_str())),
         Axis::new("time per round trip", Unit::Nanoseconds, Scale::Linear),
     );
     figure.finding = cases.first().map_or(String::new(), |case| sentences::short(case));
@@ -232,7 +234,7 @@ fn figure(found: &Explanation, place: &Site, size: Option<u64>, several: bool) -
         // The same parts in every figure of the run: so each has one sign and one colour in all of them.
         let any = found.cases.iter().any(|case| ns(&case.parts, cost).abs() >= 0.5);
         let points = cases.iter().enumerate().map(|(nth, case)| {
-            let part = case.parts.iter().find(|it| it.cost == cost);
+            let part = case.parts.iter().find(|part| part.cost == cost);
             match part {
                 _ if !case.is_result => Point::gap(nth as f64, "noise: the parts don't add up"),
                 Some(part) if is_noise(part.ns.median) => Point::gap(nth as f64, "noise"),
@@ -256,8 +258,9 @@ fn figure(found: &Explanation, place: &Site, size: Option<u64>, several: bool) -
         figure.series.push(Series::new("in no part", left));
     }
     let whole = cases.iter().enumerate();
-    let whole = whole.map(|(nth, it)| {
-        Point::new(nth as f64, it.whole_ns.median).labelled(sentences::value(&it.whole_ns))
+    let whole = whole.map(|(nth, explained)| {
+        Point::new(nth as f64, explained.whole_ns.median)
+            .labelled(sentences::value(&explained.whole_ns))
     });
     figure.series.push(Series::new("unobserved round trip", whole).drawn(Drawn::Signs));
     figure
@@ -266,7 +269,9 @@ fn figure(found: &Explanation, place: &Site, size: Option<u64>, several: bool) -
 /// Where the differences come from, one verdict a pair.
 fn differences(found: &Explanation) -> Section {
     let mut section = Section::new("differences", "Where the differences come from");
-    section.blocks.extend(found.differences.iter().map(|it| difference(found, it).into()));
+    section
+        .blocks
+        .extend(found.differences.iter().map(|between| difference(found, between).into()));
     section
 }
 
@@ -293,8 +298,11 @@ fn difference(found: &Explanation, of: &Difference) -> Verdict {
         b.variant,
         ratio(b.whole_ns.median / a.whole_ns.median)
     );
-    let unknown: Vec<String> =
-        [a, b].into_iter().filter(|case| !case.is_result).map(|it| it.variant.clone()).collect();
+    let unknown: Vec<String> = [a, b]
+        .into_iter()
+        .filter(|case| !case.is_result)
+        .map(|explained| explained.variant.clone())
+        .collect();
     let detail = match unknown.as_slice() {
         [] => sentences::shares(of),
         _ => format!(
@@ -319,7 +327,7 @@ fn overhead(found: &Explanation) -> Section {
             duration(case.traced_ns.median),
             duration(case.whole_ns.median),
             format!("{:.1}", case.firings),
-            case.firing_ns.as_ref().map_or("–".into(), |it| duration(it.median)),
+            case.firing_ns.as_ref().map_or("–".into(), |firing_ns| duration(firing_ns.median)),
             duration(case.slow_call_ns),
             if case.adds_up { "yes" } else { "no" }.to_string(),
         ]));
@@ -330,7 +338,7 @@ fn overhead(found: &Explanation) -> Section {
          within a twentieth of the whole.",
     ));
     let mut section = Section::new("price", "Tracing overhead").with(table);
-    if found.cases.iter().any(|it| it.overlaps) {
+    if found.cases.iter().any(|case| case.overlaps) {
         section.blocks.push(Block::paragraph(
             "On two CPUs the workers' waits overlap: a firing on one delays the other or overlaps \
              with its wait, so that subtracting its cost part by part is not an exact correction there.",

@@ -38,13 +38,13 @@ fn of_whole(part: f64, whole: f64) -> String {
 
 /// The part of wake-ups, and each other cost, the largest first.
 fn heads(case: &Explained) -> Vec<(String, f64)> {
-    let wakes = |it: &&CostPart| it.cost.wakes();
-    let woken: f64 = case.parts.iter().filter(wakes).map(|it| it.ns.median).sum();
+    let wakes = |part: &&CostPart| part.cost.wakes();
+    let woken: f64 = case.parts.iter().filter(wakes).map(|part| part.ns.median).sum();
     let mut heads: Vec<(String, f64)> = case
         .parts
         .iter()
-        .filter(|it| !it.cost.wakes())
-        .map(|it| (named(it.cost, case), it.ns.median))
+        .filter(|part| !part.cost.wakes())
+        .map(|part| (named(part.cost, case), part.ns.median))
         .collect();
     heads.push(("waking the partner and waiting to run".into(), woken));
     heads.retain(|(_, ns)| *ns >= 0.005 * case.whole_ns.median);
@@ -106,8 +106,8 @@ pub fn rest(case: &Explained) -> String {
     let woken: Vec<String> = case
         .parts
         .iter()
-        .filter(|it| it.cost.wakes() && it.ns.median >= 0.005 * case.whole_ns.median)
-        .map(|it| format!("{} {}", cost(it.cost), duration(it.ns.median)))
+        .filter(|part| part.cost.wakes() && part.ns.median >= 0.005 * case.whole_ns.median)
+        .map(|part| format!("{} {}", cost(part.cost), duration(part.ns.median)))
         .collect();
     if woken.len() > 1 {
         said.push_str(&format!(" Of the wake-ups: {}.", common::list(&woken)));

@@ -9,7 +9,7 @@ fn times(ns: f64) -> OverRounds {
 
 /// A round trip of so many bytes with these parts, in ns; what is left of the whole is its residual.
 fn explained(bytes: u64, parts: &[(Cost, f64)], whole: f64) -> Explained {
-    let sum: f64 = parts.iter().map(|it| it.1).sum();
+    let sum: f64 = parts.iter().map(|part| part.1).sum();
     Explained {
         case: Case { message_bytes: Some(bytes), ..Case::usual("pipe".into(), Workload::Latency) },
         whole_ns: times(whole),
@@ -47,7 +47,9 @@ fn a_part_has_one_sign_in_all_figures_of_a_run() {
     let small = explained(1, &[(Cost::Waking, 3_000.0), (Cost::Switching, 1_000.0)], 4_000.0);
     let large = explained(65_536, &[(Cost::Copying, 6_000.0), (Cost::Waking, 2_000.0)], 8_000.0);
     let blocks = shown(&found(vec![small, large]));
-    let names = |it: &&Figure| it.series.iter().map(|it| it.name.clone()).collect::<Vec<_>>();
+    let names = |figure: &&Figure| {
+        figure.series.iter().map(|series| series.name.clone()).collect::<Vec<_>>()
+    };
     let figures = figures(&blocks);
     assert_eq!(figures.len(), 2);
     assert_eq!(names(&figures[0]), names(&figures[1]), "a sign goes by the place among these");
@@ -64,14 +66,18 @@ fn what_is_noise_is_no_result() {
     let Some(Block::Table(table)) = blocks.last() else { panic!("a table comes last") };
     // The last cell is the residual: what the parts come out too large by, it has below zero.
     let parts = table.rows.iter().flat_map(|row| &row.cells[..row.cells.len() - 1]);
-    let text: Vec<String> = parts.map(|it| it.to_plain()).collect();
-    assert!(!text.iter().any(|it| it.starts_with(['-', '−'])), "{text:?}");
-    assert_eq!(text.iter().filter(|it| *it == "noise").count(), 1 + COLUMNS.len(), "{text:?}");
-    assert!(table.notes.iter().any(|it| it.to_plain().starts_with("noise:")), "{:?}", table.notes);
+    let text: Vec<String> = parts.map(|part| part.to_plain()).collect();
+    assert!(!text.iter().any(|text| text.starts_with(['-', '−'])), "{text:?}");
+    assert_eq!(text.iter().filter(|text| *text == "noise").count(), 1 + COLUMNS.len(), "{text:?}");
+    assert!(
+        table.notes.iter().any(|note| note.to_plain().starts_with("noise:")),
+        "{:?}",
+        table.notes
+    );
     let figures = figures(&blocks);
     let drawn = |figure: &Figure| {
-        let parts = figure.series.iter().filter(|it| it.drawn != Drawn::Signs);
-        parts.flat_map(|it| &it.points).filter_map(|it| it.y).sum::<f64>()
+        let parts = figure.series.iter().filter(|series| series.drawn != Drawn::Signs);
+        parts.flat_map(|series| &series.points).filter_map(|point| point.y).sum::<f64>()
     };
     assert_eq!((drawn(figures[0]), drawn(figures[1])), (9_000.0, 0.0));
     let said = sentences::short(&apart);

@@ -22,19 +22,21 @@ fn question(of: &Capacity) -> Question<'_> {
 /// For each question the percentile of the bound first, then p50, p99 and p99.9, and what was served.
 pub(super) fn figures(judged: &Judged) -> Vec<Figure> {
     let measured: Vec<&Capacity> =
-        judged.capacity.iter().filter(|it| it.status == Status::Ok).collect();
+        judged.capacity.iter().filter(|capacity| capacity.status == Status::Ok).collect();
     let Some(first) = measured.first() else { return Vec::new() };
     let asked = first.bound.percentile();
-    let others = ["p50", "p99", "p99.9"].map(String::from).into_iter().filter(|it| *it != asked);
+    let others =
+        ["p50", "p99", "p99.9"].map(String::from).into_iter().filter(|text| *text != asked);
     let names: Vec<String> = [asked.clone()].into_iter().chain(others).collect();
-    let questions = distinct(measured.iter().map(|it| question(it)));
+    let questions = distinct(measured.iter().map(|capacity| question(capacity)));
     let mut figures = Vec::new();
     for name in &names {
-        figures.extend(questions.iter().enumerate().map(|it| times(judged, &measured, it, name)));
+        figures
+            .extend(questions.iter().enumerate().map(|pair| times(judged, &measured, pair, name)));
     }
-    figures.extend(questions.iter().enumerate().map(|it| served(&measured, it)));
-    figures.extend(questions.iter().enumerate().map(|it| fairness(judged, &measured, it)));
-    figures.retain(|it: &Figure| it.points() > 0);
+    figures.extend(questions.iter().enumerate().map(|pair| served(&measured, pair)));
+    figures.extend(questions.iter().enumerate().map(|pair| fairness(judged, &measured, pair)));
+    figures.retain(|figure: &Figure| figure.points() > 0);
     figures
 }
 
@@ -53,7 +55,7 @@ fn times(
         (nth, asked),
         (name, &format!("{name} against rate"), rule),
         y,
-        |it, rate| {
+        |capacity, rate| {
             let ns = if name == bound.percentile() {
                 rate.percentile_ns
             } else {
@@ -61,10 +63,10 @@ fn times(
             };
             let point = Point::new(rate.per_sec as f64, ns?);
             let is = |found: Option<u64>| found == Some(rate.per_sec) && name == bound.percentile();
-            let holds = is(it.found.at_least_per_sec);
+            let holds = is(capacity.found.at_least_per_sec);
             let point =
                 if holds { point.marked("the largest rate that is sure to hold") } else { point };
-            Some(if is(it.knee_per_sec) { point.framed("the knee") } else { point })
+            Some(if is(capacity.knee_per_sec) { point.framed("the knee") } else { point })
         },
     );
     if name == bound.percentile() {
@@ -111,17 +113,17 @@ fn curves(
     let connected = open_loop::connected(load);
     let depth =
         if load.depth > 1 { format!(", at most {} under way", load.depth) } else { String::new() };
-    let answers = load.response.map(|it| format!(", answers of {}", units::size(it)));
+    let answers = load.response.map(|response| format!(", answers of {}", units::size(response)));
     let place = labels::place_of(site);
     let title =
         format!("{what}{size}{connected}{depth}{}{plain}, {place}", answers.unwrap_or_default());
     let id = format!("capacity-{}-{}", name.replace('.', "-"), nth + 1);
     let x = Axis::new("messages due per second", Unit::PerSecond, Scale::Log);
     let mut figure = Figure::new(FigureKind::Curves, id, labels::capital(&title), rule, x, y);
-    for it in measured.iter().filter(|it| question(it) == *asked) {
-        let offered = it.rates.iter().filter(|rate| rate.verdict != RateVerdict::Void);
-        let points = offered.filter_map(|rate| point(it, rate));
-        figure.series.push(Series::new(&*it.variant, points));
+    for found in measured.iter().filter(|capacity| question(capacity) == *asked) {
+        let offered = found.rates.iter().filter(|rate| rate.verdict != RateVerdict::Void);
+        let points = offered.filter_map(|rate| point(found, rate));
+        figure.series.push(Series::new(&*found.variant, points));
     }
     figure
 }

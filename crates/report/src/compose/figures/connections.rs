@@ -30,14 +30,15 @@ const CONNECTIONS: Over = Over {
     rest: |load| Load { connections: 1, server: unusual(load), ..load },
     words: |load| {
         let alone = Load { connections: 1, server: None, ..load };
-        let server = unusual(load).map_or(String::new(), |it| format!(", by {}", it.name()));
+        let server =
+            unusual(load).map_or(String::new(), |server| format!(", by {}", server.name()));
         if load.has_rate() { open_loop::loaded(alone) + &server } else { String::new() }
     },
 };
 
 /// The server's way of waiting, where it isn't the one that comes with several connections.
 fn unusual(load: Load) -> Option<Server> {
-    load.server.filter(|it| *it != Server::Epoll)
+    load.server.filter(|server| *server != Server::Epoll)
 }
 
 /// What a case differs in from others of its load.
@@ -59,7 +60,7 @@ type Draw = fn(&[&CaseResult], &Site) -> Figure;
 pub(super) fn figures(judged: &Judged) -> Vec<Figure> {
     let of_open: [Draw; 3] =
         [|all, at| served(all, at, &CONNECTIONS), |all, at| slow(all, at, &CONNECTIONS), fairness];
-    drawn(judged, |it| if it.traits().paced { &of_open } else { &[yielded] })
+    drawn(judged, |workload| if workload.traits().paced { &of_open } else { &[yielded] })
 }
 
 /// Curves over the rates of an open loop.
@@ -69,22 +70,23 @@ pub(super) fn against_rate(judged: &Judged) -> Vec<Figure> {
         |all, at| typical(all, at, &RATE),
         |all, at| served(all, at, &RATE),
     ];
-    drawn(judged, |it| if it.traits().paced { &of_open } else { &[] })
+    drawn(judged, |workload| if workload.traits().paced { &of_open } else { &[] })
 }
 
 fn drawn<'a>(judged: &Judged, draws: impl Fn(Workload) -> &'a [Draw]) -> Vec<Figure> {
-    let measured = |it: &&CaseResult| {
+    let measured = |case: &&CaseResult| {
         // What was overloaded was served, too: where that begins is what the curve shows.
-        let kept = it.rate.is_none_or(|rate| !rate.void);
-        it.status == Status::Ok && !it.twin && it.load.is_some() && kept
+        let kept = case.rate.is_none_or(|rate| !rate.void);
+        case.status == Status::Ok && !case.twin && case.load.is_some() && kept
     };
     let cases: Vec<&CaseResult> = judged.results.iter().filter(measured).collect();
     let mut figures = Vec::new();
     for workload in Workload::ALL {
-        let own = cases.iter().filter(|it| it.workload == workload).copied().collect::<Vec<_>>();
+        let own =
+            cases.iter().filter(|case| case.workload == workload).copied().collect::<Vec<_>>();
         for draw in draws(workload) {
             let all = labels::places(&own).into_iter().map(|place| draw(&at(&own, place), place));
-            figures.extend(all.filter(|it| it.points() > 0));
+            figures.extend(all.filter(|figure| figure.points() > 0));
         }
     }
     figures
@@ -131,8 +133,8 @@ fn typical(here: &[&CaseResult], place: &Site, over: &Over) -> Figure {
 /// A bar for each mechanism and load with several clients.
 fn fairness(here: &[&CaseResult], place: &Site) -> Figure {
     let seen: Vec<(&CaseResult, ClientsSeen)> =
-        here.iter().filter_map(|it| Some((*it, it.clients?))).collect();
-    let one_load = distinct(seen.iter().map(|it| it.0.load.map(CONNECTIONS.rest))).len() == 1;
+        here.iter().filter_map(|case| Some((*case, case.clients?))).collect();
+    let one_load = distinct(seen.iter().map(|pair| pair.0.load.map(CONNECTIONS.rest))).len() == 1;
     let name = |(case, seen): &(&CaseResult, ClientsSeen)| {
         let load = if one_load { open_loop::connected } else { open_loop::loaded };
         let of = labels::of_size(case.message_bytes) + &case.load.map(load).unwrap_or_default();
@@ -165,15 +167,16 @@ fn curves(
     let id = format!("{}-{name}-{}", over.name, place_id(place));
     let title = format!("{what}, {}", labels::place_of(place));
     let mut figure = Figure::new(FigureKind::Curves, id, title, rule, (over.axis)(), y);
-    let key = |it: &CaseResult| {
-        (it.variant.clone(), it.message_bytes, it.load.map(over.rest), beside_load(it))
+    let key = |case: &CaseResult| {
+        (case.variant.clone(), case.message_bytes, case.load.map(over.rest), beside_load(case))
     };
-    let x = |it: &CaseResult| it.load.map_or(0.0, |load| (over.at)(&load));
-    for of in distinct(here.iter().map(|it| key(it))) {
-        let mut curve: Vec<&CaseResult> = here.iter().filter(|it| key(it) == of).copied().collect();
+    let x = |case: &CaseResult| case.load.map_or(0.0, |load| (over.at)(&load));
+    for of in distinct(here.iter().map(|case| key(case))) {
+        let mut curve: Vec<&CaseResult> =
+            here.iter().filter(|case| key(case) == of).copied().collect();
         curve.sort_by(|a, b| x(a).total_cmp(&x(b)));
-        if curve.first().map(|it| x(it)) < curve.last().map(|it| x(it)) {
-            let points = curve.iter().filter_map(|it| point(it, x(it)));
+        if curve.first().map(|curve| x(curve)) < curve.last().map(|curve| x(curve)) {
+            let points = curve.iter().filter_map(|case| point(case, x(case)));
             let load = curve[0].load.map(over.words).unwrap_or_default();
             let name = format!("{}{}{load}{}", of.0, labels::of_size(of.1), of.3);
             figure.series.push(Series::new(name, points));
@@ -206,7 +209,7 @@ mod tests {
         let (one, four, sixteen) = (over(1, 1_000.0), over(4, 990.0), over(16, 700.0));
         let figure = served(&[&sixteen, &one, &four], &one.site, &CONNECTIONS);
         let points: Vec<(f64, Option<f64>)> =
-            figure.series[0].points.iter().map(|it| (it.x, it.y)).collect();
+            figure.series[0].points.iter().map(|point| (point.x, point.y)).collect();
         assert_eq!(points, [(1.0, Some(1_000.0)), (4.0, Some(990.0)), (16.0, Some(700.0))]);
         assert_eq!(figure.series.len(), 1, "with and without a choice it is one curve");
         assert_eq!(served(&[&four], &one.site, &CONNECTIONS).points(), 0);
@@ -224,7 +227,9 @@ mod tests {
         let found: Vec<(&str, Vec<f64>)> = figure
             .series
             .iter()
-            .map(|it| (it.name.as_str(), it.points.iter().map(|it| it.x).collect()))
+            .map(|series| {
+                (series.name.as_str(), series.points.iter().map(|point| point.x).collect())
+            })
             .collect();
         let rates = vec![1_000.0, 4_000.0];
         let expected =
@@ -254,7 +259,7 @@ mod tests {
         quick.load = quick.load.map(|load| Load { per_second: 2 * load.per_second, ..load });
         let both = fairness(&[&four, &quick], &one.site).x.categories;
         assert!(
-            both[0] != both[1] && both.iter().all(|it| it.contains(" a second, 4 ")),
+            both[0] != both[1] && both.iter().all(|text| text.contains(" a second, 4 ")),
             "{both:?}"
         );
         assert_eq!(fairness(&[&one], &one.site).points(), 0);

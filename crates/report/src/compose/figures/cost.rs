@@ -9,7 +9,7 @@ use analysis::{Carries, CaseResult, CpuCost, Judged};
 /// For each placement the frontier; then how the CPU time is divided.
 pub(super) fn figures(judged: &Judged) -> Vec<Figure> {
     let mut cases = super::smallest_latency(judged);
-    cases.retain(|it| it.cpu_ns_per_operation.is_some() && typical(it).is_some());
+    cases.retain(|case| case.cpu_ns_per_operation.is_some() && typical(case).is_some());
     let (mut figures, mut divided) = (Vec::new(), Vec::new());
     for place in labels::places(&cases) {
         let mut here: Vec<Priced> = at(&cases, place).into_iter().filter_map(Priced::of).collect();
@@ -20,7 +20,7 @@ pub(super) fn figures(judged: &Judged) -> Vec<Figure> {
         }
     }
     figures.extend(divided);
-    figures.extend(sizes::cpu(&super::measured(judged, |it| it.metric.is_round_trip())));
+    figures.extend(sizes::cpu(&super::measured(judged, |case| case.metric.is_round_trip())));
     figures
 }
 
@@ -52,7 +52,7 @@ impl<'a> Priced<'a> {
 }
 
 fn cases<'a>(here: &[Priced<'a>]) -> Vec<&'a CaseResult> {
-    here.iter().map(|it| it.case).collect()
+    here.iter().map(|priced| priced.case).collect()
 }
 
 fn bars(here: &[Priced], place: &Site) -> Figure {
@@ -62,19 +62,24 @@ fn bars(here: &[Priced], place: &Site) -> Figure {
         format!("cpu-{}", place_id(place)),
         format!("CPU time of {}, {}", many_within(&cases(here)), labels::place_of(place)),
         caption(BARS, here),
-        Axis::categories("mechanism", here.iter().map(|it| it.case.variant.as_str())),
+        Axis::categories("mechanism", here.iter().map(|priced| priced.case.variant.as_str())),
         Axis::new(format!("time per {one}"), Unit::Nanoseconds, Scale::Linear),
     )
     .found(bars_finding(here));
     let points = |of: &dyn Fn(&Priced) -> f64| {
-        here.iter().enumerate().map(|(nth, it)| Point::new(nth as f64, of(it))).collect::<Vec<_>>()
+        here.iter()
+            .enumerate()
+            .map(|(nth, priced)| Point::new(nth as f64, of(priced)))
+            .collect::<Vec<_>>()
     };
-    let system = points(&|it| it.cpu.system).into_iter().zip(here);
-    let system = system.map(|(point, it)| point.labelled(format!("CPU in all {}", it.in_words())));
+    let system = points(&|priced| priced.cpu.system).into_iter().zip(here);
+    let system =
+        system.map(|(point, priced)| point.labelled(format!("CPU in all {}", priced.in_words())));
     figure.series = vec![
-        Series::new("CPU, user", points(&|it| it.cpu.user)),
+        Series::new("CPU, user", points(&|priced| priced.cpu.user)),
         Series::new("CPU, system", system),
-        Series::new(format!("{one} (wall time)"), points(&|it| it.latency)).drawn(Drawn::Signs),
+        Series::new(format!("{one} (wall time)"), points(&|priced| priced.latency))
+            .drawn(Drawn::Signs),
     ];
     figure
 }
@@ -94,7 +99,11 @@ fn bars_finding(here: &[Priced]) -> String {
 
 /// With a word on those that spin, where there are any.
 fn caption(words: &str, here: &[Priced]) -> String {
-    if here.iter().any(|it| it.case.spins) { format!("{words} {SPINS}") } else { words.to_string() }
+    if here.iter().any(|priced| priced.case.spins) {
+        format!("{words} {SPINS}")
+    } else {
+        words.to_string()
+    }
 }
 
 /// The signs of a frontier: name, whether they spin, and whether they carry bytes.
@@ -110,7 +119,7 @@ fn carries_bytes(case: &CaseResult) -> bool {
 
 fn frontier(here: &[Priced], place: &Site) -> Figure {
     let frontier = efficient(here, |_| true);
-    let asleep = efficient(here, |it| !it.spins);
+    let asleep = efficient(here, |case| !case.spins);
     let mut figure = Figure::new(
         FigureKind::Scatter,
         format!("frontier-{}", place_id(place)),
@@ -125,8 +134,9 @@ fn frontier(here: &[Priced], place: &Site) -> Figure {
     )
     .found(frontier_finding(here, &frontier, &asleep));
     for (name, spins, bytes) in KINDS {
-        let belongs = |it: &&Priced| {
-            it.case.spins == spins && bytes.is_none_or(|bytes| bytes == carries_bytes(it.case))
+        let belongs = |priced: &&Priced| {
+            priced.case.spins == spins
+                && bytes.is_none_or(|bytes| bytes == carries_bytes(priced.case))
         };
         figure.series.push(Series::new(name, here.iter().filter(belongs).map(point)));
     }
@@ -142,15 +152,19 @@ fn frontier(here: &[Priced], place: &Site) -> Figure {
 fn staircase(name: &str, here: &[Priced], efficient: &[usize]) -> Series {
     let largest = |of: fn(&Priced) -> f64| here.iter().map(of).fold(0.0, f64::max) * 100.0;
     let corners = || efficient.iter().map(|nth| &here[*nth]);
-    let first = corners().next().map(|it| Point::new(it.latency, largest(|it| it.cpu.total)));
-    let last = corners().next_back().map(|it| Point::new(largest(|it| it.latency), it.cpu.total));
-    let inner = corners().map(|it| Point::new(it.latency, it.cpu.total));
+    let first = corners()
+        .next()
+        .map(|corner| Point::new(corner.latency, largest(|priced| priced.cpu.total)));
+    let last = corners()
+        .next_back()
+        .map(|other| Point::new(largest(|priced| priced.latency), other.cpu.total));
+    let inner = corners().map(|corner| Point::new(corner.latency, corner.cpu.total));
     Series::new(name, first.into_iter().chain(inner).chain(last)).drawn(Drawn::Line)
 }
 
-fn point(it: &Priced) -> Point {
-    let point = Point::new(it.latency, it.cpu.total).labelled(&it.case.variant);
-    point.with_ends(it.cpu.interval.ends())
+fn point(priced: &Priced) -> Point {
+    let point = Point::new(priced.latency, priced.cpu.total).labelled(&priced.case.variant);
+    point.with_ends(priced.cpu.interval.ends())
 }
 
 fn frontier_finding(here: &[Priced], frontier: &[usize], asleep: &[usize]) -> String {
@@ -180,7 +194,9 @@ fn efficient(here: &[Priced], counted: fn(&CaseResult) -> bool) -> Vec<usize> {
 
 fn unbeaten(points: &[(f64, f64)]) -> Vec<usize> {
     let beats = |a: &(f64, f64), b: &(f64, f64)| a.0 <= b.0 && a.1 <= b.1 && a != b;
-    (0..points.len()).filter(|nth| !points.iter().any(|it| beats(it, &points[*nth]))).collect()
+    (0..points.len())
+        .filter(|nth| !points.iter().any(|point| beats(point, &points[*nth])))
+        .collect()
 }
 
 #[cfg(test)]

@@ -18,19 +18,20 @@ pub(super) fn figure(
     id: String,
 ) -> Option<Figure> {
     let floors = floors?;
-    let each = spec.floors.iter().map(|it| it.get_ref().as_str());
+    let each = spec.floors.iter().map(|floor| floor.get_ref().as_str());
     let shown: Vec<(&str, FloorRow)> =
         each.flat_map(|name| rows(floors, name).into_iter().map(move |row| (name, row))).collect();
-    let x = Axis::categories("bound", shown.iter().map(|it| it.1.what.as_str()));
+    let x = Axis::categories("bound", shown.iter().map(|pair| pair.1.what.as_str()));
     let y = Axis::new("time", Unit::Nanoseconds, Scale::Linear);
     let mut figure = Figure::new(FigureKind::GroupedBars, id, &*spec.title, "", x, y);
     let points = shown.iter().enumerate().map(|(nth, (_, row))| point(row, nth as f64));
     figure.series.push(Series::new("here", points));
     let study = &declared.study;
-    let text = declared.request.study.as_ref().map_or("", |it| it.text.as_str());
-    let names = spec.beside.iter().flat_map(|it| it.each(text));
+    let text = declared.request.study.as_ref().map_or("", |study| study.text.as_str());
+    let names = spec.beside.iter().flat_map(|words| words.each(text));
     let mut sources = Vec::new();
-    for published in names.filter_map(|it| study.published.iter().find(|set| set.name == it.0)) {
+    for published in names.filter_map(|name| study.published.iter().find(|set| set.name == name.0))
+    {
         figure.series.push(printed(published, &shown));
         sources.push(source(published));
     }
@@ -59,7 +60,9 @@ fn point(row: &FloorRow, x: f64) -> Point {
 fn printed(published: &Published, shown: &[(&str, FloorRow)]) -> Series {
     let mut points = Vec::new();
     for (nth, (name, _)) in shown.iter().enumerate() {
-        for figure in published.figures.iter().filter(|it| it.floor.as_deref() == Some(*name)) {
+        for figure in
+            published.figures.iter().filter(|figure| figure.floor.as_deref() == Some(*name))
+        {
             let unit = figure.unit.as_ref().unwrap_or(&published.unit);
             let Some(Printed::Time(ns)) = Printed::of(figure.value, unit) else { continue };
             let label = figure.label.as_deref().unwrap_or(name);

@@ -12,10 +12,10 @@ use model::metric::{Better, Metric};
 const NEAR: f64 = 30.0;
 
 pub(super) fn figure(judged: &Judged, cases: &[&CaseResult], size: Option<u64>) -> Figure {
-    let shown = cases.iter().filter(|it| !it.carries.is_control());
-    let names = distinct(shown.map(|it| it.variant.as_str()));
+    let shown = cases.iter().filter(|case| !case.carries.is_control());
+    let names = distinct(shown.map(|case| case.variant.as_str()));
     let what = size.map_or("a wake-up".to_string(), units::size);
-    let head = cases.iter().find(|it| it.message_bytes == size).unwrap_or(&cases[0]);
+    let head = cases.iter().find(|case| case.message_bytes == size).unwrap_or(&cases[0]);
     let (workload, metric) = (head.workload, &head.metric);
     let (title, axis) = (metric.many(&what), super::axis_of(metric, Scale::Log));
     let id = format!("{}-{}", workload.name(), size.map_or("signal".into(), units::size));
@@ -26,7 +26,7 @@ pub(super) fn figure(judged: &Judged, cases: &[&CaseResult], size: Option<u64>) 
         let mut points = Vec::new();
         for (nth, name) in names.iter().enumerate() {
             let here = at(cases, place);
-            let found = here.iter().find(|it| it.variant == *name);
+            let found = here.iter().find(|case| case.variant == *name);
             points.extend(found.and_then(|case| point_of(case, nth as f64)));
         }
         figure.series.push(Series::new(labels::place_of(place), points));
@@ -51,9 +51,9 @@ fn caption(metric: &Metric, bounds: bool) -> String {
 fn bounds(cases: &[&CaseResult]) -> Vec<Mark> {
     let values: Vec<f64> = cases
         .iter()
-        .filter(|it| !it.carries.is_control())
-        .filter_map(|it| it.value.as_ref())
-        .flat_map(|it| [it.min, it.max])
+        .filter(|case| !case.carries.is_control())
+        .filter_map(|case| case.value.as_ref())
+        .flat_map(|value| [value.min, value.max])
         .collect();
     let least = values.iter().copied().fold(f64::INFINITY, f64::min);
     let most = values.iter().copied().fold(0.0, f64::max);
@@ -61,13 +61,13 @@ fn bounds(cases: &[&CaseResult]) -> Vec<Mark> {
     let places = labels::places(cases);
     let mut marks: Vec<Mark> = Vec::new();
     for place in &places {
-        for bound in at(cases, place).iter().filter_map(|it| it.bound.as_ref()) {
+        for bound in at(cases, place).iter().filter_map(|case| case.bound.as_ref()) {
             let kind = bound.kind.name();
             let label = match places.len() {
                 1 => format!("{kind}: {}", bound.name),
                 _ => format!("{kind}: {}, {}", bound.name, labels::place_of(place)),
             };
-            let known = marks.iter().any(|it| it.label == label && it.value == bound.value);
+            let known = marks.iter().any(|mark| mark.label == label && mark.value == bound.value);
             if near(bound.value) && !known {
                 marks.push(Mark::new(label, bound.value));
             }

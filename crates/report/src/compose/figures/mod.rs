@@ -38,7 +38,7 @@ pub fn sections(judged: &Judged) -> Vec<Section> {
         return sought(judged);
     }
     let of_workload = |workload: Workload| {
-        let head = judged.results.iter().find(|it| it.workload == workload)?;
+        let head = judged.results.iter().find(|result| result.workload == workload)?;
         Some((workload.name(), &*head.metric.section, 2, self::workload(judged, workload)))
     };
     let others = [
@@ -70,8 +70,8 @@ fn sought(judged: &Judged) -> Vec<Section> {
 /// Of such a run the percentile of the bound alone, for a terminal.
 pub fn bounded(judged: &Judged) -> Option<Section> {
     let mut figures = capacity::figures(judged);
-    figures.retain(|it| !it.marks.is_empty());
-    figures.iter_mut().for_each(|it| it.answers = true);
+    figures.retain(|figure| !figure.marks.is_empty());
+    figures.iter_mut().for_each(|figure| figure.answers = true);
     let all = figures.len();
     (all > 0).then(|| section(("against-rate", "Response time and rate", all, figures)))
 }
@@ -93,18 +93,19 @@ fn section((id, title, open, figures): (&str, &str, usize, Vec<Figure>)) -> Sect
 /// doesn't light all of them, in that of what they reach where they are first, the quickest first. Bounds stay last.
 fn in_one_order(mut figures: Vec<Figure>) -> Vec<Figure> {
     let mut order: Vec<String> = Vec::new();
-    let curves = |it: &&mut Figure| matches!(it.kind, FigureKind::Curves | FigureKind::Percentiles);
+    let curves =
+        |figure: &&mut Figure| matches!(figure.kind, FigureKind::Curves | FigureKind::Percentiles);
     for figure in figures.iter_mut().filter(curves) {
-        let is_bound = |it: &Series| it.drawn == Drawn::Line;
-        if figure.series.iter().filter(|it| !is_bound(it)).count() > LIT {
+        let is_bound = |series: &Series| series.drawn == Drawn::Line;
+        if figure.series.iter().filter(|series| !is_bound(series)).count() > LIT {
             let mut own: Vec<(f64, &String)> =
-                figure.series.iter().map(|it| (middle(figure, it), &it.name)).collect();
+                figure.series.iter().map(|series| (middle(figure, series), &series.name)).collect();
             own.sort_by(|a, b| a.0.total_cmp(&b.0));
-            let new = own.into_iter().map(|it| it.1).filter(|it| !order.contains(it));
+            let new = own.into_iter().map(|pair| pair.1).filter(|text| !order.contains(text));
             let new: Vec<String> = new.cloned().collect();
             order.extend(new);
-            let place = |it: &Series| order.iter().position(|name| *name == it.name);
-            figure.series.sort_by_key(|it| (is_bound(it), place(it)));
+            let place = |series: &Series| order.iter().position(|name| *name == series.name);
+            figure.series.sort_by_key(|series| (is_bound(series), place(series)));
         } else {
             figure.series.sort_by_key(is_bound);
         }
@@ -115,8 +116,8 @@ fn in_one_order(mut figures: Vec<Figure>) -> Vec<Figure> {
 /// What a curve reaches in the middle, less where that is better.
 fn middle(figure: &Figure, series: &Series) -> f64 {
     let pooled = figure.kind == FigureKind::Percentiles;
-    let below_median = series.points.iter().filter(|it| !pooled || it.x <= 0.5);
-    let mut values: Vec<f64> = below_median.filter_map(|it| it.y).collect();
+    let below_median = series.points.iter().filter(|point| !pooled || point.x <= 0.5);
+    let mut values: Vec<f64> = below_median.filter_map(|median| median.y).collect();
     values.sort_by(f64::total_cmp);
     let at = if pooled { values.len().saturating_sub(1) } else { values.len() / 2 };
     let value = values.get(at).copied().unwrap_or(f64::INFINITY);
@@ -126,16 +127,16 @@ fn middle(figure: &Figure, series: &Series) -> f64 {
 /// The figures of a workload, of all cases under the same conditions by themselves: what a figure calls the same,
 /// is the same.
 fn workload(judged: &Judged, workload: Workload) -> Vec<Figure> {
-    let cases = measured(judged, |it| it.workload == workload);
-    let conditions = distinct(cases.iter().map(|it| labels::conditions(&it.case)));
+    let cases = measured(judged, |case| case.workload == workload);
+    let conditions = distinct(cases.iter().map(|case| labels::conditions(&case.case)));
     let several = conditions.len() > 1;
     let of = |conditions: String| {
-        let here = |it: &&&CaseResult| labels::conditions(&it.case) == conditions;
+        let here = |case: &&&CaseResult| labels::conditions(&case.case) == conditions;
         let here: Vec<&CaseResult> = cases.iter().filter(here).copied().collect();
         let mut figures = under(judged, &here);
         for figure in figures.iter_mut().filter(|_| several) {
             figure.title += &conditions;
-            figure.id += &conditions.replace(|it: char| !it.is_alphanumeric(), "-");
+            figure.id += &conditions.replace(|condition: char| !condition.is_alphanumeric(), "-");
         }
         figures
     };
@@ -143,26 +144,28 @@ fn workload(judged: &Judged, workload: Workload) -> Vec<Figure> {
 }
 
 fn under(judged: &Judged, cases: &[&CaseResult]) -> Vec<Figure> {
-    let answered = cases.iter().any(|it| it.metric.operation == Operation::RoundTrip);
-    let counts = |it: &&&CaseResult| {
-        if answered { it.carries == Carries::Bytes } else { !it.carries.is_control() }
+    let answered = cases.iter().any(|case| case.metric.operation == Operation::RoundTrip);
+    let counts = |case: &&&CaseResult| {
+        if answered { case.carries == Carries::Bytes } else { !case.carries.is_control() }
     };
     let sizes: BTreeSet<Option<u64>> =
-        cases.iter().filter(counts).map(|it| it.message_bytes).collect();
+        cases.iter().filter(counts).map(|case| case.message_bytes).collect();
     if sizes.iter().flatten().count() > FEW {
         return sizes::figures(judged, cases);
     }
-    let only_signals = cases.iter().any(|it| it.carries == Carries::Signal);
+    let only_signals = cases.iter().any(|case| case.carries == Carries::Signal);
     let smallest = sizes.iter().flatten().next().copied();
     // Wake-ups, which have no size, stand with the smallest latency, and else come last.
-    let (signals, with_size): (Vec<_>, Vec<_>) = sizes.iter().partition(|it| it.is_none());
+    let (signals, with_size): (Vec<_>, Vec<_>) = sizes.iter().partition(|size| size.is_none());
     let alone = (sizes.is_empty() && only_signals).then_some(None);
     let all = with_size.into_iter().chain(signals).copied().chain(alone);
     all.map(|size| {
         let signals = answered && size == smallest;
         let here: Vec<&CaseResult> = cases
             .iter()
-            .filter(|it| it.message_bytes == size || (signals && it.carries != Carries::Bytes))
+            .filter(|case| {
+                case.message_bytes == size || (signals && case.carries != Carries::Bytes)
+            })
             .copied()
             .collect();
         intervals::figure(judged, &here, size)
@@ -174,19 +177,21 @@ fn measured(judged: &Judged, is: impl Fn(&CaseResult) -> bool) -> Vec<&CaseResul
     judged
         .results
         .iter()
-        .filter(|it| is(it) && it.status == Status::Ok && !it.twin && it.is_kept())
+        .filter(|result| {
+            is(result) && result.status == Status::Ok && !result.twin && result.is_kept()
+        })
         .collect()
 }
 
 /// The round trips of the smallest size, wake-ups with them; without the harness's own cost. Of several workloads or
 /// loads the first.
 fn smallest_latency(judged: &Judged) -> Vec<&CaseResult> {
-    let mut cases = measured(judged, |it| it.metric.is_round_trip());
-    let smallest = cases.iter().filter_map(|it| it.message_bytes).min();
-    cases.retain(|it| it.message_bytes.is_none() || it.message_bytes == smallest);
-    cases.retain(|it| !it.carries.is_control());
+    let mut cases = measured(judged, |case| case.metric.is_round_trip());
+    let smallest = cases.iter().filter_map(|case| case.message_bytes).min();
+    cases.retain(|case| case.message_bytes.is_none() || case.message_bytes == smallest);
+    cases.retain(|case| !case.carries.is_control());
     let first = cases.first().copied();
-    cases.retain(|it| first.is_some_and(|first| are_alike(it, first)));
+    cases.retain(|case| first.is_some_and(|first| are_alike(case, first)));
     cases
 }
 
@@ -198,7 +203,8 @@ fn are_alike(one: &CaseResult, other: &CaseResult) -> bool {
 
 /// What cases that are alike did: `Round trips of 64 B`, `Responses to 64 B, 1,000 a second`.
 fn many_of(cases: &[&CaseResult]) -> String {
-    let Some(head) = cases.iter().find(|it| it.message_bytes.is_some()).or(cases.first()) else {
+    let Some(head) = cases.iter().find(|case| case.message_bytes.is_some()).or(cases.first())
+    else {
         return String::new();
     };
     let size = head.message_bytes.map_or("a wake-up".into(), crate::units::size);
@@ -233,17 +239,17 @@ fn place_id(site: &Site) -> String {
 
 /// What cases that are alike took.
 fn time_of(cases: &[&CaseResult]) -> Axis {
-    let words = cases.first().map_or("time", |it| &*it.metric.axis);
+    let words = cases.first().map_or("time", |case| &*case.metric.axis);
     Axis::new(words, Unit::Nanoseconds, Scale::Log)
 }
 
 fn axis_of(metric: &Metric, scale: Scale) -> Axis {
-    Axis::new(&*metric.axis, metric.unit.into(), scale)
+    Axis::new(&*metric.axis, metric.unit, scale)
 }
 
 /// The median over launches.
 fn typical(case: &CaseResult) -> Option<f64> {
-    case.value.as_ref().map(|it| it.median)
+    case.value.as_ref().map(|value| value.median)
 }
 
 #[cfg(test)]
@@ -260,7 +266,7 @@ mod tests {
     }
 
     fn names(figure: &Figure) -> Vec<&str> {
-        figure.series.iter().map(|it| it.name.as_str()).collect()
+        figure.series.iter().map(|series| series.name.as_str()).collect()
     }
 
     #[test]

@@ -59,7 +59,7 @@ impl Panel<'_> {
         match self.spec.x() {
             Some(Factor::Size) | None => Axis::new("message size", Unit::Bytes, Scale::Log),
             Some(x) => {
-                Axis::categories(x.name(), self.levels(x).iter().map(|it| level_name(x, it)))
+                Axis::categories(x.name(), self.levels(x).iter().map(|level| level_name(x, level)))
             }
         }
     }
@@ -69,10 +69,11 @@ impl Panel<'_> {
         let (Some(x), Some(series)) = (self.spec.x(), self.spec.series()) else {
             return Vec::new();
         };
-        let against = self.spec.against.as_ref().and_then(|it| series.level(it.get_ref()).ok());
+        let against =
+            self.spec.against.as_ref().and_then(|value| series.level(value.get_ref()).ok());
         let Some(against) = against else { return Vec::new() };
         let measured = |level: &str, place: &str| {
-            self.find(&[(series, level), (x, place)]).filter(|it| it.status == Status::Ok)
+            self.find(&[(series, level), (x, place)]).filter(|case| case.status == Status::Ok)
         };
         let of = |level: &String| {
             let mut places = Vec::new();

@@ -15,23 +15,25 @@ pub(super) fn figures(judged: &Judged) -> Vec<Figure> {
     if labels::places(&measured).len() < 2 {
         return Vec::new();
     }
-    let smallest = measured.iter().filter_map(|it| it.message_bytes).min();
+    let smallest = measured.iter().filter_map(|case| case.message_bytes).min();
     // The absent ones too: a place that the machine lacks is a column with its reason.
     let all: Vec<&CaseResult> = judged
         .results
         .iter()
-        .filter(|it| are_alike(it, measured[0]) && !it.twin && !it.carries.is_control())
-        .filter(|it| it.message_bytes.is_none() || it.message_bytes == smallest)
+        .filter(|result| {
+            are_alike(result, measured[0]) && !result.twin && !result.carries.is_control()
+        })
+        .filter(|result| result.message_bytes.is_none() || result.message_bytes == smallest)
         .collect();
     let places = labels::places(&all);
-    let names = distinct(all.iter().map(|it| it.variant.as_str()));
+    let names = distinct(all.iter().map(|case| case.variant.as_str()));
     let rows: Vec<Row> = names.iter().map(|name| Row::of(name, &all, &places)).collect();
     let mut figure = Figure::new(
         FigureKind::Heatmap,
         "placement",
         format!("{}, by placement", many_of(&measured)),
         CAPTION,
-        Axis::categories("placement", places.iter().map(|it| labels::place_of(it))),
+        Axis::categories("placement", places.iter().map(|place| labels::place_of(place))),
         Axis::new("× the row's fastest", Unit::Ratio, Scale::Log),
     )
     .found(finding(&rows));
@@ -48,7 +50,7 @@ impl<'a> Row<'a> {
     fn of(name: &'a str, all: &[&CaseResult], places: &[&Site]) -> Row<'a> {
         let find = |place: &Site| {
             let here = |case: &&&CaseResult| case.site == *place;
-            all.iter().filter(here).find(|it| it.variant == name)
+            all.iter().filter(here).find(|case| case.variant == name)
         };
         let fastest =
             places.iter().filter_map(|place| typical(find(place)?)).fold(f64::INFINITY, f64::min);
@@ -68,7 +70,7 @@ impl<'a> Row<'a> {
 
     /// The slowest place over the fastest; None where there is one only.
     fn price(&self) -> Option<f64> {
-        let ratios: Vec<f64> = self.points.iter().filter_map(|it| it.y).collect();
+        let ratios: Vec<f64> = self.points.iter().filter_map(|point| point.y).collect();
         (ratios.len() > 1).then(|| ratios.into_iter().fold(1.0, f64::max))
     }
 }

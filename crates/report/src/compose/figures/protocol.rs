@@ -19,13 +19,13 @@ pub(super) fn figures(
     id: &str,
 ) -> Vec<Figure> {
     let only = chosen(&spec.only);
-    let wanted = |it: &&String| only.level(Factor::Workload).is_none_or(|only| only == *it);
+    let wanted = |text: &&String| only.level(Factor::Workload).is_none_or(|only| only == *text);
     let workloads: Vec<&String> =
         declared.levels[&Factor::Workload].iter().filter(wanted).collect();
     let many = workloads.len() > 1;
     let figure = |workload: &&String| {
         let here = only.with(Factor::Workload, workload);
-        let metric = &results.iter().find(|it| it.workload.name() == *workload)?.metric;
+        let metric = &results.iter().find(|result| result.workload.name() == *workload)?.metric;
         let protocol = match metric.operation {
             Operation::RoundTrip if metric.paced => return None,
             Operation::RoundTrip => round_trip(size(&here, declared)),
@@ -44,7 +44,7 @@ pub(super) fn figures(
 fn size(here: &Chosen, declared: &ValidatedStudy) -> String {
     let levels = &declared.levels[&Factor::Size];
     let one = here.level(Factor::Size).or((levels.len() == 1).then(|| levels[0].as_str()));
-    one.map_or(String::new(), |it| format!(", {}", level_name(Factor::Size, it)))
+    one.map_or(String::new(), |text| format!(", {}", level_name(Factor::Size, text)))
 }
 
 fn message(from: usize, to: usize, label: impl Into<String>) -> Step {
@@ -87,13 +87,13 @@ fn transfer(size: String) -> Protocol {
 fn phases(here: &Chosen, results: &[CaseResult]) -> Vec<String> {
     let cases = results.iter().filter(|case| !case.twin && takes(here, case));
     let longest = cases.max_by_key(|case| steps_of(case).count());
-    longest.into_iter().flat_map(steps_of).map(|it| it.name.clone()).collect()
+    longest.into_iter().flat_map(steps_of).map(|step| step.name.clone()).collect()
 }
 
 /// What connects is set up by both workers, of which one listens before; anything else by one.
 fn set_up(phases: &[String]) -> Protocol {
     let act = |by, label: &str| Step::Act { by, label: label.into() };
-    if !phases.iter().any(|it| it == "accept") {
+    if !phases.iter().any(|phase| phase == "accept") {
         return Protocol {
             parties: parties(["one end", "the other end"]),
             steps: vec![

@@ -15,12 +15,12 @@ const RULE: &str = "Line: the median over launches; band: covers it with at leas
 
 pub(super) fn figures(judged: &Judged, cases: &[&CaseResult]) -> Vec<Figure> {
     let draw = |place| figure(judged, &at(cases, place), place);
-    labels::places(cases).into_iter().map(draw).filter(|it| it.points() > 0).collect()
+    labels::places(cases).into_iter().map(draw).filter(|draw| draw.points() > 0).collect()
 }
 
 /// CPU time over message size, one figure per placement, where there are sizes enough.
 pub(super) fn cpu(cases: &[&CaseResult]) -> Vec<Figure> {
-    let sizes: BTreeSet<u64> = cases.iter().filter_map(|it| it.message_bytes).collect();
+    let sizes: BTreeSet<u64> = cases.iter().filter_map(|case| case.message_bytes).collect();
     if sizes.len() <= super::FEW {
         return Vec::new();
     }
@@ -36,26 +36,26 @@ pub(super) fn cpu(cases: &[&CaseResult]) -> Vec<Figure> {
             Axis::new("CPU time per round trip", Unit::Nanoseconds, Scale::Log),
         );
         for name in names(&here) {
-            let points = here.iter().filter(|it| it.variant == name).filter_map(|it| {
-                let cost = it.cpu_ns_per_operation?;
-                let point = Point::new(it.message_bytes? as f64, cost.total);
+            let points = here.iter().filter(|case| case.variant == name).filter_map(|case| {
+                let cost = case.cpu_ns_per_operation?;
+                let point = Point::new(case.message_bytes? as f64, cost.total);
                 Some(point.with_ends(cost.interval.ends()))
             });
             figure.series.push(Series::new(name, points));
         }
         figure
     };
-    labels::places(cases).into_iter().map(draw).filter(|it| it.points() > 0).collect()
+    labels::places(cases).into_iter().map(draw).filter(|draw| draw.points() > 0).collect()
 }
 
 /// Variants that have a size, in the order of the results.
 fn names<'a>(here: &[&'a CaseResult]) -> Vec<&'a str> {
-    let sized = here.iter().filter(|it| it.message_bytes.is_some());
-    distinct(sized.map(|it| it.variant.as_str()))
+    let sized = here.iter().filter(|case| case.message_bytes.is_some());
+    distinct(sized.map(|case| case.variant.as_str()))
 }
 
 fn figure(judged: &Judged, here: &[&CaseResult], place: &Site) -> Figure {
-    let sized = here.iter().find(|it| it.message_bytes.is_some()).unwrap_or(&here[0]);
+    let sized = here.iter().find(|case| case.message_bytes.is_some()).unwrap_or(&here[0]);
     let (workload, metric) = (sized.workload, &sized.metric);
     let (what, y) = (&metric.title, super::axis_of(metric, Scale::Log));
     let x = Axis::new("message size", Unit::Bytes, Scale::Log);
@@ -65,10 +65,14 @@ fn figure(judged: &Judged, here: &[&CaseResult], place: &Site) -> Figure {
     let mut places = Vec::new();
     for name in names(here) {
         let mut curve: Vec<&CaseResult> =
-            here.iter().filter(|it| it.variant == name).copied().collect();
-        curve.sort_by_key(|it| it.message_bytes);
+            here.iter().filter(|case| case.variant == name).copied().collect();
+        curve.sort_by_key(|curve| curve.message_bytes);
         let found = inflections_of(judged, name, workload, curve[0]);
-        places.extend(found.iter().map(|it| format!("{name} at {}", inflections::between(it))));
+        places.extend(
+            found
+                .iter()
+                .map(|inflection| format!("{name} at {}", inflections::between(inflection))),
+        );
         figure.series.push(Series::new(name, points(&curve, found)));
     }
     figure.series.extend(bounds(here));
@@ -93,21 +97,25 @@ fn inflections_of<'a>(
     workload: Workload,
     case: &CaseResult,
 ) -> &'a [Inflection] {
-    let here = |it: &&Sweep| {
-        (it.variant.as_str(), it.workload) == (name, workload)
-            && it.site == case.site
-            && (it.payload, it.align) == (case.payload, case.align)
-            && (it.total, it.load) == (case.total, case.load)
+    let here = |sweep: &&Sweep| {
+        (sweep.variant.as_str(), sweep.workload) == (name, workload)
+            && sweep.site == case.site
+            && (sweep.payload, sweep.align) == (case.payload, case.align)
+            && (sweep.total, sweep.load) == (case.total, case.load)
     };
-    judged.sweeps.iter().find(here).map_or(&[], |it| &it.inflections)
+    judged.sweeps.iter().find(here).map_or(&[], |sweep| &sweep.inflections)
 }
 
 fn points(curve: &[&CaseResult], found: &[Inflection]) -> Vec<Point> {
     let mut points = Vec::new();
     for case in curve {
-        let here = |it: &&Inflection| Some(it.best_bytes[0]) == case.message_bytes;
-        let why = found.iter().find(here).map(|it| {
-            format!("an inflection, {}: {}", inflections::between(it), inflections::change(it))
+        let here = |inflection: &&Inflection| Some(inflection.best_bytes[0]) == case.message_bytes;
+        let why = found.iter().find(here).map(|inflection| {
+            format!(
+                "an inflection, {}: {}",
+                inflections::between(inflection),
+                inflections::change(inflection)
+            )
         });
         let x = case.message_bytes.unwrap_or(1) as f64;
         points.extend(intervals::point_of(case, x).map(|point| match &why {
@@ -120,33 +128,34 @@ fn points(curve: &[&CaseResult], found: &[Inflection]) -> Vec<Point> {
 
 /// What the sizes are compared with, as quiet lines.
 fn bounds(here: &[&CaseResult]) -> Vec<Series> {
-    let bounded = || here.iter().filter_map(|it| Some((it.message_bytes?, it.bound.as_ref()?)));
+    let bounded =
+        || here.iter().filter_map(|case| Some((case.message_bytes?, case.bound.as_ref()?)));
     // What is named for a size or a pair of CPUs is one line.
-    let label = |it: &Bound| {
-        let (name, _) = it.name.split_once(", ").unwrap_or((&it.name, ""));
-        format!("{}: {name}", it.kind.name())
+    let label = |bound: &Bound| {
+        let (name, _) = bound.name.split_once(", ").unwrap_or((&bound.name, ""));
+        format!("{}: {name}", bound.kind.name())
     };
-    let labels: BTreeSet<String> = bounded().map(|(_, it)| label(it)).collect();
+    let labels: BTreeSet<String> = bounded().map(|(_, bound)| label(bound)).collect();
     let line = |wanted: String| {
         let mut points: Vec<Point> = Vec::new();
-        for (bytes, bound) in bounded().filter(|(_, it)| label(it) == wanted) {
+        for (bytes, bound) in bounded().filter(|(_, bound)| label(bound) == wanted) {
             let x = bytes as f64;
-            if points.iter().all(|it| it.x != x) {
+            if points.iter().all(|point| point.x != x) {
                 points.push(Point::new(x, bound.value));
             }
         }
         points.sort_by(|a, b| a.x.total_cmp(&b.x));
         Series::new(wanted, points).drawn(Drawn::Line)
     };
-    labels.into_iter().map(line).filter(|it| it.points.len() > 1).collect()
+    labels.into_iter().map(line).filter(|series| series.points.len() > 1).collect()
 }
 
 /// Wake-ups have no size: a line across.
 fn signals(here: &[&CaseResult]) -> Vec<Mark> {
     let signals =
-        here.iter().filter(|it| it.carries == Carries::Signal && it.metric.is_round_trip());
-    let mark = |it: &&CaseResult| {
-        Some(Mark::new(format!("{}, a wake-up", it.variant), super::typical(it)?))
+        here.iter().filter(|case| case.carries == Carries::Signal && case.metric.is_round_trip());
+    let mark = |case: &&CaseResult| {
+        Some(Mark::new(format!("{}, a wake-up", case.variant), super::typical(case)?))
     };
     signals.filter_map(mark).collect()
 }

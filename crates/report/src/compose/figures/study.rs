@@ -82,7 +82,10 @@ fn panels(
     let mut panels = vec![(only.clone(), Vec::new())];
     let of_reach = |factor: &Factor| factor.is_of_reach();
     let tells_reach = [spec.x(), spec.series()].iter().flatten().any(of_reach)
-        || Factor::ALL.iter().filter(|it| of_reach(it)).any(|it| only.level(*it).is_some());
+        || Factor::ALL
+            .iter()
+            .filter(|factor| of_reach(factor))
+            .any(|factor| only.level(*factor).is_some());
     for factor in Factor::ALL {
         // What follows from the route is named with it, or the route by what follows.
         if factor.follows() || factor == Factor::Route && tells_reach {
@@ -136,7 +139,7 @@ pub(super) fn level_name(factor: Factor, level: &str) -> String {
         (Factor::Size | Factor::Response, Ok(bytes)) => units::size(bytes),
         (Factor::Rate, _) => {
             let rate = model::rate::parse(level).map(units::count);
-            rate.map_or(level.into(), |it| format!("{it} a second"))
+            rate.map_or(level.into(), |rate| format!("{rate} a second"))
         }
         (Factor::Placement, _) => Placement::parse(level).map_or(level.into(), labels::placement),
         (Factor::Workers, _) if level == "process" => "processes".into(),
@@ -173,7 +176,7 @@ impl<'a> Panel<'a> {
 
     /// The count that is drawn, if one is.
     fn count(&self) -> Option<&'a str> {
-        self.spec.of().filter(|it| Count::number(it).is_some())
+        self.spec.of().filter(|text| Count::number(text).is_some())
     }
 
     /// The median of each launch of a case.
@@ -200,12 +203,12 @@ impl<'a> Panel<'a> {
         if let Some(count) = self.count() {
             // A count may be none, which no logarithm shows.
             let positive =
-                self.cases().all(|it| self.rounds(it).iter().flatten().all(|n| *n > 0.0));
+                self.cases().all(|case| self.rounds(case).iter().flatten().all(|n| *n > 0.0));
             let scale = if positive { scale } else { Scale::Linear };
             return Axis::new(count.replace('-', " "), self.unit, scale);
         }
         let first = self.cases().find(|case| labels::unit(case) == self.unit);
-        let label = first.map_or("round trip", |it| &it.metric.axis);
+        let label = first.map_or("round trip", |case| &case.metric.axis);
         Axis::new(label, self.unit, scale)
     }
 
@@ -228,7 +231,7 @@ impl<'a> Panel<'a> {
         if !levels.iter().all(fits) {
             return None;
         }
-        let wanted = levels.iter().fold(self.here.clone(), |it, (a, b)| it.with(*a, b));
+        let wanted = levels.iter().fold(self.here.clone(), |level, (a, b)| level.with(*a, b));
         self.results.iter().find(|case| !case.twin && takes(&wanted, case))
     }
 
@@ -253,11 +256,11 @@ impl<'a> Panel<'a> {
     fn figure(&self, id: String, title: String) -> Option<Figure> {
         let x = self.spec.x()?;
         // Without another host there is nothing to draw of it; the reason stands once, in the remarks.
-        if self.cases().all(|it| it.status != Status::Ok && !it.route.is_local()) {
+        if self.cases().all(|case| case.status != Status::Ok && !case.route.is_local()) {
             return None;
         }
         // What nothing here counts is said under the tables.
-        if self.count().is_some() && self.cases().all(|it| self.rounds(it).is_empty()) {
+        if self.count().is_some() && self.cases().all(|case| self.rounds(case).is_empty()) {
             return None;
         }
         let (kind, scale) = match self.spec.kind.get_ref() {
@@ -277,15 +280,15 @@ impl<'a> Panel<'a> {
         let levels = self.levels(x);
         let axis = match numeric(x).filter(|_| kind == FigureKind::Curves) {
             Some(axis) => axis,
-            None => Axis::categories(x.name(), levels.iter().map(|it| level_name(x, it))),
+            None => Axis::categories(x.name(), levels.iter().map(|level| level_name(x, level))),
         };
         let mut figure = Figure::new(kind, id, title, "", axis, self.y(scale));
         for (row, name) in self.rows() {
             let series = self.series(kind, x, &levels, row, name);
             // A curve without a value is a name in the legend and nothing else.
-            let drawn = |it: &Series| match kind {
-                FigureKind::Curves => it.points.iter().any(|point| point.y.is_some()),
-                _ => !it.points.is_empty(),
+            let drawn = |series: &Series| match kind {
+                FigureKind::Curves => series.points.iter().any(|point| point.y.is_some()),
+                _ => !series.points.is_empty(),
             };
             figure.series.extend(series.filter(drawn));
         }
@@ -351,9 +354,8 @@ impl<'a> Panel<'a> {
                     None => point,
                 }
             }),
-            FigureKind::Heatmap => {
-                super::typical(case).map(|it| Point::new(x, it).labelled(labels::brief_value(case)))
-            }
+            FigureKind::Heatmap => super::typical(case)
+                .map(|value| Point::new(x, value).labelled(labels::brief_value(case))),
             _ => super::intervals::point_of(case, x),
         };
         made.unwrap_or_else(|| Point::gap(x, "too few launches"))
@@ -361,9 +363,9 @@ impl<'a> Panel<'a> {
 
     fn published(&self) -> Vec<&'a Published> {
         let all = &self.declared.study.published;
-        let text = self.declared.request.study.as_ref().map_or("", |it| it.text.as_str());
-        let names = self.spec.beside.iter().flat_map(|it| it.each(text));
-        names.filter_map(|(name, _)| all.iter().find(|it| it.name == name)).collect()
+        let text = self.declared.request.study.as_ref().map_or("", |study| study.text.as_str());
+        let names = self.spec.beside.iter().flat_map(|words| words.each(text));
+        names.filter_map(|(name, _)| all.iter().find(|published| published.name == name)).collect()
     }
 
     /// Published figures as signs, each at the bar of its case.
@@ -379,8 +381,8 @@ impl<'a> Panel<'a> {
                 let found = printed.iter().find(|(levels, ..)| takes(levels, case));
                 let Some((_, words, value)) = found else { continue };
                 let value = Printed::of(*value, &published.unit)
-                    .filter(|it| it.is_of(case.metric.better))
-                    .map(|it| match it {
+                    .filter(|printed| printed.is_of(case.metric.better))
+                    .map(|printed| match printed {
                         Printed::Time(ns) => ns,
                         Printed::Rate(bytes) => bytes,
                     });
@@ -390,7 +392,7 @@ impl<'a> Panel<'a> {
             }
         }
         let series = Series::new(published.name.as_str(), points).drawn(Drawn::Signs);
-        Some(series).filter(|it| !it.points.is_empty())
+        Some(series).filter(|series| !series.points.is_empty())
     }
 
     fn caption(&self, kind: FigureKind, figure: &Figure) -> String {
@@ -408,7 +410,9 @@ impl<'a> Panel<'a> {
         if let Some(shared) = self.shared() {
             caption += &format!(" … stands for {shared}.");
         }
-        let shown = |it: &&Published| figure.series.iter().any(|series| series.name == it.name);
+        let shown = |published: &&Published| {
+            figure.series.iter().any(|series| series.name == published.name)
+        };
         let sources: Vec<String> = self.published().into_iter().filter(shown).map(source).collect();
         if !sources.is_empty() {
             caption += &format!(" Signs stand for what was printed: {}.", sources.join("; "));
@@ -419,7 +423,7 @@ impl<'a> Panel<'a> {
 
 /// Where published figures are from.
 pub(super) fn source(published: &Published) -> String {
-    let year = published.year.map(|it| format!(", {it}")).unwrap_or_default();
+    let year = published.year.map(|year| format!(", {year}")).unwrap_or_default();
     format!("{} ({} on {}{year})", published.name, published.statistic, published.machine)
 }
 

@@ -13,7 +13,7 @@ const CAPTION: &str = "A curve that stays low to the right has a short tail. All
 
 pub(super) fn figures(judged: &Judged) -> Vec<Figure> {
     let mut cases = super::smallest_latency(judged);
-    cases.retain(|it| it.curve.len() >= FEWEST);
+    cases.retain(|case| case.curve.len() >= FEWEST);
     let draw = |place| {
         let here = at(&cases, place);
         let mut figure = Figure::new(
@@ -36,10 +36,10 @@ pub(super) fn figures(judged: &Judged) -> Vec<Figure> {
 
 fn finding(here: &[&CaseResult]) -> String {
     // Over launches, with an interval: the curve itself pools them, and is only drawn.
-    let stretch = |it: &&CaseResult| {
-        let estimate = it.value.as_ref()?;
+    let stretch = |case: &&CaseResult| {
+        let estimate = case.value.as_ref()?;
         let p99 = (*estimate.percentiles.get("p99")?)?;
-        Some((it.variant.clone(), p99.value / estimate.median))
+        Some((case.variant.clone(), p99.value / estimate.median))
     };
     let mut stretched: Vec<(String, f64)> = here.iter().filter_map(stretch).collect();
     stretched.sort_by(|a, b| a.1.total_cmp(&b.1));

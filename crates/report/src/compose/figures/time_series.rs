@@ -22,7 +22,7 @@ fn launches(judged: &Judged) -> Option<Figure> {
         let dots = rounds.filter_map(|(ns, nth)| Some(Point::new(nth.into(), (*ns)? / median)));
         Some(Series::new(labels::case(case), dots).drawn(Drawn::Signs))
     };
-    let several = |it: &&CaseResult| it.launches > 1 && !it.twin;
+    let several = |case: &&CaseResult| case.launches > 1 && !case.twin;
     let mut figure = Figure::new(
         FigureKind::TimeSeries,
         "launches",
@@ -40,8 +40,8 @@ fn samples(judged: &Judged) -> Option<Figure> {
     let cases: Vec<&CaseResult> = judged
         .results
         .iter()
-        .filter(|it| it.status == Status::Ok && !it.twin)
-        .filter(|it| it.time_series.iter().any(|series| series.slices.len() > 1))
+        .filter(|result| result.status == Status::Ok && !result.twin)
+        .filter(|result| result.time_series.iter().any(|series| series.slices.len() > 1))
         .collect();
     let (first, last) = (cases.first()?, cases.last()?);
     let (first, last) = (first.metric.operation.noun(), last.metric.operation.noun());

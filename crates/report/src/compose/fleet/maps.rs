@@ -75,8 +75,10 @@ fn point(found: &FleetJudged, group: &GroupResult, row: usize, column: usize, at
     match group.from_to(row, column) {
         Some(it) => drawn(group, at, &it),
         None => {
-            let failed = group.cell(row, column).and_then(|it| it.failed.clone());
-            let lost = [row, column].into_iter().find(|it| found.fleet.nodes[*it].reason.is_some());
+            let failed = group.cell(row, column).and_then(|cell| cell.failed.clone());
+            let lost = [row, column]
+                .into_iter()
+                .find(|number| found.fleet.nodes[*number].reason.is_some());
             let why = failed.unwrap_or_else(|| match lost {
                 Some(node) => format!("{} took no part", found.fleet.nodes[node].name),
                 None => "not measured in this direction".into(),
@@ -86,9 +88,10 @@ fn point(found: &FleetJudged, group: &GroupResult, row: usize, column: usize, at
     }
 }
 
-fn drawn(group: &GroupResult, at: usize, it: &Summary) -> Point {
-    let point = Point::new(at as f64, shown(group, it.median).0).labelled(summary(group, it));
-    point.with_ends(ends(group, it))
+fn drawn(group: &GroupResult, at: usize, spread: &Summary) -> Point {
+    let point =
+        Point::new(at as f64, shown(group, spread.median).0).labelled(summary(group, spread));
+    point.with_ends(ends(group, spread))
 }
 
 /// A cell for every tile of so many nodes by so many.
@@ -114,7 +117,7 @@ fn tiled(found: &FleetJudged, group: &GroupResult) -> Figure {
                 let mut values: Vec<f64> = pairs
                     .filter(|(a, b)| a != b)
                     .filter_map(|(a, b)| group.from_to(a, b))
-                    .map(|it| shown(group, it.median).0)
+                    .map(|summary| shown(group, summary.median).0)
                     .collect();
                 values.sort_by(f64::total_cmp);
                 match (values.first(), values.last()) {
@@ -159,8 +162,8 @@ fn finding(found: &FleetJudged, group: &GroupResult) -> String {
     let differing: Vec<&str> = group
         .of_nodes
         .iter()
-        .filter(|it| it.differs())
-        .map(|it| found.fleet.nodes[it.nth].name.as_str())
+        .filter(|node| node.differs())
+        .map(|node| found.fleet.nodes[node.nth].name.as_str())
         .collect();
     match differing.as_slice() {
         [] => "No node is shown to differ from the rest.".into(),

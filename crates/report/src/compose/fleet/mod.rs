@@ -24,7 +24,7 @@ pub fn compose(found: &FleetJudged, comparisons: &[GroupVerdict], detail: Detail
         Detail::Summary => format!("Run {}", run.id),
         Detail::Full => "The same experiment on many nodes".to_string(),
     });
-    let here = fleet.nodes.iter().filter(|it| it.far.is_some()).count();
+    let here = fleet.nodes.iter().filter(|node| node.far.is_some()).count();
     document.subtitle = format!(
         "{here} of {}, {} asked; {}",
         units::counted(fleet.nodes.len() as u64, "node"),
@@ -45,7 +45,8 @@ pub fn compose(found: &FleetJudged, comparisons: &[GroupVerdict], detail: Detail
     results.blocks.extend(outliers::tables(found));
     results.blocks.extend(failures(found));
     document.sections.push(results);
-    let maps: Vec<Block> = found.groups.iter().flat_map(|it| maps::figures(found, it)).collect();
+    let maps: Vec<Block> =
+        found.groups.iter().flat_map(|group| maps::figures(found, group)).collect();
     if !maps.is_empty() {
         let mut section = Section::new("maps", "Between all nodes");
         section.blocks = maps;
@@ -77,8 +78,8 @@ fn cautions(found: &FleetJudged) -> Vec<Block> {
         blocks.push(Block::warning("Nothing was measured; the reasons follow."));
     }
     let boots: std::collections::BTreeSet<_> =
-        fleet.nodes.iter().filter_map(|it| it.far.as_ref()?.host.boot_id.as_ref()).collect();
-    let met = fleet.nodes.iter().filter(|it| it.far.is_some()).count();
+        fleet.nodes.iter().filter_map(|node| node.far.as_ref()?.host.boot_id.as_ref()).collect();
+    let met = fleet.nodes.iter().filter(|node| node.far.is_some()).count();
     if boots.len() < met {
         blocks.push(Block::warning(format!(
             "{met} nodes run under {}: they share CPUs and memory, and there is no verdict on \
@@ -106,7 +107,7 @@ fn cautions(found: &FleetJudged) -> Vec<Block> {
         }
         blocks.push(Block::List(shown));
     }
-    blocks.extend(found.run.warnings.iter().map(|it| Block::warning(it.clone())));
+    blocks.extend(found.run.warnings.iter().map(|warning| Block::warning(warning.clone())));
     blocks
 }
 
@@ -136,18 +137,18 @@ fn what(
 
 /// A time per operation as it is shown, in the unit of what it yields.
 pub(super) fn shown(group: &GroupResult, ns: f64) -> (f64, Unit) {
-    (group.metric.of_ns(ns, group.group.case.message_bytes), group.metric.unit.into())
+    (group.metric.of_ns(ns, group.group.case.message_bytes), group.metric.unit)
 }
 
 /// The same with an interval, in words.
-pub(super) fn summary(group: &GroupResult, it: &analysis::fleet::Summary) -> String {
-    let (value, unit) = shown(group, it.median);
-    unit.with_ends(value, ends(group, it))
+pub(super) fn summary(group: &GroupResult, summary: &analysis::fleet::Summary) -> String {
+    let (value, unit) = shown(group, summary.median);
+    unit.with_ends(value, ends(group, summary))
 }
 
 /// The ends of its interval as they are shown.
-pub(super) fn ends(group: &GroupResult, it: &analysis::fleet::Summary) -> Option<(f64, f64)> {
-    let (a, b) = it.interval?;
+pub(super) fn ends(group: &GroupResult, summary: &analysis::fleet::Summary) -> Option<(f64, f64)> {
+    let (a, b) = summary.interval?;
     let (a, b) = (shown(group, a).0, shown(group, b).0);
     Some((a.min(b), a.max(b)))
 }
@@ -178,7 +179,7 @@ fn typical(found: &FleetJudged) -> Block {
             .collect();
         cells.sort_by(|a, b| a.1.total_cmp(&b.1));
         let unit = shown(group, 1.0).1;
-        let cell = |it: Option<&(usize, f64)>| match it {
+        let cell = |pair: Option<&(usize, f64)>| match pair {
             Some((nth, value)) => [unit.format(*value), cell_name(found, group, *nth)],
             None => ["–".into(), String::new()],
         };

@@ -49,8 +49,8 @@ fn side_by_side(found: &FleetJudged) -> Block {
         };
         let host = &far.host;
         let of = |level: Level| {
-            let named = host.findings.iter().filter(|it| it.level == level);
-            named.map(|it| it.check.clone()).collect::<Vec<String>>()
+            let named = host.findings.iter().filter(|finding| finding.level == level);
+            named.map(|finding| finding.check.clone()).collect::<Vec<String>>()
         };
         let (warnings, notes) = (of(Level::Warning), of(Level::Note));
         let mut doctor = Text::new();
@@ -62,7 +62,10 @@ fn side_by_side(found: &FleetJudged) -> Block {
             (true, true) => "fine".to_string(),
             _ => notes.join(", "),
         });
-        let cpus = host.cpus_online.as_ref().map_or("–".into(), |it| it.len().to_string());
+        let cpus = host
+            .cpus_online
+            .as_ref()
+            .map_or("–".into(), |cpus_online| cpus_online.len().to_string());
         let mut row = Row::new([
             node.name.clone(),
             host.processor.name.clone().unwrap_or_else(|| "–".into()),
@@ -101,8 +104,11 @@ fn environments(found: &FleetJudged, detail: Detail) -> Block {
     for field in found.environment.iter().take(most) {
         for (nth, (value, nodes)) in field.values.iter().enumerate().take(NAMED) {
             let shown: String = value.chars().take(60).collect();
-            let names: Vec<&str> =
-                nodes.iter().take(NAMED).map(|it| found.fleet.nodes[*it].name.as_str()).collect();
+            let names: Vec<&str> = nodes
+                .iter()
+                .take(NAMED)
+                .map(|node| found.fleet.nodes[*node].name.as_str())
+                .collect();
             let names = match nodes.len() - names.len() {
                 0 => names.join(", "),
                 more => format!("{} and {more} more", names.join(", ")),

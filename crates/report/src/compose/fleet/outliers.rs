@@ -14,7 +14,7 @@ const NAMED: usize = 4;
 /// The verdicts on a group: one of its nodes, one of its pairs.
 pub fn verdicts(found: &FleetJudged, group: &GroupResult) -> Vec<Block> {
     let mut blocks = Vec::new();
-    let measured = group.cells.iter().any(|it| it.both.is_some());
+    let measured = group.cells.iter().any(|cell| cell.both.is_some());
     if !measured {
         return blocks;
     }
@@ -29,7 +29,7 @@ pub fn verdicts(found: &FleetJudged, group: &GroupResult) -> Vec<Block> {
     let node = |nth: usize| found.fleet.nodes[nth].name.clone();
     blocks.push(verdict(group, "node", &group.of_nodes, &node, "the median node").into());
     let pair = |nth: usize| cell_name(found, group, nth);
-    if group.is_of_pairs() && group.of_pairs.iter().any(|it| it.p.is_some()) {
+    if group.is_of_pairs() && group.of_pairs.iter().any(|pair| pair.p.is_some()) {
         blocks.push(verdict(group, "pair", &group.of_pairs, &pair, against(group)).into());
     }
     blocks
@@ -50,11 +50,11 @@ fn verdict(
     rest: &str,
 ) -> Verdict {
     let head = || Text::new().strong(format!("{}: ", title(group)));
-    let tested = deviations.iter().filter(|it| it.p.is_some()).count();
+    let tested = deviations.iter().filter(|deviation| deviation.p.is_some()).count();
     if tested == 0 {
         let farthest = deviations.iter().max_by(|a, b| a.distance().total_cmp(&b.distance()));
-        let farthest = farthest.map_or(String::new(), |it| {
-            format!("; the farthest is {}, {} as long", name(it.nth), ratio_text(it))
+        let farthest = farthest.map_or(String::new(), |deviation| {
+            format!("; the farthest is {}, {} as long", name(deviation.nth), ratio_text(deviation))
         });
         let text = head().plain(format!("too few rounds to test a {what}{farthest}."));
         let needed = stats::smallest_holm_n(deviations.len().max(1), ALPHA).max(6);
@@ -64,16 +64,22 @@ fn verdict(
         );
         return Verdict::new(tone(false, false, true), text, detail);
     }
-    let mut differing: Vec<&Deviation> = deviations.iter().filter(|it| it.differs()).collect();
+    let mut differing: Vec<&Deviation> =
+        deviations.iter().filter(|deviation| deviation.differs()).collect();
     differing.sort_by(|a, b| b.distance().total_cmp(&a.distance()));
-    let slower = differing.iter().any(|it| it.verdict == DeviationVerdict::Slower);
+    let slower = differing.iter().any(|deviation| deviation.verdict == DeviationVerdict::Slower);
     let text = match differing.as_slice() {
         [] => head().plain(format!("no {what} is shown to differ from {rest}.")),
         some => {
-            let parts = some.iter().take(NAMED).map(|it| {
-                let word = if it.verdict == DeviationVerdict::Slower { "slower" } else { "faster" };
+            let parts = some.iter().take(NAMED).map(|deviation| {
+                let word =
+                    if deviation.verdict == DeviationVerdict::Slower { "slower" } else { "faster" };
                 let is = if what == "pair" { "are" } else { "is" };
-                format!("{} {is} {word}: {} the time of {rest}", name(it.nth), ratio_text(it))
+                format!(
+                    "{} {is} {word}: {} the time of {rest}",
+                    name(deviation.nth),
+                    ratio_text(deviation)
+                )
             });
             let more = match some.len().saturating_sub(NAMED) {
                 0 => String::new(),
@@ -83,8 +89,10 @@ fn verdict(
             head().plain(parts.collect::<Vec<_>>().join("; ")).plain(format!("{more}."))
         }
     };
-    let open = deviations.iter().filter(|it| it.verdict == DeviationVerdict::Open).count();
-    let alike = deviations.iter().filter(|it| it.verdict == DeviationVerdict::Alike).count();
+    let open =
+        deviations.iter().filter(|deviation| deviation.verdict == DeviationVerdict::Open).count();
+    let alike =
+        deviations.iter().filter(|deviation| deviation.verdict == DeviationVerdict::Alike).count();
     let mut detail = format!(
         "{} tested over {}, Holm-corrected; alike within 2 %: {alike}, open: {open}.",
         units::counted(tested as u64, what),
@@ -100,17 +108,19 @@ fn verdict(
 /// How many rounds the family needs before any of it can be found, where there were fewer.
 fn more_rounds(deviations: &[Deviation], tested: usize) -> Option<usize> {
     let needed = stats::smallest_holm_n(tested, ALPHA);
-    let rounds = deviations.iter().filter_map(|it| match it.units {
+    let rounds = deviations.iter().filter_map(|deviation| match deviation.units {
         Units::Rounds(rounds) => Some(rounds),
         Units::Pairs(_) => None,
     });
-    rounds.max().filter(|it| *it < needed).map(|_| needed)
+    rounds.max().filter(|round| *round < needed).map(|_| needed)
 }
 
 fn units_of(deviations: &[Deviation]) -> String {
     let most = |of: fn(&Deviation) -> Option<usize>| deviations.iter().filter_map(of).max();
-    let rounds = most(|it| if let Units::Rounds(many) = it.units { Some(many) } else { None });
-    let pairs = most(|it| if let Units::Pairs(many) = it.units { Some(many) } else { None });
+    let rounds =
+        most(|deviation| if let Units::Rounds(many) = deviation.units { Some(many) } else { None });
+    let pairs =
+        most(|deviation| if let Units::Pairs(many) = deviation.units { Some(many) } else { None });
     match (rounds, pairs) {
         (Some(rounds), _) => units::counted(rounds as u64, "round"),
         (_, Some(pairs)) => format!("{} each", units::counted(pairs as u64, "pair")),
@@ -155,31 +165,34 @@ fn table(
     let mut sorted: Vec<&Deviation> = deviations.iter().collect();
     sorted
         .sort_by(|a, b| b.differs().cmp(&a.differs()).then(b.distance().total_cmp(&a.distance())));
-    let differing = sorted.iter().filter(|it| it.differs()).count();
+    let differing = sorted.iter().filter(|deviation| deviation.differs()).count();
     let rows = if sorted.len() <= ROWS { sorted.len() } else { (differing + FARTHEST).min(ROWS) };
     let hidden = sorted.len() - rows;
-    let row = |it: &&Deviation| {
+    let row = |deviation: &&Deviation| {
         let own = if pairs || !group.is_of_pairs() {
-            group.cells[it.nth].both.as_ref().map_or("–".into(), |it| summary(group, it))
+            group.cells[deviation.nth]
+                .both
+                .as_ref()
+                .map_or("–".into(), |spread| summary(group, spread))
         } else {
             String::new()
         };
-        let verdict = match it.verdict {
+        let verdict = match deviation.verdict {
             DeviationVerdict::Slower => "slower",
             DeviationVerdict::Faster => "faster",
             DeviationVerdict::Alike => "alike",
-            DeviationVerdict::Open if it.p.is_none() => "not tested",
+            DeviationVerdict::Open if deviation.p.is_none() => "not tested",
             DeviationVerdict::Open => "open",
         };
-        let (p, p_holm) = it.p.map_or(("–".into(), "–".into()), |(p, holm)| {
+        let (p, p_holm) = deviation.p.map_or(("–".into(), "–".into()), |(p, holm)| {
             (units::p_value(p), units::p_value(holm))
         });
-        let emphasis = match it.verdict {
+        let emphasis = match deviation.verdict {
             DeviationVerdict::Slower => Emphasis::Worse,
             DeviationVerdict::Faster => Emphasis::Best,
             _ => Emphasis::Normal,
         };
-        Row::new([name(it.nth), own, ratio_text(it), p, p_holm, verdict.to_string()])
+        Row::new([name(deviation.nth), own, ratio_text(deviation), p, p_holm, verdict.to_string()])
             .emphasis(emphasis)
     };
     let mut table = Table::new(caption)

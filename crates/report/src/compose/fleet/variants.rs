@@ -17,17 +17,20 @@ struct Compared<'a> {
 pub fn table(comparisons: &[GroupVerdict]) -> Option<Block> {
     let mut found: Vec<Compared> = Vec::new();
     for group in comparisons {
-        let Some(reference) = group.standings.iter().find(|it| Some(it.result) == group.reference)
+        let Some(reference) =
+            group.standings.iter().find(|standing| Some(standing.result) == group.reference)
         else {
             continue;
         };
         let bytes = group.message_bytes;
         let what = what(&group.metric, bytes, group.placement, group.concurrent);
-        for standing in group.standings.iter().filter(|it| it.result != reference.result) {
-            let same = |it: &&mut Compared| {
-                it.what == what
-                    && it.reference == reference.variant
-                    && it.variant == standing.variant
+        for standing in
+            group.standings.iter().filter(|standing| standing.result != reference.result)
+        {
+            let same = |comparison: &&mut Compared| {
+                comparison.what == what
+                    && comparison.reference == reference.variant
+                    && comparison.variant == standing.variant
             };
             match found.iter_mut().find(same) {
                 Some(row) => row.of.push(standing),
@@ -66,12 +69,12 @@ pub fn table(comparisons: &[GroupVerdict]) -> Option<Block> {
 }
 
 fn row(compared: &Compared) -> Row {
-    let mut ratios: Vec<f64> = compared.of.iter().filter_map(|it| it.ratio).collect();
+    let mut ratios: Vec<f64> = compared.of.iter().filter_map(|standing| standing.ratio).collect();
     ratios.sort_by(f64::total_cmp);
-    let shown = |ratio: Option<f64>| ratio.map_or("–".into(), |it| Unit::Ratio.format(it));
+    let shown = |ratio: Option<f64>| ratio.map_or("–".into(), |ratio| Unit::Ratio.format(ratio));
     let middle = (!ratios.is_empty()).then(|| stats::median(&ratios));
     let counted = |verdict: &str| {
-        compared.of.iter().filter(|it| it.verdict == Some(verdict)).count().to_string()
+        compared.of.iter().filter(|standing| standing.verdict == Some(verdict)).count().to_string()
     };
     Row::new([
         compared.what.clone(),

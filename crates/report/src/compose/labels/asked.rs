@@ -34,8 +34,8 @@ pub(super) fn lossy(case: &CaseResult) -> String {
     let Some(delivery) = &case.delivery else { return String::new() };
     let of = |name: &str| delivery.counts.get(name).copied().unwrap_or(0) as f64;
     let wrong = of("silently_wrong_messages") / of("due_messages").max(1.0);
-    let lost = delivery.residual_loss.map_or(0.0, |it| it.share);
-    let said = [(lost, "lost"), (wrong, "wrong")].into_iter().filter(|it| it.0 > 0.0);
+    let lost = delivery.residual_loss.map_or(0.0, |residual_loss| residual_loss.share);
+    let said = [(lost, "lost"), (wrong, "wrong")].into_iter().filter(|pair| pair.0 > 0.0);
     said.map(|(share, what)| format!(", {} {what}", rough_percent(share))).collect()
 }
 

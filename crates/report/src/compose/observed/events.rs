@@ -25,11 +25,14 @@ pub const CAPTION: &str = "Events in ";
 
 /// Tables of the same columns as one, what each is of as a heading of its rows, and so many rows at most.
 pub fn in_one(tables: &[&Block], rows: usize, run: i64) -> Option<Table> {
-    let tables =
-        || tables.iter().filter_map(|it| if let Block::Table(it) = it { Some(it) } else { None });
+    let tables = || {
+        tables
+            .iter()
+            .filter_map(|table| if let Block::Table(table) = table { Some(table) } else { None })
+    };
     let first = tables().next()?;
-    let alike: Vec<&Table> = tables().filter(|it| it.columns == first.columns).collect();
-    let all: usize = tables().map(|it| it.rows.len()).sum();
+    let alike: Vec<&Table> = tables().filter(|table| table.columns == first.columns).collect();
+    let all: usize = tables().map(|table| table.rows.len()).sum();
     let mut found = Table { rows: Vec::new(), ..first.clone() };
     let mut shown = 0;
     if alike.len() > 1 {
@@ -54,19 +57,20 @@ pub fn in_one(tables: &[&Block], rows: usize, run: i64) -> Option<Table> {
 
 /// What happened in an operation, case by case; None where no case was counted so.
 pub fn table(group: &CaseGroup, detail: Detail) -> Option<Table> {
-    let has_any = |case: &&ObservedCase| COLUMNS.iter().any(|it| case.event(it.1).is_some());
-    let calls = group.cases.iter().any(|it| calls(it).is_some());
-    if !calls && !group.cases.iter().any(|it| has_any(&it)) {
+    let has_any =
+        |case: &&ObservedCase| COLUMNS.iter().any(|column| case.event(column.1).is_some());
+    let calls = group.cases.iter().any(|case| calls(case).is_some());
+    if !calls && !group.cases.iter().any(|case| has_any(&case)) {
         return None;
     }
     let present: Vec<_> = COLUMNS
         .into_iter()
-        .filter(|it| detail == Detail::Full || !it.1.ends_with("-ns"))
-        .filter(|it| group.cases.iter().any(|case| case.event(it.1).is_some()))
+        .filter(|column| detail == Detail::Full || !column.1.ends_with("-ns"))
+        .filter(|column| group.cases.iter().any(|case| case.event(column.1).is_some()))
         .collect();
     let mut table =
         Table::new(format!("{CAPTION}{}, both workers", group.caption())).words([("mechanism", 0)]);
-    table.columns.extend(present.iter().map(|it| Column::number(it.0, it.2)));
+    table.columns.extend(present.iter().map(|entry| Column::number(entry.0, entry.2)));
     if calls {
         table.columns.push(Column::text("system calls", 0));
     }
@@ -79,7 +83,7 @@ pub fn table(group: &CaseGroup, detail: Detail) -> Option<Table> {
             Some(it) => number(it.per_operation * case.times()).into(),
         };
         let mut cells = vec![case.name(group)];
-        cells.extend(present.iter().map(|it| cell(it.1)));
+        cells.extend(present.iter().map(|entry| cell(entry.1)));
         if calls {
             cells.push(self::calls(case).map_or_else(|| Text::new().muted("–"), Text::from));
         }
@@ -90,10 +94,10 @@ pub fn table(group: &CaseGroup, detail: Detail) -> Option<Table> {
         "Medians over launches of their own, which are not results. interrupts: sent from one CPU to \
          another.",
     );
-    if present.iter().any(|it| it.0 == "on CPU") {
+    if present.iter().any(|entry| entry.0 == "on CPU") {
         notes.push("on CPU: time of both workers, while counted.");
     }
-    table.notes.extend(notes.into_iter().filter(|it| !it.is_empty()).map(Text::from));
+    table.notes.extend(notes.into_iter().filter(|note| !note.is_empty()).map(Text::from));
     Some(table)
 }
 
@@ -101,24 +105,25 @@ pub fn table(group: &CaseGroup, detail: Detail) -> Option<Table> {
 fn calls(case: &ObservedCase) -> Option<String> {
     let counted: Vec<(String, f64)> = match case.event("calls") {
         Some(_) => {
-            let events = case.by.iter().filter(|it| it.event("calls").is_some());
-            let events = events.flat_map(|it| &it.events).filter(|it| it.name != "calls");
-            events.map(|it| (it.name.clone(), it.per_operation)).collect()
+            let events = case.by.iter().filter(|observed| observed.event("calls").is_some());
+            let events =
+                events.flat_map(|event| &event.events).filter(|event| event.name != "calls");
+            events.map(|event| (event.name.clone(), event.per_operation)).collect()
         }
         None => {
-            let trace = case.trace().filter(|it| !it.calls.is_empty())?;
-            trace.calls.iter().map(|it| (it.name.clone(), it.stats.per_operation)).collect()
+            let trace = case.trace().filter(|trace| !trace.calls.is_empty())?;
+            trace.calls.iter().map(|call| (call.name.clone(), call.stats.per_operation)).collect()
         }
     };
     let all = match case.event("calls") {
         Some(all) => all.per_operation,
-        None => counted.iter().map(|it| it.1).sum(),
+        None => counted.iter().map(|pair| pair.1).sum(),
     };
     let mut named: Vec<(String, f64)> =
-        counted.into_iter().filter(|it| it.1 > 0.0 && it.1 >= RARE * all).collect();
+        counted.into_iter().filter(|pair| pair.1 > 0.0 && pair.1 >= RARE * all).collect();
     named.sort_by(|a, b| b.1.total_cmp(&a.1));
     named.truncate(NAMED);
-    let others = all - named.iter().map(|it| it.1).sum::<f64>();
+    let others = all - named.iter().map(|pair| pair.1).sum::<f64>();
     let mut names: Vec<String> = named
         .iter()
         .map(|(name, count)| format!("{} {name}", number(count * case.times())))
@@ -130,7 +135,7 @@ fn calls(case: &ObservedCase) -> Option<String> {
 }
 
 pub fn every(groups: &[CaseGroup]) -> Option<Block> {
-    let cases = groups.iter().flat_map(|group| group.cases.iter().map(move |it| (group, it)));
+    let cases = groups.iter().flat_map(|group| group.cases.iter().map(move |case| (group, case)));
     let blocks: Vec<Block> = cases.filter_map(|(_, case)| all_of(case)).map(Block::from).collect();
     let summary = Text::from("Every count, with its interval, per message and per byte");
     (!blocks.is_empty()).then_some(Block::Details { summary, blocks })
@@ -144,16 +149,18 @@ fn all_of(case: &ObservedCase) -> Option<Table> {
         .numbers([(format!("per {operation} [interval]"), 0)])
         .numbers([("per message", 1), ("per byte", 1)])
         .note("Events that never happened are left out.");
-    for it in &case.by {
-        let happened =
-            it.events.iter().filter(|it| it.interval.high.unwrap_or(it.per_operation) > 0.0);
-        table.rows.extend(happened.map(|event| row(event, it.probe.to_string())));
+    for observed in &case.by {
+        let happened = observed
+            .events
+            .iter()
+            .filter(|event| event.interval.high.unwrap_or(event.per_operation) > 0.0);
+        table.rows.extend(happened.map(|event| row(event, observed.probe.to_string())));
     }
     (!table.rows.is_empty()).then_some(table)
 }
 
 fn row(event: &EventCount, probe: String) -> Row {
-    let exact = |it: Option<f64>| it.map_or("–".into(), |it| Unit::Number.format(it));
+    let exact = |other: Option<f64>| other.map_or("–".into(), |value| Unit::Number.format(value));
     let (count, ends) = (event.per_operation, event.interval.ends());
     let count = if event.name.ends_with("-ns") {
         Unit::Nanoseconds.with_ends(count, ends)

@@ -23,8 +23,11 @@ use model::total::Total;
 
 /// The section of a run with instrumentation; None of any other.
 pub fn section(judged: &Judged, detail: Detail) -> Option<Section> {
-    let seen: Vec<&Observed> =
-        judged.observed.iter().filter(|it| it.probe.times == 1 && !it.probe.empty).collect();
+    let seen: Vec<&Observed> = judged
+        .observed
+        .iter()
+        .filter(|observed| observed.probe.times == 1 && !observed.probe.empty)
+        .collect();
     if seen.is_empty() {
         return None;
     }
@@ -37,7 +40,7 @@ pub fn section(judged: &Judged, detail: Detail) -> Option<Section> {
     section.blocks.extend(hardware::tables(&groups, detail));
     section
         .blocks
-        .extend(groups.iter().filter_map(|it| overhead::table(it, detail)).map(Block::from));
+        .extend(groups.iter().filter_map(|group| overhead::table(group, detail)).map(Block::from));
     if detail == Detail::Full {
         section.blocks.extend(events::every(&groups));
     }
@@ -57,8 +60,8 @@ pub fn short(judged: &Judged) -> Option<Section> {
     let whole = section(judged, Detail::Summary)?;
     let mut section = Section::new("observed", "What was counted");
     let (tables, mut others): (Vec<Block>, Vec<Block>) =
-        whole.blocks.into_iter().partition(|it| matches!(it, Block::Table(_)));
-    let is_of_events = |it: &&Block| matches!(it, Block::Table(table) if table.caption.starts_with(events::CAPTION));
+        whole.blocks.into_iter().partition(|block| matches!(block, Block::Table(_)));
+    let is_of_events = |block: &&Block| matches!(block, Block::Table(table) if table.caption.starts_with(events::CAPTION));
     let events: Vec<&Block> = tables.iter().filter(is_of_events).collect();
     // Where no events were counted, what was counted or traced instead.
     let first: Vec<&Block> =
@@ -104,7 +107,9 @@ struct CaseGroup<'a> {
 }
 
 fn groups<'a>(seen: &[&'a Observed]) -> Vec<CaseGroup<'a>> {
-    let key = |it: &Observed| it.case.identity().without(&["variant", "message_bytes", "cpus"]);
+    let key = |observed: &Observed| {
+        observed.case.identity().without(&["variant", "message_bytes", "cpus"])
+    };
     let groups = grouped(seen.iter().copied(), |a, b| key(a) == key(b));
     let group = |group: Vec<&'a Observed>| {
         let cases = grouped(group, |a, b| a.is_same_case(b)).into_iter();
@@ -119,20 +124,24 @@ impl<'a> ObservedCase<'a> {
     }
 
     fn event(&self, name: &str) -> Option<&'a EventCount> {
-        self.by.iter().find_map(|it| it.event(name))
+        self.by.iter().find_map(|observed| observed.event(name))
     }
 
     /// What the fullest of its traces recorded.
     fn trace(&self) -> Option<&'a TraceSummary> {
-        let traced = self.by.iter().filter_map(|it| Some((it.probe.scope()?, it.trace.as_ref()?)));
-        traced.max_by_key(|it| it.0).map(|it| it.1)
+        let traced = self
+            .by
+            .iter()
+            .filter_map(|observed| Some((observed.probe.scope()?, observed.trace.as_ref()?)));
+        traced.max_by_key(|pair| pair.0).map(|pair| pair.1)
     }
 
     /// By how much counts per operation are multiplied to be shown: messages of a transfer, where
     /// that is fixed.
     fn times(&self) -> f64 {
         let of = &self.of().case;
-        let messages = of.total.zip(of.message_bytes).and_then(|(it, size)| it.messages(size));
+        let messages =
+            of.total.zip(of.message_bytes).and_then(|(total, size)| total.messages(size));
         messages.unwrap_or(1) as f64
     }
 
@@ -157,9 +166,9 @@ impl<'a> CaseGroup<'a> {
 
     /// The size of all messages, if all have the same.
     fn size(&self) -> Option<u64> {
-        let mut sizes = self.cases.iter().filter_map(|it| it.of().case.message_bytes);
+        let mut sizes = self.cases.iter().filter_map(|case| case.of().case.message_bytes);
         let first = sizes.next()?;
-        sizes.all(|it| it == first).then_some(first)
+        sizes.all(|size| size == first).then_some(first)
     }
 
     /// What counts are of: `a round trip`, `a request and its response` of an open loop, `a transfer of 16 MiB`.

@@ -11,8 +11,9 @@ const MEANING: &str =
 
 /// A column for each probe; None where no overhead is known.
 pub fn table(group: &CaseGroup, detail: Detail) -> Option<Table> {
-    let known = group.cases.iter().flat_map(|case| &case.by).filter(|it| it.overhead.is_some());
-    let probes = distinct(known.map(|it| it.probe));
+    let known =
+        group.cases.iter().flat_map(|case| &case.by).filter(|observed| observed.overhead.is_some());
+    let probes = distinct(known.map(|observed| observed.probe));
     let mut table = Table::new(format!("Tracing overhead of {}", group.caption()))
         .words([("mechanism", 0)])
         .note(MEANING);
@@ -21,8 +22,8 @@ pub fn table(group: &CaseGroup, detail: Detail) -> Option<Table> {
     }
     for case in &group.cases {
         let overhead = |probe: &Probe| {
-            let of = case.by.iter().find(|it| it.probe == *probe);
-            let Some(overhead) = of.and_then(|it| it.overhead.as_ref()) else {
+            let of = case.by.iter().find(|observed| observed.probe == *probe);
+            let Some(overhead) = of.and_then(|observed| observed.overhead.as_ref()) else {
                 return Text::new().muted("–");
             };
             let ends = format!("[{:.2}, {:.2}]", overhead.low, overhead.high);

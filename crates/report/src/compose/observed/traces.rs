@@ -17,7 +17,7 @@ const WAITS: &str = "woken: how often, and how long until it ran; asleep: before
 /// The tables of a group; none where nothing was traced.
 pub fn tables(group: &CaseGroup, detail: Detail) -> Vec<Block> {
     let trace: Vec<(&ObservedCase, &TraceSummary)> =
-        group.cases.iter().filter_map(|it| Some((it, it.trace()?))).collect();
+        group.cases.iter().filter_map(|case| Some((case, case.trace()?))).collect();
     if trace.is_empty() {
         return Vec::new();
     }
@@ -27,7 +27,7 @@ pub fn tables(group: &CaseGroup, detail: Detail) -> Vec<Block> {
         tables.push(socket(group, &trace));
     }
     let mut blocks: Vec<Block> =
-        tables.into_iter().filter(|it| !it.rows.is_empty()).map(Block::from).collect();
+        tables.into_iter().filter(|table| !table.rows.is_empty()).map(Block::from).collect();
     blocks.extend(gaps(&trace));
     blocks
 }
@@ -35,7 +35,7 @@ pub fn tables(group: &CaseGroup, detail: Detail) -> Vec<Block> {
 /// What found no room, and what the kernel does not expose.
 fn gaps(trace: &[(&ObservedCase, &TraceSummary)]) -> Vec<Block> {
     let mut warnings = Vec::new();
-    let lost: u64 = trace.iter().map(|it| it.1.lost).sum();
+    let lost: u64 = trace.iter().map(|pair| pair.1.lost).sum();
     if lost > 0 {
         let lost = units::count(lost);
         warnings.push(Block::warning(format!(
@@ -43,7 +43,7 @@ fn gaps(trace: &[(&ObservedCase, &TraceSummary)]) -> Vec<Block> {
         )));
     }
     let mut missing: Vec<&str> =
-        trace.iter().flat_map(|it| &it.1.missing).map(String::as_str).collect();
+        trace.iter().flat_map(|pair| &pair.1.missing).map(String::as_str).collect();
     missing.sort_unstable();
     missing.dedup();
     if !missing.is_empty() {
@@ -67,15 +67,15 @@ fn calls(group: &CaseGroup, trace: &[(&ObservedCase, &TraceSummary)], detail: De
              is included.",
     );
     for (case, trace) in trace {
-        let all: f64 = trace.calls.iter().map(|it| it.stats.per_operation).sum();
-        let often = |it: &&CallSummary| it.stats.per_operation >= RARE * all;
+        let all: f64 = trace.calls.iter().map(|call| call.stats.per_operation).sum();
+        let often = |summary: &&CallSummary| summary.stats.per_operation >= RARE * all;
         let (shown, rare): (Vec<_>, Vec<_>) =
-            trace.calls.iter().partition(|it| detail == Detail::Full || often(it));
+            trace.calls.iter().partition(|call| detail == Detail::Full || often(call));
         let mut name = Some(case.name(group));
         for call in shown {
             table.rows.extend(rows(case, call, detail, &mut name));
         }
-        let rare: f64 = rare.iter().map(|it| it.stats.per_operation).sum();
+        let rare: f64 = rare.iter().map(|summary| summary.stats.per_operation).sum();
         if rare > 0.0 {
             let cells = [
                 name.take().unwrap_or_default(),
@@ -99,7 +99,7 @@ fn rows(
     let most = if full { call.returned.len() } else { VALUES.min(call.returned.len()) };
     let times = case.times();
     let mut kind = Some(Text::new().code(&call.name));
-    let asked = |it: &Returned| it.stats.asked_bytes.map(exactly).unwrap_or_default();
+    let asked = |returned: &Returned| returned.stats.asked_bytes.map(exactly).unwrap_or_default();
     let mut row = |count: String, returned: Text, takes: String, asked: String| {
         Row::new([
             name.take().unwrap_or_default(),
@@ -110,28 +110,30 @@ fn rows(
             asked.into(),
         ])
     };
-    let count = |it: &Returned| {
+    let count = |returned: &Returned| {
         if full {
-            let ends = it.stats.interval.ends().map(|(low, high)| (low * times, high * times));
-            with_interval(it.stats.per_operation * times, ends)
+            let ends =
+                returned.stats.interval.ends().map(|(low, high)| (low * times, high * times));
+            with_interval(returned.stats.per_operation * times, ends)
         } else {
-            number(it.stats.per_operation * times)
+            number(returned.stats.per_operation * times)
         }
     };
     let shown = &call.returned[..most];
     let mut rows: Vec<Row> = shown
         .iter()
-        .map(|it| {
+        .map(|entry| {
             row(
-                count(it),
-                returned(&call.name, it.value),
-                units::duration(it.stats.mean_ns),
-                asked(it),
+                count(entry),
+                returned(&call.name, entry.value),
+                units::duration(entry.stats.mean_ns),
+                asked(entry),
             )
         })
         .collect();
-    let others: f64 = call.returned[most..].iter().map(|it| it.stats.per_operation).sum::<f64>()
-        + call.others_per_operation;
+    let others: f64 =
+        call.returned[most..].iter().map(|returned| returned.stats.per_operation).sum::<f64>()
+            + call.others_per_operation;
     if others >= RARE * call.stats.per_operation && others > 0.0 {
         rows.push(row(
             number(others * times),
@@ -203,19 +205,20 @@ fn waits(group: &CaseGroup, trace: &[(&ObservedCase, &TraceSummary)], detail: De
             continue;
         }
         let (delay, displaced) = (trace.delay.as_ref(), trace.displaced.as_ref());
-        let times = |it: Option<&Wait>| it.map_or(0.0, |it| it.per_operation * case.times());
-        let slow = delay.and_then(|it| it.beyond.iter().find(|it| it.ns == 1 << 14));
-        let sent: f64 = trace.interrupts.iter().map(|it| it.per_operation).sum();
+        let times =
+            |other: Option<&Wait>| other.map_or(0.0, |wait| wait.per_operation * case.times());
+        let slow = delay.and_then(|delay| delay.beyond.iter().find(|beyond| beyond.ns == 1 << 14));
+        let sent: f64 = trace.interrupts.iter().map(|interrupt| interrupt.per_operation).sum();
         table.rows.push(Row::new([
             case.name(group),
             number(times(delay)).into(),
             mean(delay),
-            slow.map_or_else(|| Text::new().muted("–"), |it| share(it.share).into()),
+            slow.map_or_else(|| Text::new().muted("–"), |beyond| share(beyond.share).into()),
             mean(trace.asleep.as_ref()),
             number(times(displaced)).into(),
             mean(displaced),
             number(sent * case.times()).into(),
-            delay.map_or("–".into(), |it| units::duration(it.longest_ns as f64)).into(),
+            delay.map_or("–".into(), |delay| units::duration(delay.longest_ns as f64)).into(),
         ]));
     }
     table
@@ -246,18 +249,23 @@ fn wake_ups(group: &CaseGroup, trace: &[(&ObservedCase, &TraceSummary)]) -> Tabl
             let name = name.take().unwrap_or_default();
             Row::new([name, what.into(), way.into(), number(count * case.times()).into()])
         };
-        for it in &trace.wake_ups {
-            let whom = match it.woken {
+        for wake_up in &trace.wake_ups {
+            let whom = match wake_up.woken {
                 Worker::Initiator => "initiator",
                 Worker::Responder => "responder",
             };
-            let by = if it.by_partner { "its partner" } else { "another" };
+            let by = if wake_up.by_partner { "its partner" } else { "another" };
             let what = format!("{whom} woken by {by}");
-            table.rows.push(row(what, it.from_cpu, it.to_cpu, it.per_operation));
+            table.rows.push(row(what, wake_up.from_cpu, wake_up.to_cpu, wake_up.per_operation));
         }
-        for it in &trace.interrupts {
+        for interrupt in &trace.interrupts {
             let what = "interrupt sent".to_string();
-            table.rows.push(row(what, it.from_cpu, it.to_cpu, it.per_operation));
+            table.rows.push(row(
+                what,
+                interrupt.from_cpu,
+                interrupt.to_cpu,
+                interrupt.per_operation,
+            ));
         }
     }
     table
@@ -270,16 +278,16 @@ fn socket(group: &CaseGroup, trace: &[(&ObservedCase, &TraceSummary)]) -> Table 
             .numbers([("bytes", 0), ("how many", 0)]);
     for (case, trace) in trace {
         let mut name = Some(case.name(group));
-        for it in &trace.socket {
-            let direction = match it.direction {
+        for summary in &trace.socket {
+            let direction = match summary.direction {
                 Direction::Sent => "sent",
                 Direction::Received => "received",
             };
-            let bytes = match it.bytes {
-                Some(_) => returned("read", it.bytes),
+            let bytes = match summary.bytes {
+                Some(_) => returned("read", summary.bytes),
                 None => Text::new().muted("other"),
             };
-            let count = number(it.per_operation * case.times());
+            let count = number(summary.per_operation * case.times());
             let name = name.take().unwrap_or_default();
             table.rows.push(Row::new([name, direction.into(), bytes, count.into()]));
         }

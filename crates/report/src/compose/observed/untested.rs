@@ -11,8 +11,11 @@ use analysis::{Observed, Status};
 use model::counts::FIGURES;
 
 pub fn blocks(seen: &[&Observed]) -> Vec<Block> {
-    let absent = |it: &&&Observed| matches!(it.status, Status::Unavailable | Status::Failed);
-    let described = |it: &&Observed| (it.probe.to_string(), it.reason.clone().unwrap_or_default());
+    let absent =
+        |observed: &&&Observed| matches!(observed.status, Status::Unavailable | Status::Failed);
+    let described = |observed: &&Observed| {
+        (observed.probe.to_string(), observed.reason.clone().unwrap_or_default())
+    };
     let reasons = distinct(seen.iter().filter(absent).map(described));
     let lines = merged(reasons).into_iter().map(|(probes, reason)| {
         let figures = figures_of(&probes);
@@ -27,8 +30,9 @@ pub fn blocks(seen: &[&Observed]) -> Vec<Block> {
 
 /// The figures that need one of those families.
 fn figures_of(probes: &[String]) -> Vec<String> {
-    let affected = FIGURES.iter().filter(|it| probes.iter().any(|name| name == it.family.name()));
-    affected.map(|it| it.name.replace('-', " ")).collect()
+    let affected =
+        FIGURES.iter().filter(|figure| probes.iter().any(|name| name == figure.family.name()));
+    affected.map(|figure| figure.name.replace('-', " ")).collect()
 }
 
 /// Reasons that differ in one word are one, with a list in the place of that word.
@@ -53,7 +57,7 @@ pub(in crate::compose) fn merged(reasons: Vec<(String, String)>) -> Vec<(Vec<Str
                 _ => false,
             }
         };
-        match found.iter_mut().find(|it| fits(it)) {
+        match found.iter_mut().find(|one| fits(one)) {
             None => found.push(One { probes: vec![probe], words, varies: None }),
             Some(one) => {
                 if let Some(at) = (0..words.len()).find(|at| one.words[*at] != words[*at]) {

@@ -12,7 +12,7 @@ const RESCALED: &str = "p: of “only a constant factor”, all sizes together, 
 
 pub(super) fn blocks(strand: &Strand, detail: Detail) -> Vec<Block> {
     let tested: Vec<&CurveUnder> =
-        strand.curves.iter().filter(|it| it.rescaled.is_some()).collect();
+        strand.curves.iter().filter(|curve| curve.rescaled.is_some()).collect();
     if tested.is_empty() {
         return Vec::new();
     }
@@ -26,9 +26,9 @@ pub(super) fn blocks(strand: &Strand, detail: Detail) -> Vec<Block> {
 
 fn shapes(strand: &Strand, tested: &[&CurveUnder]) -> Table {
     let row = |curve: &&CurveUnder| {
-        let farthest = curve.rescaled.as_ref().map_or(0, |it| it.farthest);
+        let farthest = curve.rescaled.as_ref().map_or(0, |rescaled| rescaled.farthest);
         let [published, holm, maximum] = curve.points();
-        let off = curve.most_off().map_or("–".into(), |it| format!("<{:.0} %", 100.0 * it));
+        let off = curve.most_off().map_or("–".into(), |value| format!("<{:.0} %", 100.0 * value));
         let cells = [
             Text::new().code(curve.probe.to_string()),
             curve.p_holm.map_or("–".into(), units::p_value).into(),
@@ -74,10 +74,10 @@ fn peak(curve: &CurveUnder) -> String {
 
 /// The published analysis and the corrected ones, side by side in words.
 fn what_correction_changes(tested: &[&CurveUnder]) -> String {
-    let all: usize = tested.iter().map(|it| it.published.len()).sum();
-    let sum = |nth: usize| tested.iter().map(|it| it.points()[nth]).sum::<usize>();
+    let all: usize = tested.iter().map(|under| under.published.len()).sum();
+    let sum = |nth: usize| tested.iter().map(|under| under.points()[nth]).sum::<usize>();
     let (published, holm, maximum) = (sum(0), sum(1), sum(2));
-    let bent = tested.iter().filter(|it| it.is_bent()).count();
+    let bent = tested.iter().filter(|under| under.is_bent()).count();
     let changed = match (published, bent) {
         (0, 0) => "Correction changes nothing: no point differs, and no curve does.".to_string(),
         (_, 0) => {
@@ -109,11 +109,17 @@ fn points(strand: &Strand, tested: &[&CurveUnder]) -> Table {
     for curve in tested {
         for (at, size) in curve.sizes.iter().enumerate() {
             let p = |values: &[f64]| values.get(at).map_or("–".into(), |p| units::p_value(*p));
-            let off = curve.off.get(at).map_or("–".into(), |it| {
+            let off = curve.off.get(at).map_or("–".into(), |interval| {
                 let share = |log: f64| format!("{:+.1}", 100.0 * log.exp_m1()).replace('-', "−");
-                format!("{} [{}, {}] %", share(it.estimate), share(it.low), share(it.high))
+                format!(
+                    "{} [{}, {}] %",
+                    share(interval.estimate),
+                    share(interval.low),
+                    share(interval.high)
+                )
             });
-            let by_maximum = curve.rescaled.as_ref().map_or(&[][..], |it| &it.p_of_levels);
+            let by_maximum =
+                curve.rescaled.as_ref().map_or(&[][..], |rescaled| &rescaled.p_of_levels);
             table.rows.push(Row::new([
                 Text::new().code(curve.probe.to_string()),
                 units::size(*size).into(),

@@ -15,7 +15,7 @@ pub(super) fn all(effect: &ProbeEffect) -> Vec<Figure> {
 fn of_strand(nth: usize, strand: &Strand) -> Vec<Figure> {
     let mut figures = vec![shifts(nth, strand)];
     let tested: Vec<&CurveUnder> =
-        strand.curves.iter().filter(|it| it.rescaled.is_some()).collect();
+        strand.curves.iter().filter(|curve| curve.rescaled.is_some()).collect();
     if !tested.is_empty() {
         figures.push(curves(nth, strand));
         figures.push(points(nth, strand, &tested, false));
@@ -25,7 +25,7 @@ fn of_strand(nth: usize, strand: &Strand) -> Vec<Figure> {
 }
 
 fn probes(strand: &Strand) -> Vec<Probe> {
-    let mut probes: Vec<Probe> = strand.overheads.iter().map(|it| it.probe).collect();
+    let mut probes: Vec<Probe> = strand.overheads.iter().map(|overhead| overhead.probe).collect();
     probes.sort();
     probes.dedup();
     probes
@@ -33,9 +33,10 @@ fn probes(strand: &Strand) -> Vec<Probe> {
 
 /// Overheads with intervals, by size and level.
 fn shifts(nth: usize, strand: &Strand) -> Figure {
-    let mut sizes: Vec<Option<u64>> = strand.overheads.iter().map(|it| it.message_bytes).collect();
+    let mut sizes: Vec<Option<u64>> =
+        strand.overheads.iter().map(|overhead| overhead.message_bytes).collect();
     sizes.dedup();
-    let names = sizes.iter().map(|it| it.map_or("–".into(), units::size));
+    let names = sizes.iter().map(|size| size.map_or("–".into(), units::size));
     let what = operation(&strand.of);
     // A message may be of any size: what is added to a large one would hide all others.
     let (ratios, head) = if strand.of.metric.is_transfer() {
@@ -59,11 +60,11 @@ fn shifts(nth: usize, strand: &Strand) -> Figure {
     );
     for probe in probes(strand) {
         let point = |overhead: &ProbeOverhead| {
-            let at = sizes.iter().position(|it| *it == overhead.message_bytes)?;
+            let at = sizes.iter().position(|size| *size == overhead.message_bytes)?;
             let shift = if ratios { overhead.ratio? } else { overhead.shift? };
             Some(Point::new(at as f64, shift.estimate).between(shift.low, shift.high))
         };
-        let here = strand.overheads.iter().filter(|it| it.probe == probe);
+        let here = strand.overheads.iter().filter(|overhead| overhead.probe == probe);
         figure.series.push(Series::new(probe.to_string(), here.filter_map(point)));
     }
     figure.marks.push(Mark::new("nothing", if ratios { 1.0 } else { 0.0 }));
@@ -91,13 +92,13 @@ fn curves(nth: usize, strand: &Strand) -> Figure {
         Some(Point::new(bytes, if transfers { bytes * 1e9 / ns } else { ns }))
     };
     let probes = probes(strand);
-    let of = |probe: Probe| strand.overheads.iter().filter(move |it| it.probe == probe);
+    let of = |probe: Probe| strand.overheads.iter().filter(move |overhead| overhead.probe == probe);
     if let Some(first) = probes.first() {
-        let plain = of(*first).filter_map(|it| point(it, it.plain_ns));
+        let plain = of(*first).filter_map(|overhead| point(overhead, overhead.plain_ns));
         figure.series.push(Series::new("unobserved", plain));
     }
     for probe in probes {
-        let points = of(probe).filter_map(|it| point(it, it.observed_ns));
+        let points = of(probe).filter_map(|overhead| point(overhead, overhead.observed_ns));
         figure.series.push(Series::new(probe.to_string(), points));
     }
     figure
@@ -121,7 +122,7 @@ fn points(nth: usize, strand: &Strand, tested: &[&CurveUnder], corrected: bool) 
         )
     };
     let series = tested.iter().map(|curve| {
-        let by_maximum = curve.rescaled.as_ref().map_or(&[][..], |it| &it.p_of_levels);
+        let by_maximum = curve.rescaled.as_ref().map_or(&[][..], |rescaled| &rescaled.p_of_levels);
         let p = if corrected { by_maximum } else { &curve.published };
         let points = curve.sizes.iter().map(|size| *size as f64).zip(p.iter().copied());
         (curve.probe.to_string(), points.collect())

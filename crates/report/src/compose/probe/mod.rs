@@ -68,10 +68,15 @@ fn percent(ratio: f64) -> String {
 }
 
 /// An interval of ratios as [`percent`].
-fn percents(it: &Interval) -> String {
-    format!("{} [{}, {}]", percent(it.estimate), percent(it.low), percent(it.high))
-        .replace(" %", "")
-        + if it.estimate >= 3.0 { "" } else { " %" }
+fn percents(interval: &Interval) -> String {
+    format!(
+        "{} [{}, {}]",
+        percent(interval.estimate),
+        percent(interval.low),
+        percent(interval.high)
+    )
+    .replace(" %", "")
+        + if interval.estimate >= 3.0 { "" } else { " %" }
 }
 
 #[cfg(test)]
@@ -100,7 +105,7 @@ mod tests {
         let wide = text.lines().find(|line| line.chars().count() > 80);
         assert_eq!(wide, None);
         let full = written(&effect, Detail::Full);
-        assert!(full.iter().any(|it| it.id == "price-figures"));
+        assert!(full.iter().any(|section| section.id == "price-figures"));
     }
 
     #[test]

@@ -12,17 +12,18 @@ use stats::{Interval, smallest_holm_n};
 
 /// A table for each size.
 pub(super) fn overheads(strand: &Strand) -> Vec<Block> {
-    let mut sizes: Vec<Option<u64>> = strand.overheads.iter().map(|it| it.message_bytes).collect();
+    let mut sizes: Vec<Option<u64>> =
+        strand.overheads.iter().map(|overhead| overhead.message_bytes).collect();
     sizes.dedup();
     let last = sizes.len().saturating_sub(1);
     let table = |(nth, size): (usize, Option<u64>)| {
         let here: Vec<&ProbeOverhead> =
-            strand.overheads.iter().filter(|it| it.message_bytes == size).collect();
+            strand.overheads.iter().filter(|overhead| overhead.message_bytes == size).collect();
         let mut table = Table::new(caption(strand, size, &here))
             .words([("level", 0)])
             .numbers([("added [95 %]", 0), ("share", 0), ("its [95 %]", ASIDE), ("p, Holm", 1)])
             .numbers([("firings", 2), ("a firing", 1), ("its [95 %]", ASIDE)])
-            .rows(here.iter().map(|it| row(it)));
+            .rows(here.iter().map(|overhead| row(overhead)));
         if nth == last {
             table.notes = notes(strand);
         }
@@ -33,7 +34,7 @@ pub(super) fn overheads(strand: &Strand) -> Vec<Block> {
 
 fn caption(strand: &Strand, size: Option<u64>, here: &[&ProbeOverhead]) -> String {
     let size = labels::of_size(size);
-    let plain = here.first().map_or(f64::NAN, |it| it.plain_ns);
+    let plain = here.first().map_or(f64::NAN, |overhead| overhead.plain_ns);
     format!(
         "{}{size}: a {} takes {} unobserved",
         strand_name(&strand.of),
@@ -48,12 +49,15 @@ fn row(overhead: &ProbeOverhead) -> Row {
     let cells = [
         Text::new().code(overhead.probe.to_string()),
         or_dash(overhead.shift.as_ref().map(added)).into(),
-        or_dash(overhead.ratio.map(|it| percent(it.estimate))).into(),
+        or_dash(overhead.ratio.map(|ratio| percent(ratio.estimate))).into(),
         or_dash(overhead.ratio.as_ref().map(percents)).into(),
         or_dash(overhead.p_holm.map(units::p_value)).into(),
-        or_dash(overhead.firings.map(|it| format!("{it:.1}"))).into(),
-        or_dash(each.map(|it| units::duration(it.estimate))).into(),
-        or_dash(each.map(|it| Unit::Nanoseconds.interval(it.estimate, it.low, it.high))).into(),
+        or_dash(overhead.firings.map(|firing| format!("{firing:.1}"))).into(),
+        or_dash(each.map(|interval| units::duration(interval.estimate))).into(),
+        or_dash(each.map(|interval| {
+            Unit::Nanoseconds.interval(interval.estimate, interval.low, interval.high)
+        }))
+        .into(),
     ];
     let emphasis =
         if overhead.is_sure() || overhead.is_less() { Emphasis::Normal } else { Emphasis::Muted };
@@ -61,19 +65,19 @@ fn row(overhead: &ProbeOverhead) -> Row {
 }
 
 /// `+1.23 µs [1.20, 1.26]`.
-fn added(it: &Interval) -> String {
-    let sign = if it.estimate > 0.0 { "+" } else { "" };
-    format!("{sign}{}", Unit::Nanoseconds.interval(it.estimate, it.low, it.high))
+fn added(interval: &Interval) -> String {
+    let sign = if interval.estimate > 0.0 { "+" } else { "" };
+    format!("{sign}{}", Unit::Nanoseconds.interval(interval.estimate, interval.low, interval.high))
 }
 
 fn notes(strand: &Strand) -> Vec<Text> {
-    let family = strand.overheads.iter().filter(|it| it.p.is_some()).count();
-    let rounds = strand.overheads.iter().map(|it| it.rounds).min().unwrap_or(0);
+    let family = strand.overheads.iter().filter(|overhead| overhead.p.is_some()).count();
+    let rounds = strand.overheads.iter().map(|overhead| overhead.rounds).min().unwrap_or(0);
     let mut notes = vec![Text::from(format!(
         "added: median difference of {rounds} paired launches; p: exact sign test, corrected \
          over the {family} overheads of these tables."
     ))];
-    if strand.overheads.iter().any(|it| it.firings.is_some()) {
+    if strand.overheads.iter().any(|overhead| overhead.firings.is_some()) {
         notes.push(
             "firings: per operation, both workers, counted in launches of their own. a firing: the \
              overhead divided by them, with what switching counters costs."
@@ -95,17 +99,19 @@ fn notes(strand: &Strand) -> Vec<Text> {
 
 /// Lines through once, twice, four times over.
 pub(super) fn linearity(strand: &Strand) -> Option<Block> {
-    let row = |it: &Linearity| {
-        let interval = |it: &Interval| Unit::Nanoseconds.interval(it.estimate, it.low, it.high);
-        let times: Vec<String> = it.times.iter().map(ToString::to_string).collect();
+    let row = |linearity: &Linearity| {
+        let interval = |interval: &Interval| {
+            Unit::Nanoseconds.interval(interval.estimate, interval.low, interval.high)
+        };
+        let times: Vec<String> = linearity.times.iter().map(ToString::to_string).collect();
         Row::new([
-            Text::from(it.message_bytes.map_or("–".into(), units::size)),
-            Text::new().code(it.probe.to_string()),
+            Text::from(linearity.message_bytes.map_or("–".into(), units::size)),
+            Text::new().code(linearity.probe.to_string()),
             times.join(", ").into(),
-            interval(&it.slope).into(),
-            interval(&it.at_none).into(),
-            units::duration(it.plain_ns).into(),
-            linear(it),
+            interval(&linearity.slope).into(),
+            interval(&linearity.at_none).into(),
+            units::duration(linearity.plain_ns).into(),
+            linear(linearity),
         ])
     };
     if strand.linearity.is_empty() {
@@ -131,9 +137,9 @@ pub(super) fn linearity(strand: &Strand) -> Option<Block> {
     Some(table.into())
 }
 
-fn linear(it: &Linearity) -> Text {
-    let by = format!(", {}", percent(1.0 + it.miss.estimate));
-    match it.linear {
+fn linear(linearity: &Linearity) -> Text {
+    let by = format!(", {}", percent(1.0 + linearity.miss.estimate));
+    match linearity.linear {
         Linear::Yes => "at it".into(),
         Linear::FirstCostsMore => Text::new().strong(format!("above{by}")),
         Linear::FirstCostsLess => Text::new().strong(format!("below{by}")),
@@ -145,7 +151,7 @@ fn linear(it: &Linearity) -> Text {
 pub(super) fn untested(effect: &ProbeEffect) -> Option<Block> {
     let reasons = grouped(&effect.untested, |a, b| a.reason == b.reason);
     let row = |alike: Vec<&Untested>| {
-        let probes: Vec<String> = alike.iter().map(|it| it.probe.to_string()).collect();
+        let probes: Vec<String> = alike.iter().map(|untested| untested.probe.to_string()).collect();
         Row::new([Text::new().code(probes.join(", ")), Text::from(alike[0].reason.as_str())])
             .emphasis(Emphasis::Muted)
     };

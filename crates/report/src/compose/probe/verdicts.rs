@@ -21,7 +21,10 @@ pub(super) fn blocks(effect: &ProbeEffect) -> Vec<Verdict> {
 fn overhead(effect: &ProbeEffect) -> Verdict {
     let mut all: Vec<(&Common, &ProbeOverhead, f64)> = Vec::new();
     for strand in &effect.strands {
-        let ratios = strand.overheads.iter().filter_map(|it| Some((it, it.ratio?.estimate)));
+        let ratios = strand
+            .overheads
+            .iter()
+            .filter_map(|overhead| Some((overhead, overhead.ratio?.estimate)));
         all.extend(ratios.map(|(overhead, ratio)| (&strand.of, overhead, ratio)));
     }
     all.sort_by(|a, b| a.2.total_cmp(&b.2));
@@ -34,7 +37,7 @@ fn overhead(effect: &ProbeEffect) -> Verdict {
             "The reasons follow; --launches 12 makes twelve rounds.",
         );
     };
-    let sure: Vec<_> = all.iter().filter(|it| it.1.is_sure()).collect();
+    let sure: Vec<_> = all.iter().filter(|entry| entry.1.is_sure()).collect();
     let head = match (sure.first(), sure.last()) {
         (Some(least), Some(most)) => Text::new()
             .strong(format!("Tracing overhead: up to {}: ", bare(most.2)))
@@ -49,8 +52,8 @@ fn overhead(effect: &ProbeEffect) -> Verdict {
             described(most)
         )),
     };
-    let rounds = all.iter().map(|it| it.1.rounds).min().unwrap_or(0);
-    let less = match all.iter().filter(|it| it.1.is_less()).count() {
+    let rounds = all.iter().map(|entry| entry.1.rounds).min().unwrap_or(0);
+    let less = match all.iter().filter(|entry| entry.1.is_less()).count() {
         0 => String::new(),
         less => format!(" {less} are surely below zero: instrumented launches are faster."),
     };
@@ -74,7 +77,7 @@ fn described((of, overhead, _): &(&Common, &ProbeOverhead, f64)) -> String {
 
 /// What a firing costs, from the least to the most, of overheads that are sure.
 fn firings(all: &[(&Common, &ProbeOverhead, f64)]) -> String {
-    let sure = all.iter().filter(|it| it.1.is_sure());
+    let sure = all.iter().filter(|entry| entry.1.is_sure());
     let each =
         sure.filter_map(|(of, overhead, _)| Some((of, overhead, overhead.per_firing()?.estimate)));
     let mut each: Vec<_> = each.collect();
@@ -104,11 +107,11 @@ fn shape(effect: &ProbeEffect) -> Option<Verdict> {
         return None;
     }
     let name = |(of, curve): &(&Common, &CurveUnder)| format!("{} ({})", curve.probe, of.variant);
-    let bent: Vec<String> = curves.iter().filter(|it| it.1.is_bent()).map(name).collect();
-    let most = curves.iter().filter_map(|it| it.1.most_off()).fold(0.0, f64::max);
+    let bent: Vec<String> = curves.iter().filter(|curve| curve.1.is_bent()).map(name).collect();
+    let most = curves.iter().filter_map(|curve| curve.1.most_off()).fold(0.0, f64::max);
     let off = format!("at most {:.0} % off a constant factor at any size", 100.0 * most);
     let unknown: Vec<&CurveUnder> =
-        curves.iter().map(|it| it.1).filter(|it| it.most_off().is_none()).collect();
+        curves.iter().map(|curve| curve.1).filter(|under| under.most_off().is_none()).collect();
     let (kind, head) = match (bent.len(), most < SHAPE_WITHIN) {
         (0, _) if !unknown.is_empty() => (VerdictKind::Unknown, too_few(&unknown, curves.len())),
         (0, true) => (
@@ -137,7 +140,7 @@ fn shape(effect: &ProbeEffect) -> Option<Verdict> {
 
 /// Of curves of which no size's interval is known.
 fn too_few(unknown: &[&CurveUnder], all: usize) -> Text {
-    let takes = unknown.iter().map(|it| it.rounds_for_off()).max().unwrap_or(0);
+    let takes = unknown.iter().map(|under| under.rounds_for_off()).max().unwrap_or(0);
     Text::new().strong("No curve over size shows another shape").plain(format!(
         ", but for {} of {all} the distance from a constant factor is unknown: that takes \
          {takes} rounds (--launches {takes}).",
@@ -146,15 +149,15 @@ fn too_few(unknown: &[&CurveUnder], all: usize) -> Text {
 }
 
 fn peaks(curves: &[(&Common, &CurveUnder)]) -> String {
-    let inside: Vec<_> = curves.iter().filter(|it| it.1.has_peak()).collect();
+    let inside: Vec<_> = curves.iter().filter(|curve| curve.1.has_peak()).collect();
     let moved: Vec<String> = inside
         .iter()
-        .filter(|(_, curve)| curve.peak.is_some_and(|it| it.low > 0 || it.high < 0))
+        .filter(|(_, curve)| curve.peak.is_some_and(|peak| peak.low > 0 || peak.high < 0))
         .map(|(of, curve)| format!("{} ({})", curve.probe, of.variant))
         .collect();
     let stays = inside
         .iter()
-        .filter(|(_, curve)| curve.peak.is_some_and(|it| it.low == 0 && it.high == 0))
+        .filter(|(_, curve)| curve.peak.is_some_and(|peak| peak.low == 0 && peak.high == 0))
         .count();
     let global = "By one test for each curve, Holm-corrected; see the tables for single points.";
     match (inside.len(), moved.as_slice()) {
@@ -168,14 +171,15 @@ fn peaks(curves: &[(&Common, &CurveUnder)]) -> String {
 
 /// Whether overheads are linear in how often they are paid.
 fn linearity(effect: &ProbeEffect) -> Option<Verdict> {
-    let lines: Vec<_> = effect.strands.iter().flat_map(|it| &it.linearity).collect();
+    let lines: Vec<_> = effect.strands.iter().flat_map(|strand| &strand.linearity).collect();
     if lines.is_empty() {
         return None;
     }
-    let count = |of: fn(&Linear) -> bool| lines.iter().filter(|it| of(&it.linear)).count();
-    let meets = count(|it| *it == Linear::Yes);
-    let more = count(|it| *it == Linear::FirstCostsMore);
-    let less = count(|it| *it == Linear::FirstCostsLess);
+    let count =
+        |of: fn(&Linear) -> bool| lines.iter().filter(|linearity| of(&linearity.linear)).count();
+    let meets = count(|linear| *linear == Linear::Yes);
+    let more = count(|linear| *linear == Linear::FirstCostsMore);
+    let less = count(|linear| *linear == Linear::FirstCostsLess);
     let open = lines.len() - meets - more - less;
     let all = lines.len();
     let (kind, head) = match (more + less, meets) {
@@ -212,10 +216,10 @@ fn order(effect: &ProbeEffect) -> Option<Verdict> {
     }
     let all = effect.orders.len();
     let comparisons = units::counted(all as u64, "comparison");
-    let of = |kept| effect.orders.iter().filter(move |it| it.kept == kept);
-    let described = |it: &Order| {
-        let size = labels::of_size(it.message_bytes);
-        format!("{} over {}{size} ({})", it.first, it.second, it.probe)
+    let of = |kept| effect.orders.iter().filter(move |order| order.kept == kept);
+    let described = |order: &Order| {
+        let size = labels::of_size(order.message_bytes);
+        format!("{} over {}{size} ({})", order.first, order.second, order.probe)
     };
     let turned: Vec<String> = of(Kept::Turned).map(described).collect();
     let blurred: Vec<String> = of(Kept::Blurred).map(described).collect();
@@ -289,8 +293,8 @@ mod tests {
         machine.judged()
     }
 
-    fn text(it: &Verdict) -> String {
-        format!("{it:?}")
+    fn text(verdict: &Verdict) -> String {
+        format!("{verdict:?}")
     }
 
     #[test]
@@ -321,15 +325,15 @@ mod tests {
         let found = order(&effect).unwrap();
         assert_eq!(found.kind, VerdictKind::Neutral);
         assert!(text(&found).contains("1 of 3 comparisons is open"), "{found:?}");
-        effect.orders.iter_mut().for_each(|it| it.kept = Kept::Open);
+        effect.orders.iter_mut().for_each(|order| order.kept = Kept::Open);
         assert_eq!(order(&effect).unwrap().kind, VerdictKind::Unknown);
     }
 
     #[test]
     fn what_is_quicker_while_looked_at_is_no_price() {
         let effect = rescaled(0.8);
-        let overheads = effect.strands.iter().flat_map(|it| &it.overheads);
-        assert!(overheads.clone().all(|it| it.is_less() && !it.is_sure()));
+        let overheads = effect.strands.iter().flat_map(|strand| &strand.overheads);
+        assert!(overheads.clone().all(|overhead| overhead.is_less() && !overhead.is_sure()));
         let found = text(&overhead(&effect));
         assert!(found.contains("No overhead is separated from none"), "{found}");
         assert!(found.contains("6 are surely below zero"), "{found}");

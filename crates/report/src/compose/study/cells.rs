@@ -32,7 +32,7 @@ impl Table<'_> {
         if !self.against.is_empty() {
             return self.gain(here, show);
         }
-        let ok = |it: &&CaseResult| it.status == Status::Ok;
+        let ok = |case: &&CaseResult| case.status == Status::Ok;
         match show {
             "lowest" | "highest" => self.end(here, show == "highest"),
             _ => match find(here, self.results).filter(ok) {
@@ -63,7 +63,7 @@ impl Table<'_> {
             "settings" => effective_settings(case),
             "one-cpu" | "moved" => where_they_ran(case, show),
             of if OF_SAMPLES.contains(&of) => {
-                let at = OF_SAMPLES.iter().position(|it| *it == of).unwrap_or(0);
+                let at = OF_SAMPLES.iter().position(|sample| *sample == of).unwrap_or(0);
                 case.pooled.map_or(Text::from(NOTHING), |five| plain(five[at]))
             }
             step if STEPS.contains(&step) => phase(case, step.trim_start_matches("step-")),
@@ -77,7 +77,7 @@ impl Table<'_> {
     /// medians, or of their quickest operations. None of a case that isn't put in order.
     fn rank(&self, case: &CaseResult, show: &str, column: &Chosen) -> String {
         let ranked = |case: &CaseResult| {
-            self.ranked.is_empty() || self.ranked.iter().any(|it| takes(it, case))
+            self.ranked.is_empty() || self.ranked.iter().any(|chosen| takes(chosen, case))
         };
         let time = |case: &CaseResult| {
             let rounds = match show {
@@ -90,27 +90,32 @@ impl Table<'_> {
         let ahead = self
             .results
             .iter()
-            .filter(|it| !it.twin && it.status == Status::Ok && !it.carries.is_control())
-            .filter(|it| takes(column, it) && it.workload == case.workload && ranked(it))
-            .filter(|it| time(it).is_some_and(|other| other < own))
+            .filter(|result| {
+                !result.twin && result.status == Status::Ok && !result.carries.is_control()
+            })
+            .filter(|result| {
+                takes(column, result) && result.workload == case.workload && ranked(result)
+            })
+            .filter(|result| time(result).is_some_and(|other| other < own))
             .count();
         (ahead + 1).to_string()
     }
 
     /// The lowest or the highest median of all cases at `here`, and where it is.
     fn end(&self, here: &Chosen, highest: bool) -> Text {
-        let ok = |it: &&CaseResult| !it.twin && it.status == Status::Ok && takes(here, it);
+        let ok = |case: &&CaseResult| !case.twin && case.status == Status::Ok && takes(here, case);
         let cases: Vec<&CaseResult> = self.results.iter().filter(ok).collect();
-        let value = |case: &&CaseResult| case.value.as_ref().map(|it| it.median);
-        let known = cases.iter().filter_map(|it| Some((value(it)?, *it)));
+        let value = |case: &&CaseResult| case.value.as_ref().map(|value| value.median);
+        let known = cases.iter().filter_map(|case| Some((value(case)?, *case)));
         let ordered = |a: &(f64, &CaseResult), b: &(f64, &CaseResult)| a.0.total_cmp(&b.0);
         let end = if highest { known.max_by(ordered) } else { known.min_by(ordered) };
         let Some((value, case)) = end else { return Text::new().muted("n/a") };
-        let differs = |it: &Factor| {
-            !it.follows() && cases.iter().any(|other| level(other, *it) != level(case, *it))
+        let differs = |factor: &Factor| {
+            !factor.follows()
+                && cases.iter().any(|other| level(other, *factor) != level(case, *factor))
         };
         let levels: Vec<String> =
-            Factor::ALL.into_iter().filter(differs).map(|it| level(case, it)).collect();
+            Factor::ALL.into_iter().filter(differs).map(|factor| level(case, factor)).collect();
         let at =
             if levels.is_empty() { String::new() } else { format!(" ({})", levels.join(", ")) };
         Text::from(format!("{}{at}", labels::unit(case).format(value)))
@@ -187,18 +192,18 @@ fn share(found: &OverRounds) -> String {
 /// How many calls returned what, the most frequent first: `256.0 × 64 KiB`.
 fn returned(values: &[Returned], others: f64) -> Option<String> {
     const NAMED: usize = 2;
-    let named = values.iter().take(NAMED).map(|it| {
-        let what = match it.value {
+    let named = values.iter().take(NAMED).map(|returned| {
+        let what = match returned.value {
             Some(value) if value >= 0 => exactly(value as f64),
             Some(_) => "an error".into(),
             None => "an address".into(),
         };
-        format!("{} × {what}", number(it.stats.per_operation))
+        format!("{} × {what}", number(returned.stats.per_operation))
     });
     let mut parts: Vec<String> = named.collect();
     let rest: f64 =
-        values.iter().skip(NAMED).map(|it| it.stats.per_operation).sum::<f64>() + others;
-    let all: f64 = values.iter().map(|it| it.stats.per_operation).sum::<f64>() + others;
+        values.iter().skip(NAMED).map(|value| value.stats.per_operation).sum::<f64>() + others;
+    let all: f64 = values.iter().map(|value| value.stats.per_operation).sum::<f64>() + others;
     if rest >= 0.01 * all && rest > 0.0 {
         parts.push(format!("{} other", number(rest)));
     }
@@ -207,7 +212,7 @@ fn returned(values: &[Returned], others: f64) -> Option<String> {
 
 /// Voluntary switches of both workers for each operation.
 fn switches(case: &CaseResult) -> String {
-    case.switches_per_operation().map_or(NOTHING.into(), |it| format!("{it:.2}"))
+    case.switches_per_operation().map_or(NOTHING.into(), |switches| format!("{switches:.2}"))
 }
 
 /// Of free workers, in what share of the looks both were on one CPU; or in how many launches one moved.
@@ -221,7 +226,9 @@ fn where_they_ran(case: &CaseResult, show: &str) -> Text {
 
 /// A step of a set-up, over launches.
 fn phase(case: &CaseResult, step: &str) -> Text {
-    let Some(found) = case.secondary(step).map(|it| &it.value) else { return Text::from(NOTHING) };
+    let Some(found) = case.secondary(step).map(|secondary| &secondary.value) else {
+        return Text::from(NOTHING);
+    };
     Text::from(match found.interval.ends() {
         Some((low, high)) => Unit::Nanoseconds.interval(found.median, low, high),
         None => units::duration(found.median),
@@ -250,7 +257,9 @@ fn percentile_of(case: &CaseResult, name: &str, unit: Unit) -> String {
         "p50" => Some(&case.by_round).filter(|_| single),
         _ => case.others_by_round.get(name),
     };
-    rounds.and_then(|it| over_launches(it)).map_or(NOTHING.into(), |it| unit.format(it))
+    rounds
+        .and_then(|rounds| over_launches(rounds))
+        .map_or(NOTHING.into(), |launches| unit.format(launches))
 }
 
 #[cfg(test)]
@@ -267,7 +276,7 @@ mod tests {
         made.others_by_round.insert("p90", over([4500.0, 4600.0, 4700.0, 9900.0, 9950.0]));
         // Pooled, the slow launches make the upper quartile one of theirs.
         made.curve = vec![(0.5, 4350.0), (0.75, 9050.0), (0.9, 9600.0)];
-        let row = ["p50", "p75", "p90"].map(|it| percentile_of(&made, it, Unit::Nanoseconds));
+        let row = ["p50", "p75", "p90"].map(|text| percentile_of(&made, text, Unit::Nanoseconds));
         assert_eq!(row, ["4.20 µs", "4.40 µs", "4.70 µs"]);
         made.samples_missing.insert("p99".into(), 102);
         let few = percentile_of(&made, "p99", Unit::Nanoseconds);

@@ -14,7 +14,7 @@ pub(super) fn verdict(finding: &Finding) -> Block {
         (Some(_), Some(corrected)) => format!(" Corrected p = {}.", short_p(corrected)),
         _ => String::new(),
     };
-    let claimed = finding.claimed.as_ref().map(|it| format!(" Claimed: {it}."));
+    let claimed = finding.claimed.as_ref().map(|text| format!(" Claimed: {text}."));
     let detail =
         format!("{}.{p}{}", finding.effect.trim_end_matches('.'), claimed.unwrap_or_default());
     Block::Verdict(Verdict::new(kind, head, detail))

@@ -18,12 +18,16 @@ impl Written<'_> {
         if let Some(beside) = beside {
             table.columns.push(Column::text(&beside.name, 0));
             table.notes.push(published::note(beside));
-            let same = |it: &&FloorSpec| it.beside.as_ref() == spec.beside.as_ref();
-            let last = study.floor.iter().rfind(same).is_some_and(|it| std::ptr::eq(it, spec));
-            let of_all = beside.figures.iter().filter(|it| it.floor.is_none());
+            let same = |floor_spec: &&FloorSpec| floor_spec.beside.as_ref() == spec.beside.as_ref();
+            let last = study
+                .floor
+                .iter()
+                .rfind(same)
+                .is_some_and(|floor_spec| std::ptr::eq(floor_spec, spec));
+            let of_all = beside.figures.iter().filter(|figure| figure.floor.is_none());
             let of_all = published::figures_text(beside, of_all).filter(|_| last);
             table.notes.extend(
-                of_all.map(|it| Text::from(format!("Without a bound of that name: {it}."))),
+                of_all.map(|text| Text::from(format!("Without a bound of that name: {text}."))),
             );
         }
         let Some(floors) = floors else {
@@ -32,7 +36,7 @@ impl Written<'_> {
         };
         for name in &spec.of {
             for row in rows(floors, name.get_ref()) {
-                let printed = beside.map(|it| printed(it, name.get_ref()));
+                let printed = beside.map(|published| printed(published, name.get_ref()));
                 let mut cells = vec![Text::from(row.what.as_str()), found(&row)];
                 cells.extend(printed.map(Text::from));
                 let emphasis = if row.found.is_ok() { Emphasis::Normal } else { Emphasis::Muted };
@@ -66,6 +70,6 @@ fn found(row: &FloorRow) -> Text {
 }
 
 fn printed(published: &Published, name: &str) -> String {
-    let figures = published.figures.iter().filter(|it| it.floor.as_deref() == Some(name));
+    let figures = published.figures.iter().filter(|figure| figure.floor.as_deref() == Some(name));
     published::figures_text(published, figures).unwrap_or_else(|| NOTHING.into())
 }

@@ -29,7 +29,7 @@ impl Written<'_> {
         section.blocks.push(Block::Paragraph(text));
         section.blocks.push(self.variable_table().into());
         let text = headed("Measurement.", measurement(judged));
-        let diagrams: Vec<&str> = self.diagrams().map(|it| it.id.as_str()).collect();
+        let diagrams: Vec<&str> = self.diagrams().map(|diagram| diagram.id.as_str()).collect();
         section.blocks.push(refer(text, &diagrams));
         section.blocks.extend(self.diagrams().cloned().map(Block::from));
         let order = Text::new().strong("Order. ").plain(format!(
@@ -53,7 +53,7 @@ impl Written<'_> {
 
     /// Figures of what is measured: they hold no results.
     pub(super) fn diagrams(&self) -> impl Iterator<Item = &Figure> {
-        self.figures.iter().filter(|it| it.series.is_empty())
+        self.figures.iter().filter(|figure| figure.series.is_empty())
     }
 
     fn fixed(&self, judged: &Judged) -> String {
@@ -89,7 +89,7 @@ impl Written<'_> {
             .words([("variable", 0), ("role", 0), ("levels", 0), ("what it is", 0)]);
         table.id = VARIABLES.into();
         for (name, what) in &variables.cause {
-            let levels = Factor::parse(name).map(|it| self.declared.levels[&it].join(", "));
+            let levels = Factor::parse(name).map(|factor| self.declared.levels[&factor].join(", "));
             table.rows.push(Row::new([name.as_str(), "cause", &levels.unwrap_or_default(), what]));
         }
         for (name, what) in &variables.effect {
@@ -113,7 +113,7 @@ impl Written<'_> {
             None => String::new(),
         };
         let groups = &judged.run.groups;
-        let closed = |why: Closed| groups.iter().filter(|it| it.closed == Some(why)).count();
+        let closed = |why: Closed| groups.iter().filter(|group| group.closed == Some(why)).count();
         let cut = closed(Closed::Budget);
         let ended = match (cut, closed(Closed::Precise)) {
             (0, 0) => "Every group ended as asked.".to_string(),
@@ -140,9 +140,13 @@ impl Written<'_> {
             deviations
                 .push("The run was interrupted; what was measured until then is used.".into());
         }
-        if run.groups.iter().any(|it| it.closed == Some(Closed::Budget)) {
-            let measured: Vec<u64> =
-                judged.results.iter().map(|it| it.launches).filter(|it| *it > 0).collect();
+        if run.groups.iter().any(|group| group.closed == Some(Closed::Budget)) {
+            let measured: Vec<u64> = judged
+                .results
+                .iter()
+                .map(|result| result.launches)
+                .filter(|launches| *launches > 0)
+                .collect();
             let (least, most) = (measured.iter().min(), measured.iter().max());
             if let (Some(least), Some(most)) = (least, most) {
                 let from = if least == most { String::new() } else { format!("{least} to ") };
@@ -156,7 +160,7 @@ impl Written<'_> {
         for (what, why) in absences::absences(judged) {
             deviations.push(Text::from("Not measured: ").code(what).plain(format!(" ({why}).")));
         }
-        let failed = |it: &&CaseResult| it.status == Status::Failed;
+        let failed = |case: &&CaseResult| case.status == Status::Failed;
         let mut without: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for case in judged.results.iter().filter(failed) {
             let why = case.reason.clone().unwrap_or_else(|| "no launch was made".into());
@@ -174,7 +178,7 @@ impl Written<'_> {
             let more = units::counted(more, "further change");
             deviations.push(Text::from(format!("{more} over the rounds, of single cases.")));
         }
-        deviations.extend(run.warnings.iter().map(|it| Text::of_prose(&sentence(it))));
+        deviations.extend(run.warnings.iter().map(|warning| Text::of_prose(&sentence(warning))));
         deviations
     }
 }
@@ -211,8 +215,8 @@ fn apparatus(judged: &Judged) -> String {
     let run = &judged.run;
     let host = &run.host;
     let cpus = cpus_of(host);
-    let last = host.caches.iter().max_by_key(|it| it.level);
-    let cache = last.and_then(|it| Some((it.level, it.size_bytes?)));
+    let last = host.caches.iter().max_by_key(|cache| cache.level);
+    let cache = last.and_then(|cache| Some((cache.level, cache.size_bytes?)));
     let cache = cache.map_or(String::new(), |(level, bytes)| {
         format!(", a level-{level} cache of {}", units::size(bytes))
     });
@@ -223,12 +227,16 @@ fn apparatus(judged: &Judged) -> String {
         format!(" Frequency governor: {}.", governor.join(", "))
     };
     let guest = host.hypervisor.kind.as_ref().or(host.hypervisor.vendor.as_ref());
-    let guest = guest.map_or(String::new(), |it| format!(", a guest of {it}"));
+    let guest = guest.map_or(String::new(), |guest| format!(", a guest of {guest}"));
     let clock = &run.clock;
     format!(
         "{}{}, {cpus}{cache}{guest}, under Linux {}.{governor} Measured by {} on {}. \
          Time was read from {} at {} a read, in steps of {}.",
-        if run.peer.as_ref().is_some_and(|it| !it.one_kernel) { "Here: " } else { "One machine: " },
+        if run.peer.as_ref().is_some_and(|peer| !peer.one_kernel) {
+            "Here: "
+        } else {
+            "One machine: "
+        },
         host.processor.name.as_deref().unwrap_or("a CPU that doesn't say its name"),
         host.kernel.release.as_deref().unwrap_or("of unknown release"),
         run.tool,
@@ -244,8 +252,8 @@ fn measurement(judged: &Judged) -> String {
     let request = &judged.run.request;
     let mut sentences: Vec<&str> = Vec::new();
     for (workload, _) in &request.workloads {
-        let case = judged.results.iter().find(|it| it.workload == *workload);
-        sentences.extend(case.map(|it| &*it.metric.definition));
+        let case = judged.results.iter().find(|result| result.workload == *workload);
+        sentences.extend(case.map(|case| &*case.metric.definition));
     }
     sentences.push("Each launch checked its messages end to end, then warmed up, then was timed;");
     let quiet = units::duration(judged.run.settle.quiet_ns as f64);

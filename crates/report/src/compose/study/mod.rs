@@ -66,11 +66,12 @@ impl<'a> Written<'a> {
     }
 
     fn in_brief(&self) -> String {
-        let count = |decision| self.findings.iter().filter(|it| it.decision == decision).count();
+        let count =
+            |decision| self.findings.iter().filter(|finding| finding.decision == decision).count();
         let counts: Vec<String> = Decision::ALL
             .into_iter()
-            .filter(|it| count(*it) > 0)
-            .map(|it| format!("{} {}", count(it), it.name()))
+            .filter(|decision| count(*decision) > 0)
+            .map(|decision| format!("{} {}", count(decision), decision.name()))
             .collect();
         let claims = units::counted(self.findings.len() as u64, "claim");
         format!("Of {claims} here: {}.", counts.join(", "))
@@ -96,7 +97,7 @@ impl<'a> Written<'a> {
             None => "What this study can't show",
         };
         let mut discussion = Section::new("discussion", unseen);
-        let points = study.critique.iter().map(|it| Text::from(it.trim())).collect::<Vec<_>>();
+        let points = study.critique.iter().map(|text| Text::from(text.trim())).collect::<Vec<_>>();
         if !points.is_empty() {
             discussion.blocks.push(Block::List(points));
         }
@@ -131,9 +132,9 @@ impl<'a> Written<'a> {
 
     fn source_line(&self) -> Option<String> {
         let source = self.declared.study.source.as_ref()?;
-        let year = source.year.map(|it| format!(", {it}")).unwrap_or_default();
-        let machine = source.machine.as_ref().map(|it| format!(" Measured on {it}."));
-        let address = source.address.as_ref().map(|it| format!(" {it}"));
+        let year = source.year.map(|year| format!(", {year}")).unwrap_or_default();
+        let machine = source.machine.as_ref().map(|machine| format!(" Measured on {machine}."));
+        let address = source.address.as_ref().map(|address| format!(" {address}"));
         Some(format!(
             "{}: {}{year}.{}{}",
             source.author,

@@ -27,7 +27,7 @@ impl Written<'_> {
         table.columns.extend((1..=among.len()).map(|place| Column::text(place.to_string(), 0)));
         let beside = published::named(&self.declared.study, &spec.beside);
         for level in &self.declared.levels[&rows] {
-            if only.level(rows).is_some_and(|it| it != level) {
+            if only.level(rows).is_some_and(|text| text != level) {
                 continue;
             }
             let here = only.with(rows, level);
@@ -37,8 +37,8 @@ impl Written<'_> {
             cells.resize(1 + among.len(), Text::new().muted("n/a"));
             let emphasis = if missing { Emphasis::Muted } else { Emphasis::Normal };
             table.rows.push(Row::new(cells).emphasis(emphasis));
-            let printed = beside.iter().filter_map(|it| printed(it, &here, &among));
-            table.rows.extend(printed.map(|it| Row::new(it).emphasis(Emphasis::Muted)));
+            let printed = beside.iter().filter_map(|published| printed(published, &here, &among));
+            table.rows.extend(printed.map(|texts| Row::new(texts).emphasis(Emphasis::Muted)));
         }
         table.notes.extend(beside.into_iter().map(published::note));
         table
@@ -47,10 +47,10 @@ impl Written<'_> {
 
 /// The measured cases at `here`, best first: by the median over launches.
 fn places(here: &Chosen, among: &[Chosen], results: &[CaseResult]) -> Vec<Text> {
-    let measured = among.iter().filter_map(|it| {
-        let case = find(&joined(here, it), results)?;
+    let measured = among.iter().filter_map(|chosen| {
+        let case = find(&joined(here, chosen), results)?;
         let median = stats::median_of(case.by_round.iter().flatten().copied())?;
-        (case.status == Status::Ok).then(|| (median, name(it), case))
+        (case.status == Status::Ok).then(|| (median, name(chosen), case))
     });
     let mut measured: Vec<(f64, String, &CaseResult)> = measured.collect();
     measured.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -67,22 +67,23 @@ fn printed(published: &Published, here: &Chosen, among: &[Chosen]) -> Option<Vec
         let figures = published
             .figures
             .iter()
-            .filter(|it| it.show.as_deref() == Some(PLACE) && it.value == place as f64);
-        let mut there = figures.filter_map(|it| Chosen::of_words(&it.levels).ok());
-        let found = there.find(|it| it.agrees_with(here))?;
-        let of = among.iter().find(|it| it.agrees_with(&found))?;
+            .filter(|figure| figure.show.as_deref() == Some(PLACE) && figure.value == place as f64);
+        let mut there = figures.filter_map(|figure| Chosen::of_words(&figure.levels).ok());
+        let found = there.find(|chosen| chosen.agrees_with(here))?;
+        let of = among.iter().find(|chosen| chosen.agrees_with(&found))?;
         cells.push(Text::from(name(of)));
     }
     Some(cells)
 }
 
 fn joined(here: &Chosen, of: &Chosen) -> Chosen {
-    let levels = Factor::ALL.into_iter().filter_map(|it| Some((it, of.level(it)?)));
+    let levels = Factor::ALL.into_iter().filter_map(|factor| Some((factor, of.level(factor)?)));
     levels.fold(here.clone(), |all, (factor, level)| all.with(factor, level))
 }
 
 /// What distinguishes a case, in the words of the study: `local udp`.
 fn name(of: &Chosen) -> String {
-    let levels = [Factor::Route, Factor::Mechanism].into_iter().filter_map(|it| of.level(it));
+    let levels =
+        [Factor::Route, Factor::Mechanism].into_iter().filter_map(|factor| of.level(factor));
     levels.collect::<Vec<_>>().join(" ")
 }

@@ -85,7 +85,7 @@ impl Written<'_> {
         let claims = self.declared.form.claims_kept.min(self.findings.len());
         let room = (SHOWN_A_PAGE * pages.saturating_sub(WORDS_PAGES)) as usize;
         let mut room = FULL * room.saturating_sub(claims / CLAIMS_AS_SHOWN).max(1);
-        let width = |it: &Figure| if it.kind == FigureKind::Boxes { 1 } else { FULL };
+        let width = |figure: &Figure| if figure.kind == FigureKind::Boxes { 1 } else { FULL };
         let kinds: [PartKind; 4] = [
             (Part::Figure, self.drawn().map(width).collect()),
             (Part::Table, vec![FULL; study.table.len()]),
@@ -101,13 +101,13 @@ impl Written<'_> {
             }
         }
         // A stable order: where as much of their kind goes before them, kinds go as they stand above.
-        shown.sort_by_key(|it| it.0);
+        shown.sort_by_key(|entry| entry.0);
         let mut fits = |own: usize| {
             let fits = own <= room;
             room = if fits { room - own } else { 0 };
             fits
         };
-        let shown = shown.into_iter().filter(|it| !fits(it.2)).map(|it| it.1);
+        let shown = shown.into_iter().filter(|entry| !fits(entry.2)).map(|entry| entry.1);
         let shown: Vec<Part> = shown.collect();
         let claims = (claims..self.findings.len()).map(Part::Claim);
         let critique = (1..study.critique.len()).map(Part::Critique);
@@ -115,18 +115,19 @@ impl Written<'_> {
     }
 
     pub(super) fn drawn(&self) -> impl Iterator<Item = &Figure> {
-        self.figures.iter().filter(|it| !it.series.is_empty())
+        self.figures.iter().filter(|figure| !figure.series.is_empty())
     }
 
     fn decided(&self, decision: Decision) -> Vec<(usize, &Finding)> {
-        let numbered = self.findings.iter().enumerate().map(|(at, it)| (at + 1, it));
-        numbered.filter(|(_, it)| it.decision == decision).collect()
+        let numbered = self.findings.iter().enumerate().map(|(at, finding)| (at + 1, finding));
+        numbered.filter(|(_, finding)| finding.decision == decision).collect()
     }
 
     fn summary(&self, judged: &Judged) -> Vec<Text> {
         let host = &judged.run.host;
-        let measured = judged.results.iter().filter(|it| it.launches > 0 && !it.twin).count();
-        let launches: u64 = judged.results.iter().map(|it| it.launches).sum();
+        let measured =
+            judged.results.iter().filter(|result| result.launches > 0 && !result.twin).count();
+        let launches: u64 = judged.results.iter().map(|result| result.launches).sum();
         let mut text = format!(
             "The effect of {} on {} was measured on {} under Linux {}, in {} and {}, in random \
              order within paired rounds.",
@@ -141,15 +142,17 @@ impl Written<'_> {
             text.push(' ');
             text.push_str(&self.counted_verdicts());
         }
-        let firm = [Decision::Supported, Decision::Refuted].map(|it| self.decided(it)).concat();
-        let chosen = self.declared.study.paper.iter().flat_map(|it| &it.summary);
-        let chosen = chosen.filter_map(|it| {
-            let at = usize::try_from(*it.get_ref()).ok()?.checked_sub(1)?;
-            self.findings.get(at).filter(|it| it.decision.is_tested())
+        let firm = [Decision::Supported, Decision::Refuted]
+            .map(|decision| self.decided(decision))
+            .concat();
+        let chosen = self.declared.study.paper.iter().flat_map(|paper| &paper.summary);
+        let chosen = chosen.filter_map(|value| {
+            let at = usize::try_from(*value.get_ref()).ok()?.checked_sub(1)?;
+            self.findings.get(at).filter(|finding| finding.decision.is_tested())
         });
         let mut main: Vec<&Finding> = chosen.collect();
         if main.is_empty() {
-            main.extend(firm.iter().take(MOST_IN_BRIEF).map(|it| it.1));
+            main.extend(firm.iter().take(MOST_IN_BRIEF).map(|pair| pair.1));
         }
         for finding in main {
             let holds = labels::capital(finding.decision.name());
@@ -188,8 +191,10 @@ impl Written<'_> {
         let mut section = Section::new("introduction", "Introduction");
         section.blocks.push(Block::paragraph(study.question.trim()));
         if let Some(source) = &study.source {
-            let machine =
-                source.machine.as_ref().map_or(String::new(), |it| format!(", measured on {it}"));
+            let machine = source
+                .machine
+                .as_ref()
+                .map_or(String::new(), |machine| format!(", measured on {machine}"));
             let text = Text::from(format!("The question is that of {} ", source.author))
                 .refer(Target::Work(1))
                 .plain(format!(
@@ -220,12 +225,13 @@ impl Written<'_> {
         let mut section = Section::new("discussion", "Discussion");
         if !self.findings.is_empty() {
             let counted_only = left.contains(&Part::Untestable);
-            let has_row = |it: &Finding| !counted_only || it.decision != Decision::NotTestable;
+            let has_row =
+                |finding: &Finding| !counted_only || finding.decision != Decision::NotTestable;
             let shown: Vec<(usize, &Finding)> = self
                 .findings
                 .iter()
                 .enumerate()
-                .filter(|(at, it)| !left.contains(&Part::Claim(*at)) && has_row(it))
+                .filter(|(at, finding)| !left.contains(&Part::Claim(*at)) && has_row(finding))
                 .collect();
             let numbers: Vec<usize> = shown.iter().map(|(at, _)| at + 1).collect();
             let on = if numbers.len() == self.findings.len() {
@@ -241,7 +247,7 @@ impl Written<'_> {
             section.blocks.push(Block::Paragraph(text));
             let at_length = self.declared.form.pages.is_none();
             let mut table = claims::table(&shown, at_length);
-            let rest = self.findings.iter().filter(|it| !has_row(it)).count();
+            let rest = self.findings.iter().filter(|finding| !has_row(finding)).count();
             if rest > 0 {
                 let run = judged.run.id;
                 let line = format!(
@@ -268,7 +274,7 @@ impl Written<'_> {
         }
         let kept = study.critique.iter().enumerate();
         let kept = kept.filter(|(at, _)| !left.contains(&Part::Critique(*at)));
-        let points: Vec<Text> = kept.map(|(_, it)| Text::of_prose(it.trim())).collect();
+        let points: Vec<Text> = kept.map(|(_, text)| Text::of_prose(text.trim())).collect();
         if !points.is_empty() {
             let about = match &study.source {
                 Some(_) => "What the original could not see, and what remains unseen here:",
@@ -283,7 +289,7 @@ impl Written<'_> {
 
     fn by_verdict(&self) -> String {
         let one = |decision: Decision| {
-            let numbers: Vec<usize> = self.decided(decision).iter().map(|it| it.0).collect();
+            let numbers: Vec<usize> = self.decided(decision).iter().map(|pair| pair.0).collect();
             let one = numbers.len() == 1;
             let verb = match decision {
                 Decision::TooFewRounds | Decision::TooFewSamples => "had",
@@ -304,7 +310,7 @@ impl Written<'_> {
             (Decision::Supported, "These claims hold here:"),
             (Decision::Refuted, "These don't hold here:"),
         ];
-        let firm: Vec<_> = firm.map(|(it, head)| (self.decided(it), head)).into();
+        let firm: Vec<_> = firm.map(|(decision, head)| (self.decided(decision), head)).into();
         if !self.findings.is_empty() && firm.iter().all(|(found, _)| found.is_empty()) {
             section.blocks.push(Block::paragraph("This run decides none of the claims."));
         }
@@ -312,17 +318,18 @@ impl Written<'_> {
             // Where pages are few the table says the rest.
             let few = self.declared.form.pages.is_some();
             let named: Vec<usize> = if few {
-                found.iter().map(|it| it.0).take(MOST_IN_BRIEF).collect()
+                found.iter().map(|pair| pair.0).take(MOST_IN_BRIEF).collect()
             } else {
-                found.iter().map(|it| it.0).collect()
+                found.iter().map(|pair| pair.0).collect()
             };
             let is_left =
                 |number: usize| left.contains(&Part::Claim(number - 1)) || !named.contains(&number);
             let sentences = found.iter().filter(|(number, _)| !is_left(*number));
-            let sentences = sentences
-                .map(|(number, it)| format!("{} ({number})", it.statement.trim_end_matches('.')));
+            let sentences = sentences.map(|(number, finding)| {
+                format!("{} ({number})", finding.statement.trim_end_matches('.'))
+            });
             let others: Vec<usize> =
-                found.iter().map(|it| it.0).filter(|number| is_left(*number)).collect();
+                found.iter().map(|pair| pair.0).filter(|number| is_left(*number)).collect();
             let sentences = sentences.chain(which(&others)).collect::<Vec<_>>().join("; ");
             section.blocks.push(Block::paragraph(format!("{head} {sentences}.")));
         }
@@ -333,7 +340,7 @@ impl Written<'_> {
             (Decision::NotTestable, "not testable in this run"),
         ];
         for (decision, why) in open {
-            let numbers: Vec<usize> = self.decided(decision).iter().map(|it| it.0).collect();
+            let numbers: Vec<usize> = self.decided(decision).iter().map(|pair| pair.0).collect();
             if let Some(which) = which(&numbers) {
                 section.blocks.push(Block::paragraph(format!(
                     "{} remain{} open: {why}.",

@@ -16,7 +16,9 @@ pub fn named<'a>(
     study: &'a Study,
     names: impl IntoIterator<Item = &'a Spanned<String>>,
 ) -> Vec<&'a Published> {
-    let set = |name: &Spanned<String>| study.published.iter().find(|it| it.name == *name.get_ref());
+    let set = |name: &Spanned<String>| {
+        study.published.iter().find(|published| published.name == *name.get_ref())
+    };
     names.into_iter().filter_map(set).collect()
 }
 
@@ -28,7 +30,7 @@ pub fn note(published: &Published) -> Text {
         published.statistic,
         if is_rank(published) { String::new() } else { format!(" in {}", published.unit) },
         published.machine,
-        published.year.map(|it| format!(", {it}")).unwrap_or_default(),
+        published.year.map(|year| format!(", {year}")).unwrap_or_default(),
         published.place
     ))
 }
@@ -50,7 +52,7 @@ pub fn figures_text<'a>(
     let one = |figure: &PublishedFigure| {
         let unit = figure.unit.as_ref().unwrap_or(&published.unit);
         let unit = if is_rank(published) { String::new() } else { format!(" {unit}") };
-        let label = figure.label.as_ref().map(|it| format!(" ({it})")).unwrap_or_default();
+        let label = figure.label.as_ref().map(|label| format!(" ({label})")).unwrap_or_default();
         format!("{}{unit}{label}", figure.as_printed())
     };
     let figures_text: Vec<String> = figures.into_iter().map(one).collect();
@@ -65,5 +67,5 @@ pub fn is_of(figure: &PublishedFigure, here: &Chosen, case: Option<&CaseResult>)
 
 /// Whether a figure says of which level of a factor it is.
 pub fn names(figure: &PublishedFigure, factor: Factor) -> bool {
-    Chosen::of_words(&figure.levels).is_ok_and(|it| it.level(factor).is_some())
+    Chosen::of_words(&figure.levels).is_ok_and(|words| words.level(factor).is_some())
 }

@@ -24,13 +24,13 @@ impl Written<'_> {
         let is_left = |at: usize| left.contains(&Part::Figure(at));
         let (out, shown): (Vec<_>, Vec<_>) =
             self.drawn().enumerate().partition(|(at, _)| is_left(*at));
-        missing.extend(out.iter().map(|(_, it)| format!("the figure “{}”", it.title)));
-        let shown: Vec<&Figure> = shown.into_iter().map(|it| it.1).collect();
+        missing.extend(out.iter().map(|(_, figure)| format!("the figure “{}”", figure.title)));
+        let shown: Vec<&Figure> = shown.into_iter().map(|pair| pair.1).collect();
         // Boxes stand side by side: one sentence says what all of a stretch show.
         let both = |a: &&Figure, b: &&Figure| [a.kind, b.kind] == [FigureKind::Boxes; 2];
         for stretch in shown.chunk_by(both) {
             section.blocks.push(Block::Paragraph(introduced(stretch)));
-            section.blocks.extend(stretch.iter().map(|it| Block::from((*it).clone())));
+            section.blocks.extend(stretch.iter().map(|figure| Block::from((*figure).clone())));
         }
         for (at, spec) in study.floor.iter().enumerate() {
             if left.contains(&Part::Floor(at)) {
@@ -49,7 +49,7 @@ impl Written<'_> {
         let is_left = |at: usize| left.contains(&Part::Table(at));
         let (out, shown): (Vec<_>, Vec<_>) =
             study.table.iter().enumerate().partition(|(at, _)| is_left(*at));
-        missing.extend(out.iter().map(|(_, it)| format!("the table “{}”", it.title.trim())));
+        missing.extend(out.iter().map(|(_, spec)| format!("the table “{}”", spec.title.trim())));
         section.blocks.extend(self.read_off(&shown, results).map(Block::Paragraph));
         let mut seen = Vec::new();
         for (at, spec) in shown {
@@ -59,7 +59,8 @@ impl Written<'_> {
                 // What holds for several tables is said under the first.
                 table.notes.retain(|note| !seen.contains(note));
                 seen.extend(table.notes.iter().cloned());
-                table.notes = table.notes.iter().map(|it| Text::of_prose(&it.to_plain())).collect();
+                table.notes =
+                    table.notes.iter().map(|note| Text::of_prose(&note.to_plain())).collect();
                 section.blocks.push(table.into());
             }
         }
@@ -82,21 +83,25 @@ impl Written<'_> {
         }
         // Many names would take the room of what they stand for.
         if missing.len() > NAMED_AT_MOST {
-            let parts = |of: fn(&Part) -> bool| left.iter().filter(|it| of(it)).count();
+            let parts = |of: fn(&Part) -> bool| left.iter().filter(|part| of(part)).count();
             let of = [
-                (parts(|it| matches!(it, Part::Figure(_))), self.drawn().count(), "figures"),
-                (parts(|it| matches!(it, Part::Floor(_))), study.floor.len(), "tables of bounds"),
-                (parts(|it| matches!(it, Part::Table(_))), study.table.len(), "tables"),
-                (parts(|it| matches!(it, Part::Search(_))), study.search.len(), "searches"),
+                (parts(|part| matches!(part, Part::Figure(_))), self.drawn().count(), "figures"),
+                (
+                    parts(|part| matches!(part, Part::Floor(_))),
+                    study.floor.len(),
+                    "tables of bounds",
+                ),
+                (parts(|part| matches!(part, Part::Table(_))), study.table.len(), "tables"),
+                (parts(|part| matches!(part, Part::Search(_))), study.search.len(), "searches"),
             ];
-            let some = of.into_iter().filter(|it| it.0 > 0);
+            let some = of.into_iter().filter(|entry| entry.0 > 0);
             missing = some.map(|(left, all, what)| format!("{left} of {all} {what}")).collect();
         }
-        let points = left.iter().filter(|it| matches!(it, Part::Critique(_))).count();
+        let points = left.iter().filter(|part| matches!(part, Part::Critique(_))).count();
         if points > 0 {
             missing.push(format!("{points} of {} points of the critique", study.critique.len()));
         }
-        let claims = left.iter().filter(|it| matches!(it, Part::Claim(_))).count();
+        let claims = left.iter().filter(|part| matches!(part, Part::Claim(_))).count();
         if claims > 0 {
             missing.push(format!(
                 "the effects of {claims} of {}",
@@ -139,7 +144,7 @@ impl Written<'_> {
             text = text.plain(head).plain(least.0).plain(" (").code(least.1).plain(") to ");
             text = refer(text.plain(most.0).plain(" (").code(most.1).plain(") in "), at);
         }
-        let ends = text.runs.last().is_some_and(|it| matches!(it, Run::Link { .. }));
+        let ends = text.runs.last().is_some_and(|run| matches!(run, Run::Link { .. }));
         (!shown.is_empty()).then(|| if ends { text.plain(".") } else { text })
     }
 
@@ -148,7 +153,7 @@ impl Written<'_> {
         let (rows, only) = (factor(spec.rows.get_ref()), chosen(&spec.only));
         let mut medians: Vec<(f64, &CaseResult, &String)> = self.declared.levels[&rows]
             .iter()
-            .filter(|level| only.level(rows).is_none_or(|it| it == *level))
+            .filter(|level| only.level(rows).is_none_or(|text| text == *level))
             .filter_map(|level| {
                 let case = find(&only.with(rows, level), results)?;
                 let ok = case.status == Status::Ok && !case.carries.is_control();
@@ -156,8 +161,10 @@ impl Written<'_> {
             })
             .collect();
         medians.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let one_kind = medians.windows(2).all(|it| labels::unit(it[0].1) == labels::unit(it[1].1));
-        let named = |it: &(f64, &CaseResult, &String)| (labels::brief_value(it.1), it.2.clone());
+        let one_kind =
+            medians.windows(2).all(|window| labels::unit(window[0].1) == labels::unit(window[1].1));
+        let named =
+            |entry: &(f64, &CaseResult, &String)| (labels::brief_value(entry.1), entry.2.clone());
         match medians.as_slice() {
             [least, .., most] if one_kind && spec.columns.is_none() && spec.among.is_empty() => {
                 Some([named(least), named(most)])
@@ -180,7 +187,7 @@ fn introduced(figures: &[&Figure]) -> Text {
         ));
     }
     let (x, y) = (&figure.x.label, &figure.y.label);
-    let names: Vec<String> = figure.series.iter().map(|it| it.name.clone()).collect();
+    let names: Vec<String> = figure.series.iter().map(|series| series.name.clone()).collect();
     let rest = match (figure.kind, names.as_slice()) {
         (FigureKind::Heatmap, _) => format!(" maps {y} by {x}."),
         (FigureKind::Curves, [_, _, ..]) => {

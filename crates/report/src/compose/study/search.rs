@@ -26,8 +26,8 @@ impl Written<'_> {
             let found = best(&here, along, &self.declared.levels[&along], results);
             // What was printed stands below.
             let printed = |set: &&Published| {
-                let of = |it: &&PublishedFigure| {
-                    published::names(it, each) && published::is_of(it, &here, None)
+                let of = |figure: &&PublishedFigure| {
+                    published::names(figure, each) && published::is_of(figure, &here, None)
                 };
                 let text = published::figures_text(set, set.figures.iter().filter(of))?;
                 let name = Text::new().muted(format!("  {}", set.name));
@@ -56,7 +56,7 @@ fn best(
 ) -> Option<[String; 3]> {
     let columns: Vec<(&String, &CaseResult)> = order
         .iter()
-        .filter_map(|it| Some((it, find(&here.with(along, it), results)?)))
+        .filter_map(|text| Some((text, find(&here.with(along, text), results)?)))
         .filter(|(_, case)| case.status == Status::Ok)
         .collect();
     // Time per byte, so that sizes compare.
@@ -67,7 +67,10 @@ fn best(
     let ratios = |a: usize, b: usize| -> Vec<f64> {
         let (a, b) = (columns[a].1, columns[b].1);
         let per_byte = (bytes(b) / bytes(a)).ln();
-        a.shared_log_ratios_to(b).into_iter().map(|it| it + per_byte).collect()
+        a.shared_log_ratios_to(b)
+            .into_iter()
+            .map(|shared_log_ratio| shared_log_ratio + per_byte)
+            .collect()
     };
     let best = stats::against_best(columns.len(), ratios, analysis::ALPHA);
     let typical = |nth: &usize| {

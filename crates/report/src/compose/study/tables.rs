@@ -26,10 +26,14 @@ const COLUMNS: usize = 4;
 impl Written<'_> {
     /// A table of its own for each load that it doesn't name: a cell is of one case.
     pub(super) fn tables(&self, spec: &TableSpec, results: &[CaseResult]) -> Vec<Table> {
-        let drawn: Vec<Factor> =
-            spec.columns.iter().chain([&spec.rows]).map(|it| factor(it.get_ref())).collect();
+        let drawn: Vec<Factor> = spec
+            .columns
+            .iter()
+            .chain([&spec.rows])
+            .map(|column| factor(column.get_ref()))
+            .collect();
         let mut all = vec![(chosen(&spec.only), spec.title.clone())];
-        for of in Factor::OF_LOAD.into_iter().filter(|it| !drawn.contains(it)) {
+        for of in Factor::OF_LOAD.into_iter().filter(|load| !drawn.contains(load)) {
             let levels = &self.declared.levels[&of];
             let divide = |(only, title): (Chosen, String)| {
                 if only.level(of).is_some() || levels.len() < 2 {
@@ -55,15 +59,15 @@ impl Written<'_> {
         let shown: Vec<&str> = match spec.show.as_slice() {
             [] if !spec.against.is_empty() => cells::GAINS.to_vec(),
             [] => vec!["median"],
-            named => named.iter().map(|it| it.get_ref().as_str()).collect(),
+            named => named.iter().map(|value| value.get_ref().as_str()).collect(),
         };
         let ranked: Vec<Chosen> = spec.ranked.iter().map(chosen).collect();
         let against: Vec<Chosen> = spec.against.iter().map(chosen).collect();
         let of = cells::Table { results, ranked: &ranked, against: &against };
-        let columns = spec.columns.as_ref().map(|it| factor(it.get_ref()));
+        let columns = spec.columns.as_ref().map(|column| factor(column.get_ref()));
         let beside = published::named(&self.declared.study, &spec.beside);
         let heads = self.heads(columns, only, &shown, results);
-        let percentiles = shown.iter().any(|it| is_percentile(it));
+        let percentiles = shown.iter().any(|text| is_percentile(text));
         let definition = if percentiles { PERCENTILES } else { "" };
         let caption = format!("{title}{definition}");
         let mut table = Table::new(caption);
@@ -72,32 +76,35 @@ impl Written<'_> {
             table.columns.push(Column::number(&head.name, 0));
         }
         // Few columns stand beside each other; many would not fit, and stand below each other.
-        let wide = heads.iter().any(|it| matches!(Count::parse(&it.show), Some(Count::Values(_))));
+        let wide =
+            heads.iter().any(|head| matches!(Count::parse(&head.show), Some(Count::Values(_))));
         let columns = |set: &Published| heads.iter().filter(|head| stands_for(set, head)).count();
-        let below =
-            heads.len() + beside.iter().map(|it| columns(it)).sum::<usize>() > COLUMNS || wide;
+        let below = heads.len() + beside.iter().map(|published| columns(published)).sum::<usize>()
+            > COLUMNS
+            || wide;
         for published in &beside {
             let shown = heads.iter().filter(|head| !below && stands_for(published, head));
             table.columns.extend(shown.map(|head| published_column(published, head, heads.len())));
             table.notes.push(note(published));
         }
-        let counts_only = heads.iter().all(|it| Count::parse(&it.show).is_some());
+        let counts_only = heads.iter().all(|head| Count::parse(&head.show).is_some());
         let mut refusals = BTreeSet::new();
         let shared = labels::shared_prefix(&self.declared.levels[&rows]);
         if let Some(shared) = shared {
             table.notes.push(Text::from("… stands for ").code(shared).plain("."));
         }
         for row in &self.declared.levels[&rows] {
-            if only.level(rows).is_some_and(|it| it != row) {
+            if only.level(rows).is_some_and(|level| level != row) {
                 continue;
             }
             let here = only.with(rows, row);
             let mut cells = vec![Text::new().code(labels::without_shared(row, shared))];
-            let at: Vec<Chosen> = heads.iter().map(|it| it.at(&here)).collect();
-            let found: Vec<Option<&CaseResult>> = at.iter().map(|it| find(it, results)).collect();
+            let at: Vec<Chosen> = heads.iter().map(|head| head.at(&here)).collect();
+            let found: Vec<Option<&CaseResult>> =
+                at.iter().map(|chosen| find(chosen, results)).collect();
             for ((head, at), case) in heads.iter().zip(&at).zip(&found) {
-                let refusal = case.and_then(|it| it.counted.refusal(&head.show));
-                refusals.extend(refusal.map(|it| (head.show.clone(), it.to_string())));
+                let refusal = case.and_then(|case| case.counted.refusal(&head.show));
+                refusals.extend(refusal.map(|refusal| (head.show.clone(), refusal.to_string())));
                 cells.push(of.cell(at, &head.show, &head.at(only)));
             }
             let printed: Vec<Vec<Text>> = beside
@@ -116,7 +123,7 @@ impl Written<'_> {
                     heads.iter().zip(printed).filter(|(head, _)| stands_for(published, head));
                 cells.extend(shown.map(|(_, text)| text.clone()));
             }
-            let missing = found.iter().flatten().all(|it| it.status != Status::Ok);
+            let missing = found.iter().flatten().all(|case| case.status != Status::Ok);
             let emphasis = if missing { Emphasis::Muted } else { Emphasis::Normal };
             table.rows.push(Row::new(cells).emphasis(emphasis));
             for (published, printed) in beside.iter().zip(printed).filter(|_| below) {
@@ -128,12 +135,12 @@ impl Written<'_> {
             }
         }
         let merged_refusals = merged(refusals.into_iter().collect()).into_iter();
-        table
-            .notes
-            .extend(merged_refusals.map(|it| Text::from(format!("Not testable here: {}.", it.1))));
+        table.notes.extend(
+            merged_refusals.map(|refusal| Text::from(format!("Not testable here: {}.", refusal.1))),
+        );
         if counts_only {
             // Uninstrumented cases would be a row of dashes.
-            table.rows.retain(|row| row.cells[1..].iter().any(|it| !cells::is_dash(it)));
+            table.rows.retain(|row| row.cells[1..].iter().any(|cell| !cells::is_dash(cell)));
         }
         table
     }
@@ -158,7 +165,7 @@ impl Written<'_> {
                 .collect();
         };
         let present = |level: &&String| {
-            only.level(factor).is_none_or(|it| it == *level)
+            only.level(factor).is_none_or(|text| text == *level)
                 && results.iter().any(|case| is_at(case, factor, level) && takes(only, case))
         };
         let mut heads = Vec::new();

@@ -40,9 +40,9 @@ fn a_node_that_is_lost_fails_what_is_on_it_and_nothing_else() {
     let mut launches = Launches::of(vec![node(answering(), Some("a")), node(Gone, Some("b"))]);
     for _ in 0..2 {
         let found = run(&mut launches).unwrap();
-        let came: Vec<usize> = found.iter().map(|it| it.samples.len()).collect();
+        let came: Vec<usize> = found.iter().map(|result| result.samples.len()).collect();
         assert_eq!(came, [0, 2, 0], "in the order of the set");
-        let outcomes: Vec<&Outcome> = found.iter().map(|it| &it.record.outcome).collect();
+        let outcomes: Vec<&Outcome> = found.iter().map(|result| &result.record.outcome).collect();
         assert!(matches!(outcomes[0], Outcome::NotApplicable { reason } if reason == "no way"));
         assert_eq!(*outcomes[1], Outcome::Ok);
         let Outcome::Failed { reason } = outcomes[2] else { panic!("{:?}", outcomes[2]) };

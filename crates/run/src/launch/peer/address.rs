@@ -17,7 +17,7 @@ pub fn network(text: &str) -> Result<Address, String> {
     let (address, prefix) = text.split_once('/').ok_or_else(wrong)?;
     let address: IpAddr = address.parse().map_err(|_| wrong())?;
     let most = if address.is_ipv6() { 128 } else { 32 };
-    let prefix: u8 = prefix.parse().ok().filter(|it| *it <= most).ok_or_else(wrong)?;
+    let prefix: u8 = prefix.parse().ok().filter(|byte| *byte <= most).ok_or_else(wrong)?;
     Ok(Address { address, prefix })
 }
 
@@ -40,14 +40,15 @@ impl Near<'_> {
 
     /// The addresses of the other host, without those that this one has too.
     fn theirs(&self, far: &FarHost, ipv6: bool) -> Vec<IpAddr> {
-        let ours = |it: &IpAddr| self.addresses.iter().any(|own| own.address == *it);
-        let all = far.addresses.iter().map(|it| it.address);
-        all.filter(|it| it.is_ipv6() == ipv6 && !ours(it)).collect()
+        let ours = |address: &IpAddr| self.addresses.iter().any(|own| own.address == *address);
+        let all = far.addresses.iter().map(|address| address.address);
+        all.filter(|address| address.is_ipv6() == ipv6 && !ours(address)).collect()
     }
 
     /// The first of them that is in a network of this host.
     fn beside(&self, theirs: &[IpAddr]) -> Option<IpAddr> {
-        let is_beside = |it: &&IpAddr| self.addresses.iter().any(|own| own.is_beside(**it));
+        let is_beside =
+            |address: &&IpAddr| self.addresses.iter().any(|own| own.is_beside(**address));
         theirs.iter().find(is_beside).copied()
     }
 }
@@ -75,8 +76,8 @@ fn chosen(
 ) -> Result<IpAddr, String> {
     let theirs = near.theirs(far, ipv6);
     // What the command reached may be no address of the host's own: somebody translates addresses.
-    let reached = far.reached_at.filter(|it| theirs.contains(it));
-    let routed = || theirs.iter().copied().find(|it| has_way(*it));
+    let reached = far.reached_at.filter(|address| theirs.contains(address));
+    let routed = || theirs.iter().copied().find(|address| has_way(*address));
     reached.or_else(|| near.beside(&theirs)).or_else(routed).ok_or_else(|| {
         let family = family(ipv6);
         format!("no {family} address of the peer can be reached: name one with --peer-address")
@@ -103,8 +104,8 @@ pub fn between(
         return Ok(address);
     }
     let (theirs, family) = (near.theirs(far, ipv6), family(ipv6));
-    if let Some(network) = network.filter(|it| it.address.is_ipv6() == ipv6) {
-        let named = theirs.iter().copied().find(|it| network.is_beside(*it));
+    if let Some(network) = network.filter(|network| network.address.is_ipv6() == ipv6) {
+        let named = theirs.iter().copied().find(|address| network.is_beside(*address));
         let Address { address, prefix } = network;
         return named.ok_or_else(|| format!("has no {family} address in {address}/{prefix}"));
     }
@@ -125,7 +126,7 @@ fn has_way(address: IpAddr) -> bool {
         IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
     };
     let connected =
-        UdpSocket::bind((own, 0)).and_then(|it| it.connect(SocketAddr::new(address, 9)));
+        UdpSocket::bind((own, 0)).and_then(|socket| socket.connect(SocketAddr::new(address, 9)));
     connected.is_ok()
 }
 
@@ -154,11 +155,12 @@ mod tests {
 
     #[test]
     fn the_nearest_address_is_chosen_and_never_one_of_our_own() {
-        let here = ["172.17.0.1/16", "10.0.0.1/24", "fd00::1/64"].map(|it| network(it).unwrap());
+        let here =
+            ["172.17.0.1/16", "10.0.0.1/24", "fd00::1/64"].map(|text| network(text).unwrap());
         let theirs = ["172.17.0.1/16", "203.0.113.7/24", "10.0.0.2/24", "fd00::2/64"];
         let of = |reached, ipv6| {
             let far = host("y", 1, &theirs, reached);
-            chosen(&near(&here), &far, ipv6, |_| false).map(|it| it.to_string())
+            chosen(&near(&here), &far, ipv6, |_| false).map(|address| address.to_string())
         };
         assert_eq!(of(None, false).unwrap(), "10.0.0.2");
         assert_eq!(of(None, true).unwrap(), "fd00::2");
@@ -185,8 +187,8 @@ mod tests {
         // By ssh the coordinator reached it, which tells another node nothing.
         let (a, b) = (host("x", 1, &own, None), host("y", 1, &theirs, Some("203.0.113.2")));
         let of = |net: Option<&str>, ipv6| {
-            let net = net.map(|it| network(it).unwrap());
-            between(&a, &b, net.as_ref(), ipv6).map(|it| it.to_string())
+            let net = net.map(|net| network(net).unwrap());
+            between(&a, &b, net.as_ref(), ipv6).map(|address| address.to_string())
         };
         assert_eq!(of(None, false).unwrap(), "10.1.0.2");
         assert_eq!(of(None, true).unwrap(), "fd00::2");

@@ -135,7 +135,8 @@ impl Order {
             FrameKind::Begin => {
                 let (padding, text) =
                     rest.split_first_chunk::<4>().ok_or_else(|| broken("no padding"))?;
-                let spec = serde_json::from_slice(text).map_err(|it| broken(&it.to_string()))?;
+                let spec =
+                    serde_json::from_slice(text).map_err(|error| broken(&error.to_string()))?;
                 let padding = u32::from_le_bytes(*padding).min(1 << 16) as usize;
                 Ok(Order::Begin { number, padding, spec })
             }
@@ -241,7 +242,7 @@ mod tests {
 
     #[test]
     fn ssh_says_where_it_reached_us() {
-        let of = |text| reached_at(Some(text)).map(|it| it.to_string());
+        let of = |text| reached_at(Some(text)).map(|address| address.to_string());
         assert_eq!(of("192.0.2.1 50000 203.0.113.7 22").as_deref(), Some("203.0.113.7"));
         assert_eq!(of("fd00::1 50000 fd00::7 22").as_deref(), Some("fd00::7"));
         assert_eq!((of("nonsense"), reached_at(None)), (None, None));

@@ -94,7 +94,7 @@ impl Connection {
     /// # Errors
     /// Why it couldn't be started.
     pub fn start(words: &[String], program: &str, own_group: bool) -> Result<Connection, String> {
-        Process::start(words, program, own_group).map(|it| Connection::Process(Box::new(it)))
+        Process::start(words, program, own_group).map(|start| Connection::Process(Box::new(start)))
     }
 
     /// Starts `words`, followed by those of a copy, which is brought along next.
@@ -102,7 +102,7 @@ impl Connection {
     /// # Errors
     /// Why it couldn't be started.
     pub fn start_copy(words: &[String], copy: &Copy) -> Result<Connection, String> {
-        Process::start_copy(words, copy).map(|it| Connection::Process(Box::new(it)))
+        Process::start_copy(words, copy).map(|process| Connection::Process(Box::new(process)))
     }
 
     /// Brings the copy along, and waits until it is there.
@@ -217,5 +217,5 @@ pub fn end_all<'a>(connections: impl IntoIterator<Item = &'a mut Connection>, wi
         }
     }
     let until = Instant::now() + within;
-    processes.into_iter().for_each(|it| it.end(until));
+    processes.into_iter().for_each(|process| process.end(until));
 }

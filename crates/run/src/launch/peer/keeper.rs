@@ -73,14 +73,14 @@ struct Keeper {
 impl Keeper {
     fn start() -> Result<Keeper, String> {
         let failed = |what: &str, error: io::Error| format!("{what}: {error}");
-        set_child_subreaper(Some(getpid())).map_err(|it| failed("prctl", it.into()))?;
-        let (end, write) = UnixStream::pair().map_err(|it| failed("socketpair", it))?;
-        end.set_nonblocking(true).map_err(|it| failed("fcntl", it))?;
+        set_child_subreaper(Some(getpid())).map_err(|error| failed("prctl", error.into()))?;
+        let (end, write) = UnixStream::pair().map_err(|error| failed("socketpair", error))?;
+        end.set_nonblocking(true).map_err(|error| failed("fcntl", error))?;
         signal_hook::low_level::pipe::register(libc::SIGTERM, write)
-            .map_err(|it| failed("sigaction", it))?;
+            .map_err(|error| failed("sigaction", error))?;
         let owner = getppid();
         set_parent_process_death_signal(Some(Signal::TERM))
-            .map_err(|it| failed("prctl", it.into()))?;
+            .map_err(|error| failed("prctl", error.into()))?;
         if getppid() != owner {
             return Err("the coordinator is gone".into());
         }
@@ -98,9 +98,9 @@ impl Keeper {
         }
         // Its input and output are its own: their ends show at the coordinator.
         let null = std::fs::File::options().read(true).write(true).open("/dev/null");
-        let null = null.map_err(|it| failed("open /dev/null", it))?;
-        rustix::stdio::dup2_stdin(&null).map_err(|it| failed("dup2", it.into()))?;
-        rustix::stdio::dup2_stdout(&null).map_err(|it| failed("dup2", it.into()))?;
+        let null = null.map_err(|error| failed("open /dev/null", error))?;
+        rustix::stdio::dup2_stdin(&null).map_err(|error| failed("dup2", error.into()))?;
+        rustix::stdio::dup2_stdout(&null).map_err(|error| failed("dup2", error.into()))?;
         let main = Pid::from_raw(child.id() as i32).ok_or("fork gave no id")?;
         let complaints = child.stderr.take();
         Ok(Keeper { main, status: None, complaints, tail: Vec::new(), end, asked: 0 })
@@ -110,11 +110,11 @@ impl Keeper {
         while self.await_end() {}
         if self.status.is_none() {
             let until = Instant::now() + ENDS_WITHIN;
-            self.until(until, |it| it.status.is_some() || it.is_hurried());
+            self.until(until, |keeper| keeper.status.is_some() || keeper.is_hurried());
         }
         self.end_all();
         self.hear();
-        match self.status.map(|it| (it.code(), it.signal())) {
+        match self.status.map(|status| (status.code(), status.signal())) {
             Some((Some(code), _)) => code,
             Some((_, Some(number))) => die_of(number),
             _ => 1,
@@ -132,8 +132,8 @@ impl Keeper {
             return false;
         }
         let mut fds = vec![PollFd::new(&self.end, PollFlags::IN)];
-        fds.extend(left.iter().map(|it| PollFd::new(it, PollFlags::IN)));
-        fds.extend(self.complaints.iter().map(|it| PollFd::new(it, PollFlags::IN)));
+        fds.extend(left.iter().map(|fd| PollFd::new(fd, PollFlags::IN)));
+        fds.extend(self.complaints.iter().map(|complaint| PollFd::new(complaint, PollFlags::IN)));
         if poll(&mut fds, None).is_err() {
             return true; // a signal
         }
@@ -233,7 +233,7 @@ fn children(main: Pid) -> Vec<Pid> {
     let me = getpid();
     let own = session(me).ok();
     let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
-    let pids = entries.flatten().filter_map(|it| it.file_name().to_str()?.parse().ok());
+    let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     pids.filter_map(Pid::from_raw)
         .filter(|pid| parent(*pid) == Some(me))
         .filter(|pid| *pid == main || session(*pid).ok() == own)

@@ -89,7 +89,7 @@ impl Link {
 
     /// Takes in what has come, after poll(2) said that something has.
     pub(crate) fn fill(&mut self) {
-        self.missing = self.agent.as_mut().and_then(|it| it.fill().err());
+        self.missing = self.agent.as_mut().and_then(|agent| agent.fill().err());
     }
 
     /// The next frame of a launch that has come.
@@ -129,7 +129,7 @@ impl Link {
     }
 
     fn lose(&mut self, missing: &Missing) {
-        let how = self.agent.as_mut().map(|it| it.how_it_ended(missing));
+        let how = self.agent.as_mut().map(|agent| agent.how_it_ended(missing));
         self.give_up(how.unwrap_or_default());
     }
 
@@ -159,8 +159,8 @@ impl Drop for Link {
 
 /// Ends all agents, each of which may take so long.
 pub(crate) fn end_links(links: &[Rc<RefCell<Link>>], within: Duration) {
-    let mut links: Vec<RefMut<'_, Link>> = links.iter().map(|it| it.borrow_mut()).collect();
-    end_all(links.iter_mut().filter_map(|it| it.agent.as_mut()), within);
+    let mut links: Vec<RefMut<'_, Link>> = links.iter().map(|link| link.borrow_mut()).collect();
+    end_all(links.iter_mut().filter_map(|link| link.agent.as_mut()), within);
 }
 
 /// Each side says who it is; gives who the other one is.

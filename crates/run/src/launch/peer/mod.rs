@@ -81,7 +81,7 @@ impl Peer {
     /// # Errors
     /// Why there is none, and the remedy.
     pub fn address(&self, ipv6: bool) -> Result<IpAddr, String> {
-        let named = self.asked.addresses.iter().find(|it| it.is_ipv6() == ipv6);
+        let named = self.asked.addresses.iter().find(|address| address.is_ipv6() == ipv6);
         named.map_or_else(|| address::of_peer(&self.far, ipv6), |named| Ok(*named))
     }
 
@@ -140,7 +140,7 @@ fn on_path(variant: Variant, to: IpAddr) -> Result<String, Outcome> {
 /// The network stack of this process (namespaces(7)).
 fn network() -> Option<u64> {
     use std::os::unix::fs::MetadataExt;
-    std::fs::metadata("/proc/self/ns/net").ok().map(|it| it.ino())
+    std::fs::metadata("/proc/self/ns/net").ok().map(|metadata| metadata.ino())
 }
 
 fn boot_id() -> Option<String> {

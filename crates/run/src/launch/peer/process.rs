@@ -186,7 +186,7 @@ impl Process {
     /// The last line that it wrote to its standard error, to be put behind what is said of it.
     pub fn complaint(&self) -> String {
         let mut bytes = vec![0; 4096];
-        let length = self.stderr.metadata().map_or(0, |it| it.len());
+        let length = self.stderr.metadata().map_or(0, |metadata| metadata.len());
         let from = length.saturating_sub(bytes.len() as u64);
         let read = self.stderr.read_at(&mut bytes, from).unwrap_or(0);
         let text = String::from_utf8_lossy(&bytes[..read]).into_owned();

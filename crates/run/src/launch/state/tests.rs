@@ -95,7 +95,7 @@ fn reason(state: &mut LaunchState) -> String {
 }
 
 fn ticks(values: [u64; 2]) -> Vec<u8> {
-    values.iter().flat_map(|it| it.to_le_bytes()).collect()
+    values.iter().flat_map(|value| value.to_le_bytes()).collect()
 }
 
 #[test]
@@ -162,7 +162,7 @@ fn of_two_halves_the_far_one_begins_and_goes_first() {
     assert!(state.is_at(Stage::Reported));
     let found = result(&mut state);
     assert_eq!((found.record.outcome, found.samples.len()), (Outcome::Ok, 2));
-    assert_eq!(found.record.far.map(|it| it.setup_ns), Some(42));
+    assert_eq!(found.record.far.map(|side| side.setup_ns), Some(42));
 }
 
 #[test]
@@ -181,7 +181,7 @@ fn what_can_not_be_had_is_the_cause_and_failures_are_joined() {
     let found = result(&mut state).record;
     let reason = "it broke; far: it broke too".to_string();
     assert_eq!(found.outcome, Outcome::Failed { reason });
-    assert_eq!(found.far.map(|it| it.setup_ns), Some(42), "what it counted is kept");
+    assert_eq!(found.far.map(|side| side.setup_ns), Some(42), "what it counted is kept");
 }
 
 #[test]

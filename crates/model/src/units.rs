@@ -4,12 +4,13 @@
 //! bytes) and say so in the prefix. A value, its lower and its upper end share one unit and
 //! one number of decimals, so that an interval can be read without arithmetic.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use model::words::{count, counted, plural, were};
+pub use crate::words::{count, counted, plural, were};
 
 /// The base unit of a value, and with it the way it is written.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
     /// Nanoseconds.
@@ -18,8 +19,10 @@ pub enum Unit {
     /// Bytes: an exact size such as 64 KiB.
     Bytes,
     /// Bytes per second.
+    #[serde(rename = "bytes_per_sec")]
     BytesPerSecond,
     /// Events per second.
+    #[serde(rename = "per_sec")]
     PerSecond,
     /// Joules.
     Joules,
@@ -29,6 +32,8 @@ pub enum Unit {
     Ratio,
     /// A probability from 0 to 1, written as a percentage.
     Share,
+    /// 1 of what is so, 0 of what isn't.
+    Flag,
     /// A number without a unit.
     #[default]
     Number,
@@ -58,18 +63,23 @@ const TIMES: Prefixes = &[(1.0, "×")];
 const PERCENT: Prefixes = &[(0.01, " %")];
 const NONE: Prefixes = &[(1.0, "")];
 
-impl From<model::metric::Unit> for Unit {
-    fn from(unit: model::metric::Unit) -> Unit {
-        match unit {
-            model::metric::Unit::Nanoseconds => Unit::Nanoseconds,
-            model::metric::Unit::BytesPerSecond => Unit::BytesPerSecond,
-            model::metric::Unit::PerSecond => Unit::PerSecond,
-            model::metric::Unit::Joules => Unit::Joules,
+impl Unit {
+    /// Its name in exports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Nanoseconds => "ns",
+            Self::Bytes => "bytes",
+            Self::BytesPerSecond => "bytes_per_sec",
+            Self::PerSecond => "per_sec",
+            Self::Joules => "joules",
+            Self::Count => "count",
+            Self::Ratio => "ratio",
+            Self::Share => "share",
+            Self::Flag => "flag",
+            Self::Number => "number",
         }
     }
-}
 
-impl Unit {
     fn prefixes(self) -> Prefixes {
         match self {
             Self::Nanoseconds => SECONDS,
@@ -79,7 +89,7 @@ impl Unit {
             Self::Joules => JOULES,
             Self::Ratio => TIMES,
             Self::Share => PERCENT,
-            Self::Count | Self::Number => NONE,
+            Self::Count | Self::Flag | Self::Number => NONE,
         }
     }
 
@@ -171,7 +181,7 @@ pub fn p_value(p: f64) -> String {
 }
 
 /// A text whose numbers stay on one line with their units, by spaces that don't break.
-pub(crate) fn kept_together(text: &str) -> String {
+pub fn kept_together(text: &str) -> String {
     const UNITS: [&str; 18] = [
         "%", "ns", "µs", "ms", "s", "B", "KiB", "MiB", "GiB", "KiB/s", "MiB/s", "GiB/s", "k/s",
         "M/s", "nJ", "µJ", "mJ", "J",
@@ -236,6 +246,18 @@ pub fn percentile(probability: f64) -> String {
     let written = format!("{:.6}", probability * 100.0);
     let short = written.trim_end_matches('0').trim_end_matches('.');
     format!("{short} %")
+}
+
+/// A share of what was counted in three digits, however small: `12.3 %`, `0.123 %`, `1.2e-3 %`.
+pub fn share(share: f64) -> String {
+    let percent = 100.0 * share;
+    match percent {
+        0.0 => "0 %".into(),
+        ..0.01 => format!("{percent:.1e} %"),
+        ..1.0 => format!("{percent:.3} %"),
+        ..10.0 => format!("{percent:.2} %"),
+        _ => format!("{percent:.1} %"),
+    }
 }
 
 /// The largest prefix that leaves at least one after rounding to three digits; 999.6 ns is
