@@ -118,7 +118,9 @@ fn uses(text: &str, krate: &str, parent: &str, name: &str) -> bool {
             match before.strip_suffix("::") {
                 Some(path) => {
                     let word = path.rsplit(|letter: char| !is_of_a_name(letter)).next();
-                    word.is_some_and(|word| ["super", "self", "crate", krate, parent].contains(&word))
+                    word.is_some_and(|word| {
+                        ["super", "self", "crate", krate, parent].contains(&word)
+                    })
                 }
                 None => !before.ends_with(is_of_a_name),
             }
@@ -149,7 +151,8 @@ fn a_small_file_that_one_other_uses_is_a_part_of_that_one() {
             continue;
         }
         let krate = path.strip_prefix("crates/").and_then(|rest| rest.split('/').next());
-        let (krate, home) = krate.map_or(("", "src/".into()), |krate| (krate, format!("crates/{krate}/")));
+        let (krate, home) =
+            krate.map_or(("", "src/".into()), |krate| (krate, format!("crates/{krate}/")));
         let parent = stem(Path::new(path).parent().unwrap().to_str().unwrap());
         let name = stem(path);
         let near = |other: &str| other.starts_with(&home);

@@ -104,8 +104,10 @@ fn a_family_is_small_enough_for_the_hardware() {
 #[test]
 fn a_tracepoint_that_the_kernel_lacks_is_left_out() {
     let root = machine(2);
-    let names: Vec<String> =
-        super::counters(Family::Software, root.path()).into_iter().map(|counter| counter.name).collect();
+    let names: Vec<String> = super::counters(Family::Software, root.path())
+        .into_iter()
+        .map(|counter| counter.name)
+        .collect();
     assert!(names.contains(&"wake-ups".into()) && names.contains(&"interrupts-sent".into()));
     assert!(!names.contains(&"interrupts-taken".into()), "there is no such tracepoint here");
 }
