@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use ::report::export::Format;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use super::capacity;
-pub use super::document_output::Script;
 use super::export::ExportFiles;
 use super::factors::FactorArgs;
 use super::open_loop::{self, OpenLoopArgs};
@@ -18,7 +18,6 @@ use super::value_parsers::{
     precision, probe_names, probes, rates, samples, seed, sessions, sizes, task, task_names, tasks,
     variant,
 };
-use ::report::export::Format;
 use mechanisms::{Entry, MECHANISMS, Variant};
 use model::cycles::{CYCLES, MOST_CYCLES};
 use model::distinct::distinct;
@@ -27,11 +26,13 @@ use model::factor::Factor;
 use model::launch::Warmup;
 use model::placement::Placement;
 use model::probe::Probe;
-use model::request::{Request, Sessions, Stopping};
+use model::request::{Named, Request, Sessions, Stopping};
 use model::route::Route;
 use model::size;
 use model::workload::Workload;
 use store::Label;
+
+pub use super::document_output::Script;
 
 /// Budget where none is given: with judging and writing, about a minute.
 const DEFAULT_BUDGET: Duration = Duration::from_secs(50);
@@ -421,6 +422,18 @@ impl RunArgs {
             budget_ns: given.map(in_ns),
             budget_is_hard: self.budget.is_some(),
             unmarked: self.unmarked,
+        }
+    }
+}
+
+impl RunArgs {
+    /// Levels that stand among its arguments: what of these is not measured is told, and no success.
+    pub(super) fn named(&self) -> Named {
+        Named {
+            mechanisms: !self.mechanisms.is_empty(),
+            workloads: !self.workload.is_empty(),
+            sizes: self.size.is_some(),
+            placements: self.names_cpus() || !self.placement.is_empty(),
         }
     }
 }

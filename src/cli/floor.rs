@@ -101,12 +101,12 @@ fn write(path: &Path, text: &str) -> Result<(), Failure> {
 /// Puts the heat map of cache lines into the document, for a page that can draw it.
 pub fn draw(document: &mut Document, floors: &Floors) {
     let Ok(found) = floors.line.get() else { return };
-    let mut cpus: Vec<u32> = found.pairs.iter().flat_map(|it| it.cpus).collect();
+    let mut cpus: Vec<u32> = found.pairs.iter().flat_map(|pair| pair.cpus).collect();
     cpus.sort_unstable();
     cpus.dedup();
     let point = |nth: usize, a: u32, b: u32| {
-        let pair = found.pairs.iter().find(|it| it.cpus == [a.min(b), a.max(b)]);
-        let trip = pair.and_then(|it| it.round_trip_ns.get().ok()).and_then(Repeats::lower);
+        let pair = found.pairs.iter().find(|pair| pair.cpus == [a.min(b), a.max(b)]);
+        let trip = pair.and_then(|pair| pair.round_trip_ns.get().ok()).and_then(Repeats::lower);
         match trip {
             Some(ns) => Point::new(nth as f64, ns).labelled(format!("{ns:.0}")),
             None if a == b => Point::gap(nth as f64, "one CPU: its own line"),
@@ -127,7 +127,7 @@ pub fn draw(document: &mut Document, floors: &Floors) {
         Axis::new("round trip", Unit::Nanoseconds, Scale::Log),
     );
     figure.series = cpus.iter().map(row).collect();
-    if let Some(section) = document.sections.iter_mut().find(|it| it.id == "line") {
+    if let Some(section) = document.sections.iter_mut().find(|section| section.id == "line") {
         section.blocks.insert(0, figure.into());
     }
 }

@@ -26,7 +26,6 @@ mod lab;
 mod list;
 mod lookup;
 mod man;
-mod named;
 mod open_loop;
 mod output;
 mod own_args;

@@ -118,7 +118,9 @@ fn uses(text: &str, krate: &str, parent: &str, name: &str) -> bool {
             match before.strip_suffix("::") {
                 Some(path) => {
                     let word = path.rsplit(|letter: char| !is_of_a_name(letter)).next();
-                    word.is_some_and(|it| ["super", "self", "crate", krate, parent].contains(&it))
+                    word.is_some_and(|word| {
+                        ["super", "self", "crate", krate, parent].contains(&word)
+                    })
                 }
                 None => !before.ends_with(is_of_a_name),
             }
@@ -149,19 +151,21 @@ fn a_small_file_that_one_other_uses_is_a_part_of_that_one() {
             continue;
         }
         let krate = path.strip_prefix("crates/").and_then(|rest| rest.split('/').next());
+        let (krate, home) =
+            krate.map_or(("", "src/".into()), |krate| (krate, format!("crates/{krate}/")));
         let parent = stem(Path::new(path).parent().unwrap().to_str().unwrap());
         let name = stem(path);
+        let near = |other: &str| other.starts_with(&home);
+        // What another crate uses is a face of its own.
+        let is_shown = texts
+            .iter()
+            .any(|(other, text)| !near(other) && text.contains(&format!("{krate}::{name}")));
         let users = texts.iter().filter(|(other, text)| {
-            let near = krate.is_none_or(|krate| other.starts_with(&format!("crates/{krate}/")));
-            let named = if near {
-                uses(text, "crate", &parent, &name)
-            } else {
-                text.contains(&format!("{}::{name}::", krate.unwrap_or("crate")))
-            };
-            other != path && named
+            near(other) && other != path && uses(text, krate, &parent, &name)
         });
         let users: Vec<&String> = users.map(|(other, _)| other).collect();
         if let [user] = users[..]
+            && !is_shown
             && !is_table(user)
             && !STILL_ALONE.contains(&&**path)
         {

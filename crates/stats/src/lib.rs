@@ -8,12 +8,10 @@
 //! - [`mod@apart`]: whether one case moved between two runs, or all did
 //! - [`mod@compare`]: ratios by round, verdicts, families of claims
 //! - [`modes`]: where the launches of a case split into two modes
-//! - [`mod@overhead_line`]: what tracing costs by how often it is done, and whether that is a straight line
+//! - [`mod@overhead_line`]: what tracing costs by how often it is done, whether that is a straight line, and what a step adds
 //! - [`mod@peak`]: where a curve has its peak, and whether it lies elsewhere in another
 //! - [`shape`]: whether one curve is another one rescaled
-//! - [`mod@slope`]: what a step along a number adds
 //! - [`mod@inflection`]: where the cost per byte changes along a sweep, and how sure that place is
-//! - [`sessions`]: the median over sessions that differ among themselves
 //! - [`series`]: whether launches that follow each other are alike
 //!
 //! NaN is never a measurement: functions that return an `Option` give `None` when they meet
@@ -29,11 +27,9 @@ pub mod overhead_line;
 pub mod peak;
 pub mod quantile;
 pub mod series;
-pub mod sessions;
 pub mod shape;
 pub mod share;
 pub mod signed_rank;
-pub mod slope;
 pub mod two_sample;
 
 #[cfg(test)]
@@ -51,15 +47,15 @@ pub use interval::{
     surely_most,
 };
 pub use modes::{Mode, Modes, two_modes};
-pub use overhead_line::{OverheadLine, overhead_line};
+pub use overhead_line::{OverheadLine, overhead_line, theil_sen};
 pub use peak::{Moved, Peak, moved, peak};
 pub use quantile::{median, median_of, mid_quantile, quantile, samples_needed};
 pub use series::serial_correlation;
-pub use sessions::over_sessions;
+
 pub use shape::{Rescaled, pointwise, rescaled};
-pub use share::{Share, binomial_share, clustered_share};
+pub use share::{Share, binomial_share, clustered_share, over_sessions};
 pub use signed_rank::{SignedRank, signed_rank};
-pub use slope::theil_sen;
+
 pub use two_sample::{
     MannWhitney, Shift, compare_unpaired, hodges_lehmann_shift, mann_whitney, verdict_unpaired,
 };

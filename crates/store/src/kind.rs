@@ -2,7 +2,7 @@
 //! opened: opening a device can do something, and a FIFO waits.
 
 use std::os::fd::OwnedFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, FileType, Mode, OFlags, Stat, fstat, fstatfs, openat};
 use rustix::io::Errno;
@@ -36,6 +36,12 @@ pub(super) struct Seen {
     about: Stat,
 }
 
+pub(super) fn beside(path: &Path, end: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(end);
+    name.into()
+}
+
 /// Looks at what is at `whole`, which is called `path`, and beside it; None where there is nothing.
 ///
 /// # Errors
@@ -51,8 +57,7 @@ pub(super) fn look(whole: &Path, path: &Path) -> Result<Option<Seen>, StoreError
         return Err(no_file(path, "a file of the kernel's, which keeps nothing"));
     }
     for end in BESIDE {
-        let beside =
-            super::open::beside(&whole.canonicalize().unwrap_or_else(|_| whole.into()), end);
+        let beside = self::beside(&whole.canonicalize().unwrap_or_else(|_| whole.into()), end);
         // Links are left alone by whoever opens them.
         let kind =
             see(&beside, false, &beside)?.map(|pair| FileType::from_raw_mode(pair.1.st_mode));
@@ -138,14 +143,14 @@ mod tests {
                 assert!(error.is_unusable() && line.contains(what), "{}: {line}", path.display());
             }
             for end in super::BESIDE {
-                assert!(!crate::open::beside(path, end).exists(), "{}{end}", path.display());
+                assert!(!super::beside(path, end).exists(), "{}{end}", path.display());
             }
         }
         // A FIFO beside a store would be waited for.
         let store = folder.path().join("runs.sqlite");
         drop(Store::open(&store).unwrap());
         for end in super::BESIDE {
-            let beside = crate::open::beside(&store, end);
+            let beside = super::beside(&store, end);
             let _ = std::fs::remove_file(&beside);
             std::fs::rename(&fifo, &beside).unwrap();
             for opened in [Store::open(&store), Store::open_existing(&store)] {

@@ -16,7 +16,6 @@ mod migrate;
 mod open;
 mod place;
 mod read;
-mod resume;
 mod rows;
 mod seal;
 mod sealed;
@@ -31,12 +30,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use check::Checked;
-pub use command_line::{command_line, with_budget};
+pub use command_line::{command_line, resume_fleet, resume_run, with_budget};
 pub use earlier::RunBefore;
 pub use fleet::{Concurrent, Ends, FleetGroup, FleetLaunch, FleetRequest, StoredFleet, StoredNode};
 pub use label::Label;
 pub use open::NONE;
-pub use resume::{resume_fleet, resume_run};
+
 pub use rows::{MadeLaunch, RunRow, StoredCase, StoredGroup, StoredLaunch, StoredRound, StoredRun};
 pub use write::{NewCase, NewLaunch, NewRun};
 

@@ -287,15 +287,9 @@ fn may_write(path: &Path) -> bool {
     accessat(CWD, path, Access::WRITE_OK, AtFlags::EACCESS).is_ok()
 }
 
-pub(super) fn beside(path: &Path, end: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(end);
-    name.into()
-}
-
 fn size(path: &Path) -> u64 {
     let of = |path: &Path| path.metadata().map_or(0, |metadata| metadata.len());
-    of(path) + of(&beside(path, "-wal"))
+    of(path) + of(&kind::beside(path, "-wal"))
 }
 
 /// A connection that changes nothing.
@@ -322,7 +316,7 @@ fn connect_to_read(whole: &Path, path: &Path) -> Result<(Connection, Option<Stam
         }
     }
     let read_only = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
-    let wal = beside(&real, "-wal");
+    let wal = kind::beside(&real, "-wal");
     let unread = match wal.metadata() {
         Ok(wal) => wal.len() > 0,
         Err(error) => error.kind() != std::io::ErrorKind::NotFound,
@@ -333,7 +327,7 @@ fn connect_to_read(whole: &Path, path: &Path) -> Result<(Connection, Option<Stam
         let db = connect(read_only, &uri(&real, "immutable=1")).map_err(failed)?;
         return Ok((db, stamp));
     }
-    if beside(&real, "-shm").exists()
+    if kind::beside(&real, "-shm").exists()
         && let Ok(db) = connect(read_only, &uri(&real, "readonly_shm=1"))
     {
         return Ok((db, None));

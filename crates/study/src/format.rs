@@ -377,9 +377,9 @@ pub(super) fn check(
             let key = key.unwrap_or("a text");
             Err(format!("{file}:{line}: {key} is longer than {most} characters: shorten it"))
         }
-        toml::Value::Array(all) => all.iter().try_for_each(|it| check(text, file, key, it)),
+        toml::Value::Array(all) => all.iter().try_for_each(|value| check(text, file, key, value)),
         toml::Value::Table(all) => {
-            all.iter().try_for_each(|(key, it)| check(text, file, Some(key), it))
+            all.iter().try_for_each(|(key, value)| check(text, file, Some(key), value))
         }
         _ => Ok(()),
     }

@@ -227,7 +227,9 @@ mod tests {
         let default_buffers = default_buffers();
         assert!(default_buffers.pipe_bytes >= Some(4096), "{default_buffers:?}");
         assert!(
-            default_buffers.unix_stream.is_some_and(|it| it.send_bytes > 0 && it.receive_bytes > 0)
+            default_buffers.unix_stream.is_some_and(
+                |unix_stream| unix_stream.send_bytes > 0 && unix_stream.receive_bytes > 0
+            )
         );
     }
 }

@@ -10,7 +10,7 @@ use std::hint::black_box;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 
-use super::worker::Setting;
+use super::setting::Setting;
 use sys::calls::{
     getpid, getppid, getuid, inline_getpid, inline_read, inline_write, library_getpid,
     library_read, library_write, read_nothing,

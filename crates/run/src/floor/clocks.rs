@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 
-use super::worker::{Setting, repeat};
+use super::setting::{Setting, repeat};
 use model::clock::{Anchor, ClockKind};
 use sys::clock::{Clock, MonotonicRaw, Tsc};
 

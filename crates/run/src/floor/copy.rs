@@ -10,7 +10,7 @@ use model::floors::{Copied, Copy, CopyLevel, MEMORY, PlacedCopy};
 use std::hint::black_box;
 use std::time::Duration;
 
-use super::worker::{Setting, repeat};
+use super::setting::{Setting, repeat};
 use mechanisms::workload::Buffers;
 use model::alignment::Alignment;
 use model::floors::Part;

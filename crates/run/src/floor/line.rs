@@ -10,7 +10,7 @@ use std::hint::spin_loop;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use super::worker::{Setting, repeat, together};
+use super::setting::{Setting, repeat, together};
 use model::placement::Relation;
 use sys::shared::{LINE, Mapping, PAGE};
 

@@ -19,6 +19,7 @@
 
 mod owner;
 mod rounds;
+mod setting;
 mod worker;
 
 pub mod calls;

@@ -13,7 +13,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
 use super::owner::{PROGRAM, Process};
-use super::worker::{Setting, pin};
+use super::setting::{Setting, pin};
 use super::{Order, copy, line, wake_up};
 use crate::launch::Interrupt;
 use crate::launch::wire::{FrameKind, Missing, Reader, write_frame};

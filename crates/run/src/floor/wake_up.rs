@@ -9,7 +9,7 @@ use model::floors::{RoundTrip, WakeUp, WakeUps};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use super::worker::{Found, Setting, repeat, together};
+use super::setting::{Found, Setting, repeat, together};
 use model::placement::Relation;
 use sys::parking::{self, Parking};
 use sys::shared::{LINE, Mapping};

@@ -468,8 +468,8 @@ impl Launches {
         interrupt: &Interrupt,
     ) -> Result<(), Interrupted> {
         let mut order: Vec<u32> = of.to_vec();
-        order.retain(|it| self.states[it].wanted.spec.cycles > 0);
-        let Some(first) = order.first().map(|it| &self.states[it].wanted.spec) else {
+        order.retain(|number| self.states[number].wanted.spec.cycles > 0);
+        let Some(first) = order.first().map(|order| &self.states[order].wanted.spec) else {
             return Ok(());
         };
         let (cycles, mut rng) = (first.cycles as usize, ChaCha8Rng::seed_from_u64(first.seed));
@@ -478,7 +478,7 @@ impl Launches {
             for number in &order {
                 let spec = &self.states[number].wanted.spec;
                 let slice = slices(spec.most_samples(), spec.cycles).nth(cycle);
-                if slice.is_some_and(|it| !it.is_empty()) && !self.has_failed(*number) {
+                if slice.is_some_and(|slice| !slice.is_empty()) && !self.has_failed(*number) {
                     let next = self.states[number].pauses() + 1;
                     self.turn(*number);
                     self.reach(&[*number], Stage::Paused(next), interrupt)?;
@@ -496,6 +496,6 @@ impl Launches {
 
     /// Lets the initiator of one have its turn.
     pub(in crate::launch) fn turn(&mut self, number: u32) {
-        self.say_of(&[number], |it| vec![it.turn()]);
+        self.say_of(&[number], |launch| vec![launch.turn()]);
     }
 }

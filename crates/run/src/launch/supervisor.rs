@@ -4,7 +4,7 @@
 //! Whatever happens to a worker becomes a record that names it. Nothing outlives this process:
 //! workers ask the kernel to be killed with their parent, and are killed and reaped with their group.
 
-use std::any;
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal};
 use std::path::Path;
@@ -432,7 +432,7 @@ impl<L: Listener> Endpoint for AcceptOnly<L> {
 }
 
 /// An end of a type that only its worker knows.
-type AnyEnd = Box<dyn any::Any>;
+type AnyEnd = Box<dyn Any>;
 
 /// What has been opened so far. Every pair must be of the same variant.
 pub struct Pairs {
