@@ -638,10 +638,6 @@ fn what_cannot_be_read_ends_with_one_line_and_2() {
     }
     refused(&bench.run("compare before nobody"), &["no run `nobody`", "ipcmark runs"]);
     refused(&bench.run("compare before last~7"), &["no run `last~7`"]);
-    refused(&bench.run("compare before"), &["--help"]);
-    refused(&bench.run("compare before after --gate 0"), &["as in 5%"]);
-    refused(&bench.run("compare before after --margin x"), &["as in 5%"]);
-    refused(&bench.run("run pipe --label last"), &["means the newest run"]);
     bench.open().pragma_update(None, "user_version", 99).unwrap();
     refused(&bench.run("compare before after"), &["newer ipcmark", "--store FILE"]);
     std::fs::write(bench.path("damaged"), "x".repeat(5000)).unwrap();
