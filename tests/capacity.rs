@@ -10,7 +10,6 @@ use cli_support::searches::{WIDE, alone, capacities, line_of, must_be_consistent
 use cli_support::strike::{Half, failed_of, kill_in_one_launch, must_have_left_nothing};
 use cli_support::{Bench, flat, must_fit_the_schema, number, say, wait_for};
 use rustix::process::Signal;
-use serde_json::Value;
 
 #[test]
 fn a_capacity_is_sought_in_two_stages_and_told_everywhere() {
