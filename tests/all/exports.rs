@@ -340,23 +340,6 @@ fn unbase64(text: &str) -> Vec<u8> {
     bytes
 }
 
-#[test]
-fn every_format_survives_a_run_with_nothing_measured() {
-    let bench = Bench::new();
-    bench.run("run posix-queue -w latency -s 100K -p same-cpu --launches 1");
-    for format in ["json", "ndjson", "csv", "markdown"] {
-        bench.must(&format!("export --format {format} -o out.{format}"));
-        let text = std::fs::read_to_string(bench.path(&format!("out.{format}"))).unwrap();
-        assert!(!text.is_empty() && !text.contains("NaN"), "{format}: {text}");
-    }
-    // These hold launches alone, and would be empty.
-    for format in ["launches", "samples", "hgrm", "hlog", "bmf"] {
-        let said = bench.run(&format!("export --format {format} -o out.{format}"));
-        assert_eq!((said.code, said.err.lines().count()), (Some(2), 1), "{format}: {}", said.err);
-        assert!(said.err.contains("says why") && !bench.path(&format!("out.{format}")).exists());
-    }
-}
-
 // ---- three lines of numpy ----------------------------------------------------------------------
 
 /// The first fenced block of `language` in docs/FORMAT.md that says `mark`.
