@@ -8,6 +8,8 @@ use crate::cli_support::stored::{Made, clock};
 use crate::cli_support::{Bench, must_fit_the_schema, parse};
 use crate::export_schema::assert_consistent;
 use analysis::{Choice, Judged};
+use model::alignment::Alignment;
+use model::bound::{Beside, RoundBound};
 use model::case::Case;
 use model::choice::Need;
 use model::company::Company;
@@ -76,7 +78,15 @@ fn comparison() -> Made {
         each(bulk, |case| case.message_bytes = Some(65_536)),
         group(&SOME, Workload::Connect, one),
     ];
-    Made { groups, ..Made::on(host()) }
+    let align = Alignment::default();
+    let bounds = [
+        (Beside::WakeUp { cpus: [0, 0] }, 3_000.0),
+        (Beside::WakeUp { cpus: [0, 1] }, 3_500.0),
+        (Beside::CacheLine { cpus: [0, 1] }, 100.0),
+        (Beside::Copy { bytes: 65_536, align }, 2_000.0),
+    ];
+    let bounds = bounds.map(|(of, ns)| RoundBound { of, ns }).to_vec();
+    Made { groups, bounds, ..Made::on(host()) }
 }
 
 fn sweep() -> Made {
@@ -519,4 +529,11 @@ fn a_comparison_of_two_runs_is_shown_as_reviewed() {
     held(&bench, "compare_text", &bench.run("compare 1 2").out);
     let json = parse(&bench.run("compare 1 2 --format json").out);
     held(&bench, "compare_json", &pretty(json));
+    let mut store = Store::open(&bench.store()).expect("a store");
+    let made = || at_rates(&[500, 2_000, 8_000]);
+    made().write(&mut store).expect("a run");
+    let ticks = |case: &Case, _| if case.variant == "tcp" { 8_000 } else { 80_000 };
+    Made { ticks, ..made() }.write(&mut store).expect("a run");
+    drop(store);
+    held(&bench, "compare_capacities", &bench.run("compare 3 4").out);
 }

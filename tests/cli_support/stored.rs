@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::OnceLock;
 
+use model::bound::RoundBound;
 use model::case::Case;
 use model::counts::Counts;
 use model::distinct::distinct;
@@ -159,6 +160,8 @@ pub struct Made {
     /// Of a fleet, whose case each is, by its group and its place there.
     pub ends: fn(usize, usize) -> Option<Ends>,
     pub rounds: u64,
+    /// What each round measured beside its launches.
+    pub bounds: Vec<RoundBound>,
     /// Of each launch.
     pub samples: usize,
     /// What an operation of a case takes, by its place in the group.
@@ -186,6 +189,7 @@ impl Made {
             fleet: None,
             ends: |_, _| None,
             rounds: ROUNDS,
+            bounds: Vec::new(),
             samples: SAMPLES,
             ticks: |_, nth| 8_000 + 400 * nth as u64,
             outcome: |_, _, _| Some(Outcome::Ok),
@@ -224,6 +228,7 @@ impl Made {
                 store.add_launches(&launches)?;
                 let noise = RoundNoise {
                     idle: Some(Energy { microjoules: 10, ns: 1_000_000 }),
+                    bounds: self.bounds.clone(),
                     ..RoundNoise::default()
                 };
                 let began_ns = (group as u64 * ROUNDS + round) * 1_000_000;

@@ -66,12 +66,8 @@ fn every_pair_and_every_node_is_measured_and_kept_as_its_own_case() {
         .map(Result::unwrap)
         .collect();
     assert_eq!(near, [(0, 1), (0, 2), (1, 2)]);
-    for word in ["tcp: round trips of 64 B", "pipe", "under one kernel", "a and b"] {
-        assert!(said.out.contains(word), "{word} in {}", said.out);
-    }
     // The run is one of the store's, and nothing takes it for a run of one machine.
     assert!(bench.must("runs").out.contains("complete"));
-    assert!(bench.must("report last").out.contains("tcp: round trips of 64 B"));
     let said = bench.run("run --resume last");
     assert!(said.code == Some(2) && said.err.contains("ipcmark fleet --resume 1"), "{}", said.err);
     // It is exported as any other, node by node and pair by pair.
@@ -95,9 +91,6 @@ fn every_pair_and_every_node_is_measured_and_kept_as_its_own_case() {
     }
     let said = bench.run("fleet --resume last");
     assert_eq!(said.code, Some(2), "{}", said.err);
-    bench.must("report last --html page.html");
-    let page = std::fs::read_to_string(bench.path("page.html")).unwrap();
-    assert!(page.contains("heatmap") && page.contains("median over launches"));
     bench.must("report last --format markdown -o fleet.md");
     let markdown = std::fs::read_to_string(bench.path("fleet.md")).unwrap();
     let picture =
@@ -118,12 +111,6 @@ fn the_bounds_of_the_nodes_stand_side_by_side() {
         "SELECT count(*) FROM nodes WHERE json_extract(floors, '$.clocks.measured') IS NOT NULL";
     assert_eq!(number(&db, sql), 2, "{}", said.err);
     assert!(said.err.contains("bounds: clocks"), "{}", said.err);
-    let page = bench.must("report last -v").out;
-    let row = |name: &str| {
-        let row = page.lines().find(|line| line.trim_start().starts_with(&format!("{name} ")));
-        row.unwrap_or_else(|| panic!("no row of {name}: {page}")).to_string()
-    };
-    assert!(row("a").contains("ns") && row("b").contains("ns"), "{page}");
 }
 
 #[test]
