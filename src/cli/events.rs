@@ -31,7 +31,6 @@ pub struct Live<'a> {
 }
 
 impl<'a> Live<'a> {
-    /// Progress, with or without events.
     pub fn new(person: StderrProgress, events: Option<Events<'a>>) -> Live<'a> {
         Live { person, events }
     }
@@ -110,7 +109,6 @@ impl AsFd for Out {
     }
 }
 
-/// The events of a run.
 pub struct Events<'a> {
     out: Out,
     interrupt: &'a Interrupt,

@@ -67,7 +67,6 @@ pub fn show(
     }
 }
 
-/// Writes the PDF.
 pub fn pdf(path: &Path, found: &Judgement) -> Result<(), Failure> {
     let printer = document_output::Printer::of(found.fleet.run.id)?;
     let bytes = printer.print(&found.document(Detail::Full), &Form::PLAIN)?;

@@ -69,7 +69,6 @@ fn least_s(rates: &[u64], messages: u64, budget: f64) -> f64 {
 
 /// A study's cases, and the time for them.
 pub struct Forecast {
-    /// Cases of a round.
     pub cases: usize,
     /// Rounds that are asked for.
     pub asked: u64,

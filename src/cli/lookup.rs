@@ -36,7 +36,6 @@ pub struct Place {
     pub found: Option<Found>,
 }
 
-/// What has a name.
 pub struct Found {
     /// Opened to be looked at alone (O_PATH).
     file: OwnedFd,
@@ -46,7 +45,6 @@ pub struct Found {
 }
 
 impl Found {
-    /// Of which kind it is.
     pub fn kind(&self) -> FileType {
         FileType::from_raw_mode(self.about.st_mode)
     }
@@ -69,7 +67,6 @@ impl Place {
         }
     }
 
-    /// The folder that was found here.
     pub fn into_folder(self) -> io::Result<OwnedFd> {
         let found = self.found.ok_or(Errno::NOENT)?;
         if found.is_open_already {

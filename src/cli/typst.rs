@@ -11,7 +11,6 @@ use std::process::{Command, Output, Stdio};
 
 use machine::program;
 
-/// What to say where there is none.
 const NONE: &str = "no Typst compiler: `cargo install typst-cli` gets one, and so does `pip install \
                     typst`, for all users or in a virtual environment that is active";
 /// The folder that a document could read files from: it has none to read, and is always there.
@@ -26,7 +25,6 @@ const UNTAGGED: &str = "import sys, typst; sys.stdout.buffer.write( \
 /// The words of a compiler.
 struct Words {
     program: &'static str,
-    /// By which it says that it is there.
     asked: &'static [&'static str],
     tagged: &'static [&'static str],
     untagged: &'static [&'static str],

@@ -4,7 +4,6 @@ use super::percentile::{self, OfLaunch};
 use model::cycles::Cycles;
 use store::StoredLaunch;
 
-/// What one launch contributes.
 pub(super) struct LaunchValue {
     pub(super) ns: f64,
     pub(super) cycles: Option<Cycles>,

@@ -12,7 +12,6 @@ pub struct Site {
     pub workers: Workers,
     /// In a run of several routes that of what isn't local.
     pub route: Option<Route>,
-    /// Where they were asked to run.
     pub placement: Placement,
 }
 

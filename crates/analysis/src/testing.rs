@@ -87,7 +87,6 @@ pub fn estimate(median: f64) -> Estimate {
     }
 }
 
-/// Rounds of the machine.
 pub const ROUNDS: usize = 12;
 /// Its sizes, in bytes.
 pub const SIZES: [u64; 5] = [64, 1 << 10, 4 << 10, 16 << 10, 64 << 10];
@@ -100,9 +99,7 @@ pub const COUNTER_NS: f64 = 700.0;
 pub struct Machine {
     rng: ChaCha8Rng,
     rounds: Vec<f64>,
-    /// The cases that become results.
     pub results: Vec<CaseResult>,
-    /// What was observed.
     pub observed: Vec<Observed>,
 }
 
@@ -140,7 +137,6 @@ impl Machine {
         self.observed.push(Observed { events: events.iter().map(count).collect(), ..seen });
     }
 
-    /// A probe that this machine refuses.
     pub fn refuses(&mut self, probe: &str, beside: usize, reason: &str) {
         let mut case = self.results[beside].clone();
         case.by_round = Vec::new();
@@ -154,7 +150,6 @@ impl Machine {
         Observed { launches, beside, ..Observed::of(probe.parse().unwrap(), case, &[], &[], 0) }
     }
 
-    /// What the judge says of it.
     pub fn judged(&self) -> ProbeEffect {
         ProbeEffect::of(&self.results, &self.observed).unwrap()
     }

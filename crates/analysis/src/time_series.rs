@@ -10,7 +10,6 @@ pub const DRAWN: usize = 8;
 /// Most slices of what is drawn, so that a page stays small; what is beyond thins all launches.
 const MOST_DRAWN: u64 = 500;
 
-/// One launch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TimeSeries {
     /// Its round, from 1.
@@ -24,7 +23,6 @@ pub struct TimeSeries {
 pub struct Slice {
     /// The fastest sample.
     pub min: f64,
-    /// The median.
     pub median: f64,
     /// The 99th percentile; with fewer than a hundred samples about the slowest.
     pub p99: f64,

@@ -3,7 +3,6 @@
 //!
 //! Bit i of a mask is bit i of a codeword: data bits first. Nothing here touches a datagram.
 
-/// A systematic binary code.
 #[derive(Debug)]
 pub struct BinaryCode {
     /// Data bits of a codeword.
@@ -47,7 +46,6 @@ pub static GOLAY_24_12: BinaryCode = BinaryCode {
 /// A lost data bit, and the arrived bits whose sum it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Repair {
-    /// Which data bit.
     pub bit: usize,
     /// Mask of arrived bits.
     pub sources: u32,
@@ -72,7 +70,6 @@ impl BinaryCode {
         self.data + self.parity.len()
     }
 
-    /// The mask of all data bits.
     pub fn data_mask(&self) -> u32 {
         (1 << self.data) - 1
     }

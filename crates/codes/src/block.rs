@@ -23,7 +23,6 @@ pub const LARGEST_DATAGRAM: usize = 65_507;
 /// Too little of a block arrived to rebuild it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotEnough {
-    /// Datagrams that arrived.
     pub arrived: usize,
     /// Datagrams of the block.
     pub total: usize,
@@ -51,7 +50,6 @@ enum Code {
 }
 
 impl Coder {
-    /// A coder of that scheme.
     pub fn new(scheme: Scheme) -> Coder {
         let code = match (scheme, scheme.binary()) {
             (_, Some(code)) => Code::Binary(code),
@@ -63,7 +61,6 @@ impl Coder {
         Coder { scheme, code }
     }
 
-    /// The scheme.
     pub fn scheme(&self) -> Scheme {
         self.scheme
     }

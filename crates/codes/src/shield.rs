@@ -26,7 +26,6 @@ pub struct Shield {
 pub enum Recovery {
     /// A payload that fits its checksum.
     Recovered {
-        /// The payload.
         payload: Vec<u8>,
         /// How many bits were turned back, in the whole datagram.
         corrected_bits: u32,
@@ -99,7 +98,6 @@ impl Shield {
         self.scheme.datagram_bytes(payload_bytes + CRC)
     }
 
-    /// The datagram of a payload.
     pub fn protect(&self, payload: &[u8]) -> Vec<u8> {
         let part = self.part(payload.len());
         let mut datagram = Vec::with_capacity(self.datagram_bytes(payload.len()));
@@ -132,7 +130,6 @@ impl Shield {
         Recovery::Recovered { payload: data, corrected_bits }
     }
 
-    /// The parity parts of the data parts.
     fn parities(&self, data: &[u8], part: usize) -> Vec<u8> {
         let mut parities = vec![0; part * self.code.parity.len()];
         for (mask, sum) in self.code.parity.iter().zip(parities.chunks_exact_mut(part)) {

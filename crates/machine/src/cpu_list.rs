@@ -13,25 +13,14 @@ pub enum CpuListError {
     Empty,
     /// An item is neither a number nor a range.
     NotANumber {
-        /// The whole text.
         list: String,
         /// The part that is wrong.
         item: String,
     },
     /// A range whose end lies before its start.
-    Backwards {
-        /// The whole text.
-        list: String,
-        /// The range.
-        item: String,
-    },
+    Backwards { list: String, item: String },
     /// A CPU number that no machine has.
-    TooLarge {
-        /// The whole text.
-        list: String,
-        /// The number or range.
-        item: String,
-    },
+    TooLarge { list: String, item: String },
 }
 
 impl fmt::Display for CpuListError {

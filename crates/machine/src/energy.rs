@@ -19,7 +19,6 @@ use super::tree;
 
 const POWERCAP: &str = "sys/class/powercap";
 
-/// The counters of all packages, open.
 pub struct PackageCounters(Vec<Package>);
 
 struct Package {

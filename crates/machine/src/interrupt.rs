@@ -76,7 +76,6 @@ pub struct Interrupt {
     wake: UnixStream,
 }
 
-/// What has come.
 #[derive(Default)]
 struct Come {
     /// The first signal; 0 for none.

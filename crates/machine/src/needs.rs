@@ -15,11 +15,8 @@ pub const LEAST_KERNEL: &str = "Linux 5.4";
 /// What lacks here, and what would help.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lacking {
-    /// The call, or the file.
     pub what: String,
-    /// What was seen.
     pub found: String,
-    /// What to do.
     pub remedy: String,
 }
 

@@ -30,9 +30,7 @@ pub struct Counters {
 /// passes, as those do that a sandbox makes up.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct StandsStill {
-    /// /proc/stat.
     pub stat: bool,
-    /// /proc/interrupts.
     pub interrupts: bool,
 }
 
@@ -42,7 +40,6 @@ const MOVES_WITHIN: u64 = 100_000_000;
 /// The counters of one CPU since boot.
 #[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Default)]
 pub struct CpuCounters {
-    /// The CPU.
     pub cpu: u32,
     /// Its time (/proc/stat). `None` while it is offline, or where the file can't be read.
     pub ticks: Option<Ticks>,
@@ -63,7 +60,6 @@ pub struct Ticks {
     pub user: u64,
     /// Kernel mode, interrupts and softirqs left out.
     pub system: u64,
-    /// Interrupts and softirqs.
     pub interrupt: u64,
     /// Idle, waiting for a disk included.
     pub idle: u64,
@@ -179,7 +175,6 @@ fn parse_ticks(columns: &str) -> Option<Ticks> {
 }
 
 impl Ticks {
-    /// All of it.
     pub fn total(&self) -> u64 {
         self.user + self.system + self.interrupt + self.idle + self.steal
     }
@@ -188,9 +183,7 @@ impl Ticks {
 /// What a column of /proc/interrupts or /proc/softirqs sums up to.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Sum {
-    /// Every row.
     all: u64,
-    /// The rows of devices.
     devices: u64,
 }
 

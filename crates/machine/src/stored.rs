@@ -11,7 +11,6 @@ fn directory() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/topologies")
 }
 
-/// The names of all stored machines.
 pub fn names() -> Vec<String> {
     let mut names: Vec<String> = fs::read_dir(directory())
         .unwrap()
@@ -22,7 +21,6 @@ pub fn names() -> Vec<String> {
     names
 }
 
-/// Unpacks a stored machine.
 pub fn machine(name: &str) -> TempDir {
     let text = fs::read_to_string(directory().join(format!("{name}.tsv"))).unwrap();
     assert!(text.starts_with("# "), "{name}.tsv must say what it is modelled on");

@@ -4,7 +4,6 @@
 use super::{Carries, Framing, Mechanism, OpenError, OpenSpec, Traits, Visitor, counts};
 use sys::posix::Condition;
 
-/// The mechanism's row.
 pub struct Condvar;
 
 impl Mechanism for Condvar {

@@ -16,7 +16,6 @@ use super::{
 
 use sys::failed::failed;
 
-/// The mechanism's row.
 pub struct Eventfd;
 
 /// What has no positions is read at this one (preadv2(2)).

@@ -14,7 +14,6 @@ use super::{
 use model::bend::Bend;
 use std::os::fd::OwnedFd;
 
-/// The mechanism's row.
 pub struct Fifo;
 
 impl Mechanism for Fifo {

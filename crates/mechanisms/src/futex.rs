@@ -15,7 +15,6 @@ use sys::failed::try_futex;
 use sys::parking::{self, Parking};
 use sys::shared::{LINE, Mapping, Word};
 
-/// The mechanism's row.
 pub struct Futex;
 
 /// One side: the bell it rings, and the one it hears.
@@ -26,7 +25,6 @@ pub struct FutexEnd {
     flags: Flags,
 }
 
-/// The words of one direction.
 #[derive(Clone)]
 struct Bell {
     /// Signals sent and not yet taken.

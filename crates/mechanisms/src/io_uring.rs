@@ -20,7 +20,6 @@ use sys::failed::failed_in;
 use sys::shared::{LINE, Mapping, Word};
 use sys::uring::Ring;
 
-/// The mechanism's row.
 pub struct IoUring;
 
 impl Mechanism for IoUring {

@@ -29,7 +29,6 @@ pub const FULL: Bend = Bend::new(
     "granted: F_GETPIPE_SZ",
 );
 
-/// The mechanism's row.
 pub struct Pipe;
 
 /// The option `capacity` of every mechanism made of pipes.
@@ -83,11 +82,9 @@ fn packets(options: &Options) -> bool {
     options.get(Pipe::OPTIONS, "mode") == Choice::Word("packet")
 }
 
-/// One pipe.
 pub struct OnePipe {
     /// Where bytes leave.
     pub to: OwnedFd,
-    /// Where they arrive.
     pub from: OwnedFd,
     /// How many it holds, as the kernel granted it.
     pub capacity: u64,

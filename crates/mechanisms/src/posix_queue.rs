@@ -21,10 +21,8 @@ use model::bend::Bend;
 use sys::failed::errno_of;
 use sys::posix;
 
-/// The mechanism's row.
 pub struct PosixQueue;
 
-/// One side.
 pub struct PosixQueueEnd {
     to: OwnedFd,
     from: OwnedFd,

@@ -4,7 +4,6 @@
 use super::{Carries, Framing, Mechanism, OpenError, OpenSpec, Traits, Visitor, counts};
 use sys::posix::Semaphore;
 
-/// The mechanism's row.
 pub struct PosixSem;
 
 impl Mechanism for PosixSem {

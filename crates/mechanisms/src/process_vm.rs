@@ -15,7 +15,6 @@ use sys::cross_memory::{Receiver, Sender, let_partners_in, two};
 use sys::failed::try_futex;
 use sys::parking;
 
-/// The mechanism's row.
 pub struct ProcessVm;
 
 /// One side; `READS` tells who copies: the receiver, or the sender.

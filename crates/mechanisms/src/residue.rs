@@ -200,7 +200,6 @@ impl PrivateNames {
 pub struct PrivateName(PathBuf);
 
 impl PrivateName {
-    /// The path.
     pub fn path(&self) -> &Path {
         &self.0
     }

@@ -14,7 +14,6 @@ use super::{
 use std::sync::Arc;
 use sys::shared::{LINE, Mapping};
 
-/// The mechanism's row.
 pub struct Seqlock;
 
 /// Words of a line: the writer's number, the reader's, and the message don't share one.
@@ -24,7 +23,6 @@ const WORDS: usize = LINE / 8;
 #[derive(Clone)]
 struct Slot(Arc<Mapping>);
 
-/// One side.
 pub struct SeqlockEnd {
     out: Slot,
     into: Slot,
@@ -60,7 +58,6 @@ impl Slot {
         &self.0.words(0)[0]
     }
 
-    /// How many messages were read.
     fn read(&self) -> &AtomicU64 {
         &self.0.words(0)[WORDS]
     }

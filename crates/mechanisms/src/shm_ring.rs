@@ -21,7 +21,6 @@ use super::{
 use model::bend::{Bend, Length};
 use sys::ring::{Reader, Shape, Writer, two};
 
-/// The mechanism's row.
 pub struct ShmRing;
 
 /// Bytes of slots a ring aims at; it has at least two and at most [`RingWait::MOST_SLOTS`].

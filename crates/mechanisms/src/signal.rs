@@ -13,7 +13,6 @@ use super::{
 };
 use sys::signal::{self, Set, Thread};
 
-/// The mechanism's row.
 pub struct Signal;
 
 /// One side, which meets its partner in `start`.

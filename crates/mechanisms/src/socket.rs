@@ -54,7 +54,6 @@ pub const SEND_BUFFER: Bend = Bend::new(
     Length::setting("send_buffer_bytes"),
     "granted: SO_SNDBUF",
 );
-/// The half of it that was asked for.
 pub const HALF_SEND_BUFFER: Bend = Bend::new(
     "half the send buffer",
     Length::Share(Borrowed(&[Length::Setting(Borrowed("send_buffer_bytes"))]), 2),

@@ -9,7 +9,6 @@ use super::{
 use model::bend::Bend;
 use sys::zero_copy_pipe::PageTransfer;
 
-/// The mechanism's row.
 pub struct Splice;
 
 impl Mechanism for Splice {

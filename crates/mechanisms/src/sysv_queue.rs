@@ -24,7 +24,6 @@ pub const FIRST_PIECE: Bend = Bend::new(
 const FULL: Bend =
     Bend::new("queue capacity", Length::setting("queue_capacity_bytes"), "granted: IPC_STAT");
 
-/// The mechanism's row.
 pub struct SysvQueue;
 
 /// One side: where messages leave and arrive, by the queues' ids.

@@ -14,7 +14,6 @@ use super::{
 use sys::failed::failed_in;
 use sys::system_v::{self, ObjectKind};
 
-/// The mechanism's row.
 pub struct SysvSem;
 
 /// One side: the set, which semaphore it raises, which it takes from.

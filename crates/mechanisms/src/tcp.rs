@@ -38,7 +38,6 @@ const SEGMENT: Length = Length::Less(Borrowed(&[
     Length::Bytes(HEADERS),
 ]));
 
-/// The mechanism's row.
 pub struct Tcp;
 
 /// The option `family=4|6` of the network mechanisms.

@@ -39,7 +39,6 @@ use super::{
 };
 use model::bend::Bend;
 
-/// The mechanism's row.
 pub struct Udp;
 
 /// How long a datagram may be on its way over loopback before it counts as lost.

@@ -308,7 +308,6 @@ impl System<'_> {
         (self.seccomp().0, remedy.into())
     }
 
-    /// What is denied, and by whom.
     fn denied(&self, call: &str) -> Found {
         if call.starts_with("process_vm_")
             && let Some(scope) = self.text("proc/sys/kernel/yama/ptrace_scope")

@@ -11,7 +11,6 @@ use super::{
 };
 use model::bend::Bend;
 
-/// The mechanism's row.
 pub struct UnixDgram;
 
 impl Mechanism for UnixDgram {

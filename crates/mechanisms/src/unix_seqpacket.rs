@@ -27,10 +27,8 @@ pub const LINEAR: Bend = Bend::new(
     "unix_dgram_sendmsg: SKB_MAX_ALLOC",
 );
 
-/// The mechanism's row.
 pub struct UnixSeqpacket;
 
-/// One socket.
 pub struct PacketEnd(pub OwnedFd);
 
 /// What the kernel keeps of the send buffer for itself (unix_dgram_sendmsg: sk_sndbuf - 32).

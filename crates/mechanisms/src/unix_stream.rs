@@ -28,7 +28,6 @@ const CHUNK: Length = Length::Least(Borrowed(&[
     ])),
 ]));
 
-/// The mechanism's row.
 pub struct UnixStream;
 
 impl Mechanism for UnixStream {

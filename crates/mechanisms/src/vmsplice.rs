@@ -10,7 +10,6 @@ use super::{
 use model::bend::Bend;
 use sys::zero_copy_pipe::PageTransfer;
 
-/// The mechanism's row.
 pub struct Vmsplice;
 
 impl Mechanism for Vmsplice {

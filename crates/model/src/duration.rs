@@ -3,7 +3,6 @@
 
 use std::time::Duration;
 
-/// Longest time for measuring.
 const LONGEST_BUDGET: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 /// Longest warm-up of a launch, and most operations of one.
 const LONGEST_WARMUP: Duration = Duration::from_secs(60);

@@ -26,7 +26,6 @@ pub const UNOBSERVED: &str = "none";
 /// A factor: its row of [`FACTORS`] says what it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Factor {
-    /// The variant of a mechanism.
     Mechanism,
     /// What is done over it.
     Workload,
@@ -71,11 +70,9 @@ pub type LevelOf = fn(&Case) -> Level;
 
 /// A row of [`FACTORS`].
 pub struct Row {
-    /// Which factor.
     pub factor: Factor,
     /// Its key in a study, its flag, its key in a file of defaults.
     pub key: &'static str,
-    /// What it is, in a sentence.
     pub summary: &'static str,
     /// The level of cases of which nothing is said; None of mechanisms, of which one must be named, and of what another
     /// factor or the workload says.
@@ -111,9 +108,7 @@ pub struct Plain {
     pub help: &'static str,
     /// A level's name there.
     pub value_name: &'static str,
-    /// Its levels.
     pub levels: &'static [&'static str],
-    /// A word for all of them, where there is one.
     pub all: Option<&'static str>,
     /// Gives a case a level as it is written.
     pub set: fn(&mut Case<()>, &str),
@@ -385,7 +380,6 @@ pub const FACTORS: [Row; 19] = [
 ];
 
 impl Factor {
-    /// Every factor.
     pub const ALL: [Factor; FACTORS.len()] = {
         let mut all = [Factor::Mechanism; FACTORS.len()];
         let mut at = 0;
@@ -396,11 +390,9 @@ impl Factor {
         all
     };
 
-    /// Those of a load.
     pub const OF_LOAD: [Factor; 4] =
         [Factor::Rate, Factor::Depth, Factor::Connections, Factor::Response];
 
-    /// Its row.
     pub fn row(self) -> &'static Row {
         const { &FACTORS }
             .iter()

@@ -37,7 +37,6 @@ pub fn keep_nothing() {
     let _ = STORED.set(Stored::Nowhere);
 }
 
-/// Whether nothing is kept.
 pub fn is_nothing_kept() -> bool {
     matches!(STORED.get(), Some(Stored::Nowhere))
 }

@@ -13,7 +13,6 @@ const QUICKEST: usize = 3;
 /// What took more than so many times as long as the last of them, in all of these rounds, is dropped.
 const BEYOND: f64 = 1.3;
 
-/// A case that is screened.
 #[derive(Clone, Debug)]
 pub struct Screened {
     /// Time per operation of its first launches, by round; None where one failed.
@@ -26,7 +25,6 @@ pub struct Screened {
     pub stays: bool,
 }
 
-/// Which of the cases go on.
 pub fn contenders(cases: &[Screened]) -> Vec<bool> {
     let mut on: Vec<bool> =
         cases.iter().map(|case| case.stays || case.carries.is_control()).collect();

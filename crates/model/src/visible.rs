@@ -4,7 +4,6 @@
 /// Characters of a line that are shown; of a longer one its beginning and its end, where the remedy
 /// stands.
 const LONGEST: usize = 1000;
-/// Those of them that are its end.
 const END: usize = 400;
 
 /// The text with control characters and direction overrides replaced by a sign; lines and tabs end in

@@ -16,7 +16,6 @@ use super::figure::Figure;
 pub use listing::{Listing, Value};
 pub use text::{Run, Target, Text};
 
-/// A whole report.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Document {
     /// The headline of the page.
@@ -90,7 +89,6 @@ fn collect<'a>(blocks: &'a [Block], found: &mut Vec<&'a Block>) {
 pub struct Section {
     /// A short name that is unique in the document; the HTML page links to it.
     pub id: String,
-    /// The heading.
     pub title: String,
     /// The content, in reading order.
     pub blocks: Vec<Block>,
@@ -112,15 +110,12 @@ impl Section {
     }
 }
 
-/// One thing a report shows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Block {
-    /// Running text.
     Paragraph(Text),
     /// What was found, how sure, and in which words.
     Verdict(Verdict),
-    /// Rows and columns.
     Table(Table),
     /// Rows of values: sorted and filtered on a page, a table elsewhere.
     Listing(Listing),
@@ -142,12 +137,10 @@ pub enum Block {
 }
 
 impl Block {
-    /// A paragraph.
     pub fn paragraph(text: impl Into<Text>) -> Self {
         Self::Paragraph(text.into())
     }
 
-    /// A warning.
     pub fn warning(text: impl Into<Text>) -> Self {
         Self::Warning(text.into())
     }
@@ -246,7 +239,6 @@ impl Table {
         self
     }
 
-    /// With further rows.
     pub fn rows(mut self, rows: impl IntoIterator<Item = Row>) -> Self {
         self.rows.extend(rows);
         self
@@ -262,10 +254,8 @@ impl Table {
 /// The priority of a column that is shown where there is room, and not missed elsewhere.
 pub const ASIDE: u8 = u8::MAX;
 
-/// A column of a table.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Column {
-    /// The heading.
     pub name: String,
     /// How the cells stand.
     pub align: Align,
@@ -306,16 +296,13 @@ impl Column {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Align {
-    /// Words.
     #[default]
     Left,
-    /// Numbers.
     Right,
     /// Signs.
     Center,
 }
 
-/// A row of a table.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Row {
     /// One text per column.
@@ -325,7 +312,6 @@ pub struct Row {
 }
 
 impl Row {
-    /// A plain row.
     pub fn new<T: Into<Text>>(cells: impl IntoIterator<Item = T>) -> Self {
         let cells = cells.into_iter().map(Into::into).collect();
         Self { cells, emphasis: Emphasis::Normal }
@@ -350,7 +336,6 @@ pub enum Emphasis {
     /// Like the others.
     #[default]
     Normal,
-    /// The best, by itself.
     Best,
     /// One of several that are not separated from the best.
     Tied,

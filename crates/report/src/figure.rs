@@ -17,7 +17,6 @@ pub use protocol::{Protocol, Step};
 /// Series that a page lights; it shows the others in grey until one is pointed at.
 pub const LIT: usize = 6;
 
-/// One figure.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Figure {
     /// A short name that is unique in the document.
@@ -25,7 +24,6 @@ pub struct Figure {
     /// What its file is named after, where that isn't the id: see [`Figure::file_stem`].
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub subject: String,
-    /// The heading.
     pub title: String,
     /// What it lets one conclude here, one sentence; empty where that can't be said.
     #[serde(default)]
@@ -34,15 +32,12 @@ pub struct Figure {
     pub caption: String,
     /// Which way of drawing suits the data.
     pub kind: FigureKind,
-    /// What was varied.
     pub x: Axis,
-    /// What was measured.
     pub y: Axis,
     /// Categories run down the page and values to the right. Only for kinds whose `x` is a
     /// category; on by default for intervals, bars and boxes.
     #[serde(default)]
     pub horizontal: bool,
-    /// The data.
     pub series: Vec<Series>,
     /// Bounds on the axis of the measured value, such as a floor of the same run.
     #[serde(default)]
@@ -177,9 +172,7 @@ pub enum FigureKind {
 pub struct Axis {
     /// What is shown, without the unit.
     pub label: String,
-    /// The base unit of the values.
     pub unit: Unit,
-    /// How values are placed.
     pub scale: Scale,
     /// The names that `x` = 0, 1, 2 … stand for; only with [`Scale::Category`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -187,7 +180,6 @@ pub struct Axis {
 }
 
 impl Axis {
-    /// An axis of numbers.
     pub fn new(label: impl Into<String>, unit: Unit, scale: Scale) -> Self {
         Self { label: label.into(), unit, scale, categories: Vec::new() }
     }
@@ -237,7 +229,6 @@ pub enum Scale {
 /// The data of one thing that is compared.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Series {
-    /// The name in the legend.
     pub name: String,
     /// The points, in drawing order.
     pub points: Vec<Point>,
@@ -249,7 +240,6 @@ pub struct Series {
     pub tone: Option<VerdictKind>,
 }
 
-/// How a series is drawn.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Drawn {
@@ -389,7 +379,6 @@ pub struct Mark {
 }
 
 impl Mark {
-    /// A bound.
     pub fn new(label: impl Into<String>, value: f64) -> Self {
         Self { label: label.into(), value }
     }

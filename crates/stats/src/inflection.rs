@@ -44,7 +44,6 @@ pub struct Line {
 }
 
 impl Line {
-    /// Its value at a size.
     pub fn at(&self, size: f64) -> f64 {
         self.fixed + self.per_unit * size
     }
@@ -59,9 +58,7 @@ pub struct Inflection {
     pub low: usize,
     /// The most that it may be.
     pub high: usize,
-    /// The line before.
     pub before: Line,
-    /// The line after.
     pub after: Line,
 }
 

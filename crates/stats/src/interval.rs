@@ -15,7 +15,6 @@ pub const LEAST_LAUNCHES: usize = 12;
 /// An estimate with its two-sided interval, all in the units of the values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
-    /// The point estimate.
     pub estimate: f64,
     /// Lower end, included.
     pub low: f64,

@@ -41,7 +41,6 @@ const CRITICAL: [(usize, [f64; LEVELS.len()]); 11] = [
     (100, [0.1857, 0.1329, 0.0828]),
 ];
 
-/// One of two modes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Mode {
     /// Median of the mode's values, in their unit.
@@ -52,12 +51,9 @@ pub struct Mode {
     pub count: usize,
 }
 
-/// Two modes, where there are two.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Modes {
-    /// The mode with the smaller values.
     pub low: Mode,
-    /// The mode with the larger values.
     pub high: Mode,
     /// Smallest value of the high mode over largest value of the low one.
     pub gap_ratio: f64,

@@ -5,15 +5,12 @@ use super::{Store, StoreError};
 /// Lines that the file's own check may say.
 const LINES: usize = 3;
 
-/// What a check found.
 pub struct Checked {
     /// What is wrong with the file as SQLite reads it, whichever run that concerns.
     pub file: Vec<String>,
     /// The runs that are damaged, each with a line.
     pub damaged: Vec<(i64, String)>,
-    /// The runs that are whole.
     pub whole: u64,
-    /// Their launches.
     pub launches: u64,
 }
 

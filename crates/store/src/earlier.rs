@@ -12,11 +12,8 @@ use model::workload::Arrivals;
 /// Earlier runs that are considered.
 const RUNS: u32 = 20;
 
-/// An earlier run.
 pub struct RunBefore {
-    /// Its number.
     pub id: i64,
-    /// Where it was measured.
     pub host: Host,
     /// How messages of its open loops arrived.
     pub arrivals: Arrivals,

@@ -29,7 +29,6 @@ const MADE_UP: [u64; 12] = [
 /// What SQLite keeps beside a store, and the locks of runs.
 const BESIDE: [&str; 4] = ["-wal", "-shm", "-journal", "-claims"];
 
-/// A file that is there.
 pub(super) struct Seen {
     // Opened to be looked at alone (O_PATH): while it is, its number is no other file's.
     _file: OwnedFd,

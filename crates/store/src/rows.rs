@@ -15,40 +15,32 @@ use model::route::{LabRecord, Route};
 /// A line of `ipcmark runs`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunRow {
-    /// Its number.
     pub id: i64,
-    /// What the user calls it.
     pub label: Option<String>,
     /// UTC, RFC 3339.
     pub started: String,
-    /// Its state.
     pub status: RunStatus,
     /// Whether a process measures it now; None where that can't be known.
     pub is_claimed: Option<bool>,
     /// The command line.
     pub argv: Vec<String>,
-    /// Launches stored.
     pub launches: u64,
 }
 
 /// A run, without its launches.
 #[derive(Clone, Debug)]
 pub struct StoredRun {
-    /// Its number.
     pub id: i64,
-    /// What the user calls it.
     pub label: Option<String>,
     /// UTC, RFC 3339.
     pub started: String,
     /// UTC, RFC 3339; None while it runs, or if it was killed.
     pub ended: Option<String>,
-    /// Its state.
     pub status: RunStatus,
     /// Version and build that measured.
     pub tool: String,
     /// The command line.
     pub argv: Vec<String>,
-    /// What was asked.
     pub request: Request,
     /// The machine; of a fleet the coordinator's, on which nothing was measured.
     pub host: Host,
@@ -58,7 +50,6 @@ pub struct StoredRun {
     pub peer: Option<PeerRecord>,
     /// What was asked of many nodes, and what they are; None of other runs.
     pub fleet: Option<StoredFleet>,
-    /// The laboratories that it made.
     pub labs: Vec<LabRecord>,
     /// What the build that measured can measure, and what the variants of the run are.
     pub catalogue: Catalogue,
@@ -68,18 +59,14 @@ pub struct StoredRun {
     pub floors: Option<Floors>,
     /// Wall time of measuring, in ns.
     pub measuring_ns: u64,
-    /// Warnings.
     pub warnings: Vec<String>,
-    /// The groups.
     pub groups: Vec<StoredGroup>,
     /// The rounds, in the order in which they were measured.
     pub rounds: Vec<StoredRound>,
 }
 
-/// A round of a group.
 #[derive(Clone, Debug)]
 pub struct StoredRound {
-    /// The group, by its number.
     pub group: usize,
     /// The round, from 1.
     pub nth: u64,
@@ -137,20 +124,15 @@ impl StoredRun {
 /// Cases that are compared with each other.
 #[derive(Clone, Debug)]
 pub struct StoredGroup {
-    /// Its number.
     pub nth: usize,
     /// Why it was closed; None while open.
     pub closed: Option<Closed>,
-    /// Its cases.
     pub cases: Vec<StoredCase>,
 }
 
-/// A case.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StoredCase {
-    /// Its id.
     pub id: i64,
-    /// What it is.
     pub case: Case,
     /// The nodes that it is of; None where the run is no fleet's.
     pub ends: Option<Ends>,
@@ -171,7 +153,6 @@ pub struct StoredCase {
 pub struct MadeLaunch {
     /// The round; 0 is the pilot's.
     pub round: u64,
-    /// Whether it worked.
     pub worked: bool,
     /// The median of its samples, in ns per operation; None of a pilot, and of one that didn't work.
     pub median_ns: Option<f64>,
@@ -180,9 +161,7 @@ pub struct MadeLaunch {
 /// A launch, without its samples.
 #[derive(Clone, Debug)]
 pub struct StoredLaunch {
-    /// Its id.
     pub id: i64,
-    /// The round.
     pub round: u64,
     /// Whether the initiator had the second CPU.
     pub swapped: bool,
@@ -190,6 +169,5 @@ pub struct StoredLaunch {
     pub status: String,
     /// Why it isn't `ok`.
     pub reason: Option<String>,
-    /// What it said of itself.
     pub record: Record,
 }

@@ -84,7 +84,6 @@ impl Store {
         Ok(found)
     }
 
-    /// One row that must be there.
     pub(super) fn one_sealed<T>(
         &self,
         run: i64,

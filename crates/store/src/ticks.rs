@@ -14,7 +14,6 @@ thread_local! {
     static UNPACKING: RefCell<Decompress> = RefCell::new(Decompress::new(true));
 }
 
-/// Packs one part.
 pub fn pack(ticks: &[u64]) -> Vec<u8> {
     PACKING.with_borrow_mut(|compress| {
         compress.reset();

@@ -16,7 +16,6 @@ use model::peer::PeerRecord;
 use model::request::{Absence, Request};
 use model::route::LabRecord;
 
-/// A run about to be measured.
 pub struct NewRun<'a> {
     /// UTC, RFC 3339.
     pub started: String,
@@ -24,15 +23,12 @@ pub struct NewRun<'a> {
     pub tool: &'a str,
     /// The command line.
     pub argv: &'a [String],
-    /// What was asked.
     pub request: &'a Request,
-    /// The machine.
     pub host: &'a Host,
     /// The clock, as calibrated at the start.
     pub clock: &'a model::clock::Record,
     /// The other host, if there is one.
     pub peer: Option<&'a PeerRecord>,
-    /// The laboratories that it made.
     pub labs: &'a [LabRecord],
     /// What this build can measure, and what the variants of the run are.
     pub catalogue: &'a Catalogue,
@@ -43,11 +39,9 @@ pub struct NewRun<'a> {
 
 /// A case of a run, measured or not.
 pub struct NewCase<'a> {
-    /// Number of its group.
     pub group: usize,
     /// Position inside the group.
     pub nth: usize,
-    /// The case.
     pub case: Case,
     /// Why it isn't measured, if it isn't.
     pub absence: Option<(Absence, &'a str)>,
@@ -57,11 +51,9 @@ pub struct NewCase<'a> {
     pub fixed: Option<(u64, u64)>,
 }
 
-/// A launch that has ended.
 pub struct NewLaunch {
     /// The case, by its id in the store.
     pub case: i64,
-    /// The round.
     pub round: u64,
     /// Position in the round's random order.
     pub position: usize,
@@ -71,9 +63,7 @@ pub struct NewLaunch {
     pub padding: usize,
     /// Bytes by which buffers were shifted.
     pub offset: usize,
-    /// What it said of itself.
     pub record: Record,
-    /// Its samples, in ticks.
     pub samples: Vec<u64>,
 }
 
@@ -187,7 +177,6 @@ impl Store {
         self.write(|writer| writer.set(Table::Runs, &[&run], &[("floors", &json(floors))]))
     }
 
-    /// Records a warning.
     pub fn warn(&mut self, run: i64, text: &str) -> Result<(), StoreError> {
         self.write(|writer| {
             writer.put(Table::Warnings, &[("run", &run), ("text", &text)])?;
@@ -285,7 +274,6 @@ impl Store {
         self.write(|writer| writer.set(Table::Runs, &[&run], &[("status", &"running")]))
     }
 
-    /// Writes in one transaction.
     pub(super) fn write<T>(
         &self,
         each: impl FnOnce(&Writer) -> rusqlite::Result<T>,

@@ -20,12 +20,9 @@ pub const PERCENTILES: [&str; 7] = ["p50", "p75", "p90", "p99", "p99.9", "p99.99
 const DEEPEST: usize = 32;
 const MOST_TERMS: usize = 256;
 
-/// A parsed expression.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Expression {
-    /// A number.
     Number(f64),
-    /// A statistic, by name.
     Statistic(String),
     /// What observed launches counted, by name.
     Count(String),

@@ -17,7 +17,6 @@ impl Chosen {
         self.0.iter().all(|(factor, wanted)| level(*factor).is_none_or(|level| level == *wanted))
     }
 
-    /// The level asked of a factor.
     pub fn level(&self, factor: Factor) -> Option<&str> {
         self.0.get(&factor).map(String::as_str)
     }

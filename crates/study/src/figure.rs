@@ -17,11 +17,9 @@ use model::nearest::unknown;
 /// What boxes may be `of`: the samples of all launches of a case.
 pub const SAMPLES: &str = "samples";
 
-/// A figure of the results.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct FigureSpec {
-    /// What it shows.
     pub title: String,
     /// `curves`, `boxes`, `bars`, `heat-map`, `protocol`, `p-values`, `floors`.
     pub kind: Spanned<FigureKind>,
@@ -37,7 +35,6 @@ pub struct FigureSpec {
     /// Of `floors`: which of [`super::format::FLOORS`], all of them times.
     #[serde(default)]
     pub floors: Vec<Spanned<String>>,
-    /// Which cases.
     #[serde(default)]
     pub only: Selector,
     /// What the band of a curve is; without it the interval of the median.
@@ -78,7 +75,6 @@ impl FigureSpec {
     }
 }
 
-/// Kinds of figures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FigureKind {

@@ -39,7 +39,6 @@ pub struct Study {
     pub question: String,
     /// The published work that it reproduces, if it does.
     pub source: Option<Source>,
-    /// What is held fixed.
     #[serde(default)]
     pub fixed: Fixed,
     /// What is varied: every combination is a case.
@@ -58,10 +57,8 @@ pub struct Study {
     /// Tables of the machine's bounds.
     #[serde(default)]
     pub floor: Vec<FloorSpec>,
-    /// Tables of the results.
     #[serde(default)]
     pub table: Vec<TableSpec>,
-    /// Figures of the results.
     #[serde(default)]
     pub figure: Vec<FigureSpec>,
     /// Figures that were printed elsewhere.
@@ -73,7 +70,6 @@ pub struct Study {
     /// What the original could not see, a paragraph each.
     #[serde(default)]
     pub critique: Vec<String>,
-    /// Its form on paper.
     pub paper: Option<Paper>,
 }
 
@@ -81,15 +77,10 @@ pub struct Study {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Source {
-    /// Who, what, when.
     pub title: String,
-    /// Authors.
     pub author: String,
-    /// The year of its figures.
     pub year: Option<i64>,
-    /// The machine that they are from.
     pub machine: Option<String>,
-    /// Where it can be found.
     pub address: Option<String>,
 }
 
@@ -134,10 +125,8 @@ pub struct Varied {
     /// Cases that are not measured: those that have one of each of these levels.
     #[serde(default)]
     pub except: Vec<Levels>,
-    /// What latencies have of their own.
     #[serde(default)]
     pub latency: OwnLevels,
-    /// What throughputs have of their own.
     #[serde(default)]
     pub throughput: OwnLevels,
     /// Of those mechanisms, the ones that are measured between hosts, at each of their losses or at one
@@ -155,7 +144,6 @@ impl Own for Varied {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OwnLevels {
-    /// Message sizes.
     pub size: Option<Words>,
     /// `free`, `same-cpu`, …
     pub placement: Option<Words>,
@@ -165,7 +153,6 @@ pub struct OwnLevels {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OwnFixed {
-    /// Samples of each launch.
     pub samples: Option<Spanned<i64>>,
 }
 
@@ -184,18 +171,14 @@ pub struct Conditions {
     pub server: Option<Spanned<String>>,
     /// Operations, or a time: `"5"`, `"100ms"`.
     pub warmup: Option<Spanned<String>>,
-    /// Samples of each launch.
     pub samples: Option<Spanned<i64>>,
-    /// What latencies have of their own.
     #[serde(default)]
     pub latency: OwnFixed,
-    /// What throughputs have of their own.
     #[serde(default)]
     pub throughput: OwnFixed,
     /// What set-ups have of their own.
     #[serde(default)]
     pub connect: OwnFixed,
-    /// Launches of each case.
     pub launches: Option<Spanned<i64>>,
     /// Time for measuring, unless the command line gives one: `"5m"`.
     pub budget: Option<Spanned<String>>,
@@ -217,7 +200,6 @@ impl Own for Conditions {
 pub struct Variables {
     /// Set by the study.
     pub cause: BTreeMap<String, String>,
-    /// Seen in the results.
     pub effect: BTreeMap<String, String>,
 }
 
@@ -255,7 +237,6 @@ pub(super) fn one_or_several<'de, D: Deserializer<'de>>(
 pub struct Hypothesis {
     /// The claim, in a sentence.
     pub statement: String,
-    /// Which test decides it.
     pub test: Test,
     /// The factor whose levels are gone through.
     pub along: Option<Spanned<String>>,

@@ -27,7 +27,6 @@ impl Reader<'_> {
         Ok((self.kept_to(only, levels)?, also?))
     }
 
-    /// The cases that are left out.
     pub(super) fn left_out(
         &self,
         study: &Study,

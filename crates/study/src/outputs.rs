@@ -14,7 +14,6 @@ use super::format::{OneOrMany, Selector, one_or_several};
 pub struct DerivedSpec {
     /// Its name, for `show`.
     pub name: Spanned<String>,
-    /// Its unit.
     pub unit: String,
     /// Arithmetic on statistics of a case: see [`super::expression`].
     pub expression: Spanned<String>,
@@ -24,7 +23,6 @@ pub struct DerivedSpec {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FloorSpec {
-    /// What it shows.
     pub title: String,
     /// Which of [`FLOORS`], a row or several each.
     pub of: Vec<Spanned<String>>,
@@ -47,11 +45,9 @@ pub const FLOORS: [&str; 11] = [
     "copy",
 ];
 
-/// A table of the results.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TableSpec {
-    /// What it shows.
     pub title: String,
     /// The factor whose levels are rows.
     pub rows: Spanned<String>,
@@ -62,7 +58,6 @@ pub struct TableSpec {
     /// column.
     #[serde(default)]
     pub show: Vec<Spanned<String>>,
-    /// Which cases.
     #[serde(default)]
     pub only: Selector,
     /// Cases that are put in order, best first, in each row: the columns are then their places.
@@ -94,11 +89,8 @@ fn names<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Spanned<String>>, D::
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Published {
-    /// Its name, for tables.
     pub name: String,
-    /// The machine.
     pub machine: String,
-    /// The year.
     pub year: Option<i64>,
     /// Where in the source they stand.
     pub place: String,
@@ -125,7 +117,6 @@ pub struct PublishedFigure {
     pub unit: Option<String>,
     /// Which of [`FLOORS`], where it is no case.
     pub floor: Option<String>,
-    /// The levels it belongs to.
     #[serde(flatten)]
     pub levels: BTreeMap<String, String>,
 }
@@ -143,7 +134,6 @@ impl PublishedFigure {
 pub struct Search {
     /// What is looked for, in a few words.
     pub title: String,
-    /// The factor.
     pub factor: Spanned<String>,
     /// For each level of this factor.
     pub each: Spanned<String>,

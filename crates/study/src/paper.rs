@@ -13,7 +13,6 @@ use model::nearest::unknown;
 pub struct Paper {
     /// A form with a name, which the other keys may change: `plain`, `assignment`.
     pub form: Option<Spanned<String>>,
-    /// Who signs it.
     pub author: Option<String>,
     /// The pages that it is meant for.
     pub pages: Option<Spanned<i64>>,
@@ -45,7 +44,6 @@ pub struct Form {
     pub leading_pt: f64,
     /// On all four sides.
     pub margin_pt: f64,
-    /// The sheet.
     pub sheet: Sheet,
 }
 
@@ -93,7 +91,6 @@ impl Form {
     const NAMES: [(&'static str, Form); 2] =
         [("plain", Form::PLAIN), ("assignment", Form::ASSIGNMENT)];
 
-    /// Width of a line of text.
     pub fn text_width_pt(&self) -> f64 {
         self.sheet.width_pt() - 2.0 * self.margin_pt
     }

@@ -6,7 +6,6 @@ use model::size;
 /// A size as a claim may name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SizeBound {
-    /// Bytes.
     Bytes(u64),
     /// A cache of the machine that was measured, divided by this.
     Cache(Cache, u64),
@@ -17,7 +16,6 @@ pub enum SizeBound {
 pub enum Cache {
     /// The second level.
     Second,
-    /// The last level.
     Last,
 }
 
@@ -26,7 +24,6 @@ pub enum Cache {
 pub struct Caches {
     /// Of the second level.
     pub second: Option<u64>,
-    /// Of the last.
     pub last: Option<u64>,
 }
 

@@ -35,7 +35,6 @@ pub struct ValidatedStudy {
     pub request: Request,
     /// The levels of each factor, in the author's order.
     pub levels: BTreeMap<Factor, Vec<String>>,
-    /// Its form on paper.
     pub form: Form,
 }
 

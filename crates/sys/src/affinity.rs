@@ -57,7 +57,6 @@ impl Affinity {
         grown(|words| get(Some(process), words))
     }
 
-    /// Its CPUs, ascending.
     pub fn cpus(&self) -> Vec<u32> {
         let bits = |(at, word): (usize, &Word)| {
             let word = *word;

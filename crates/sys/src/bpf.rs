@@ -24,11 +24,8 @@ pub const ARRAY: u32 = 2;
 pub struct Shape {
     /// [`HASH`] or [`ARRAY`].
     pub kind: u32,
-    /// Bytes of a key.
     pub key_bytes: u32,
-    /// Bytes of a value.
     pub value_bytes: u32,
-    /// Most entries.
     pub entries: u32,
     /// BPF_F_….
     pub flags: u32,
@@ -93,7 +90,6 @@ impl Unverified {
     }
 }
 
-/// The kernel.
 pub struct Kernel;
 
 /// Terms of the programs: helpers that read the kernel's memory want "GPL" among them.

@@ -22,7 +22,6 @@ pub(super) fn in_use() -> usize {
     IN_USE.load(Relaxed)
 }
 
-/// The claim to one half.
 pub(super) struct Claim {
     /// The id of the process that uses the half; 0 before its first use.
     user: Word,

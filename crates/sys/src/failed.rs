@@ -8,7 +8,6 @@ use std::sync::atomic::AtomicU32;
 use rustix::io::Errno;
 use rustix::thread::futex;
 
-/// A call that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FailedCall {
     /// Its name, as in its manual page.

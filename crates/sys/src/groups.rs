@@ -4,10 +4,8 @@
 use std::fs::read_to_string;
 use std::path::{Path, PathBuf};
 
-/// A limit of a group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GroupLimit {
-    /// The file that says it.
     pub file: PathBuf,
     /// What it allows.
     pub limit: u64,
@@ -16,7 +14,6 @@ pub struct GroupLimit {
 }
 
 impl GroupLimit {
-    /// What is left of it.
     pub fn left(&self) -> u64 {
         self.limit.saturating_sub(self.used)
     }

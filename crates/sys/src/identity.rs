@@ -28,7 +28,6 @@ pub struct ProcessIdentity {
 /// Whether a process still runs, as far as this process can tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Liveness {
-    /// It runs.
     Alive,
     /// It has ended; it may wait to be reaped.
     Dead,

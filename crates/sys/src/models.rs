@@ -124,7 +124,6 @@ impl Slots {
     }
 }
 
-/// One of them.
 #[derive(Clone, Copy)]
 struct Slot<'a>(&'a (AtomicU64, UnsafeCell<u8>));
 

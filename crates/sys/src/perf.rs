@@ -11,7 +11,6 @@ use std::time::Duration;
 use perf_event::events::{self, CacheId, CacheOp, CacheResult};
 use perf_event::{Builder, ReadFormat};
 
-/// What is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Event {
     /// Times the thread was switched out.
@@ -26,21 +25,17 @@ pub enum Event {
     Tracepoint(u64),
     /// Passes of a tracepoint (id) that carry this number in the field `id`.
     TracepointOf(u64, i64),
-    /// Instructions retired.
     Instructions,
     /// Cycles of the core's clock.
     Cycles,
     /// Cycles of a clock that doesn't change its rate.
     ReferenceCycles,
-    /// Cycles of the bus.
     BusCycles,
-    /// Branches retired.
     Branches,
     /// Of these, mispredicted.
     BranchMisses,
     /// Reads of a cache or of a translation buffer.
     Reads(Cache),
-    /// Of these, misses.
     ReadMisses(Cache),
 }
 
@@ -51,7 +46,6 @@ pub enum Cache {
     L1Data,
     /// First level, instructions.
     L1Instructions,
-    /// The last level.
     LastLevel,
     /// Translations for data.
     DataTlb,
@@ -68,11 +62,9 @@ pub enum Mode {
     Any,
     /// In the program itself.
     User,
-    /// In the kernel.
     Kernel,
 }
 
-/// What a counter says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reading {
     /// Events while it ran.
@@ -83,7 +75,6 @@ pub struct Reading {
     pub running: Duration,
 }
 
-/// An open counter.
 pub trait Count {
     /// What it says now.
     ///
@@ -105,7 +96,6 @@ pub trait Perf {
     fn stop(&self);
 }
 
-/// The kernel.
 pub struct Kernel;
 
 impl Perf for Kernel {

@@ -34,7 +34,6 @@ pub struct Shape {
     count: usize,
     /// Bytes that a message takes at most.
     room: usize,
-    /// Bytes of a ring.
     bytes: usize,
 }
 
@@ -51,7 +50,6 @@ impl Shape {
         Some(Shape { count, room, bytes })
     }
 
-    /// Slots in a ring.
     pub fn slots(&self) -> usize {
         self.count
     }
@@ -87,7 +85,6 @@ mod tests {
     use super::*;
     use crate::parking::{Parking, flags};
 
-    /// Sleeps on a futex.
     #[derive(Clone)]
     struct Sleep(Word);
 

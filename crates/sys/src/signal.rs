@@ -15,14 +15,12 @@ fn number() -> i32 {
 /// A thread, as the kernel addresses it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Thread {
-    /// Its process.
     pub process: i32,
     /// Its own id.
     pub thread: i32,
 }
 
 impl Thread {
-    /// The calling thread.
     pub fn current() -> Thread {
         let process = std::process::id() as i32;
         Thread { process, thread: rustix::thread::gettid().as_raw_nonzero().get() }

@@ -12,9 +12,7 @@ use super::checked;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ObjectKind {
-    /// A message queue.
     Queue,
-    /// A set of semaphores.
     Semaphores,
 }
 
@@ -31,7 +29,6 @@ impl fmt::Display for ObjectKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Object {
-    /// What it is.
     pub kind: ObjectKind,
     /// The kernel's id of it.
     pub id: i32,
@@ -47,13 +44,10 @@ impl fmt::Display for Object {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Status {
-    /// Its key.
     pub key: i32,
     /// Its owner, whom a privileged user may change.
     pub uid: u32,
-    /// Who made it.
     pub creator: u32,
-    /// Its permissions.
     pub mode: u32,
     /// When it was made or last changed by a ctl call, in seconds since 1970.
     pub ctime: i64,

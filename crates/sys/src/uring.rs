@@ -34,7 +34,6 @@ pub trait Enter {
     fn enter(&mut self, ring: &IoUring) -> io::Result<usize>;
 }
 
-/// The kernel's call.
 pub struct Kernel;
 
 impl Enter for Kernel {

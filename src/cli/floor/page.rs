@@ -164,7 +164,6 @@ const MESSAGES: &str = "Timed loops call the C library, as most programs do. A c
      mispredict returns inside the kernel (see spec_rstack_overflow under /sys/devices/system/cpu/vulnerabilities). A \
      program that makes its calls inline takes so much less for each message than results say.";
 
-/// What the calls of a table cost.
 fn costs(title: &str, calls: &[Call]) -> Table {
     let row = |call: &Call| {
         Row::new([

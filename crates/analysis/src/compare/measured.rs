@@ -25,9 +25,7 @@ const VERSION: u64 = SCHEMA_VERSION as u64;
 pub struct Measured {
     /// Program and version.
     pub tool: String,
-    /// Number in its store.
     pub run: i64,
-    /// What its user calls it.
     pub label: Option<String>,
     /// UTC, RFC 3339.
     pub started: String,
@@ -41,14 +39,12 @@ pub struct Measured {
     pub capacity: Vec<MeasuredCapacity>,
     /// One entry per group.
     pub comparisons: Vec<MeasuredGroup>,
-    /// Every round.
     pub rounds: Vec<MeasuredRound>,
     /// The whole of it, for the fields that tell whether two runs can be compared.
     #[serde(skip)]
     pub(super) whole: Value,
 }
 
-/// A round of a group.
 #[derive(Clone, Debug, Deserialize)]
 pub struct MeasuredRound {
     /// The group, by its number in the run.
@@ -71,19 +67,14 @@ impl MeasuredRound {
     }
 }
 
-/// A case of a run.
 #[derive(Clone, Debug, Deserialize)]
 pub struct MeasuredCase {
     /// The group that it was measured in, by its number in the run.
     pub group: usize,
-    /// What was asked.
     #[serde(flatten)]
     pub case: Case,
-    /// What the mechanism carries.
     pub carries: Carries,
-    /// What it yields, in brief.
     metric: Brief,
-    /// All of it.
     #[serde(skip)]
     found: Option<Metric>,
     /// Of a fleet, the node that it was measured on, or the two between which it was.
@@ -94,7 +85,6 @@ pub struct MeasuredCase {
     pub rate: Option<MeasuredRate>,
     /// Operations per sample.
     pub batch: Option<u64>,
-    /// What became of it.
     pub status: Status,
     /// Why it isn't ok.
     pub reason: Option<String>,
@@ -137,26 +127,21 @@ pub struct MeasuredRate {
     pub void: bool,
 }
 
-/// A group of a run.
 #[derive(Clone, Debug, Deserialize)]
 pub struct MeasuredGroup {
-    /// What its cases have in common.
     #[serde(flatten)]
     pub case: Case<()>,
     /// The same case under two names.
     pub twin_check: Option<MeasuredTwin>,
 }
 
-/// An A/A pair.
 #[derive(Clone, Debug, Deserialize)]
 pub struct MeasuredTwin {
     /// What was measured twice.
     pub variant: String,
-    /// Ratio of the two.
     pub ratio: f64,
     /// Lower end of its interval.
     pub low: f64,
-    /// Upper end.
     pub high: f64,
 }
 
@@ -289,7 +274,6 @@ impl MeasuredCase {
         self.carries.is_control()
     }
 
-    /// What it yields.
     pub fn metric(&self) -> &Metric {
         self.found.as_ref().expect("found when the export was read")
     }

@@ -18,11 +18,9 @@ pub use outliers::{
 };
 pub use record::{Finding, FleetRecord, NodeRecord};
 
-/// A judged fleet.
 pub struct FleetJudged {
     /// As stored, without groups and rounds.
     pub run: StoredRun,
-    /// What was asked, and the nodes.
     pub fleet: StoredFleet,
     /// What is done, and what came of it.
     pub groups: Vec<GroupResult>,
@@ -32,15 +30,10 @@ pub struct FleetJudged {
     pub environment: Vec<Differing>,
 }
 
-/// What came of a group.
 pub struct GroupResult {
-    /// What is done.
     pub group: FleetGroup,
-    /// What it yields.
     pub metric: Metric,
-    /// How many nodes there are.
     pub nodes: usize,
-    /// Rounds in which something was measured.
     pub rounds: usize,
     /// One cell per node, or per pair row by row.
     pub cells: Vec<Cell>,
@@ -69,14 +62,12 @@ pub struct Cell {
     values: Vec<(u32, bool, f64)>,
 }
 
-/// Launches in one number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Summary {
     /// Their median, in ns per operation.
     pub median: f64,
     /// The interval of it; None where they are too few for 95 %.
     pub interval: Option<(f64, f64)>,
-    /// How many.
     pub launches: usize,
 }
 
@@ -118,7 +109,6 @@ impl GroupResult {
         (row, row + 1 + left)
     }
 
-    /// The cell of a pair.
     pub fn cell(&self, a: usize, b: usize) -> Option<&Cell> {
         let (a, b) = (a.min(b), a.max(b));
         if !self.is_of_pairs() {

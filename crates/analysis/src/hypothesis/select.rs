@@ -92,7 +92,6 @@ pub fn goodness(case: &CaseResult, of: &str) -> Vec<Option<f64>> {
 /// What is compared of two cases: a statistic of each launch.
 #[derive(Clone, Copy)]
 pub struct Measure<'a> {
-    /// Its name.
     pub of: &'a str,
     /// Whether it counts by how good it is ([`goodness`]), or as it is ([`quantity`]).
     pub by_goodness: bool,

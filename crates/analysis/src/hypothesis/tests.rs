@@ -206,7 +206,6 @@ fn stepped(curve: &Curve, along: Factor, test: impl FnOnce(&Steps) -> TestResult
     }
 }
 
-/// What a measure is in.
 fn unit_of(chosen: &Chosen, of: &str, results: &[CaseResult]) -> &'static str {
     let case = results.iter().find(|result| takes(chosen, result));
     match Count::number(of) {

@@ -10,7 +10,6 @@ use stats::{Interval, Moved, Rescaled};
 /// A curve under a probe, beside the unobserved one.
 #[derive(Clone, Debug)]
 pub struct CurveUnder {
-    /// Instrumentation.
     pub probe: Probe,
     /// Its sizes, in bytes.
     pub sizes: Vec<u64>,

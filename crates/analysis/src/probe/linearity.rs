@@ -9,7 +9,6 @@ use stats::{Interval, OverheadLine};
 /// A probe at one size, once and several times over.
 #[derive(Clone, Debug)]
 pub struct Linearity {
-    /// The probe, once.
     pub probe: Probe,
     /// Null where messages have no size.
     pub message_bytes: Option<u64>,
@@ -27,7 +26,6 @@ pub struct Linearity {
     pub p: f64,
     /// Corrected over the strand's lines.
     pub p_holm: f64,
-    /// What the check says.
     pub linear: Linear,
 }
 

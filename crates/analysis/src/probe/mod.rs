@@ -38,7 +38,6 @@ pub struct ProbeEffect {
 /// A probe that couldn't be tried.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Untested {
-    /// The probe.
     pub probe: Probe,
     /// Why, with the remedy where there is one.
     pub reason: String,
@@ -47,9 +46,7 @@ pub struct Untested {
 /// Cases that differ in size and probe only.
 #[derive(Clone, Debug)]
 pub struct Strand {
-    /// What they have in common.
     pub of: Common,
-    /// Overheads, size by size.
     pub overheads: Vec<ProbeOverhead>,
     /// Where a probe was attached once, twice, four times over.
     pub linearity: Vec<Linearity>,
@@ -62,7 +59,6 @@ pub struct Strand {
 pub struct Common {
     /// What was asked, at no size of its own.
     pub case: Case,
-    /// What it yields.
     pub metric: Metric,
 }
 

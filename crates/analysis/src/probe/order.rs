@@ -8,19 +8,14 @@ use stats::Verdict;
 /// Two mechanisms, observed and not.
 #[derive(Clone, Debug)]
 pub struct Order {
-    /// Instrumentation.
     pub probe: Probe,
-    /// One of the two.
     pub first: String,
-    /// The other.
     pub second: String,
     /// Null where messages have no size.
     pub message_bytes: Option<u64>,
     /// Time of the first over that of the second, unobserved.
     pub plain: f64,
-    /// The same observed.
     pub observed: f64,
-    /// What became of it.
     pub kept: Kept,
 }
 

@@ -9,7 +9,6 @@ use stats::Interval;
 /// The overhead of one probe at one size.
 #[derive(Clone, Debug)]
 pub struct ProbeOverhead {
-    /// Instrumentation.
     pub probe: Probe,
     /// Null where messages have no size.
     pub message_bytes: Option<u64>,

@@ -1,6 +1,5 @@
 //! The system calls that are counted by name: those of the mechanisms, and of setting them up.
 
-/// Name and number.
 pub const CALLS: &[(&str, i64)] = &[
     ("read", libc::SYS_read),
     ("write", libc::SYS_write),

@@ -3,7 +3,6 @@
 
 use model::findings::{Finding, Level};
 
-/// What is to be measured.
 pub struct Measured<'a> {
     /// Mechanisms, by their names without options.
     pub mechanisms: &'a [&'a str],
@@ -15,13 +14,9 @@ pub struct Measured<'a> {
 
 /// What a check speaks of.
 enum Concerns {
-    /// Every case.
     All,
-    /// Those of pinned workers.
     Pinned,
-    /// Those of workers on two CPUs.
     TwoCpus,
-    /// Those of these mechanisms.
     Mechanisms(&'static [&'static str]),
 }
 

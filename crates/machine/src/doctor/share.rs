@@ -52,7 +52,6 @@ pub(super) fn quota(stretch: &Interval) -> Finding {
     }
 }
 
-/// The same with the quota itself.
 pub(super) fn quota_of(stopped: Finding, seen: &Seen) -> Finding {
     let group = &seen.host.cgroup;
     let Some(quota) = group.cpu_quota else { return stopped };

@@ -108,7 +108,6 @@ pub(super) fn interrupts(stretch: &Interval) -> Finding {
 /// A line of /proc/interrupts, and how often it came.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Device {
-    /// Its number.
     pub line: u32,
     /// What the kernel calls it: `virtio1-req.0`.
     pub name: String,

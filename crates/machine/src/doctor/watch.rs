@@ -67,9 +67,7 @@ impl Throttled {
 /// Why a file of the ledger says nothing of an interval; `None` where it does.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Silent {
-    /// /proc/stat.
     pub stat: Option<String>,
-    /// /proc/interrupts.
     pub interrupts: Option<String>,
 }
 
@@ -87,7 +85,6 @@ struct Pace {
 pub struct Interval {
     /// Its length, in ns.
     pub ns: u64,
-    /// The CPUs watched.
     pub cpus: Vec<u32>,
     /// The kernel's counters.
     pub noise: Noise,
@@ -141,12 +138,10 @@ impl Watch {
         }
     }
 
-    /// The CPUs that are watched.
     pub fn cpus(&self) -> &[u32] {
         &self.cpus
     }
 
-    /// Takes a snapshot.
     pub fn look(&self) -> Snapshot {
         let root = &self.root;
         let heat = self.heat_files.iter().map(|file| noise::counter(&tree::text(root, file)?));

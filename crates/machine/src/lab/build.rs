@@ -86,7 +86,6 @@ fn refuse_taken(plan: &Plan) -> Result<(), LabError> {
     Ok(())
 }
 
-/// Where it is built.
 struct Site<'a> {
     asked: &'a LabRequest,
     chosen: Chosen,
@@ -254,7 +253,6 @@ pub fn require_privileges() -> Result<(), LabError> {
 
 /// What `lab down` removed.
 pub struct TakenDown {
-    /// The namespaces that were there.
     pub namespaces: usize,
     /// Whether a relay ran.
     pub relay: bool,

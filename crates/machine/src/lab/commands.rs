@@ -22,7 +22,6 @@ pub struct Setting {
     pub node: usize,
     /// The file below /proc/sys/net.
     pub path: &'static str,
-    /// What is written there.
     pub value: &'static str,
 }
 

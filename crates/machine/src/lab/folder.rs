@@ -70,7 +70,6 @@ impl Folder {
         open.is_ok_and(|open| named.is_ok_and(|named| same(&open, &named)))
     }
 
-    /// The names in it.
     pub fn names(&self) -> Result<Vec<String>, LabError> {
         let entries = Dir::read_from(&self.0).and_then(Iterator::collect::<Result<Vec<_>, _>>);
         let entries = entries.map_err(failed("read", ""))?;

@@ -36,7 +36,6 @@ pub enum Means {
 }
 
 impl Means {
-    /// Its name for a reader.
     pub fn name(self) -> &'static str {
         match self {
             Means::Netem => "netem",
@@ -50,11 +49,8 @@ impl Means {
 /// What provides each thing that was asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Chosen {
-    /// Who keeps the rate.
     pub rate: Option<Means>,
-    /// Who loses packets.
     pub loss: Option<Means>,
-    /// Who delays them.
     pub delay: Option<Means>,
     /// Whether the line goes through the relay.
     pub relayed: bool,
@@ -112,7 +108,6 @@ pub struct Call {
     pub node: usize,
     /// The program and its arguments.
     pub words: Vec<String>,
-    /// What it reads.
     pub input: String,
 }
 

@@ -32,7 +32,6 @@ pub use status::Status;
 /// Why a laboratory can't be had, in one line with the remedy.
 #[derive(Debug, PartialEq, Eq)]
 pub enum LabError {
-    /// It was asked for wrongly.
     Usage(String),
     /// This machine, or this user, can't have it.
     Unavailable(String),

@@ -4,7 +4,6 @@
 use super::LabError;
 use sys::identity::ProcessIdentity;
 
-/// What such a name begins with.
 const PREFIX: &str = "run-";
 
 /// The name of laboratory `nth` of the run of process `pid`.

@@ -11,7 +11,6 @@
 
 use model::lab::LabRequest;
 
-/// What a node is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NodeKind {
     /// Where programs run.
@@ -27,11 +26,9 @@ pub enum NodeKind {
 pub struct Node {
     /// `a`, `r1`, `s1`.
     pub name: String,
-    /// What it is.
     pub kind: NodeKind,
 }
 
-/// One side of a link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinkEnd {
     /// Its node, by its place in the plan.
@@ -49,7 +46,6 @@ pub struct LinkEnd {
 pub struct Link {
     /// Its sides, that of host `a` first.
     pub ends: [LinkEnd; 2],
-    /// The segment that it belongs to.
     pub segment: usize,
 }
 
@@ -167,7 +163,6 @@ impl Plan {
         namespace(&self.name, &self.nodes[node].name)
     }
 
-    /// How many segments there are.
     pub fn segments(&self) -> usize {
         self.links.iter().map(|link| link.segment).max().map_or(0, |last| last + 1)
     }

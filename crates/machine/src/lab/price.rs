@@ -18,7 +18,6 @@ const BLOCKS: usize = 5;
 /// Round trips of a block, and those before that aren't counted.
 const ROUND_TRIPS: usize = 200;
 const WARM_UP: usize = 20;
-/// Bytes of a message.
 const MESSAGE: usize = 64;
 /// Against hangs: virtual machines pause for seconds at times.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -30,7 +29,6 @@ pub struct Price {
     pub plain_ns: u64,
     /// Over a relay that neither delays nor loses.
     pub relay_ns: u64,
-    /// How many of each.
     pub round_trips: usize,
 }
 

@@ -55,7 +55,6 @@ impl Space {
         self.0
     }
 
-    /// Which one it is.
     pub fn identity(&self) -> io::Result<Identity> {
         let found = self.0.metadata()?;
         Ok(Identity { device: found.dev(), inode: found.ino() })

@@ -26,17 +26,14 @@ const MADE_NAMES: &str = "made-run-netns";
 /// How long to wait for another `lab up` or `lab down`.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A namespace that was made.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Made {
     /// Its name below `/run/netns`.
     pub name: String,
-    /// Which one it is.
     pub identity: Identity,
 }
 
 impl Made {
-    /// Where its name is.
     pub fn path(&self) -> PathBuf {
         Path::new(NAMES).join(&self.name)
     }
@@ -47,10 +44,8 @@ impl Made {
     }
 }
 
-/// A laboratory as it was made.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct State {
-    /// What was asked for.
     pub asked: LabRequest,
     /// The process that it is to end with; None for one that stays until `lab down`.
     pub owner: Option<ProcessIdentity>,
@@ -58,11 +53,9 @@ pub struct State {
     pub chosen: Chosen,
     /// Its namespaces, in the order of the plan's nodes.
     pub namespaces: Vec<Made>,
-    /// The process of the relay.
     pub relay: Option<ProcessIdentity>,
     /// What the relay itself costs.
     pub price: Option<Price>,
-    /// Whether all of it was made.
     pub complete: bool,
 }
 
@@ -135,7 +128,6 @@ impl State {
         Folder::made()?.write(&file(&self.asked.name), &text)
     }
 
-    /// Forgets it.
     pub fn remove(&self) -> Result<(), LabError> {
         let Some(folder) = Folder::existing()? else { return Ok(()) };
         let (state, counts) = (file(&self.asked.name), counts_file(&self.asked.name));
@@ -154,7 +146,6 @@ fn file(name: &str) -> String {
     format!("{name}{ENDING}")
 }
 
-/// What is locked.
 const LOCK: &str = "lock";
 
 /// The lock over all laboratories of this machine, and the folder that they are kept in.

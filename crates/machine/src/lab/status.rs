@@ -8,14 +8,11 @@ use super::relay::{Counts, read_counts};
 use super::state::State;
 use sys::identity::Liveness;
 
-/// A laboratory as it is.
 #[derive(Debug, Serialize)]
 pub struct Status {
-    /// Its name.
     pub name: String,
     /// Whether it can be used.
     pub condition: Condition,
-    /// What is missing, in words.
     pub missing: Vec<String>,
     /// `a ── s1 ══ r1 ── b`; `══` is the line that is impaired.
     pub chain: String,
@@ -27,7 +24,6 @@ pub struct Status {
     pub mtu_bytes: u32,
     /// What is done to packets on the line, in each direction.
     pub impairments: Vec<Impairment>,
-    /// The relay, if there is one.
     pub relay: Option<Relay>,
 }
 
@@ -35,7 +31,6 @@ pub struct Status {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Condition {
-    /// All of it is there.
     Up,
     /// It is being made, or the process that made it was killed.
     HalfMade,
@@ -43,10 +38,8 @@ pub enum Condition {
     Broken,
 }
 
-/// A host.
 #[derive(Debug, Serialize)]
 pub struct Host {
-    /// Its letter.
     pub name: String,
     /// Its network namespace, as `ip netns` names it.
     pub namespace: String,
@@ -69,23 +62,18 @@ pub struct Impairment {
     pub means: &'static str,
 }
 
-/// A relay as it is.
 #[derive(Debug, Serialize)]
 pub struct Relay {
-    /// Its process.
     pub pid: u32,
     /// Whether it runs.
     pub lives: bool,
-    /// Seed of its losses.
     pub seed: u64,
     /// What it has done with frames from the side of `a`, and from that of `b`; at most a second ago.
     pub counts: Option<[Counts; 2]>,
-    /// What it costs itself.
     pub price: Option<Price>,
 }
 
 impl Status {
-    /// Looks at what was made.
     pub fn of(state: &State) -> Status {
         let plan = Plan::of(&state.asked);
         let gone = state.namespaces.iter().filter(|made| !made.is_there());

@@ -4,7 +4,6 @@ use super::event::{Event, EventKind, Who};
 use crate::counts::calls::CALLS;
 use model::trace::{Calls, Deeds, Direction, Interrupts, SocketBytes, Spread, Woken};
 
-/// Bytes of an event.
 pub const EVENT_BYTES: usize = 16;
 
 /// `struct worker`, in bytes, and what lies where in it.
@@ -52,7 +51,6 @@ const TELLS_LENGTHS: bool = THIRD_ARGUMENT != u32::MAX;
 
 /// What was summed up in the kernel.
 pub struct Summed<'a> {
-    /// The programs' variables.
     pub variables: &'a [u8],
     /// Offset of `workers` in them.
     pub workers: usize,

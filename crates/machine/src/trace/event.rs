@@ -9,12 +9,10 @@ use crate::tree;
 pub enum Who {
     /// Starts each exchange.
     Initiator,
-    /// Answers.
     Responder,
 }
 
 impl Who {
-    /// The other one.
     pub fn partner(self) -> Who {
         match self {
             Who::Initiator => Who::Responder,
@@ -28,11 +26,8 @@ impl Who {
 pub struct Event {
     /// When, in ns of CLOCK_MONOTONIC.
     pub at_ns: u64,
-    /// On which CPU.
     pub cpu: u16,
-    /// To whom.
     pub who: Who,
-    /// What.
     pub kind: EventKind,
 }
 
@@ -41,7 +36,6 @@ pub struct Event {
 pub enum EventKind {
     /// Its timed part begins.
     Begin,
-    /// It ends.
     End,
     /// It entered the system call of this number.
     Enter(u32),
@@ -49,7 +43,6 @@ pub enum EventKind {
     Exit(i64),
     /// Somebody began to wake it: its partner, or an interrupt or a stranger.
     Waking {
-        /// Whether it was its partner.
         by_partner: bool,
     },
     /// It is awake, and stands in the queue of a CPU.

@@ -10,7 +10,6 @@ use rustix::thread;
 
 use super::event::Who;
 
-/// The names of one launch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Marks {
     cookie: [u8; 6],

@@ -41,11 +41,8 @@ pub enum RelocationTarget {
     Variable(u32),
 }
 
-/// The object, parsed.
 pub struct Object {
-    /// The programs.
     pub programs: Vec<Program>,
-    /// The maps, by name.
     pub maps: Vec<(String, Shape)>,
     /// What the loader sets, as built.
     pub settings: Vec<u8>,

@@ -92,7 +92,6 @@ fn middle(trips: &[Trip], starts_ns: &[f64]) -> Option<Trips> {
     (!chosen.is_empty()).then_some(mean)
 }
 
-/// One round trip.
 #[derive(Clone, Default)]
 struct Trip {
     shares: [Share; Part::ALL.len()],

@@ -32,7 +32,6 @@ const fn point(
 /// The interrupts by which CPUs call each other: to think about whom to run, to do something.
 const INTERRUPTS: &[&CStr] = &[c"reschedule_entry", c"call_function_single_entry", c"ipi_entry"];
 
-/// All of them.
 pub const POINTS: &[Point] = &[
     Point {
         program: "task_rename",

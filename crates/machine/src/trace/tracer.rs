@@ -22,7 +22,6 @@ use sys::calls::getppid;
 
 /// What a trace recorded: its sums, and events in the order of their time.
 pub struct Recording {
-    /// Counts and times.
     pub traced: Traced,
     /// The first events of a latency; a worker's begin with [`super::EventKind::Begin`], and end with
     /// [`super::EventKind::End`] if all of them found room. Returned values beyond 31 bits (addresses) are

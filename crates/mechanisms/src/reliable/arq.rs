@@ -51,7 +51,6 @@ struct Flight {
     since: Instant,
 }
 
-/// One side.
 pub struct ArqEnd<S> {
     path: Path<S>,
     shape: Shape,

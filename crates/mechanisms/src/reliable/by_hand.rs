@@ -10,9 +10,7 @@ use crate::{OpenError, OpenSpec};
 
 /// An end with or without retransmission.
 pub enum ByHand {
-    /// Without.
     Fec(FecEnd<UdpSocket>),
-    /// With.
     Arq(ArqEnd<UdpSocket>),
 }
 

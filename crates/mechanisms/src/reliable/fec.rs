@@ -36,7 +36,6 @@ pub enum Guard {
     Shield(Box<Shield>),
 }
 
-/// One side.
 pub struct FecEnd<S> {
     path: Path<S>,
     shape: Shape,
@@ -112,7 +111,6 @@ impl<S: DatagramSocket> FecEnd<S> {
         self.path.send(header, &[]).map(drop)
     }
 
-    /// Sends all of a message.
     fn give(&mut self, message: &[u8]) -> io::Result<()> {
         let (shape, total) = (self.shape, self.shape.total());
         shape.check(message.len())?;

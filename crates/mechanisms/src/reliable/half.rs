@@ -9,9 +9,7 @@ use crate::network::EffectiveSettings;
 /// What an end is made by.
 #[derive(Clone)]
 pub struct Half {
-    /// What the options ask for.
     pub plan: Plan,
-    /// Bytes of a message.
     pub message_bytes: usize,
     /// Whether it is the responder's.
     pub answers: bool,
@@ -20,7 +18,6 @@ pub struct Half {
 }
 
 impl Half {
-    /// Bytes of a datagram.
     pub fn datagram(&self) -> usize {
         self.plan.datagram_bytes(self.message_bytes)
     }

@@ -27,7 +27,6 @@ struct Partial {
     length: usize,
     /// Each part, empty until it comes.
     parts: Vec<Vec<u8>>,
-    /// Blocks that are whole.
     blocks: Vec<bool>,
     message: Vec<u8>,
     whole: bool,

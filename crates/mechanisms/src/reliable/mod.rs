@@ -63,7 +63,6 @@ pub trait DatagramSocket: AsFd + Send + 'static {
 
 /// When an end gives up.
 struct Patience {
-    /// The mechanism's name.
     mechanism: &'static str,
     ends: Deadline,
     /// How many datagrams had arrived when one was last missed, and when the first was missed since.

@@ -98,7 +98,6 @@ pub struct Path<S> {
     received: u64,
     /// Bytes of the headers below.
     below: u64,
-    /// What was counted.
     pub counts: Counts,
     came: Box<[u8]>,
     length: usize,
@@ -124,7 +123,6 @@ impl<S: DatagramSocket> Path<S> {
         })
     }
 
-    /// What was counted.
     pub fn stats(&self) -> Stats {
         let counts = self.counts.counters(self.mishaps.flips.is_some());
         Stats { lost: self.counts.lost_messages, datagrams: None, counts }

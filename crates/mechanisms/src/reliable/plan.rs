@@ -81,7 +81,6 @@ pub(super) enum Strategy {
     Arq { window: u64 },
 }
 
-/// What the options ask for.
 #[derive(Clone, Debug)]
 pub struct Plan {
     scheme: Option<Scheme>,
@@ -190,7 +189,6 @@ impl Plan {
         }
     }
 
-    /// The largest message.
     pub fn largest(&self) -> usize {
         // One datagram holds all of what is guarded.
         let room = self.payload.saturating_sub(fec::TRUTH);

@@ -64,7 +64,6 @@ impl Shape {
         length.div_ceil(self.block_bytes()).max(1)
     }
 
-    /// Its datagrams.
     pub fn datagrams(&self, length: usize) -> usize {
         self.blocks(length) * self.total()
     }

@@ -15,7 +15,6 @@ const FIRST: Duration = Duration::from_millis(10);
 /// back a few times, and says nothing of the path.
 const LONGER: u32 = 2;
 
-/// The timer of one end.
 #[derive(Clone, Copy, Debug)]
 pub struct Timer {
     /// Always so long, where that was asked.

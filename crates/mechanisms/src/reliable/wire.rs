@@ -1,12 +1,10 @@
 //! What is on the wire: every datagram begins with a header of 16 bytes. Data that is resent where
 //! it is lost carries an acknowledgement of 20 more.
 
-/// Bytes of a header.
 pub const HEADER: usize = 16;
 /// Bytes of an acknowledgement.
 pub const ACK: usize = 20;
 
-/// What a datagram is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DatagramKind {
     /// A part of a message, or repair of it.
@@ -32,7 +30,6 @@ const KINDS: [DatagramKind; 5] = [
 /// What every datagram says first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// What it is for.
     pub kind: DatagramKind,
     /// Whether it has been sent before.
     pub again: bool,

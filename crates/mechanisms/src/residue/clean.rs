@@ -31,9 +31,7 @@ use sys::system_v::{self, Object, Status};
 /// What was found: a line for each thing.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Cleaned {
-    /// What was removed.
     pub removed: Vec<String>,
-    /// What was left, and why.
     pub left: Vec<String>,
     /// Where it couldn't look, and why.
     pub unseen: Vec<String>,

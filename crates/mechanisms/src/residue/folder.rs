@@ -44,7 +44,6 @@ impl Others {
         self.first.get_or_insert((name, uid));
     }
 
-    /// One line for all of them.
     pub fn line(self, place: &RecordFolder) -> Option<String> {
         let (name, uid) = self.first?;
         let shown = place.shown(&name);

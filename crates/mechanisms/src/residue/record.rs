@@ -29,7 +29,6 @@ const SUFFIX: &str = ".record";
 /// Bytes of the part that says whose it is, and of each slot behind it.
 pub(super) const HEADER: usize = 512;
 pub(super) const SLOT: usize = 192;
-/// The slot of the folder.
 const FOLDER_SLOT: usize = 0;
 /// How often a name or a key that is taken is drawn anew: one in 2^64, or in 2^32, is.
 pub(super) const DRAWS: usize = 64;
@@ -40,7 +39,6 @@ pub(super) const DRAWS: usize = 64;
 pub(super) struct WireHeader {
     /// The name that the record was made under.
     pub record: String,
-    /// Who made it.
     pub process: ProcessIdentity,
     /// Its process group: a launch is one.
     pub group: u32,
@@ -55,15 +53,30 @@ pub(super) struct WireHeader {
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub(super) enum WireEntry {
     /// A folder beside the record.
-    FolderPlanned { name: String },
-    /// The same, as it was made.
-    Folder { name: String, device: u64, inode: u64 },
+    FolderPlanned {
+        name: String,
+    },
+    Folder {
+        name: String,
+        device: u64,
+        inode: u64,
+    },
     /// An object under a key that was free, or not: the kernel has not been asked yet.
-    Planned { kind: ObjectKind, key: i32 },
+    Planned {
+        kind: ObjectKind,
+        key: i32,
+    },
     /// The same, as the kernel made it.
-    Made { object: Object, status: Status },
+    Made {
+        object: Object,
+        status: Status,
+    },
     /// A POSIX queue's name, which couldn't be taken away at once.
-    Name { name: String, device: u64, inode: u64 },
+    Name {
+        name: String,
+        device: u64,
+        inode: u64,
+    },
 }
 
 /// 64 random bits.

@@ -43,7 +43,6 @@ struct Caller {
 enum Said {
     /// Not enough yet.
     Little,
-    /// The cookie, with the kind of connection.
     Cookie(ConnectionKind),
     /// Something else, or it has hung up.
     Nonsense,

@@ -44,7 +44,6 @@ pub fn mtu_to(to: IpAddr) -> io::Result<u32> {
 /// How messages lie in datagrams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Laid {
-    /// Each in one.
     Bare,
     /// As fragments in datagrams of so many bytes, their headers included.
     Cut(usize),

@@ -29,7 +29,6 @@ const STRANGERS: usize = 256;
 /// What becomes of a connected socket, by what the spec asks.
 pub(super) trait Make: Clone + Send + 'static {
     type End: Endpoint + 'static;
-    /// Bytes of a datagram.
     fn datagram(&self) -> usize;
     /// The end, with no more under way than `window`.
     fn make(
@@ -66,7 +65,6 @@ impl Make for Bare {
     }
 }
 
-/// Fragments of a message.
 #[derive(Clone)]
 struct Fragments<const SEND: usize, const TAKE: usize> {
     datagram: usize,

@@ -1,6 +1,5 @@
 use super::*;
 
-/// A system of these files.
 fn tree(files: &[(&str, &str)]) -> tempfile::TempDir {
     let root = tempfile::tempdir().unwrap();
     for (path, text) in files {

@@ -12,7 +12,6 @@ const STREAM: u64 = 2;
 
 /// The client of each message, and the messages of each client, both by number.
 pub(super) struct Assignment {
-    /// Of each message its client.
     clients: Vec<u32>,
     /// The messages of the first client in their order, then those of the next.
     messages: Vec<u32>,
@@ -50,7 +49,6 @@ impl Assignment {
         Assignment { clients: drawn, messages, starts }
     }
 
-    /// How many clients there are.
     pub fn clients(&self) -> usize {
         self.starts.len() - 1
     }

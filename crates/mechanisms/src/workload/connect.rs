@@ -30,7 +30,6 @@ use crate::{
 use model::launch::WorkerReport;
 use model::workload::Workload;
 
-/// What it yields.
 pub static METRIC: Metric = Metric {
     name: Cow::Borrowed("setup"),
     unit: Unit::Nanoseconds,
@@ -58,7 +57,6 @@ const DISSECTED: u64 = 50;
 /// What this worker sets up.
 #[derive(Clone, Copy)]
 pub enum Ends<'a> {
-    /// Both ends.
     Both,
     /// The near end, of a far side on another host.
     Near(&'a Call),
@@ -150,7 +148,6 @@ struct Steps {
 }
 
 impl Steps {
-    /// Begins now.
     fn begin(clock: model::clock::ClockKind) -> Steps {
         // Room for all: nothing is allocated between stamps.
         let phases = Vec::with_capacity(8);

@@ -78,7 +78,6 @@ impl Generators {
         Generators { assignment, each, used: Usage::default() }
     }
 
-    /// How many there are.
     pub fn count(&self) -> usize {
         self.each.len()
     }

@@ -34,7 +34,6 @@ const UNAVAILABLE: u8 = 2;
 /// What is said of a member that is gone.
 const ENDED: &str = "it ended without a word";
 
-/// The members of a crowd.
 pub(super) struct Crowd {
     members: Vec<Member>,
     /// Whether one has failed: then nobody waits for the others to end by themselves.

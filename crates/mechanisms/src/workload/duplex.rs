@@ -61,7 +61,6 @@ pub static OF_SIGNALS: Metric = Metric {
     ),
 };
 
-/// The workload.
 pub struct Duplex {
     asked: WorkloadSpec,
     /// Of each timed sample the ticks until the last message from the partner was here.

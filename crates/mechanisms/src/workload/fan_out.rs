@@ -25,7 +25,6 @@ use model::workload::Workload;
 /// Receivers where no load says how many.
 const RECEIVERS: u64 = Workload::FanOut.traits().receivers as u64;
 
-/// What it yields.
 pub static METRIC: Metric = Metric {
     name: Cow::Borrowed("fan_out"),
     unit: Unit::Nanoseconds,
@@ -45,7 +44,6 @@ pub static METRIC: Metric = Metric {
     ),
 };
 
-/// The workload.
 pub struct FanOut {
     one_cpu: bool,
     /// How the sender learns of acknowledgements; None before it first did.

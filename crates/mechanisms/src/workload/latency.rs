@@ -14,7 +14,6 @@ use super::{Buffers, Found, Payload, Side, Size, Timed, WorkloadSpec};
 use crate::Endpoint;
 use model::workload::Workload;
 
-/// What it yields.
 pub static METRIC: Metric = Metric {
     name: Cow::Borrowed("latency"),
     unit: Unit::Nanoseconds,
@@ -74,7 +73,6 @@ pub fn respond<E: Endpoint, P: Payload>(
     Ok(())
 }
 
-/// The workload.
 pub struct Latency;
 
 impl Timed for Latency {

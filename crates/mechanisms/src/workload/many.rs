@@ -19,11 +19,8 @@ pub(super) const EVENTS: usize = 64;
 
 /// What goes over one connection.
 pub(super) struct Messages<'a, P> {
-    /// What is done to each message.
     pub payload: &'a mut P,
-    /// The message that is sent.
     pub out: &'a mut [u8],
-    /// Where messages arrive.
     pub into: &'a mut [u8],
 }
 

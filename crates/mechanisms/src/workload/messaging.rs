@@ -29,7 +29,6 @@ const SAMPLE_NS: f64 = 20e6;
 const LASTING_NS: f64 = 60e6;
 const LEAST_SAMPLES: f64 = 3.0;
 
-/// What it yields.
 pub static METRIC: Metric = Metric {
     name: Cow::Borrowed("messaging"),
     unit: Unit::PerSecond,
@@ -49,7 +48,6 @@ pub static METRIC: Metric = Metric {
     ),
 };
 
-/// The workload.
 pub struct Messaging {
     asked: WorkloadSpec,
     crowd: Option<Crowd>,

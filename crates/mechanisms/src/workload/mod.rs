@@ -41,13 +41,10 @@ pub use payload::{Check, Payload};
 
 /// One side of an open mechanism, and what its messages need.
 pub struct Side<'a, E, P> {
-    /// Its end.
     pub end: &'a mut E,
     /// What is done to each message.
     pub payload: P,
-    /// Where messages are.
     pub buffers: Buffers,
-    /// The clock that stamps.
     pub clock: model::clock::ClockKind,
 }
 
@@ -56,11 +53,9 @@ pub struct Side<'a, E, P> {
 pub struct WorkloadSpec {
     /// Name of the mechanism, for a workload that opens it itself.
     pub mechanism: &'static str,
-    /// What it opens.
     pub open: OpenSpec,
     /// Where the far side waits, and what it asks for; None of a launch that is all on this host.
     pub far: Option<(SocketAddr, Cookie)>,
-    /// The clock that stamps.
     pub clock: model::clock::ClockKind,
     /// Its scale.
     pub ns_per_tick: f64,
@@ -73,7 +68,6 @@ pub struct WorkloadSpec {
     pub generators: Vec<u32>,
     /// Whether both workers share one CPU.
     pub one_cpu: bool,
-    /// Seed of what is drawn.
     pub seed: u64,
     /// What happens to the bytes, for a workload that moves them itself.
     pub payload: Policy,

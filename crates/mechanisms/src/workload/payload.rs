@@ -110,7 +110,6 @@ pub enum Touched {
     Written(Written),
     /// [`Read`](model::workload::Policy::Read).
     Read(Read),
-    /// The control.
     Check(Check),
     /// Something else that is done around each message.
     By(Box<dyn Payload>),

@@ -21,7 +21,6 @@ pub(super) struct Pipelined<'a, P> {
     pub out: &'a mut [u8],
     /// Where answers arrive.
     pub into: &'a mut [u8],
-    /// The clock that stamps.
     pub clock: model::clock::ClockKind,
     /// When messages are due.
     pub schedule: &'a Schedule,

@@ -39,7 +39,6 @@ const LATE_NS: f64 = 1_000.0;
 /// Requests of a connection come at most so many times as far apart as in the mean: a longer pause is drawn once in 5e8.
 const LONGEST_PAUSE: f64 = 20.0;
 
-/// What it yields.
 pub static METRIC: Metric = Metric {
     name: Cow::Borrowed("response"),
     unit: Unit::Nanoseconds,

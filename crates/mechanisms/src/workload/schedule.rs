@@ -21,7 +21,6 @@ const ON_TIME_NS: f64 = 10_000.0;
 /// See [`ON_TIME_NS`]; of the mean interval.
 const ON_TIME_SHARE: f64 = 0.01;
 
-/// How the sender waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
     /// Asleep until the message is due: the responder may need the CPU, which both share.
@@ -33,13 +32,10 @@ pub enum Wait {
 /// How messages come: their number, how many a second, and how they are spread.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Offered {
-    /// How they are spread.
     pub arrivals: Arrivals,
     /// Messages a second, in the mean.
     pub per_second: u64,
-    /// Messages in all.
     pub messages: u64,
-    /// Seed of what is drawn.
     pub seed: u64,
 }
 
@@ -134,7 +130,6 @@ impl<C: Timeline> Schedule<C> {
         self.first + self.offsets[nth]
     }
 
-    /// How the sender waits.
     pub fn waits(&self) -> Wait {
         self.wait
     }

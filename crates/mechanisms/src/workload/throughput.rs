@@ -104,7 +104,6 @@ pub fn respond<E: Endpoint, P: Payload>(
     Ok(())
 }
 
-/// The workload.
 pub struct Throughput;
 
 impl Timed for Throughput {

@@ -36,7 +36,6 @@ fn title(matrix: &Matrix) -> String {
     format!("{}: {what}{of}{threads}", case.variant)
 }
 
-/// What a cell is.
 fn meaning(matrix: &Matrix) -> String {
     let ways = if matrix.first().metric.is_round_trip() {
         "there and back; one way is half of it"

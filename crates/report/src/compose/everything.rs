@@ -46,7 +46,6 @@ const COLUMNS: [ColumnOf; 19] = [
     ("launches", |_, case| Value::number(Unit::Count, Some(case.launches as f64))),
 ];
 
-/// All results, and what is missing.
 pub fn blocks(judged: &Judged) -> Vec<Block> {
     let listing = listing(judged);
     let mut blocks: Vec<Block> = Vec::new();

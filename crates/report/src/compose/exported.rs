@@ -14,7 +14,6 @@ const ABSENT: usize = 6;
 /// Results that are in no comparison, of which a fleet has as many as pairs of nodes.
 const UNRANKED: usize = 40;
 
-/// The document of an exported run.
 pub fn exported(run: &Measured) -> Document {
     let mut document = Document::new("How processes talk to each other, from an export");
     document.subtitle = format!("{} of {}, {}, {}", run.name(), run.started, run.status, run.tool);

@@ -59,7 +59,6 @@ const PAGE_ROWS: usize = 24;
 pub enum Detail {
     /// Verdicts and tables that fit a terminal's width.
     Summary,
-    /// All of it.
     Full,
 }
 
@@ -217,7 +216,6 @@ pub fn compose(judged: &Judged, detail: Detail) -> Document {
     document
 }
 
-/// What the page is called.
 fn headline(run: &StoredRun) -> &'static str {
     match run.request.aim {
         Aim::Comparison if run.peer.is_some() => "How processes talk to each other on two hosts",
@@ -273,7 +271,6 @@ impl<'a> Draft<'a> {
         Draft { judged, study: study::Written::of(judged) }
     }
 
-    /// The form of its pages.
     pub fn form(&self) -> Form {
         self.study.as_ref().map_or(print::FORM, study::Written::form)
     }
@@ -283,7 +280,6 @@ impl<'a> Draft<'a> {
         self.study.is_some()
     }
 
-    /// All of it.
     pub fn document(&self) -> Document {
         match &self.study {
             Some(study) => study.whole(self.judged),

@@ -22,7 +22,6 @@ pub fn remarks(judged: &Judged, detail: Detail) -> Vec<Block> {
     vec![Block::paragraph(Text::new().strong("Over the sessions")), Block::List(lines)]
 }
 
-/// One for each case.
 pub fn lines(judged: &Judged) -> Vec<Text> {
     let cases = judged.results.iter().filter_map(|case| {
         Some(Text::new().code(labels::case(case)).plain(format!(": {}", labels::sessions(case)?)))

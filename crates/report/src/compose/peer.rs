@@ -42,7 +42,6 @@ fn line(judged: &Judged) -> Option<Block> {
     Some(Block::paragraph(text))
 }
 
-/// Every host between which was measured.
 pub fn hosts(judged: &Judged) -> impl Iterator<Item = Block> {
     line(judged).into_iter().chain(laboratories(judged))
 }

@@ -173,7 +173,6 @@ struct Asides {
 }
 
 impl Asides {
-    /// What there is of all these cases.
     fn of<'a>(cases: impl Iterator<Item = &'a CaseResult> + Clone) -> Asides {
         let mut kinds = cases.clone().filter(|case| bound_ratio(case).is_some());
         let floors = |case: &CaseResult| case.bound.as_ref().is_some_and(is_floor);

@@ -10,7 +10,6 @@ use crate::units::Unit;
 /// Rows of values under named columns.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Listing {
-    /// What it lists.
     pub caption: String,
     /// The heads of the columns; the first names the row.
     pub columns: Vec<String>,
@@ -27,14 +26,12 @@ pub struct Listing {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Value {
-    /// Nothing.
     #[default]
     None,
     /// A name, or words where there is no number.
     Words(String),
     /// A number in base units, with the interval it has.
     Number {
-        /// How it is written.
         unit: Unit,
         /// The number; NaN is absent.
         #[serde(

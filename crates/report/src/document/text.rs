@@ -15,7 +15,6 @@ pub struct Text {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Run {
-    /// Ordinary words.
     Plain(String),
     /// What the eye should find first.
     Strong(String),
@@ -25,27 +24,22 @@ pub enum Run {
     Muted(String),
     /// A reference: where to, and the words, which numbering the document puts in.
     Link {
-        /// What is referred to.
         to: Target,
         /// As it is read: `Figure 2`, `[1]`.
         words: String,
     },
 }
 
-/// What a text refers to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Target {
-    /// The figure of this id.
     Figure(String),
-    /// The table of this id.
     Table(String),
     /// A work, by its place among the references, from 1 on.
     Work(usize),
 }
 
 impl Run {
-    /// The words of the run.
     pub fn as_str(&self) -> &str {
         match self {
             Self::Plain(words) | Self::Strong(words) | Self::Code(words) | Self::Muted(words) => {

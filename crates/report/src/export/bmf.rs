@@ -40,7 +40,6 @@ impl Metric {
     }
 }
 
-/// Benchmarks and their measures.
 pub fn text(judged: &Judged) -> String {
     let mut benchmarks = BTreeMap::new();
     for case in judged.results.iter().filter(|case| !case.twin) {

@@ -10,16 +10,13 @@ use analysis::{CaseResult, Judged};
 use model::identity::Level;
 use store::{Store, StoreError, StoredCase, StoredLaunch};
 
-/// What has a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rows {
-    /// Every launch that is a result.
     Launches,
     /// Every sample of each that ended well.
     Samples,
 }
 
-/// What the rows are written as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Container {
     /// Commas, CRLF, a header.

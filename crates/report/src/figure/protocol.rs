@@ -39,24 +39,9 @@ impl Protocol {
 #[serde(rename_all = "snake_case", tag = "what")]
 pub enum Step {
     /// One party sends, the other receives.
-    Message {
-        /// Who sends.
-        from: usize,
-        /// Who receives.
-        to: usize,
-        /// What is sent.
-        label: String,
-    },
+    Message { from: usize, to: usize, label: String },
     /// One party does something by itself.
-    Act {
-        /// Who.
-        by: usize,
-        /// What it does.
-        label: String,
-    },
+    Act { by: usize, label: String },
     /// More of the same, not drawn one by one.
-    More {
-        /// How many more of what.
-        label: String,
-    },
+    More { label: String },
 }

@@ -21,7 +21,6 @@ pub(super) struct Frame<'a> {
     pub lanes: Vec<axes::Lane>,
     /// Whether the ticks below have words.
     pub worded: bool,
-    /// Where all of it ends.
     pub bottom: f64,
 }
 
@@ -116,7 +115,6 @@ pub(super) fn lay<'a>(
     lay_below(sheet, figure, figure, PlotBox { top, tall, left: 0.0, worded: true })
 }
 
-/// Where a plot stands.
 #[derive(Clone, Copy)]
 pub(super) struct PlotBox {
     pub top: f64,

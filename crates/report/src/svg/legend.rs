@@ -9,10 +9,12 @@ use crate::figure::{Drawn, Figure, FigureKind};
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Sample {
     /// A line with or without its sign.
-    Line { nth: usize, signed: bool },
+    Line {
+        nth: usize,
+        signed: bool,
+    },
     /// A sign alone.
     Sign(usize),
-    /// A filled area.
     Fill(usize),
     /// A quiet dashed line.
     Quiet,

@@ -288,7 +288,6 @@ impl Sheet {
         self.shape(nth, [x, y], size, fill, color);
     }
 
-    /// One of the four shapes.
     pub fn shape(&mut self, nth: usize, [x, y]: Spot, size: f64, fill: &str, edge: &str) {
         let style = format!("fill=\"{fill}\" stroke=\"{edge}\"");
         let r = size / 2.0;

@@ -5,13 +5,11 @@ use crate::figure::{LIT, Series};
 
 /// The colours of a picture, by what they mean.
 pub(super) struct Theme {
-    /// What is written.
     pub ink: &'static str,
     /// What stands back: axes' names, bounds.
     pub muted: &'static str,
     /// Grid lines.
     pub rule: &'static str,
-    /// What all lies on.
     pub paper: &'static str,
     /// The ground of what is absent or set off, and the hatching on it.
     pub pale: [&'static str; 2],

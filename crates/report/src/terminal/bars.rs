@@ -48,7 +48,6 @@ fn is_whole(series: &Series) -> bool {
     series.drawn == Drawn::Signs
 }
 
-/// One category.
 struct Bar {
     parts: Vec<f64>,
     whole: Option<f64>,

@@ -73,7 +73,6 @@ pub(super) struct AxisRange {
 }
 
 impl AxisRange {
-    /// Of what is measured.
     pub(super) fn of(figure: &Figure) -> Option<Self> {
         let values = figure.series.iter().flat_map(|series| &series.points);
         let drawn = values

@@ -47,7 +47,6 @@ impl Bounds {
         }
     }
 
-    /// Measures what was asked for, once.
     pub(super) fn measure(&mut self, interrupt: &Interrupt) {
         let wanted = std::mem::take(&mut self.wanted);
         let (Some(process), false) = (&mut self.process, wanted.is_empty()) else { return };
@@ -68,7 +67,6 @@ impl Bounds {
         self.lost.clone().filter(|_| first)
     }
 
-    /// What the round found.
     pub(super) fn take(&mut self) -> Vec<RoundBound> {
         std::mem::take(&mut self.found)
     }

@@ -23,7 +23,6 @@ use model::route::Route;
 pub(crate) struct Turn {
     /// The group, by its place in the campaign.
     pub group: usize,
-    /// Which case of it.
     pub case: usize,
     /// Where it stands in the order of its round.
     pub position: usize,
@@ -71,7 +70,6 @@ impl Turn {
     }
 }
 
-/// A launch as it is asked for.
 pub(crate) struct LaunchRequest {
     pub spec: Spec,
     /// Where client and server of it run.
@@ -87,7 +85,6 @@ pub(crate) struct LaunchRequest {
 /// A round of some groups.
 pub(crate) struct RoundOf<'a> {
     pub groups: &'a [LiveGroup],
-    /// Which of them.
     pub of: &'a [usize],
     /// From 1; 0 is that of the pilots.
     pub nth: u64,

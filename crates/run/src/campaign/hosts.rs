@@ -43,7 +43,6 @@ const HERE: usize = 0;
 /// The routes to other hosts that are open, by the route of the cases that take them.
 #[derive(Default)]
 pub struct OpenRoutes {
-    /// The routes.
     pub routes: BTreeMap<Route, PeerRoute>,
     /// The laboratories among them, as they are kept with the run.
     pub labs: Vec<LabRecord>,
@@ -58,9 +57,7 @@ impl OpenRoutes {
 
 /// This host, and its routes to others.
 pub struct Hosts {
-    /// Starts launches.
     pub launcher: Launcher,
-    /// The routes to other hosts.
     pub routes: OpenRoutes,
     /// Keeps other runs of this machine from measuring meanwhile.
     pub turn: exclusive::Turn,

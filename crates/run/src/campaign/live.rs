@@ -9,7 +9,6 @@ use crate::plan::Case;
 use model::total::Total;
 use store::{Closed, Ends};
 
-/// A case being measured.
 pub(crate) struct LiveCase {
     pub id: i64,
     /// Of a fleet it is that of many pairs of nodes.
@@ -28,16 +27,13 @@ pub(crate) struct LiveCase {
     pub given_up: bool,
 }
 
-/// A group being measured.
 pub(crate) struct LiveGroup {
-    /// Its number in the run.
     pub nth: usize,
     pub cases: Vec<LiveCase>,
     pub wants_quiet: bool,
     pub rounds: u64,
     /// Those of them that nobody disturbed.
     pub unmarked: u64,
-    /// Those of which that is unknown.
     pub unknown: u64,
     /// So many launches of each case are enough for the precision that was asked; None until it is known.
     pub needed: Option<usize>,
@@ -126,7 +122,6 @@ impl LiveGroup {
         self.cases.iter().filter(|live| !live.is_observed())
     }
 
-    /// How many rates its cases have.
     pub(super) fn rates(&self) -> usize {
         let rates = self.results().filter_map(|live| live.case.load);
         rates.map(|rate| rate.per_second).collect::<BTreeSet<_>>().len()

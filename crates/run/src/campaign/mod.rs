@@ -54,7 +54,6 @@ pub use sizing::lasting_ns;
 
 /// The tools of a campaign.
 pub struct Conditions<'a> {
-    /// Where everything is kept.
     pub store: &'a mut Store,
     /// Notices signals.
     pub interrupt: &'a Interrupt,
@@ -88,7 +87,6 @@ pub struct Campaign<'a> {
     pending_since: Option<Instant>,
     /// Launches that are not reported yet.
     unreported: Vec<Launched>,
-    /// What was warned of.
     warned: HashSet<String>,
     session: Session,
 }

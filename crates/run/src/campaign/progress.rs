@@ -20,11 +20,9 @@ pub trait Progress {
     }
     /// Something that the reader of the results should know.
     fn warning(&mut self, text: &str);
-    /// Measuring is over.
     fn done(&mut self);
 }
 
-/// A launch as it was stored.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Launched {
     /// The case, by its id in the store.
@@ -39,11 +37,9 @@ pub struct Launched {
     pub reason: Option<String>,
     /// Median of its samples, in ns per operation, by the clock's scale as known so far.
     pub median_ns: Option<f64>,
-    /// Samples taken.
     pub samples: u64,
 }
 
-/// Where a campaign stands.
 #[derive(Clone, Debug)]
 pub struct Status {
     /// What runs now: `latency 64 B, same-llc`.

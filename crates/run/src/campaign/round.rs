@@ -182,7 +182,6 @@ impl Campaign<'_> {
         self.flush_if_due()
     }
 
-    /// A launch as it is stored.
     pub(super) fn row(&self, round: u64, turn: &Turn, result: LaunchResult) -> NewLaunch {
         let LaunchResult { mut record, samples } = result;
         let live = &self.groups[turn.group].cases[turn.case];

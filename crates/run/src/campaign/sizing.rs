@@ -196,7 +196,6 @@ pub fn lasting_ns(one_cpu: bool) -> f64 {
     if one_cpu { LASTING_ON_ONE_CPU } else { LASTING_ACROSS }
 }
 
-/// The pilot of a case whose launches are such.
 pub(super) fn pilot_of(case: &Case, launch: Spec) -> Spec {
     let (warmup, lasting) = pilot_lasts(case, launch.warmup);
     let deadline_ms = deadline_ms(case, PILOT_DEADLINE_MS);

@@ -22,7 +22,6 @@ const ENDS_WITHIN: Duration = Duration::from_secs(3);
 pub struct AgentPool<'a> {
     /// What each host is, in the order of the nodes; None where its agent never answered.
     pub far: Vec<Option<FarHost>>,
-    /// The launches between them.
     pub launches: Launches,
     links: Vec<Rc<RefCell<Link>>>,
     interrupt: &'a Interrupt,

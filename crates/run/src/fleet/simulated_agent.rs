@@ -29,7 +29,6 @@ const WITHIN: f64 = 0.05;
 /// What is planted in a simulated fleet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Planted {
-    /// The slow node.
     pub node: usize,
     /// The pair whose way to each other is slow.
     pub pair: (usize, usize),

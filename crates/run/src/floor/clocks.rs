@@ -43,7 +43,6 @@ impl Clock for Monotonic {
     }
 }
 
-/// Measures every clock at hand.
 pub(super) fn measure(setting: &Setting) -> Clocks {
     let mut clocks = Vec::new();
     let watch = &setting.watch;
@@ -116,7 +115,6 @@ fn clock<C: Clock>(setting: &Setting, name: &str, ns_per_tick: f64) -> ClockFloo
 /// A loop that has grown until two clock reads around it differed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Grown {
-    /// Iterations it had then.
     iterations: u64,
     /// The difference, in ticks.
     step: u64,

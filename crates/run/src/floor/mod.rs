@@ -40,7 +40,6 @@ pub use worker::serve;
 /// What is asked of the floor process.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Order {
-    /// How much.
     pub extent: FloorDetail,
     /// Quick: the CPU pairs that the run's cases use; a pair may be one CPU twice.
     pub pairs: Vec<(u32, u32)>,
@@ -51,7 +50,6 @@ pub struct Order {
 }
 
 impl Order {
-    /// Everything.
     pub fn full() -> Order {
         Order { extent: FloorDetail::Full, anywhere: true, ..Order::quick(Alignment::default()) }
     }

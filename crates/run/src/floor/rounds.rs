@@ -94,7 +94,6 @@ struct Bench {
     partner: Partner,
     lines: Arc<Mapping>,
     bells: Arc<Mapping>,
-    /// Which line is next.
     line: usize,
     /// The buffers that were copied last, and where they begin.
     buffers: Option<(Alignment, Buffers)>,

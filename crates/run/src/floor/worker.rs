@@ -20,7 +20,6 @@ const ORDERED_WITHIN: Duration = Duration::from_secs(10);
 pub(super) struct WireOrder {
     /// The process that asks: this one doesn't outlive it.
     pub owner: u32,
-    /// What it asks.
     pub order: Order,
     /// Whether the process stays, and measures single bounds whenever it is asked.
     pub rounds: bool,

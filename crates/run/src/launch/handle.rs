@@ -12,7 +12,6 @@ use super::state::{Stage, Wanted};
 use machine::interrupt::{Interrupt, Interrupted};
 use model::launch::{Outcome, Record};
 
-/// Starts launches.
 #[derive(Clone)]
 pub struct Launcher {
     pub(super) program: PathBuf,
@@ -21,7 +20,6 @@ pub struct Launcher {
 /// Between which hosts a launch is.
 #[derive(Clone)]
 pub struct PeerRoute {
-    /// Where its responder is.
     pub peer: Peer,
     /// The network of its initiator; None where that is this process's own.
     pub near: Option<Arc<File>>,
@@ -30,7 +28,6 @@ pub struct PeerRoute {
 /// The result of a launch: its record, and its samples in ticks.
 #[derive(Debug)]
 pub struct LaunchResult {
-    /// The record that the launch reported.
     pub record: Record,
     /// Every sample, in ticks, in the order they were taken. Empty unless the outcome is `Ok`.
     pub samples: Vec<u64>,

@@ -85,7 +85,6 @@ impl Instrumentation {
     }
 }
 
-/// The role as traces name it.
 pub fn who(role: Role) -> Who {
     match role {
         Role::Initiator(_) => Who::Initiator,

@@ -32,9 +32,7 @@ use model::launch::Outcome;
 pub(crate) enum Node {
     /// This host, or one of its networks.
     Here(Supervisors),
-    /// Where an agent is.
     Agent {
-        /// The way to it.
         link: Rc<RefCell<Link>>,
         /// Its name in a fleet; None of a peer, without which nothing can be measured.
         name: Option<String>,

@@ -35,7 +35,6 @@ pub trait Channel {
     fn answer(&mut self, with: With, count: u64) -> io::Result<()>;
     /// Sends a message over the first side.
     fn say(&mut self, message: &[u8]) -> io::Result<()>;
-    /// Receives one there.
     fn hear(&mut self, message: &mut [u8]) -> io::Result<()>;
     /// Sends what is still owed to the partners: nothing more is sent over the mechanism.
     fn finish(&mut self) -> io::Result<()>;
@@ -73,7 +72,6 @@ pub trait Loops {
 pub struct Compiled<'a, E, P, W> {
     /// One side per partner, or per connection.
     pub sides: Vec<Side<'a, E, P>>,
-    /// The workload.
     pub workload: W,
 }
 

@@ -144,7 +144,6 @@ impl Page {
         Parking::new(self.mapping.word(DONE_PARKING), parking::flags(false))
     }
 
-    /// Room for samples.
     pub fn room(&self) -> usize {
         (self.mapping.bytes() - PAGE) / 8
     }

@@ -61,7 +61,6 @@ pub struct WorkerProtocol<'a> {
     traits: WorkloadTraits,
     row: &'static Row,
     carries: Carries,
-    /// One of each initiator.
     pages: &'a [Page],
     instrumentation: Instrumentation,
     report: WorkerReport,

@@ -39,7 +39,6 @@ pub struct Spec {
     pub build: String,
     /// The variant, as text: `tcp:nodelay=off`.
     pub mechanism: String,
-    /// What is done.
     pub workload: Workload,
     /// Bytes of a message (1 where the mechanism carries none), and of its answer unless the load says otherwise;
     /// of a connect, those of the message that it is opened for.
@@ -63,7 +62,6 @@ pub struct Spec {
     pub verify: bool,
     /// Untimed operations before the first sample.
     pub warmup: Warmup,
-    /// How many samples.
     pub samples: SampleCount,
     /// The cycles in which it is timed in turns with the other launches of its set; 0 times it whole.
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -76,7 +74,6 @@ pub struct Spec {
     pub load: Option<Load>,
     /// How these messages arrive.
     pub arrivals: Arrivals,
-    /// The clock that stamps.
     pub clock: model::clock::ClockKind,
     /// Its scale, for durations in this spec; samples stay in ticks.
     pub ns_per_tick: f64,
@@ -110,16 +107,10 @@ pub enum Half {
     Near {
         /// Where the far side waits.
         to: SocketAddr,
-        /// What it asks for.
         cookie: Cookie,
     },
     /// The responder, which waits on one address for the peer that has the cookie.
-    Far {
-        /// The address.
-        at: IpAddr,
-        /// What it asks for.
-        cookie: Cookie,
-    },
+    Far { at: IpAddr, cookie: Cookie },
 }
 
 impl Spec {
@@ -294,7 +285,6 @@ impl Spec {
         threads || self.workload.traits().receivers > 0
     }
 
-    /// Connections of each initiator.
     pub fn connections(&self) -> usize {
         Load::of(self.workload, self.load).map_or(1, |load| load.connections as usize)
     }
@@ -305,7 +295,6 @@ impl Spec {
         asks || self.workload.traits().nonblocking
     }
 
-    /// How many initiators it has.
     pub fn initiators(&self) -> usize {
         1 + self.others.len()
     }
@@ -319,7 +308,6 @@ impl Spec {
         }
     }
 
-    /// Bytes of an answer.
     pub fn answer_bytes(&self) -> usize {
         let response = self.load.and_then(|load| load.response);
         response.map_or(self.message_bytes, |response| response as usize)

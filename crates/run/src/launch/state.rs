@@ -54,11 +54,9 @@ pub struct Wanted {
 /// The other end of a launch.
 #[derive(Clone, Copy, Debug)]
 pub struct FarEnd {
-    /// The node.
     pub node: usize,
     /// The address at which it waits.
     pub at: IpAddr,
-    /// Its clock.
     pub clock: clock::ClockKind,
     /// The scale of that.
     pub ns_per_tick: f64,
@@ -75,18 +73,14 @@ pub enum Stage {
     Paused(u64),
     /// Its workers have finished timing, and still exist.
     Timed,
-    /// Everything is reported.
     Reported,
 }
 
 /// Something to say to a node.
 #[derive(Debug)]
 pub struct Outgoing {
-    /// To whom.
     pub node: usize,
-    /// Of which launch.
     pub number: u32,
-    /// What.
     pub what: Message,
 }
 
@@ -95,7 +89,6 @@ pub struct Outgoing {
 pub enum Message {
     /// Start a supervisor, with so many bytes added to its environment.
     Begin(Box<Spec>, usize),
-    /// A word to the supervisor.
     Tell(FrameKind),
     /// Nobody wants it any more.
     Over,

@@ -67,7 +67,6 @@ impl Supervisors {
         }
     }
 
-    /// Ends one, and waits for that.
     pub(super) fn end(&mut self, number: u32) {
         self.running.remove(&number);
     }

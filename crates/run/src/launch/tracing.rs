@@ -23,7 +23,6 @@ const MOST_TRIPS: usize = 1 << 18;
 /// Round trips before the timed ones that are traced too, with a margin.
 const LEAD: u64 = 32;
 
-/// The trace of one launch.
 pub struct Tracing {
     probe: Probe,
     marks: Marks,

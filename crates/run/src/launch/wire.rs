@@ -16,10 +16,8 @@ pub const LARGEST: usize = 1 << 20;
 /// Bytes read at once.
 const CHUNK: usize = 16 << 10;
 
-/// Samples per frame.
 pub const SAMPLES_PER_FRAME: usize = 64 << 10;
 
-/// What a frame is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum FrameKind {
@@ -139,7 +137,6 @@ impl<F: AsFd> Reader<F> {
         }
     }
 
-    /// The descriptor.
     pub fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }

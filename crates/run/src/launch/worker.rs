@@ -37,11 +37,8 @@ pub enum Message {
 
 /// What a worker needs besides its endpoint.
 pub struct WorkerContext {
-    /// Its role in the protocol.
     pub role: Role,
-    /// The launch.
     pub spec: Arc<Spec>,
-    /// What the mechanism carries.
     pub carries: Carries,
     /// Shared with the other workers: one page of each initiator.
     pub pages: Arc<[Page]>,

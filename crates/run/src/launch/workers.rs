@@ -67,7 +67,6 @@ pub struct Reports {
     pub initiator: WorkerReport,
     /// Those of the initiators beside it.
     pub others: Vec<WorkerReport>,
-    /// The responder's.
     pub responder: WorkerReport,
 }
 
@@ -121,7 +120,6 @@ impl WorkerGroup {
         Ok(group(processes))
     }
 
-    /// The processes of the workers.
     pub(super) fn processes(&self) -> impl Iterator<Item = u32> {
         self.processes.iter().map(|process| process.pid.as_raw_nonzero().get() as u32)
     }

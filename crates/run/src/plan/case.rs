@@ -18,7 +18,6 @@ pub trait WithMechanism: Sized {
     /// the mechanism is opened for. 1 where messages have no size.
     fn request_bytes(&self) -> usize;
 
-    /// The same, as it is kept.
     fn kept(&self) -> model::case::Case;
 
     /// A case as it was kept; None where its variant is none of this build's.

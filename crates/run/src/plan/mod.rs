@@ -28,9 +28,7 @@ use remote_host::{reached, resolve};
 /// A case that isn't measured.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Absent {
-    /// The case.
     pub case: Case,
-    /// Which kind of absence.
     pub absence: Absence,
     /// Why, and the remedy where there is one.
     pub reason: String,
@@ -39,7 +37,6 @@ pub struct Absent {
 /// Cases that are compared with each other.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Group {
-    /// What is measured.
     pub cases: Vec<Case>,
     /// What isn't.
     pub absent: Vec<Absent>,
@@ -61,7 +58,6 @@ pub struct Plan {
 
 /// What the planner must know of the machine.
 pub struct Machine<'a> {
-    /// Its CPUs.
     pub topology: &'a Topology,
     /// Those that this process may use.
     pub allowed: &'a [u32],
@@ -248,7 +244,6 @@ fn placements(workload: Workload, route: &Route, request: &Request) -> Vec<Place
     }
 }
 
-/// Every route with its placements.
 fn wheres(workload: Workload, request: &Request) -> Vec<(Route, Placement)> {
     let of = |route: &Route| {
         let placements = placements(workload, route, request);

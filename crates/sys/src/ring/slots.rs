@@ -66,7 +66,6 @@ impl Slots {
         Slots { mapping, first, stride, room, mask: count - 1 }
     }
 
-    /// How many slots there are.
     pub(super) fn count(&self) -> usize {
         self.mask + 1
     }
@@ -112,7 +111,6 @@ pub(super) struct Slot<'a> {
 }
 
 impl<'a> Slot<'a> {
-    /// The header.
     #[inline(always)]
     pub(super) fn header(self) -> &'a AtomicU64 {
         // SAFETY: a slot starts on a line, or a power of two from 8 bytes on behind its start, so the word is aligned;

@@ -45,14 +45,10 @@ pub struct RelaySpec {
     pub counts: Option<String>,
 }
 
-/// An end that a relay makes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RelayEnd {
-    /// Where the namespace is.
     pub namespace: PathBuf,
-    /// Which one it is.
     pub identity: Identity,
-    /// What the device is called.
     pub interface: String,
 }
 
@@ -136,7 +132,6 @@ impl Started {
         }
     }
 
-    /// Its process.
     pub fn identity(&self) -> Result<ProcessIdentity, LabError> {
         let identity = ProcessIdentity::of(self.child.id());
         let identity = identity.map_err(LabError::of("look at the relay"))?;

@@ -10,7 +10,6 @@ const MEANING: &str = "A and B: from the largest rate at which more than half of
      smallest at which more than half exceed it. Higher, lower: the two intervals do not overlap; each such verdict by itself errs in 5 % \
      of comparisons at most.";
 
-/// What came of all of them.
 pub(super) fn verdict(found: &RunComparison) -> Verdict {
     let many = |of| found.capacities.iter().filter(|capacity| capacity.verdict == of).count();
     let parts: Vec<String> = [

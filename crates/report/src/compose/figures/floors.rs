@@ -7,7 +7,6 @@ use study::figure::{FigureSpec, Printed};
 use study::format::Published;
 use study::validated::ValidatedStudy;
 
-/// What the bars are.
 const BARS: &str = "The median over repeats, and what covers it with at least 95 %.";
 
 /// The figure; None of a run without floors.

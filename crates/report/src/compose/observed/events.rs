@@ -20,7 +20,6 @@ const NAMED: usize = 4;
 /// Calls below this share of all aren't named.
 const RARE: f64 = 0.01;
 
-/// What its caption begins with.
 pub const CAPTION: &str = "Events in ";
 
 /// Tables of the same columns as one, what each is of as a heading of its rows, and so many rows at most.

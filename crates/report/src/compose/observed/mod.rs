@@ -78,7 +78,6 @@ pub fn short(judged: &Judged) -> Option<Section> {
     Some(section)
 }
 
-/// Lines that such a section takes.
 pub fn lines(section: &Section) -> usize {
     let tall = |block: &Block| match block {
         Block::Table(table) => table.rows.len() + 4,

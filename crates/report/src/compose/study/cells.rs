@@ -15,7 +15,6 @@ use super::published::NOTHING;
 
 /// What a table compares and ranks with.
 pub struct Table<'a> {
-    /// Every case.
     pub results: &'a [CaseResult],
     /// Those that are put in order, of what `rank` shows; all, if none is named.
     pub ranked: &'a [Chosen],
@@ -42,7 +41,6 @@ impl Table<'_> {
         }
     }
 
-    /// One measured value.
     fn of_case(&self, case: &CaseResult, show: &str, column: &Chosen) -> Text {
         if let Some(count) = Count::parse(show) {
             return counted(case, show, &count);

@@ -43,7 +43,6 @@ const SHOWN_A_PAGE: u64 = 2;
 const CLAIMS_AS_SHOWN: usize = 8;
 
 impl Written<'_> {
-    /// All of it.
     pub fn whole(&self, judged: &Judged) -> Document {
         self.without(judged, &[])
     }

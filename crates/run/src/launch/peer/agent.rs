@@ -93,7 +93,6 @@ fn reached_at(connection: Option<&str>) -> Option<IpAddr> {
 /// What a frame of the coordinator asks an agent to do.
 #[derive(Debug)]
 pub enum Order {
-    /// Say that it is still there.
     Answer,
     /// Start a supervisor.
     Begin {
@@ -101,7 +100,6 @@ pub enum Order {
         number: u32,
         /// Bytes added to the environment.
         padding: usize,
-        /// What is launched.
         spec: Box<Spec>,
     },
     /// Pass a frame without payload on to a supervisor.

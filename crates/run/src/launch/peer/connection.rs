@@ -12,7 +12,6 @@ use crate::launch::spec::BUILD;
 use crate::launch::wire::{FrameKind, Missing};
 use machine::interrupt::Interrupt;
 
-/// A frame.
 pub type Frame = (FrameKind, Vec<u8>);
 
 /// The same, borrowed.
@@ -41,7 +40,6 @@ pub trait AgentHere {
 pub enum Connection {
     /// An agent behind a command.
     Process(Box<Process>),
-    /// One in this process.
     Here(Box<dyn AgentHere>),
 }
 

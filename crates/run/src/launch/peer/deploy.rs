@@ -15,7 +15,6 @@ const NAME: &str = "ipcmark";
 
 /// This program, to be copied.
 pub struct Copy {
-    /// What is copied.
     pub program: File,
     bytes: u64,
     folder: String,

@@ -59,7 +59,6 @@ pub fn serve() -> i32 {
 
 struct Keeper {
     main: Pid,
-    /// How it ended.
     status: Option<ExitStatus>,
     complaints: Option<ChildStderr>,
     /// The last of them.

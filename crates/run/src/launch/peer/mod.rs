@@ -66,12 +66,10 @@ impl Peer {
         Ok(Peer { link: Rc::new(RefCell::new(link)), asked: Rc::new(asked), far: Rc::new(far) })
     }
 
-    /// The other host.
     pub fn far(&self) -> &FarHost {
         &self.far
     }
 
-    /// As it was asked for.
     pub fn asked(&self) -> &PeerRequest {
         &self.asked
     }

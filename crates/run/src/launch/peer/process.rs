@@ -31,10 +31,8 @@ const SHOWN: usize = 200;
 /// An agent behind a command.
 pub struct Process {
     child: Child,
-    /// The command, as it is shown.
     pub command: String,
     stdin: Option<ChildStdin>,
-    /// What it says.
     pub stdout: Reader<ChildStdout>,
     stderr: File,
     /// Whether its end was asked for.
