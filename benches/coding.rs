@@ -140,7 +140,7 @@ fn measure(scheme: Scheme, bytes: usize, draws: &mut ChaCha8Rng) -> bool {
     let found = alternate(&mut encoding, &mut copying, draws);
     report(&format!("{scheme}: encode"), bytes, &found);
 
-    let mut received: Vec<_> = datagrams.iter().map(|it| Some(it.as_slice())).collect();
+    let mut received: Vec<_> = datagrams.iter().map(|datagram| Some(datagram.as_slice())).collect();
     // As many as come back whichever they are.
     let lost = match scheme {
         Scheme::Hamming74 => 2,

@@ -165,8 +165,8 @@ impl UpArgs {
             mtu: self.mtu,
             rate: self.rate,
             // Nothing lost and nothing delayed is nothing asked for.
-            loss: self.loss.filter(|it| it.0 > 0),
-            delay_ns: self.delay.filter(|it| *it > 0),
+            loss: self.loss.filter(|loss| loss.0 > 0),
+            delay_ns: self.delay.filter(|delay| *delay > 0),
             by: by.map_or(By::Auto, |(_, by)| by),
             seed: self.seed.map_or_else(super::value_parsers::drawn_seed, Ok)?,
         };

@@ -354,9 +354,10 @@ fn raptorq_refuses_just_the_patterns_that_the_oracle_does() {
     coder.encode(&block, &mut datagrams);
     let mut rebuilt = [0; 12];
     let mut decodes = |set: u32| {
-        let kept = |(nth, it): (usize, &Vec<u8>)| (set >> nth & 1 == 0).then_some(it.clone());
+        let kept =
+            |(nth, datagram): (usize, &Vec<u8>)| (set >> nth & 1 == 0).then_some(datagram.clone());
         let kept: Vec<_> = datagrams.iter().enumerate().map(kept).collect();
-        let received: Vec<_> = kept.iter().map(|it| it.as_deref()).collect();
+        let received: Vec<_> = kept.iter().map(|datagram| datagram.as_deref()).collect();
         coder.decode(&received, &mut rebuilt).is_ok()
     };
     let oracle = oracle("raptorq");

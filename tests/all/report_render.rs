@@ -241,7 +241,7 @@ fn every_figure_is_drawn_for_a_wide_and_a_narrow_place_with_each_series_in_it() 
         let classes = ["class=\"wide\"", "class=\"narrow\""];
         let dense = all[0].len() > 12_000 && figure.kind != FigureKind::Intervals;
         if figure.kind == FigureKind::TimeSeries {
-            assert!(all.iter().all(|it| it.starts_with("class=\"long\"")), "{}", figure.id);
+            assert!(all.iter().all(|words| words.starts_with("class=\"long\"")), "{}", figure.id);
             continue;
         }
         if dense {
@@ -332,7 +332,7 @@ fn a_page_lights_six_curves_and_print_tells_all_apart() {
     let mut figure = document
         .figures()
         .into_iter()
-        .find(|it| it.kind == FigureKind::Percentiles)
+        .find(|figure| figure.kind == FigureKind::Percentiles)
         .unwrap()
         .clone();
     figure.id = "percentiles".into();

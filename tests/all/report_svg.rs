@@ -32,7 +32,7 @@ fn figures() -> Vec<Figure> {
     let documents = documents();
     let figures = documents.iter().flat_map(Document::figures);
     let mut figures: Vec<Figure> = figures.cloned().collect();
-    let upright = figures.iter().filter(|it| it.horizontal);
+    let upright = figures.iter().filter(|figure| figure.horizontal);
     let upright: Vec<Figure> =
         upright.map(|figure| Figure { horizontal: false, ..figure.clone() }).collect();
     figures.extend(upright);
@@ -179,8 +179,8 @@ fn every_series_name_and_label_is_said() {
             continue;
         }
         if figure.kind != FigureKind::TimeSeries {
-            figure.series.iter().for_each(|it| says(&it.name));
-            figure.x.categories.iter().for_each(|it| says(it));
+            figure.series.iter().for_each(|series| says(&series.name));
+            figure.x.categories.iter().for_each(|category| says(category));
         }
         let axes = figure.kind != FigureKind::Heatmap && figure.id != HOSTILE;
         figure

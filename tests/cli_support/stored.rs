@@ -81,7 +81,7 @@ pub fn begin_at(store: &mut Store, placement: Placement) -> Result<(i64, Vec<i64
         ..Request::default()
     };
     let run = begin_run(store, &Made { request, ..Made::here() })?;
-    let made = ["pipe", "unix-stream"].map(|it| case(it, placement));
+    let made = ["pipe", "unix-stream"].map(|variant| case(variant, placement));
     let rows: Vec<NewCase> = made
         .iter()
         .enumerate()

@@ -340,9 +340,9 @@ fn rank(holding: &[(&Capacity, &RateTried)], results: &[CaseResult]) -> Vec<Cand
 
 /// The percentile of each launch that says something of the mechanism, by round.
 fn by_round(case: &CaseResult) -> Vec<Option<f64>> {
-    let said = |it: &Option<model::capacity::BoundedLaunch>| {
-        let it = (*it)?;
-        matches!(it.standing, Standing::Passes | Standing::Breaks).then_some(it.ns)
+    let said = |launch: &Option<model::capacity::BoundedLaunch>| {
+        let launch = (*launch)?;
+        matches!(launch.standing, Standing::Passes | Standing::Breaks).then_some(launch.ns)
     };
     case.bounded.iter().map(said).collect()
 }

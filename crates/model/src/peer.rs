@@ -78,9 +78,9 @@ pub struct Address {
 impl Address {
     /// Whether `other` is in the same network.
     pub fn is_beside(&self, other: IpAddr) -> bool {
-        let bits = |it: IpAddr| match it {
-            IpAddr::V4(it) => u128::from(it.to_bits()) << 96,
-            IpAddr::V6(it) => it.to_bits(),
+        let bits = |address: IpAddr| match address {
+            IpAddr::V4(address) => u128::from(address.to_bits()) << 96,
+            IpAddr::V6(address) => address.to_bits(),
         };
         let mask = u128::MAX.checked_shl(128 - u32::from(self.prefix)).unwrap_or(0);
         self.address.is_ipv4() == other.is_ipv4() && bits(self.address) & mask == bits(other) & mask

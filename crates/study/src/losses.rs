@@ -49,9 +49,9 @@ pub fn product(
 /// Whether a mechanism is written with a way to recover what is lost, or to count it.
 fn recovers(catalogue: &Catalogue, mechanism: &str) -> bool {
     let name = catalogue::name(mechanism);
-    let words = catalogue.mechanisms.iter().find(|it| it.name == name);
-    let not_at_all = words.and_then(|it| it.option(RECOVERY)?.words.first());
-    value_of(mechanism, RECOVERY).is_some_and(|it| not_at_all != Some(&it))
+    let words = catalogue.mechanisms.iter().find(|known| known.name == name);
+    let not_at_all = words.and_then(|known| known.option(RECOVERY)?.words.first());
+    value_of(mechanism, RECOVERY).is_some_and(|value| not_at_all != Some(&value))
 }
 
 /// Mechanisms by what they are called without their losses, in their order.
@@ -66,9 +66,9 @@ pub fn by_name(all: &[String]) -> BTreeMap<String, Vec<&String>> {
 /// Those of `all` that `word` names: without a loss of its own, at each that they are measured at.
 pub fn named(all: &BTreeMap<String, Vec<&String>>, word: &str) -> Vec<String> {
     let lost = value_of(word, LOSS).is_some().then(|| (loss(word), burst(word)));
-    let alike = |it: &str| lost.as_ref().is_none_or(|lost| (loss(it), burst(it)) == *lost);
+    let alike = |text: &str| lost.as_ref().is_none_or(|lost| (loss(text), burst(text)) == *lost);
     let of_name = all.get(&without_losses(word)).into_iter().flatten();
-    of_name.filter(|it| alike(it)).map(|it| it.to_string()).collect()
+    of_name.filter(|text| alike(text)).map(|text| text.to_string()).collect()
 }
 
 fn all_once(all: &[String], mechanism: &String) -> Option<String> {

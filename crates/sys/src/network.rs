@@ -112,9 +112,9 @@ pub fn addresses() -> io::Result<Vec<Address>> {
     }
     // SAFETY: the list is getifaddrs's, and nothing of it is used any more.
     unsafe { libc::freeifaddrs(list) };
-    let single = |it: IpAddr| match it {
-        IpAddr::V4(it) => it.is_link_local(),
-        IpAddr::V6(it) => it.is_unicast_link_local(),
+    let single = |address: IpAddr| match address {
+        IpAddr::V4(address) => address.is_link_local(),
+        IpAddr::V6(address) => address.is_unicast_link_local(),
     };
     found.retain(|address| !address.address.is_loopback() && !single(address.address));
     Ok(found)

@@ -25,15 +25,15 @@ fn figures(all: &[Observed], of: &Observed) -> Vec<CountFigure> {
         figure(event, by_round)
     });
     let own = FIGURES.iter().filter(|figure| figure.family == family);
-    let divided = own.flat_map(|it| {
+    let divided = own.flat_map(|divided| {
         let of_mode = |mode: &str| {
             let name = |event: &str| format!("{event}:{mode}");
             let by_round =
-                over(&rounds(&beside, &name(it.top)), &rounds(&beside, &name(it.bottom)));
-            figure(name(it.name), by_round)
+                over(&rounds(&beside, &name(divided.top)), &rounds(&beside, &name(divided.bottom)));
+            figure(name(divided.name), by_round)
         };
-        let both = over(&together(&beside, it.top), &together(&beside, it.bottom));
-        MODES.map(of_mode).into_iter().chain([figure(it.name.into(), both)])
+        let both = over(&together(&beside, divided.top), &together(&beside, divided.bottom));
+        MODES.map(of_mode).into_iter().chain([figure(divided.name.into(), both)])
     });
     sums.chain(divided.flatten()).collect()
 }

@@ -109,7 +109,7 @@ fn fill(case: Case<'_>, near: &mut dyn Nonblocking, far: &mut dyn Nonblocking) {
     let mut into = vec![0; bytes];
     assert_eq!(far.try_recv(&mut into).unwrap(), Received::WouldBlock, "{what}: empty");
     assert!(
-        !far.ready().is_some_and(|it| is_now(PollFd::from_borrowed_fd(it, PollFlags::IN))),
+        !far.ready().is_some_and(|fd| is_now(PollFd::from_borrowed_fd(fd, PollFlags::IN))),
         "{what}: readable while empty"
     );
 
@@ -195,7 +195,7 @@ fn pass_one_sided(case: Case<'_>, near: &mut dyn Nonblocking, far: &mut dyn Nonb
     let carries = variant.traits().carries == Carries::Bytes;
     let nonblocking = |end: &dyn Nonblocking| {
         let room = end.room();
-        [end.ready(), room.as_ref().map(|it| it.as_fd())]
+        [end.ready(), room.as_ref().map(|room| room.as_fd())]
             .into_iter()
             .flatten()
             .any(|fd| fcntl_getfl(fd).unwrap().contains(OFlags::NONBLOCK))
@@ -270,7 +270,7 @@ fn pass_one_sided_for_long(case: Case<'_>, near: &mut dyn Nonblocking, far: &mut
     far.recv(&mut into).unwrap();
     assert!(!carries || into == contents(7, bytes), "{what}");
     for end in [&*near, &*far] {
-        assert_eq!(end.stats().map_or(0, |it| it.lost), 0, "{what}");
+        assert_eq!(end.stats().map_or(0, |stats| stats.lost), 0, "{what}");
     }
 }
 
@@ -312,7 +312,7 @@ fn cross(case: Case<'_>, near: &mut dyn Nonblocking, far: &mut dyn Nonblocking) 
     }
     assert_eq!(sent, received, "{what}");
     for end in ends {
-        assert_eq!(end.stats().map_or(0, |it| it.lost), 0, "{what}");
+        assert_eq!(end.stats().map_or(0, |stats| stats.lost), 0, "{what}");
     }
 }
 

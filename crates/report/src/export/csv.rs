@@ -49,7 +49,7 @@ pub fn text(judged: &Judged) -> String {
     let standings = || judged.groups.iter().flat_map(|group| &group.standings);
     let cases = judged.results.iter().enumerate().filter(|(_, case)| !case.twin);
     let rows = cases.flat_map(|(nth, case)| {
-        let standing = standings().find(|it| it.result == nth);
+        let standing = standings().find(|standing| standing.result == nth);
         let all = quantity::all(case, standing);
         all.into_iter().map(move |told| row(judged, nth, standing, &told))
     });

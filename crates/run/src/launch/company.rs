@@ -72,7 +72,7 @@ impl Companions {
         let mut companions = Companions::default();
         let Some(what) = spec.beside else { return Ok(companions) };
         if what == Company::Quota {
-            let refused = |it: model::probe::Refusal| Outcome::Failed { reason: it.to_string() };
+            let refused = |why: model::probe::Refusal| Outcome::Failed { reason: why.to_string() };
             let quota = Quota::make(Kernel, Path::new("/"), "launch").map_err(refused)?;
             workers.processes().try_for_each(|process| quota.take(process)).map_err(refused)?;
             companions.quota = Some(quota);

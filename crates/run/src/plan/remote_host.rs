@@ -65,7 +65,7 @@ pub(super) fn placements(route: &Route, asked: Vec<Placement>) -> Vec<Placement>
     let fits =
         |placement: &&Placement| placement.leaves_free() || placement.named_cpus()[0].is_some();
     match route {
-        Route::Peer if asked.iter().any(|it| fits(&it)) => {
+        Route::Peer if asked.iter().any(|asked| fits(&asked)) => {
             asked.iter().filter(fits).copied().collect()
         }
         Route::Peer => vec![Placement::Free],

@@ -71,8 +71,8 @@ fn table(title: &str, here: &[&CapacityChange]) -> Table {
         .numbers([("clients", 0), ("A", 0), ("B", 0)])
         .words([("verdict", 0)]);
     for it in here {
-        let side = |it: Option<Side>| match it {
-            Some(it) => capacity::interval_of(&it.found, it.lowest_per_sec),
+        let side = |side: Option<Side>| match side {
+            Some(side) => capacity::interval_of(&side.found, side.lowest_per_sec),
             None => "–".into(),
         };
         let (word, emphasis) = match it.verdict {

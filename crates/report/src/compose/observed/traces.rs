@@ -193,11 +193,11 @@ fn waits(group: &CaseGroup, trace: &[(&ObservedCase, &TraceSummary)], detail: De
         .numbers([("woken", 0), ("runs after", 0), (">16 µs", 1), ("asleep", 0), ("displaced", 0)])
         .numbers([("for", 0), ("interrupts", 1), ("longest delay", ASIDE)])
         .note(WAITS);
-    let mean = |it: Option<&Wait>| match it {
+    let mean = |wait: Option<&Wait>| match wait {
         None => Text::new().muted("–"),
-        Some(it) => {
-            let ends = it.interval.ends().filter(|_| detail == Detail::Full);
-            Unit::Nanoseconds.with_ends(it.mean_ns, ends).into()
+        Some(wait) => {
+            let ends = wait.interval.ends().filter(|_| detail == Detail::Full);
+            Unit::Nanoseconds.with_ends(wait.mean_ns, ends).into()
         }
     };
     for (case, trace) in trace {

@@ -142,8 +142,8 @@ mod tests {
         FarHost {
             host: Host { boot_id: Some(boot.into()), ..Host::default() },
             clock: sys::clock::measure(kind, why).1,
-            addresses: addresses.iter().map(|it| network(it).unwrap()).collect(),
-            reached_at: reached.map(|it| it.parse().unwrap()),
+            addresses: addresses.iter().map(|address| network(address).unwrap()).collect(),
+            reached_at: reached.map(|address| address.parse().unwrap()),
             network: Some(stack),
             allowed_cpus: vec![0],
         }
