@@ -5,7 +5,7 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::nonblocking::Nonblocking;
+use super::nonblocking::{Nonblocking, WithNonblocking};
 use model::mechanism::Stats;
 
 /// One side of an open mechanism. `send` and `recv` are what is timed.
@@ -70,6 +70,15 @@ pub trait Endpoint: Send {
 
     /// This end as one that can be asked without waiting: `Some(self)` of what is [`Nonblocking`].
     fn as_nonblocking(&mut self) -> Option<&mut dyn Nonblocking> {
+        None
+    }
+
+    /// Runs `code` with this end in its own type, where it can be asked without waiting: for loops of which a call
+    /// through a table would be a part.
+    fn with_nonblocking<C: WithNonblocking>(&mut self, _code: C) -> Option<C::Output>
+    where
+        Self: Sized,
+    {
         None
     }
 

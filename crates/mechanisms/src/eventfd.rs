@@ -11,7 +11,7 @@ use super::fd::{TwoFds, read_full, write_all};
 use super::socket::wrong_length;
 use super::{
     Carries, Endpoint, Framing, Mechanism, Nonblocking, OpenError, OpenSpec, Opened, Received,
-    Sent, Traits, Visitor,
+    Sent, Traits, Visitor, WithNonblocking,
 };
 
 use sys::failed::failed;
@@ -55,6 +55,10 @@ impl Endpoint for EventfdEnd {
 
     fn as_nonblocking(&mut self) -> Option<&mut dyn Nonblocking> {
         Some(self)
+    }
+
+    fn with_nonblocking<C: WithNonblocking>(&mut self, code: C) -> Option<C::Output> {
+        Some(code.run(self))
     }
 }
 

@@ -13,7 +13,7 @@ use rustix::net::sockopt::socket_domain;
 
 use sys::failed::failed;
 
-use super::{Endpoint, Nonblocking, Received, Sent};
+use super::{Endpoint, Nonblocking, Received, Sent, WithNonblocking};
 
 /// Writes all of `message`.
 #[inline(always)]
@@ -139,6 +139,10 @@ impl Endpoint for TwoFds {
     fn as_nonblocking(&mut self) -> Option<&mut dyn Nonblocking> {
         Some(self)
     }
+
+    fn with_nonblocking<C: WithNonblocking>(&mut self, code: C) -> Option<C::Output> {
+        Some(code.run(self))
+    }
 }
 
 impl Nonblocking for TwoFds {
@@ -202,6 +206,10 @@ impl Endpoint for OneFd {
 
     fn as_nonblocking(&mut self) -> Option<&mut dyn Nonblocking> {
         Some(self)
+    }
+
+    fn with_nonblocking<C: WithNonblocking>(&mut self, code: C) -> Option<C::Output> {
+        Some(code.run(self))
     }
 }
 

@@ -68,7 +68,7 @@ pub use endpoint::{Deadline, Endpoint, Erased, Phase};
 use model::bend::Bend;
 use model::mechanism::{Carries, Cause, Framing, Scope, Traits, Unavailable, Waits};
 use network::{Call, ConnectVisitor, Cookie, ListenVisitor};
-pub use nonblocking::{Nonblocking, Received, Sent, open_nonblocking};
+pub use nonblocking::{Nonblocking, Received, Sent, WithNonblocking, open_nonblocking};
 pub use opened::Opened;
 pub use options::{Choice, OptionSpec, Options, Variant, catalogue};
 use residue::PrivateNames;

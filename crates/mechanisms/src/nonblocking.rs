@@ -79,6 +79,13 @@ pub enum Received {
     WouldBlock,
 }
 
+/// Code for an end that can be asked without waiting, compiled for its type.
+pub trait WithNonblocking {
+    type Output;
+    /// Called once.
+    fn run<E: Nonblocking>(self, end: &mut E) -> Self::Output;
+}
+
 /// The error for ends that can only wait.
 #[cold]
 pub fn only_waits() -> io::Error {

@@ -7,7 +7,7 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd};
 
 use super::{
     Carries, Endpoint, Framing, Mechanism, Nonblocking, OpenError, OpenSpec, Opened, Received,
-    Sent, Traits, Visitor,
+    Sent, Traits, Visitor, WithNonblocking,
 };
 
 /// The mechanism's row.
@@ -50,6 +50,10 @@ impl Endpoint for NullEnd {
 
     fn as_nonblocking(&mut self) -> Option<&mut dyn Nonblocking> {
         Some(self)
+    }
+
+    fn with_nonblocking<C: WithNonblocking>(&mut self, code: C) -> Option<C::Output> {
+        Some(code.run(self))
     }
 }
 

@@ -16,7 +16,7 @@ use self::wait::{Eventfd, Futex, RingWait, Spin, Yield};
 use super::socket::wrong_length;
 use super::{
     Carries, Choice, Deadline, Endpoint, Framing, Mechanism, Nonblocking, OpenError, OpenSpec,
-    Opened, OptionSpec, Options, Received, Sent, Traits, Visitor, Waits,
+    Opened, OptionSpec, Options, Received, Sent, Traits, Visitor, Waits, WithNonblocking,
 };
 use model::bend::{Bend, Length};
 use sys::ring::{Reader, Shape, Writer, two};
@@ -125,6 +125,10 @@ impl<W: RingWait> Endpoint for RingEnd<W> {
 
     fn as_nonblocking(&mut self) -> Option<&mut dyn Nonblocking> {
         Some(self)
+    }
+
+    fn with_nonblocking<C: WithNonblocking>(&mut self, code: C) -> Option<C::Output> {
+        Some(code.run(self))
     }
 }
 

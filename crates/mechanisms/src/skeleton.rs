@@ -19,6 +19,7 @@ use super::socket::wrong_length;
 use super::{
     Carries, Choice, Connection, Deadline, Endpoint, Framing, Mechanism, Nonblocking, OpenError,
     OpenSpec, Opened, OptionSpec, Options, Phase, Received, Sent, Traits, Visitor, Waits,
+    WithNonblocking,
 };
 use model::bend::{Bend, Length};
 use model::mechanism::Stats;
@@ -208,6 +209,11 @@ impl Endpoint for ChannelEnd {
     /// Optional, default: none. As here, where the end is also [`Nonblocking`].
     fn as_nonblocking(&mut self) -> Option<&mut dyn Nonblocking> {
         Some(self)
+    }
+
+    /// Optional, default: none. The same for code that is compiled for this end.
+    fn with_nonblocking<C: WithNonblocking>(&mut self, code: C) -> Option<C::Output> {
+        Some(code.run(self))
     }
 
     /// Optional, default: nothing. Only for what takes silence for a loss (`udp/`).

@@ -13,7 +13,7 @@ use super::connection::{At, BIND, Connection, unix_socket};
 use super::unix_stream::{connected, prepare};
 use super::{
     Carries, Choice, Endpoint, Framing, Mechanism, Nonblocking, OpenError, OpenSpec, Opened,
-    OptionSpec, Options, Received, Sent, Traits, Visitor, socket,
+    OptionSpec, Options, Received, Sent, Traits, Visitor, WithNonblocking, socket,
 };
 use model::bend::{Bend, Length};
 
@@ -100,6 +100,10 @@ impl Endpoint for PacketEnd {
 
     fn as_nonblocking(&mut self) -> Option<&mut dyn Nonblocking> {
         Some(self)
+    }
+
+    fn with_nonblocking<C: WithNonblocking>(&mut self, code: C) -> Option<C::Output> {
+        Some(code.run(self))
     }
 }
 

@@ -6,7 +6,7 @@ use std::net::UdpSocket;
 use std::time::Duration;
 
 use super::{EffectiveSettings, PATIENCE, path, window};
-use crate::{Endpoint, Nonblocking, socket};
+use crate::{Endpoint, Nonblocking, WithNonblocking, socket};
 use model::mechanism::{Datagrams, Stats};
 
 /// What asks for credits: of 24 to 31 bytes, by how many credits were taken, and by which length no message has.
@@ -201,6 +201,10 @@ impl Endpoint for UdpEnd {
 
     fn as_nonblocking(&mut self) -> Option<&mut dyn Nonblocking> {
         Some(self)
+    }
+
+    fn with_nonblocking<C: WithNonblocking>(&mut self, code: C) -> Option<C::Output> {
+        Some(code.run(self))
     }
 
     fn bear_pauses(&mut self, pause: Duration) -> io::Result<()> {

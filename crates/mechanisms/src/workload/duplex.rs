@@ -13,10 +13,10 @@ use sys::clock::Now;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::thread::sched_yield;
 
-use super::many::asked;
 use super::throughput::Throughput;
 use super::{Found, Payload, Side, Size, Timed, WorkloadSpec, median};
-use crate::{Endpoint, MECHANISMS, Nonblocking, Received, Sent};
+use crate::nonblocking::only_waits;
+use crate::{Endpoint, MECHANISMS, Nonblocking, Received, Sent, WithNonblocking};
 use model::launch::WorkerReport;
 use model::mechanism::Carries;
 use model::workload::Workload;
@@ -83,7 +83,7 @@ impl Duplex {
         let one_cpu = self.asked.one_cpu;
         let clock = *clock;
         let both = Both { payload, out, into, clock, one_cpu, samples, messages, inbound };
-        both.over(asked(*end)?)
+        end.with_nonblocking(both).unwrap_or_else(|| Err(only_waits()))
     }
 
     /// Bytes, or wake-ups, per second one way of what took so many ticks.
@@ -188,8 +188,10 @@ struct Both<'a, P> {
     inbound: Vec<u64>,
 }
 
-impl<P: Payload> Both<'_, P> {
-    fn over(mut self, end: &mut dyn Nonblocking) -> io::Result<Vec<u64>> {
+impl<P: Payload> WithNonblocking for Both<'_, P> {
+    type Output = io::Result<Vec<u64>>;
+
+    fn run<E: Nonblocking>(mut self, end: &mut E) -> Self::Output {
         end.set_nonblocking(true)?;
         match self.samples {
             Samples::Counted(count) => (0..count).try_for_each(|_| self.transfer(end).map(drop))?,
@@ -202,10 +204,12 @@ impl<P: Payload> Both<'_, P> {
         end.set_nonblocking(false)?;
         Ok(self.inbound)
     }
+}
 
+impl<P: Payload> Both<'_, P> {
     /// One transfer; the ticks until it was acknowledged.
     #[inline(never)]
-    fn transfer(&mut self, end: &mut dyn Nonblocking) -> io::Result<u64> {
+    fn transfer<E: Nonblocking>(&mut self, end: &mut E) -> io::Result<u64> {
         let (messages, opened) = (self.messages, self.clock.now());
         // The acknowledgement is the last of each count; it goes once all has come.
         let (mut sent, mut received, mut filled) = (0, 0, false);
@@ -247,7 +251,7 @@ impl<P: Payload> Both<'_, P> {
     }
 
     /// Waits until something may be received, or sent.
-    fn wait(&self, end: &dyn Nonblocking, receives: bool, sends: bool) -> io::Result<()> {
+    fn wait<E: Nonblocking>(&self, end: &E, receives: bool, sends: bool) -> io::Result<()> {
         let readable = end.ready().filter(|_| receives);
         let writable = end.room().filter(|_| sends);
         let arrives = |fd| PollFd::from_borrowed_fd(fd, PollFlags::IN);

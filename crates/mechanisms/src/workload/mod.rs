@@ -345,7 +345,7 @@ macro_rules! workloads {
 workloads!(
     inlined latency::Latency,
     inlined throughput::Throughput,
-    erased duplex::Duplex,
+    inlined duplex::Duplex,
     erased connect::Connect,
     erased rate::Rate,
     erased messaging::Messaging,
