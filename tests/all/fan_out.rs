@@ -154,5 +154,5 @@ fn more_receivers_than_descriptors_are_refused_before_anything_is_opened() {
 fn a_run_of_which_nothing_can_be_measured_says_why_and_ends_in_order() {
     let bench = Bench::new();
     let said = bench.must_lack("run posix-queue -w fan-out -s 64 -p free --launches 2");
-    assert!(said.out.contains("can only wait"), "{}{}", said.out, said.err);
+    assert!(said.out.contains("blocks: it has no call"), "{}{}", said.out, said.err);
 }

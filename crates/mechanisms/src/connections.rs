@@ -19,7 +19,7 @@ const BESIDE: u64 = 32;
 /// whether a server that waits like this can serve them.
 ///
 /// # Errors
-/// The mechanism can only wait, or has no descriptors to wait for; no ring can be had; the limit on open files is too
+/// The mechanism blocks, or has no descriptors to wait for; no ring can be had; the limit on open files is too
 /// low.
 pub fn probe_connections(
     variant: &Variant,

@@ -86,7 +86,7 @@ pub trait WithNonblocking {
     fn run<E: Nonblocking>(self, end: &mut E) -> Self::Output;
 }
 
-/// The error for ends that can only wait.
+/// The error for ends that block.
 #[cold]
 pub fn only_waits() -> io::Error {
     io::Error::new(io::ErrorKind::Unsupported, "it can't be asked without waiting")
@@ -95,7 +95,7 @@ pub fn only_waits() -> io::Error {
 /// Opens the mechanism called `name` for whoever asks both ends without waiting, and hands them to `visitor`.
 ///
 /// # Errors
-/// As [`open`]; not applicable where they can only wait.
+/// As [`open`]; not applicable where they block.
 pub fn open_nonblocking<V: Visitor>(
     name: &str,
     spec: &OpenSpec,
@@ -118,7 +118,7 @@ impl<V: Visitor> Visitor for Prepared<'_, V> {
         for end in [&mut opened.initiator, &mut opened.responder] {
             let Some(end) = end.as_nonblocking() else {
                 return Err(OpenError::NotApplicable(format!(
-                    "{} can only wait: it has no way to tell whether a message goes or comes at once",
+                    "{} blocks: it has no call that sends or receives without waiting",
                     self.name
                 )));
             };

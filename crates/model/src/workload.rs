@@ -166,7 +166,7 @@ pub struct WorkloadTraits {
     pub back_to_back: bool,
     /// Whether its responder can serve several initiators.
     pub many_initiators: bool,
-    /// Whether it asks the ends without waiting, so that a mechanism which can only wait can't be measured.
+    /// Whether it asks the ends without waiting, so that a mechanism which blocks can't be measured.
     pub nonblocking: bool,
     /// How many processes or threads each worker has of its own, and how many connections both share among them,
     /// where no load says how many; 0 where the workers are all there is.

@@ -396,7 +396,7 @@ fn what_can_only_wait_says_so() {
         let variant = Variant::parse(entry.name).unwrap();
         match open_nonblocking(entry.name, &spec(&variant, 8), Never) {
             Err(OpenError::NotApplicable(reason)) => {
-                assert!(reason.starts_with(&format!("{} can only wait", entry.name)), "{reason}");
+                assert!(reason.starts_with(&format!("{} blocks: ", entry.name)), "{reason}");
             }
             other => panic!("{}: {other:?}", entry.name),
         }

@@ -110,7 +110,7 @@ fn what_has_no_room_for_a_credit_or_only_waits_is_refused_where_nobody_waits() {
         fn visit<E: Endpoint>(self, _opened: Opened<E>) {}
     }
     for (option, value, expected) in
-        [("buffer", "1", "larger `buffer=`"), ("reliability", "none", "can only wait")]
+        [("buffer", "1", "larger `buffer=`"), ("reliability", "none", "udp blocks: ")]
     {
         let options = Options::default().with(option, value);
         let spec = OpenSpec { options, message_bytes: 1_000, same_process: true, seed: 0 };

@@ -45,7 +45,7 @@ type Split<'a, P> = (Vec<&'a mut dyn Nonblocking>, Vec<Messages<'a, P>>);
 /// The ends of `sides`, to be asked without waiting, and what goes over each of them.
 ///
 /// # Errors
-/// They can only wait.
+/// They block.
 pub(super) fn split<'a, E: Endpoint, P: Payload>(
     sides: &'a mut [Side<'_, E, P>],
 ) -> io::Result<Split<'a, P>> {
@@ -59,7 +59,7 @@ pub(super) fn split<'a, E: Endpoint, P: Payload>(
 /// `end`, to be asked without waiting.
 ///
 /// # Errors
-/// It can only wait.
+/// It blocks.
 pub(super) fn asked<E: Endpoint>(end: &mut E) -> io::Result<&mut dyn Nonblocking> {
     end.as_nonblocking().ok_or_else(only_waits)
 }
