@@ -10,7 +10,7 @@ use mechanisms::{OpenSpec, Variant};
 
 use crate::input::Input;
 
-const ENDS: [&str; 12] = [
+const ENDS: [&str; 14] = [
     "udp",
     "udp:datagram=100",
     "udp:datagram=100,gro=on",
@@ -23,6 +23,8 @@ const ENDS: [&str; 12] = [
     "udp:reliability=raptorq,deadline=1,datagram=200",
     "udp:reliability=hamming-7-4,flips=0.01,deadline=1",
     "udp:reliability=none,flips=0.01,deadline=1",
+    "udp:reliability=selective-repeat,flips=0.001,resend-after=1,datagram=100",
+    "udp:reliability=none,window=none,deadline=1,datagram=200",
 ];
 const SIZES: [usize; 5] = [1, 8, 64, 300, 3_000];
 /// Steps of an input at most: each is a few system calls.

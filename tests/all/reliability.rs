@@ -198,6 +198,48 @@ fn what_is_sent_once_is_delivered_or_counted_lost() {
     }
 }
 
+/// Without a window a message goes all at once: what the receiver's buffer has no room for is lost.
+#[test]
+fn a_message_larger_than_the_buffer_is_lost_without_a_window() {
+    let sent_before_it_is_read = |options: &str| {
+        let (tell, receiver) = mpsc::channel();
+        let (is_sent, all_sent) = mpsc::channel();
+        let tell_too = tell.clone();
+        both(
+            options,
+            pair(options, MESSAGE),
+            move |end| {
+                end.send(contents(1, 0, MESSAGE)).expect("send");
+                is_sent.send(()).unwrap();
+                end.recv(&mut [0]).expect("the answer, or word that there is none");
+                end.finish().expect("finish");
+                tell.send((0, tally(end))).unwrap();
+            },
+            move |end| {
+                all_sent.recv_timeout(HANG).expect("nothing waits for its reader");
+                let mut into = vec![0; MESSAGE];
+                end.recv(&mut into).expect("recv");
+                assert!(lost(end) > 0 || into == *contents(1, 0, MESSAGE));
+                end.send(&[0xAC]).expect("answer");
+                tell_too.send((1, tally(end))).unwrap();
+            },
+        );
+        tallies(receiver)
+    };
+    const MESSAGE: usize = 512 << 10;
+    let [_, far] = sent_before_it_is_read("buffer=64K,datagram=8K,reliability=none,window=none");
+    assert_eq!((far["due_messages"], far["lost_messages"]), (1, 1));
+}
+
+/// Nor does what sends again wait for the receiver: what is dropped it sends again.
+#[test]
+fn what_a_full_buffer_drops_is_sent_again() {
+    let options = "buffer=16K,datagram=8K,reliability=selective-repeat,window=none";
+    let [near, far] = streamed(options, 256 << 10, 20);
+    assert_eq!((far["due_messages"], far["lost_messages"]), (20, 0), "{far:?}");
+    assert!(near["resent_datagrams"] > 0, "{near:?}");
+}
+
 #[test]
 fn every_scheme_meets_the_same_trace() {
     // As many datagrams each: the same ones are lost, and what a code repairs `none` loses.
@@ -276,6 +318,22 @@ fn flipped_bits_are_corrected_detected_and_counted() {
     }
 }
 
+/// What sends again drops a datagram whose checksum is wrong, and gets it once more.
+#[test]
+fn faulty_datagrams_are_sent_again() {
+    for (scheme, bytes) in [("stop-and-wait", 700), ("selective-repeat", 5_000)] {
+        let options = format!("reliability={scheme},flips=1e-4,datagram=1K");
+        let [near, far] = streamed(&options, bytes, 100);
+        assert_eq!((far["due_messages"], far["lost_messages"]), (100, 0), "{options}");
+        assert_eq!(far["intact_messages"] + far["corrected_messages"], 100, "{options}: {far:?}");
+        assert!(far["flipped_bits"] > 0 && far["corrected_messages"] > 10, "{options}: {far:?}");
+        assert!(near["resent_datagrams"] >= far["corrected_messages"], "{options}: {near:?}");
+        let [near, far] = in_turns(&options, bytes, 50);
+        assert_eq!((near["lost_messages"], far["lost_messages"]), (0, 0), "{options}");
+        assert_eq!(near["answers that were none"], 0, "{options}: what it takes is what was sent");
+    }
+}
+
 #[test]
 fn of_messages_whose_bits_flip_the_largest_is_one_datagram() {
     for scheme in ["none", "hamming-7-4", "hamming-8-4", "golay-24-12"] {
@@ -306,6 +364,8 @@ fn what_does_not_go_together_is_refused_with_the_remedy() {
     };
     for (options, expected) in [
         ("loss=5%", "add reliability=none"),
+        ("window=none", "add reliability=none"),
+        ("reliability=stop-and-wait,window=none", "one datagram under way"),
         ("reliability=none,gso=on", "leave it out"),
         ("reliability=reed-solomon-100-29", "128"),
         ("reliability=reed-solomon-0-3", "as in reed-solomon-4-3"),

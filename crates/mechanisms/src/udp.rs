@@ -99,6 +99,7 @@ impl Mechanism for Udp {
         reliable::FLIPS,
         reliable::DEADLINE_OPTION,
         reliable::RESEND_AFTER,
+        reliable::WINDOW_OPTION,
     ];
 
     fn largest(options: &Options) -> Option<usize> {

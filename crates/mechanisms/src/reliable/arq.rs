@@ -7,12 +7,17 @@
 //! as lost when a later one was acknowledged, or when none was for as long as [`Timer`] says. Without a
 //! code it is resent then; with a code only if its whole message was sent and didn't suffice.
 //!
+//! Where bits flip, each datagram has a checksum: one that it finds wrong is dropped, and sent again as if it had
+//! been lost.
+//!
 //! A responder waits until its answer is acknowledged, because an endpoint that is gone resends nothing.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::io;
+use std::ops::Range;
 use std::time::Instant;
 
+use super::flipped::{self, GUARD, TRUTH, truth};
 use super::inbox::{Inbox, Put};
 use super::path::Path;
 use super::shape::Shape;
@@ -27,6 +32,11 @@ use model::mechanism::Stats;
 const FINAL_REPEATS: usize = 2;
 /// Most datagrams in flight: what one acknowledgement covers.
 pub const WINDOW: u64 = 64;
+
+/// Bytes that each datagram of data has beside its header and its data.
+pub const fn own_bytes(flips: bool) -> usize {
+    if flips { ACK + GUARD } else { ACK }
+}
 
 /// A message that isn't known to be there.
 struct Kept {
@@ -51,11 +61,22 @@ struct Flight {
     since: Instant,
 }
 
+/// Messages under way of which a datagram came with wrong bits.
+#[derive(Default)]
+struct Flipped {
+    /// It was dropped.
+    detected: BTreeSet<u64>,
+    /// Its checksum was right all the same.
+    undetected: BTreeSet<u64>,
+}
+
 pub struct ArqEnd<S> {
     path: Path<S>,
     shape: Shape,
     coder: Option<Coder>,
     inbox: Inbox,
+    /// Which messages had wrong bits on their way, where bits flip.
+    flipped: Option<Flipped>,
     answers: bool,
     window: u64,
     outgoing: u64,
@@ -84,6 +105,7 @@ impl<S: DatagramSocket> ArqEnd<S> {
         path: Path<S>,
         shape: Shape,
         coders: Option<[Coder; 2]>,
+        flips: bool,
         answers: bool,
         (timer, window): (Timer, u64),
     ) -> ArqEnd<S> {
@@ -93,6 +115,7 @@ impl<S: DatagramSocket> ArqEnd<S> {
             shape,
             coder,
             inbox: Inbox::new(shape, decoder),
+            flipped: flips.then(Flipped::default),
             answers,
             window: window.min(WINDOW),
             outgoing: 0,
@@ -121,6 +144,7 @@ impl<S: DatagramSocket> ArqEnd<S> {
             let bytes = &message[shape.block(message.len(), block)];
             match &mut self.coder {
                 Some(coder) => coder.encode(bytes, parts),
+                None if self.flipped.is_some() => parts[0] = flipped::guarded(bytes),
                 None => {
                     parts[0].clear();
                     parts[0].extend_from_slice(bytes);
@@ -241,13 +265,17 @@ impl<S: DatagramSocket> ArqEnd<S> {
         let Some(ack) = Ack::parse(self.path.body()) else {
             return Err(not_ours(&header, self.path.body().len()));
         };
+        let is_data = header.kind == DatagramKind::Data;
+        let Some(part) = (if is_data { self.checked(&header) } else { Some(0..0) }) else {
+            return Ok(()); // as if it had been lost
+        };
         if matches!(header.kind, DatagramKind::Data | DatagramKind::Ack) {
             self.mark(widened(self.last.unwrap_or(0), header.number));
         }
         self.learn(&ack);
-        if header.kind == DatagramKind::Data {
+        if is_data {
             let number = self.inbox.number(&header);
-            let put = self.inbox.put(&header, &self.path.body()[ACK..]);
+            let put = self.inbox.put(&header, &self.path.body()[part]);
             match put {
                 Put::Wrong => return Err(not_ours(&header, self.path.body().len())),
                 Put::Late if !header.again => {} // the rest of a code's datagrams
@@ -268,6 +296,23 @@ impl<S: DatagramSocket> ArqEnd<S> {
         }
         self.mend()?;
         if self.urgent { self.send_ack(DatagramKind::Ack) } else { Ok(()) }
+    }
+
+    /// Where the data of a datagram lie in its body; None where their checksum is wrong.
+    fn checked(&mut self, header: &Header) -> Option<Range<usize>> {
+        let body = self.path.body();
+        let Some(flipped) = &mut self.flipped else { return Some(ACK..body.len()) };
+        let message = widened(self.inbox.next(), header.message);
+        let (sent, guarded) = body[ACK..].split_first_chunk::<TRUTH>()?;
+        let Some(data) = flipped::checked(guarded) else {
+            flipped.detected.extend((message >= self.inbox.next()).then_some(message));
+            return None;
+        };
+        if truth(data) != *sent {
+            flipped.undetected.insert(message);
+        }
+        let begin = ACK + TRUTH;
+        Some(begin..begin + data.len())
     }
 
     /// Notes that a datagram came.
@@ -330,11 +375,19 @@ impl<S: DatagramSocket> ArqEnd<S> {
     }
 
     fn take(&mut self, message: &mut [u8]) -> Option<io::Result<()>> {
-        let path = &mut self.path;
+        let (path, flipped, number) = (&mut self.path, &mut self.flipped, self.inbox.next());
         self.inbox.take(|whole| {
             path.count(|counts| {
                 counts.due_messages += 1;
                 counts.recovered_messages += u64::from(whole.rebuilt);
+                if let Some(Flipped { detected, undetected }) = flipped {
+                    let outcome = match (undetected.remove(&number), detected.remove(&number)) {
+                        (true, _) => &mut counts.silently_wrong_messages,
+                        (false, true) => &mut counts.corrected_messages,
+                        (false, false) => &mut counts.intact_messages,
+                    };
+                    *outcome += 1;
+                }
             });
             if whole.bytes.len() != message.len() {
                 return Err(socket::wrong_length("recv", whole.bytes.len(), message.len()));

@@ -6,10 +6,10 @@
 //! reports what it then lacks as lost, instead of answering it. A late message arrives before that
 //! statement, so a slow partner does not count as a loss.
 
-use std::hash::{DefaultHasher, Hasher};
 use std::io;
 use std::time::{Duration, Instant};
 
+use super::flipped::{self, TRUTH, truth};
 use super::inbox::{Inbox, Put, Whole};
 use super::path::Path;
 use super::shape::Shape;
@@ -24,16 +24,19 @@ use model::mechanism::Stats;
 /// else, or the path lost all that was asked and said.
 const SILENCE: Duration = Duration::from_secs(1);
 
-/// Bytes in front of a message whose bits flip: by these its receiver knows what was sent. They are
-/// no part of the experiment, and don't flip.
-pub const TRUTH: usize = 8;
-
 /// What protects a message inside its datagram.
 pub enum Guard {
     /// Only the checksum.
     Checksum,
     /// A code and the checksum.
     Shield(Box<Shield>),
+}
+
+/// Most datagrams under way: where every message must arrive, and where what is lost is counted.
+#[derive(Clone, Copy)]
+pub struct Windows {
+    pub untimed: u64,
+    pub timed: u64,
 }
 
 pub struct FecEnd<S> {
@@ -47,7 +50,8 @@ pub struct FecEnd<S> {
     answers: bool,
     timer: Timer,
     patience: Patience,
-    /// Most datagrams under way.
+    windows: Windows,
+    /// The one that holds now.
     window: u64,
     /// Number of own datagrams that the peer has acknowledged.
     credited: u64,
@@ -74,7 +78,7 @@ impl<S: DatagramSocket> FecEnd<S> {
         coders: Option<[Coder; 2]>,
         guard: Option<Guard>,
         answers: bool,
-        (timer, window): (Timer, u64),
+        (timer, windows): (Timer, Windows),
     ) -> FecEnd<S> {
         let (coder, decoder) = coders.map_or((None, None), |[a, b]| (Some(a), Some(b)));
         FecEnd {
@@ -87,7 +91,8 @@ impl<S: DatagramSocket> FecEnd<S> {
             answers,
             timer,
             patience: Patience::of::<S>(),
-            window,
+            windows,
+            window: windows.timed,
             credited: 0,
             acknowledged: 0,
             outgoing: 0,
@@ -303,34 +308,22 @@ fn copied(whole: &Whole, message: &mut [u8]) -> io::Result<()> {
     Ok(())
 }
 
-fn truth(message: &[u8]) -> [u8; TRUTH] {
-    let mut hasher = DefaultHasher::new();
-    hasher.write(message);
-    hasher.finish().to_le_bytes()
-}
-
 /// `message` with its checksum, and its code if it has one, behind what tells the truth about it.
 fn guarded(guard: &Guard, message: &[u8]) -> Vec<u8> {
-    let mut bytes = truth(message).to_vec();
     match guard {
-        Guard::Shield(shield) => bytes.extend(shield.protect(message)),
-        Guard::Checksum => {
-            bytes.extend_from_slice(message);
-            bytes.extend(crc32c::crc32c(message).to_le_bytes());
-        }
+        Guard::Shield(shield) => [&truth(message)[..], &shield.protect(message)].concat(),
+        Guard::Checksum => flipped::guarded(message),
     }
-    bytes
 }
 
 /// A message of so many bytes before its checksum.
 fn checked(bytes: &[u8], length: usize) -> Recovery {
-    match bytes.split_last_chunk() {
-        Some((payload, _)) if payload.len() != length => Recovery::Detected(Detected::Length),
-        Some((payload, crc)) if crc32c::crc32c(payload).to_le_bytes() == *crc => {
+    match flipped::checked(bytes) {
+        Some(payload) if payload.len() == length => {
             Recovery::Recovered { payload: payload.to_vec(), corrected_bits: 0 }
         }
-        Some(_) => Recovery::Detected(Detected::Checksum),
-        None => Recovery::Detected(Detected::Length),
+        Some(_) => Recovery::Detected(Detected::Length),
+        None => Recovery::Detected(Detected::Checksum),
     }
 }
 
@@ -430,7 +423,9 @@ impl<S: DatagramSocket> Endpoint for FecEnd<S> {
     }
 
     fn enter(&mut self, phase: Phase) -> io::Result<()> {
-        self.path.set_loss_injection(phase != Phase::Untimed);
+        let timed = phase != Phase::Untimed;
+        self.path.set_loss_injection(timed);
+        self.window = if timed { self.windows.timed } else { self.windows.untimed };
         Ok(())
     }
 

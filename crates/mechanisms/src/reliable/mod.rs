@@ -1,6 +1,6 @@
 //! Reliability over datagrams: messages whose loss is recovered by retransmission (`arq`) or by forward
 //! error correction (`fec`), over any mechanism of datagrams ([`DatagramSocket`]) and under the same losses.
-//! A mechanism takes the six options into its own and picks a [`Plan`]; without one it knows nothing of this.
+//! A mechanism takes the seven options into its own and picks a [`Plan`]; without one it knows nothing of this.
 //!
 //! What is lost is drawn from one seeded trace at each receiver (`path`): the n-th datagram that an end
 //! sends meets the n-th draw, whatever the scheme. docs/RELIABILITY.md says what that means for results.
@@ -8,6 +8,7 @@
 mod arq;
 mod by_hand;
 mod fec;
+mod flipped;
 mod half;
 mod inbox;
 mod path;
@@ -24,7 +25,9 @@ pub use self::arq::ArqEnd;
 pub use self::by_hand::ByHand;
 pub use self::fec::FecEnd;
 pub use self::half::Half;
-pub use self::plan::{BURST, DEADLINE_OPTION, FLIPS, LOSS, Plan, RELIABILITY, RESEND_AFTER};
+pub use self::plan::{
+    BURST, DEADLINE_OPTION, FLIPS, LOSS, Plan, RELIABILITY, RESEND_AFTER, WINDOW_OPTION,
+};
 use self::wire::Header;
 use crate::{Deadline, OpenError};
 

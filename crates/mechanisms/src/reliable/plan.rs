@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use super::fec::Guard;
+use super::fec::{Guard, Windows};
+use super::flipped::TRUTH;
 use super::path::{Mishaps, Path};
 use super::shape::Shape;
 use super::timer::Timer;
 use super::wire::{ACK, HEADER};
-use super::{ArqEnd, DatagramSocket, FecEnd, arq, fec};
+use super::{ArqEnd, DatagramSocket, FecEnd, arq};
 use crate::network::EffectiveSettings;
 use crate::{Mechanism, OpenError, OpenSpec, Opened, OptionSpec, Options, Visitor};
 use codes::{Coder, FlipTrace, LossModel, LossTrace, Scheme, Shield};
@@ -72,6 +73,15 @@ pub const RESEND_AFTER: OptionSpec = OptionSpec {
     takes_size: false,
 };
 
+/// The option `window`.
+pub const WINDOW_OPTION: OptionSpec = OptionSpec {
+    name: "window",
+    summary: "datagrams under way at most: as many as the receiver's buffer surely holds, or all of a \
+              message at once",
+    words: &["receiver", "none"],
+    takes_size: false,
+};
+
 /// How lost datagrams are recovered.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Strategy {
@@ -87,6 +97,8 @@ pub struct Plan {
     pub(super) strategy: Strategy,
     losses: Option<LossModel>,
     flips: Option<f64>,
+    /// Whether no more is under way than the receiver's buffer holds.
+    bounded: bool,
     /// After so long without an answer the initiator asks for it; learned where none is named.
     deadline: Option<Duration>,
     resend_after: Option<Duration>,
@@ -112,7 +124,7 @@ impl Plan {
         let text = |name| options.text(specs, name);
         let word = text("reliability");
         if word == "window" {
-            let only = ["loss", "burst", "flips", "deadline", "resend-after"];
+            let only = ["loss", "burst", "flips", "deadline", "resend-after", "window"];
             return match only.iter().find(|text| options.chosen().contains_key(**text)) {
                 Some(name) => Err(format!(
                     "{name}={} is for a reliability that counts losses: add reliability=none, or \
@@ -140,12 +152,20 @@ impl Plan {
         let flips = Some(text("flips")).filter(|_| options.chosen().contains_key("flips"));
         let flips: Option<f64> = flips.map(|flip| flip.parse().expect("checked at the door"));
         check_flips(flips, scheme, arq)?;
-        let payload = datagram.saturating_sub(HEADER + if arq { ACK } else { 0 });
+        let bounded = text("window") == "receiver";
+        if !bounded && matches!(strategy, Strategy::Arq { window: 1 }) {
+            return Err("stop-and-wait has one datagram under way: choose window=none with \
+                        reliability=selective-repeat, or reliability=none"
+                .into());
+        }
+        let own = HEADER + if arq { arq::own_bytes(flips.is_some()) } else { 0 };
+        let payload = datagram.saturating_sub(own);
         let plan = Plan {
             scheme: scheme.filter(|_| flips.is_none()),
             strategy,
             losses: losses(text("loss"), text("burst"))?,
             flips,
+            bounded,
             deadline: micros("deadline"),
             resend_after: micros("resend-after"),
             payload,
@@ -172,8 +192,9 @@ impl Plan {
         Shape::new(scheme, self.payload).expect("checked when planned")
     }
 
+    /// What protects a message that goes once: what is sent again protects each datagram.
     fn guard(&self) -> Option<Guard> {
-        self.flips?;
+        self.flips.filter(|_| !self.is_arq())?;
         Some(match self.scheme.map(Shield::new) {
             Some(shield) => Guard::Shield(Box::new(shield.expect("checked when planned"))),
             None => Guard::Checksum,
@@ -184,14 +205,14 @@ impl Plan {
     fn guarded(&self, bytes: usize) -> usize {
         match self.guard() {
             None => bytes,
-            Some(Guard::Checksum) => bytes + fec::TRUTH + 4,
-            Some(Guard::Shield(shield)) => fec::TRUTH + shield.datagram_bytes(bytes),
+            Some(Guard::Checksum) => bytes + TRUTH + 4,
+            Some(Guard::Shield(shield)) => TRUTH + shield.datagram_bytes(bytes),
         }
     }
 
     pub fn largest(&self) -> usize {
         // One datagram holds all of what is guarded.
-        let room = self.payload.saturating_sub(fec::TRUTH);
+        let room = self.payload.saturating_sub(TRUTH);
         match self.guard() {
             None => self.shape().largest(),
             Some(Guard::Checksum) => room.saturating_sub(4),
@@ -206,7 +227,7 @@ impl Plan {
     pub fn datagram_bytes(&self, message_bytes: usize) -> usize {
         let own = match self.strategy {
             Strategy::Fec => HEADER,
-            Strategy::Arq { .. } => HEADER + ACK,
+            Strategy::Arq { .. } => HEADER + arq::own_bytes(self.flips.is_some()),
         };
         own + self.shape().datagram_bytes(self.guarded(message_bytes))
     }
@@ -225,14 +246,16 @@ impl Plan {
         let seed = (seed << 1) | u64::from(answers);
         let flips = self.flips.map(|share| {
             let flips = FlipTrace::new(share, seed).expect("checked when planned");
-            (flips, fec::TRUTH)
+            let behind = if self.is_arq() { ACK } else { 0 };
+            (flips, behind + TRUTH)
         });
         let losses = self.losses.map(|model| LossTrace::new(model, seed));
         let failed = OpenError::call("getsockname");
         Path::new(socket, Mishaps { losses, flips }).map_err(failed)
     }
 
-    /// How many datagrams may be under way to `socket`, for messages of at most so many bytes.
+    /// How many datagrams may be under way to `socket`, for messages of at most so many bytes: of what is
+    /// unbounded, where all of them must arrive.
     pub(super) fn window(
         &self,
         socket: &impl DatagramSocket,
@@ -241,7 +264,8 @@ impl Plan {
         let room = socket.window(self.datagram_bytes(message_bytes))?;
         Ok(match self.strategy {
             Strategy::Fec => room.into(),
-            Strategy::Arq { window } => window.min(room.into()),
+            Strategy::Arq { window } if self.bounded => window.min(room.into()),
+            Strategy::Arq { window } => window,
         })
     }
 
@@ -278,13 +302,14 @@ impl Plan {
     }
 
     /// The effective settings of a launch beside its sockets'.
-    pub(super) fn path_settings(&self, window: u64, message_bytes: usize) -> [(String, u64); 3] {
+    pub(super) fn path_settings(&self, window: u64, message_bytes: usize) -> Vec<(String, u64)> {
         let bytes = self.guarded(message_bytes);
-        [
-            ("window_datagrams".into(), window),
+        let window = (self.bounded || self.is_arq()).then(|| ("window_datagrams".into(), window));
+        let datagrams = [
             ("datagram_bytes".into(), self.datagram_bytes(message_bytes) as u64),
             ("datagrams_per_message".into(), self.shape().datagrams(bytes) as u64),
-        ]
+        ];
+        window.into_iter().chain(datagrams).collect()
     }
 
     /// Whether it retransmits what is lost.
@@ -304,7 +329,16 @@ impl Plan {
         window: u64,
     ) -> FecEnd<S> {
         let (shape, coders) = (self.shape(), self.coders());
-        FecEnd::new(path, shape, coders, self.guard(), answers, (Timer::new(self.deadline), window))
+        let windows =
+            Windows { untimed: window, timed: if self.bounded { window } else { u64::MAX } };
+        FecEnd::new(
+            path,
+            shape,
+            coders,
+            self.guard(),
+            answers,
+            (Timer::new(self.deadline), windows),
+        )
     }
 
     pub(super) fn arq_end<S: DatagramSocket>(
@@ -314,17 +348,24 @@ impl Plan {
         window: u64,
     ) -> ArqEnd<S> {
         let timer = Timer::new(self.resend_after);
-        ArqEnd::new(path, self.shape(), self.coders(), answers, (timer, window))
+        ArqEnd::new(
+            path,
+            self.shape(),
+            self.coders(),
+            self.flips.is_some(),
+            answers,
+            (timer, window),
+        )
     }
 }
 
 fn check_flips(flips: Option<f64>, scheme: Option<Scheme>, arq: bool) -> Result<(), String> {
     let Some(share) = flips else { return Ok(()) };
     FlipTrace::new(share, 0)?;
-    if arq {
+    if arq && scheme.is_some() {
         return Err(
-            "flips are counted, not mended by sending again: choose reliability=none or a \
-                    code without +arq"
+            "bits flip with a code or with what sends again, not with both: choose a code \
+                    without +arq, or selective-repeat"
                 .into(),
         );
     }
