@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
+use study::format::Test;
 use study::size_bound::Caches;
 use study::validated::{ValidatedStudy, validate};
 
@@ -27,6 +28,8 @@ pub struct Claim<'a> {
     pub statement: &'a str,
     /// Where the source makes it.
     pub claimed: Option<&'a str>,
+    /// The test that decided.
+    pub test: Test,
     /// What became of it.
     pub verdict: Decision,
     /// The effect, in its `unit`; null where it is no number, or has no interval. Of a claim of several parts that
@@ -37,7 +40,7 @@ pub struct Claim<'a> {
     /// Upper end.
     pub high: Option<f64>,
     /// What the effect is in: see [`super::hypothesis::Effect`].
-    pub unit: Option<&'static str>,
+    pub unit: Option<&'a str>,
     /// The effect with its interval, in words; null where nothing was tested.
     pub words: Option<&'a str>,
     /// Two-sided, before correction; null where the test has none.
@@ -72,18 +75,19 @@ impl JudgedStudy {
         let claim = |(at, finding): (usize, &'a Finding)| {
             // Of what was not tested the words say why.
             let words = Some(finding.effect.as_str());
-            let tested = finding.measured.filter(|_| finding.decision.is_tested());
+            let tested = finding.measured.as_ref().filter(|_| finding.decision.is_tested());
             let (words, reason) =
                 if finding.decision.is_tested() { (words, None) } else { (None, words) };
             Claim {
                 id: at + 1,
                 statement: &finding.statement,
                 claimed: finding.claimed.as_deref(),
+                test: finding.test,
                 verdict: finding.decision,
                 effect: tested.map(|effect| effect.value),
                 low: tested.map(|effect| effect.low),
                 high: tested.map(|effect| effect.high),
-                unit: tested.map(|effect| effect.unit),
+                unit: tested.map(|effect| &*effect.unit),
                 words,
                 p: finding.p,
                 p_holm: finding.p_holm,

@@ -46,12 +46,14 @@ pub(super) fn assign(results: &mut [CaseResult], run: &StoredRun) {
     };
     for (name, unit, expression) in columns(run) {
         for case in results.iter_mut() {
-            let value = expression.value(&|statistic| of_case(case, &machine, statistic));
-            case.derived.insert(name.clone(), Derived { value, unit: unit.clone() });
             let of_round = |round: usize| {
                 expression.value(&|statistic| of_launch(case, &machine, statistic, round))
             };
-            let rounds = (0..case.by_round.len()).map(of_round).collect();
+            let rounds: Vec<Option<f64>> = (0..case.by_round.len()).map(of_round).collect();
+            // As a claim has it.
+            let value = stats::median_of(rounds.iter().flatten().copied())
+                .or_else(|| expression.value(&|statistic| of_case(case, &machine, statistic)));
+            case.derived.insert(name.clone(), Derived { value, unit: unit.clone() });
             case.derived_by_round.insert(name.clone(), rounds);
         }
     }

@@ -1,6 +1,7 @@
 //! What was asked for by name or flag, and was not measured.
 
 use super::{CaseResult, Judged, Status};
+use model::launch::DEADLINE_PASSED;
 use model::request::Named;
 
 /// Why there is nothing of a case that had no time.
@@ -18,6 +19,13 @@ impl CaseResult {
     /// Whether the run ended before any launch of it, its pilot included: nothing failed.
     pub fn had_no_time(&self) -> bool {
         self.status == Status::Failed && self.reason.as_deref() == Some(NO_TIME)
+    }
+
+    /// Whether the clock cut it: the run ended before it was launched, or its launches met their deadline.
+    pub fn was_cut_short(&self) -> bool {
+        let late = |why: &String| why.starts_with(DEADLINE_PASSED);
+        self.had_no_time()
+            || self.status == Status::Failed && self.reason.as_ref().is_some_and(late)
     }
 }
 

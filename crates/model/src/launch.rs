@@ -13,6 +13,8 @@ use crate::nearest::unknown;
 use crate::noise::{Noise, Traffic};
 use crate::trace::{Marked, Traced};
 
+/// How the reason of a launch begins whose time was up.
+pub const DEADLINE_PASSED: &str = "deadline passed";
 /// Most samples of a launch, 80 MB of them: more are a slip.
 pub const MOST_SAMPLES: u64 = 10_000_000;
 

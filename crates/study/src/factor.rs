@@ -41,6 +41,15 @@ impl Chosen {
         if own.0.is_empty() { self.clone() } else { own }
     }
 
+    /// The levels in which not all of `others` agree: what distinguishes it among them.
+    pub fn apart_from_any(&self, others: &[Chosen]) -> Chosen {
+        let differs = |(factor, level): &(&Factor, &String)| {
+            others.iter().any(|other| other.0.get(factor) != Some(*level))
+        };
+        let own = self.0.iter().filter(differs).map(|(factor, text)| (*factor, text.clone()));
+        Chosen(own.collect())
+    }
+
     /// Levels written as plain words, as published figures are.
     ///
     /// # Errors

@@ -31,8 +31,6 @@ fn lies(row: &FloorRow, (least, most): (f64, f64)) -> TestResult {
     let text = format!("{} {value:.1} [{low:.1}, {high:.1}]; claimed {least} to {most}", row.what);
     let decision = decided(*low >= least && *high <= most, *high < least || *low > most);
     let result = TestResult::new(decision, text, None);
-    match row.unit {
-        "ns" => result.with(Effect { value: *value, low: *low, high: *high, unit: "ns" }),
-        _ => result,
-    }
+    let found = Effect { value: *value, low: *low, high: *high, unit: row.unit.into() };
+    result.with(found).clear_of([*value, *low, *high], [least, most])
 }

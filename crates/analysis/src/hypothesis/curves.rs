@@ -233,7 +233,7 @@ impl Curve {
             ));
         }
         let [value, low, high] = [top.at, top.low, top.high].map(|at| bytes(at) as f64);
-        let found = Effect { value, low, high, unit: "bytes" };
+        let found = Effect { value, low, high, unit: "bytes".into() };
         TestResult::new(decision, text, None).with(found)
     }
 

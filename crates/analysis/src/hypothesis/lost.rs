@@ -40,6 +40,7 @@ pub(super) fn failed(
         100.0 * least,
         100.0 * most
     );
-    let found = Effect { value: share.share, low: share.low, high: share.high, unit: "share" };
+    let found =
+        Effect { value: share.share, low: share.low, high: share.high, unit: "share".into() };
     Ok(TestResult::new(decision, effect, None).with(found))
 }

@@ -15,6 +15,8 @@ mod select;
 mod slope;
 mod tests;
 
+use std::borrow::Cow;
+
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -45,18 +47,21 @@ pub enum Decision {
     TooFewRounds,
     /// The launches hold too few samples for that percentile.
     TooFewSamples,
-    /// The machine, or the run, lacks what the claim is about.
+    /// The run ended before what the claim is about was measured.
+    NoTime,
+    /// The machine lacks what the claim is about.
     NotTestable,
 }
 
 impl Decision {
     /// Every one, those that tell most first.
-    pub const ALL: [Decision; 6] = [
+    pub const ALL: [Decision; 7] = [
         Decision::Supported,
         Decision::Refuted,
         Decision::Inconclusive,
         Decision::TooFewRounds,
         Decision::TooFewSamples,
+        Decision::NoTime,
         Decision::NotTestable,
     ];
 
@@ -68,6 +73,7 @@ impl Decision {
             Decision::Inconclusive => "inconclusive",
             Decision::TooFewRounds => "not enough rounds",
             Decision::TooFewSamples => "not enough samples",
+            Decision::NoTime => "no time left",
             Decision::NotTestable => "not testable here",
         }
     }
@@ -103,7 +109,7 @@ pub struct Finding {
 }
 
 /// The effect that a claim is about, with its interval.
-#[derive(Clone, Copy, Debug, PartialEq, JsonSchema, Serialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct Effect {
     /// What was found.
     pub value: f64,
@@ -111,9 +117,11 @@ pub struct Effect {
     pub low: f64,
     /// Upper end.
     pub high: f64,
-    /// `ratio`: of goodness, more than 1 where the left side is better; `share`; `bytes`, of the place of a peak; else of
-    /// the quantity: `ns`, `bytes_per_sec`, `per_sec`, `count`.
-    pub unit: &'static str,
+    /// `ratio`: how many times as fast the left side is, more than 1 where it is better, or along a curve the later
+    /// level over the earlier; `ratio_of_values`: left over right as they are, of times more than 1 where the left takes
+    /// longer; `share`; `bytes`, of the place of a peak; else of the quantity: `ns`, `bytes_per_sec`, `per_sec`, `count`,
+    /// or the study's own of a derived column.
+    pub unit: Cow<'static, str>,
 }
 
 /// What a test found.
@@ -127,6 +135,8 @@ pub(crate) struct TestResult {
     p: Option<f64>,
     /// The smallest p that so many rounds can give.
     least_p: Option<f64>,
+    /// Of a test without a p: how far the effect is from the bound that it might cross, in widths of its interval.
+    clearance: Option<f64>,
 }
 
 impl TestResult {
@@ -138,14 +148,22 @@ impl TestResult {
             brief: None,
             p,
             least_p: None,
+            clearance: None,
         }
     }
 
     /// With its effect as numbers.
-    fn measuring(self, interval: &Interval, unit: &'static str) -> TestResult {
-        let measured =
-            Effect { value: interval.estimate, low: interval.low, high: interval.high, unit };
-        self.with(measured)
+    fn measuring(self, interval: &Interval, unit: impl Into<Cow<'static, str>>) -> TestResult {
+        let (low, high) = (interval.low, interval.high);
+        self.with(Effect { value: interval.estimate, low, high, unit: unit.into() })
+    }
+
+    /// An effect and its interval, of which `least` and `most` are claimed or asked, on a scale on which distances
+    /// count alike.
+    fn clear_of(self, [value, low, high]: [f64; 3], [least, most]: [f64; 2]) -> TestResult {
+        let distance = (value - least).abs().min((value - most).abs());
+        let clearance = distance / (high - low).max(f64::MIN_POSITIVE);
+        TestResult { clearance: Some(clearance).filter(|clear| !clear.is_nan()), ..self }
     }
 
     fn with(self, measured: Effect) -> TestResult {
@@ -167,6 +185,13 @@ impl TestResult {
 
     fn not_testable(reason: impl Into<String>) -> TestResult {
         TestResult::new(Decision::NotTestable, reason, None)
+    }
+
+    /// Of a case that wasn't measured: the machine lacks something, or the clock cut it.
+    fn not_measured(case: &CaseResult, reason: impl Into<String>) -> TestResult {
+        let cut = case.was_cut_short();
+        let decision = if cut { Decision::NoTime } else { Decision::NotTestable };
+        TestResult::new(decision, reason, None)
     }
 
     fn too_few_rounds(of: impl std::fmt::Display, rounds: usize) -> TestResult {

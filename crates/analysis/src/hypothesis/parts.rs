@@ -16,12 +16,20 @@ pub fn refuting(parts: usize) -> f64 {
 pub fn together(parts: Vec<TestResult>) -> TestResult {
     let text: Vec<&str> = parts.iter().map(|result| result.effect.as_str()).collect();
     let result = whole(&parts, text.join("; "));
-    let telling = [Decision::Refuted, Decision::Inconclusive, Decision::Supported];
-    let one =
-        telling.iter().find_map(|decision| parts.iter().find(|part| part.decision == *decision));
+    let one = parts.iter().find(|part| part.decision == result.decision);
     match (one, parts.len()) {
         (Some(one), 1) => result.in_brief(one.brief()),
-        (Some(one), many) => result.in_brief(format!("{}, and {} more", one.brief(), many - 1)),
+        (Some(_), many) => {
+            let decision = result.decision;
+            let alike = parts.iter().filter(|part| part.decision == decision).count();
+            let Some(at) = deciding(&parts, decision) else { return result };
+            let which = match decision {
+                Decision::Supported => format!("the least sure of {many}"),
+                Decision::Refuted => format!("fails in {alike} of {many}"),
+                _ => format!("open in {alike} of {many}"),
+            };
+            result.in_brief(format!("{}; {which}", parts[at].brief()))
+        }
         (None, _) => result,
     }
 }
@@ -102,14 +110,17 @@ fn whole(parts: &[TestResult], text: String) -> TestResult {
 }
 
 /// The part of a decided whole that decides it, among those with a number: of a refutation the surest, else the least
-/// sure.
+/// sure. By p, and where tests have none by how far from its bound a part is, in widths of its interval.
 fn deciding(parts: &[TestResult], decision: Decision) -> Option<usize> {
-    let sureness = |at: &usize| parts[*at].p.unwrap_or(0.0);
+    let unsure = |at: &usize| {
+        let part = &parts[*at];
+        part.p.unwrap_or_else(|| part.clearance.map_or(1.0, |clearance| (-clearance).exp()))
+    };
     let measured = (0..parts.len())
         .filter(|at| parts[*at].decision == decision && parts[*at].measured.is_some());
     match decision {
-        Decision::Refuted => measured.min_by(|a, b| sureness(a).total_cmp(&sureness(b))),
-        _ => measured.max_by(|a, b| sureness(a).total_cmp(&sureness(b))),
+        Decision::Refuted => measured.min_by(|a, b| unsure(a).total_cmp(&unsure(b))),
+        _ => measured.max_by(|a, b| unsure(a).total_cmp(&unsure(b))),
     }
 }
 
@@ -120,6 +131,7 @@ fn decided(parts: &[TestResult]) -> Decision {
         Decision::Inconclusive,
         Decision::TooFewRounds,
         Decision::TooFewSamples,
+        Decision::NoTime,
         Decision::NotTestable,
         Decision::Supported,
     ];

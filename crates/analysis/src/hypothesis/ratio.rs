@@ -3,11 +3,12 @@
 //! of each of them, or of their geometric mean.
 
 use super::parts::{at_every_level, refuting, together};
-use super::select::{Measure, Pairs, level, pairs, shared_at};
+use super::select::{Measure, Missing, Pairs, level, pairs, shared_at};
 use super::{ALPHA, CaseResult, Decision, TestResult};
 use crate::{Derived, EQUIVALENT_WITHIN};
 use model::factor::Factor;
 use stats::Interval;
+use study::counted::Count;
 use study::factor::Chosen;
 use study::format::Over;
 
@@ -34,6 +35,8 @@ pub struct Ratio {
     /// How many pairs there are, and in how many the left is larger (by the median round).
     pairs: usize,
     larger: usize,
+    /// What is compared: `as fast`, or `as much time`.
+    times_what: &'static str,
 }
 
 /// What a test makes of one ratio.
@@ -73,19 +76,23 @@ impl Sides<'_> {
     ) -> Result<(Vec<(String, TestResult)>, String), TestResult> {
         let Pairs { measured, missing, inapplicable } =
             pairs(self.left, self.rights, self.results)?;
-        let left_out = |of: &[(String, String)]| {
-            of.iter().map(|(name, why)| format!("; without {name} ({why})")).collect::<String>()
+        let left_out = |of: &[Missing]| {
+            let each =
+                of.iter().map(|Missing { name, why, .. }| format!("; without {name} ({why})"));
+            each.collect::<String>()
         };
         if self.over == Over::Average {
             let ratio = self.ratio(&measured, parts)?;
-            let without = left_out(&[missing, inapplicable].concat());
+            let without = left_out(&missing) + &left_out(&inapplicable);
             return Ok((vec![(String::new(), test(&ratio))], without));
         }
         let tested = measured.iter().zip(names(&measured)).map(|(pair, name)| {
             let ratio = self.ratio(std::slice::from_ref(pair), parts);
             (name, ratio.map_or_else(|result| result, |ratio| test(&ratio)))
         });
-        let absent = missing.into_iter().map(|(name, why)| (name, TestResult::not_testable(why)));
+        let absent = missing
+            .into_iter()
+            .map(|Missing { name, why, case }| (name, TestResult::not_measured(case, why)));
         Ok((tested.chain(absent).collect(), left_out(&inapplicable)))
     }
 
@@ -134,7 +141,13 @@ impl Sides<'_> {
             let of = format!("{} and {}", self.left, self.right_in_words());
             return Err(TestResult::too_few_rounds(of, logs.len()));
         };
-        Ok(Ratio { logs, left, right, interval, parts, pairs: count, larger })
+        let times_what = match (self.measure.by_goodness, pairs[0].0.metric.is_time()) {
+            (true, _) => "as fast",
+            _ if Count::number(self.measure.of).is_some() => "as many",
+            (_, true) => "as much time",
+            (_, false) => "as much",
+        };
+        Ok(Ratio { logs, left, right, interval, parts, pairs: count, larger, times_what })
     }
 }
 
@@ -173,8 +186,8 @@ pub fn ranking(order: &[Chosen], of: &Sides) -> Result<TestResult, TestResult> {
     let counts: Vec<usize> = steps.iter().map(Sides::count).collect::<Result<_, TestResult>>()?;
     let mut all = Vec::new();
     for step in &steps {
-        let [left, right] =
-            [step.left.apart_from(&step.rights[0]), step.rights[0].apart_from(step.left)];
+        // A step is named by what differs anywhere in the order.
+        let [left, right] = [step.left, &step.rights[0]].map(|side| side.apart_from_any(order));
         let (parts, without) = step.parts(counts.iter().sum(), &|ratio| ratio.larger())?;
         for (name, mut result) in parts {
             let at = if name.is_empty() { String::new() } else { format!(" at {name}") };
@@ -188,7 +201,7 @@ pub fn ranking(order: &[Chosen], of: &Sides) -> Result<TestResult, TestResult> {
 }
 
 impl Ratio {
-    fn words(&self, what: &str) -> String {
+    fn words(&self) -> String {
         let over = match self.pairs {
             1 => String::new(),
             many => format!(
@@ -196,7 +209,7 @@ impl Ratio {
                 self.larger
             ),
         };
-        format!("{} {what}{over}", times(&self.interval))
+        format!("{} {}{over}", times(&self.interval), self.times_what)
     }
 
     /// Which side of `bound` it is on, at the errors of support and of refutation.
@@ -227,13 +240,19 @@ impl Ratio {
         result.measuring(&self.interval, "ratio")
     }
 
+    /// With how far it is from both bounds, in widths of its interval.
+    fn clear(&self, result: TestResult, low: f64, high: f64) -> TestResult {
+        let Interval { estimate, low: from, high: to, .. } = self.interval;
+        result.clear_of([estimate, from, to].map(f64::ln), [low, high].map(f64::ln))
+    }
+
     fn result(&self, decision: Decision, text: String, p: f64) -> TestResult {
         self.found(decision, text, Some(p)).over_rounds(self.logs.len())
     }
 
     /// The left is faster. Refuted where the right is, or where both are equivalent.
     pub fn larger(&self) -> TestResult {
-        let text = self.words("as fast");
+        let text = self.words();
         let side = self.side_of(1.0);
         let decision = decided(side.above, side.below_for_sure);
         let alpha = refuting(self.parts);
@@ -250,8 +269,7 @@ impl Ratio {
     pub fn not_slower(&self, margin: f64) -> TestResult {
         let bound = 1.0 / (1.0 + margin);
         let side = self.side_of(bound);
-        let text =
-            format!("{}, slower by {} % at most asked", self.words("as fast"), 100.0 * margin);
+        let text = format!("{}, slower by {} % at most asked", self.words(), 100.0 * margin);
         self.result(decided(side.above, side.below_for_sure), text, self.p_of(bound))
     }
 
@@ -259,14 +277,13 @@ impl Ratio {
     pub fn not_faster(&self, margin: f64) -> TestResult {
         let bound = 1.0 + margin;
         let side = self.side_of(bound);
-        let text =
-            format!("{}, faster by {} % at most asked", self.words("as fast"), 100.0 * margin);
+        let text = format!("{}, faster by {} % at most asked", self.words(), 100.0 * margin);
         self.result(decided(side.below, side.above_for_sure), text, self.p_of(bound))
     }
 
     /// One of both is faster by more than `margin`.
     pub fn differs(&self, margin: f64) -> TestResult {
-        let text = format!("{}, {} % apart at least asked", self.words("as fast"), 100.0 * margin);
+        let text = format!("{}, {} % apart at least asked", self.words(), 100.0 * margin);
         let (low, high) = (1.0 / (1.0 + margin), 1.0 + margin);
         let apart = self.side_of(low).below || self.side_of(high).above;
         if !apart && self.is_equivalent(margin, refuting(self.parts)) {
@@ -278,21 +295,23 @@ impl Ratio {
 
     /// Both within `margin` of each other, at the error `alpha`.
     pub fn equivalent(&self, margin: f64, alpha: f64) -> TestResult {
-        let text = format!("{}, within {} % asked", self.words("as fast"), 100.0 * margin);
+        let text = format!("{}, within {} % asked", self.words(), 100.0 * margin);
         let (low, high) = (1.0 / (1.0 + margin), 1.0 + margin);
         let apart = self.side_of(low).below_for_sure || self.side_of(high).above_for_sure;
         let decision = decided(self.is_equivalent(margin, alpha), apart);
-        self.found(decision, text, None)
+        self.clear(self.found(decision, text, None), low, high)
     }
 
     /// Between two ratios.
     pub fn within(&self, (low, high): (f64, f64)) -> TestResult {
         let claimed = format!("; claimed {low} to {high}");
-        let text = format!("{}{claimed}", self.words("as much"));
+        let text = format!("{}{claimed}", self.words());
         let inside = low <= self.interval.low && self.interval.high <= high;
         let outside = self.side_of(low).below_for_sure || self.side_of(high).above_for_sure;
-        let brief = format!("{}{claimed}", times(&self.interval));
-        self.found(decided(inside, outside), text, None).in_brief(brief)
+        let brief = format!("{} {}{claimed}", times(&self.interval), self.times_what);
+        let found = self.found(decided(inside, outside), text, None).in_brief(brief);
+        let found = found.measuring(&self.interval, "ratio_of_values");
+        self.clear(found, low, high)
     }
 
     /// Left less right, between two bounds in `unit`: the median over rounds of the difference of each.
@@ -307,7 +326,10 @@ impl Ratio {
         let outside = surest.is_some_and(|interval| interval.high < low || interval.low > high);
         let [value, least, most] = [found.estimate, found.low, found.high].map(four_digits);
         let text = format!("{value} [{least}, {most}] {unit} more; claimed {low} to {high}");
-        TestResult::new(decided(inside, outside), text, None).measuring(&found, unit)
+        let result = TestResult::new(decided(inside, outside), text, None);
+        result
+            .measuring(&found, unit)
+            .clear_of([found.estimate, found.low, found.high], [low, high])
     }
 }
 

@@ -40,11 +40,11 @@ pub fn cases<'a>(
     if !measured.is_empty() {
         return Ok(measured);
     }
-    let reason = all.iter().find_map(|case| case.shortfall());
-    Err(TestResult::not_testable(match reason {
-        Some(reason) => format!("{chosen}: {reason}"),
-        None => format!("{chosen}: no such case was measured"),
-    }))
+    let lacking = all.iter().find_map(|case| Some((case, case.shortfall()?)));
+    Err(match lacking {
+        Some((case, reason)) => TestResult::not_measured(case, format!("{chosen}: {reason}")),
+        None => TestResult::not_testable(format!("{chosen}: no such case was measured")),
+    })
 }
 
 /// Of the cases that any of `sides` chooses, those that were measured at a rate that they did not serve, or were
@@ -158,10 +158,17 @@ pub fn have(of: &str, chosen: &Chosen, results: &[CaseResult]) -> Result<(), Tes
 pub struct Pairs<'a> {
     /// Both were measured.
     pub measured: Vec<(&'a CaseResult, &'a CaseResult)>,
-    /// One should have been, and wasn't: the case, and why.
-    pub missing: Vec<(String, String)>,
-    /// One means nothing on this machine or to its mechanism: the same.
-    pub inapplicable: Vec<(String, String)>,
+    /// One should have been, and wasn't.
+    pub missing: Vec<Missing<'a>>,
+    /// One means nothing on this machine or to its mechanism.
+    pub inapplicable: Vec<Missing<'a>>,
+}
+
+/// A case that wasn't measured, and why.
+pub struct Missing<'a> {
+    pub case: &'a CaseResult,
+    pub name: String,
+    pub why: String,
 }
 
 /// The pairs of two sides, of which the right is what any of several selectors chooses.
@@ -183,8 +190,8 @@ pub fn pairs<'a>(
                 found.measured.push((a, b));
                 continue;
             };
-            let reason = absent.shortfall().unwrap_or_else(|| "not measured".into());
-            let result = (in_words(absent), reason);
+            let why = absent.shortfall().unwrap_or_else(|| "not measured".into());
+            let result = Missing { case: absent, name: in_words(absent), why };
             match absent.status {
                 Status::NotApplicable => found.inapplicable.push(result),
                 _ => found.missing.push(result),

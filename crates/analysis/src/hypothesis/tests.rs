@@ -55,7 +55,9 @@ fn attempt(claim: &Hypothesis, on: &Ground) -> Result<TestResult, TestResult> {
         return lost::failed(&left, results, numbers(claim));
     }
     if of != "median" {
-        let sides = [&claim.left].into_iter().chain(&claim.right).chain(&claim.order);
+        // An order is of what it names: its left side only says what all of it share.
+        let left = [&claim.left].into_iter().filter(|_| claim.order.is_empty());
+        let sides = left.chain(&claim.right).chain(&claim.order);
         sides.into_iter().try_for_each(|side| have(of, &chosen(side), results))?;
     }
     let [goodness, quantity] = [true, false].map(|by_goodness| Measure { of, by_goodness });
@@ -226,6 +228,7 @@ fn lies(case: &CaseResult, of: &str, (least, most): (f64, f64), parts: usize) ->
         Ok(found) => found,
         Err(reason) => return TestResult::not_testable(format!("{name}{reason}")),
     };
+    let unit = case.derived.get(of).map_or(String::new(), |derived| derived.unit.clone());
     let digits = |value: f64| Derived { value: Some(value), unit: String::new() }.to_string();
     let value = digits(measured.median);
     let Some((low, high)) = measured.ends else {
@@ -238,10 +241,11 @@ fn lies(case: &CaseResult, of: &str, (least, most): (f64, f64), parts: usize) ->
         };
     };
     let text = format!(
-        "{name}{of} {} [{}, {}]; claimed {least} to {most}",
+        "{name}{of} {} [{}, {}]{}; claimed {least} to {most}",
         value.trim(),
         digits(low).trim(),
-        digits(high).trim()
+        digits(high).trim(),
+        if unit.is_empty() { String::new() } else { format!(" {unit}") }
     );
     let (from, to) = match parts {
         1 => (low, high),
@@ -251,11 +255,13 @@ fn lies(case: &CaseResult, of: &str, (least, most): (f64, f64), parts: usize) ->
             }),
     };
     let decision = decided(low >= least && high <= most, to < least || from > most);
+    let unit = match case.derived.get(of) {
+        Some(derived) => derived.unit.clone().into(),
+        None if Count::number(of).is_some() => "count".into(),
+        None => case.metric.unit.name().into(),
+    };
     let result = TestResult::new(decision, text, None);
-    if case.derived.contains_key(of) {
-        return result; // its unit is the study's own
-    }
-    let unit = if Count::number(of).is_some() { "count" } else { case.metric.unit.name() };
+    let result = result.clear_of([measured.median, low, high], [least, most]);
     result.with(Effect { value: measured.median, low, high, unit })
 }
 

@@ -359,9 +359,10 @@ pub fn kind(decision: Decision) -> VerdictKind {
         Decision::Supported => VerdictKind::Good,
         Decision::Refuted => VerdictKind::Bad,
         Decision::Inconclusive => VerdictKind::Unknown,
-        Decision::TooFewRounds | Decision::TooFewSamples | Decision::NotTestable => {
-            VerdictKind::Neutral
-        }
+        Decision::TooFewRounds
+        | Decision::TooFewSamples
+        | Decision::NoTime
+        | Decision::NotTestable => VerdictKind::Neutral,
     }
 }
 

@@ -22,7 +22,7 @@ use rustix::process::{
 
 use super::wire::{LARGEST, Reader, time_left};
 use super::worker::{Message, WorkerContext, WorkerFn};
-use model::launch::{Outcome, Role, WorkerReport, Workers};
+use model::launch::{DEADLINE_PASSED, Outcome, Role, WorkerReport, Workers};
 use sys::failed::named;
 use sys::process::fork_with_first;
 
@@ -296,7 +296,7 @@ impl WorkerGroup {
             .filter(|(_, message)| message.is_none())
             .map(|((role, _), _)| role.to_string())
             .collect();
-        format!("deadline passed: no word from the {}", silent.join(" and the "))
+        format!("{DEADLINE_PASSED}: no word from the {}", silent.join(" and the "))
     }
 }
 

@@ -292,6 +292,11 @@ impl<'a> Panel<'a> {
             };
             figure.series.extend(series.filter(drawn));
         }
+        // Nothing was measured of it: an empty plot tells nothing.
+        let has_value = |series: &Series| series.points.iter().any(|point| point.y.is_some());
+        if !figure.series.iter().any(has_value) {
+            return None;
+        }
         for published in self.published() {
             figure.series.extend(self.printed(published, x, &levels));
         }
@@ -404,6 +409,18 @@ impl<'a> Panel<'a> {
             _ => INTERVAL,
         };
         let mut caption = [self.spec.caption.trim(), rule].join(" ").trim_start().to_string();
+        if kind == FigureKind::Boxes && self.spec.of() != Some(SAMPLES) {
+            let drawn = figure.series.iter().flat_map(|series| &series.points);
+            let mut launches: Vec<&str> =
+                drawn.filter_map(|point| point.label.as_deref()).collect();
+            launches.sort_by_key(|label| label.len());
+            launches.dedup();
+            match launches[..] {
+                [] => {}
+                [all] => caption += &format!(" {all} each."),
+                [.., most] => caption += &format!(" At most {most} each."),
+            }
+        }
         if self.spec.leaves_out_first() {
             caption += FIRST;
         }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::Written;
 use crate::compose::background::cpus_of;
 use crate::compose::{absences, labels, over_sessions, peer};
-use crate::{Block, Figure, Row, Section, Table, Target, Text, units};
+use crate::{Block, Figure, FigureKind, Row, Section, Table, Target, Text, units};
 use analysis::{CaseResult, Judged, Status};
 use model::factor::Factor;
 use store::{Closed, RunStatus};
@@ -53,7 +53,7 @@ impl Written<'_> {
 
     /// Figures of what is measured: they hold no results.
     pub(super) fn diagrams(&self) -> impl Iterator<Item = &Figure> {
-        self.figures.iter().filter(|figure| figure.series.is_empty())
+        self.figures.iter().filter(|figure| figure.kind == FigureKind::Protocol)
     }
 
     fn fixed(&self, judged: &Judged) -> String {
@@ -255,8 +255,13 @@ fn measurement(judged: &Judged) -> String {
         let case = judged.results.iter().find(|result| result.workload == *workload);
         sentences.extend(case.map(|case| &*case.metric.definition));
     }
-    sentences.push("Each launch checked its messages end to end, then warmed up, then was timed;");
-    let quiet = units::duration(judged.run.settle.quiet_ns as f64);
-    let quiet = format!("launches across CPUs waited {quiet} after the last fork on the machine.");
-    format!("{} {quiet}", sentences.join(" "))
+    sentences.push("Each launch checked its messages end to end, then warmed up, then was timed");
+    let quiet = match judged.run.settle.quiet_ns {
+        0 => String::new(),
+        ns => {
+            let quiet = units::duration(ns as f64);
+            format!("; launches across CPUs waited {quiet} after the last fork on the machine")
+        }
+    };
+    format!("{}{quiet}.", sentences.join(" "))
 }

@@ -114,7 +114,7 @@ impl Written<'_> {
     }
 
     pub(super) fn drawn(&self) -> impl Iterator<Item = &Figure> {
-        self.figures.iter().filter(|figure| !figure.series.is_empty())
+        self.figures.iter().filter(|figure| figure.kind != FigureKind::Protocol)
     }
 
     fn decided(&self, decision: Decision) -> Vec<(usize, &Finding)> {
@@ -172,6 +172,7 @@ impl Written<'_> {
             (Decision::Inconclusive, ["stays open", "stay open"]),
             (Decision::TooFewRounds, ["had too few rounds", "had too few rounds"]),
             (Decision::TooFewSamples, ["had too few samples", "had too few samples"]),
+            (Decision::NoTime, ["had no time", "had no time"]),
             (Decision::NotTestable, ["could not be tested", "could not be tested"]),
         ];
         let counts = counts.into_iter().filter_map(|(decision, [one, many])| {
@@ -224,8 +225,7 @@ impl Written<'_> {
         let mut section = Section::new("discussion", "Discussion");
         if !self.findings.is_empty() {
             let counted_only = left.contains(&Part::Untestable);
-            let has_row =
-                |finding: &Finding| !counted_only || finding.decision != Decision::NotTestable;
+            let has_row = |finding: &Finding| !counted_only || !is_untested(finding);
             let shown: Vec<(usize, &Finding)> = self
                 .findings
                 .iter()
@@ -336,7 +336,8 @@ impl Written<'_> {
             (Decision::Inconclusive, "the launches of this run decide neither way"),
             (Decision::TooFewRounds, "this run had too few rounds for a test"),
             (Decision::TooFewSamples, "its launches held too few samples for that percentile"),
-            (Decision::NotTestable, "not testable in this run"),
+            (Decision::NoTime, "the run ended before it"),
+            (Decision::NotTestable, "not testable on this machine"),
         ];
         for (decision, why) in open {
             let numbers: Vec<usize> = self.decided(decision).iter().map(|pair| pair.0).collect();
@@ -377,6 +378,11 @@ impl Written<'_> {
         let source = self.source_line().map(Text::from);
         source.into_iter().chain([own]).collect()
     }
+}
+
+/// Whether a run without counters, another host or time left has nothing to say of it.
+fn is_untested(finding: &Finding) -> bool {
+    matches!(finding.decision, Decision::NoTime | Decision::NotTestable)
 }
 
 /// The variables of one role.

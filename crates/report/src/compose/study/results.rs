@@ -166,12 +166,21 @@ impl Written<'_> {
         let named =
             |entry: &(f64, &CaseResult, &String)| (labels::brief_value(entry.1), entry.2.clone());
         match medians.as_slice() {
-            [least, .., most] if one_kind && spec.columns.is_none() && spec.among.is_empty() => {
+            [least, .., most] if one_kind && shows_medians(spec) => {
                 Some([named(least), named(most)])
             }
             _ => None,
         }
     }
+}
+
+/// Whether a table has one column, of medians.
+fn shows_medians(spec: &TableSpec) -> bool {
+    let median = |show: &toml::Spanned<String>| show.get_ref() == "median";
+    spec.columns.is_none()
+        && spec.among.is_empty()
+        && spec.against.is_empty()
+        && (spec.show.is_empty() || spec.show.iter().any(median))
 }
 
 /// Figures of one kind in words: what is drawn over what.
@@ -182,7 +191,7 @@ fn introduced(figures: &[&Figure]) -> Text {
         let text = Text::new().refer(Target::Figure(first.id.clone())).plain(between);
         let text = text.refer(Target::Figure(last.id.clone()));
         return text.plain(format!(
-            " show smallest launch, quartiles, median and largest by {}.",
+            " show smallest, quartiles, median and largest by {}.",
             figure.x.label
         ));
     }

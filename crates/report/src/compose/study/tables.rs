@@ -118,6 +118,9 @@ impl Written<'_> {
             if !planned && printed.iter().flatten().all(cells::is_dash) {
                 continue; // the study leaves it out
             }
+            if counts_only && cells[1..].iter().all(cells::is_dash) {
+                continue; // an uninstrumented case: a row of dashes
+            }
             for (published, printed) in beside.iter().zip(&printed).filter(|_| !below) {
                 let shown =
                     heads.iter().zip(printed).filter(|(head, _)| stands_for(published, head));
@@ -138,10 +141,6 @@ impl Written<'_> {
         table.notes.extend(
             merged_refusals.map(|refusal| Text::from(format!("Not testable here: {}.", refusal.1))),
         );
-        if counts_only {
-            // Uninstrumented cases would be a row of dashes.
-            table.rows.retain(|row| row.cells[1..].iter().any(|cell| !cells::is_dash(cell)));
-        }
         table
     }
 
