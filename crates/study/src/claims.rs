@@ -37,11 +37,15 @@ impl Reader<'_> {
             }
         }
         if let Some(floor) = &claim.floor {
-            columns::floor(floor.get_ref()).map_err(|error| self.at(floor.span(), error))?;
+            for name in [floor].into_iter().chain(&claim.floor_per) {
+                columns::floor(name.get_ref()).map_err(|error| self.at(name.span(), error))?;
+            }
             if claim.test != Test::Within || !claim.left.is_empty() || claim.of.is_some() {
                 let error = "floor goes with test = \"within\", and with neither left nor of";
                 return Err(self.at(floor.span(), error));
             }
+        } else if let Some(per) = &claim.floor_per {
+            return Err(self.at(per.span(), "floor-per goes with floor"));
         } else if claim.left.is_empty() {
             return wanting("left = { … }");
         }

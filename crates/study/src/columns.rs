@@ -7,7 +7,7 @@ use super::validated::Reader;
 use model::nearest::unknown;
 
 /// Statistics that a table may show, beside percentiles and derived columns.
-const SHOWN: [&str; 19] = [
+const SHOWN: [&str; 21] = [
     "median",
     "mean",
     "min",
@@ -20,6 +20,8 @@ const SHOWN: [&str; 19] = [
     "settings",
     "lowest",
     "highest",
+    "lowest-half", // of round trips
+    "highest-half",
     "one-cpu",
     "moved",
     "sample-min",

@@ -16,6 +16,8 @@ use model::nearest::unknown;
 
 /// What boxes may be `of`: the samples of all launches of a case.
 pub const SAMPLES: &str = "samples";
+/// The same of round trips, halved.
+pub const HALF_SAMPLES: &str = "half-samples";
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -30,7 +32,7 @@ pub struct FigureSpec {
     /// The level of the series that the others are compared with, of `p-values`.
     pub against: Option<Spanned<String>>,
     /// What is drawn of each case: a count, or a statistic of each launch; the median if nothing is said.
-    /// Of `boxes` also `samples`: those of all launches together.
+    /// Of `boxes` also `samples`, those of all launches together, and `half-samples`, of round trips.
     pub of: Option<Spanned<String>>,
     /// Of `floors`: which of [`super::format::FLOORS`], all of them times.
     #[serde(default)]
@@ -62,6 +64,11 @@ impl FigureSpec {
     /// What is drawn of each case, where it isn't the median of each launch.
     pub fn of(&self) -> Option<&str> {
         self.of.as_ref().map(|value| value.get_ref().as_str()).filter(|text| *text != "median")
+    }
+
+    /// Whether it draws the samples of all launches together, as they are or halved.
+    pub fn draws_samples(&self) -> bool {
+        matches!(self.of(), Some(SAMPLES | HALF_SAMPLES))
     }
 
     /// The factor along the horizontal axis, of a figure that has been checked.
@@ -249,8 +256,10 @@ fn check_of(spec: &FigureSpec, of: &Spanned<String>) -> Result<(), Wrong> {
         return wrong("of doesn't go with beside, whose figures are medians".into());
     }
     match of.get_ref().as_str() {
-        SAMPLES if kind == FigureKind::Boxes && !spec.leaves_out_first() => Ok(()),
-        SAMPLES => wrong("of = \"samples\" goes with boxes, of every launch".into()),
+        SAMPLES | HALF_SAMPLES if kind == FigureKind::Boxes && !spec.leaves_out_first() => Ok(()),
+        word @ (SAMPLES | HALF_SAMPLES) => {
+            wrong(format!("of = \"{word}\" goes with boxes, of every launch"))
+        }
         word if claims::STATISTICS.contains(&word) || Count::number(word).is_some() => Ok(()),
         word => wrong(unknown_or_count("statistic of a figure", word, &claims::STATISTICS)),
     }

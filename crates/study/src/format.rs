@@ -247,6 +247,9 @@ pub struct Hypothesis {
     pub left: Selector,
     /// Instead of cases, one of [`FLOORS`]: the claim is of the machine, in ns.
     pub floor: Option<Spanned<String>>,
+    /// Another of them: the claim is of how many times as much `floor` takes.
+    #[serde(rename = "floor-per")]
+    pub floor_per: Option<Spanned<String>>,
     /// The cases they are compared with; several selectors where the claim is of all that they choose.
     #[serde(default, deserialize_with = "one_or_several")]
     pub right: Vec<Selector>,

@@ -44,7 +44,8 @@ pub fn decide(claim: &Hypothesis, on: &Ground) -> TestResult {
 
 fn attempt(claim: &Hypothesis, on: &Ground) -> Result<TestResult, TestResult> {
     if let Some(floor) = &claim.floor {
-        return bounds::within(floor.get_ref(), numbers(claim), on.floors);
+        let per = claim.floor_per.as_ref().map(|name| name.get_ref().as_str());
+        return bounds::within((floor.get_ref(), per), numbers(claim), on.floors);
     }
     let results = on.results;
     let left = chosen(&claim.left);

@@ -11,7 +11,7 @@ use model::factor::Factor;
 use model::placement::Placement;
 use study::counted::Count;
 use study::factor::{Chosen, chosen};
-use study::figure::{self, FigureSpec, Printed, SAMPLES, beside_medians};
+use study::figure::{self, FigureSpec, HALF_SAMPLES, Printed, beside_medians};
 use study::format::Published;
 use study::validated::ValidatedStudy;
 
@@ -174,6 +174,11 @@ impl<'a> Panel<'a> {
         self.results.iter().filter(|case| !case.twin && takes(&self.here, case))
     }
 
+    /// Whether round trips are halved.
+    fn halves(&self) -> bool {
+        self.spec.of() == Some(HALF_SAMPLES)
+    }
+
     /// The count that is drawn, if one is.
     fn count(&self) -> Option<&'a str> {
         self.spec.of().filter(|text| Count::number(text).is_some())
@@ -209,7 +214,8 @@ impl<'a> Panel<'a> {
         }
         let first = self.cases().find(|case| labels::unit(case) == self.unit);
         let label = first.map_or("round trip", |case| &case.metric.axis);
-        Axis::new(label, self.unit, scale)
+        let half = if self.halves() { "half " } else { "" };
+        Axis::new(format!("{half}{label}"), self.unit, scale)
     }
 
     /// The levels of a factor that have a case here, sizes in their order.
@@ -346,7 +352,7 @@ impl<'a> Panel<'a> {
             return Point::gap(x, "counted in other units");
         }
         let made = match kind {
-            FigureKind::Boxes if self.spec.of() == Some(SAMPLES) => pooled(case, x),
+            FigureKind::Boxes if self.spec.draws_samples() => pooled(case, x, self.halves()),
             FigureKind::Boxes => boxed(&self.rounds(case), x, self.spec.leaves_out_first()),
             FigureKind::Curves if self.spec.shows_quartiles() => {
                 boxed(&self.rounds(case), x, self.spec.leaves_out_first())
@@ -402,14 +408,14 @@ impl<'a> Panel<'a> {
 
     fn caption(&self, kind: FigureKind, figure: &Figure) -> String {
         let rule = match kind {
-            FigureKind::Boxes if self.spec.of() == Some(SAMPLES) => SAMPLE_BOXES,
+            FigureKind::Boxes if self.spec.draws_samples() => SAMPLE_BOXES,
             FigureKind::Boxes => BOXES,
             FigureKind::Heatmap => CELLS,
             _ if self.spec.shows_quartiles() => QUARTILES,
             _ => INTERVAL,
         };
         let mut caption = [self.spec.caption.trim(), rule].join(" ").trim_start().to_string();
-        if kind == FigureKind::Boxes && self.spec.of() != Some(SAMPLES) {
+        if kind == FigureKind::Boxes && !self.spec.draws_samples() {
             let drawn = figure.series.iter().flat_map(|series| &series.points);
             let mut launches: Vec<&str> =
                 drawn.filter_map(|point| point.label.as_deref()).collect();
@@ -456,9 +462,10 @@ fn boxed(launches: &[Option<f64>], x: f64, leave_out_first: bool) -> Option<Poin
     Some(point.labelled(units::counted(values.len() as u64, "launch")))
 }
 
-/// The same of the samples of all launches together.
-fn pooled(case: &CaseResult, x: f64) -> Option<Point> {
-    let [least, q1, median, q3, most] = case.pooled?;
+/// The same of the samples of all launches together, or of half of each.
+fn pooled(case: &CaseResult, x: f64, halved: bool) -> Option<Point> {
+    let part = if halved { 0.5 } else { 1.0 };
+    let [least, q1, median, q3, most] = case.pooled?.map(|value| part * value);
     let point = Point::new(x, median).between(q1, q3).within(least, most);
     Some(point.labelled(units::counted(case.samples, "sample")))
 }

@@ -33,7 +33,10 @@ impl Table<'_> {
         }
         let ok = |case: &&CaseResult| case.status == Status::Ok;
         match show {
-            "lowest" | "highest" => self.end(here, show == "highest"),
+            "lowest" | "highest" | "lowest-half" | "highest-half" => {
+                let part = if show.ends_with("-half") { 0.5 } else { 1.0 };
+                self.end(here, show.starts_with("highest"), part)
+            }
             _ => match find(here, self.results).filter(ok) {
                 Some(case) => self.of_case(case, show, column),
                 None => Text::new().muted("n/a"),
@@ -99,8 +102,8 @@ impl Table<'_> {
         (ahead + 1).to_string()
     }
 
-    /// The lowest or the highest median of all cases at `here`, and where it is.
-    fn end(&self, here: &Chosen, highest: bool) -> Text {
+    /// The lowest or the highest median of all cases at `here`, or a `part` of it, and where it is.
+    fn end(&self, here: &Chosen, highest: bool, part: f64) -> Text {
         let ok = |case: &&CaseResult| !case.twin && case.status == Status::Ok && takes(here, case);
         let cases: Vec<&CaseResult> = self.results.iter().filter(ok).collect();
         let value = |case: &&CaseResult| case.value.as_ref().map(|value| value.median);
@@ -116,7 +119,7 @@ impl Table<'_> {
             Factor::ALL.into_iter().filter(differs).map(|factor| level(case, factor)).collect();
         let at =
             if levels.is_empty() { String::new() } else { format!(" ({})", levels.join(", ")) };
-        Text::from(format!("{}{at}", labels::unit(case).format(value)))
+        Text::from(format!("{}{at}", labels::unit(case).format(part * value)))
     }
 
     /// By how much the cases at `here` are better than those that they are compared with.
