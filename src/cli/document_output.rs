@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::output::{self, Folder, Unwritten};
-use super::{Failure, complain, print, typst};
+use super::{Failure, print, typst};
 use ::report::compose::Draft;
 use ::report::document::file_names;
 use ::report::{Document, Figure, markdown, svg, typst as source};
@@ -197,12 +197,13 @@ pub fn pdf(path: &Path, judged: &Judged, asked: Option<Pages>) -> Result<(), Fai
     };
     let bytes = printer.print(&document, &form)?;
     let over = typst::pages(&bytes).zip(form.pages).filter(|(pages, most)| pages > most);
-    if let Some((pages, most)) = over {
-        complain(&format!(
-            "{}: {pages} pages, where {most} were asked: a study of fewer figures, tables or words is \
-             shorter",
+    printer.write(path, bytes)?;
+    match over {
+        None => Ok(()),
+        Some((pages, most)) => Err(Failure::other(format!(
+            "{}: {pages} pages, where {most} were asked, without all that can be left out: shorten the words of its \
+             [paper], its variables and its critique, or ask for --pages {pages}",
             path.display()
-        ));
+        ))),
     }
-    printer.write(path, bytes)
 }

@@ -24,6 +24,9 @@ pub struct ReportArgs {
     /// What ratios are to, of the mechanisms that were measured [default: what the run was made with]
     #[arg(long, value_name = "MECHANISM")]
     reference: Option<String>,
+    /// Another machine's store: its last run of the same study stands beside, in every table and claim
+    #[arg(long, value_name = "STORE")]
+    beside: Option<PathBuf>,
     /// Write the page with the figures here
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
@@ -64,7 +67,12 @@ pub fn report(common: &Common, args: &ReportArgs) -> Result<u8, Failure> {
         fleet_report::show(common, &found, args.format, args.output.as_deref())?;
         return Ok(answered(id, found.fleet.launches > 0));
     }
-    let judged = Judged::against(&store, id, reference)?;
+    let mut judged = Judged::against(&store, id, reference)?;
+    if let Some(path) = &args.beside {
+        let beside = judged.beside_run_of(&Store::open_existing(path)?)?;
+        judged =
+            beside.map_err(|why| Failure::usage(format!("--beside {}: {why}", path.display())))?;
+    }
     let has = |name: &str| {
         judged.results.iter().any(|result| result.variant == name || result.mechanism == name)
     };
@@ -101,7 +109,11 @@ fn answered(id: i64, has_results: bool) -> u8 {
 
 /// Shows what a file tells of a run.
 fn of_export(common: &Common, args: &ReportArgs, document: &Document) -> Result<(), Failure> {
-    let missing = [("--pdf", args.pdf.is_some()), ("--reference", args.reference.is_some())];
+    let missing = [
+        ("--pdf", args.pdf.is_some()),
+        ("--reference", args.reference.is_some()),
+        ("--beside", args.beside.is_some()),
+    ];
     if let Some((flag, _)) = missing.into_iter().find(|(_, given)| *given) {
         return Err(Failure::usage(format!(
             "{flag}: it takes the samples of a run, and {} is an export: name a run of the store, or use --html",

@@ -133,6 +133,8 @@ pub struct Judged {
     pub fleet: Option<fleet::FleetJudged>,
     /// The study that it was made for, with its claims decided; None of other runs.
     pub study: Option<JudgedStudy>,
+    /// Another machine's run of the same study, to be shown beside; nothing here is compared with it.
+    pub elsewhere: Option<Box<Judged>>,
 }
 
 /// A run as one JSON object; docs/results.schema.json describes it.
@@ -296,9 +298,41 @@ impl Judged {
             timed_share,
             fleet,
             study,
+            elsewhere: None,
         };
         judged.decide_claims()?;
         Ok(judged)
+    }
+
+    /// With the last run of the same study in another store beside it.
+    ///
+    /// # Errors
+    /// That there is none, in words; or that the store can't be read.
+    pub fn beside_run_of(self, store: &Store) -> Result<Result<Judged, String>, StoreError> {
+        let Some(own) = self.run.request.study.as_ref() else {
+            return Ok(Err(format!("run {} is of no study: name one that is", self.run.id)));
+        };
+        let mut others = Vec::new();
+        for id in store.run_ids()?.into_iter().rev() {
+            let Some(study) = store.run(id)?.request.study else { continue };
+            if study.text == own.text {
+                let other = Judged::of(store, id)?;
+                return Ok(Ok(Judged { elsewhere: Some(Box::new(other)), ..self }));
+            }
+            others.push(study.name);
+        }
+        others.dedup();
+        let holds = match others.as_slice() {
+            [] => "it holds no run of a study".to_string(),
+            names if names.contains(&own.name) => {
+                format!("its runs of {} are of another version of that study", own.name)
+            }
+            names => format!("it holds runs of {}", names.join(", ")),
+        };
+        Ok(Err(format!(
+            "no run of the study {}: {holds}; measure it there with this version",
+            own.name
+        )))
     }
 
     /// Reads the study that the run was made for, and decides its claims on the results as they are.

@@ -78,7 +78,7 @@ pub struct Reading {
     pub clock: String,
     /// Median cost of one read, in ns.
     pub cost_ns: f64,
-    /// Smallest non-zero difference of two consecutive reads, in ns.
+    /// Its step, in ns: what the differences of consecutive reads are multiples of.
     pub step_ns: f64,
 }
 

@@ -197,8 +197,8 @@ impl Page {
         self.out.push_str(&format!("#{call}\n\n"));
     }
 
-    /// The figures with which `blocks` begin that need a part of the width, all of one kind: those of one curve each
-    /// in pairs, and three of them where pages are few; diagrams in pairs there.
+    /// The figures with which `blocks` begin that need a part of the width, all of one kind: those boxes in
+    /// pairs, and diagrams where pages are few.
     fn narrow<'b>(&self, blocks: &'b [Block]) -> Vec<&'b Figure> {
         let figures = blocks.iter().map_while(|block| match block {
             Block::Figure(it) => Some(it),
@@ -206,7 +206,7 @@ impl Page {
         });
         let few = self.form.pages.is_some();
         let most = match figures.clone().next().map(|figure| figure.kind) {
-            Some(FigureKind::Boxes) if self.numbered => 2 + usize::from(few),
+            Some(FigureKind::Boxes) if self.numbered => 2,
             Some(FigureKind::Protocol) if self.numbered && few => 2,
             _ => return Vec::new(),
         };

@@ -21,6 +21,20 @@ pub struct Paper {
     /// Numbers of the claims that the abstract tells, whatever became of them; the first firm ones if nothing is said.
     #[serde(default, rename = "abstract")]
     pub summary: Vec<Spanned<i64>>,
+    /// Why the question matters, and what is done: paragraphs, with works as `[@key]`.
+    #[serde(default)]
+    pub introduction: Vec<String>,
+    /// What is particular about how this is measured, likewise.
+    #[serde(default)]
+    pub method: Vec<String>,
+    /// Works that these name.
+    #[serde(default)]
+    pub work: Vec<Work>,
+    /// The figures that a form of few pages shows, by their numbers in the study, those first that stay longest; all,
+    /// if nothing is said.
+    pub figures: Option<Vec<Spanned<i64>>>,
+    /// Its tables, likewise.
+    pub tables: Option<Vec<Spanned<i64>>>,
     /// Size of the letters: `"10pt"`.
     pub font: Option<Spanned<String>>,
     /// From line to line: `"18pt"`.
@@ -29,6 +43,16 @@ pub struct Paper {
     pub margin: Option<Spanned<String>>,
     /// `a4`, `us-letter`.
     pub sheet: Option<Spanned<String>>,
+}
+
+/// A work that a paper refers to.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Work {
+    /// Its name in the text: `[@key]`.
+    pub key: String,
+    /// As it stands among the references.
+    pub text: String,
 }
 
 /// The form of a page, every word checked. Lengths are in points, 72 to the inch.
@@ -105,6 +129,14 @@ impl Form {
         if let Some(stray) = paper.summary.iter().find(|value| !is_claim(value)) {
             return Err((stray.span(), format!("write the number of a claim, 1 to {claims}")));
         }
+        let texts = paper.introduction.iter().chain(&paper.method);
+        for key in texts.flat_map(|text| cited(text)).filter_map(|part| part.err()) {
+            if !paper.work.iter().any(|work| work.key == key) {
+                let keys: Vec<&str> = paper.work.iter().map(|work| work.key.as_str()).collect();
+                let at = paper.form.as_ref().map_or(0..0, |form| form.span());
+                return Err((at, unknown("work", key, &keys)));
+            }
+        }
         let mut form = match &paper.form {
             None => Form::PLAIN,
             Some(name) => {
@@ -135,6 +167,20 @@ impl Form {
         }
         Ok(form)
     }
+}
+
+/// A text in parts: words, and as an error each work that it names as `[@key]`.
+pub fn cited(text: &str) -> Vec<Result<&str, &str>> {
+    let mut parts = Vec::new();
+    let mut rest = text;
+    while let Some((before, (key, after))) =
+        rest.split_once("[@").and_then(|(before, rest)| Some((before, rest.split_once(']')?)))
+    {
+        parts.extend([Ok(before), Err(key)]);
+        rest = after;
+    }
+    parts.push(Ok(rest));
+    parts
 }
 
 fn length(

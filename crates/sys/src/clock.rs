@@ -153,7 +153,41 @@ impl Clock for Steered {
     }
 }
 
-/// Cost (median over 200 batches of 100 reads) and smallest non-zero step, in ticks.
+/// By how much a clock steps, in ticks, from the differences of its reads: the largest step of which all of them are
+/// multiples (a read that takes 20 ns shows 20, 30 and 40 of a clock that steps by 10), or, where none is, the least
+/// by which two of them differ. None of a clock that did not advance.
+pub fn step_of(differences: impl IntoIterator<Item = u64>) -> Option<f64> {
+    /// Beyond so many of the least a difference tells nothing: a step's own error adds up.
+    const FARTHEST: u64 = 4;
+    /// How far from a multiple, in ticks: steps need not be whole.
+    const OFF: f64 = 0.75;
+    /// Of a step of fewer ticks everything is a multiple.
+    const FINEST: f64 = 4.0;
+    /// The share that must fit: some reads are interrupted.
+    const FITTING: f64 = 0.99;
+
+    let mut found: Vec<u64> = differences.into_iter().filter(|ticks| *ticks > 0).collect();
+    found.sort_unstable();
+    let least = *found.first()?;
+    found.retain(|ticks| *ticks <= FARTHEST * least);
+    let known: Vec<f64> = found.iter().map(|ticks| *ticks as f64).collect();
+    let fitted = |parts: u64| {
+        let rough = least as f64 / parts as f64;
+        let multiple = |ticks: f64| (ticks / rough).round();
+        let products: f64 = known.iter().map(|ticks| ticks * multiple(*ticks)).sum();
+        let squares: f64 = known.iter().map(|ticks| multiple(*ticks).powi(2)).sum();
+        let step = products / squares;
+        let fits = |ticks: &&f64| (*ticks - multiple(**ticks) * step).abs() <= OFF;
+        let share = known.iter().filter(fits).count() as f64 / known.len() as f64;
+        (step >= FINEST && share >= FITTING).then_some(step)
+    };
+    let lattice = (1..=least).take_while(|parts| least / parts >= 3).find_map(fitted);
+    found.dedup();
+    let gap = found.windows(2).map(|pair| pair[1] - pair[0]).min().unwrap_or(least);
+    Some(lattice.unwrap_or(gap as f64))
+}
+
+/// Cost (median over 200 batches of 100 reads) and step, in ticks.
 fn reading<C: Clock>() -> (f64, f64) {
     let mut costs: Vec<u64> = (0..200)
         .map(|_| {
@@ -170,8 +204,7 @@ fn reading<C: Clock>() -> (f64, f64) {
         let now = C::now();
         now - std::mem::replace(&mut last, now)
     });
-    let step = steps.filter(|step| *step > 0).min().unwrap_or(1);
-    (costs[costs.len() / 2] as f64 / 100.0, step as f64)
+    (costs[costs.len() / 2] as f64 / 100.0, step_of(steps).unwrap_or(1.0))
 }
 
 /// Whether [`invariant`] has found that this CPU has the instruction. A fork has it as its parent does.
@@ -244,6 +277,24 @@ mod tests {
     use std::sync::{Mutex, MutexGuard};
 
     use super::*;
+
+    #[test]
+    fn a_step_is_what_differences_are_multiples_of_and_not_what_a_read_costs() {
+        // 10 ns at 2.4454 GHz, by reads of 20 ns and more, one of them interrupted.
+        let lattice = |multiples: u64| {
+            let ticks = move |nth: u64| (nth as f64 * 24.454).round() as u64;
+            (0..2_000).map(move |nth| ticks(2 + nth % multiples)).chain([91_234])
+        };
+        let step = step_of(lattice(3)).unwrap();
+        assert!((24.3..24.6).contains(&step), "{step}");
+        // Every tick, and every second: as fine as that.
+        assert_eq!(step_of((0..2_000).map(|nth| 50 + nth % 17)), Some(1.0));
+        assert_eq!(step_of((0..2_000).map(|nth| 50 + 2 * (nth % 17))), Some(2.0));
+        // A clock that steps more coarsely than it is read.
+        assert_eq!(step_of((0..2_000).map(|nth| 1_000 * (nth % 2))), Some(1_000.0));
+        assert_eq!(step_of([20; 10]), Some(20.0), "nothing tells more");
+        assert_eq!(step_of([0, 0]), None);
+    }
 
     /// Held while the counter is read, or made one that can't be.
     fn counter() -> MutexGuard<'static, ()> {

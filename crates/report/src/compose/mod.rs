@@ -123,7 +123,7 @@ pub fn compose(judged: &Judged, detail: Detail) -> Document {
         (Some(study), Detail::Full) => document = study.whole(judged),
         (Some(study), Detail::Summary) => {
             document.title = study.title().to_string();
-            document.sections.extend(study.opening());
+            document.sections.extend(study.opening(judged));
             document.sections[0].blocks.extend(cautions(judged));
         }
     }
@@ -296,7 +296,7 @@ impl<'a> Draft<'a> {
         mut fits: impl FnMut(&Document) -> Result<bool, E>,
     ) -> Result<Document, E> {
         if let Some(study) = &self.study {
-            return Ok(study.paper(self.judged));
+            return study.paper(self.judged, &mut fits);
         }
         let parts = print::parts(self.judged);
         let mut ranks: Vec<usize> = (0..parts.len()).collect();

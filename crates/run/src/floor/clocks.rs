@@ -2,9 +2,9 @@
 //!
 //! The smallest step is found by two means. By a growing loop, the method of a course's paper
 //! assignment (University of Wisconsin-Madison, CS 736, fall 2014): an empty loop between two
-//! reads grows from one iteration until the reads differ. And by repeated reads: the smallest
-//! non-zero difference of consecutive ones. Neither can show less than what a read costs where
-//! the clock is finer than that; so the cost stands beside.
+//! reads grows from one iteration until the reads differ. And by repeated reads: what the differences of
+//! consecutive ones are multiples of. The loop can't show less than what a read costs where the clock is finer than
+//! that; so the cost stands beside.
 
 use model::floors::{ClockFloor, Clocks, Repeats};
 use std::hint::black_box;
@@ -14,7 +14,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use super::setting::{Setting, repeat};
 use model::clock::{Anchor, ClockKind};
-use sys::clock::{Clock, MonotonicRaw, Tsc};
+use sys::clock::{Clock, MonotonicRaw, Tsc, step_of};
 
 /// Reads in one repeat of the cost.
 const READS: u64 = 200;
@@ -96,8 +96,8 @@ fn clock<C: Clock>(setting: &Setting, name: &str, ns_per_tick: f64) -> ClockFloo
         .collect();
     let reads = setting.by_extent(DIFFERENCES.0, DIFFERENCES.1);
     let steps: Vec<f64> = (0..repeats)
-        .filter_map(|_| smallest_difference(C::now, reads))
-        .map(|ticks| ticks as f64 * ns_per_tick)
+        .filter_map(|_| step_of(differences(C::now, reads)))
+        .map(|ticks| ticks * ns_per_tick)
         .collect();
     let summary = |values: Vec<f64>| (!values.is_empty()).then(|| Repeats::of(&values));
     ClockFloor {
@@ -138,14 +138,13 @@ fn idle(iterations: u64) {
     }
 }
 
-/// The smallest non-zero difference among `reads` consecutive reads, in ticks.
-fn smallest_difference(now: impl Fn() -> u64, reads: usize) -> Option<u64> {
+/// The differences of `reads` consecutive reads, in ticks.
+fn differences(now: impl Fn() -> u64, reads: usize) -> impl Iterator<Item = u64> {
     let mut last = now();
-    let differences = (0..reads).map(|_| {
+    (0..reads).map(move |_| {
         let now = now();
         now.saturating_sub(std::mem::replace(&mut last, now))
-    });
-    differences.filter(|step| *step > 0).min()
+    })
 }
 
 fn anchors(kind: ClockKind) -> Vec<Anchor> {
@@ -219,7 +218,7 @@ mod tests {
         assert_eq!(grown.step, 1_000);
         // 1 + 2 + … + k iterations, and 2 k reads of 2, pass 1000 at k = 41.
         assert_eq!(grown.iterations, 41);
-        assert_eq!(smallest_difference(|| fake.now(), 2_000), Some(1_000));
+        assert_eq!(step_of(differences(|| fake.now(), 2_000)), Some(1_000.0));
     }
 
     #[test]
@@ -227,13 +226,13 @@ mod tests {
         let fake = Fake::new(1, 20);
         let grown = grow(|| fake.now(), |iterations| fake.run(iterations)).unwrap();
         assert_eq!(grown, Grown { iterations: 1, step: 21 });
-        assert_eq!(smallest_difference(|| fake.now(), 10), Some(20));
+        assert_eq!(step_of(differences(|| fake.now(), 10)), Some(20.0));
     }
 
     #[test]
     fn a_clock_that_does_not_advance_is_given_up() {
         assert_eq!(grow(|| 7, |_| ()), None);
-        assert_eq!(smallest_difference(|| 7, 100), None);
+        assert_eq!(step_of(differences(|| 7, 100)), None);
     }
 
     fn floor(name: &str, step: f64, cost: f64) -> ClockFloor {

@@ -127,6 +127,18 @@ fn a_ranking_tells_each_step_by_what_its_two_sides_do_not_share() {
 }
 
 #[test]
+fn a_ranking_by_a_percentile_asks_it_of_what_is_in_the_order_alone() {
+    let claim = "test = \"ranking\"\nof = \"p99\"\nleft = { mechanism = \"pipe\" }\norder = [\
+                 { mechanism = \"pipe\", placement = \"same-cpu\" }, { mechanism = \"pipe\", placement = \"free\" }]\n";
+    let mut other = measured("same-llc", 4000.0, 9000.0);
+    other.samples_missing.insert("p99".into(), 9);
+    let ordered = [measured("same-cpu", 4000.0, 9000.0), measured("free", 8000.0, 90_000.0)];
+    let results: Vec<CaseResult> = ordered.into_iter().chain([other]).collect();
+    let (decision, effect) = decided(claim, &results);
+    assert_eq!(decision, Decision::Supported, "{effect}");
+}
+
+#[test]
 fn a_ratio_with_zero_is_not_testable_and_says_of_which() {
     let claim = |test: &str| {
         format!(
@@ -271,9 +283,17 @@ fn a_claim_about_the_machine_is_compared_with_its_bounds() {
         n: 20,
         modes: None,
     };
+    let half = |cost: &Repeats| Repeats {
+        median: cost.median.map(|ns| ns / 2.0),
+        low: cost.low.map(|ns| ns / 2.0),
+        high: cost.high.map(|ns| ns / 2.0),
+        ..cost.clone()
+    };
+    let getpid = Call { call: "getpid".into(), by: "syscall(2)".into(), cost_ns: half(&cost_ns) };
     let call = Call { call: "getuid".into(), by: "syscall(2)".into(), cost_ns };
-    floors.calls = Part::Measured(Calls { calls: vec![call], messages: Vec::new() });
+    floors.calls = Part::Measured(Calls { calls: vec![call, getpid], messages: Vec::new() });
     let decided = |floor: &str, within: &str| {
+        let floor = floor.replace(" over ", "\"\nfloor-per = \"");
         let claim = format!("test = \"within\"\nfloor = \"{floor}\"\nwithin = [{within}]\n");
         let declared = study(&claim);
         let caches = Caches::default();
@@ -284,4 +304,7 @@ fn a_claim_about_the_machine_is_compared_with_its_bounds() {
     assert_eq!(decided("getuid", "\"100\", \"200\""), Decision::Refuted);
     assert_eq!(decided("getuid", "\"60\", \"80\""), Decision::Inconclusive);
     assert_eq!(decided("getppid", "\"23\", \"80\""), Decision::NotTestable);
+    assert_eq!(decided("getuid over getpid", "\"1.8\", \"2.2\""), Decision::Supported);
+    assert_eq!(decided("getuid over getpid", "\"3\", \"4\""), Decision::Refuted);
+    assert_eq!(decided("getuid over getppid", "\"1\", \"4\""), Decision::NotTestable);
 }

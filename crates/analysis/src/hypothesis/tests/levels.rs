@@ -136,6 +136,33 @@ fn one_step_against_an_order_refutes_it_however_open_the_others_are() {
     let least = 2.0 * needed::least_p(12);
     assert!(result.p.is_some_and(|p| (p - least).abs() < 1e-12), "{:?}: over two steps", result.p);
     assert!(result.brief.starts_with("tcp over pipe: 0.3"), "{}", result.brief);
+    assert!(result.brief.ends_with("; fails in 1 of 2"), "one holds: {}", result.brief);
+}
+
+#[test]
+fn the_least_sure_level_is_the_one_nearest_to_its_bound_and_a_ratio_of_times_says_so() {
+    let claim = pipe_against_tcp("ratio", "within = [\"0.1\", \"1.1\"]");
+    let result = one(&claim, &against([2.0, 1.05, 1.5]));
+    assert_eq!(result.decision, Decision::Supported, "{}", result.effect);
+    let brief = "at each of 3 levels, the least sure: same-cpu, 0.95";
+    assert!(result.brief.starts_with(brief), "{}", result.brief);
+    assert!(result.brief.contains("] as much time; claimed 0.1 to 1.1"), "{}", result.brief);
+    let measured = result.measured.expect("the words have numbers");
+    assert_eq!(measured.unit, "ratio_of_values");
+    assert!(measured.low <= measured.value && measured.value <= measured.high, "{measured:?}");
+}
+
+#[test]
+fn what_the_clock_cut_is_no_lack_of_the_machine() {
+    let claim = pipe_against_tcp("faster", "");
+    let mut results = against([2.0, 3.0, 1.5]);
+    for reason in
+        ["the run ended before it was launched", "deadline passed: no word from the initiator"]
+    {
+        let last = results.last_mut().unwrap();
+        (last.status, last.reason) = (Status::Failed, Some(reason.into()));
+        assert_eq!(one(&claim, &results).decision, Decision::NoTime, "{reason}");
+    }
 }
 
 #[test]

@@ -14,6 +14,7 @@ use study::factor::Chosen;
 use super::published::NOTHING;
 
 /// What a table compares and ranks with.
+#[derive(Clone, Copy)]
 pub struct Table<'a> {
     pub results: &'a [CaseResult],
     /// Those that are put in order, of what `rank` shows; all, if none is named.

@@ -42,6 +42,15 @@ impl Written<'_> {
                 let emphasis = if row.found.is_ok() { Emphasis::Normal } else { Emphasis::Muted };
                 table.rows.push(Row::new(cells).emphasis(emphasis));
             }
+            let there = self.elsewhere.as_ref().and_then(|there| Some((there, there.floors?)));
+            if let Some((there, floors)) = there {
+                for row in rows(floors, name.get_ref()) {
+                    let name = format!("  {}: {}", there.name, row.what);
+                    let mut cells = vec![Text::new().muted(name), found(&row)];
+                    cells.resize(table.columns.len(), Text::new());
+                    table.rows.push(Row::new(cells).emphasis(Emphasis::Muted));
+                }
+            }
         }
         table
     }

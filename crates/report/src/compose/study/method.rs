@@ -7,11 +7,12 @@ use super::Written;
 use crate::compose::background::cpus_of;
 use crate::compose::{absences, labels, over_sessions, peer};
 use crate::{Block, Figure, FigureKind, Row, Section, Table, Target, Text, units};
+use analysis::floor_rows::rows;
 use analysis::{CaseResult, Judged, Status};
 use model::factor::Factor;
 use store::{Closed, RunStatus};
 
-const VARIABLES: &str = "variables";
+pub(super) const VARIABLES: &str = "variables";
 /// Changes over the rounds that a paper of few pages tells one by one; those of whole groups come first.
 const DRIFTS: usize = 4;
 
@@ -22,16 +23,13 @@ impl Written<'_> {
         let mut section = Section::new("method", "Method");
         section.blocks.push(headed("Apparatus.", apparatus(judged)));
         section.blocks.extend(peer::hosts(judged));
-        let text = Text::new()
-            .strong("Variables. ")
-            .refer(Target::Table(VARIABLES.into()))
-            .plain(format!(" lists what was set and what was observed. {}", self.fixed(judged)));
-        section.blocks.push(Block::Paragraph(text));
-        section.blocks.push(self.variable_table().into());
+        section.blocks.extend(clocks(judged).map(|text| headed("Clock.", text)));
         let text = headed("Measurement.", measurement(judged));
         let diagrams: Vec<&str> = self.diagrams().map(|diagram| diagram.id.as_str()).collect();
         section.blocks.push(refer(text, &diagrams));
         section.blocks.extend(self.diagrams().cloned().map(Block::from));
+        let written = self.declared.study.paper.iter().flat_map(|paper| &paper.method);
+        section.blocks.extend(written.map(|text| Block::Paragraph(self.citing(text))));
         let order = Text::new().strong("Order. ").plain(format!(
             "The unit of every statistic is the launch: fresh processes, descriptors and mappings. A \
              round launches every case of a group of comparable cases once, in a new random order, so \
@@ -56,7 +54,7 @@ impl Written<'_> {
         self.figures.iter().filter(|figure| figure.kind == FigureKind::Protocol)
     }
 
-    fn fixed(&self, judged: &Judged) -> String {
+    pub(super) fn fixed(&self) -> String {
         let fixed: Vec<String> = Factor::ALL
             .into_iter()
             .filter_map(|factor| match self.declared.levels[&factor].as_slice() {
@@ -69,13 +67,13 @@ impl Written<'_> {
         if fixed.is_empty() {
             String::new()
         } else {
-            format!("Fixed: {}.{}", labels::list(&fixed), self.combinations(judged))
+            format!("Fixed: {}.{}", labels::list(&fixed), self.combinations())
         }
     }
 
     /// That not all combinations were measured, where the study leaves some out.
-    fn combinations(&self, judged: &Judged) -> &'static str {
-        if judged.run.request.except.is_empty() {
+    fn combinations(&self) -> &'static str {
+        if self.declared.request.except.is_empty() {
             ""
         } else {
             " The study leaves out some of their combinations, about which it claims nothing."
@@ -83,7 +81,7 @@ impl Written<'_> {
     }
 
     /// The varied factors with their levels, then what was seen.
-    fn variable_table(&self) -> Table {
+    pub(super) fn variable_table(&self) -> Table {
         let variables = &self.declared.study.variables;
         let mut table = Table::new("What was set (causes) and what was observed (effects)")
             .words([("variable", 0), ("role", 0), ("levels", 0), ("what it is", 0)]);
@@ -245,6 +243,31 @@ fn apparatus(judged: &Judged) -> String {
         units::duration(clock.cost_ns),
         units::duration(clock.step_ns),
     )
+}
+
+/// In which two ways the clocks were looked at, and what follows; None of a run without floors.
+fn clocks(judged: &Judged) -> Option<String> {
+    let floors = judged.run.floors.as_ref()?;
+    let of = |name: &str| -> Vec<String> {
+        let found = rows(floors, name).into_iter().filter_map(|row| {
+            let value = row.found.ok()?.median?;
+            let clock = row.what.split(", ").last().unwrap_or_default().to_string();
+            Some(format!("{} ({clock})", units::duration(value)))
+        });
+        found.collect()
+    };
+    let (by_loop, by_reads) = (of("clock-step-by-loop"), of("clock-step-by-reads"));
+    if by_loop.is_empty() || by_reads.is_empty() {
+        return None;
+    }
+    Some(format!(
+        "The step of each clock was found in two ways: by a loop that grows until it takes any time, {}; and by the \
+         differences of repeated reads, {}. {} was read in the rest: none was more precise, and none cheaper. What is \
+         shorter than 20 reads or 50 steps was timed in batches.",
+        labels::list(&by_loop),
+        labels::list(&by_reads),
+        judged.run.clock.kind,
+    ))
 }
 
 /// What is timed, of the workloads that were run.

@@ -15,6 +15,7 @@ mod tables;
 use super::figures::study_figures;
 use crate::{Block, Figure, Row, Section, Table, Text, units};
 use analysis::JudgedStudy;
+use analysis::floor_rows::Floors;
 use analysis::hypothesis::{Decision, Finding, level, takes};
 use analysis::{CaseResult, Judged};
 use model::factor::Factor;
@@ -29,6 +30,39 @@ pub struct Written<'a> {
     figures: Vec<Figure>,
     /// As [`Judged::cases`].
     cases: Vec<CaseResult>,
+    elsewhere: Option<Elsewhere<'a>>,
+}
+
+/// Another machine's run of the same study, which stands beside.
+struct Elsewhere<'a> {
+    /// What its rows are called.
+    name: String,
+    findings: &'a [Finding],
+    cases: Vec<CaseResult>,
+    floors: Option<&'a Floors>,
+}
+
+impl<'a> Elsewhere<'a> {
+    fn of(judged: &'a Judged) -> Option<Elsewhere<'a>> {
+        let run = &judged.run;
+        let processor = run.host.processor.name.as_deref().unwrap_or("another machine");
+        let name = run.label.clone().unwrap_or_else(|| processor.to_string());
+        let findings = &judged.study.as_ref()?.findings;
+        Some(Elsewhere { name, findings, cases: judged.cases(), floors: run.floors.as_ref() })
+    }
+
+    /// Which run its rows are of.
+    fn note(&self, judged: &Judged) -> Text {
+        let run = &judged.run;
+        Text::from(format!(
+            "{}: {} under Linux {}, run {} of {} there; nothing here is compared with it.",
+            self.name,
+            run.host.processor.name.as_deref().unwrap_or("a CPU that doesn't say its name"),
+            run.host.kernel.release.as_deref().unwrap_or("of unknown release"),
+            run.id,
+            run.started.split('T').next().unwrap_or(&run.started),
+        ))
+    }
 }
 
 impl<'a> Written<'a> {
@@ -37,7 +71,8 @@ impl<'a> Written<'a> {
         let JudgedStudy { declared, findings } = judged.study.as_ref()?;
         let cases = judged.cases();
         let figures = study_figures(declared, &cases, judged.run.floors.as_ref());
-        Some(Written { declared, findings, figures, cases })
+        let elsewhere = judged.elsewhere.as_deref().and_then(Elsewhere::of);
+        Some(Written { declared, findings, figures, cases, elsewhere })
     }
 
     pub fn title(&self) -> &str {
@@ -49,20 +84,35 @@ impl<'a> Written<'a> {
     }
 
     /// What comes first: the question, and what became of the claims.
-    pub fn opening(&self) -> Vec<Section> {
+    pub fn opening(&self, judged: &Judged) -> Vec<Section> {
         let study = &self.declared.study;
         let mut question = Section::new("question", "Question");
         question.blocks.push(Block::paragraph(study.question.trim()));
         if !self.findings.is_empty() {
             question.blocks.push(Block::paragraph(self.in_brief()));
         }
+        question.blocks.extend(self.elsewhere_note(judged));
         let mut claims = Section::new("claims", "Claims");
-        claims.blocks.extend(self.findings.iter().map(claims::verdict));
+        let there = |at: usize| self.there(at);
+        let verdicts = self.findings.iter().enumerate();
+        claims.blocks.extend(verdicts.map(|(at, finding)| claims::verdict(finding, there(at))));
         let mut sections = vec![question];
         if !self.findings.is_empty() {
             sections.push(claims);
         }
         sections
+    }
+
+    /// Which run stands beside, if one does.
+    fn elsewhere_note(&self, judged: &Judged) -> Option<Block> {
+        let (elsewhere, other) = (self.elsewhere.as_ref()?, judged.elsewhere.as_deref()?);
+        Some(Block::Paragraph(elsewhere.note(other)))
+    }
+
+    /// What became of a claim there, with the name of the machine.
+    fn there(&self, at: usize) -> Option<(&str, &Finding)> {
+        let elsewhere = self.elsewhere.as_ref()?;
+        Some((elsewhere.name.as_str(), elsewhere.findings.get(at)?))
     }
 
     fn in_brief(&self) -> String {

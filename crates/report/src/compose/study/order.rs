@@ -37,6 +37,15 @@ impl Written<'_> {
             cells.resize(1 + among.len(), Text::new().muted("n/a"));
             let emphasis = if missing { Emphasis::Muted } else { Emphasis::Normal };
             table.rows.push(Row::new(cells).emphasis(emphasis));
+            if let Some(elsewhere) = &self.elsewhere {
+                let found = places(&here, &among, &elsewhere.cases);
+                if !found.is_empty() {
+                    let mut cells = vec![Text::new().muted(format!("  {}", elsewhere.name))];
+                    cells.extend(found);
+                    cells.resize(1 + among.len(), Text::new().muted("n/a"));
+                    table.rows.push(Row::new(cells).emphasis(Emphasis::Muted));
+                }
+            }
             let printed = beside.iter().filter_map(|published| printed(published, &here, &among));
             table.rows.extend(printed.map(|texts| Row::new(texts).emphasis(Emphasis::Muted)));
         }

@@ -7,12 +7,14 @@
 
 use std::collections::BTreeMap;
 
-use super::{Written, claims};
+use super::{Written, claims, method};
 use crate::compose::{labels, subtitle};
 use crate::{Block, Document, Figure, FigureKind, Section, Target, Text, units};
-use analysis::Judged;
 use analysis::hypothesis::{Decision, Finding};
+use analysis::{Judged, Route};
 use store::command_line;
+use study::paper::{Paper, cited};
+use toml::Spanned;
 
 /// Findings that the abstract tells with their effects, and the conclusions where pages are few.
 const MOST_IN_BRIEF: usize = 3;
@@ -47,11 +49,75 @@ impl Written<'_> {
         self.without(judged, &[])
     }
 
-    /// The paper without what its form has no room for.
-    pub fn paper(&self, judged: &Judged) -> Document {
+    /// The paper without what its form has no room for, by `fits`: what was chosen to stay is left out from its end
+    /// until the rest does.
+    ///
+    /// # Errors
+    /// Those of `fits`.
+    pub fn paper<E>(
+        &self,
+        judged: &Judged,
+        fits: &mut dyn FnMut(&Document) -> Result<bool, E>,
+    ) -> Result<Document, E> {
         let mut left = self.left_out();
         left.push(Part::Untestable);
-        self.without(judged, &left)
+        let mut dispensable = self.dispensable(&left);
+        loop {
+            let document = self.without(judged, &left);
+            if dispensable.is_empty() || fits(&document)? {
+                return Ok(document);
+            }
+            left.extend(dispensable.pop());
+        }
+    }
+
+    /// The parts that are shown and can be done without, those first that stay longest: figures, tables and claims
+    /// in turn.
+    fn dispensable(&self, left: &[Part]) -> Vec<Part> {
+        let study = &self.declared.study;
+        let is_shown = |part: &Part| !left.contains(part);
+        let paper = study.paper.as_ref();
+        let figures = self.by_choice(paper.and_then(|paper| paper.figures.as_ref()));
+        let tables = self.chosen(
+            paper.and_then(|paper| paper.tables.as_ref()),
+            (0..study.table.len()).collect(),
+        );
+        let kinds: [Vec<Part>; 5] = [
+            figures.into_iter().map(Part::Figure).collect(),
+            tables.into_iter().map(Part::Table).collect(),
+            (0..self.findings.len()).map(Part::Claim).collect(),
+            (0..study.search.len()).map(Part::Search).collect(),
+            (0..study.critique.len()).map(Part::Critique).collect(),
+        ];
+        let mut parts: Vec<(f64, Part)> = Vec::new();
+        for kind in kinds {
+            let shown: Vec<Part> = kind.into_iter().filter(is_shown).collect();
+            let many = shown.len() as f64;
+            parts.extend(shown.into_iter().enumerate().map(|(at, part)| (at as f64 / many, part)));
+        }
+        parts.sort_by(|a, b| a.0.total_cmp(&b.0));
+        parts.into_iter().map(|pair| pair.1).collect()
+    }
+
+    /// The figures that draw results, by their places among those, in the order of the author's choice.
+    fn by_choice(&self, numbers: Option<&Vec<Spanned<i64>>>) -> Vec<usize> {
+        let order = self.chosen(numbers, Vec::new());
+        let rank = |figure: &Figure| {
+            let number = figure.id.trim_start_matches("study-").split('-').next();
+            let number = number.and_then(|number| number.parse::<usize>().ok());
+            number.and_then(|number| order.iter().position(|at| at + 1 == number))
+        };
+        let mut places: Vec<(Option<usize>, usize)> =
+            self.drawn().enumerate().map(|(at, figure)| (rank(figure), at)).collect();
+        places.sort_by_key(|(rank, at)| (rank.unwrap_or(usize::MAX), *at));
+        places.into_iter().map(|pair| pair.1).collect()
+    }
+
+    /// Places from 0, as the study numbers them from 1; `all` where it says nothing.
+    fn chosen(&self, numbers: Option<&Vec<Spanned<i64>>>, all: Vec<usize>) -> Vec<usize> {
+        let Some(numbers) = numbers else { return all };
+        let place = |number: &Spanned<i64>| usize::try_from(*number.get_ref()).ok()?.checked_sub(1);
+        numbers.iter().filter_map(place).collect()
     }
 
     fn without(&self, judged: &Judged, left: &[Part]) -> Document {
@@ -62,11 +128,13 @@ impl Written<'_> {
         document.references = self.references(judged);
         document.sections = vec![
             self.introduction(),
+            self.hypotheses(left),
             self.method(judged),
             self.results_section(judged, left),
             self.discussion(judged, left),
             self.conclusions(judged, left),
         ];
+        document.sections.retain(|section| !section.blocks.is_empty());
         document.number();
         document
     }
@@ -81,6 +149,9 @@ impl Written<'_> {
     fn left_out(&self) -> Vec<Part> {
         let study = &self.declared.study;
         let Some(pages) = self.declared.form.pages else { return Vec::new() };
+        if let Some(paper) = study.paper.as_ref().filter(|paper| paper.figures.is_some()) {
+            return self.not_chosen(paper);
+        }
         let claims = self.declared.form.claims_kept.min(self.findings.len());
         let room = (SHOWN_A_PAGE * pages.saturating_sub(WORDS_PAGES)) as usize;
         let mut room = FULL * room.saturating_sub(claims / CLAIMS_AS_SHOWN).max(1);
@@ -111,6 +182,26 @@ impl Written<'_> {
         let claims = (claims..self.findings.len()).map(Part::Claim);
         let critique = (1..study.critique.len()).map(Part::Critique);
         shown.into_iter().chain(claims).chain(critique).collect()
+    }
+
+    /// What an author who says what is shown leaves out.
+    fn not_chosen(&self, paper: &Paper) -> Vec<Part> {
+        let study = &self.declared.study;
+        let figures = self.chosen(paper.figures.as_ref(), Vec::new());
+        let ids: Vec<String> = figures.iter().map(|at| format!("study-{}", at + 1)).collect();
+        let is_chosen = |figure: &Figure| {
+            ids.iter().any(|id| figure.id == *id || figure.id.starts_with(&format!("{id}-")))
+        };
+        let drawn = self.drawn().enumerate().filter(|(_, figure)| !is_chosen(figure));
+        let tables = self.chosen(paper.tables.as_ref(), (0..study.table.len()).collect());
+        let kept = self.declared.form.claims_kept.min(self.findings.len());
+        let parts = drawn
+            .map(|(at, _)| Part::Figure(at))
+            .chain((0..study.table.len()).filter(|at| !tables.contains(at)).map(Part::Table))
+            .chain((0..study.search.len()).map(Part::Search))
+            .chain((kept..self.findings.len()).map(Part::Claim))
+            .chain((1..study.critique.len()).map(Part::Critique));
+        parts.collect()
     }
 
     pub(super) fn drawn(&self) -> impl Iterator<Item = &Figure> {
@@ -154,12 +245,18 @@ impl Written<'_> {
             main.extend(firm.iter().take(MOST_IN_BRIEF).map(|pair| pair.1));
         }
         for finding in main {
-            let holds = labels::capital(finding.decision.name());
-            text.push_str(&format!(
-                " {holds}: {} ({}).",
-                finding.statement.trim_end_matches('.'),
-                finding.brief.trim_end_matches('.')
-            ));
+            let claim = finding.statement.trim_end_matches('.');
+            let found = finding.brief.trim_end_matches('.');
+            text.push_str(&match finding.decision {
+                Decision::Supported => format!(" {claim}: this holds ({found})."),
+                Decision::Refuted => {
+                    format!(" {claim}: the opposite, or no difference, was found ({found}).")
+                }
+                _ => format!(" {claim}: this stays open ({found})."),
+            });
+        }
+        if let Some(words) = one_machine(judged) {
+            text.push_str(&format!(" {words}"));
         }
         vec![Text::from(text)]
     }
@@ -189,7 +286,12 @@ impl Written<'_> {
     fn introduction(&self) -> Section {
         let study = &self.declared.study;
         let mut section = Section::new("introduction", "Introduction");
-        section.blocks.push(Block::paragraph(study.question.trim()));
+        let written = study.paper.iter().flat_map(|paper| &paper.introduction);
+        let written: Vec<Block> = written.map(|text| Block::Paragraph(self.citing(text))).collect();
+        if written.is_empty() {
+            section.blocks.push(Block::paragraph(study.question.trim()));
+        }
+        section.blocks.extend(written);
         if let Some(source) = &study.source {
             let machine = source
                 .machine
@@ -204,20 +306,61 @@ impl Written<'_> {
                 ));
             section.blocks.push(Block::Paragraph(text));
         }
-        let mut text = format!(
-            "The study sets {} and observes {}.",
-            names(&study.variables.cause),
-            names(&study.variables.effect)
-        );
-        if !self.findings.is_empty() {
-            text.push_str(&format!(
-                " It states {}, each with the test that decides it, written down before anything \
-                 was measured.",
-                counted(self.findings.len(), "claim")
-            ));
-        }
-        section.blocks.push(Block::paragraph(text));
+        section.blocks.push(Block::paragraph(
+            "First stand the variables and the hypotheses, then how they were measured, then what was \
+             measured, without a verdict; the discussion holds the verdicts, what went otherwise than \
+             planned, and what can't be seen here.",
+        ));
         section
+    }
+
+    /// Variables, and the claims before anything is said of what became of them.
+    fn hypotheses(&self, left: &[Part]) -> Section {
+        let mut section = Section::new("hypotheses", "Variables and hypotheses");
+        let text = Text::new().refer(Target::Table(method::VARIABLES.into())).plain(format!(
+            " lists what is set, the causes, and what is observed, the effects. {}",
+            self.fixed()
+        ));
+        section.blocks.push(Block::Paragraph(text));
+        section.blocks.push(self.variable_table().into());
+        let claims: Vec<(usize, &Finding)> = self
+            .findings
+            .iter()
+            .enumerate()
+            .filter(|(at, _)| !left.contains(&Part::Claim(*at)))
+            .collect();
+        if claims.is_empty() {
+            return section;
+        }
+        let all = self.findings.len();
+        let rest = match all - claims.len() {
+            0 => String::new(),
+            more => format!(" {} more are in the study's file.", counted(more, "hypothesis")),
+        };
+        let text = Text::new().refer(Target::Table("hypotheses".into())).plain(format!(
+            " states the hypotheses, each of which has the test that decides it; both were written down before \
+             anything was measured.{rest}"
+        ));
+        section.blocks.push(Block::Paragraph(text));
+        section.blocks.push(claims::hypotheses(&claims).into());
+        section
+    }
+
+    /// A text of the study's author, with the numbers of the works that it names.
+    pub(super) fn citing(&self, words: &str) -> Text {
+        let works = self.declared.study.paper.iter().flat_map(|paper| &paper.work);
+        let keys: Vec<&str> = works.map(|work| work.key.as_str()).collect();
+        let before = usize::from(self.declared.study.source.is_some());
+        cited(words.trim()).into_iter().fold(Text::new(), |mut text, part| match part {
+            Ok(words) => {
+                text.runs.extend(Text::of_prose(words).runs);
+                text
+            }
+            Err(key) => {
+                let at = keys.iter().position(|known| *known == key).unwrap_or_default();
+                text.refer(Target::Work(before + at + 1))
+            }
+        })
     }
 
     fn discussion(&self, judged: &Judged, left: &[Part]) -> Section {
@@ -245,7 +388,7 @@ impl Written<'_> {
                 .plain(self.by_verdict());
             section.blocks.push(Block::Paragraph(text));
             let at_length = self.declared.form.pages.is_none();
-            let mut table = claims::table(&shown, at_length);
+            let mut table = claims::table(&shown, at_length, |at| self.there(at));
             let rest = self.findings.iter().filter(|finding| !has_row(finding)).count();
             if rest > 0 {
                 let run = judged.run.id;
@@ -358,7 +501,8 @@ impl Written<'_> {
 
     /// The number of this run itself among the references.
     pub(super) fn own_reference(&self) -> usize {
-        1 + usize::from(self.declared.study.source.is_some())
+        let works = self.declared.study.paper.as_ref().map_or(0, |paper| paper.work.len());
+        1 + works + usize::from(self.declared.study.source.is_some())
     }
 
     fn references(&self, judged: &Judged) -> Vec<Text> {
@@ -376,13 +520,26 @@ impl Written<'_> {
                 .plain(".")
         };
         let source = self.source_line().map(Text::from);
-        source.into_iter().chain([own]).collect()
+        let works = self.declared.study.paper.iter().flat_map(|paper| &paper.work);
+        let works = works.map(|work| Text::of_prose(&work.text));
+        source.into_iter().chain(works).chain([own]).collect()
     }
 }
 
 /// Whether a run without counters, another host or time left has nothing to say of it.
 fn is_untested(finding: &Finding) -> bool {
     matches!(finding.decision, Decision::NoTime | Decision::NotTestable)
+}
+
+/// That all hosts of a run were one machine, where they were.
+fn one_machine(judged: &Judged) -> Option<&'static str> {
+    let peer = judged.run.peer.as_ref().is_some_and(|peer| peer.one_kernel);
+    let lab =
+        judged.results.iter().any(|case| case.launches > 0 && matches!(case.route, Route::Lab(_)));
+    (peer || lab).then_some(
+        "Both hosts were network stacks of one machine: what is said of another host is said of the protocols, and \
+         not of a distance.",
+    )
 }
 
 /// The variables of one role.

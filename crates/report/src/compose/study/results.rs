@@ -3,7 +3,7 @@
 use super::paper::Part;
 use super::{Written, factor, find};
 use crate::compose::labels;
-use crate::{Block, Figure, FigureKind, Run, Section, Target, Text, units};
+use crate::{Block, Drawn, Figure, FigureKind, Run, Section, Series, Target, Text, units};
 use analysis::{CaseResult, Judged, Status};
 use study::factor::chosen;
 use study::format::TableSpec;
@@ -18,6 +18,7 @@ impl Written<'_> {
         let results = &self.cases;
         let mut section = Section::new("results", "Results");
         let mut missing = Vec::new();
+        section.blocks.extend(self.elsewhere_note(judged));
         if results.iter().all(|case| case.launches == 0) {
             section.blocks.push(Block::warning("Nothing was measured in this run."));
         }
@@ -29,7 +30,7 @@ impl Written<'_> {
         // Boxes stand side by side: one sentence says what all of a stretch show.
         let both = |a: &&Figure, b: &&Figure| [a.kind, b.kind] == [FigureKind::Boxes; 2];
         for stretch in shown.chunk_by(both) {
-            section.blocks.push(Block::Paragraph(introduced(stretch)));
+            section.blocks.push(Block::Paragraph(told(introduced(stretch), stretch)));
             section.blocks.extend(stretch.iter().map(|figure| Block::from((*figure).clone())));
         }
         for (at, spec) in study.floor.iter().enumerate() {
@@ -206,6 +207,39 @@ fn introduced(figures: &[&Figure]) -> Text {
         _ => format!(" shows {y} by {x}."),
     };
     Text::new().refer(Target::Figure(figure.id.clone())).plain(rest)
+}
+
+/// From where to where figures go, in words: of curves each by itself, of boxes their medians.
+fn told(mut text: Text, figures: &[&Figure]) -> Text {
+    const TOLD: usize = 4;
+    for figure in figures {
+        if !matches!(figure.kind, FigureKind::Boxes | FigureKind::Curves) {
+            continue;
+        }
+        let several = figures.len() > 1;
+        let drawn = figure.series.iter().filter(|series| series.drawn == Drawn::AsKind);
+        let known = drawn.filter_map(|series| Some((series.name.as_str(), ends(figure, series)?)));
+        let words = known.take(TOLD).map(|(name, [from, to])| {
+            let who = if several { figure.title.as_str() } else { name };
+            format!("{who} goes from {from} to {to}")
+        });
+        let words: Vec<String> = words.collect();
+        if !words.is_empty() {
+            text = text.plain(format!(" {}.", labels::capital(&words.join("; "))));
+        }
+    }
+    text
+}
+
+/// The first and the last value of a series, each with its place.
+fn ends(figure: &Figure, series: &Series) -> Option<[String; 2]> {
+    let mut known = series.points.iter().filter_map(|point| Some((point.x, point.y?)));
+    let (first, last) = (known.next()?, known.next_back()?);
+    let place = |x: f64| match figure.x.categories.get(x as usize) {
+        Some(name) => name.clone(),
+        None => figure.x.unit.format(x),
+    };
+    Some([first, last].map(|(x, y)| format!("{} at {}", figure.y.unit.format(y), place(x))))
 }
 
 fn table_id(at: usize) -> String {

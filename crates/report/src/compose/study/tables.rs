@@ -118,7 +118,16 @@ impl Written<'_> {
             if !planned && printed.iter().flatten().all(cells::is_dash) {
                 continue; // the study leaves it out
             }
-            if counts_only && cells[1..].iter().all(cells::is_dash) {
+            let there = self.elsewhere.as_ref().and_then(|elsewhere| {
+                let of = cells::Table { results: &elsewhere.cases, ..of };
+                let found: Vec<Text> = heads
+                    .iter()
+                    .zip(&at)
+                    .map(|(head, at)| of.cell(at, &head.show, &head.at(only)))
+                    .collect();
+                (!found.iter().all(cells::is_dash)).then_some((elsewhere.name.as_str(), found))
+            });
+            if counts_only && there.is_none() && cells[1..].iter().all(cells::is_dash) {
                 continue; // an uninstrumented case: a row of dashes
             }
             for (published, printed) in beside.iter().zip(&printed).filter(|_| !below) {
@@ -129,6 +138,12 @@ impl Written<'_> {
             let missing = found.iter().flatten().all(|case| case.status != Status::Ok);
             let emphasis = if missing { Emphasis::Muted } else { Emphasis::Normal };
             table.rows.push(Row::new(cells).emphasis(emphasis));
+            if let Some((name, found)) = there {
+                let mut cells = vec![Text::new().muted(format!("  {name}"))];
+                cells.extend(found);
+                cells.resize(table.columns.len(), Text::new());
+                table.rows.push(Row::new(cells).emphasis(Emphasis::Muted));
+            }
             for (published, printed) in beside.iter().zip(printed).filter(|_| below) {
                 if !printed.iter().all(cells::is_dash) {
                     let name = Text::new().muted(format!("  {}", published.name));
