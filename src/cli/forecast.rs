@@ -12,11 +12,16 @@ use stats::LEAST_LAUNCHES;
 use study::expression::is_percentile;
 use study::validated::ValidatedStudy;
 
-/// What a launch takes about, with what surrounds it, in s: the 20 ms that it is for are in that.
+/// What surrounds a launch takes about, in s, and what it times where a pilot chooses how much.
 const LAUNCH_S: f64 = 0.045;
-/// A round trip, and a message of a transfer, where their number is fixed.
-const ROUND_TRIP_S: f64 = 20e-6;
+const TIMED_S: f64 = 0.03;
+/// A round trip where its workers share a CPU, what it takes more where they may be on two, and to another host; a
+/// message of a transfer; and each byte of either.
+const ROUND_TRIP_S: f64 = 10e-6;
+const APART_S: f64 = 30e-6;
+const FAR_S: f64 = 100e-6;
 const MESSAGE_S: f64 = 1e-6;
+const BYTE_S: f64 = 0.5e-9;
 
 /// The deepest percentile that a study's claims and tables name, and how many samples a launch
 /// needs for it.
@@ -167,11 +172,21 @@ impl Forecast {
 }
 
 fn launch_s(request: &Request, case: &Case) -> f64 {
-    let samples = request.samples_of(case.workload).unwrap_or(0);
-    let messages =
-        case.total.zip(case.message_bytes).and_then(|(total, size)| total.messages(size));
-    let sample = messages.map_or(ROUND_TRIP_S, |messages| messages as f64 * MESSAGE_S);
+    let Some(samples) = request.samples_of(case.workload) else { return LAUNCH_S + TIMED_S };
+    let bytes = case.message_bytes.unwrap_or(0);
+    let messages = case.total.and_then(|total| total.messages(bytes));
+    let sample = match messages {
+        Some(messages) => messages as f64 * (MESSAGE_S + bytes as f64 * BYTE_S),
+        None => round_trip_s(case, bytes),
+    };
     LAUNCH_S + samples as f64 * sample
+}
+
+fn round_trip_s(case: &Case, bytes: u64) -> f64 {
+    let apart = if case.place.shares_one_cpu() { 0.0 } else { APART_S };
+    let far = if case.route.is_local() { 0.0 } else { FAR_S };
+    let path = case.route.chain().map_or(0.0, |chain| chain.round_trip_ns(bytes) / 1e9);
+    ROUND_TRIP_S + apart + far + path + 2.0 * bytes as f64 * BYTE_S
 }
 
 #[cfg(test)]

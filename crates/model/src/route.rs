@@ -153,6 +153,12 @@ impl Chain {
         self.loss.is_some()
     }
 
+    /// What its delays and its rate make of a round trip of messages of so many bytes, in ns.
+    pub fn round_trip_ns(&self, bytes: u64) -> f64 {
+        let wire = self.rate.map_or(0.0, |rate| 8e9 * bytes as f64 / rate as f64);
+        2.0 * (self.delay_ns.unwrap_or(0) as f64 + wire)
+    }
+
     /// The laboratory of that name between whose hosts this lies.
     pub fn asked(&self, name: &str, seed: u64) -> lab::LabRequest {
         lab::LabRequest {
