@@ -176,7 +176,7 @@ impl Page {
 
     fn table(&mut self, table: &Table) {
         let room = self.form.text_width_pt();
-        table::write(&mut self.out, table, room, self.numbered);
+        table::write(&mut self.out, table, room, self.numbered, self.form.pages.is_some());
     }
 
     fn verdict(&mut self, verdict: &Verdict) {
@@ -198,7 +198,7 @@ impl Page {
     }
 
     /// The figures with which `blocks` begin that need a part of the width, all of one kind: those boxes in
-    /// pairs, and diagrams where pages are few.
+    /// pairs, diagrams and curves too where pages are few.
     fn narrow<'b>(&self, blocks: &'b [Block]) -> Vec<&'b Figure> {
         let figures = blocks.iter().map_while(|block| match block {
             Block::Figure(it) => Some(it),
@@ -207,7 +207,7 @@ impl Page {
         let few = self.form.pages.is_some();
         let most = match figures.clone().next().map(|figure| figure.kind) {
             Some(FigureKind::Boxes) if self.numbered => 2,
-            Some(FigureKind::Protocol) if self.numbered && few => 2,
+            Some(FigureKind::Protocol | FigureKind::Curves) if self.numbered && few => 2,
             _ => return Vec::new(),
         };
         let kind = blocks.first();

@@ -35,6 +35,8 @@ pub struct Paper {
     pub figures: Option<Vec<Spanned<i64>>>,
     /// Its tables, likewise.
     pub tables: Option<Vec<Spanned<i64>>>,
+    /// Its tables of bounds, likewise.
+    pub bounds: Option<Vec<Spanned<i64>>>,
     /// Size of the letters: `"10pt"`.
     pub font: Option<Spanned<String>>,
     /// From line to line: `"18pt"`.

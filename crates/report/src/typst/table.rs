@@ -13,9 +13,10 @@ const WIDE: usize = 26;
 /// Rows from which a table may go on on the next page.
 const LONG: usize = 16;
 
-pub(super) fn write(out: &mut String, table: &Table, room_pt: f64, numbered: bool) {
+/// `few`: pages are, so that every table stands where it is named and goes on on the next page.
+pub(super) fn write(out: &mut String, table: &Table, room_pt: f64, numbered: bool, few: bool) {
     let numbered = numbered && !table.id.is_empty();
-    let breaks = table.rows.len() >= LONG;
+    let breaks = few || table.rows.len() >= LONG;
     let floats = numbered && !breaks;
     if !floats {
         out.push_str("#block(above: 12pt, below: 12pt, breakable: true)[");

@@ -14,7 +14,9 @@ use store::{Closed, RunStatus};
 
 pub(super) const VARIABLES: &str = "variables";
 /// Changes over the rounds that a paper of few pages tells one by one; those of whole groups come first.
-const DRIFTS: usize = 4;
+const DRIFTS: usize = 2;
+/// Points of what went otherwise that such a paper tells.
+const DEVIATIONS: usize = 3;
 
 impl Written<'_> {
     /// Apparatus, variables, what is timed, order, stopping.
@@ -177,6 +179,13 @@ impl Written<'_> {
             deviations.push(Text::from(format!("{more} over the rounds, of single cases.")));
         }
         deviations.extend(run.warnings.iter().map(|warning| Text::of_prose(&sentence(warning))));
+        let most = self.declared.form.pages.map_or(deviations.len(), |_| DEVIATIONS);
+        let more = deviations.len().saturating_sub(most) as u64;
+        deviations.truncate(most);
+        if more > 0 {
+            let more = units::counted(more, "further remark");
+            deviations.push(Text::from(format!("{more}: the whole report has them.")));
+        }
         deviations
     }
 }
@@ -198,8 +207,9 @@ fn refer(block: Block, ids: &[&str]) -> Block {
     let (Block::Paragraph(text), [first, others @ ..]) = (&block, ids) else { return block };
     let figure = |text: Text, id: &str| text.refer(Target::Figure(id.into()));
     let text = figure(text.clone().plain(" "), first);
+    let between = if others.len() == 1 { " and " } else { " to " };
     let (text, verb) = match others.last() {
-        Some(last) => (figure(text.plain(" to "), last), "show"),
+        Some(last) => (figure(text.plain(between), last), "show"),
         None => (text, "shows"),
     };
     Block::Paragraph(text.plain(format!(" {verb} what is sent, and what is timed.")))
@@ -251,7 +261,7 @@ fn clocks(judged: &Judged) -> Option<String> {
     let of = |name: &str| -> Vec<String> {
         let found = rows(floors, name).into_iter().filter_map(|row| {
             let value = row.found.ok()?.median?;
-            let clock = row.what.split(", ").last().unwrap_or_default().to_string();
+            let clock = row.what.split(": ").next().unwrap_or_default().to_string();
             Some(format!("{} ({clock})", units::duration(value)))
         });
         found.collect()

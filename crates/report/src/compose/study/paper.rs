@@ -93,7 +93,13 @@ impl Written<'_> {
         for kind in kinds {
             let shown: Vec<Part> = kind.into_iter().filter(is_shown).collect();
             let many = shown.len() as f64;
-            parts.extend(shown.into_iter().enumerate().map(|(at, part)| (at as f64 / many, part)));
+            let is_critique = |part: &Part| matches!(part, Part::Critique(_));
+            let ranked = shown.into_iter().enumerate().map(|(at, part)| {
+                // What is said of the original goes before anything that was measured.
+                let rank = if is_critique(&part) { 1.0 } else { at as f64 / many };
+                (rank, part)
+            });
+            parts.extend(ranked);
         }
         parts.sort_by(|a, b| a.0.total_cmp(&b.0));
         parts.into_iter().map(|pair| pair.1).collect()
@@ -194,11 +200,13 @@ impl Written<'_> {
         };
         let drawn = self.drawn().enumerate().filter(|(_, figure)| !is_chosen(figure));
         let tables = self.chosen(paper.tables.as_ref(), (0..study.table.len()).collect());
+        let bounds = self.chosen(paper.bounds.as_ref(), (0..study.floor.len()).collect());
         let kept = self.declared.form.claims_kept.min(self.findings.len());
         let parts = drawn
             .map(|(at, _)| Part::Figure(at))
             .chain((0..study.table.len()).filter(|at| !tables.contains(at)).map(Part::Table))
             .chain((0..study.search.len()).map(Part::Search))
+            .chain((0..study.floor.len()).filter(|at| !bounds.contains(at)).map(Part::Floor))
             .chain((kept..self.findings.len()).map(Part::Claim))
             .chain((1..study.critique.len()).map(Part::Critique));
         parts.collect()
@@ -335,7 +343,8 @@ impl Written<'_> {
         let all = self.findings.len();
         let rest = match all - claims.len() {
             0 => String::new(),
-            more => format!(" {} more are in the study's file.", counted(more, "hypothesis")),
+            1 => " One more is in the study's file.".into(),
+            more => format!(" {more} more are in the study's file."),
         };
         let text = Text::new().refer(Target::Table("hypotheses".into())).plain(format!(
             " states the hypotheses, each of which has the test that decides it; both were written down before \

@@ -27,8 +27,12 @@ impl Written<'_> {
             self.drawn().enumerate().partition(|(at, _)| is_left(*at));
         missing.extend(out.iter().map(|(_, figure)| format!("the figure “{}”", figure.title)));
         let shown: Vec<&Figure> = shown.into_iter().map(|pair| pair.1).collect();
-        // Boxes stand side by side: one sentence says what all of a stretch show.
-        let both = |a: &&Figure, b: &&Figure| [a.kind, b.kind] == [FigureKind::Boxes; 2];
+        // Boxes stand side by side, and curves where pages are few: one sentence says what all of a stretch show.
+        let few = self.declared.form.pages.is_some();
+        let both = |a: &&Figure, b: &&Figure| {
+            let beside = a.kind == FigureKind::Boxes || few && a.kind == FigureKind::Curves;
+            beside && a.kind == b.kind
+        };
         for stretch in shown.chunk_by(both) {
             section.blocks.push(Block::Paragraph(told(introduced(stretch), stretch)));
             section.blocks.extend(stretch.iter().map(|figure| Block::from((*figure).clone())));
@@ -191,10 +195,14 @@ fn introduced(figures: &[&Figure]) -> Text {
         let between = if figures.len() == 2 { " and " } else { " to " };
         let text = Text::new().refer(Target::Figure(first.id.clone())).plain(between);
         let text = text.refer(Target::Figure(last.id.clone()));
-        return text.plain(format!(
-            " show smallest, quartiles, median and largest by {}.",
-            figure.x.label
-        ));
+        let x = &figure.x.label;
+        if figure.kind == FigureKind::Boxes {
+            return text.plain(format!(" show smallest, quartiles, median and largest by {x}."));
+        }
+        let mut what: Vec<String> = figures.iter().map(|figure| figure.y.label.clone()).collect();
+        what.dedup();
+        return text
+            .plain(format!(" draw {} over {x}, a curve for each mechanism.", labels::list(&what)));
     }
     let (x, y) = (&figure.x.label, &figure.y.label);
     let names: Vec<String> = figure.series.iter().map(|series| series.name.clone()).collect();
@@ -220,7 +228,11 @@ fn told(mut text: Text, figures: &[&Figure]) -> Text {
         let drawn = figure.series.iter().filter(|series| series.drawn == Drawn::AsKind);
         let known = drawn.filter_map(|series| Some((series.name.as_str(), ends(figure, series)?)));
         let words = known.take(TOLD).map(|(name, [from, to])| {
-            let who = if several { figure.title.as_str() } else { name };
+            let who = match figure.kind {
+                FigureKind::Boxes if several => figure.title.clone(),
+                _ if several => format!("{} of {name}", figure.y.label),
+                _ => name.to_string(),
+            };
             format!("{who} goes from {from} to {to}")
         });
         let words: Vec<String> = words.collect();
