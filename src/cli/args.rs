@@ -220,7 +220,7 @@ pub enum Shown {
 
 /// Reads how a study's run is shown: as any run, but its Markdown is the whole document.
 pub fn shown_or_written() -> impl TypedValueParser<Value = Shown> {
-    let names = Format::NAMES.map(|(name, _)| name);
+    let names = Format::names().map(|(name, _)| name);
     let names = ["text", "typst"].into_iter().chain(names);
     PossibleValuesParser::new(names).map(|name| match Script::named(&name) {
         Some(script) => Shown::Written(script),
@@ -236,7 +236,7 @@ pub fn text_or_written() -> impl TypedValueParser<Value = Shown> {
 
 /// Reads how a run is shown.
 pub fn shown_or_exported() -> impl TypedValueParser<Value = Shown> {
-    let names = Format::NAMES.map(|(name, _)| name);
+    let names = Format::names().map(|(name, _)| name);
     let names = std::iter::once("text").chain(names);
     PossibleValuesParser::new(names)
         .map(|name| Format::named(&name).map_or(Shown::Text, Shown::Exported))
@@ -244,7 +244,7 @@ pub fn shown_or_exported() -> impl TypedValueParser<Value = Shown> {
 
 /// A format of `export`.
 pub fn exported() -> impl TypedValueParser<Value = Format> {
-    PossibleValuesParser::new(Format::NAMES.map(|(name, _)| name))
+    PossibleValuesParser::new(Format::names().map(|(name, _)| name).collect::<Vec<_>>())
         .map(|name| Format::named(&name).unwrap_or(Format::Json))
 }
 

@@ -51,9 +51,9 @@ pub struct CompareArgs {
     /// Compare runs or cases of different machines, programs or settings
     #[arg(long)]
     force: bool,
-    /// text, json, markdown
+    /// text, json, markdown, junit or ktap (a test a case: a case that is slower, or beyond the gate, fails)
     #[arg(long, value_name = "FORMAT", default_value = "text", hide_possible_values = true,
-          value_parser = ["text", "json", "markdown"])]
+          value_parser = ["text", "json", "markdown", "junit", "ktap"])]
     format: String,
     /// Write the page with the figure here
     #[arg(long, value_name = "FILE")]
@@ -116,6 +116,8 @@ pub fn compare(common: &Common, args: &CompareArgs) -> Result<u8, Failure> {
                 .map_err(|error| Failure::other(format!("write JSON: {error}")))?;
             print(&(text + "\n"))?;
         }
+        "junit" => print(&export::gate::junit(&found))?,
+        "ktap" => print(&export::gate::ktap(&found))?,
         "markdown" => print(&export::markdown(&comparison(&found, Detail::Summary)))?,
         _ => common.show(&comparison(&found, Detail::Summary))?,
     }

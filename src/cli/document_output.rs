@@ -192,7 +192,7 @@ pub fn pdf(path: &Path, judged: &Judged, asked: Option<Pages>) -> Result<(), Fai
         None if asked.is_some() => draft.document(),
         most => draft.paper(|draft| {
             let bytes = printer.print(draft, &form)?;
-            Ok::<bool, Failure>(typst::pages(&bytes) <= most)
+            Ok::<bool, Failure>(most.is_none() || typst::pages(&bytes) <= most)
         })?,
     };
     let bytes = printer.print(&document, &form)?;

@@ -19,7 +19,8 @@ pub struct ExportArgs {
     #[arg(value_name = "RUN", default_value = "last")]
     run: String,
     /// json, ndjson (events), csv (a row per case and metric), launches and samples (a row each), cpu-matrix (of -p
-    /// all), claims-csv (of a study), markdown, hgrm (HdrHistogram's percentile spectrum), bmf (Bencher); docs/FORMAT.md describes each
+    /// all), claims-csv (of a study), markdown, hgrm (HdrHistogram's percentile spectrum), bmf (Bencher), google-benchmark, github-action-benchmark,
+    /// openmetrics, lkp; docs/FORMAT.md describes each
     #[arg(long, value_name = "FORMAT", default_value = "json", hide_possible_values = true,
           value_parser = args::exported())]
     format: Format,
@@ -36,7 +37,7 @@ pub fn export(common: &Common, args: &ExportArgs) -> Result<u8, Failure> {
     let id = store.find_run(&args.run).map_err(|error| Failure::usage(error.to_string()))?;
     let judged = Judged::of(&store, id)?;
     // The others say of every case why it isn't there.
-    let of_launches = matches!(args.format, Format::Data(_) | Format::Hgrm | Format::Bmf);
+    let of_launches = matches!(args.format, Format::Data(_) | Format::Hgrm | Format::Tool(_));
     if of_launches && !report::has_results(&judged) {
         return Err(Failure::usage(format!(
             "run {id} has no results to export so: `ipcmark report {id}` says why"

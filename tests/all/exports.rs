@@ -461,3 +461,69 @@ fn the_documented_python_makes_every_interval_again() {
         assert_eq!(printed.lines().count(), count, "{printed}");
     }
 }
+
+// ---- what other tools read -------------------------------------------------------------------
+
+/// Reads a file as its reader does, by Python's own parsers; says so where there is no Python.
+fn read_by_python(program: &str, file: &std::path::Path) {
+    if Command::new("python3").arg("--version").output().is_err() {
+        return say("skipped: there is no python3");
+    }
+    let said = output(Command::new("python3").args(["-c", program]).arg(file));
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+}
+
+#[test]
+fn formats_of_other_tools_hold_each_case_under_its_one_name() {
+    let (bench, _) = measured(SHORT);
+    let name = "pipe/latency/64B/same-cpu/process";
+    let google = parse(&bench.must("export last --format google-benchmark").out);
+    let rows = google["benchmarks"].as_array().expect("rows");
+    assert_eq!(rows.len(), 6, "an iteration a launch");
+    assert!(google["context"]["date"].is_string() && google["context"]["num_cpus"].is_u64());
+    for (nth, row) in rows.iter().enumerate() {
+        assert_eq!((&row["name"], &row["run_type"]), (&name.into(), &"iteration".into()));
+        assert_eq!((&row["repetition_index"], &row["time_unit"]), (&nth.into(), &"ns".into()));
+        assert!(row["real_time"].as_f64().is_some_and(|ns| ns > 0.0), "{row}");
+    }
+    let action = parse(&bench.must("export last --format github-action-benchmark").out);
+    let entry = &action.as_array().expect("entries")[0];
+    assert_eq!((&entry["name"], &entry["unit"]), (&name.into(), &"ns".into()));
+    let of_json = parse(&bench.must("export last").out)["results"][0]["value"]["median"].clone();
+    assert!(close(&entry["value"], &of_json), "{entry} and {of_json}");
+    let lkp = bench.must("export last --format lkp").out;
+    let median = lkp.lines().find_map(|line| line.strip_prefix(&format!("{name}.median_ns: ")));
+    assert!(close(&median.unwrap().parse::<f64>().unwrap().into(), &of_json), "{lkp}");
+    let metrics = bench.must("export last --format openmetrics").out;
+    let sample = format!("ipcmark_operation_time_seconds{{case=\"{name}\",stat=\"median\"}} ");
+    let value = metrics.lines().find_map(|line| line.strip_prefix(&sample)).expect("a sample");
+    let ns = value.parse::<f64>().expect("a number") * 1e9;
+    assert!(close(&ns.into(), &of_json), "{metrics}");
+    assert!(
+        metrics.ends_with("# EOF\n")
+            && metrics.contains("# UNIT ipcmark_operation_time_seconds seconds\n")
+    );
+}
+
+#[test]
+fn a_comparison_is_a_suite_of_tests() {
+    let (bench, _) = measured(SHORT);
+    let file = bench.path("suite.xml");
+    let name = "pipe/latency/64B/same-cpu/process";
+    // A run is equivalent to itself, or too few launches tell: it fails in no case.
+    let said = bench.run("compare last last --gate 50% --format junit");
+    std::fs::write(&file, &said.out).unwrap();
+    read_by_python(
+        &format!(
+            "import sys, xml.etree.ElementTree as tree\n\
+             suite = tree.parse(sys.argv[1]).getroot().find('testsuite')\n\
+             assert (suite.get('tests'), suite.get('failures')) == ('1', '0'), suite.attrib\n\
+             assert suite.find('testcase').get('name') == '{name}'\n"
+        ),
+        &file,
+    );
+    let ktap = bench.run("compare last last --gate 50% --format ktap").out;
+    let lines: Vec<&str> = ktap.lines().collect();
+    assert_eq!(lines[..2], ["KTAP version 1", "1..1"]);
+    assert!(lines[2].starts_with(&format!("ok 1 {name} ")), "{ktap}");
+}

@@ -446,7 +446,8 @@ fn no_two_cases_share_a_name_in_what_a_program_reads() {
             assert_eq!(names.seen.len(), results, "{list} of {workload:?}");
         }
 
-        let bmf: serde_json::Value = serde_json::from_str(&text(Format::Bmf)).unwrap();
+        let bmf: serde_json::Value =
+            serde_json::from_str(&text(Format::named("bmf").unwrap())).unwrap();
         assert_eq!(bmf.as_object().unwrap().len(), results, "benchmarks of {workload:?}");
 
         let mut files = Names::default();

@@ -290,10 +290,11 @@ fn markdown_has_its_pictures_beside_or_inside() {
     let expected = [
         "## Abstract",
         "## 1 Introduction",
-        "## 2 Method",
-        "## 3 Results",
-        "## 4 Discussion",
-        "## 5 Conclusions",
+        "## 2 Variables and hypotheses",
+        "## 3 Method",
+        "## 4 Results",
+        "## 5 Discussion",
+        "## 6 Conclusions",
         "## References",
     ];
     assert_eq!(titles, expected);

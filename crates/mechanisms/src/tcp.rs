@@ -22,6 +22,7 @@ use super::{
     Scope, Traits, Unavailable, Visitor, socket,
 };
 use model::bend::{Bend, Length, Only};
+use model::catalogue;
 
 /// TCP and IPv4 headers with time stamps.
 const HEADERS: u64 = 20 + 20 + 12;
@@ -84,7 +85,7 @@ impl Mechanism for Tcp {
     ];
     const OPTIONS: &'static [OptionSpec] = &[
         OptionSpec {
-            name: "nodelay",
+            name: catalogue::NODELAY,
             summary: "TCP_NODELAY: send at once instead of gathering (Nagle)",
             words: &["on", "off"],
             takes_size: false,

@@ -16,6 +16,8 @@ use crate::workload::Workload;
 
 /// The option of a mechanism that says how it recovers what is lost; its first word means that it doesn't.
 pub const RECOVERY: &str = "reliability";
+/// Nagle's algorithm off, or on.
+pub const NODELAY: &str = "nodelay";
 /// The option that says which share is lost on purpose.
 pub const LOSS: &str = "loss";
 /// The option that says how many are lost in a row.

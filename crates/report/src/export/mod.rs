@@ -4,14 +4,20 @@
 mod bmf;
 mod csv;
 mod data;
+pub mod gate;
+mod github_action;
+mod google_benchmark;
 mod hgrm;
 mod json;
+mod lkp;
 mod matrix;
 pub mod ndjson;
 mod npy;
+mod openmetrics;
 
 use crate::compose::{self, Detail};
 use analysis::{CaseResult, Judged};
+use model::case::Case;
 use model::factor::{FACTORS, Factor, Row};
 use model::load::{Load, Service};
 use model::metric::Operation;
@@ -44,13 +50,26 @@ pub enum Format {
     Markdown,
     /// HdrHistogram's percentile spectrum, one per case.
     Hgrm,
-    /// Bencher's metric format.
-    Bmf,
+    /// One that another tool reads, by its place among [`TOOLS`].
+    Tool(usize),
 }
 
+/// A format of another tool: its name, and how a run is written in it.
+type Tool = (&'static str, fn(&Judged) -> String);
+
+/// What other tools read, a file of `export/` each: Bencher, Google Benchmark's compare.py, github-action-benchmark,
+/// Prometheus and its kin, lkp-tests.
+const TOOLS: [Tool; 5] = [
+    ("bmf", bmf::text),
+    ("google-benchmark", google_benchmark::text),
+    ("github-action-benchmark", github_action::text),
+    ("openmetrics", openmetrics::text),
+    ("lkp", lkp::text),
+];
+
 impl Format {
-    /// Every format, as the command line names it.
-    pub const NAMES: [(&'static str, Format); 10] = [
+    /// Those of ipcmark itself, and those that it shares with others.
+    const OWN: [(&'static str, Format); 9] = [
         ("json", Format::Json),
         ("ndjson", Format::Ndjson),
         ("csv", Format::Csv),
@@ -60,17 +79,22 @@ impl Format {
         ("claims-csv", Format::ClaimsCsv),
         ("markdown", Format::Markdown),
         ("hgrm", Format::Hgrm),
-        ("bmf", Format::Bmf),
     ];
+
+    /// Every format, as the command line names it.
+    pub fn names() -> impl Iterator<Item = (&'static str, Format)> {
+        let tools = TOOLS.iter().enumerate().map(|(at, (name, _))| (*name, Format::Tool(at)));
+        Format::OWN.into_iter().chain(tools)
+    }
 
     /// How the command line names it.
     pub fn name(self) -> &'static str {
-        Format::NAMES.into_iter().find(|(_, format)| *format == self).map_or("json", |name| name.0)
+        Format::names().find(|(_, format)| *format == self).map_or("json", |name| name.0)
     }
 
     /// The format called `name`.
     pub fn named(name: &str) -> Option<Format> {
-        Format::NAMES.into_iter().find(|pair| pair.0 == name).map(|name| name.1)
+        Format::names().find(|pair| pair.0 == name).map(|name| name.1)
     }
 }
 
@@ -98,7 +122,7 @@ pub fn text(format: Format, judged: &Judged, store: &Store) -> Result<String, St
             None => compose::compose(judged, Detail::Summary),
         }),
         Format::Hgrm => hgrm::text(judged, store)?,
-        Format::Bmf => bmf::text(judged),
+        Format::Tool(at) => TOOLS[at].1(judged),
     })
 }
 
@@ -106,6 +130,33 @@ pub fn text(format: Format, judged: &Judged, store: &Store) -> Result<String, St
 /// `pipe/latency/64B/same-cpu/process`, of a fleet `tcp/latency/64B/peer/n1..n2/one-pair/free/process`. It
 /// holds no space and no comma.
 fn name(judged: &Judged, case: &CaseResult) -> String {
+    // Names of runs without a total of their own stay as they were before there were any.
+    let asked = !judged.run.request.totals.is_empty();
+    let arrivals = case.rate.map(|rate| rate.arrivals);
+    let mut parts = parts(&case.case, (arrivals, asked), (&case.nodes, case.concurrent));
+    if judged.run.request.verify {
+        parts.push("verify".into());
+    }
+    if case.twin {
+        parts.push("twin".into());
+    }
+    if is_repeated(judged, case) {
+        parts.push("again".into());
+    }
+    parts.join("/").replace(',', "+")
+}
+
+/// The name of a case of two runs that are compared.
+fn case_name(case: &Case, nodes: &[String]) -> String {
+    parts(case, (None, false), (nodes, None)).join("/").replace(',', "+")
+}
+
+/// The parts of a name; with totals that every run has only where they were `asked`.
+fn parts(
+    case: &Case,
+    (arrivals, asked): (Option<Arrivals>, bool),
+    (nodes, concurrent): (&[String], Option<Concurrent>),
+) -> Vec<String> {
     let mut parts = vec![case.variant.clone(), case.workload.name().to_string()];
     parts.extend(case.message_bytes.map(|bytes| {
         let size = size::format(bytes);
@@ -115,8 +166,7 @@ fn name(judged: &Judged, case: &CaseResult) -> String {
     let load = case.load.filter(Load::has_rate);
     parts.extend(load.map(|load| format!("{}-a-second", load.per_second)));
     parts.extend(load.filter(|load| load.depth > 1).map(|load| format!("depth-{}", load.depth)));
-    let arrivals =
-        case.rate.map(|rate| rate.arrivals).filter(|arrivals| *arrivals != Arrivals::default());
+    let arrivals = arrivals.filter(|arrivals| *arrivals != Arrivals::default());
     parts.extend(arrivals.map(|arrivals| arrivals.to_string()));
     let answer = load.and_then(|load| load.response);
     parts.extend(answer.map(|bytes| format!("answers-{bytes}B")));
@@ -130,32 +180,26 @@ fn name(judged: &Judged, case: &CaseResult) -> String {
     let closed =
         case.load.filter(|load| !load.has_rate() && Load::of(case.workload, None) != Some(*load));
     parts.extend(closed.map(|load| format!("connections-{}", load.connections)));
-    // Names of runs without a total of their own stay as they were before there were any.
-    let asked = !judged.run.request.totals.is_empty();
     let total = case.total.filter(|total| asked || *total != Total::Long);
     parts.extend(total.map(|total| format!("of-{total}")));
     parts.extend((!case.route.is_local()).then(|| case.route.to_string()));
-    parts.extend((!case.nodes.is_empty()).then(|| case.nodes.join("..")));
-    parts.extend(case.concurrent.map(|concurrent| match concurrent {
+    parts.extend((!nodes.is_empty()).then(|| nodes.join("..")));
+    parts.extend(concurrent.map(|concurrent| match concurrent {
         Concurrent::One => "one-pair".into(),
         Concurrent::All => "all-pairs".into(),
     }));
     parts.extend([case.placement.to_string(), case.workers.name().to_string()]);
     let unusual = |row: &&Row| row.plain.is_some() && row.factor != Factor::Workers;
     for row in FACTORS.iter().filter(unusual) {
-        let level = row.factor.of(&case.case).filter(|level| row.usual != Some(level));
+        let level = row.factor.of(case).filter(|level| row.usual != Some(level));
         parts.extend(level.map(|level| format!("{}-{level}", row.key)));
     }
-    if judged.run.request.verify {
-        parts.push("verify".into());
-    }
-    if case.twin {
-        parts.push("twin".into());
-    }
-    if is_repeated(judged, case) {
-        parts.push("again".into());
-    }
-    parts.join("/").replace(',', "+")
+    parts
+}
+
+/// The cases that were measured, each under one name.
+fn measured(judged: &Judged) -> impl Iterator<Item = &CaseResult> {
+    judged.results.iter().filter(|case| !case.twin && case.value.is_some())
 }
 
 /// Whether an earlier group has the same case: a rate that chose others, and was measured again with them.

@@ -18,8 +18,6 @@ pub(crate) struct LiveCase {
     pub batch: u64,
     pub samples: u64,
     pub operation_ns: f64,
-    /// What made the transfer of its pilot wait, where something did.
-    pub stall: Option<Stall>,
     /// Medians of its launches by round, in ns per operation; None where one failed.
     pub medians: Vec<Option<f64>>,
     /// Launches of rounds that worked, and those that failed.
@@ -27,18 +25,6 @@ pub(crate) struct LiveCase {
     pub failed: usize,
     /// Set when it failed so often that further launches would only cost time.
     pub given_up: bool,
-}
-
-/// A transfer of a pilot that took longer than its messages can account for.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Stall {
-    /// Its messages, and what it took, in ns.
-    pub batch: u64,
-    pub transfer_ns: f64,
-    /// Messages of the pilot that tells how much of that it waited.
-    pub again: u64,
-    /// How long it waited, in ns, once that is known.
-    pub ns: f64,
 }
 
 pub(crate) struct LiveGroup {
@@ -74,7 +60,6 @@ impl LiveCase {
             batch: batch.unwrap_or(0),
             samples: samples.unwrap_or(0),
             operation_ns: operation_ns.unwrap_or(0.0),
-            stall: None,
             medians: Vec::new(),
             worked: 0,
             failed: 0,

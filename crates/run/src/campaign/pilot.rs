@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::driver::{RoundOf, Turn};
-use super::sizing::{Lasts, asked_messages, ns_apart, pilot_of, refuse_coarse};
+use super::sizing::{Lasts, ns_apart, pilot_messages, pilot_of, refuse_coarse};
 use super::{Campaign, LiveCase, LiveGroup};
 use crate::launch::{LaunchResult, Spec};
 use crate::plan::Case;
@@ -46,10 +46,6 @@ impl Campaign<'_> {
             took += began.elapsed();
             let measured = match measured {
                 Ok(measured) => self.pilot_again(&set, measured)?,
-                Err(Interrupted) => Err(Interrupted),
-            };
-            let measured = match measured {
-                Ok(measured) => self.pilot_stalled(&set, measured)?,
                 Err(Interrupted) => Err(Interrupted),
             };
             self.tell_lost()?;
@@ -95,28 +91,6 @@ impl Campaign<'_> {
         Ok(Ok(measured))
     }
 
-    /// A pilot whose transfer was stalled runs again over many bytes: its own would size the launches by the stall.
-    fn pilot_stalled(
-        &mut self,
-        set: &[Turn],
-        mut measured: Vec<LaunchResult>,
-    ) -> Result<Result<Vec<LaunchResult>, Interrupted>, StoreError> {
-        for (turn, result) in set.iter().zip(&mut measured) {
-            let near = turn.nodes(&self.groups[turn.group].cases[turn.case]).0;
-            let clock = self.clock(near).clone();
-            self.groups[turn.group].cases[turn.case].note_stall(result, &clock);
-            if self.groups[turn.group].cases[turn.case].stall.is_none() {
-                continue;
-            }
-            match self.launch(std::slice::from_ref(turn), 0)? {
-                Ok(mut again) => *result = again.remove(0),
-                Err(Interrupted) => return Ok(Err(Interrupted)),
-            }
-            self.groups[turn.group].cases[turn.case].measure_stall(result, &clock);
-        }
-        Ok(Ok(measured))
-    }
-
     /// Fixes what the launches of some cases do by what their pilots found, and keeps both.
     fn fix(
         &mut self,
@@ -152,8 +126,7 @@ impl Campaign<'_> {
     }
 
     pub(super) fn pilot_spec(&self, live: &LiveCase, launch: Spec) -> Spec {
-        let asked = asked_messages(&live.case).or(live.stall.map(|stall| stall.again));
-        pilot_of(&live.case, Spec { batch: asked.unwrap_or(0), ..launch })
+        pilot_of(&live.case, Spec { batch: pilot_messages(&live.case).unwrap_or(0), ..launch })
     }
 }
 

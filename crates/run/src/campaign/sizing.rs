@@ -1,9 +1,8 @@
 //! What pilots fix: how many operations are a sample and how many samples a launch, and when it is taken for
 //! hung.
 
-use crate::plan::{Case, are_waited_for};
+use crate::plan::{Case, are_held_back, are_waited_for};
 
-use super::live::Stall;
 use super::{Campaign, LiveCase, value_ns};
 use crate::launch::{LaunchResult, Spec};
 use mechanisms::workload::{Found, Size, row};
@@ -43,11 +42,10 @@ const LOSING_PILOT_NS: u64 = 100_000_000;
 /// The longest wait, in ns, that makes a transfer longer, of those that a path's round trip doesn't explain: what
 /// takes longer was lost, or delayed on purpose, and 200 of it would last many seconds.
 const LONGEST_WAIT_NS: f64 = 5e6;
-/// A transfer is stalled that takes so many times as long as its messages one by one, each acknowledged. Its
-/// pilot runs again over so many bytes, or for so long if they went one by one, in ns.
-const STALLED: f64 = 1.5;
-const STALLED_BYTES: u64 = 16 << 20;
-const STALLED_PILOT_NS: f64 = 5e9;
+/// What the pilot of a transfer sends whose end may be held back, in bytes and in messages: enough that it isn't the
+/// wait alone that it times.
+const HELD_BYTES: u64 = 16 << 20;
+const HELD_MESSAGES: u64 = 1 << 18;
 
 impl Campaign<'_> {
     /// By which factor latency launches are shortened, so that many fit the budget.
@@ -141,7 +139,7 @@ impl LiveCase {
             // The scheduler may move the workers apart at any time.
             (self.operation_ns, lasting) = (apart_ns, LASTING_APART);
         }
-        let found = (self.operation_ns, report.ack_ns, self.stall.map_or(0.0, |stall| stall.ns));
+        let found = (self.operation_ns, report.ack_ns);
         let found = found_of(&self.case, found, clock, lasting);
         let unbatched = request.unbatched;
         let Size { batch, samples } = (row(self.case.workload).size)(&Found { unbatched, ..found });
@@ -155,43 +153,6 @@ impl LiveCase {
             self.samples = request.arrivals.whole(self.samples).min(MOST_SAMPLES);
         }
         self.samples = request.samples_of(self.case.workload).unwrap_or(self.samples).max(1);
-    }
-
-    /// Sets what a second pilot has to time, where the first was stalled: by more than its messages can account
-    /// for, as a segment that Nagle's algorithm holds back waits for an acknowledgement which the receiver delays.
-    pub(super) fn note_stall(&mut self, pilot: &LaunchResult, clock: &model::clock::Record) {
-        let report = &pilot.record.initiator;
-        let to_size = self.case.workload.traits().transfers && asked_messages(&self.case).is_none();
-        let (true, Outcome::Ok) = (to_size, &pilot.record.outcome) else { return };
-        if are_waited_for(&self.case.variant, &self.case.route) {
-            return;
-        }
-        // The longest timed one, and the warm-up's last, of two messages at least.
-        let timed = pilot.samples.iter().max().map_or(0, |ticks| *ticks) as f64 * clock.ns_per_tick;
-        let transfers = [(report.batch.max(1), timed), (2, 2.0 * report.estimate_ns)];
-        let single_ns = report.ack_ns;
-        let stalled = |(batch, ns): &(u64, f64)| *ns > STALLED * *batch as f64 * single_ns;
-        let waited = |(batch, ns): &(u64, f64)| *ns - *batch as f64 * single_ns;
-        let Some((batch, transfer_ns)) = transfers
-            .into_iter()
-            .filter(stalled)
-            .max_by(|one, other| waited(one).total_cmp(&waited(other)))
-        else {
-            return;
-        };
-        let bytes = self.case.message_bytes.unwrap_or(1).max(1) as u64;
-        let in_time = (STALLED_PILOT_NS / single_ns) as u64;
-        let again = STALLED_BYTES.div_ceil(bytes).min(in_time).max(batch);
-        self.stall = Some(Stall { batch, transfer_ns, again, ns: 0.0 });
-    }
-
-    /// Learns from its second pilot how long the first one's transfer waited.
-    pub(super) fn measure_stall(&mut self, pilot: &LaunchResult, clock: &model::clock::Record) {
-        let Some(stall) = &mut self.stall else { return };
-        let batch = pilot.record.initiator.batch.max(1);
-        if let Some(each) = value_ns(&mut pilot.samples.clone(), batch, clock.ns_per_tick) {
-            stall.ns = (stall.transfer_ns - stall.batch as f64 * each).max(0.0);
-        }
     }
 
     /// What a launch of it will time, in ns.
@@ -236,6 +197,15 @@ pub(super) fn asked_messages(case: &Case) -> Option<u64> {
     case.total?.messages(case.message_bytes?)
 }
 
+/// Messages of the transfer of a pilot, where it doesn't choose them.
+pub(super) fn pilot_messages(case: &Case) -> Option<u64> {
+    let held = case.workload.traits().transfers && are_held_back(&case.variant);
+    asked_messages(case).or_else(|| {
+        let bytes = case.message_bytes.filter(|_| held)?;
+        Some(HELD_BYTES.div_ceil(bytes).min(HELD_MESSAGES))
+    })
+}
+
 /// What a launch should last, in ns.
 pub fn lasting_ns(one_cpu: bool) -> f64 {
     if one_cpu { LASTING_ON_ONE_CPU } else { LASTING_ACROSS }
@@ -275,17 +245,18 @@ fn operation_ns(case: &Case, pilot: &LaunchResult, clock: &model::clock::Record)
 
 fn found_of(
     case: &Case,
-    (operation_ns, ack_ns, stall_ns): (f64, f64, f64),
+    (operation_ns, ack_ns): (f64, f64),
     clock: &model::clock::Record,
     lasting_ns: f64,
 ) -> Found {
     let waits = are_waited_for(&case.variant, &case.route);
+    let held = are_held_back(&case.variant);
     Found {
         operation_ns,
-        ack_ns: if waits {
-            ack_ns.min(LONGEST_WAIT_NS)
-        } else {
-            ack_ns.max(stall_ns.min(LONGEST_WAIT_NS))
+        ack_ns: match (waits, held) {
+            (true, _) => ack_ns.min(LONGEST_WAIT_NS),
+            (false, true) => ack_ns.max(LONGEST_WAIT_NS),
+            (false, false) => ack_ns,
         },
         lasting_ns,
         shortest_ns: clock.shortest_ns(),
@@ -360,7 +331,7 @@ pub mod tests {
         }
     }
 
-    fn sized(case: &Case, found: (f64, f64, f64), clock: &Record, lasting_ns: f64) -> (u64, u64) {
+    fn sized(case: &Case, found: (f64, f64), clock: &Record, lasting_ns: f64) -> (u64, u64) {
         let size = (row(case.workload).size)(&found_of(case, found, clock, lasting_ns));
         (size.batch, size.samples)
     }
@@ -389,8 +360,8 @@ pub mod tests {
             assert_eq!(reason.contains("the clock can't time by itself (from 500 ns"), refused);
         }
         let paced = case("pipe", Workload::Rate);
-        assert_eq!(sized(&paced, (1e6, 0.0, 0.0), &clock(), 20e6), (1, 200));
-        assert_eq!(sized(&paced, (1e9, 0.0, 0.0), &clock(), 20e6), (1, 1));
+        assert_eq!(sized(&paced, (1e6, 0.0), &clock(), 20e6), (1, 200));
+        assert_eq!(sized(&paced, (1e9, 0.0), &clock(), 20e6), (1, 1));
     }
 
     #[test]
@@ -427,7 +398,7 @@ pub mod tests {
     #[test]
     fn a_launch_times_some_transfers_and_none_is_shorter_than_200_acknowledgements() {
         let pipe = case("pipe", Workload::Throughput);
-        let sized = |ack_ns| sized(&pipe, (1_000.0, ack_ns, 0.0), &clock(), 20e6);
+        let sized = |ack_ns| sized(&pipe, (1_000.0, ack_ns), &clock(), 20e6);
         assert_eq!(sized(4e3), (4_000, 5), "five of 4 ms, as 200 acknowledgements last 0.8 ms");
         assert_eq!(sized(45e3), (9_000, 3), "three of 9 ms");
         assert_eq!(sized(1e6), (200_000, 1), "one of 200 ms");
@@ -435,35 +406,24 @@ pub mod tests {
 
     /// A segment that Nagle's algorithm holds back waits for an acknowledgement that is delayed by 40 ms.
     #[test]
-    fn a_transfer_that_is_stalled_is_sized_by_what_its_messages_take() {
-        let case = case("tcp:nodelay=off", Workload::Throughput);
-        let mut live = LiveCase::new(1, std::rc::Rc::new(case.clone()), None, (None, None, None));
-        let transfer = |batch, ticks, estimate_ns| {
-            let mut record = model::launch::Record::without_samples(Outcome::Ok);
-            let near = &mut record.initiator;
-            (near.batch, near.ack_ns, near.estimate_ns) = (batch, 20e3, estimate_ns);
-            LaunchResult { record, samples: vec![ticks] }
+    fn a_transfer_whose_end_may_be_held_back_is_long_by_bytes() {
+        let with = |mechanism, bytes| Case {
+            message_bytes: Some(bytes),
+            ..case(mechanism, Workload::Throughput)
         };
-        live.note_stall(&transfer(1_000, 3_000_000, 3e3), &clock());
-        assert!(live.stall.is_none(), "a thousand messages in 3 ms");
-        // The timed one went through, the warm-up's didn't; then the other way round.
-        live.note_stall(&transfer(1_000, 3_000_000, 20e6), &clock());
-        assert_eq!(live.stall.map(|stall| stall.batch), Some(2));
-        live.note_stall(&transfer(1_000, 43_000_000, 3e3), &clock());
-        let stall = live.stall.expect("43 ms instead of at most 20");
-        assert_eq!((stall.batch, stall.again), (1_000, 250_000), "5 s if they went one by one");
-        live.measure_stall(&transfer(250_000, 790_000_000, 3e3), &clock());
-        let waited = live.stall.expect("it stays").ns;
-        assert!((39e6..41e6).contains(&waited), "{waited}");
-        let (batch, samples) = sized(&case, (3_160.0, 20e3, waited), &clock(), 20e6);
-        assert_eq!((batch, samples), (316_456, 1), "a second, not 115 messages");
+        assert_eq!(pilot_messages(&with("tcp:nodelay=off", 64)), Some(262_144));
+        assert_eq!(pilot_messages(&with("tcp:nodelay=off", 512 << 10)), Some(32));
+        assert_eq!(pilot_messages(&with("tcp", 64)), None);
+        assert_eq!(pilot_messages(&case("tcp:nodelay=off", Workload::Latency)), None);
+        let small = with("tcp:nodelay=off", 64);
+        assert_eq!(sized(&small, (3_160.0, 20e3), &clock(), 20e6), (316_456, 1), "a second");
     }
 
     #[test]
     fn a_lost_acknowledgement_makes_no_transfer_of_minutes_and_its_pilot_meets_losses() {
         let lossless = case("udp:reliability=stop-and-wait", Workload::Throughput);
         let losing = case("udp:reliability=stop-and-wait,loss=20%", Workload::Throughput);
-        let transfer_of = |case, ack_ns| sized(case, (1e6, ack_ns, 0.0), &clock(), 20e6);
+        let transfer_of = |case, ack_ns| sized(case, (1e6, ack_ns), &clock(), 20e6);
         // 200 acknowledgements; at most a second where one may have been lost.
         assert_eq!(transfer_of(&losing, 5e4), (10, 3));
         assert_eq!(transfer_of(&lossless, 5e7), (10_000, 1));

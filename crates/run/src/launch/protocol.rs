@@ -399,9 +399,7 @@ impl<'a> WorkerProtocol<'a> {
     fn how_many(&self) -> (u64, u64) {
         let Spec { samples, batch, load, .. } = *self.spec;
         let period = load.filter(Load::has_rate).map_or(0.0, |load| 1e9 / load.per_second as f64);
-        // A stretch may have been stalled: its messages take no longer than one by one.
-        let single = if self.traits.transfers { self.report.ack_ns } else { f64::INFINITY };
-        let estimate = self.report.estimate_ns.min(single).max(period).max(1.0);
+        let estimate = self.report.estimate_ns.max(period).max(1.0);
         let batch = (self.row.batch)(batch, estimate, self.spec.connections() as u64);
         let samples = match samples {
             SampleCount::Exactly(samples) => samples,

@@ -5,7 +5,7 @@ mod case;
 mod memory;
 mod remote_host;
 
-pub use case::{Case, WithMechanism, are_waited_for};
+pub use case::{Case, WithMechanism, are_held_back, are_waited_for};
 pub use remote_host::{AvailableRoutes, RemoteHost};
 
 use crate::launch::placement;

@@ -5,6 +5,7 @@ use super::{Written, factor, find};
 use crate::compose::labels;
 use crate::{Block, Drawn, Figure, FigureKind, Run, Section, Series, Target, Text, units};
 use analysis::{CaseResult, Judged, Status};
+use model::factor::Factor;
 use study::factor::chosen;
 use study::format::TableSpec;
 
@@ -221,7 +222,12 @@ fn introduced(figures: &[&Figure]) -> Text {
 fn told(mut text: Text, figures: &[&Figure]) -> Text {
     const TOLD: usize = 4;
     for figure in figures {
-        if !matches!(figure.kind, FigureKind::Boxes | FigureKind::Curves) {
+        // From where to where is a word of what has an order.
+        let ordered =
+            |factor: Factor| factor == Factor::Size || factor.is_of_load() || factor.follows();
+        let is_ordered =
+            figure.x.categories.is_empty() || Factor::parse(&figure.x.label).is_ok_and(ordered);
+        if !matches!(figure.kind, FigureKind::Boxes | FigureKind::Curves) || !is_ordered {
             continue;
         }
         let several = figures.len() > 1;

@@ -127,7 +127,9 @@ impl Written<'_> {
                     .collect();
                 (!found.iter().all(cells::is_dash)).then_some((elsewhere.name.as_str(), found))
             });
-            if counts_only && there.is_none() && cells[1..].iter().all(cells::is_dash) {
+            let unprinted = printed.iter().flatten().all(cells::is_dash);
+            let empty = cells[1..].iter().all(cells::is_dash);
+            if counts_only && empty && unprinted && there.is_none() {
                 continue; // an uninstrumented case: a row of dashes
             }
             for (published, printed) in beside.iter().zip(&printed).filter(|_| !below) {
