@@ -398,10 +398,10 @@ fn fails_with_one_line_on_what_are_no_connections() {
         ("run pipe -w rate --server select", "`select` is no way for a server to wait"),
         (
             "run pipe --connections 4",
-            "--connections: only -w rate, messaging, fan-out, capacity have such",
+            "--connections needs one of -w rate, messaging, fan-out, capacity",
         ),
-        ("run pipe -w connect,duplex --connections 4", "have such: add one"),
-        ("run pipe -w latency --server poll", "--server: only -w rate and capacity have such"),
+        ("run pipe -w connect,duplex --connections 4", "--connections needs one of -w"),
+        ("run pipe -w latency --server poll", "--server needs -w rate or -w capacity"),
     ] {
         let said = bench.run(line);
         assert_eq!((said.code, said.out.as_str()), (Some(2), ""), "{line}: {}", said.err);

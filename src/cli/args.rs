@@ -8,6 +8,7 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use super::capacity;
+use super::compare::Against;
 use super::export::ExportFiles;
 use super::factors::FactorArgs;
 use super::open_loop::{self, OpenLoopArgs};
@@ -187,6 +188,8 @@ pub struct RunArgs {
     pub output: Option<std::path::PathBuf>,
     #[command(flatten)]
     pub files: ExportFiles,
+    #[command(flatten)]
+    pub against: Against,
     /// Whether the claims of a study set the exit code.
     #[arg(skip)]
     pub gate: bool,
@@ -409,7 +412,7 @@ impl RunArgs {
         }
     }
 
-    /// Whether the rate is asked for at which a bound stops to hold.
+    /// Whether the largest rate within a bound is asked for.
     pub fn seeks_capacity(&self) -> bool {
         self.workload.contains(&Task::Capacity)
     }

@@ -26,7 +26,7 @@ pub fn asked(args: &RunArgs) -> Result<Option<TailBound>, String> {
     }
     if let arrivals @ Arrivals::Bursts { .. } = args.open_loop.arrivals() {
         return Err(format!(
-            "--arrivals {arrivals}: they have a rate of their own: measure them with -w rate"
+            "--arrivals {arrivals}: bursts set their own rate, so that no capacity can be searched for: use -w rate"
         ));
     }
     let others = [
@@ -38,7 +38,7 @@ pub fn asked(args: &RunArgs) -> Result<Option<TailBound>, String> {
     ];
     match others.into_iter().find(|pair| pair.1) {
         Some((flag, _)) => {
-            Err(format!("{flag}: -w {name} has none: leave it out, or measure -w rate"))
+            Err(format!("{flag} can't be combined with -w {name}: leave it out, or use -w rate"))
         }
         None => Ok(Some(bound)),
     }

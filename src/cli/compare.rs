@@ -60,6 +60,57 @@ pub struct CompareArgs {
     html: Option<PathBuf>,
 }
 
+/// A stored run that a new one is held against once it is measured.
+#[derive(Args, Clone, Debug, Default)]
+pub struct Against {
+    /// Compare with this run once it is measured: number, label, `last`, or a file written by `ipcmark export`
+    #[arg(long, value_name = "RUN|FILE")]
+    against: Option<String>,
+    /// Exit with 3 if a case is slower than there by more than this, as in 5%, with 4 if that is undecided
+    #[arg(long, value_name = "SLOWER", value_parser = share, requires = "against")]
+    gate: Option<f64>,
+}
+
+/// What a run will be held against: read before anything is measured.
+pub struct Baseline {
+    name: String,
+    measured: Measured,
+    gate: Option<f64>,
+}
+
+impl Against {
+    /// The run that is named, if one is.
+    ///
+    /// # Errors
+    /// It isn't there: nothing was measured.
+    pub fn baseline(&self, common: &Common) -> Result<Option<Baseline>, Failure> {
+        let Some(name) = &self.against else { return Ok(None) };
+        let measured = measured(common, name).map_err(|failure| {
+            let line = format!("--against {name}: {}; nothing was measured", failure.line);
+            Failure::usage(line)
+        })?;
+        Ok(Some(Baseline { name: name.clone(), measured, gate: self.gate }))
+    }
+}
+
+impl Baseline {
+    /// Compares a run that was just measured, and gives the exit code; `shown` says it in words, too.
+    pub fn hold(&self, common: &Common, judged: &Judged, shown: bool) -> Result<u8, Failure> {
+        let (name, new) = (judged.run.id.to_string(), Measured::of(judged));
+        let terms = Terms {
+            margin: EQUIVALENT_WITHIN,
+            gate: self.gate,
+            gate_on: GateOn::Relative,
+            force: false,
+        };
+        let found = judge((&self.name, &self.measured), (&name, &new), terms);
+        if shown {
+            common.show(&comparison(&found, Detail::Summary))?;
+        }
+        Ok(if self.gate.is_some() { exit_code(&found) } else { 0 })
+    }
+}
+
 /// What `--bisect` holds cases to without `--gate`.
 const BISECT_GATE: f64 = 0.05;
 
@@ -101,7 +152,7 @@ pub fn compare(common: &Common, args: &CompareArgs) -> Result<u8, Failure> {
     let gate = args.gate.or(args.bisect.then_some(BISECT_GATE));
     if gate.is_some() && [&a, &b].into_iter().all(|measured| !measured.capacity.is_empty()) {
         return Err(Failure::usage(
-            "--gate: it holds cases, and these runs sought capacities: leave it out",
+            "--gate compares cases, and both runs are searches for a capacity: compare them without it",
         ));
     }
     let margin = args.margin.unwrap_or(EQUIVALENT_WITHIN);

@@ -19,7 +19,7 @@ const fn every(code: &'static str, meaning: &'static str) -> ExitCode {
     ExitCode { code, of: &[], meaning }
 }
 
-pub const ALL: [ExitCode; 21] = [
+pub const ALL: [ExitCode; 23] = [
     every("0", "Done."),
     every("1", "Failed: one line on standard error gives the reason and the remedy."),
     ExitCode { code: "1", of: &["choose"], meaning: "Nothing qualifies." },
@@ -45,12 +45,22 @@ pub const ALL: [ExitCode; 21] = [
         of: &["compare --gate"],
         meaning: "A case is slower by more than the gate.",
     },
+    ExitCode {
+        code: "3",
+        of: &["run --gate"],
+        meaning: "A case is slower by more than the gate than in the run that --against names.",
+    },
     ExitCode { code: "3", of: &["study run --gate"], meaning: "A claim is refuted." },
     ExitCode { code: "4", of: &["compare"], meaning: "Nothing could be compared." },
     ExitCode {
         code: "4",
         of: &["compare --gate"],
         meaning: "No case is slower, but some are undecided.",
+    },
+    ExitCode {
+        code: "4",
+        of: &["run --gate"],
+        meaning: "No case is slower than there, but some are undecided.",
     },
     ExitCode {
         code: "4",

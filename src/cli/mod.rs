@@ -189,7 +189,7 @@ impl Failure {
 }
 
 impl From<StoreError> for Failure {
-    /// A store that can't be used is as wrong a word on the command line as any.
+    /// An unusable store is a usage error.
     fn from(error: StoreError) -> Failure {
         if error.is_unusable() {
             return Failure::usage(error.to_string());

@@ -79,9 +79,7 @@ impl OpenLoopArgs {
         if self.connections.is_some() && !workloads.iter().any(connected) {
             let all = Workload::ALL.into_iter().filter(connected).map(Workload::name);
             let all = all.collect::<Vec<_>>().join(", ");
-            return Err(format!(
-                "--connections: only -w {all}, capacity have such: add one, or leave --connections out"
-            ));
+            return Err(format!("--connections needs one of -w {all}, capacity"));
         }
         let paced = workloads.iter().any(|workload| workload.traits().paced);
         let given = [
@@ -91,9 +89,7 @@ impl OpenLoopArgs {
             ("--service", self.service.is_some()),
         ];
         if let Some((flag, _)) = given.into_iter().find(|pair| pair.1 && !paced) {
-            return Err(format!(
-                "{flag}: only -w rate and capacity have such: add one, or leave {flag} out"
-            ));
+            return Err(format!("{flag} needs -w rate or -w capacity"));
         }
         let arrivals = self.arrivals();
         match arrivals.per_second().filter(|_| has_rate) {

@@ -102,6 +102,7 @@ fn measure_with(
     mut routes: Routes,
 ) -> Result<u8, Failure> {
     can_measure()?;
+    let baseline = args.against.baseline(common)?;
     let _awaited = Awaited::of(args)?;
     if let Some((request, _)) = &mut asked {
         request.defaults = common.defaults.iter().map(ToString::to_string).collect();
@@ -199,7 +200,13 @@ fn measure_with(
         complain(why);
         return Ok(1);
     }
-    Ok(code)
+    match baseline.filter(|_| code == 0) {
+        Some(baseline) => {
+            let shown = args.format == Shown::Text && args.output.is_none();
+            baseline.hold(common, &judged, shown)
+        }
+        None => Ok(code),
+    }
 }
 
 /// Why a run that was measured answers nothing of what it was made for.
@@ -326,7 +333,7 @@ fn greet_again(
         return Ok(peer);
     }
     Err(Failure::usage(format!(
-        "run {} was measured to another host, or to this one before it was started: measure anew",
+        "run {} was measured against another host, or before this one rebooted: start a new run",
         run.id
     )))
 }

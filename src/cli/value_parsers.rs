@@ -55,7 +55,7 @@ pub fn variant(text: &str) -> Result<String, String> {
     Variant::parse(text).map(|variant| variant.to_string())
 }
 
-/// What `run` is asked to do: a workload, or to find the rate of one at which a bound stops to hold.
+/// What `run` is asked to do: a workload, or to find the largest rate of one within a bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Task {
     Workload(Workload),
@@ -147,9 +147,9 @@ fn pairs(text: &str) -> Option<Result<Placements, String>> {
                 .map(move |cpu| Placement::Cpus(first, *cpu))
         };
         match cpus.len() {
-            0 | 1 => {
-                Err(format!("`{text}`: a pair takes two CPUs, and here is one: choose same-cpu"))
-            }
+            0 | 1 => Err(format!(
+                "`{text}`: a pair needs two CPUs, and only one is available: use same-cpu"
+            )),
             2..=MOST_CPUS => Ok(Placements(cpus.iter().flat_map(above).collect())),
             many => {
                 Err(format!("`{text}`: pairs of {many} CPUs: name {MOST_CPUS} at most, as in 0-15"))

@@ -775,3 +775,30 @@ fn git_bisect_run_finds_the_commit_and_no_failure_blames_one() {
     assert!(code("compare good nosuch --bisect") >= Some(128));
     assert!(code("compare good last --bisect --gate").is_some_and(|code| code >= 128));
 }
+
+/// A baseline in one command: read before anything is measured, and held to after.
+#[test]
+fn a_run_is_held_against_one_that_is_stored() {
+    let bench = Bench::new();
+    let line = "run pipe -w latency -s 64 -p same-cpu --launches 6 --samples 50 --seed 1";
+    let refused = bench.run(&format!("{line} --against before --gate 5%"));
+    assert_eq!(refused.code, Some(2), "{}", refused.err);
+    assert!(
+        refused.err.contains("--against before: ") && refused.err.contains("nothing was measured")
+    );
+    assert!(!bench.store().exists(), "nor was a store made");
+    bench.must(&format!("{line} --label before"));
+    let said = bench.run(&format!("{line} --against before --gate 100%"));
+    assert!([Some(0), Some(4)].contains(&said.code), "twice as slow: {}{}", said.out, said.err);
+    assert!(
+        said.out.contains("The fastest here") || said.out.contains("A is the baseline"),
+        "{}",
+        said.out
+    );
+    assert!(said.out.contains("A is the baseline"), "{}", said.out);
+    let file = bench.path("before.json");
+    bench.must(&format!("export before -o {}", file.display()));
+    let said = bench.run(&format!("{line} --against {} --format json", file.display()));
+    assert_eq!(said.code, Some(0), "without a gate a difference is no failure: {}", said.err);
+    assert_eq!(parse(&said.out)["run"], 3, "what other programs read is the run alone");
+}

@@ -1,4 +1,4 @@
-//! Capacity: between which rates a mechanism stops to keep a bound, from the launches at every rate that was tried.
+//! Capacity: between which rates a mechanism begins to exceed a bound, from the launches at every rate that was tried.
 //!
 //! The unit is the launch. A rate holds where surely most of its launches pass, and fails where surely most of
 //! them break the bound, each with an error of 2.5 %; launches that disagree leave a rate undecided. Rates are tested
@@ -167,7 +167,7 @@ impl AtRate {
     }
 }
 
-/// Between which rates the bound stops to hold, by rates in ascending order whose launches were made for it.
+/// Between which rates the bound is first exceeded, by rates in ascending order whose launches were made for it.
 pub fn decide(rates: &[AtRate]) -> Found {
     let verdicts: Vec<(u64, RateVerdict)> =
         rates.iter().map(|rate| (rate.per_sec, rate.verdict())).collect();

@@ -32,7 +32,7 @@ pub fn probe_connections(
     }
     if server == Server::Threads && variant.waits() == Waits::Spinning {
         return Err(OpenError::NotApplicable(format!(
-            "{variant} spins while it waits, and threads of one worker share a CPU: choose what sleeps"
+            "{variant} spins while it waits, and --server threads needs a variant that blocks, as with wait=futex"
         )));
     }
     probe_by(variant, message_bytes, |name, spec| {
@@ -40,7 +40,7 @@ pub fn probe_connections(
         let (each, ready) = open_nonblocking(name, spec, Counted { before })?;
         if !ready && server.needs_descriptors() {
             return Err(OpenError::NotApplicable(format!(
-                "{name} has no descriptor for {} to wait for: --server scan asks it",
+                "{name} has no file descriptor that {} can wait on: use --server scan, which polls",
                 server.name()
             )));
         }

@@ -96,7 +96,9 @@ pub fn try_read(fd: impl AsFd, message: &mut [u8], received: &mut usize) -> io::
 /// The error for a message that can't be the one of which `done` bytes went already.
 #[cold]
 pub fn another(call: &str, length: usize, done: usize) -> io::Error {
-    let text = format!("try_{call}: {length} bytes, and of the message begun {done} went already");
+    let text = format!(
+        "try_{call}: a message of {length} bytes, but {done} bytes of the previous one are already sent"
+    );
     io::Error::new(io::ErrorKind::InvalidInput, text)
 }
 

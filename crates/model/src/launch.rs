@@ -293,12 +293,11 @@ pub struct Punctuality {
     pub served_per_sec: f64,
     /// The most messages that were under way at once on one connection.
     pub deepest: u32,
-    /// Messages begun more than `tolerance_ns` after they were due and might have been begun: one more might
-    /// be under way, the mechanism had room, and no call that moves another was under way.
+    /// Messages sent more than `tolerance_ns` after they could have been: the depth allowed one more, the mechanism had
+    /// room, and the sender was idle.
     pub sender_late: u64,
-    /// Messages begun more than `tolerance_ns` after they were due and one more might be under way over their own
-    /// connection, since their generator was in other calls. None of one connection, and in what was stored before it
-    /// was kept.
+    /// Messages sent more than `tolerance_ns` late because their generator was serving another client. None of one
+    /// connection.
     pub held: Option<u64>,
     /// Share of the time until its last message was begun in which the busiest generator of several connections had nothing
     /// to do, neither a message that was due and might go nor an answer. None of one connection, and of a generator

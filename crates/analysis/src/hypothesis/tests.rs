@@ -9,7 +9,7 @@ use super::slope::Steps;
 use super::{ALPHA, CaseResult, Decision, Effect, Ground, TestResult, bounds, lost};
 use crate::{Derived, EQUIVALENT_WITHIN, OverRounds};
 use model::factor::Factor;
-use study::counted::{Count, FAILED_LAUNCHES};
+use study::counted::{Count, FAILED_LAUNCHES, SHARES};
 use study::factor::{Chosen, chosen};
 use study::format::{Hypothesis, Test};
 use study::size_bound::SizeBound;
@@ -258,6 +258,7 @@ fn lies(case: &CaseResult, of: &str, (least, most): (f64, f64), parts: usize) ->
     let decision = decided(low >= least && high <= most, to < least || from > most);
     let unit = match case.derived.get(of) {
         Some(derived) => derived.unit.clone().into(),
+        None if SHARES.contains(&of) => "share".into(),
         None if Count::number(of).is_some() => "count".into(),
         None => case.metric.unit.name().into(),
     };

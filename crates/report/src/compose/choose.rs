@@ -159,7 +159,7 @@ fn unsure(choice: &Choice) -> String {
     let Some(closest) = closest else {
         let were = units::were(choice.evidence.rounds as u64);
         return format!(
-            "There {were} {rounds}, and {SURE_LAUNCHES} that agree are needed: give a longer --budget, or more --launches."
+            "Only {rounds} {were} measured, and a decision needs {SURE_LAUNCHES} that agree: raise --budget or --launches."
         );
     };
     let (kept, of) = (closest.passed, closest.launches);

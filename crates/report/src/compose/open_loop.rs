@@ -9,10 +9,9 @@ use model::workload::Arrivals;
 
 const MEANING: &str = "Response times count from when a message was due by its schedule, so that a wait \
      behind others is in them. Served: over all connections; share: of what was due \
-     in the same launch. On time: begun within the tolerance (10 µs, on one CPU 200 µs, or 1 % of the mean \
-     interval) of when it was due, one more might be under way and no call for another was; what is not is \
-     the sender's own fault. Held: sent late by more than that, since the generator was serving another client. Late: begun more than 1 µs after it was due, whoever's fault; begun: by how much, the median \
-     and the largest of all launches. On one CPU the sender sleeps until a message is due, and its wake-up is in the response. \
+     in the same launch. On time: sent within the tolerance (10 µs; 200 µs on one CPU; or 1 % of the mean \
+     interval) of its scheduled time, or as soon as the depth allowed. Held: sent later because the generator was \
+     serving another client. Late: sent more than 1 µs late for any reason; begun: by how much, median and largest. On one CPU the sender sleeps until a message is due, and its wake-up is in the response. \
      `noop` sends nothing: what of it was served is the rate that the sender keeps by itself.";
 
 /// A case that kept a schedule, and how.

@@ -30,6 +30,7 @@ pub fn claims(judged: &Judged) -> String {
         cells.put("id", claim.id);
         cells.put("statement", claim.statement);
         cells.maybe("claimed", claim.claimed);
+        cells.put("test", word(&claim.test));
         cells.put("verdict", word(&claim.verdict));
         cells.maybe("effect", claim.effect);
         cells.maybe("low", claim.low);

@@ -1,5 +1,5 @@
 //! A capacity in two stages: few rounds of coarse rates, then the rest of the time for rates close to where each
-//! case stops to keep the bound. Which those are is chosen from the first stage alone, and what is said of a
+//! case exceeds the bound. Which those are is chosen from the first stage alone, and what is said of a
 //! capacity rests on the launches of the second, which chose nothing.
 //!
 //! And a choice, which has one stage: where a mechanism can't carry what is needed, its launches are the longest of

@@ -127,7 +127,7 @@ impl Page {
         Command::of([0, 1, 2, 3].map(|at: usize| words[at].load(Ordering::Relaxed)))
     }
 
-    /// Says that one more command has been carried out. Of commands whose issuer waits for them.
+    /// Says that one more command has been carried out. Only for commands that are acknowledged.
     pub fn carried_out(&self) {
         self.mapping.word(DONE).fetch_add(1, Ordering::Release);
         self.done_parking().wake();

@@ -144,11 +144,11 @@ impl Spec {
                 Err(format!("{} cycles: a launch is timed in at most {MOST_CYCLES}", self.cycles))
             }
             _ if self.beside.is_some() && self.half.is_some() => {
-                Err("company is of this host: a launch between two hosts has none".into())
+                Err("--beside works on local routes only".into())
             }
             _ if self.workload.traits().many_connections() => self.check_closed(),
             _ if !self.workload.traits().paced && self.load.is_some() => {
-                Err("only an open loop has a load".into())
+                Err("a load needs -w rate or -w capacity".into())
             }
             _ if self.load.is_some_and(|load| load.choice().is_some()) => self.check_choice(),
             _ if self.others.is_empty() => Ok(()),
@@ -245,7 +245,7 @@ impl Spec {
                 Err(format!("{name}: its responder serves one initiator"))
             }
             (Some(_), _) => Err("between two hosts a launch has one initiator".into()),
-            (_, Some(_)) => Err("what is observed has one initiator".into()),
+            (_, Some(_)) => Err("--observe supports a single generator".into()),
             _ => Ok(()),
         }
     }

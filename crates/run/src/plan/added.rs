@@ -21,7 +21,7 @@ const NO_CROWD: &str =
     "instrumentation sees one thread of each worker: observe -w latency or throughput";
 
 /// Why nothing runs beside launches between hosts.
-const ONE_HOST: &str = "company is of this host: choose it with --route local";
+const ONE_HOST: &str = "--beside works on local routes only: add --route local";
 
 /// Every case that moves something once more under each probe, or the reason why not.
 pub(super) fn observed(groups: &mut [Group], request: &Request) {

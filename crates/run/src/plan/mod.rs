@@ -364,7 +364,9 @@ fn absence(
 fn gathered(case: &Case) -> Result<(), OpenError> {
     let refuse = |reason: &str| Err(OpenError::NotApplicable(reason.into()));
     match case.variant.traits().carries {
-        _ if !case.route.is_local() => refuse("a crowd shares its connections: on this host alone"),
+        _ if !case.route.is_local() => {
+            refuse("messaging runs on one host only: leave out its other routes")
+        }
         Carries::Bytes => probe_crowd(&case.variant, case.opened_for(), case.connections()),
         _ => refuse("carries a wake-up, and a crowd's messages say who sent them"),
     }
