@@ -1,4 +1,4 @@
-//! Launches in company (`--beside`): what runs beside runs while the workers are timed and at no other time, is
+//! Launches beside a load (`--beside`): what runs beside runs while the workers are timed and at no other time, is
 //! missed where it doesn't, and never outlives its launch; and what a run says of it. No speed is asserted.
 
 use std::time::Duration;
@@ -19,7 +19,7 @@ fn kill(pid: i32) {
     kill_process(Pid::from_raw(pid).expect("a process id"), Signal::KILL).expect("it lives");
 }
 
-/// A launch in company on CPU 0, that would time for minutes, under way: its supervisor and what runs beside.
+/// A launch beside a load on CPU 0, that would time for minutes, under way: its supervisor and what runs beside.
 fn under_way(company: Company) -> (run::launch::Launch, i32, Vec<i32>) {
     let cpu = Some(0);
     let spec = Spec { initiator_cpu: cpu, responder_cpu: cpu, ..endless("pipe", Workers::Process) };

@@ -1,4 +1,4 @@
-//! What launches in company came to, over the quiet launches of the same case in the same rounds.
+//! What launches beside a load came to, over the quiet launches of the same case in the same rounds.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -9,7 +9,7 @@ use super::paired::{CaseRatio, log_ratios};
 use super::{ALPHA, CaseResult, EQUIVALENT_WITHIN, Status};
 use stats::Verdict;
 
-/// A case in company.
+/// A case beside a load.
 #[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct Accompanied {
     /// Its launches, judged as if they were results; in exports what was asked.
@@ -20,7 +20,7 @@ pub struct Accompanied {
     pub status: Status,
     /// Why it isn't ok, with the remedy.
     pub reason: Option<String>,
-    /// Launches in company.
+    /// Launches beside a load.
     pub launches: u64,
     /// Rounds that have both.
     pub rounds: usize,
@@ -29,7 +29,7 @@ pub struct Accompanied {
     /// The same of the time of all operations of a launch, which the median may not show: a quota stops
     /// few of them, each for long.
     pub whole: Option<CaseRatio>,
-    /// Sign-test p of `median`, corrected by Holm over all cases in company of the run.
+    /// Sign-test p of `median`, corrected by Holm over all cases beside a load of the run.
     pub p: Option<f64>,
     /// `faster`, `slower`, `equivalent`, `inconclusive`: than in quiet.
     pub verdict: Option<&'static str>,
@@ -63,7 +63,7 @@ impl Accompanied {
     }
 }
 
-/// Corrects all cases in company as one family, and says of each what it came to.
+/// Corrects all cases beside a load as one family, and says of each what it came to.
 pub(super) fn assign(accompanied: &mut [Accompanied], results: &[CaseResult]) {
     let family: Vec<f64> = accompanied.iter().filter_map(|accompanied| accompanied.p).collect();
     let mut corrected = stats::holm(&family).into_iter();
@@ -90,7 +90,7 @@ mod tests {
     use crate::testing::Machine;
     use model::company::Company;
 
-    /// A quiet case of 4 µs, and the same in company, which takes so many times as long.
+    /// A quiet case of 4 µs, and the same beside a load, which takes so many times as long.
     fn judged(seed: u64, times: f64) -> Accompanied {
         let mut machine = Machine::seeded(seed);
         let quiet = machine.plain("pipe", 64, 4_000.0);

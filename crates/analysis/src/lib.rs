@@ -117,7 +117,7 @@ pub struct Judged {
     pub results: Vec<CaseResult>,
     /// The launches that were instrumented, by case; absent ones included.
     pub observed: Vec<Observed>,
-    /// The launches in company, by case; absent ones included.
+    /// The launches beside a load, by case; absent ones included.
     pub beside: Vec<Accompanied>,
     /// One per mechanism and load without its rate, where a bound was asked; else none.
     pub capacity: Vec<Capacity>,
@@ -189,7 +189,7 @@ pub struct Export<'a> {
     /// One entry per case and probe of `--observe`, whether it was observed or not: what its launches counted, which
     /// are no results, and what looking cost.
     observed: &'a [Observed],
-    /// One entry per case and level of `--beside` but quiet, whether it was measured or not: launches in company,
+    /// One entry per case and level of `--beside` but quiet, whether it was measured or not: launches beside a load,
     /// which are no results, over the quiet ones of the same rounds.
     beside: &'a [Accompanied],
     /// Of a run that seeks a capacity one entry per mechanism, message size, place and load without its rate, whether

@@ -1,6 +1,6 @@
 //! What runs beside a launch and takes its time, on purpose: a factor whose base is a quiet launch.
 //!
-//! A launch in company is never a result: it stands beside launches of the same case that are quiet, in the
+//! A launch beside a load is never a result: it stands beside launches of the same case that are quiet, in the
 //! same rounds.
 
 use std::fmt;

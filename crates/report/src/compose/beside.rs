@@ -1,4 +1,4 @@
-//! Launches in company over the quiet ones of the same rounds: a row for each case, a column for each neighbour.
+//! Launches beside a load over the quiet ones of the same rounds: a row for each case, a column for each neighbour.
 
 use super::labels;
 use super::observed::merged;
@@ -12,7 +12,7 @@ const MEDIAN: &str = "Median time of an operation beside a load over the quiet o
                       interval; 1 is no difference.";
 const WHOLE: &str = "Time of all operations of a launch over that of as many quiet ones: what is stopped seldom \
                      and for long shows here, and not in the median.";
-const TOO_FEW: &str = "No case has rounds enough, both quiet and in company, for a ratio with its interval: more \
+const TOO_FEW: &str = "No case has rounds enough, both quiet and beside a load, for a ratio with its interval: more \
                        launches (--launches) or time (--budget) give them.";
 const NO_CPU_LEFT: &str =
     "The workers had every CPU: the thread that streams also took their time.";
@@ -41,7 +41,7 @@ pub fn section(judged: &Judged) -> Option<Section> {
     Some(section)
 }
 
-/// A ratio of a case in company over the quiet one.
+/// A ratio of a case beside a load over the quiet one.
 type Over = fn(&Accompanied) -> Option<&CaseRatio>;
 
 fn table(

@@ -50,7 +50,7 @@ pub enum Format {
     Markdown,
     /// HdrHistogram's percentile spectrum, one per case.
     Hgrm,
-    /// One that another tool reads, by its place among [`TOOLS`].
+    /// One that another tool reads, by its place among `TOOLS`.
     Tool(usize),
 }
 

@@ -15,7 +15,7 @@ use store::StoreError;
 
 /// What the work of a launch under a quota takes in quiet, in ns: enough to be stopped in several periods.
 const QUOTA_LASTS_NS: f64 = 2.5 * PERIOD_US as f64 * 1e3;
-/// Samples that a launch in company has at least, unless a quiet one has less.
+/// Samples that a launch beside a load has at least, unless a quiet one has less.
 const LEAST_SAMPLES: u64 = 5;
 
 impl Campaign<'_> {
