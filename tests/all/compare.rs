@@ -800,5 +800,9 @@ fn a_run_is_held_against_one_that_is_stored() {
     bench.must(&format!("export before -o {}", file.display()));
     let said = bench.run(&format!("{line} --against {} --format json", file.display()));
     assert_eq!(said.code, Some(0), "without a gate a difference is no failure: {}", said.err);
-    assert_eq!(parse(&said.out)["run"], 3, "what other programs read is the run alone");
+    assert_eq!(
+        crate::cli_support::parse(&said.out)["run"],
+        3,
+        "what other programs read is the run alone"
+    );
 }
