@@ -129,6 +129,7 @@ fn a_file_says_nothing_of_programs_and_files() {
         "export-json",
         "export-csv",
         "export-markdown",
+        "against",
         "route",
         "resume",
     ] {
@@ -175,12 +176,14 @@ fn a_file_that_others_may_write_is_not_read() {
 }
 
 /// Flags that start a program, reach another host, name a file, take up what was begun, or are of one run alone.
-const NEVER: [&str; 22] = [
+const NEVER: [&str; 24] = [
+    "against",
     "deploy",
     "dry-run",
     "export-csv",
     "export-json",
     "export-markdown",
+    "gate",
     "help",
     "html",
     "label",

@@ -82,5 +82,5 @@ fn what_serves_one_initiator_refuses_three_in_words() {
     let one = Spec { workload: Workload::Throughput, ..quick("pipe", 64) };
     assert!(refusal(one).contains("throughput: its responder serves one initiator"));
     let observed = Some("software".parse::<Probe>().expect("a probe"));
-    assert!(refusal(Spec { observe: observed, ..quick("pipe", 64) }).contains("observed"));
+    assert!(refusal(Spec { observe: observed, ..quick("pipe", 64) }).contains("--observe"));
 }
