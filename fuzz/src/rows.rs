@@ -289,7 +289,11 @@ fn outputs_of(path: &std::path::Path, form: Form, checked: bool) -> Result<Outpu
             text += &terminal::render(&document, &terminal::Style::default());
             if form == Form::All {
                 let _ = (html::render(&document), markdown::render(&document));
-                let _ = export::text(Format::Bmf, &judged, store)?;
+                for (_, format) in Format::names() {
+                    if matches!(format, Format::Tool(_)) {
+                        let _ = export::text(format, &judged, store)?;
+                    }
+                }
             }
         }
         Ok(text)
