@@ -190,6 +190,9 @@ pub struct RunArgs {
     pub files: ExportFiles,
     #[command(flatten)]
     pub against: Against,
+    /// Print the name of each case that would be measured, as exports have it, and measure nothing
+    #[arg(long)]
+    pub list_names: bool,
     /// Whether the claims of a study set the exit code.
     #[arg(skip)]
     pub gate: bool,

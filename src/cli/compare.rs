@@ -7,7 +7,7 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use super::exit_codes::{BISECT_FAILED, BISECT_SKIP};
-use super::{Common, Failure, output, print};
+use super::{Common, Failure, output, print, step_summary};
 use crate::cli::input;
 use ::report::compose::{Detail, comparison};
 use ::report::export;
@@ -104,6 +104,7 @@ impl Baseline {
             force: false,
         };
         let found = judge((&self.name, &self.measured), (&name, &new), terms);
+        step_summary::add(&comparison(&found, Detail::Summary));
         if shown {
             common.show(&comparison(&found, Detail::Summary))?;
         }
@@ -161,6 +162,7 @@ pub fn compare(common: &Common, args: &CompareArgs) -> Result<u8, Failure> {
     if let Some(path) = &args.html {
         output::write(path, html::render(&comparison(&found, Detail::Full)), "name another file")?;
     }
+    step_summary::add(&comparison(&found, Detail::Summary));
     match args.format.as_str() {
         "json" => {
             let text = serde_json::to_string_pretty(&found)

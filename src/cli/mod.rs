@@ -44,6 +44,7 @@ mod runs;
 mod schema;
 mod screen;
 mod signals;
+mod step_summary;
 mod study;
 mod typst;
 mod value_parsers;

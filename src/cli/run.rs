@@ -12,14 +12,15 @@ use super::events::{Events, Live};
 use super::progress::StderrProgress;
 use super::routes::{self, Routes};
 use super::{
-    Common, Failure, choose, complain, document_output, export, forecast, report, resume, signals,
-    tell,
+    Common, Failure, choose, complain, document_output, export, forecast, print, report, resume,
+    signals, step_summary, tell,
 };
-use ::report::export::Format;
+use ::report::compose::answer;
+use ::report::export::{Format, planned_name};
 use ::run::campaign::{Campaign, Conditions, Hosts, Turn};
 use ::run::launch::peer::Peer;
 use ::run::launch::{Interrupt, Launcher};
-use ::run::plan::{AvailableRoutes, Machine, Plan, plan};
+use ::run::plan::{AvailableRoutes, Machine, Plan, WithMechanism, plan};
 use analysis::{Judged, Status};
 use machine::Topology;
 use mechanisms::{clean, clean_up_after_launches};
@@ -74,6 +75,9 @@ pub fn ask(
 ) -> Result<u8, Failure> {
     if request.routes.iter().all(Route::is_local) {
         let plan = planned(&request, &AvailableRoutes::default(), interrupt)?;
+        if args.list_names {
+            return list_names(&request, &plan);
+        }
         return measure(common, args, Some((request, plan)), interrupt);
     }
     // What is wrong with it in any case is said before anybody is asked for a password.
@@ -81,7 +85,17 @@ pub fn ask(
     let peer = routes::greet(&args.peer, &mut request, interrupt)?;
     let routes = Routes::open(&request.routes, peer, request.seed, interrupt)?;
     let plan = planned(&request, &routes.available, interrupt)?;
+    if args.list_names {
+        return list_names(&request, &plan);
+    }
     measure_with(common, args, Some((request, plan)), interrupt, routes)
+}
+
+/// The names of what would be measured, a line each: a harness knows what to expect.
+fn list_names(request: &Request, plan: &Plan) -> Result<u8, Failure> {
+    let cases = plan.groups.iter().flat_map(|group| &group.cases).filter(|case| case.is_result());
+    let names = cases.map(|case| planned_name(&case.kept(), request) + "\n");
+    print(&names.collect::<String>()).map(|()| 0)
 }
 
 /// Measures what was asked, or goes on with what `args` resume; shows it as `args` say.
@@ -356,6 +370,7 @@ fn show(common: &Common, args: &RunArgs, judged: &Judged, store: &Store) -> Resu
         (Shown::Text, Some(path)) => report::write_text(common, path, judged),
         (Shown::Text, None) => common.show(&report::document(common, judged)),
     };
+    step_summary::add(&answer(judged));
     let page = args.html.as_ref().map_or(Ok(()), |path| {
         report::write_page(path, judged)?;
         if !common.quiet {

@@ -176,7 +176,7 @@ fn a_file_that_others_may_write_is_not_read() {
 }
 
 /// Flags that start a program, reach another host, name a file, take up what was begun, or are of one run alone.
-const NEVER: [&str; 24] = [
+const NEVER: [&str; 25] = [
     "against",
     "deploy",
     "dry-run",
@@ -188,6 +188,7 @@ const NEVER: [&str; 24] = [
     "html",
     "label",
     "launcher",
+    "list-names",
     "network",
     "no-store",
     "nodes",

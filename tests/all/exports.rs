@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -526,4 +527,66 @@ fn a_comparison_is_a_suite_of_tests() {
     let lines: Vec<&str> = ktap.lines().collect();
     assert_eq!(lines[..2], ["KTAP version 1", "1..1"]);
     assert!(lines[2].starts_with(&format!("ok 1 {name} ")), "{ktap}");
+}
+
+/// What a harness is promised, it gets: the names before a run are those after it.
+#[test]
+fn the_names_of_cases_are_known_before_they_are_measured() {
+    let bench = Bench::new();
+    let line =
+        "run pipe eventfd tcp:buffer=64K,nodelay=off -w latency,throughput -s 64 -p same-cpu";
+    let named = bench.must(&format!("{line} --list-names")).out;
+    assert!(!bench.store().exists(), "nothing was measured");
+    bench.must(&format!("{line} --launches 6 --samples 20 --seed 1"));
+    let bmf = parse(&bench.must("export last --format bmf").out);
+    let mut promised: Vec<&str> = named.lines().filter(|name| !name.ends_with("/twin")).collect();
+    promised.sort_unstable();
+    let kept: Vec<&str> = bmf.as_object().expect("benchmarks").keys().map(String::as_str).collect();
+    assert_eq!(promised, kept);
+}
+
+#[test]
+fn a_step_of_github_actions_gets_a_summary() {
+    let bench = Bench::new();
+    let (there, missing) = (bench.path("summary.md"), bench.path("none.md"));
+    std::fs::write(&there, "before\n").unwrap();
+    for (path, complains) in [(&there, false), (&missing, true)] {
+        let mut command = bench.command(SHORT.split_whitespace());
+        let said = output(command.env("GITHUB_STEP_SUMMARY", path));
+        assert_eq!(said.code, Some(0), "{}", said.err);
+        assert_eq!(said.err.contains("GITHUB_STEP_SUMMARY"), complains, "{}", said.err);
+    }
+    let summary = std::fs::read_to_string(&there).unwrap();
+    assert!(summary.starts_with("before\n") && summary.contains("| pipe"), "{summary}");
+    assert!(!missing.exists(), "the runner makes it, and nobody else");
+}
+
+/// The scripts of docs/HARNESS.md, as a harness starts them: short, so that any verdict will do.
+#[test]
+fn scripts_for_harnesses_end_as_they_say() {
+    let bench = Bench::new();
+    let cases = "pipe -w latency -s 64 -p same-cpu --launches 6 --samples 20";
+    bench.must(&format!("run {cases} --label good"));
+    let program = Path::new(env!("CARGO_BIN_EXE_ipcmark"));
+    let mut path = program.parent().expect("a folder").as_os_str().to_owned();
+    path.push(":");
+    path.push(std::env::var_os("PATH").unwrap_or_default());
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/examples");
+    let run = |name: &str| {
+        let mut shell = Command::new("sh");
+        shell.arg(examples.join(name)).current_dir(bench.path("."));
+        shell.env("PATH", &path).env("IPCMARK_STORE", bench.store());
+        shell.envs([("CASES", cases), ("BUILD", "true"), ("GATE", "50%")]);
+        shell.envs([("BASE", program), ("CHANGE", program), ("MEASURE", program)]);
+        output(&mut shell)
+    };
+    let lkp = run("lkp");
+    assert_eq!(lkp.code, Some(0), "{}", lkp.err);
+    let key = "pipe/latency/64B/same-cpu/process.median_ns: ";
+    assert!(lkp.out.lines().any(|line| line.starts_with(key)), "{}", lkp.out);
+    let bisected = run("bisect.sh");
+    assert!([Some(0), Some(1), Some(125)].contains(&bisected.code), "{}", bisected.err);
+    let gated = run("gate.sh");
+    assert!([Some(0), Some(3), Some(4)].contains(&gated.code), "{}{}", gated.out, gated.err);
+    assert!(bench.path("gate-2.md").exists(), "{}", gated.err);
 }

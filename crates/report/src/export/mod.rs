@@ -21,6 +21,7 @@ use model::case::Case;
 use model::factor::{FACTORS, Factor, Row};
 use model::load::{Load, Service};
 use model::metric::Operation;
+use model::request::Request;
 use model::size;
 use model::total::Total;
 use model::workload::Arrivals;
@@ -143,6 +144,16 @@ fn name(judged: &Judged, case: &CaseResult) -> String {
     if is_repeated(judged, case) {
         parts.push("again".into());
     }
+    parts.join("/").replace(',', "+")
+}
+
+/// The name that a case will have in every format, once it is measured as `request` asks.
+pub fn planned_name(case: &Case, request: &Request) -> String {
+    let paced = case.load.is_some_and(|load| load.has_rate());
+    let arrivals = paced.then_some(request.arrivals);
+    let mut parts = parts(case, (arrivals, !request.totals.is_empty()), (&[], None));
+    parts.extend(request.verify.then(|| "verify".to_string()));
+    parts.extend(case.twin.then(|| "twin".to_string()));
     parts.join("/").replace(',', "+")
 }
 
