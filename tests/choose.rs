@@ -94,7 +94,7 @@ fn a_budget_that_is_too_short_is_said_after_the_first_round() {
     let told = flat(&said.err);
     assert!(told.contains("7 that agree decide: give --budget"), "{told}");
     assert!(told.contains("time for less than 7 rounds of"), "{told}");
-    assert!(flat(&said.out).contains("There was 1 round"), "{}", said.out);
+    assert!(flat(&said.out).contains("Only 1 round was measured"), "{}", said.out);
 }
 
 #[test]
