@@ -1,7 +1,7 @@
 //! Studies from the command line: listed, shown, planned, run, written up again from the store;
 //! and what is said of a study that is none.
 
-use crate::cli_support::{Bench, must_fit_the_schema, number};
+use crate::cli_support::{Bench, flat, must_fit_the_schema, number};
 use study::validated::validate;
 
 const SMALL: &str = include_str!("small_study.toml");
@@ -317,4 +317,22 @@ fn too_few_rounds_are_reported_before_anything_is_measured() {
     for text in [&page, &paper] {
         assert!(text.contains("not enough rounds") && text.contains("not testable here"));
     }
+}
+
+/// Another machine's run of the same study stands beside; one of another study, or none, is refused in a line.
+#[test]
+fn another_machines_run_stands_beside() {
+    let bench = Bench::new();
+    std::fs::write(bench.path("transfers.toml"), TRANSFERS).expect("write the study");
+    let there = bench.path("there.sqlite").display().to_string();
+    for store in [&there, &bench.store().display().to_string()] {
+        bench.run(&format!("--store {store} -q study run ./transfers.toml --launches 1 --seed 5"));
+    }
+    let alone = bench.run("report last -v").out;
+    let both = bench.run(&format!("report last -v --beside {there}")).out;
+    assert!(flat(&both).contains("nothing here is compared with it"), "{both}");
+    assert!(both.contains(": not enough rounds: ") && both.len() > alone.len(), "{both}");
+    let empty = bench.path("none.sqlite").display().to_string();
+    let refused = bench.run(&format!("report last --beside {empty}"));
+    assert_eq!((refused.code, refused.err.lines().count()), (Some(2), 1), "{}", refused.err);
 }

@@ -33,14 +33,6 @@ impl Chosen {
         self.0.iter().all(|(factor, text)| other.level(*factor).is_none_or(|level| level == text))
     }
 
-    /// The levels that `other` doesn't share: what distinguishes the two; all of them, if nothing does.
-    pub fn apart_from(&self, other: &Chosen) -> Chosen {
-        let differs = |(factor, level): &(&Factor, &String)| other.0.get(factor) != Some(*level);
-        let own = self.0.iter().filter(differs).map(|(factor, text)| (*factor, text.clone()));
-        let own = Chosen(own.collect());
-        if own.0.is_empty() { self.clone() } else { own }
-    }
-
     /// The levels in which not all of `others` agree: what distinguishes it among them.
     pub fn apart_from_any(&self, others: &[Chosen]) -> Chosen {
         let differs = |(factor, level): &(&Factor, &String)| {

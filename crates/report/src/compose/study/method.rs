@@ -270,9 +270,12 @@ fn clocks(judged: &Judged) -> Option<String> {
     if by_loop.is_empty() || by_reads.is_empty() {
         return None;
     }
+    let found = floors.clocks.get().ok()?;
+    let best = found.most_precise == found.used || found.as_precise.contains(&found.used);
+    let why = if best { ": none is more precise, within a tenth" } else { "" };
     Some(format!(
         "The step of each clock was found in two ways: by a loop that grows until it takes any time, {}; and by the \
-         differences of repeated reads, {}. {} was read in the rest: none was more precise, and none cheaper. What is \
+         differences of repeated reads, {}. {} was read in the rest{why}. What is \
          shorter than 20 reads or 50 steps was timed in batches.",
         labels::list(&by_loop),
         labels::list(&by_reads),
