@@ -22,5 +22,11 @@ fn main() -> ExitCode {
     if std::env::args_os().nth(1).is_some_and(|word| word == run::launch::peer::keeper::WORD) {
         return ExitCode::from(run::launch::peer::keeper::serve() as u8);
     }
+    if std::env::args_os().nth(1).is_some_and(|word| word == run::launch::arm::WORD) {
+        return ExitCode::from(run::launch::arm::serve() as u8);
+    }
+    if std::env::args_os().nth(1).is_some_and(|word| word == cli::WATCH) {
+        return ExitCode::from(cli::watch() as u8);
+    }
     cli::main()
 }

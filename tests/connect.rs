@@ -253,6 +253,7 @@ fn a_limit_on_open_files_makes_a_row_that_is_unavailable_with_the_reason() {
     let mut store = Store::open(&folder.path().join("runs.sqlite")).expect("a store");
     let hosts = Hosts {
         launcher: Launcher::new(limited(folder.path(), files)),
+        arms: Vec::new(),
         routes: OpenRoutes::default(),
         turn: Turn::wait(true, interrupt(), |_| {}),
     };

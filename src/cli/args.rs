@@ -169,6 +169,8 @@ pub struct RunArgs {
     pub route: Option<Routes>,
     #[command(flatten)]
     pub peer: PeerArgs,
+    #[command(flatten)]
+    pub arms: super::arms::ArmArgs,
     /// Go on with an interrupted run: its number, label, or `last`; one with another host has the same --peer again
     #[arg(long, value_name = "RUN", num_args = 0..=1, default_missing_value = "last",
           conflicts_with_all = ["mechanisms", "workload", "size", "placement", "launches",
@@ -292,6 +294,8 @@ impl RunArgs {
         }
         let loads = open_loop::loads(self, &workloads)?;
         let bound = capacity::asked(self)?;
+        let (arms, arm_cleanup) =
+            if self.resume.is_none() { self.arms.asked()? } else { Default::default() };
         let sizes = |workload: Workload| match &self.size {
             Some(Sizes(sizes)) if workload.has_size() => sizes.clone(),
             _ if self.full => workload.traits().sizes.to_vec(),
@@ -325,6 +329,8 @@ impl RunArgs {
             reference: self.reference.clone(),
             sessions: self.sessions()?,
             observe: self.probes(),
+            arms,
+            arm_cleanup,
             beside: distinct(self.beside.iter().filter_map(|level| level.0)),
             energy: self.energy,
             routes: self.checked_reaches()?,

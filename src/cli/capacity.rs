@@ -31,6 +31,7 @@ pub fn asked(args: &RunArgs) -> Result<Option<TailBound>, String> {
     }
     let others = [
         ("--observe", !args.observe.is_empty()),
+        ("--arm", args.arms.are_given()),
         ("--beside", !args.beside.is_empty()),
         ("--sessions", args.sessions.is_some()),
         ("--unmarked", args.unmarked.is_some()),

@@ -12,7 +12,7 @@ use crate::cli::input;
 use ::report::compose::{Detail, comparison};
 use ::report::export;
 use ::report::html;
-use analysis::compare::{Gate, GateOn, Measured, RunComparison, Terms, compare as judge};
+use analysis::compare::{Gate, GateOn, Measured, RunComparison, Terms, arms, compare as judge};
 use analysis::{EQUIVALENT_WITHIN, Judged};
 use store::Store;
 
@@ -66,8 +66,8 @@ pub struct Against {
     /// Compare with this run once it is measured: number, label, `last`, or a file written by `ipcmark export`
     #[arg(long, value_name = "RUN|FILE")]
     against: Option<String>,
-    /// Exit with 3 if a case is slower than there by more than this, as in 5%, with 4 if that is undecided
-    #[arg(long, value_name = "SLOWER", value_parser = share, requires = "against")]
+    /// Exit with 3 if a case is slower than there, or than under the first --arm, by more than this, as in 5%, with 4 if that is undecided
+    #[arg(long, value_name = "SLOWER", value_parser = share)]
     gate: Option<f64>,
 }
 
@@ -83,13 +83,47 @@ impl Against {
     ///
     /// # Errors
     /// It isn't there: nothing was measured.
-    pub fn baseline(&self, common: &Common) -> Result<Option<Baseline>, Failure> {
-        let Some(name) = &self.against else { return Ok(None) };
+    pub fn baseline(&self, common: &Common, has_arms: bool) -> Result<Option<Baseline>, Failure> {
+        let Some(name) = &self.against else {
+            return match (self.gate, has_arms) {
+                (Some(_), false) => Err(Failure::usage(
+                    "--gate: slower than what? add --against RUN, or a second --arm",
+                )),
+                _ => Ok(None),
+            };
+        };
+        if has_arms {
+            return Err(Failure::usage(
+                "--against: arms are held against the first of them: leave it out, or --arm",
+            ));
+        }
         let measured = measured(common, name).map_err(|failure| {
             let line = format!("--against {name}: {}; nothing was measured", failure.line);
             Failure::usage(line)
         })?;
         Ok(Some(Baseline { name: name.clone(), measured, gate: self.gate }))
+    }
+}
+
+impl Against {
+    /// What is asked of the arms of a run.
+    pub fn terms(&self) -> Terms {
+        Terms {
+            margin: EQUIVALENT_WITHIN,
+            gate: self.gate,
+            gate_on: GateOn::Absolute,
+            force: false,
+        }
+    }
+
+    /// The exit code of a run with arms: that of the worst of them, where a gate asks.
+    pub fn exit_code_of_arms(&self, judged: &Judged) -> u8 {
+        if self.gate.is_none() {
+            return 0;
+        }
+        let codes: Vec<u8> = arms(judged, self.terms()).iter().map(exit_code).collect();
+        let any = |code| codes.contains(&code).then_some(code);
+        any(REGRESSION).or(any(INCONCLUSIVE)).unwrap_or(0)
     }
 }
 

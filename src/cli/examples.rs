@@ -7,7 +7,7 @@ use super::exit_codes;
 /// A command with its examples, each with its meaning.
 type Examples = (&'static str, &'static [(&'static str, &'static str)]);
 
-const EXAMPLES: [Examples; 27] = [
+const EXAMPLES: [Examples; 28] = [
     (
         "ipcmark",
         &[
@@ -30,6 +30,14 @@ const EXAMPLES: [Examples; 27] = [
             ),
             ("ipcmark run -w throughput --export-csv a.csv", "a table beside the text"),
             ("ipcmark run tcp --peer 'ssh host'", "to another host"),
+        ],
+    ),
+    (
+        "ab",
+        &[
+            ("ipcmark ab '' 'chrt -f 50' -p free", "does a real-time class help?"),
+            ("ipcmark ab '' './other/ipcmark launch' pipe tcp", "two builds"),
+            ("ipcmark ab 'env X=0' 'env X=1' tcp --gate 5%", "exit with 3 if the second is slower"),
         ],
     ),
     ("floor", &[("ipcmark floor --html floor.html", "with the heat map of cache lines")]),

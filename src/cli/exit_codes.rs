@@ -25,7 +25,7 @@ pub const ALL: [ExitCode; 23] = [
     ExitCode { code: "1", of: &["choose"], meaning: "Nothing qualifies." },
     ExitCode {
         code: "1",
-        of: &["run", "report", "explain", "probe-effect"],
+        of: &["run", "ab", "report", "explain", "probe-effect"],
         meaning: "There are no results: nothing could be measured.",
     },
     ExitCode { code: "1", of: &["runs --check"], meaning: "Something that is stored is damaged." },
@@ -47,8 +47,8 @@ pub const ALL: [ExitCode; 23] = [
     },
     ExitCode {
         code: "3",
-        of: &["run --gate"],
-        meaning: "A case is slower by more than the gate than in the run that --against names.",
+        of: &["run --gate", "ab --gate"],
+        meaning: "A case is slower by more than the gate than in the run that --against names, or than under the first arm.",
     },
     ExitCode { code: "3", of: &["study run --gate"], meaning: "A claim is refuted." },
     ExitCode { code: "4", of: &["compare"], meaning: "Nothing could be compared." },
@@ -59,7 +59,7 @@ pub const ALL: [ExitCode; 23] = [
     },
     ExitCode {
         code: "4",
-        of: &["run --gate"],
+        of: &["run --gate", "ab --gate"],
         meaning: "No case is slower than there, but some are undecided.",
     },
     ExitCode {
@@ -70,7 +70,7 @@ pub const ALL: [ExitCode; 23] = [
     ExitCode { code: "4", of: &["choose"], meaning: "Undecided: some mechanisms might qualify." },
     ExitCode {
         code: "5",
-        of: &["run", "study run", "explain", "probe-effect", "choose"],
+        of: &["run", "ab", "study run", "explain", "probe-effect", "choose"],
         meaning: "A mechanism that was asked for is not available here, or a size or a place of one.",
     },
     ExitCode {

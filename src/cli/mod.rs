@@ -1,6 +1,8 @@
 //! The command line: one file per subcommand. A flag is parsed once, here at the door.
 
+mod ab;
 mod args;
+mod arms;
 mod awaited;
 mod bare;
 mod capacity;
@@ -47,6 +49,7 @@ mod signals;
 mod step_summary;
 mod study;
 mod typst;
+mod undone;
 mod value_parsers;
 
 use std::ffi::OsString;
@@ -64,6 +67,7 @@ use model::visible::{one_line, visible_lines};
 use store::{Store, StoreError};
 use sys::process;
 
+pub use arms::{WATCH, watch};
 pub use run::UNAVAILABLE;
 /// What the program was built from (build.rs); empty where nobody knows.
 pub const BUILT_FROM: &str = env!("IPCMARK_BUILT_FROM");
@@ -123,6 +127,8 @@ struct Common {
 enum Command {
     /// Measure chosen mechanisms, workloads, sizes and placements
     Run(Box<args::RunArgs>),
+    /// A against B in the same rounds: two prefixes, settings or builds; faster, slower, equivalent
+    Ab(Box<ab::AbArgs>),
     /// Clocks, kernel calls, copying, cache lines, wake-ups: the bounds to compare results with
     Floor(floor::FloorArgs),
     /// The mechanisms of this machine; of the others, why not and what would enable them
@@ -255,10 +261,12 @@ fn dispatch(words: &bare::Words, cli: &Cli) -> Result<u8, Failure> {
     } else if let Some(store) = common.store.as_ref().and_then(|path| path.to_str()) {
         hint::name_store(&shlex::try_quote(store).unwrap_or(store.into()));
     }
+    undone::tell();
     let signals = signals::take_over;
     match &cli.command {
         Some(Command::Run(args)) if words.is_bare => bare::run(common, args, &signals()?),
         Some(Command::Run(args)) => run::chosen(common, args, &signals()?),
+        Some(Command::Ab(args)) => ab::ab(common, args, &signals()?),
         Some(Command::Floor(args)) => floor::floor(common, args, &signals()?),
         Some(Command::List(args)) => list::list(common, args, &signals()?),
         Some(Command::Doctor(args)) => doctor::doctor(common, args),

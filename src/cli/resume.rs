@@ -9,7 +9,7 @@ use store::{FleetRequest, StoredRun, command_line, resume_fleet, resume_run};
 pub fn line(run: &StoredRun) -> String {
     match &run.fleet {
         Some(fleet) => fleet_line(run.id, &fleet.asked),
-        None => command_line(&resume_run(run.id, run.request.peer.as_ref())),
+        None => command_line(&resume_run(run.id, &run.request)),
     }
 }
 

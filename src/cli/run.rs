@@ -7,6 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::args::{RunArgs, Shown};
+use super::arms::{self, Cleanup};
 use super::awaited::Awaited;
 use super::events::{Events, Live};
 use super::progress::StderrProgress;
@@ -15,7 +16,7 @@ use super::{
     Common, Failure, choose, complain, document_output, export, forecast, print, report, resume,
     signals, step_summary, tell,
 };
-use ::report::compose::answer;
+use ::report::compose::{answer, answer_of_arms};
 use ::report::export::{Format, planned_name};
 use ::run::campaign::{Campaign, Conditions, Hosts, Turn};
 use ::run::launch::peer::Peer;
@@ -73,6 +74,7 @@ pub fn ask(
     mut request: Request,
     interrupt: &Interrupt,
 ) -> Result<u8, Failure> {
+    arms::try_all(&mut request, interrupt)?;
     if request.routes.iter().all(Route::is_local) {
         let plan = planned(&request, &AvailableRoutes::default(), interrupt)?;
         if args.list_names {
@@ -116,7 +118,8 @@ fn measure_with(
     mut routes: Routes,
 ) -> Result<u8, Failure> {
     can_measure()?;
-    let baseline = args.against.baseline(common)?;
+    let baseline = args.against.baseline(common, args.arms.are_given())?;
+    let (arms, cleanup) = args.arms.asked().map_err(Failure::usage)?;
     let _awaited = Awaited::of(args)?;
     if let Some((request, _)) = &mut asked {
         request.defaults = common.defaults.iter().map(ToString::to_string).collect();
@@ -137,6 +140,7 @@ fn measure_with(
             let id = claim(&mut store, name, require_unfinished)?;
             let run = store.run(id)?;
             let peer = named_again(args, &run)?;
+            arms_again(args, &run, interrupt)?;
             Some((run, peer))
         }
         None => None,
@@ -167,7 +171,8 @@ fn measure_with(
     signals::unless_stopped(interrupt)?;
     let open = std::mem::take(&mut routes.open);
     let peers: Vec<Peer> = open.routes.values().map(|route| route.peer.clone()).collect();
-    let hosts = Hosts { launcher: Launcher::new(PROGRAM.into()), routes: open, turn };
+    let cleanup = cleanup.map(|command| Cleanup::stand_by(&command, interrupt)).transpose()?;
+    let hosts = Hosts { launcher: Launcher::new(PROGRAM.into()), routes: open, arms, turn };
     let with = Conditions { store: &mut store, interrupt, progress: &mut live };
     let argv: Vec<String> =
         std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
@@ -182,7 +187,7 @@ fn measure_with(
     let (id, status) = campaign.run()?;
     let lost = peers.iter().find_map(Peer::lost);
     // Nothing is measured any more: what was only made for that goes before anybody reads.
-    drop((peers, routes));
+    drop((peers, routes, cleanup));
     say_what_is_left(interrupt);
     let judged = Judged::of(&store, id)?;
     let resume = resume::how(id, &resume::line(&judged.run));
@@ -219,6 +224,7 @@ fn measure_with(
             let shown = args.format == Shown::Text && args.output.is_none();
             baseline.hold(common, &judged, shown)
         }
+        None if code == 0 => Ok(args.against.exit_code_of_arms(&judged)),
         None => Ok(code),
     }
 }
@@ -316,6 +322,19 @@ fn named_again(args: &RunArgs, run: &StoredRun) -> Result<Option<PeerRequest>, F
     }
 }
 
+/// The arms of a run that goes on must be those that it was begun with, given again: nothing of a store is executed.
+fn arms_again(args: &RunArgs, run: &StoredRun, interrupt: &Interrupt) -> Result<(), Failure> {
+    let stored = &run.request;
+    if stored.arms.is_empty() && args.arms.are_given() {
+        let line = format!("--arm: run {} has no arms: leave it out", run.id);
+        return Err(Failure::usage(line));
+    }
+    match args.arms.again(stored).map_err(Failure::usage)? {
+        None => Err(resume::refused(run.id, &resume::line(run))),
+        Some(arms) => arms::try_all(&mut Request { arms, ..Request::default() }, interrupt),
+    }
+}
+
 /// The routes of a run that goes on. Its laboratories are made again.
 fn open_again(
     args: &RunArgs,
@@ -368,6 +387,9 @@ fn show(common: &Common, args: &RunArgs, judged: &Judged, store: &Store) -> Resu
         (Shown::Exported(format), path) => export::write(format, path.as_deref(), judged, store),
         (Shown::Written(script), path) => document_output::write(script, path.as_deref(), judged),
         (Shown::Text, Some(path)) => report::write_text(common, path, judged),
+        (Shown::Text, None) if common.verbose == 0 && args.arms.are_given() => {
+            common.show(&answer_of_arms(judged, args.against.terms()))
+        }
         (Shown::Text, None) => common.show(&report::document(common, judged)),
     };
     step_summary::add(&answer(judged));

@@ -176,8 +176,11 @@ fn a_file_that_others_may_write_is_not_read() {
 }
 
 /// Flags that start a program, reach another host, name a file, take up what was begun, or are of one run alone.
-const NEVER: [&str; 25] = [
+const NEVER: [&str; 28] = [
     "against",
+    "arm",
+    "arm-cleanup",
+    "arm-setup",
     "deploy",
     "dry-run",
     "export-csv",

@@ -42,6 +42,7 @@ fn changes(base: &Case) -> Vec<Change> {
         align: _,
         twin: _,
         route: _,
+        arm: _,
         // Such cases stand beside each result: see `with_observed`.
         observe: _,
         beside: _,
@@ -55,6 +56,7 @@ fn changes(base: &Case) -> Vec<Change> {
         ("workers", |case| case.workers = Workers::Thread),
         ("payload", |case| case.payload = Policy::Written),
         ("twin", |case| case.twin = true),
+        ("arm", |case| case.arm = Some("rt".into())),
         ("route", |case| case.route = Route::parse("lab:routers=1").unwrap()),
     ];
     if message_bytes.is_some() {
@@ -376,7 +378,7 @@ fn entry(value: &serde_json::Value, keys: &[&str]) -> String {
     keys.iter().map(|key| format!("{key}={} ", value[key])).collect()
 }
 
-const IDENTITY: [&str; 19] = [
+const IDENTITY: [&str; 20] = [
     "variant",
     "workload",
     "message_bytes",
@@ -395,6 +397,7 @@ const IDENTITY: [&str; 19] = [
     "workers",
     "payload",
     "align",
+    "arm",
     "twin",
 ];
 

@@ -9,6 +9,7 @@ mod common;
 mod long_form;
 
 mod across_cpus;
+mod arms;
 mod beside;
 mod bounds;
 mod coding;

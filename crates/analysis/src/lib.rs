@@ -70,6 +70,7 @@ pub use capacity::Capacity;
 pub use case::CaseResult;
 pub use choose::Choice;
 pub use clients::{ClientsSeen, OverClients, OverLaunches};
+use compare::ArmChanges;
 pub use conditions::{NoiseSeen, ObservedPlacement, PeerNoise};
 pub use counted::Counted;
 pub use cpu::CpuCost;
@@ -119,6 +120,8 @@ pub struct Judged {
     pub observed: Vec<Observed>,
     /// The launches beside a load, by case; absent ones included.
     pub beside: Vec<Accompanied>,
+    /// Every further arm held against the first; none where there are no arms.
+    pub arms: Vec<ArmChanges>,
     /// One per mechanism and load without its rate, where a bound was asked; else none.
     pub capacity: Vec<Capacity>,
     /// One per group that was measured.
@@ -192,6 +195,8 @@ pub struct Export<'a> {
     /// One entry per case and level of `--beside` but quiet, whether it was measured or not: launches beside a load,
     /// which are no results, over the quiet ones of the same rounds.
     beside: &'a [Accompanied],
+    /// Of a run with `--arm` one entry per arm but the first, which it is held against.
+    arms: &'a [ArmChanges],
     /// Of a run that seeks a capacity one entry per mechanism, message size, place and load without its rate, whether
     /// it was measured or not: between which rates it stops keeping the bound. Empty of other runs.
     capacity: &'a [Capacity],
@@ -291,6 +296,7 @@ impl Judged {
             results,
             observed,
             beside: accompanied,
+            arms: Vec::new(),
             capacity,
             groups,
             rounds,
@@ -301,6 +307,7 @@ impl Judged {
             elsewhere: None,
         };
         judged.decide_claims()?;
+        judged.arms = ArmChanges::of(&judged);
         Ok(judged)
     }
 
@@ -397,6 +404,7 @@ impl Judged {
             results: &self.results,
             observed: &self.observed,
             beside: &self.beside,
+            arms: &self.arms,
             capacity: &self.capacity,
             comparisons: &self.groups,
             rounds: &self.rounds,

@@ -1,11 +1,11 @@
-//! Where a case ran, as far as reports tell places of a run apart.
+//! Where a case ran, and under which arm, as far as reports tell places of a run apart.
 
 use model::case::Case;
 use model::launch::Workers;
 use model::placement::Placement;
 use model::route::Route;
 
-/// Workers and their CPUs, and between which hosts.
+/// Workers and their CPUs, between which hosts, under which arm.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Site {
     /// Processes or threads.
@@ -13,12 +13,19 @@ pub struct Site {
     /// In a run of several routes that of what isn't local.
     pub route: Option<Route>,
     pub placement: Placement,
+    /// The arm under which it was measured.
+    pub arm: Option<String>,
 }
 
 impl Site {
     /// That of a case whose run has one route.
     pub fn of<V>(case: &Case<V>) -> Site {
-        Site { workers: case.workers, route: None, placement: case.placement }
+        Site {
+            workers: case.workers,
+            route: None,
+            placement: case.placement,
+            arm: case.arm.clone(),
+        }
     }
 }
 

@@ -41,6 +41,8 @@ pub struct Case<V = String> {
     pub twin: bool,
     /// Where client and server run.
     pub route: Route,
+    /// The arm under which its launches are made; None where there are none.
+    pub arm: Option<String>,
     /// The instrumentation; such a case is no result, but stands beside one.
     pub observe: Option<Probe>,
     /// What runs beside its launches; such a case is no result, but stands beside the quiet one.
@@ -64,6 +66,7 @@ impl<V> Case<V> {
             align: Alignment::default(),
             twin: false,
             route: Route::Local,
+            arm: None,
             observe: None,
             beside: None,
         }
@@ -73,8 +76,8 @@ impl<V> Case<V> {
     pub fn with<W>(&self, other: impl FnOnce(&V) -> W) -> Case<W> {
         let Case { ref variant, workload, message_bytes, total, load, placement, place, .. } =
             *self;
-        let Case { workers, payload, align, twin, ref route, observe, beside, .. } = *self;
-        let (variant, route) = (other(variant), route.clone());
+        let Case { workers, payload, align, twin, ref route, ref arm, observe, beside, .. } = *self;
+        let (variant, route, arm) = (other(variant), route.clone(), arm.clone());
         Case {
             variant,
             workload,
@@ -88,6 +91,7 @@ impl<V> Case<V> {
             align,
             twin,
             route,
+            arm,
             observe,
             beside,
         }

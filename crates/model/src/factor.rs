@@ -4,6 +4,7 @@
 use std::fmt;
 
 use crate::alignment::Alignment;
+use crate::arm;
 use crate::case::Case;
 use crate::catalogue;
 use crate::company::{Company, QUIET};
@@ -55,6 +56,8 @@ pub enum Factor {
     Routers,
     /// Switches between them: the same.
     Switches,
+    /// The command or the setting under which launches are made.
+    Arm,
     /// Instrumentation.
     Observe,
     /// What runs beside a launch.
@@ -146,7 +149,7 @@ const NOT_PLAIN: Row = Row {
 };
 
 /// Every factor, in the order in which exports have them.
-pub const FACTORS: [Row; 19] = [
+pub const FACTORS: [Row; 20] = [
     Row {
         factor: Factor::Mechanism,
         key: "mechanism",
@@ -339,6 +342,15 @@ pub const FACTORS: [Row; 19] = [
                 Alignment::Page => ", buffers at a page",
             },
         }),
+    },
+    Row {
+        factor: Factor::Arm,
+        key: "arm",
+        summary: "The command or the setting under which launches are made: `--arm`.",
+        of: |case| case.arm.clone(),
+        written: arm::name,
+        columns: &[("arm", |case| case.arm.as_ref().map_or(Level::Absent, word))],
+        ..NOT_PLAIN
     },
     Row {
         factor: Factor::Observe,

@@ -1,6 +1,7 @@
 //! The words of an experiment, as types: no input or output, no system call.
 
 pub mod alignment;
+pub mod arm;
 pub mod arrivals;
 pub mod bend;
 pub mod bound;

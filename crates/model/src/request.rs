@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::arm::Arm;
 use crate::capacity::TailBound;
 use crate::choice::Need;
 use crate::company::Company;
@@ -73,6 +74,11 @@ pub struct Request {
     pub except: Vec<BTreeMap<String, Vec<String>>>,
     /// What the run is for: how it is written up.
     pub aim: Aim,
+    /// The arms under each of which every case is measured, the one that others are held against first; empty where
+    /// there are none.
+    pub arms: Vec<Arm>,
+    /// The shell command that undoes what the arms' set-ups did.
+    pub arm_cleanup: Option<String>,
     /// Where the two halves of a launch are.
     pub routes: Vec<Route>,
     /// Of the mechanisms, those that are measured between hosts; empty means all that can be.
@@ -136,6 +142,8 @@ impl Default for Request {
             energy: false,
             except: Vec::new(),
             aim: Aim::Comparison,
+            arms: Vec::new(),
+            arm_cleanup: None,
             routes: vec![Route::Local],
             elsewhere: Vec::new(),
             peer: None,
@@ -253,7 +261,8 @@ impl Request {
     /// best.
     pub fn screens(&self) -> bool {
         let whole = self.study.is_some() || self.sessions.is_some() || self.bound.is_some();
-        let more = !self.observe.is_empty() || !self.beside.is_empty() || !self.aim.is_comparison();
+        let beside = !(self.observe.is_empty() && self.beside.is_empty() && self.arms.is_empty());
+        let more = beside || !self.aim.is_comparison();
         let fixed = self.stopping.launches.is_some() || self.stopping.unmarked.is_some();
         !(self.named.mechanisms || whole || more || fixed)
     }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::FleetRequest;
-use model::peer::PeerRequest;
+use model::request::Request;
 
 /// `ipcmark` and the words that followed it, quoted where a shell would take one apart.
 pub fn command_line(argv: &[String]) -> String {
@@ -38,9 +38,16 @@ fn quoted(word: &str) -> Cow<'_, str> {
 }
 
 /// `ipcmark run --resume` with all that it must be told again.
-pub fn resume_run(run: i64, peer: Option<&PeerRequest>) -> Vec<String> {
+pub fn resume_run(run: i64, asked: &Request) -> Vec<String> {
     let mut words = words(["run", "--resume", &run.to_string()]);
-    let Some(peer) = peer else { return words };
+    for arm in &asked.arms {
+        words.extend(["--arm".into(), format!("{}={}", arm.name, joined(&arm.prefix))]);
+    }
+    for (arm, command) in asked.arms.iter().filter_map(|arm| Some((arm, arm.setup.as_ref()?))) {
+        words.extend(["--arm-setup".into(), format!("{}={command}", arm.name)]);
+    }
+    words.extend(asked.arm_cleanup.iter().flat_map(|text| ["--arm-cleanup".into(), text.clone()]));
+    let Some(peer) = &asked.peer else { return words };
     words.extend(["--peer".into(), joined(&peer.command)]);
     if peer.deployed {
         words.push("--deploy".into());
@@ -83,6 +90,8 @@ fn unless_own(flag: &str, program: &str) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::command_line;
+    use model::arm::Arm;
+    use model::peer::PeerRequest;
 
     #[test]
     fn a_longer_budget_takes_the_place_of_the_one_that_was_given() {
@@ -119,13 +128,14 @@ mod tests {
         let own = std::env::current_exe().unwrap().to_str().unwrap().to_string();
         let command = ["sh", "-c", "it's; exec \"$@\"", "sh"].map(String::from).to_vec();
         let peer = PeerRequest { command: command.clone(), program: own, ..PeerRequest::default() };
-        let words = resume_run(3, Some(&peer));
+        let to = |peer: PeerRequest| Request { peer: Some(peer), ..Request::default() };
+        let words = resume_run(3, &to(peer.clone()));
         assert_eq!(words[..5], ["ipcmark", "run", "--resume", "3", "--peer"]);
         assert_eq!((words.len(), shlex::split(&words[5])), (6, Some(command)));
         // The whole line is one that a shell takes apart again.
         assert_eq!(shlex::split(&command_line(&words)), Some(words));
 
-        let more = |peer: PeerRequest| resume_run(3, Some(&peer))[6..].to_vec();
+        let more = |peer: PeerRequest| resume_run(3, &to(peer))[6..].to_vec();
         let addresses = vec!["10.0.0.2".parse().unwrap(), "fd00::2".parse().unwrap()];
         let there = PeerRequest { program: "/opt/it".into(), addresses, ..peer.clone() };
         assert_eq!(
@@ -133,6 +143,22 @@ mod tests {
             ["--peer-program", "/opt/it", "--peer-address", "10.0.0.2,fd00::2"]
         );
         assert_eq!(more(PeerRequest { deployed: true, ..peer }), ["--deploy"]);
-        assert_eq!(resume_run(3, None).len(), 4);
+        assert_eq!(resume_run(3, &Request::default()).len(), 4);
+        let arm = |name: &str, prefix: &[&str]| Arm {
+            name: name.into(),
+            prefix: prefix.iter().map(ToString::to_string).collect(),
+            setup: Some(format!("set {name}")),
+            process: None,
+        };
+        let arms = vec![arm("a", &[]), arm("rt", &["sh", "-c", "exec \"$@\"", "sh"])];
+        let asked = Request { arms, arm_cleanup: Some("set off".into()), ..Request::default() };
+        let words = resume_run(3, &asked);
+        assert_eq!(words[4..6], ["--arm", "a="]);
+        let prefix = words[7].strip_prefix("rt=").and_then(shlex::split);
+        assert_eq!(prefix, Some(asked.arms[1].prefix.clone()));
+        assert_eq!(
+            words[8..],
+            ["--arm-setup", "a=set a", "--arm-setup", "rt=set rt", "--arm-cleanup", "set off"]
+        );
     }
 }

@@ -188,9 +188,10 @@ pub struct Conditions {
 }
 
 impl Own for Conditions {
-    // Launches that are observed, or run beside a load, are compared with those that aren't: never all of a study's.
+    // Launches that are observed, or run beside a load, are compared with those that aren't: never all of a study's. An
+    // arm is a command, and none is taken from a file.
     fn takes(factor: Factor) -> bool {
-        !factor.follows() && !matches!(factor, Factor::Observe | Factor::Beside)
+        !factor.follows() && !matches!(factor, Factor::Observe | Factor::Beside | Factor::Arm)
     }
 }
 

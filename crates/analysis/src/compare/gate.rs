@@ -59,7 +59,7 @@ pub struct Moved {
     pub low: f64,
     /// Upper end.
     pub high: f64,
-    /// Mann–Whitney p.
+    /// Mann–Whitney p; of arms that of the sign test against the gate.
     pub p: f64,
     /// The same, corrected by Holm over the cases that stand to the gate; null of what is no case.
     pub p_holm: Option<f64>,

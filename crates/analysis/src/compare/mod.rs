@@ -6,6 +6,7 @@
 //! drifted between them looks like a difference and is in no interval. Of two runs that sought
 //! capacities these are compared instead.
 
+mod arms;
 mod capacities;
 mod fields;
 mod gate;
@@ -25,6 +26,7 @@ use model::workload::Workload;
 use stats::{Shift, Verdict};
 use store::Concurrent;
 
+pub use arms::{ArmChanges, arms};
 pub use capacities::{CapacityChange, CapacityVerdict, MeasuredCapacity, Side, Subject};
 pub use fields::Difference;
 pub use gate::{Gate, GateGroup, GateOn, LEAST_UNMARKED, Moved, Unsettled};
@@ -170,6 +172,8 @@ pub struct RunComparison {
     schema_version: u32,
     /// Program and version that compared.
     pub tool: String,
+    /// Whether launches of both shared rounds, as those of two arms of one run do: then each ratio is one of pairs.
+    pub paired: bool,
     /// The first run: the one to hold against.
     pub a: Named,
     /// The second.
@@ -224,6 +228,7 @@ pub fn compare(a: (&str, &Measured), b: (&str, &Measured), terms: Terms) -> RunC
     RunComparison {
         schema_version: 1,
         tool: model::tool::name().into(),
+        paired: false,
         a: named(a),
         b: named(b),
         margin: terms.margin,

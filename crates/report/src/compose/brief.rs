@@ -271,7 +271,7 @@ fn place(judged: &Judged, group: &GroupVerdict) -> String {
     if group.site.route.is_some() {
         return labels::place(&group.site);
     }
-    match group.site.placement {
+    let place = match group.site.placement {
         Placement::SameCpu => "one CPU".into(),
         Placement::Free => "free".into(),
         _ if of_two(&group.site) && kinds.len() == 1 => "two CPUs".into(),
@@ -279,8 +279,9 @@ fn place(judged: &Judged, group: &GroupVerdict) -> String {
         Placement::SameLlc => "one cache".into(),
         Placement::CrossLlc => "two caches".into(),
         Placement::CrossNode => "two nodes".into(),
-        _ => labels::place(&group.site),
-    }
+        other => labels::placement(other),
+    };
+    place + &labels::arm(&group.site)
 }
 
 fn notes(shown: &[&CaseResult], questions: &[Question], cut: usize, elsewhere: &str) -> Vec<Text> {

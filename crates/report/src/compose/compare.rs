@@ -29,7 +29,11 @@ pub fn comparison(found: &RunComparison, detail: Detail) -> Document {
     let mut document = Document::new(format!("{} against {}", name(found, 'B'), name(found, 'A')));
     let what =
         if found.capacities.is_empty() { ": time per operation of B over that of A" } else { "" };
-    document.subtitle = format!("A is the baseline{what}. Launches of two runs are not paired.");
+    let pairs = match found.paired {
+        true => "Every ratio is one of launches that shared a round.",
+        false => "Launches of two runs are not paired.",
+    };
+    document.subtitle = format!("A is the baseline{what}. {pairs}");
     document.meta = ['A', 'B'].map(|side| (side.to_string(), described(found, side))).to_vec();
     let mut answer = Section::new("answer", "Answer").with(verdict(found));
     answer.blocks.extend(gate::blocks(found));
@@ -41,7 +45,7 @@ pub fn comparison(found: &RunComparison, detail: Detail) -> Document {
     }
     let title = if found.capacities.is_empty() { "Cases" } else { "Capacities" };
     let mut cases = Section::new("cases", title);
-    cases.blocks.extend(tables::blocks(found));
+    cases.blocks.extend(tables::blocks(found, detail));
     cases.blocks.extend(capacities::blocks(found));
     if !cases.blocks.is_empty() {
         document.sections.push(cases);
@@ -84,6 +88,11 @@ fn name(found: &RunComparison, side: char) -> String {
 
 fn described(found: &RunComparison, side: char) -> String {
     let run = if side == 'A' { &found.a } else { &found.b };
+    if found.paired {
+        let name = name(found, side);
+        let called = if name == side.to_string() { String::new() } else { name + ": " };
+        return called + &run.given;
+    }
     let cut = if run.status == "complete" { "" } else { ", not finished" };
     let (name, number) = (name(found, side), format!("run {}", run.run));
     let known = if name == number { name } else { format!("{name} ({number})") };
@@ -108,6 +117,7 @@ fn verdict(found: &RunComparison) -> Verdict {
     let compared = all - with(found, Change::Incomparable).len();
     if compared == 0 {
         let why = match found.differences.as_slice() {
+            [] if found.paired => "no case was measured under both arms".to_string(),
             [] => "no case was measured in both runs in the same way".to_string(),
             some => format!(
                 "the runs differ in {}",
@@ -182,10 +192,14 @@ fn extremes(found: &RunComparison) -> Text {
     let tests = counted(found).filter(|case| case.p_holm.is_some()).count();
     match tests {
         0 => text.plain("No case has enough launches for a test."),
-        tests => text.plain(format!(
-            "Exact Mann–Whitney tests of the launch medians, Holm-corrected over {}.",
-            units::counted(tests as u64, "case")
-        )),
+        tests => {
+            let test = match found.paired {
+                true => "Sign tests of the ratios by round",
+                false => "Exact Mann–Whitney tests of the launch medians",
+            };
+            let cases = units::counted(tests as u64, "case");
+            text.plain(format!("{test}, Holm-corrected over {cases}."))
+        }
     }
 }
 

@@ -45,7 +45,12 @@ pub fn placement(placement: Placement) -> String {
 /// A place with its route, where several are told apart; without what its workers are.
 pub fn place(site: &Site) -> String {
     let route = site.route.as_ref().map_or(String::new(), |is| route(&is.to_string()) + ", ");
-    route + &placement(site.placement)
+    route + &placement(site.placement) + &arm(site)
+}
+
+/// `, arm rt`, or nothing where there are none.
+pub fn arm(site: &Site) -> String {
+    site.arm.as_ref().map_or(String::new(), |name| format!(", arm {name}"))
 }
 
 /// As [`place`], with threads named.

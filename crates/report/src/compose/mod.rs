@@ -2,6 +2,7 @@
 //! tables; then the figures; then the machine, its noise, and how it was measured.
 
 mod absences;
+mod arms;
 mod background;
 mod beside;
 mod brief;
@@ -46,6 +47,7 @@ pub use exported::exported;
 use super::{Block, Document, Section, Text, VerdictKind, units};
 use ::study::paper::Form;
 use analysis::Judged;
+use analysis::compare::Terms;
 use model::request::Aim;
 use store::{RunStatus, StoredRun};
 
@@ -88,6 +90,9 @@ pub fn answer(judged: &Judged) -> Document {
     if asked.aim != Aim::Comparison || asked.study.is_some() {
         return compose(judged, Detail::Summary);
     }
+    if !asked.arms.is_empty() {
+        return answer_of_arms(judged, arms::TERMS);
+    }
     // Of an open loop its percentiles and what was served are the answer.
     let rates = rates::section(judged);
     let seen = observed::short(judged);
@@ -103,6 +108,17 @@ pub fn answer(judged: &Judged) -> Document {
     document.sections.extend(seen);
     document.sections.extend(beside::section(judged));
     document.sections.extend(cpu_pairs::section(judged, Detail::Summary));
+    document
+}
+
+/// The answer of a run with arms: each beside the first, on `terms`.
+pub fn answer_of_arms(judged: &Judged, terms: Terms) -> Document {
+    let mut document = Document::new(format!("Run {}: {}", judged.run.id, measured(judged)));
+    document.subtitle = machine(judged);
+    document.sections = arms::sections(judged, terms, Detail::Summary);
+    if let Some(first) = document.sections.first_mut() {
+        first.blocks.splice(..0, cautions(judged));
+    }
     document
 }
 
@@ -127,6 +143,7 @@ pub fn compose(judged: &Judged, detail: Detail) -> Document {
             document.sections[0].blocks.extend(cautions(judged));
         }
     }
+    document.sections.extend(arms::sections(judged, arms::TERMS, detail));
     document.sections.extend(explain::sections(judged));
     document.sections.extend(probe::sections(judged, detail));
     let own = document.sections.len();

@@ -200,7 +200,10 @@ fn parts(
         Concurrent::All => "all-pairs".into(),
     }));
     parts.extend([case.placement.to_string(), case.workers.name().to_string()]);
-    let unusual = |row: &&Row| row.plain.is_some() && row.factor != Factor::Workers;
+    let unusual = |row: &&Row| {
+        let plain = row.plain.is_some() && row.factor != Factor::Workers;
+        plain || row.factor == Factor::Arm
+    };
     for row in FACTORS.iter().filter(unusual) {
         let level = row.factor.of(case).filter(|level| row.usual != Some(level));
         parts.extend(level.map(|level| format!("{}-{level}", row.key)));

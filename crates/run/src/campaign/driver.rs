@@ -74,6 +74,8 @@ pub(crate) struct LaunchRequest {
     pub spec: Spec,
     /// Where client and server of it run.
     pub route: Route,
+    /// The arm under which it is made.
+    pub arm: Option<String>,
     /// The node of the initiator, and that of the responder where it is another one.
     pub nodes: (usize, Option<usize>),
     pub padding: usize,

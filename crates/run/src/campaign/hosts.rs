@@ -10,14 +10,16 @@ use std::path::Path;
 use std::time::Duration;
 
 use rand::seq::SliceRandom;
+use rand_chacha::ChaCha8Rng;
 use rustix::process::{Resource, getrlimit};
 use rustix::system::sysinfo;
 
+use super::arms::Arms;
 use super::bounds::Bounds;
 use super::driver::{Driver, LaunchRequest, RoundOf, Sets, Turn, rng, swapped};
 use super::unmarked::Forks;
 use super::{LiveCase, LiveGroup, exclusive};
-use crate::launch::launches::{Launches, Node};
+use crate::launch::launches::Launches;
 use crate::launch::peer::Peer;
 use crate::launch::state::Wanted;
 use crate::launch::{Interrupt, LaunchResult, Launcher, PeerRoute, Spec, placement, unstarted};
@@ -26,6 +28,7 @@ use machine::Topology;
 use machine::doctor::{Snapshot, Watch};
 use machine::energy::PackageCounters;
 use machine::interrupt::Interrupted;
+use model::arm::Arm;
 use model::energy::Energy;
 use model::launch::{Outcome, Record};
 use model::load::Load;
@@ -35,10 +38,10 @@ use model::route::{LabRecord, Route};
 /// Rounds in which observed launches are made, unless the number of launches is fixed. Counts vary little,
 /// and observing is slow.
 const OBSERVED_ROUNDS: u64 = stats::LEAST_LAUNCHES as u64;
+/// How long the machine is left alone after the set-up of an arm, at least.
+const AFTER_A_COMMAND: Duration = Duration::from_millis(70);
 /// How long the spin before and after a round lasts.
 const SPIN: Duration = Duration::from_micros(500);
-/// The node of this host, in the network of this process.
-const HERE: usize = 0;
 
 /// The routes to other hosts that are open, by the route of the cases that take them.
 #[derive(Default)]
@@ -59,6 +62,8 @@ impl OpenRoutes {
 pub struct Hosts {
     pub launcher: Launcher,
     pub routes: OpenRoutes,
+    /// The arms of the command line, as it has them: none is taken from a store.
+    pub arms: Vec<Arm>,
     /// Keeps other runs of this machine from measuring meanwhile.
     pub turn: exclusive::Turn,
 }
@@ -66,8 +71,11 @@ pub struct Hosts {
 /// Makes the launches of a campaign there.
 pub(super) struct HostDriver<'a> {
     launches: Launches,
-    /// By route the nodes of its two halves, and the host of the second.
-    ends: BTreeMap<Route, (usize, usize, Peer)>,
+    arms: Arms,
+    /// By arm, the nodes of this host, in the network of this process.
+    here: Vec<usize>,
+    /// By route the nodes of its two halves, the first by arm, and the host of the second.
+    ends: BTreeMap<Route, (Vec<usize>, usize, Peer)>,
     turn: exclusive::Turn,
     interrupt: &'a Interrupt,
     room: Room,
@@ -90,13 +98,16 @@ struct UnderWay {
 
 impl<'a> HostDriver<'a> {
     pub(super) fn new(hosts: Hosts, interrupt: &'a Interrupt) -> HostDriver<'a> {
-        let Hosts { launcher, routes, turn } = hosts;
-        let mut nodes = vec![Node::here(&launcher, None)];
+        let Hosts { launcher, routes, arms, turn } = hosts;
+        let arms = Arms::of(arms);
+        let mut nodes = arms.nodes(&launcher, None);
+        let here: Vec<usize> = (0..nodes.len()).collect();
         let mut ends = BTreeMap::new();
         for (route, PeerRoute { peer, near }) in routes.routes {
-            let near = near.map_or(HERE, |network| {
-                nodes.push(Node::here(&launcher, Some(network)));
-                nodes.len() - 1
+            let near = near.map_or(here.clone(), |network| {
+                let first = nodes.len();
+                nodes.extend(arms.nodes(&launcher, Some(network)));
+                (first..nodes.len()).collect()
             });
             nodes.push(peer.node());
             ends.insert(route, (near, nodes.len() - 1, peer));
@@ -107,6 +118,8 @@ impl<'a> HostDriver<'a> {
         });
         HostDriver {
             launches: Launches::of(nodes),
+            arms,
+            here,
             ends,
             turn,
             interrupt,
@@ -142,18 +155,30 @@ impl<'a> HostDriver<'a> {
         self.room.launches(largest.unwrap_or(0) as u64)
     }
 
+    /// Cases in the order in which they are launched, cut into those that are set up together, `most` at a time.
+    fn together(
+        &self,
+        group: &LiveGroup,
+        order: Vec<usize>,
+        most: usize,
+        rng: &mut ChaCha8Rng,
+    ) -> Vec<Vec<usize>> {
+        self.arms.together(order, most, |at| &group.cases[at].case, rng)
+    }
+
     /// A launch on the nodes where its halves are to be.
     fn wanted(&self, asked: LaunchRequest) -> Result<Wanted, Outcome> {
-        let LaunchRequest { mut spec, route, padding, slot, .. } = asked;
+        let LaunchRequest { mut spec, route, arm, padding, slot, .. } = asked;
+        let arm = self.arms.place(arm.as_deref());
         let Some((near, far, peer)) = self.ends.get(&route) else {
             if route.is_local() {
-                return Ok(Wanted { near: HERE, far: None, spec, padding, slot });
+                return Ok(Wanted { near: self.here[arm], far: None, spec, padding, slot });
             }
             let error = format!("{route}: there is no way any more");
             return Err(unstarted(&io::Error::new(io::ErrorKind::NotConnected, error)));
         };
         let far = Some(peer.end(*far, &mut spec)?);
-        Ok(Wanted { near: *near, far, spec, padding, slot })
+        Ok(Wanted { near: near[arm], far, spec, padding, slot })
     }
 
     /// The pilots of a group: of what is observed there is none.
@@ -167,8 +192,9 @@ impl<'a> HostDriver<'a> {
             offset: group.cases[*case].case.align.offset(0),
             ..Turn::default()
         };
-        let set = |numbers: &[usize]| numbers.iter().enumerate().map(turn).collect();
-        results.chunks(self.set_size(group)).map(set).collect()
+        let set = |numbers: &Vec<usize>| numbers.iter().enumerate().map(turn).collect();
+        let mut rng = rng(group.nth as u64, 0);
+        self.together(group, results, self.set_size(group), &mut rng).iter().map(set).collect()
     }
 
     /// The launches of a group in a random order, cut into those that are set up together.
@@ -186,9 +212,9 @@ impl<'a> HostDriver<'a> {
             order.into_iter().partition(|case| group.cases[*case].is_observed());
         // What it is compared with is made the same way, at any place among them.
         let together = if observed.is_empty() { self.set_size(group) } else { 1 };
-        let mut sets: Vec<&[usize]> = results.chunks(together).collect();
+        let mut sets = self.together(group, results, together, &mut rng);
         if !observed.is_empty() {
-            sets.extend(observed.chunks(1));
+            sets.extend(observed.into_iter().map(|case| vec![case]));
             sets.shuffle(&mut rng);
         }
         let swapped = swapped(round.request.seed, group.nth, round.nth);
@@ -223,6 +249,16 @@ impl Driver for HostDriver<'_> {
         mut set: Vec<LaunchRequest>,
         quiet: Duration,
     ) -> Result<Vec<LaunchResult>, Interrupted> {
+        let arm = set.first().and_then(|first| first.arm.as_deref());
+        let quiet = match self.arms.set_up(arm, self.interrupt) {
+            Err(_) if self.interrupt.signal().is_some() => return Err(Interrupted),
+            Ok(false) => quiet,
+            Ok(true) => quiet.max(AFTER_A_COMMAND),
+            Err(reason) => {
+                let failed = || LaunchResult::of(Outcome::Failed { reason: reason.clone() });
+                return Ok(set.iter().map(|_| failed()).collect());
+            }
+        };
         let in_turns = set.iter().filter(|request| request.takes_turns).count();
         for request in set.iter_mut().filter(|request| request.takes_turns && in_turns > 1) {
             request.spec.cycles = self.cycles;

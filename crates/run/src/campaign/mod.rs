@@ -5,6 +5,7 @@
 //! round are made is a `driver`'s. This is the one place that knows launches, store and statistics; it keeps no
 //! figure of its own: what is judged later is judged from the store.
 
+mod arms;
 mod bounds;
 pub(crate) mod driver;
 mod exclusive;
@@ -44,6 +45,7 @@ use model::screening::ROUNDS;
 use stats::LEAST_LAUNCHES;
 use store::{Label, NewLaunch, NewRun, RunStatus, Store, StoreError, StoredRun};
 
+pub use arms::shell;
 pub use exclusive::{Other, Turn};
 pub use hosts::{Hosts, OpenRoutes};
 pub(crate) use live::{LiveCase, LiveGroup};

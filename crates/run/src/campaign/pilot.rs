@@ -61,6 +61,7 @@ impl Campaign<'_> {
             self.fit_samples(of, &piloted);
             for nth in of {
                 self.groups[*nth].expect_rounds(took.as_secs_f64() - timed);
+                self.groups[*nth].arms_alike();
                 self.groups[*nth].observe_alike();
                 self.groups[*nth].accompany_alike(&self.request);
                 for live in self.groups[*nth].cases.iter().filter(|live| live.samples > 0) {
@@ -159,6 +160,20 @@ impl LiveGroup {
             let least = quiet.samples.min(LEAST_SAMPLES);
             let asked = request.samples_of(live.case.workload);
             live.samples = asked.map_or(samples.clamp(least, MOST_SAMPLES), |_| quiet.samples);
+        }
+    }
+
+    /// Under every arm launches do what they do under the first: a median of other samples is another quantity.
+    fn arms_alike(&mut self) {
+        let plain = |live: &LiveCase| Case { arm: None, ..(*live.case).clone() };
+        for at in 0..self.cases.len() {
+            let subject = plain(&self.cases[at]);
+            let (before, others) = self.cases.split_at_mut(at);
+            let first = before.iter().find(|live| !live.given_up && plain(live) == subject);
+            let (Some(first), Some(live)) = (first, others.first_mut()) else { continue };
+            if live.case.arm.is_some() && !live.given_up {
+                (live.batch, live.samples) = (first.batch, first.samples);
+            }
         }
     }
 

@@ -123,7 +123,16 @@ impl Campaign<'_> {
         // What the scheduler places and busy-waits would first look for two CPUs in each slice.
         let settled = spec.pinned() || !live.case.variant.busy_waits();
         let takes_turns = route.is_local() && settled && spec.takes_turns();
-        LaunchRequest { spec, route, nodes, padding: turn.padding, slot: turn.slot, takes_turns }
+        let arm = live.case.arm.clone();
+        LaunchRequest {
+            spec,
+            route,
+            arm,
+            nodes,
+            padding: turn.padding,
+            slot: turn.slot,
+            takes_turns,
+        }
     }
 
     /// Reports what was stored. At the end of a round only: the reader wakes up, and would

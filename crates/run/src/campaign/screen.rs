@@ -136,9 +136,18 @@ impl LiveGroup {
         let asked = request.reference.as_deref();
         let reference = reference::chosen(names.iter().map(String::as_str), local, asked)?;
         let alone = ranked.len() == 1;
-        let cases = ranked.iter().enumerate().filter(|pair| alone || pair.0 != reference);
-        let needed = cases.filter_map(|(_, case)| {
-            let against = (!alone).then(|| ranked[reference]);
+        let arms = !request.arms.is_empty();
+        // What is asked of arms is how each differs from the first.
+        let against = |nth: usize| match arms {
+            true => ranked.iter().position(|other| other.0.is_first_arm_of(ranked[nth].0)),
+            false => Some(reference).filter(|_| !alone),
+        };
+        let cases = ranked.iter().enumerate().filter(|pair| {
+            let against = against(pair.0);
+            if arms { against.is_some_and(|at| at != pair.0) } else { alone || pair.0 != reference }
+        });
+        let needed = cases.filter_map(|(nth, case)| {
+            let against = against(nth).map(|at| ranked[at]);
             let Case { workload, place, .. } = *case.0.case;
             let asked = request.stopping.asked(workload, place.shares_one_cpu());
             stats::launches_needed(&logs(*case, against), asked)
@@ -159,6 +168,12 @@ impl LiveCase {
             ..(*self.case).clone()
         };
         moved == *other.case
+    }
+
+    /// Whether it is the same case under the arm that is held against: of cases, the first.
+    fn is_first_arm_of(&self, other: &LiveCase) -> bool {
+        let plain = |live: &LiveCase| Case { arm: None, ..(*live.case).clone() };
+        plain(self) == plain(other)
     }
 
     /// Whether it is a result that is compared: no control, no second name, nothing beside it.

@@ -72,6 +72,7 @@ impl Campaign<'_> {
             let spec = Spec { samples: SampleCount::Lasting(lasting_ns), ..spec.clone() };
             let route = route.clone();
             let one = LaunchRequest {
+                arm: None,
                 spec,
                 route,
                 nodes: (0, None),

@@ -2,7 +2,9 @@
 
 use std::fs::File;
 use std::io;
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
+use std::process::Command;
 use std::sync::Arc;
 
 use super::launches::{Launches, Node};
@@ -10,11 +12,15 @@ use super::peer::Peer;
 use super::spec::{Spec, not_started};
 use super::state::{Stage, Wanted};
 use machine::interrupt::{Interrupt, Interrupted};
+use model::arm::{Arm, LAUNCH};
 use model::launch::{Outcome, Record};
 
+/// How a launch is started.
 #[derive(Clone)]
 pub struct Launcher {
-    pub(super) program: PathBuf,
+    program: PathBuf,
+    /// The words before it; where the last one is `launch`, the whole command.
+    arm: Arm,
 }
 
 /// Between which hosts a launch is.
@@ -43,7 +49,34 @@ impl LaunchResult {
 impl Launcher {
     /// A launcher that starts `program`, which must be this program.
     pub fn new(program: PathBuf) -> Launcher {
-        Launcher { program }
+        Launcher { program, arm: Arm::default() }
+    }
+
+    /// The same under an arm of the command line.
+    pub(crate) fn under(&self, arm: &Arm) -> Launcher {
+        Launcher { arm: arm.clone(), ..self.clone() }
+    }
+
+    /// The command that does `word`, in place of a launch where that is another one.
+    pub(crate) fn command(&self, word: &str) -> Command {
+        let Some((first, rest)) = self.arm.prefix.split_first() else {
+            let mut command = Command::new(&self.program);
+            command.arg0("ipcmark").arg(word);
+            return command;
+        };
+        let mut command = Command::new(first);
+        if self.arm.is_whole() {
+            command.args(&rest[..rest.len().saturating_sub(1)]).arg(word);
+        } else {
+            // What stands before it has an executable of its own: /proc/self would be that.
+            command.args(rest).arg(format!("/proc/{}/exe", std::process::id())).arg(word);
+        }
+        command
+    }
+
+    /// That of a launch.
+    pub(super) fn launch(&self) -> Command {
+        self.command(LAUNCH)
     }
 
     /// Starts a launch on this host. `padding` bytes are added to its environment, which moves its

@@ -21,6 +21,8 @@
 //!             ◀─record, samples──
 //! ```
 
+pub mod answer;
+pub mod arm;
 mod company;
 mod handle;
 mod instrumentation;

@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::process::CommandExt;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -40,10 +40,8 @@ impl Supervisors {
 
     /// Starts one, with so many bytes added to its environment.
     pub(super) fn begin(&mut self, number: u32, spec: &Spec, padding: usize) -> io::Result<()> {
-        let mut command = Command::new(&self.launcher.program);
+        let mut command = self.launcher.launch();
         command
-            .arg0("ipcmark")
-            .arg("launch")
             .env("IPCMARK_PADDING", "x".repeat(padding))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

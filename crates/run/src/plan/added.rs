@@ -1,9 +1,10 @@
-//! Cases once more: under instrumentation, and beside a load.
+//! Cases once more: under each arm, under instrumentation, and beside a load.
 
 use std::path::Path;
 
 use super::{Absent, Case, Group, WithMechanism};
 use machine::cgroup;
+use model::arm::Arm;
 use model::company::Company;
 use model::load::Server;
 use model::mechanism::Carries;
@@ -22,6 +23,43 @@ const NO_CROWD: &str =
 
 /// Why nothing runs beside launches between hosts.
 const ONE_HOST: &str = "--beside works on local routes only: add --route local";
+
+/// Every case under each arm, all of them in the group of the case; or the reason why one can't be measured there.
+pub(super) fn under_arms(groups: &mut [Group], request: &Request) {
+    if request.arms.is_empty() {
+        return;
+    }
+    for group in groups {
+        let cases = std::mem::take(&mut group.cases);
+        for (case, arm) in
+            cases.iter().flat_map(|case| request.arms.iter().map(move |arm| (case, arm)))
+        {
+            let case = Case { arm: Some(arm.name.clone()), ..case.clone() };
+            match out_of_reach(&case, arm) {
+                None => group.cases.push(case),
+                Some(reason) => {
+                    let absence = Absence::NotApplicable;
+                    group.absent.push(Absent { case, absence, reason });
+                }
+            }
+        }
+    }
+}
+
+/// Why a case says nothing under an arm that changes the CPU mask: workers that are pinned elsewhere leave the mask.
+fn out_of_reach(case: &Case, arm: &Arm) -> Option<String> {
+    let process = arm.process.as_ref()?;
+    let beyond = |cpu: &u32| !process.cpus.contains(cpu);
+    let cpu = case.pinned_cpus().into_iter().flatten().find(beyond)?;
+    let (name, cpus) = (&arm.name, list(&process.cpus));
+    Some(format!(
+        "arm {name} leaves a launch CPU {cpus}, and a worker is pinned to {cpu}: add -p free"
+    ))
+}
+
+fn list(cpus: &[u32]) -> String {
+    cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(",")
+}
 
 /// Every case that moves something once more under each probe, or the reason why not.
 pub(super) fn observed(groups: &mut [Group], request: &Request) {

@@ -158,6 +158,7 @@ pub fn plan(request: &Request, machine: &Machine) -> Result<Plan, String> {
     if request.bound.is_none() {
         add_twins(&mut groups);
     }
+    added::under_arms(&mut groups, request);
     added::observed(&mut groups, request);
     added::beside(&mut groups, request);
     Ok(Plan { groups })
@@ -177,6 +178,7 @@ fn check_many(request: &Request) -> Result<(), String> {
         request.combinations().len(),
         request.totals().len(),
         request.routes.len(),
+        request.arms.len().max(1),
         request.observe.len() + request.beside.len() + 1,
     ];
     let many = levels.into_iter().fold(1usize, usize::saturating_mul);

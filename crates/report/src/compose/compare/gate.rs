@@ -57,6 +57,9 @@ fn moved(case: &CaseChange) -> String {
 }
 
 fn judged(found: &RunComparison) -> String {
+    if found.paired {
+        return "Judged by the ratios of paired launches; p below 5 %, Holm-corrected.".into();
+    }
     let against = match found.gate_on {
         Some(GateOn::Absolute) => "each case by its own time",
         _ => "each case apart from what all cases of its rounds did together",
@@ -74,7 +77,7 @@ fn judged(found: &RunComparison) -> String {
 
 fn remedy(found: &RunComparison) -> &'static str {
     if counted(found).all(|case| case.ratio.is_none()) {
-        "Too few launches: each run needs six of a case for a ratio."
+        "Too few launches: a ratio takes six of a case on each side."
     } else if found.gate_groups.iter().any(|group| group.unsettled.is_some()) {
         "The reasons follow."
     } else {

@@ -1,7 +1,7 @@
 //! A table of cases per workload and place, the baseline first: the change with its interval, p, verdict.
 
 use super::{between, conditions, counted, distance, effect, percent, short_name, unit};
-use crate::compose::labels;
+use crate::compose::{Detail, labels};
 use crate::{ASIDE, Block, Column, Emphasis, Row, Table, Text, units};
 use analysis::Site;
 use analysis::compare::{CaseChange, Change, Difference, RunComparison};
@@ -12,7 +12,7 @@ fn sections(found: &RunComparison) -> Vec<(&Metric, Site)> {
     distinct(counted(found).map(|case| (&case.metric, Site::of(case))))
 }
 
-pub(super) fn blocks(found: &RunComparison) -> Vec<Block> {
+pub(super) fn blocks(found: &RunComparison, detail: Detail) -> Vec<Block> {
     let mut blocks = Vec::new();
     for (metric, site) in sections(found) {
         let here = |case: &&CaseChange| (&case.metric, Site::of(case)) == (metric, site.clone());
@@ -26,7 +26,10 @@ pub(super) fn blocks(found: &RunComparison) -> Vec<Block> {
         let place = labels::place_of(&site);
         let title = format!("{}{size}, {place}", metric.title);
         blocks.push(changes(&title, &cases).into());
-        blocks.extend(tails(&title, &cases).map(Block::from));
+        // The answer of arms is one screen.
+        if !found.paired || detail == Detail::Full {
+            blocks.extend(tails(&title, &cases).map(Block::from));
+        }
     }
     blocks
 }

@@ -6,11 +6,18 @@ use crate::{Block, Section, Text, units};
 use analysis::compare::{CaseChange, RunComparison};
 
 pub(super) fn section(found: &RunComparison) -> Section {
-    let mut points = vec![Text::from(
-        "Two runs are two moments of a machine. Drift between them (neighbours, heat, memory) looks \
-         like a change of the cases and is in no interval: run both again, in the other order, \
-         before believing a small change.",
-    )];
+    let mut points = vec![Text::from(match found.paired {
+        true => {
+            "Launches of both arms took turns in every round, so that what the machine did meanwhile is in \
+             both and in no ratio. What an arm's command does to a process beside what it is for, is \
+             in every one."
+        }
+        false => {
+            "Two runs are two moments of a machine. Drift between them (neighbours, heat, memory) looks \
+             like a change of the cases and is in no interval: run both again, in the other order, \
+             before believing a small change; or measure both in one run, by arms."
+        }
+    })];
     points.extend(machines(found));
     points.extend(noise(found));
     points.extend(harness(found));

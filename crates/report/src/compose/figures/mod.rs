@@ -233,7 +233,8 @@ fn at<'a>(cases: &[&'a CaseResult], site: &Site) -> Vec<&'a CaseResult> {
 /// A place as a part of an id: `process-same-cpu`.
 fn place_id(site: &Site) -> String {
     let route = site.route.as_ref().map_or(String::new(), |route| format!("{route}-"));
-    let place = format!("{}-{route}{}", site.workers.name(), site.placement);
+    let arm = site.arm.as_ref().map_or(String::new(), |arm| format!("-{arm}"));
+    let place = format!("{}-{route}{}{arm}", site.workers.name(), site.placement);
     place.replace([',', '/', ':', '=', '%', '.'], "-")
 }
 

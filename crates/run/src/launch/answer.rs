@@ -1,0 +1,101 @@
+//! What a command of somebody else's answers when it is tried: within a time, and without anything of it staying.
+
+use std::io::{self, Read};
+use std::os::fd::AsFd;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use rustix::process::{Pid, Signal, kill_process_group};
+
+use super::Interrupt;
+use model::visible::one_line;
+
+/// How long a command may take.
+pub const ANSWERS_WITHIN: Duration = Duration::from_secs(10);
+/// How often it is looked whether it has ended.
+const LOOKED_AT: Duration = Duration::from_millis(2);
+/// Bytes of its output that are read.
+const MOST_OUTPUT: u64 = 1 << 20;
+/// Letters of a line that are quoted.
+const QUOTED: usize = 160;
+
+/// What came of a command.
+pub struct Answer {
+    /// How it ended; None of what had to be ended, with all that it started.
+    pub status: Option<ExitStatus>,
+    pub output: String,
+    /// The last line of its standard error.
+    pub complaint: Option<String>,
+}
+
+/// Runs a command, without input.
+///
+/// # Errors
+/// It can't be started.
+pub fn answer(mut command: Command, interrupt: &Interrupt) -> io::Result<Answer> {
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0)
+        .spawn()?;
+    let (mut out, mut err) = (Taken::of(child.stdout.take()), Taken::of(child.stderr.take()));
+    let until = Instant::now() + ANSWERS_WITHIN;
+    let status = loop {
+        let status = child.try_wait()?;
+        // A pipe that is full would hold it up.
+        out.take();
+        err.take();
+        if status.is_some() || Instant::now() >= until || interrupt.signal().is_some() {
+            break status;
+        }
+        interrupt.sleep(LOOKED_AT);
+    };
+    end(&mut child);
+    let complaint = err.text();
+    let complaint = complaint.lines().rev().find(|line| !line.trim().is_empty()).map(quoted);
+    Ok(Answer { status, output: out.text(), complaint })
+}
+
+/// Ends what is left of a command's process group: itself, and what it started.
+fn end(child: &mut Child) {
+    if let Some(group) = Pid::from_raw(child.id() as i32) {
+        let _ = kill_process_group(group, Signal::KILL);
+    }
+    let _ = child.wait();
+}
+
+/// A line of somebody else's, fit to be shown.
+pub fn quoted(line: &str) -> String {
+    one_line(line).chars().take(QUOTED).collect()
+}
+
+/// A stream as far as it has come: what a process has left may hold its other end open for ever.
+struct Taken<R> {
+    from: Option<R>,
+    bytes: Vec<u8>,
+}
+
+impl<R: Read + AsFd> Taken<R> {
+    fn of(from: Option<R>) -> Taken<R> {
+        let from = from.filter(|from| {
+            let flags = fcntl_getfl(from);
+            flags.and_then(|flags| fcntl_setfl(from, flags | OFlags::NONBLOCK)).is_ok()
+        });
+        Taken { from, bytes: Vec::new() }
+    }
+
+    fn take(&mut self) {
+        let room = MOST_OUTPUT.saturating_sub(self.bytes.len() as u64);
+        if let Some(from) = &mut self.from {
+            // Where nothing more is there, what was read stays.
+            let _ = from.take(room).read_to_end(&mut self.bytes);
+        }
+    }
+
+    fn text(self) -> String {
+        String::from_utf8_lossy(&self.bytes).into_owned()
+    }
+}
