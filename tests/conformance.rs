@@ -287,17 +287,14 @@ fn what_carries_nothing_is_declared_so() {
         assert_eq!(into, [7; 64], "{variant} carried something");
     }
     let null = MECHANISMS.iter().find(|entry| entry.name == "noop");
-    assert_eq!(
-        null.map(|entry| (entry.traits)(&Default::default()).carries),
-        Some(Carries::Nothing)
-    );
+    assert_eq!(null.map(|entry| entry.traits(&Default::default()).carries), Some(Carries::Nothing));
 }
 
 #[test]
 fn a_message_too_large_is_refused_never_clamped() {
     for variant in variants() {
         let _place = place_for(&variant);
-        let Some(largest) = (variant.entry.largest)(&variant.options) else { continue };
+        let Some(largest) = variant.entry.largest(&variant.options) else { continue };
         let what = format!("{variant}, {largest} bytes at most");
         if let Err(error @ OpenError::NotApplicable(_)) = probe(&variant, largest) {
             panic!("{what}: refused at its own limit: {error}");
@@ -572,7 +569,7 @@ fn grants_are_those_of_the_object_that_was_opened() {
 fn a_launch_with_too_large_a_message_has_a_reason_and_no_samples() {
     for variant in Variant::shown() {
         let _place = place_for(&variant);
-        let Some(largest) = (variant.entry.largest)(&variant.options) else { continue };
+        let Some(largest) = variant.entry.largest(&variant.options) else { continue };
         let ending = conclude(start(&quick(&variant.to_string(), largest + 1)));
         assert!(ending.samples.is_empty(), "{variant}");
         match ending.record.outcome {

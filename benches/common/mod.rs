@@ -168,6 +168,7 @@ pub fn launch_spec(
         half: None,
         build: BUILD.into(),
         mechanism: mechanism.into(),
+        plugin: None,
         workload: Workload::Latency,
         message_bytes: 64,
         workers: Workers::Process,

@@ -59,7 +59,8 @@ fn block(input: &mut Input) {
                 }
             });
         }
-        let received: Vec<Option<&[u8]>> = arrived.iter().map(|datagram| datagram.as_deref()).collect();
+        let received: Vec<Option<&[u8]>> =
+            arrived.iter().map(|datagram| datagram.as_deref()).collect();
         let mut into = vec![0; block.len()];
         match coder.decode(&received, &mut into) {
             Ok(()) => assert!(changed || into == block, "{scheme}: another block came back"),

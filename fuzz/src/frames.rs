@@ -56,6 +56,7 @@ fn hello() -> Vec<u8> {
 
 pub fn spec() -> Spec {
     Spec {
+        plugin: None,
         build: BUILD.into(),
         mechanism: "tcp".into(),
         workload: Workload::Latency,
@@ -238,7 +239,9 @@ fn change(input: &mut Input, mut text: Vec<u8>) -> Vec<u8> {
         }
         1 => {
             let from = input.below(text.len());
-            if let Some(at) = text[from..].iter().position(u8::is_ascii_digit).map(|index| from + index) {
+            if let Some(at) =
+                text[from..].iter().position(u8::is_ascii_digit).map(|index| from + index)
+            {
                 let length = text[at..].iter().take_while(|text| text.is_ascii_digit()).count();
                 text.splice(at..at + length, input.edge().to_string().bytes());
             }

@@ -77,11 +77,15 @@ fn bases() -> &'static [Base] {
     static BASES: OnceLock<Vec<Base>> = OnceLock::new();
     BASES.get_or_init(|| {
         let unescaped = |text: &str| {
-            text.replace("\\n", "\n").replace("\\t", "\t").replace("\\0", "\0").replace("\\\\", "\\")
+            text.replace("\\n", "\n")
+                .replace("\\t", "\t")
+                .replace("\\0", "\0")
+                .replace("\\\\", "\\")
         };
         let machine = |text: &str| {
             let lines = text.lines().filter(|line| !line.starts_with('#'));
-            let own = lines.filter_map(|line| line.split_once('\t')).filter(|(key, _)| is_kept(key));
+            let own =
+                lines.filter_map(|line| line.split_once('\t')).filter(|(key, _)| is_kept(key));
             let own = own.map(|(path, content)| (path.to_string(), unescaped(content)));
             let mut files: BTreeMap<String, String> = own.collect();
             for (path, content) in FILES {

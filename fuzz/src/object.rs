@@ -32,7 +32,8 @@ pub fn run(data: &[u8]) {
 
 /// Where something is changed: often in the header, or in the table of sections.
 fn changed(input: &mut Input, bytes: &[u8]) -> usize {
-    let table = bytes.get(40..44).and_then(|byte| byte.try_into().ok()).map_or(0, u32::from_le_bytes);
+    let table =
+        bytes.get(40..44).and_then(|byte| byte.try_into().ok()).map_or(0, u32::from_le_bytes);
     let table = (table as usize).min(bytes.len());
     let at = match input.below(3) {
         0 => input.below(64),

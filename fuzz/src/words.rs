@@ -5,12 +5,12 @@ use machine::{format_cpu_list, parse_cpu_list};
 use mechanisms::Variant;
 use mechanisms::udp::Udp;
 use mechanisms::{Mechanism, OpenSpec};
+use model::factor::Factor;
 use model::placement::Placement;
 use model::probe::Probe;
 use model::route::Route;
 use model::total::Total;
 use model::{duration, lab, rate, size};
-use model::factor::Factor;
 use study::size_bound::SizeBound;
 
 use crate::input::Input;
@@ -152,7 +152,7 @@ fn variant(text: &str) {
     let again = Variant::parse(&variant.to_string()).expect("what was written");
     assert_eq!(again.to_string(), variant.to_string());
     let _ = (variant.traits(), variant.waits(), variant.is_ipv6());
-    let largest = (variant.entry.largest)(&variant.options);
+    let largest = variant.entry.largest(&variant.options);
     if variant.entry.name == "udp" {
         let spec = OpenSpec {
             options: variant.options,

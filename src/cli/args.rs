@@ -140,7 +140,7 @@ pub struct RunArgs {
     pub no_wait: bool,
     /// What ratios are to, of the mechanisms that are measured [default: pipe; between hosts tcp; else
     /// the first]
-    #[arg(long, value_name = "MECHANISM", value_parser = variant, conflicts_with = "resume")]
+    #[arg(long, value_name = "MECHANISM", conflicts_with = "resume")]
     pub reference: Option<String>,
     /// Seed of every random choice [default: drawn]
     #[arg(long, value_name = "N", value_parser = seed, allow_negative_numbers = true)]
@@ -171,6 +171,8 @@ pub struct RunArgs {
     pub peer: PeerArgs,
     #[command(flatten)]
     pub arms: super::arms::ArmArgs,
+    #[command(flatten)]
+    pub plugins: super::plugins::PluginArgs,
     /// Go on with an interrupted run: its number, label, or `last`; one with another host has the same --peer again
     #[arg(long, value_name = "RUN", num_args = 0..=1, default_missing_value = "last",
           conflicts_with_all = ["mechanisms", "workload", "size", "placement", "launches",
@@ -267,7 +269,12 @@ impl RunArgs {
         } else {
             self.mechanisms.clone()
         };
-        if let Some(name) = &self.reference
+        // It may be a plug-in, which nobody knew when the command line was read.
+        let reference = match &self.reference {
+            Some(name) => Some(Variant::parse(name)?.to_string()),
+            None => None,
+        };
+        if let Some(name) = &reference
             && !mechanisms.iter().any(|mechanism: &String| {
                 mechanism == name || mechanism.split(':').next() == Some(name)
             })
@@ -304,6 +311,7 @@ impl RunArgs {
         Ok(Request {
             except: self.left_out(&mechanisms),
             mechanisms,
+            plugins: super::plugins::all(),
             workloads: workloads.into_iter().map(|workload| (workload, sizes(workload))).collect(),
             placements: self.placements(),
             placements_by_workload: self.placements_by_workload(),
@@ -326,7 +334,7 @@ impl RunArgs {
             },
             samples: self.samples,
             stopping: self.stopping(),
-            reference: self.reference.clone(),
+            reference,
             sessions: self.sessions()?,
             observe: self.probes(),
             arms,

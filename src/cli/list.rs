@@ -79,7 +79,7 @@ impl Offered {
 
     /// What it is, with its options.
     fn what(&self) -> &'static str {
-        (self.variant.entry.summary_with)(&self.variant.options)
+        self.variant.entry.summary(&self.variant.options)
     }
 
     /// The same, and what else it is called.
@@ -93,7 +93,7 @@ impl Offered {
     }
 
     fn largest(&self) -> Option<usize> {
-        (self.variant.entry.largest)(&self.variant.options)
+        self.variant.entry.largest(&self.variant.options)
     }
 
     fn carries(&self) -> &'static str {

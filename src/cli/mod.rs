@@ -32,6 +32,7 @@ mod open_loop;
 mod output;
 mod own_args;
 mod peer;
+mod plugins;
 #[cfg(test)]
 mod printed;
 mod probe_effect;

@@ -22,9 +22,10 @@ use ::run::campaign::{Campaign, Conditions, Hosts, Turn};
 use ::run::launch::peer::Peer;
 use ::run::launch::{Interrupt, Launcher};
 use ::run::plan::{AvailableRoutes, Machine, Plan, WithMechanism, plan};
+use ::run::plugin::host;
 use analysis::{Judged, Status};
 use machine::Topology;
-use mechanisms::{clean, clean_up_after_launches};
+use mechanisms::{clean, clean_up_after_launches, registered};
 use model::peer::PeerRequest;
 use model::request::{Aim, Request};
 use model::route::Route;
@@ -58,6 +59,7 @@ pub fn chosen(common: &Common, args: &RunArgs, interrupt: &Interrupt) -> Result<
 }
 
 fn run(common: &Common, args: &RunArgs, interrupt: &Interrupt) -> Result<u8, Failure> {
+    let args = &args.with_plugins(interrupt)?;
     // Whatever is wrong with the request is said before anything is stored.
     let request = args.request().map_err(Failure::usage)?;
     document_output::can_print(args.pdf.as_deref())?;
@@ -141,6 +143,9 @@ fn measure_with(
             let run = store.run(id)?;
             let peer = named_again(args, &run)?;
             arms_again(args, &run, interrupt)?;
+            if !args.has_plugins_of(&run) {
+                return Err(resume::refused(run.id, &resume::line(&run)));
+            }
             Some((run, peer))
         }
         None => None,
@@ -172,7 +177,12 @@ fn measure_with(
     let open = std::mem::take(&mut routes.open);
     let peers: Vec<Peer> = open.routes.values().map(|route| route.peer.clone()).collect();
     let cleanup = cleanup.map(|command| Cleanup::stand_by(&command, interrupt)).transpose()?;
-    let hosts = Hosts { launcher: Launcher::new(PROGRAM.into()), routes: open, arms, turn };
+    let host = match registered().is_empty() {
+        true => None,
+        false => Some(host().map_err(Failure::usage)?),
+    };
+    let launcher = Launcher::new(PROGRAM.into()).with_host(host);
+    let hosts = Hosts { launcher, routes: open, arms, turn };
     let with = Conditions { store: &mut store, interrupt, progress: &mut live };
     let argv: Vec<String> =
         std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();

@@ -117,6 +117,10 @@ fn what_is_wrong_in_a_file_is_one_line_with_file_and_key() {
 fn a_file_says_nothing_of_programs_and_files() {
     let bench = Bench::new();
     for key in [
+        "arm",
+        "arm-setup",
+        "arm-cleanup",
+        "plugin",
         "peer",
         "peer-program",
         "deploy",
@@ -176,7 +180,7 @@ fn a_file_that_others_may_write_is_not_read() {
 }
 
 /// Flags that start a program, reach another host, name a file, take up what was begun, or are of one run alone.
-const NEVER: [&str; 28] = [
+const NEVER: [&str; 29] = [
     "against",
     "arm",
     "arm-cleanup",
@@ -201,6 +205,7 @@ const NEVER: [&str; 28] = [
     "peer",
     "peer-address",
     "peer-program",
+    "plugin",
     "program",
     "resume",
     "route",

@@ -40,6 +40,7 @@ mod messaging;
 mod oracle;
 mod outputs;
 mod peer_doors;
+mod plugins;
 mod probe_effect;
 mod rate;
 mod reliability;

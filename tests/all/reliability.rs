@@ -339,7 +339,7 @@ fn of_messages_whose_bits_flip_the_largest_is_one_datagram() {
     for scheme in ["none", "hamming-7-4", "hamming-8-4", "golay-24-12"] {
         let options = format!("reliability={scheme},flips=1e-12");
         let variant = Variant::parse(&format!("udp:{options}")).expect("a variant");
-        let largest = (variant.entry.largest)(&variant.options).expect("a limit");
+        let largest = variant.entry.largest(&variant.options).expect("a limit");
         let effective_settings = pair(&options, largest).effective_settings;
         let datagrams = effective_settings
             .iter()

@@ -36,6 +36,7 @@ fn measured_clock() -> &'static model::clock::Record {
 pub fn quick(mechanism: &str, message_bytes: usize) -> Spec {
     let clock = measured_clock();
     Spec {
+        plugin: None,
         build: BUILD.into(),
         mechanism: mechanism.into(),
         workload: Workload::Latency,

@@ -79,7 +79,7 @@ fn has_ipv6_loopback() -> bool {
 
 /// The largest message that `variant` is asked to carry here.
 pub fn largest(variant: &Variant) -> usize {
-    (variant.entry.largest)(&variant.options).unwrap_or(MIB)
+    variant.entry.largest(&variant.options).unwrap_or(MIB)
 }
 
 /// Message sizes around every boundary that a mechanism is likely to have.

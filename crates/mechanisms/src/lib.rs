@@ -22,6 +22,7 @@ mod nonblocking;
 mod opened;
 mod options;
 mod partner_ids;
+mod plugin;
 mod residue;
 #[cfg(test)]
 mod skeleton;
@@ -67,10 +68,12 @@ pub use connections::{held_by_ends, probe_connections, probe_crowd};
 pub use endpoint::{Deadline, Endpoint, Erased, Phase};
 use model::bend::Bend;
 use model::mechanism::{Carries, Cause, Framing, Scope, Traits, Unavailable, Waits};
+use model::plugin::Plugin;
 use network::{Call, ConnectVisitor, Cookie, ListenVisitor};
 pub use nonblocking::{Nonblocking, Received, Sent, WithNonblocking, open_nonblocking};
 pub use opened::Opened;
 pub use options::{Choice, OptionSpec, Options, Variant, catalogue};
+pub use plugin::{load_by, register, registered};
 use residue::PrivateNames;
 pub use residue::{
     Cleaned, KeptRecord, Residue, clean, clean_up_after_launches, clean_up_after_process,
@@ -225,10 +228,10 @@ pub struct Entry {
     pub aliases: &'static [&'static str],
     /// See [`Mechanism::SUMMARY`].
     pub summary: &'static str,
-    /// See [`Mechanism::summary`].
-    pub summary_with: fn(&Options) -> &'static str,
-    /// See [`Mechanism::traits`].
-    pub traits: fn(&Options) -> Traits,
+    /// The plug-in that it is; None of what is built in.
+    pub plugin: Option<&'static Plugin>,
+    summary_with: fn(&Options) -> &'static str,
+    traits_with: fn(&Options) -> Traits,
     /// See [`Mechanism::OPTIONS`].
     pub options: &'static [OptionSpec],
     /// See [`Mechanism::SHOWN`].
@@ -237,10 +240,8 @@ pub struct Entry {
     pub measured: &'static [&'static str],
     /// See [`Mechanism::BENDS`].
     pub bends: &'static [Bend],
-    /// See [`Mechanism::largest`].
-    pub largest: fn(&Options) -> Option<usize>,
-    /// See [`Mechanism::waits`].
-    pub waits: fn(&Options) -> Waits,
+    largest_with: fn(&Options) -> Option<usize>,
+    waits_with: fn(&Options) -> Waits,
     /// See [`Mechanism::LEAVES_OBJECTS`].
     pub leaves_objects: bool,
     /// See [`Mechanism::wants_namespace`].
@@ -251,26 +252,34 @@ pub struct Entry {
     pub for_path: fn(&Options, IpAddr) -> io::Result<Options>,
 }
 
+impl Entry {
+    /// The row of a mechanism that is built in.
+    const fn of<M: Mechanism>() -> Entry {
+        Entry {
+            name: M::NAME,
+            aliases: M::ALIASES,
+            summary: M::SUMMARY,
+            plugin: None,
+            summary_with: M::summary,
+            traits_with: M::traits,
+            options: M::OPTIONS,
+            shown: M::SHOWN,
+            measured: M::MEASURED,
+            bends: M::BENDS,
+            largest_with: M::largest,
+            waits_with: M::waits,
+            leaves_objects: M::LEAVES_OBJECTS,
+            wants_namespace: M::wants_namespace,
+            connection: M::connection,
+            for_path: M::for_path,
+        }
+    }
+}
+
 macro_rules! mechanisms {
     ($($mechanism:ty),+ $(,)?) => {
         /// Every mechanism, in the order in which lists and tables show them.
-        pub static MECHANISMS: &[Entry] = &[$(Entry {
-            name: <$mechanism>::NAME,
-            aliases: <$mechanism>::ALIASES,
-            summary: <$mechanism>::SUMMARY,
-            summary_with: <$mechanism>::summary,
-            traits: <$mechanism>::traits,
-            options: <$mechanism>::OPTIONS,
-            shown: <$mechanism>::SHOWN,
-            measured: <$mechanism>::MEASURED,
-            bends: <$mechanism>::BENDS,
-            largest: <$mechanism>::largest,
-            waits: <$mechanism>::waits,
-            leaves_objects: <$mechanism>::LEAVES_OBJECTS,
-            wants_namespace: <$mechanism>::wants_namespace,
-            connection: <$mechanism>::connection,
-            for_path: <$mechanism>::for_path,
-        }),+];
+        pub static MECHANISMS: &[Entry] = &[$(Entry::of::<$mechanism>()),+];
 
         /// Opens the mechanism called `name` and hands both ends to `visitor`. A size that it
         /// can't carry is refused here, before anything is opened.
@@ -283,6 +292,10 @@ macro_rules! mechanisms {
                 check_size(name, spec.message_bytes, <$mechanism>::largest(&spec.options))?;
                 return <$mechanism>::open(spec, visitor);
             })+
+            if let Some((entry, plugin)) = plugin::of(name) {
+                check_size(name, spec.message_bytes, entry.largest(&spec.options))?;
+                return plugin::open(plugin, spec, visitor);
+            }
             Err(OpenError::NotApplicable(format!("unknown mechanism `{name}`")))
         }
 

@@ -7,8 +7,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::LazyLock;
 
-use super::{Entry, MECHANISMS, Scope, Traits, Waits};
+use super::{Entry, MECHANISMS, Scope, Traits, Waits, plugin};
 use model::catalogue::{self, Catalogue, Described, MechanismWords, OptionWords};
+use model::plugin::Plugin;
 use model::size;
 
 use super::workload;
@@ -114,7 +115,9 @@ pub fn catalogue<'a>(variants: impl IntoIterator<Item = &'a String>) -> Catalogu
             found.push(described);
         }
     }
-    Catalogue { mechanisms: words().to_vec(), variants: found, metrics: workload::metrics() }
+    let plugins = plugin::registered().into_iter().filter_map(|entry| entry.plugin);
+    let mechanisms = words().iter().cloned().chain(plugins.map(Plugin::words)).collect();
+    Catalogue { mechanisms, variants: found, metrics: workload::metrics() }
 }
 
 impl Entry {
@@ -137,6 +140,10 @@ impl Variant {
 
     /// Parses `name` or `name:option=value,option=value`; an alias is as good as the name.
     pub fn parse(text: &str) -> Result<Variant, String> {
+        if let Some((entry, plugin)) = plugin::of(catalogue::name(text)) {
+            let (_, options) = catalogue::parse(&[plugin.words()], text)?;
+            return Ok(Variant { entry, options: Options(options) });
+        }
         let (name, options) = catalogue::parse(words(), text)?;
         let entry = MECHANISMS.iter().find(|entry| entry.name == name).expect("its words are here");
         Ok(Variant { entry, options: Options(options) })
@@ -144,12 +151,12 @@ impl Variant {
 
     /// What it carries, and how, with these options.
     pub fn traits(&self) -> Traits {
-        (self.entry.traits)(&self.options)
+        self.entry.traits(&self.options)
     }
 
     /// What a worker does while it waits.
     pub fn waits(&self) -> Waits {
-        (self.entry.waits)(&self.options)
+        self.entry.waits(&self.options)
     }
 
     /// Whether it goes over IPv6.
@@ -172,7 +179,7 @@ impl Entry {
 
     /// Whether its workers may be on two hosts.
     pub fn reaches_over_network(&self) -> bool {
-        (self.traits)(&Options::default()).scope == Scope::Network
+        self.traits(&Options::default()).scope == Scope::Network
     }
 }
 

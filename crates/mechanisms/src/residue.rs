@@ -12,6 +12,7 @@ mod record;
 use std::ffi::CString;
 use std::io;
 use std::os::fd::AsFd;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -47,6 +48,8 @@ pub struct Residue {
     record: Option<Arc<Record>>,
     /// Each with its slot in the record.
     objects: Vec<(Object, usize)>,
+    /// A folder for what others make, removed with all that is in it.
+    folder: Option<PathBuf>,
     owner: u32,
 }
 
@@ -62,7 +65,28 @@ impl Residue {
     /// If no record can be kept of them.
     pub fn of_objects() -> Result<Residue, OpenError> {
         let record = if system_v::is_private() { None } else { Some(current_record()?) };
-        Ok(Residue { record, objects: Vec::new(), owner: std::process::id() })
+        let (objects, folder, owner) = (Vec::new(), None, std::process::id());
+        Ok(Residue { record, objects, folder, owner })
+    }
+
+    /// A folder for what others make, which this user alone may enter; removed with all that is in it when dropped by the
+    /// process that calls this.
+    ///
+    /// # Errors
+    /// If there is none to be had.
+    pub fn of_folder() -> Result<Residue, OpenError> {
+        let record = current_record()?;
+        let made = record.folder().and_then(|folder| {
+            let inner = folder.join(format!("{:x}", draw()?));
+            std::fs::DirBuilder::new().mode(0o700).create(&inner).map(|()| inner)
+        });
+        let folder = Some(made.map_err(no_folder)?);
+        Ok(Residue { record: Some(record), objects: Vec::new(), folder, owner: std::process::id() })
+    }
+
+    /// That folder.
+    pub fn folder(&self) -> Option<&Path> {
+        self.folder.as_deref()
     }
 
     /// Makes an object of `kind` under a random key that was free, and gives its id.
@@ -114,6 +138,10 @@ impl Drop for Residue {
         // A forked worker holds a copy, which is none of its business.
         if self.owner != std::process::id() {
             return;
+        }
+        if let Some(folder) = &self.folder {
+            // What can't be removed is told with the folder above it, which stays then.
+            let _ = std::fs::remove_dir_all(folder);
         }
         for (object, slot) in &self.objects {
             let removed = system_v::remove(*object);

@@ -32,6 +32,7 @@ pub mod noise;
 pub mod peer;
 pub mod placement;
 pub mod plain_signs;
+pub mod plugin;
 pub mod probe;
 pub mod rate;
 pub mod reference;

@@ -15,6 +15,7 @@ use crate::launch::Warmup;
 use crate::load::Load;
 use crate::peer::PeerRequest;
 use crate::placement::Placement;
+use crate::plugin::Plugin;
 use crate::probe::Probe;
 use crate::route::Route;
 use crate::total::Total;
@@ -25,6 +26,8 @@ use crate::workload::{Arrivals, Workload};
 pub struct Request {
     /// Variants, as text.
     pub mechanisms: Vec<String>,
+    /// The plug-ins among them, as they were found.
+    pub plugins: Vec<Plugin>,
     /// Workloads, and the message sizes of each, in bytes; of a connect, the one that mechanisms
     /// are opened for.
     pub workloads: Vec<(Workload, Vec<u64>)>,
@@ -119,6 +122,7 @@ impl Default for Request {
     fn default() -> Request {
         Request {
             mechanisms: Vec::new(),
+            plugins: Vec::new(),
             workloads: Vec::new(),
             placements: vec![Placement::SameCpu],
             placements_by_workload: BTreeMap::new(),

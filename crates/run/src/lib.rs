@@ -18,3 +18,4 @@ pub mod fleet;
 pub mod floor;
 pub mod launch;
 pub mod plan;
+pub mod plugin;

@@ -40,6 +40,9 @@ fn quoted(word: &str) -> Cow<'_, str> {
 /// `ipcmark run --resume` with all that it must be told again.
 pub fn resume_run(run: i64, asked: &Request) -> Vec<String> {
     let mut words = words(["run", "--resume", &run.to_string()]);
+    for plugin in &asked.plugins {
+        words.extend(["--plugin".into(), format!("{}:name={}", plugin.path, plugin.name)]);
+    }
     for arm in &asked.arms {
         words.extend(["--arm".into(), format!("{}={}", arm.name, joined(&arm.prefix))]);
     }

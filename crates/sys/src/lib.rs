@@ -15,6 +15,7 @@ pub mod cross_memory;
 pub mod failed;
 pub mod groups;
 pub mod identity;
+pub mod library;
 #[cfg(all(test, not(miri)))]
 mod library_calls;
 // loom switches stacks, which Miri can't follow.

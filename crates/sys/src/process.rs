@@ -164,15 +164,25 @@ pub fn exit_now(code: i32) -> ! {
     unsafe { libc::_exit(code) }
 }
 
+/// Reads the use of the whole process: of all threads that a library has started in it.
+pub fn process_usage() -> Usage {
+    let _ = clock_gettime(ClockId::ProcessCPUTime);
+    usage(libc::RUSAGE_SELF)
+}
+
 /// Reads the calling thread's use.
 pub fn thread_usage() -> Usage {
     // Brings the account up to now: of a thread that spins it is else as old as the last tick.
     let _ = clock_gettime(ClockId::ThreadCPUTime);
+    usage(libc::RUSAGE_THREAD)
+}
+
+fn usage(of: libc::c_int) -> Usage {
     let mut raw = MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: `raw` is a valid place for one rusage; all-zero bytes are a valid rusage, so
     // assume_init holds even if the call failed.
     let raw = unsafe {
-        libc::getrusage(libc::RUSAGE_THREAD, raw.as_mut_ptr());
+        libc::getrusage(of, raw.as_mut_ptr());
         raw.assume_init()
     };
     let ns = |t: libc::timeval| t.tv_sec as u64 * 1_000_000_000 + t.tv_usec as u64 * 1_000;

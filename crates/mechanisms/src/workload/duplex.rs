@@ -89,7 +89,7 @@ impl Duplex {
     /// Bytes, or wake-ups, per second one way of what took so many ticks.
     fn rate(&self, ticks: u64) -> f64 {
         let entry = MECHANISMS.iter().find(|mechanism| mechanism.name == self.asked.mechanism);
-        let carries = entry.map(|entry| (entry.traits)(&self.asked.open.options).carries);
+        let carries = entry.map(|entry| entry.traits(&self.asked.open.options).carries);
         let bytes = match carries {
             Some(Carries::Signal) => 1.0,
             _ => self.asked.open.message_bytes as f64,

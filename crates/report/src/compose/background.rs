@@ -9,6 +9,7 @@ use analysis::{Carries, CaseResult, Judged, NoiseSeen};
 use model::factor::Factor;
 use model::findings::Fitness;
 use model::host::Host;
+use model::request::Request;
 use store::command_line;
 
 /// Third over first quartile of the launches of `noop` up to which the CPUs count as steady.
@@ -205,6 +206,10 @@ fn method(judged: &Judged) -> Section {
         summary: "Warm-up, CPU time and clock".into(),
         blocks: others.into(),
     });
+    let brought: Vec<(String, String)> = plugins(request).chain(arms(request)).collect();
+    if !brought.is_empty() {
+        section = section.with(Block::Facts(brought));
+    }
     if let Some(share) = judged.timed_share {
         section = section.with(Block::paragraph(format!(
             "Timed share: {:.0} % of {} of measuring.",
@@ -223,6 +228,38 @@ fn method(judged: &Judged) -> Section {
             .code(format!("ipcmark export {} --format json", run.id))
             .plain("."),
     ))
+}
+
+/// The plug-ins of a run: what each says of itself, and its file.
+fn plugins(request: &Request) -> impl Iterator<Item = (String, String)> {
+    request.plugins.iter().map(|plugin| {
+        let said = [&plugin.version, &plugin.language, &plugin.licence];
+        let said: Vec<&str> =
+            said.into_iter().filter(|word| !word.is_empty()).map(String::as_str).collect();
+        let file = format!("{}, SHA-256 {}", plugin.path, plugin.sha256);
+        (format!("plug-in {}", plugin.name), format!("{}; {file}", said.join(", ")))
+    })
+}
+
+/// The arms of a run: each command, and what it makes of a process.
+fn arms(request: &Request) -> impl Iterator<Item = (String, String)> {
+    request.arms.iter().map(|arm| {
+        let command =
+            if arm.prefix.is_empty() { "started as it is".into() } else { arm.prefix.join(" ") };
+        let setup = arm.setup.as_ref().map_or(String::new(), |text| format!("; after: {text}"));
+        let process = arm.process.as_ref().map_or(String::new(), |process| {
+            let cpus: Vec<String> = process.cpus.iter().map(u32::to_string).collect();
+            format!(
+                "; class {}, priority {}, nice {}, CPUs {}, {}",
+                process.policy,
+                process.priority,
+                process.nice,
+                cpus.join(","),
+                process.tool
+            )
+        });
+        (format!("arm {}", arm.name), command + &setup + &process)
+    })
 }
 
 fn machine(judged: &Judged) -> Section {

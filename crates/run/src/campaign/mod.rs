@@ -414,6 +414,7 @@ impl<'a> Campaign<'a> {
         Spec {
             build: BUILD.into(),
             mechanism: live.case.variant.to_string(),
+            plugin: live.case.variant.entry.plugin.cloned().map(Box::new),
             workload: live.case.workload,
             message_bytes: live.case.request_bytes(),
             workers: live.case.workers,

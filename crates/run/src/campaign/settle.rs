@@ -58,6 +58,7 @@ impl Campaign<'_> {
         };
         let spec = Spec {
             mechanism,
+            plugin: None,
             workload: Workload::Latency,
             message_bytes: 64,
             workers: Workers::Process,

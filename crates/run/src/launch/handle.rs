@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io;
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
@@ -19,6 +19,8 @@ use model::launch::{Outcome, Record};
 #[derive(Clone)]
 pub struct Launcher {
     program: PathBuf,
+    /// The program that loads plug-ins, where there are any.
+    host: Option<PathBuf>,
     /// The words before it; where the last one is `launch`, the whole command.
     arm: Arm,
 }
@@ -49,7 +51,12 @@ impl LaunchResult {
 impl Launcher {
     /// A launcher that starts `program`, which must be this program.
     pub fn new(program: PathBuf) -> Launcher {
-        Launcher { program, arm: Arm::default() }
+        Launcher { program, host: None, arm: Arm::default() }
+    }
+
+    /// The same, with the program that launches of plug-ins are made by.
+    pub fn with_host(self, host: Option<PathBuf>) -> Launcher {
+        Launcher { host, ..self }
     }
 
     /// The same under an arm of the command line.
@@ -59,8 +66,12 @@ impl Launcher {
 
     /// The command that does `word`, in place of a launch where that is another one.
     pub(crate) fn command(&self, word: &str) -> Command {
+        self.command_of(&self.program, word)
+    }
+
+    fn command_of(&self, program: &Path, word: &str) -> Command {
         let Some((first, rest)) = self.arm.prefix.split_first() else {
-            let mut command = Command::new(&self.program);
+            let mut command = Command::new(program);
             command.arg0("ipcmark").arg(word);
             return command;
         };
@@ -68,15 +79,15 @@ impl Launcher {
         if self.arm.is_whole() {
             command.args(&rest[..rest.len().saturating_sub(1)]).arg(word);
         } else {
-            // What stands before it has an executable of its own: /proc/self would be that.
-            command.args(rest).arg(format!("/proc/{}/exe", std::process::id())).arg(word);
+            command.args(rest).arg(seen_by_others(program)).arg(word);
         }
         command
     }
 
-    /// That of a launch.
-    pub(super) fn launch(&self) -> Command {
-        self.command(LAUNCH)
+    /// That of a launch, by the program that can load its mechanism.
+    pub(super) fn launch(&self, spec: &Spec) -> Command {
+        let host = self.host.as_deref().filter(|_| spec.plugin.is_some());
+        self.command_of(host.unwrap_or(&self.program), LAUNCH)
     }
 
     /// Starts a launch on this host. `padding` bytes are added to its environment, which moves its
@@ -86,6 +97,14 @@ impl Launcher {
         let wanted = Wanted { near: 0, far: None, spec: spec.clone(), padding, slot: 0 };
         let (number, started) = launches.begin(wanted);
         started.map(|()| Launch { launches, number: [number] })
+    }
+}
+
+/// A program as another process finds it: what stands before it has an executable of its own, which /proc/self would be.
+fn seen_by_others(program: &Path) -> PathBuf {
+    match program.strip_prefix("/proc/self") {
+        Ok(rest) => PathBuf::from(format!("/proc/{}", std::process::id())).join(rest),
+        Err(_) => program.to_path_buf(),
     }
 }
 

@@ -31,7 +31,7 @@ use model::launch::Outcome;
 /// Where supervisors are started.
 pub(crate) enum Node {
     /// This host, or one of its networks.
-    Here(Supervisors),
+    Here(Box<Supervisors>),
     Agent {
         link: Rc<RefCell<Link>>,
         /// Its name in a fleet; None of a peer, without which nothing can be measured.
@@ -42,7 +42,7 @@ pub(crate) enum Node {
 impl Node {
     /// This host, in a network of its own or that of this process.
     pub(crate) fn here(launcher: &Launcher, network: Option<Arc<File>>) -> Node {
-        Node::Here(Supervisors::new(launcher.clone(), network))
+        Node::Here(Box::new(Supervisors::new(launcher.clone(), network)))
     }
 
     fn lost(&self) -> Option<String> {

@@ -362,7 +362,7 @@ impl<'a> WorkerProtocol<'a> {
         if slice.start == 0 {
             self.loops.announce(ConnectionKind::TimingStarts)?;
         }
-        let before = sys::process::thread_usage();
+        let before = self.spec.used();
         let mut closed = Vec::new();
         // What is observed is timed whole.
         self.instrumentation.start()?;
@@ -372,7 +372,7 @@ impl<'a> WorkerProtocol<'a> {
             closed.extend(self.loops.time(samples, batch)?);
         }
         self.instrumentation.stop(samples * batch, closed, &mut self.report)?;
-        let used = sys::process::thread_usage().since(&before);
+        let used = self.spec.used().since(&before);
         self.report.usage = self.report.usage.with(&used);
         self.report.cpus.push(sched_getcpu() as u32);
         (self.report.samples, self.report.batch) = (slice.end, batch);

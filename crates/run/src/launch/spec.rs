@@ -2,7 +2,7 @@
 
 use model::cycles::{MOST_CYCLES, slices};
 use model::launch::{
-    MOST_SAMPLES, Outcome, Record, Role, SampleCount, Warmup, WorkerReport, Workers,
+    MOST_SAMPLES, Outcome, Record, Role, SampleCount, Usage, Warmup, WorkerReport, Workers,
 };
 use model::load::{Load, Server};
 use std::collections::BTreeSet;
@@ -16,8 +16,10 @@ use mechanisms::workload::WorkloadSpec;
 use mechanisms::{OpenSpec, Variant, cause_of, unavailable};
 use model::company::Company;
 use model::mechanism::Cause;
+use model::plugin::Plugin;
 use model::probe::Probe;
 use model::workload::{Arrivals, Policy, Workload};
+use sys::process::{process_usage, thread_usage};
 
 /// What both sides of the wire must agree on; another build is refused, with both named.
 pub const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), "/wire-9");
@@ -39,6 +41,9 @@ pub struct Spec {
     pub build: String,
     /// The variant, as text: `tcp:nodelay=off`.
     pub mechanism: String,
+    /// The plug-in that it is, for the process that loads it; None of what is built in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plugin: Option<Box<Plugin>>,
     pub workload: Workload,
     /// Bytes of a message (1 where the mechanism carries none), and of its answer unless the load says otherwise;
     /// of a connect, those of the message that it is opened for.
@@ -295,6 +300,13 @@ impl Spec {
         asks || self.workload.traits().nonblocking
     }
 
+    /// What a worker has used: its thread, which makes all calls; of a plug-in its process, where other threads of a library
+    /// may do most of the work.
+    pub fn used(&self) -> Usage {
+        let whole = self.plugin.is_some() && self.workers == Workers::Process;
+        if whole && self.connections() == 1 { process_usage() } else { thread_usage() }
+    }
+
     pub fn initiators(&self) -> usize {
         1 + self.others.len()
     }
@@ -318,6 +330,9 @@ impl Spec {
     /// # Errors
     /// A variant that doesn't exist.
     pub fn to_open(&self) -> Result<(Variant, OpenSpec), String> {
+        if let Some(plugin) = &self.plugin {
+            mechanisms::register(plugin)?;
+        }
         let variant = Variant::parse(&self.mechanism)?;
         let open = OpenSpec {
             options: variant.options.clone(),

@@ -51,6 +51,7 @@ fn spec(variant: &Variant) -> Spec {
     Spec {
         build: BUILD.into(),
         mechanism: variant.to_string(),
+        plugin: variant.entry.plugin.cloned().map(Box::new),
         workload: Workload::Latency,
         message_bytes: 1,
         workers: Workers::Process,

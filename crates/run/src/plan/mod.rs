@@ -311,6 +311,10 @@ fn absence(
         let what = if carries == Carries::Own { "each worker's own" } else { "nothing" };
         return Some((Absence::NotApplicable, format!("carries {what}: it has no {name}")));
     }
+    if sets_up && case.variant.entry.plugin.is_some() {
+        let reason = "a plug-in opens its ends before anything is timed: leave out -w connect";
+        return Some((Absence::NotApplicable, reason.into()));
+    }
     if carries == Carries::Own && sets_up {
         let reason = "a control of what is moved: the set-up to compare is the plain one's";
         return Some((Absence::NotApplicable, reason.into()));

@@ -53,7 +53,7 @@ impl WorkerProtocol<'_> {
         } else {
             STRETCHES.min(count).max(1)
         };
-        let before = sys::process::thread_usage();
+        let before = self.spec.used();
         // The warm-up comes before: that of it is nobody's.
         if !std::mem::replace(&mut self.timing, samples > 0) {
             self.report.cpus.clear();
@@ -66,7 +66,7 @@ impl WorkerProtocol<'_> {
             self.report.cpus.push(sched_getcpu() as u32);
         }
         self.instrumentation.stop(count * each, Vec::new(), &mut self.report)?;
-        let mut used = sys::process::thread_usage().since(&before);
+        let mut used = self.spec.used().since(&before);
         if self.row.lead_runs_on && self.spec.cycles > 0 {
             // Of a slice the lead is no small part.
             used = used.part(samples * batch, lead + samples * batch);
@@ -78,17 +78,17 @@ impl WorkerProtocol<'_> {
 
     /// The responder of set-ups from another host: accepts connections up to the last one.
     fn accept_set_ups(&mut self) -> io::Result<()> {
-        let mut before = sys::process::thread_usage();
+        let mut before = self.spec.used();
         loop {
             let mut kind = [0];
             self.loops.channel().hear(&mut kind)?;
             match kind[0] {
                 it if it == ConnectionKind::TimingStarts as u8 => {
                     self.report.cpus.push(sched_getcpu() as u32);
-                    before = sys::process::thread_usage();
+                    before = self.spec.used();
                 }
                 it if it == ConnectionKind::TimingEnds as u8 => {
-                    self.report.usage = sys::process::thread_usage().since(&before);
+                    self.report.usage = self.spec.used().since(&before);
                     self.report.cpus.push(sched_getcpu() as u32);
                 }
                 it if it == ConnectionKind::Last as u8 => return Ok(()),

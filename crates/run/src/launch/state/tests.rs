@@ -14,6 +14,7 @@ const FAR: usize = 5;
 /// A launch of two samples.
 pub fn wanted(far: Option<FarEnd>) -> Wanted {
     let spec = Spec {
+        plugin: None,
         build: BUILD.into(),
         mechanism: "tcp".into(),
         workload: Workload::Latency,

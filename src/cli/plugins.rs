@@ -1,0 +1,121 @@
+//! `--plugin`: mechanisms of shared libraries, beside those that are built in.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::Failure;
+use super::args::RunArgs;
+use ::run::launch::Interrupt;
+use ::run::plugin::find;
+use mechanisms::{Variant, register, registered};
+use model::plugin::Plugin;
+use store::StoredRun;
+
+/// What a plug-in is measured beside where no mechanism is named.
+const BESIDE: [&str; 2] = ["pipe", "unix-stream"];
+
+/// Flags of plug-ins.
+#[derive(Args, Clone, Debug, Default)]
+pub struct PluginArgs {
+    /// Measure a mechanism of your own too: a shared library with the table of ipcmark_plugin.h, and its name and options here,
+    /// as in ./libmine.so:name=mine-pr,wait=spin
+    #[arg(long = "plugin", value_name = "FILE[:OPTIONS]", value_parser = asked)]
+    plugins: Vec<Asked>,
+}
+
+/// A plug-in that is asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Asked {
+    path: PathBuf,
+    name: Option<String>,
+    /// As they follow the name of a mechanism.
+    options: String,
+}
+
+fn asked(text: &str) -> Result<Asked, String> {
+    let (path, rest) = text.split_once(':').unwrap_or((text, ""));
+    if !path.contains('/') {
+        return Err(format!("`{path}`: write the path of a file, as in ./{path}"));
+    }
+    let parts: Vec<&str> = rest.split(',').filter(|part| !part.is_empty()).collect();
+    let named = |part: &&&str| part.starts_with("name=");
+    let name = parts.iter().find(named).map(|part| part["name=".len()..].to_string());
+    let options: Vec<&str> = parts.iter().copied().filter(|part| !named(&part)).collect();
+    Ok(Asked { path: path.into(), name, options: options.join(",") })
+}
+
+impl PluginArgs {
+    pub fn are_given(&self) -> bool {
+        !self.plugins.is_empty()
+    }
+
+    /// Finds each, and makes it a mechanism of this process; gives the variants that are asked for.
+    ///
+    /// # Errors
+    /// Which is none, and why.
+    fn register(&self, interrupt: &Interrupt) -> Result<Vec<String>, Failure> {
+        let mut variants = Vec::new();
+        for asked in &self.plugins {
+            let found = find(&asked.path, asked.name.as_deref(), interrupt);
+            super::signals::unless_stopped(interrupt)?;
+            let plugin = found.map_err(|why| Failure::usage(format!("--plugin: {why}")))?;
+            register(&plugin).map_err(|why| Failure::usage(format!("--plugin: {why}")))?;
+            let text = match asked.options.as_str() {
+                "" => plugin.name.clone(),
+                options => format!("{}:{options}", plugin.name),
+            };
+            let variant = Variant::parse(&text).map_err(Failure::usage)?;
+            variants.push(variant.to_string());
+        }
+        Ok(variants)
+    }
+}
+
+/// The plug-ins of this process.
+pub fn all() -> Vec<Plugin> {
+    registered().into_iter().filter_map(|entry| entry.plugin.cloned()).collect()
+}
+
+impl RunArgs {
+    /// The same with its plug-ins among the mechanisms.
+    ///
+    /// # Errors
+    /// One can't be had.
+    pub fn with_plugins(&self, interrupt: &Interrupt) -> Result<RunArgs, Failure> {
+        let mut args = self.clone();
+        if !self.plugins.are_given() {
+            return Ok(args);
+        }
+        let variants = self.plugins.register(interrupt)?;
+        if self.resume.is_none() {
+            if args.mechanisms.is_empty() {
+                args.mechanisms = BESIDE.map(String::from).to_vec();
+            }
+            args.mechanisms.extend(variants);
+        }
+        Ok(args)
+    }
+
+    /// Whether the plug-ins of a run that goes on were given again, the same files: none is taken from a store.
+    pub fn has_plugins_of(&self, run: &StoredRun) -> bool {
+        all() == run.request.plugins
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_has_its_name_and_its_options_behind_it() {
+        let found = asked("./libmine.so:name=mine-pr,wait=spin,slots=64").unwrap();
+        assert_eq!(found.name.as_deref(), Some("mine-pr"));
+        assert_eq!(
+            (found.path, found.options.as_str()),
+            ("./libmine.so".into(), "wait=spin,slots=64")
+        );
+        assert_eq!(asked("/opt/libmine.so").unwrap().name, None);
+        assert!(asked("libmine.so").unwrap_err().contains("./libmine.so"));
+    }
+}

@@ -1,0 +1,95 @@
+/* c-pipe with one thing wrong with it, by BAD. */
+#define _GNU_SOURCE
+#define ipcmark_plugin good_plugin
+#include "../../engines/c-pipe/c-pipe.c"
+#undef ipcmark_plugin
+
+static ipcmark_plugin_table bad;
+
+static int blocks(const ipcmark_spec *spec, void **end)
+{
+    (void)spec, (void)end;
+    for (;;)
+        pause();
+}
+
+static int unavailable(const ipcmark_spec *spec, void **end)
+{
+    (void)spec, (void)end;
+    snprintf(reason, sizeof reason, "no daemon at /run/mine: start mined");
+    return IPCMARK_UNAVAILABLE;
+}
+
+/* Keeps the last byte for itself. */
+static int sends_less(void *end, const void *message, size_t bytes)
+{
+    static const char zero = 0;
+    int code = send_all(end, message, bytes - 1);
+    return code ? code : send_all(end, &zero, 1);
+}
+
+/* Gives the last message again, and never what came. */
+static int receives_again(void *end, void *message, size_t bytes)
+{
+    static char last[1 << 20];
+    int code = recv_all(end, message, bytes);
+    if (bytes > 1)
+        memcpy(message, last, bytes);
+    return code;
+}
+
+static int exits(void *end, void *message, size_t bytes)
+{
+    (void)end, (void)message, (void)bytes;
+    _exit(0);
+}
+
+static int crashes(void *end, void *message, size_t bytes)
+{
+    (void)end, (void)bytes;
+    memset(message, 1, 1);
+    *(volatile int *)0 = 1;
+    return 0;
+}
+
+static int litters(const ipcmark_spec *spec, void **end)
+{
+    char path[300];
+    snprintf(path, sizeof path, "%s/left-%u", spec->folder, spec->role);
+    FILE *file = fopen(path, "w");
+    if (file)
+        fputs("left", file), fclose(file);
+    return open_end(spec, end);
+}
+
+#if BAD == 7
+__attribute__((constructor)) static void print(void) { puts("hello"), fflush(stdout); }
+#endif
+#if BAD == 8
+__attribute__((constructor)) static void leave(void) { _exit(3); }
+#endif
+
+const ipcmark_plugin_table *ipcmark_plugin(void)
+{
+    bad = *good_plugin();
+    bad.name = "bad";
+    switch (BAD) {
+    case 1: bad.magic = 7; break;
+    case 2: bad.abi = 2; break;
+    case 3: bad.size = 24; break;
+    case 4: bad.send = 0; break;
+    case 5: bad.name = "pipe"; break;
+    case 6: bad.options = "wait"; break;
+    case 9: return 0;
+    case 10: bad.open = blocks; break;
+    case 11: bad.open = unavailable; break;
+    case 12: bad.send = sends_less; break;
+    case 13: bad.recv = receives_again; break;
+    case 14: bad.recv = exits; break;
+    case 15: bad.recv = crashes; break;
+    case 16: bad.open = litters; break;
+    case 17: bad.loan = (void *(*)(void *, size_t))malloc; break;
+    case 18: bad.name = "Bad Name"; break;
+    }
+    return &bad;
+}

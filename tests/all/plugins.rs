@@ -1,0 +1,244 @@
+//! `--plugin`: mechanisms of somebody else's, measured as those that are built in; and whatever is wrong with one is a line or a
+//! row.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::cli_support::{Bench, Said, output, say};
+
+/// The tree that the sources are in.
+const TREE: &str = env!("CARGO_MANIFEST_DIR");
+
+/// Compiles a plug-in; None, said aloud, where there is no compiler.
+fn compiled(bench: &Bench, name: &str, source: &str, flags: &[&str]) -> Option<PathBuf> {
+    let library = bench.path(name);
+    let made = Command::new("cc")
+        .args(["-O2", "-shared", "-fPIC", "-I"])
+        .arg(Path::new(TREE).join("include"))
+        .args(flags)
+        .arg("-o")
+        .arg(&library)
+        .arg(Path::new(TREE).join(source))
+        .output();
+    match made {
+        Ok(said) if said.status.success() => Some(library),
+        Ok(said) => panic!("{source}: {}", String::from_utf8_lossy(&said.stderr)),
+        Err(error) => {
+            say(&format!("skipped: a plug-in needs a C compiler: cc: {error}"));
+            None
+        }
+    }
+}
+
+fn c_pipe(bench: &Bench) -> Option<PathBuf> {
+    compiled(bench, "libc-pipe.so", "engines/c-pipe/c-pipe.c", &[])
+}
+
+fn bad(bench: &Bench, nth: u32) -> Option<PathBuf> {
+    let define = format!("-DBAD={nth}");
+    compiled(bench, &format!("bad-{nth}.so"), "tests/all/bad_plugin.c", &[&define, "-w"])
+}
+
+fn run(bench: &Bench, line: &str) -> Said {
+    output(&mut bench.command(line.split_whitespace()))
+}
+
+fn case<'a>(document: &'a Value, variant: &str) -> &'a Value {
+    let results = document["results"].as_array().unwrap();
+    let own = |case: &&Value| case["variant"] == variant && case["twin"] == false;
+    results.iter().find(own).unwrap_or_else(|| panic!("{variant}: {results:?}"))
+}
+
+#[test]
+fn a_plug_in_is_measured_beside_what_is_built_in() {
+    let bench = Bench::new();
+    let Some(library) = c_pipe(&bench) else { return };
+    let line = format!(
+        "run pipe --plugin {} -w latency,throughput -s 64,64K -p same-cpu --workers both --launches 2 \
+         --samples 20 --verify",
+        library.display()
+    );
+    let said = run(&bench, &line);
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    let document = bench.export();
+    let results = document["results"].as_array().unwrap();
+    let own = |name: &str| {
+        let of = |case: &&Value| case["variant"] == name && case["twin"] == false;
+        let found: Vec<&Value> = results.iter().filter(of).collect();
+        assert!(found.iter().all(|case| case["status"] == "ok"), "{found:?}");
+        found.len()
+    };
+    assert_eq!((own("pipe"), own("c-pipe")), (8, 8));
+    let plugin = &document["request"]["plugins"][0];
+    assert_eq!((plugin["version"].as_str(), plugin["language"].as_str()), (Some("1"), Some("C")));
+    assert_eq!(plugin["sha256"].as_str().map(str::len), Some(64));
+    // Its page and its tables come from the store alone.
+    std::fs::remove_file(library).unwrap();
+    assert!(bench.must("report last -v").out.contains("c-pipe"));
+}
+
+#[test]
+fn what_a_plug_in_has_no_call_for_is_not_applicable() {
+    let bench = Bench::new();
+    let Some(library) = c_pipe(&bench) else { return };
+    let line = format!(
+        "run pipe --plugin {} -w duplex,connect,rate --rate 1k -s 64 -p same-cpu --launches 2 --samples 20 \
+         --observe software",
+        library.display()
+    );
+    run(&bench, &line);
+    let document = bench.export();
+    let results = document["results"].as_array().unwrap();
+    let of = |workload: &str| {
+        let own = |case: &&Value| case["variant"] == "c-pipe" && case["workload"] == workload;
+        results.iter().find(own).unwrap()["status"].as_str().unwrap()
+    };
+    assert_eq!(
+        (of("duplex"), of("connect"), of("rate")),
+        ("not_applicable", "not_applicable", "ok")
+    );
+    let observed = document["observed"].as_array().unwrap();
+    let own = |case: &&Value| case["variant"] == "c-pipe" && case["workload"] == "rate";
+    assert_eq!(observed.iter().find(own).unwrap()["status"], "ok");
+}
+
+#[test]
+fn two_builds_of_one_library_are_measured_in_the_same_rounds() {
+    let bench = Bench::new();
+    let Some(old) = c_pipe(&bench) else { return };
+    let Some(new) = compiled(&bench, "new.so", "engines/c-pipe/c-pipe.c", &["-O0"]) else { return };
+    let line = format!(
+        "run --plugin {}:name=mine-main --plugin {}:name=mine-pr -w latency -s 64 -p same-cpu --launches 6 \
+         --samples 20",
+        old.display(),
+        new.display()
+    );
+    let said = run(&bench, &line);
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    let document = bench.export();
+    for name in ["pipe", "unix-stream", "mine-main", "mine-pr"] {
+        assert_eq!(case(&document, name)["launches"], 6, "{name}");
+    }
+    let hashes: Vec<&Value> = document["request"]["plugins"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| &one["sha256"])
+        .collect();
+    assert_ne!(hashes[0], hashes[1]);
+}
+
+#[test]
+fn what_is_no_plug_in_is_refused_in_one_line() {
+    let bench = Bench::new();
+    let refused = |path: &Path, words: &[&str]| {
+        let said = run(&bench, &format!("run --plugin {} --launches 2", path.display()));
+        assert_eq!(said.code, Some(2), "{}: {}{}", path.display(), said.out, said.err);
+        assert_eq!(said.err.lines().count(), 1, "{}", said.err);
+        for word in words {
+            assert!(said.err.contains(word), "{}: {}", path.display(), said.err);
+        }
+        assert!(!bench.store().exists());
+    };
+    let text = bench.path("text.so");
+    std::fs::write(&text, "no library").unwrap();
+    refused(&text, &["text.so"]);
+    refused(Path::new("./nowhere.so"), &["nowhere.so", "No such file"]);
+    refused(Path::new("libmine.so"), &["./libmine.so"]);
+    for (nth, words) in [
+        (1, &["IPCMARK_PLUGIN_MAGIC"][..]),
+        (2, &["ABI 2", "header"]),
+        (3, &["24 bytes"]),
+        (4, &["no send()"]),
+        (5, &["built in", ":name=my-pipe"]),
+        (6, &["option `wait`"]),
+        (7, &["prints on standard output"]),
+        (8, &["exit status: 3"]),
+        (9, &["gave no table"]),
+        (17, &["all of them or none"]),
+        (18, &["`Bad Name`", "small letters"]),
+    ] {
+        let Some(library) = bad(&bench, nth) else { return };
+        refused(&library, words);
+    }
+}
+
+#[test]
+fn what_a_plug_in_does_wrong_is_its_row_and_nothing_else() {
+    for (nth, status, words) in [
+        (11, "unavailable", "no daemon at /run/mine: start mined"),
+        (12, "failed", "differs from what was sent, from byte 63 on"),
+        (13, "failed", "differs from what was sent"),
+        (14, "failed", "exited with code 0"),
+        (15, "failed", "signal 11"),
+    ] {
+        let bench = Bench::new();
+        let Some(library) = bad(&bench, nth) else { return };
+        let line = format!(
+            "run pipe --plugin {} -w latency -s 64 -p same-cpu --launches 2 --samples 20",
+            library.display()
+        );
+        let said = run(&bench, &line);
+        let document = bench.export();
+        let own = case(&document, "bad");
+        assert_eq!(own["status"], status, "{nth}: {own} {}", said.err);
+        let reason = own["reason"].to_string();
+        assert!(reason.contains(words), "{nth}: {reason}");
+        assert_eq!(case(&document, "pipe")["status"], "ok", "{nth}");
+    }
+}
+
+#[test]
+fn a_plug_in_that_never_opens_is_given_up() {
+    let bench = Bench::new();
+    let Some(library) = bad(&bench, 10) else { return };
+    let line = format!(
+        "run pipe --plugin {} -w latency -s 64 -p same-cpu --launches 2 --samples 20",
+        library.display()
+    );
+    let said = run(&bench, &line);
+    let document = bench.export();
+    assert_eq!(case(&document, "bad")["status"], "failed", "{}", said.err);
+    assert_eq!(case(&document, "pipe")["status"], "ok");
+    bench.wait_for_silence(std::time::Duration::from_secs(30));
+}
+
+#[test]
+fn what_a_plug_in_leaves_in_its_folder_is_removed() {
+    let bench = Bench::new();
+    let Some(library) = bad(&bench, 16) else { return };
+    let line = format!(
+        "run --plugin {} -w latency -s 64 -p same-cpu --launches 2 --samples 20",
+        library.display()
+    );
+    let said = run(&bench, &line);
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    let left: Vec<_> = std::fs::read_dir(bench.path(""))
+        .unwrap()
+        .flatten()
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .filter(|name| name.starts_with("ipcmark-"))
+        .collect();
+    assert!(left.is_empty(), "{left:?} {}", said.err);
+}
+
+#[test]
+fn a_run_with_a_plug_in_goes_on_with_the_same_file_alone() {
+    let bench = Bench::new();
+    let Some(library) = c_pipe(&bench) else { return };
+    let line = format!(
+        "run --plugin {} -w latency -s 64 -p same-cpu --launches 2 --samples 20",
+        library.display()
+    );
+    assert_eq!(run(&bench, &line).code, Some(0));
+    bench.edit("UPDATE runs SET status = 'interrupted'");
+    let said = run(&bench, "run --resume 1");
+    assert_eq!(said.code, Some(2), "{}", said.err);
+    assert!(
+        said.err.contains(&format!("--plugin {}:name=c-pipe", library.display())),
+        "{}",
+        said.err
+    );
+}
