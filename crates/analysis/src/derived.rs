@@ -103,6 +103,7 @@ fn of_case(case: &CaseResult, machine: &Machine, statistic: &str) -> Option<f64>
             Some((case.batch? * case.message_bytes?) as f64)
         }
         "switches" => case.switches_per_operation(),
+        "cpu" => case.cpu_ns_per_operation.map(|cost| cost.total),
         "floor" => case.bound.as_ref().map(|bound| bound.value),
         "slice" => machine.slice,
         "getppid" => machine.getppid,

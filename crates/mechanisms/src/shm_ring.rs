@@ -12,7 +12,7 @@ use std::os::fd::BorrowedFd;
 
 use rustix::event::PollFd;
 
-use self::wait::{Eventfd, Futex, RingWait, Spin, Yield};
+use self::wait::{Eventfd, Futex, Hybrid, RingWait, Spin, Yield};
 use super::socket::wrong_length;
 use super::{
     Carries, Choice, Deadline, Endpoint, Framing, Mechanism, Nonblocking, OpenError, OpenSpec,
@@ -22,6 +22,19 @@ use model::bend::{Bend, Length};
 use sys::ring::{Reader, Shape, Writer, two};
 
 pub struct ShmRing;
+
+/// How long `wait=hybrid` spins. A wake-up costs some microseconds on one CPU, and some tens across two.
+const SPIN: OptionSpec = OptionSpec {
+    name: "spin",
+    summary: "how long wait=hybrid spins before it sleeps",
+    words: &["20us", "MICROSECONDSus"],
+    takes_size: false,
+};
+
+/// That, in microseconds.
+fn spins_for_us(options: &Options) -> u64 {
+    options.text(&[SPIN], SPIN.name).trim_end_matches("us").parse().unwrap_or(0)
+}
 
 /// Bytes of slots a ring aims at; it has at least two and at most [`RingWait::MOST_SLOTS`].
 const RING_BYTES: usize = 256 << 10;
@@ -49,14 +62,18 @@ impl Mechanism for ShmRing {
             "granted: ring_slots at each size",
         ),
     ];
-    const OPTIONS: &'static [OptionSpec] = &[OptionSpec {
-        name: "wait",
-        summary: "how a worker waits: asleep on a futex or an eventfd, spinning, or yielding",
-        words: &["futex", "spin", "yield", "eventfd"],
-        takes_size: false,
-    }];
+    const OPTIONS: &'static [OptionSpec] = &[
+        OptionSpec {
+            name: "wait",
+            summary: "how a worker waits: asleep on a futex or an eventfd, spinning, yielding, or spinning for a while \
+                      and then asleep",
+            words: &["futex", "spin", "yield", "eventfd", "hybrid"],
+            takes_size: false,
+        },
+        SPIN,
+    ];
     const SHOWN: &'static [&'static str] =
-        &["wait=futex", "wait=eventfd", "wait=yield", "wait=spin"];
+        &["wait=futex", "wait=eventfd", "wait=hybrid", "wait=yield", "wait=spin"];
     const MEASURED: &'static [&'static str] = &["wait=futex", "wait=spin"];
 
     fn summary(options: &Options) -> &'static str {
@@ -64,6 +81,7 @@ impl Mechanism for ShmRing {
             Choice::Word("spin") => "the receiver busy-waits",
             Choice::Word("yield") => "the receiver busy-waits, and lets others run",
             Choice::Word("eventfd") => "the receiver sleeps in a read of an eventfd",
+            Choice::Word("hybrid") => "the receiver spins for a while, then sleeps",
             _ => Self::SUMMARY,
         }
     }
@@ -77,7 +95,13 @@ impl Mechanism for ShmRing {
     }
 
     fn open<V: Visitor>(spec: &OpenSpec, visitor: V) -> Result<V::Output, OpenError> {
-        match spec.options.get(Self::OPTIONS, "wait") {
+        let wait = spec.options.get(Self::OPTIONS, "wait");
+        if wait != Choice::Word("hybrid") && spec.options.chosen().contains_key(SPIN.name) {
+            let reason = "spin= is how long wait=hybrid spins: add that";
+            return Err(OpenError::NotApplicable(reason.into()));
+        }
+        match wait {
+            Choice::Word("hybrid") => Ok(visitor.visit(rings::<Hybrid>(spec)?)),
             Choice::Word("spin") => Ok(visitor.visit(rings::<Spin>(spec)?)),
             Choice::Word("yield") => Ok(visitor.visit(rings::<Yield>(spec)?)),
             Choice::Word("eventfd") => Ok(visitor.visit(rings::<Eventfd>(spec)?)),

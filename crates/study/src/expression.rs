@@ -6,10 +6,11 @@ use model::nearest::unknown;
 
 /// Statistics that an expression may name, beside percentiles (`p99.9`): of the case's estimate,
 /// in ns or in bytes (or wake-ups) per second, and of the case itself.
-pub const STATISTICS: [&str; 12] = [
+pub const STATISTICS: [&str; 13] = [
     "median", "mean", "min", "q1", "q3", "max", // of its estimate
     "size", "total", // bytes of a message, and of a transfer
-    "switches", "floor", // of an operation, counted; the bound that fits it
+    "switches", "cpu",   // of an operation, both workers: counted; in ns
+    "floor", // the bound that fits it
     "slice", "getppid", // of the machine: the scheduler's slice and a kernel call, in ns
 ];
 

@@ -5,10 +5,12 @@ use std::cell::Cell;
 use std::cmp::Ordering;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::thread::futex::Flags;
 
+use super::spins_for_us;
 use crate::{OpenError, OpenSpec};
 use sys::failed::try_futex;
 use sys::parking::{self, Parking};
@@ -133,6 +135,50 @@ impl Wait for Futex {
     #[inline(always)]
     fn wake(&self) {
         Parking::new(&self.word, self.flags).wake();
+    }
+}
+
+/// `wait=hybrid`: spins for a while, then sleeps on the word: what comes soon costs no wake-up, and what comes late no more
+/// than that while.
+#[derive(Clone)]
+pub struct Hybrid {
+    futex: Futex,
+    spins_for: Duration,
+}
+
+/// Looks between two of the clock, which takes longer than one.
+const LOOKS: u32 = 8;
+
+impl RingWait for Hybrid {
+    const MOST_SLOTS: usize = SLOTS_TO_SLEEP;
+
+    fn new(word: Word, spec: &OpenSpec) -> Result<Hybrid, OpenError> {
+        let spins_for = Duration::from_micros(spins_for_us(&spec.options));
+        Ok(Hybrid { futex: Futex::new(word, spec)?, spins_for })
+    }
+}
+
+impl Wait for Hybrid {
+    #[inline(always)]
+    fn wait<T>(&self, mut ready: impl FnMut() -> Option<T>) -> T {
+        if let Some(value) = ready() {
+            return value;
+        }
+        let until = Instant::now() + self.spins_for;
+        while Instant::now() < until {
+            for _ in 0..LOOKS {
+                std::hint::spin_loop();
+                if let Some(value) = ready() {
+                    return value;
+                }
+            }
+        }
+        self.futex.wait(ready)
+    }
+
+    #[inline(always)]
+    fn wake(&self) {
+        self.futex.wake();
     }
 }
 
