@@ -13,7 +13,7 @@ use ::report::compose::{Detail, comparison};
 use ::report::export;
 use ::report::html;
 use analysis::compare::{Gate, GateOn, Measured, RunComparison, Terms, arms, compare as judge};
-use analysis::{EQUIVALENT_WITHIN, Judged};
+use analysis::{EQUIVALENT_WITHIN, Judged, PERCENTILES};
 use store::Store;
 
 /// Exit code where a case is slower by more than the gate.
@@ -66,9 +66,30 @@ pub struct Against {
     /// Compare with this run once it is measured: number, label, `last`, or a file written by `ipcmark export`
     #[arg(long, value_name = "RUN|FILE")]
     against: Option<String>,
-    /// Exit with 3 if a case is slower than there, or than under the first --arm, by more than this, as in 5%, with 4 if that is undecided
-    #[arg(long, value_name = "SLOWER", value_parser = share)]
-    gate: Option<f64>,
+    /// Exit with 3 if a case is slower than there, or than under the first --arm, by more than this, as in 5%, with 4 if that is undecided; of
+    /// arms also by a percentile of each launch, as in p99:10%
+    #[arg(long, value_name = "SLOWER", value_parser = held)]
+    gate: Option<Held>,
+}
+
+/// What a gate holds: by how much a case may be slower, and by which percentile of its launches.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Held {
+    share: f64,
+    percentile: Option<&'static str>,
+}
+
+/// `5%`, `p99:10%`.
+fn held(text: &str) -> Result<Held, String> {
+    let Some((name, rest)) = text.split_once(':') else {
+        return Ok(Held { share: share(text)?, percentile: None });
+    };
+    let names = PERCENTILES.map(|(name, _)| name);
+    let percentile = names.into_iter().find(|known| *known == name);
+    let percentile = percentile.ok_or_else(|| {
+        format!("`{name}`: a gate holds the time of an operation, or one of {}", names.join(", "))
+    })?;
+    Ok(Held { share: share(rest)?, percentile: Some(percentile) })
 }
 
 /// What a run will be held against: read before anything is measured.
@@ -101,7 +122,13 @@ impl Against {
             let line = format!("--against {name}: {}; nothing was measured", failure.line);
             Failure::usage(line)
         })?;
-        Ok(Some(Baseline { name: name.clone(), measured, gate: self.gate }))
+        if let Some(name) = self.gate.and_then(|held| held.percentile) {
+            return Err(Failure::usage(format!(
+                "--gate {name}: two runs are compared by the time of an operation: measure both in one, by --arm"
+            )));
+        }
+        let gate = self.gate.map(|held| held.share);
+        Ok(Some(Baseline { name: name.clone(), measured, gate }))
     }
 }
 
@@ -110,8 +137,9 @@ impl Against {
     pub fn terms(&self) -> Terms {
         Terms {
             margin: EQUIVALENT_WITHIN,
-            gate: self.gate,
+            gate: self.gate.map(|held| held.share),
             gate_on: GateOn::Absolute,
+            percentile: self.gate.and_then(|held| held.percentile),
             force: false,
         }
     }
@@ -135,6 +163,7 @@ impl Baseline {
             margin: EQUIVALENT_WITHIN,
             gate: self.gate,
             gate_on: GateOn::Relative,
+            percentile: None,
             force: false,
         };
         let found = judge((&self.name, &self.measured), (&name, &new), terms);
@@ -191,7 +220,7 @@ pub fn compare(common: &Common, args: &CompareArgs) -> Result<u8, Failure> {
         ));
     }
     let margin = args.margin.unwrap_or(EQUIVALENT_WITHIN);
-    let terms = Terms { margin, gate, gate_on: args.gate_on, force: args.force };
+    let terms = Terms { margin, gate, gate_on: args.gate_on, percentile: None, force: args.force };
     let found = judge((&args.a, &a), (&args.b, &b), terms);
     if let Some(path) = &args.html {
         output::write(path, html::render(&comparison(&found, Detail::Full)), "name another file")?;
@@ -259,6 +288,15 @@ mod tests {
         for failed in [1, 2, 5, 101, 129, 141] {
             assert!(for_bisect(failed) >= 128, "{failed}");
         }
+    }
+
+    #[test]
+    fn a_gate_may_hold_a_percentile() {
+        let found = held("p99:10%").unwrap();
+        assert_eq!((found.share, found.percentile), (0.1, Some("p99")));
+        assert_eq!(held("5%").unwrap().percentile, None);
+        assert!(held("p98:5%").unwrap_err().contains("p99"));
+        assert!(held("p99:").unwrap_err().contains("as in 5%"));
     }
 
     #[test]

@@ -6,6 +6,7 @@ use super::{
     CaseChange, Change, Gate, GateOn, Moved, Named, Noise, Pair, RunComparison, Terms, blank,
 };
 use crate::compare::Measured;
+use crate::paired::log_ratios;
 use crate::{ALPHA, CaseRatio, CaseResult, EQUIVALENT_WITHIN, GroupVerdict, Judged};
 use model::arm::Arm;
 use schemars::JsonSchema;
@@ -30,6 +31,7 @@ impl ArmChanges {
             margin: EQUIVALENT_WITHIN,
             gate: None,
             gate_on: GateOn::Absolute,
+            percentile: None,
             force: false,
         };
         let found = arms(judged, terms).into_iter().zip(judged.run.request.arms.iter().skip(1));
@@ -63,8 +65,10 @@ fn against(
         results().find(|(_, other)| under(arm, other) && plain(other) == own).map(|pair| pair.0)
     };
     let held = results().filter(|(_, result)| under(first, result) && !result.twin);
-    let pairs =
-        held.map(|(at, result)| pair(judged, measured, (at, counterpart(result)))).collect();
+    let of = |(at, result): (usize, &CaseResult)| {
+        pair(judged, measured, (at, counterpart(result)), terms.percentile)
+    };
+    let pairs = held.map(of).collect();
     let cases = decide(pairs, terms);
     RunComparison {
         schema_version: 1,
@@ -75,6 +79,7 @@ fn against(
         margin: terms.margin,
         gate: terms.gate,
         gate_on: terms.gate.map(|_| GateOn::Absolute),
+        gate_percentile: terms.gate.and(terms.percentile),
         gate_groups: Vec::new(),
         alpha: ALPHA,
         forced: false,
@@ -86,11 +91,22 @@ fn against(
     }
 }
 
-/// A case under both arms: what is known of it before it is judged, and by round the log of what the second took over the
-/// first.
-type Paired = (CaseChange, Vec<Option<f64>>);
+/// A case under both arms.
+struct Paired {
+    /// What is known of it before it is judged.
+    change: CaseChange,
+    /// By round the log of what the second took over what the first did.
+    logs: Vec<Option<f64>>,
+    /// The same of what the gate holds.
+    held: Vec<Option<f64>>,
+}
 
-fn pair(judged: &Judged, measured: &Measured, (a, b): (usize, Option<usize>)) -> Paired {
+fn pair(
+    judged: &Judged,
+    measured: &Measured,
+    (a, b): (usize, Option<usize>),
+    percentile: Option<&str>,
+) -> Paired {
     let side = |at: usize| &measured.results[at];
     let pair = Pair { a: Some(side(a)), b: b.map(side), change: blank(Some(side(a)), b.map(side)) };
     let reason = pair.absence();
@@ -98,19 +114,24 @@ fn pair(judged: &Judged, measured: &Measured, (a, b): (usize, Option<usize>)) ->
     // What both have in common.
     change.case.arm = None;
     change.reason = reason;
-    let (None, Some(b)) = (&change.reason, b) else { return (change, Vec::new()) };
+    let (None, Some(b)) = (&change.reason, b) else {
+        return Paired { change, logs: Vec::new(), held: Vec::new() };
+    };
     let (a, b) = (&judged.results[a], &judged.results[b]);
     change.verdict = Change::Inconclusive;
     if a.disturbed || b.disturbed {
         change.every_round_disturbed = true;
         change.reason = Some("others disturbed every round".into());
     }
-    (change, b.log_ratios_to(a))
+    let logs = b.log_ratios_to(a);
+    let of = |case: &CaseResult, name| case.others_by_round.get(name).cloned().unwrap_or_default();
+    let held = percentile.map(|name| log_ratios(&of(b, name), &of(a, name)));
+    Paired { change, held: held.unwrap_or_else(|| logs.clone()), logs }
 }
 
 /// Judges all cases of two arms as one family.
 fn decide(mut pairs: Vec<Paired>, terms: Terms) -> Vec<CaseChange> {
-    for (change, logs) in &mut pairs {
+    for Paired { change, logs, .. } in &mut pairs {
         change.gate = terms.gate.filter(|_| !change.control).map(|_| Gate::Open);
         match CaseRatio::of(logs) {
             _ if change.verdict == Change::Incomparable => {}
@@ -122,14 +143,14 @@ fn decide(mut pairs: Vec<Paired>, terms: Terms) -> Vec<CaseChange> {
         }
     }
     // Controls ask another question: whether the harness has changed.
-    let family = |pair: &&mut Paired| !pair.0.control && pair.0.p.is_some();
+    let family = |pair: &&mut Paired| !pair.change.control && pair.change.p.is_some();
     let p: Vec<f64> =
-        pairs.iter_mut().filter(|pair| family(pair)).filter_map(|pair| pair.0.p).collect();
-    for ((change, _), p) in pairs.iter_mut().filter(|pair| family(pair)).zip(stats::holm(&p)) {
-        change.p_holm = Some(p);
+        pairs.iter_mut().filter(|pair| family(pair)).filter_map(|pair| pair.change.p).collect();
+    for (pair, p) in pairs.iter_mut().filter(|pair| family(pair)).zip(stats::holm(&p)) {
+        pair.change.p_holm = Some(p);
     }
     let mut cases: Vec<CaseChange> =
-        pairs.iter().map(|(change, logs)| decided(change.clone(), logs, terms)).collect();
+        pairs.iter().map(|pair| decided(pair.change.clone(), &pair.logs, terms)).collect();
     if let Some(gate) = terms.gate {
         hold_to_the_gate(&mut cases, &pairs, gate);
     }
@@ -139,16 +160,17 @@ fn decide(mut pairs: Vec<Paired>, terms: Terms) -> Vec<CaseChange> {
 /// Holds every case to the gate. Beyond it is what is shown to be: by its own test against the gate, corrected over all
 /// cases that have one. Within it is what has its whole interval there.
 fn hold_to_the_gate(cases: &mut [CaseChange], pairs: &[Paired], gate: f64) {
-    let against = |(change, logs): &Paired| {
+    let against = |Paired { change, held, .. }: &Paired| {
         let is_judged = !change.control && change.p.is_some() && !change.every_round_disturbed;
-        let apart = logs.iter().flatten().map(|log| log - gate.ln_1p()).collect::<Vec<f64>>();
-        is_judged.then(|| stats::compare(&apart, ALPHA)).flatten().map(|found| found.p)
+        let found = CaseRatio::of(held).filter(|_| is_judged)?;
+        let apart: Vec<f64> = held.iter().flatten().map(|log| log - gate.ln_1p()).collect();
+        Some((found, stats::compare(&apart, ALPHA)?.p))
     };
-    let p: Vec<Option<f64>> = pairs.iter().map(against).collect();
-    let mut corrected = stats::holm(&p.iter().copied().flatten().collect::<Vec<f64>>()).into_iter();
-    for (case, p) in cases.iter_mut().zip(p) {
-        let ends = case.ratio.zip(case.low).zip(case.high);
-        let (Some(p), Some(((ratio, low), high))) = (p, ends) else { continue };
+    let found: Vec<Option<(CaseRatio, f64)>> = pairs.iter().map(against).collect();
+    let p: Vec<f64> = found.iter().flatten().map(|(_, p)| *p).collect();
+    let mut corrected = stats::holm(&p).into_iter();
+    for (case, found) in cases.iter_mut().zip(found) {
+        let Some((CaseRatio { ratio, low, high, .. }, p)) = found else { continue };
         let p_holm = corrected.next();
         case.gated = Some(Moved { ratio, low, high, p, p_holm });
         case.gate = Some(match p_holm {
@@ -213,8 +235,13 @@ mod tests {
     use super::*;
     use crate::testing::Machine;
 
-    const TERMS: Terms =
-        Terms { margin: 0.02, gate: Some(0.05), gate_on: GateOn::Absolute, force: false };
+    const TERMS: Terms = Terms {
+        margin: 0.02,
+        gate: Some(0.05),
+        gate_on: GateOn::Absolute,
+        percentile: None,
+        force: false,
+    };
 
     /// Six cases under two arms, of which the second takes so many times as long.
     fn family(seed: u64, times: f64) -> Vec<CaseChange> {
@@ -226,7 +253,8 @@ mod tests {
             let (a, b) = (&machine.results[a], &machine.results[b]);
             let mut change = blank_of(a);
             change.verdict = Change::Inconclusive;
-            (change, b.log_ratios_to(a))
+            let logs = b.log_ratios_to(a);
+            Paired { change, held: logs.clone(), logs }
         });
         decide(pairs.collect(), TERMS)
     }
@@ -291,9 +319,24 @@ mod tests {
 
     #[test]
     fn what_others_disturbed_in_every_round_has_no_verdict() {
-        let mut pairs = vec![(family(1, 1.0).remove(0), vec![Some(0.7); 12])];
-        (pairs[0].0.every_round_disturbed, pairs[0].0.verdict) = (true, Change::Inconclusive);
+        let mut change = family(1, 1.0).remove(0);
+        (change.every_round_disturbed, change.verdict) = (true, Change::Inconclusive);
+        let logs = vec![Some(0.7); 12];
+        let pairs = vec![Paired { change, held: logs.clone(), logs }];
         let found = decide(pairs, TERMS).remove(0);
         assert_eq!((found.verdict, found.gate), (Change::Inconclusive, Some(Gate::Open)));
+    }
+
+    #[test]
+    fn a_gate_on_a_percentile_leaves_the_median_alone() {
+        let found = |held: f64| {
+            let mut change = family(1, 1.0).remove(0);
+            change.verdict = Change::Inconclusive;
+            let (logs, held) = (vec![Some(0.0); 12], vec![Some(held); 12]);
+            decide(vec![Paired { change, logs, held }], TERMS).remove(0)
+        };
+        let slow = found(0.2);
+        assert_eq!((slow.verdict, slow.gate), (Change::Equivalent, Some(Gate::Beyond)));
+        assert_eq!(found(0.0).gate, Some(Gate::Within));
     }
 }

@@ -41,6 +41,8 @@ pub struct Terms {
     pub gate: Option<f64>,
     /// What it is compared with there.
     pub gate_on: GateOn,
+    /// The percentile of each launch that the gate holds, of arms; None of the time of an operation.
+    pub percentile: Option<&'static str>,
     /// Compare what differs in more than the moment.
     pub force: bool,
 }
@@ -184,6 +186,8 @@ pub struct RunComparison {
     pub gate: Option<f64>,
     /// What it holds cases against; null without one.
     pub gate_on: Option<GateOn>,
+    /// The percentile of each launch that it holds; null of the time of an operation.
+    pub gate_percentile: Option<&'static str>,
     /// The cases that shared rounds, as the gate sees them; empty without one.
     pub gate_groups: Vec<GateGroup>,
     /// Error probability of all verdicts together.
@@ -234,6 +238,7 @@ pub fn compare(a: (&str, &Measured), b: (&str, &Measured), terms: Terms) -> RunC
         margin: terms.margin,
         gate: terms.gate,
         gate_on: terms.gate.map(|_| terms.gate_on),
+        gate_percentile: None,
         gate_groups,
         alpha: ALPHA,
         forced: terms.force

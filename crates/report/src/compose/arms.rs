@@ -6,8 +6,13 @@ use analysis::compare::{GateOn, RunComparison, Terms, arms};
 use analysis::{EQUIVALENT_WITHIN, Judged};
 
 /// What is asked of arms where nothing else is.
-pub const TERMS: Terms =
-    Terms { margin: EQUIVALENT_WITHIN, gate: None, gate_on: GateOn::Absolute, force: false };
+pub const TERMS: Terms = Terms {
+    margin: EQUIVALENT_WITHIN,
+    gate: None,
+    gate_on: GateOn::Absolute,
+    percentile: None,
+    force: false,
+};
 
 /// The sections of a run with arms; none of any other.
 pub fn sections(judged: &Judged, terms: Terms, detail: Detail) -> Vec<Section> {

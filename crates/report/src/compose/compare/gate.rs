@@ -10,7 +10,10 @@ use analysis::compare::{
 /// The gate's verdict, and what keeps groups open; nothing without a gate.
 pub(super) fn blocks(found: &RunComparison) -> Vec<Block> {
     let Some((gate, outcome)) = found.gate.zip(found.outcome) else { return Vec::new() };
-    let head = Text::new().strong(format!("Gate at {} slower: ", percent(gate)));
+    let of = found
+        .gate_percentile
+        .map_or(String::new(), |name| format!(", by the {name} of each launch"));
+    let head = Text::new().strong(format!("Gate at {} slower{of}: ", percent(gate)));
     let verdict = match outcome {
         Gate::Beyond => {
             let slower = names(found, Gate::Beyond, |change| {
