@@ -15,10 +15,15 @@
  *    deadline_ns.
  *  - send() returns when all of the message is taken; recv() fills exactly so many bytes, or fails. Neither has a time-out of
  *    its own: a partner that is gone is ipcmark's business.
- *  - A message has any length from 1 byte up to the largest of its direction. An acknowledgement has 1 byte.
- *  - No two calls are made on one end at the same time, and all are made from the thread that opened it.
- *  - close() is called where a worker ends by itself. What a killed one leaves lies in `folder`, which is removed.
- *  - A plug-in prints nothing on standard output, changes no signal handler, and ends no process.
+ *  - A message has any length from 1 byte up to the largest; every recv() asks for as many bytes as the send() that it answers
+ *    gave. An acknowledgement has 1 byte.
+ *  - Each connection is an open() of its own, with a folder and a name of its own: a worker may hold several ends, and so may a
+ *    thread.
+ *  - No two calls are made on one end at the same time. They may come from another thread than the one that opened it: a server
+ *    of threads takes its ends there.
+ *  - close() is called once, where a worker ends by itself, after the results are there; after an open() that failed it isn't
+ *    called. What a killed one leaves lies in `folder`.
+ *  - A plug-in changes no signal handler, and ends no process. What it prints goes to standard error.
  *
  * What may change is said in docs/ENGINES.md: fields are only ever appended; a field that is absent, since a plug-in was
  * compiled before there was one, is 0.
@@ -54,14 +59,15 @@ typedef struct ipcmark_spec {
     uint32_t size;                 /* of this struct, in bytes, where ipcmark was compiled */
     uint32_t role;                 /* 0 the initiator, 1 the responder */
     uint32_t same_process;         /* 1: both ends are opened by threads of this process */
-    uint32_t connection;           /* which of several, from 0 */
-    uint32_t connections;
+    uint32_t connection;           /* 0: each connection is an open() of its own */
+    uint32_t connections;          /* 1 */
     uint32_t reserved;
-    uint64_t request_bytes;        /* the largest message to the responder */
-    uint64_t answer_bytes;         /* the largest message to the initiator */
-    uint64_t depth;                /* most messages under way in a direction that nobody has taken; 0: as many as fit */
-    uint64_t deadline_ns;          /* CLOCK_MONOTONIC */
-    const char *folder;            /* an empty folder that both ends share, short enough for a Unix socket's path */
+    uint64_t request_bytes;        /* the largest message to the responder, or a larger one */
+    uint64_t answer_bytes;         /* the largest message to the initiator, or a larger one */
+    uint64_t depth;                /* room that is asked for, in messages; 0: as you think best */
+    uint64_t deadline_ns;          /* CLOCK_MONOTONIC: some nine seconds from now */
+    const char *folder;            /* an empty folder that both ends share, short enough for a Unix socket's path. It lies
+                                      where TMPDIR is, on a disk perhaps: for memory pass a memfd over a socket in it */
     const char *name;              /* unique on this host, 16 letters and digits that both ends share */
     const char *const *options;    /* key, value, key, value, NULL: all of those in ipcmark_plugin.options */
 } ipcmark_spec;
@@ -70,7 +76,7 @@ typedef struct ipcmark_spec {
 typedef struct ipcmark_plugin {
     uint64_t magic;                /* IPCMARK_PLUGIN_MAGIC */
     uint32_t abi;                  /* IPCMARK_PLUGIN_ABI */
-    uint32_t size;                 /* sizeof(ipcmark_plugin) */
+    uint32_t size;                 /* sizeof(ipcmark_plugin_table) */
     const char *name;              /* its word on the command line: [a-z][a-z0-9-]* */
     const char *summary;           /* half a line */
     const char *version;           /* of the library below, as that says it at run time */
@@ -80,7 +86,7 @@ typedef struct ipcmark_plugin {
     uint32_t carries;              /* IPCMARK_BYTES, IPCMARK_WAKEUP */
     uint32_t framing;              /* IPCMARK_STREAM, IPCMARK_MESSAGES */
     uint32_t broker;               /* 1: a third process carries messages */
-    uint32_t in_place;             /* 1: loan() and take() lend memory that both processes share, and nothing is copied */
+    uint32_t in_place;             /* 1, with loan() and its kin: they lend memory that both processes share */
     uint64_t (*largest)(const char *const *options);   /* bytes of the largest message, 0 without a limit; NULL: none */
     uint32_t (*waits)(const char *const *options);     /* IPCMARK_SLEEPS, …; NULL: sleeps */
 
@@ -90,18 +96,21 @@ typedef struct ipcmark_plugin {
     void (*close)(void *end);
     const char *(*error)(void *end);   /* of the last call that failed; end is NULL where there is none. May be NULL */
 
-    /* In place: all four or none. */
-    void *(*loan)(void *end, size_t bytes);                    /* memory to write a message to, which commit() hands over */
+    /* In place: all four or none. One loan and one message taken at a time; NULL is a failure. Round trips and transfers use
+     * them; acknowledgements, and what is done without waiting, go by send() and recv() all the same. */
+    void *(*loan)(void *end, size_t bytes);                    /* waits for room, and lends it; commit() hands it over */
     int (*commit)(void *end, void *message, size_t bytes);
     const void *(*take)(void *end, size_t bytes);              /* waits for a message, and lends it */
     int (*release)(void *end, const void *message);
 
-    /* Without waiting: all three or none. They make open loops, capacity and many clients possible. */
+    /* Without waiting: all three or none. They make capacity, duplex and many clients possible. A message goes or comes whole, or
+     * not at all, of a stream too; after IPCMARK_WOULD_BLOCK the same call is made again, whenever the caller likes. */
     int (*try_send)(void *end, const void *message, size_t bytes);
     int (*try_recv)(void *end, void *message, size_t bytes);
-    int (*ready)(void *end);           /* a descriptor that is readable as long as something may be taken; -1: none */
+    int (*ready)(void *end);           /* a descriptor that is readable AS LONG AS something may be taken (try_recv drains it),
+                                          which stays the plug-in's; asked before every wait. -1: none, it is polled */
 
-    int (*finish)(void *end);          /* what is still owed to the partner after the last message; may be NULL */
+    int (*finish)(void *end);          /* after the last message: what of it still waits to be handed over. May be NULL */
 } ipcmark_plugin_table;
 
 const ipcmark_plugin_table *ipcmark_plugin(void);

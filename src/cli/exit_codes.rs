@@ -71,7 +71,7 @@ pub const ALL: [ExitCode; 23] = [
     ExitCode {
         code: "5",
         of: &["run", "ab", "study run", "explain", "probe-effect", "choose"],
-        meaning: "A mechanism that was asked for is not available here, or a size or a place of one.",
+        meaning: "A mechanism that was asked for is not available here, or a size or a place of one; or a plug-in fails.",
     },
     ExitCode {
         code: "5",

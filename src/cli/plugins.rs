@@ -54,7 +54,7 @@ impl PluginArgs {
     ///
     /// # Errors
     /// Which is none, and why.
-    fn register(&self, interrupt: &Interrupt) -> Result<Vec<String>, Failure> {
+    fn register(&self, interrupt: &Interrupt) -> Result<Vec<Variant>, Failure> {
         let mut variants = Vec::new();
         for asked in &self.plugins {
             let found = find(&asked.path, asked.name.as_deref(), interrupt);
@@ -65,8 +65,7 @@ impl PluginArgs {
                 "" => plugin.name.clone(),
                 options => format!("{}:{options}", plugin.name),
             };
-            let variant = Variant::parse(&text).map_err(Failure::usage)?;
-            variants.push(variant.to_string());
+            variants.push(Variant::parse(&text).map_err(Failure::usage)?);
         }
         Ok(variants)
     }
@@ -89,10 +88,18 @@ impl RunArgs {
         }
         let variants = self.plugins.register(interrupt)?;
         if self.resume.is_none() {
-            if args.mechanisms.is_empty() {
+            let named = args.mechanisms.iter().map(|text| Variant::parse(text));
+            let named: Result<Vec<Variant>, String> = named.collect();
+            let named = named.map_err(Failure::usage)?;
+            args.mechanisms = named.iter().map(Variant::to_string).collect();
+            if named.is_empty() {
                 args.mechanisms = BESIDE.map(String::from).to_vec();
             }
-            args.mechanisms.extend(variants);
+            // One that is named among the mechanisms is measured as it is named there.
+            let is_left =
+                |variant: &Variant| named.iter().all(|one| one.entry.name != variant.entry.name);
+            let left = variants.iter().filter(|variant| is_left(variant));
+            args.mechanisms.extend(left.map(Variant::to_string));
         }
         Ok(args)
     }

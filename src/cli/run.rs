@@ -23,7 +23,7 @@ use ::run::launch::peer::Peer;
 use ::run::launch::{Interrupt, Launcher};
 use ::run::plan::{AvailableRoutes, Machine, Plan, WithMechanism, plan};
 use ::run::plugin::host;
-use analysis::{Judged, Status};
+use analysis::{CaseResult, Judged, Status};
 use machine::Topology;
 use mechanisms::{clean, clean_up_after_launches, registered};
 use model::peer::PeerRequest;
@@ -428,7 +428,12 @@ fn exit_code(args: &RunArgs, judged: &Judged) -> u8 {
         .results
         .iter()
         .any(|case| case.status == Status::Unavailable && asked(&case.variant));
-    let missing = missing || !judged.asked_in_vain().is_empty();
+    let failing = |case: &CaseResult| {
+        let brought = judged.run.request.plugins.iter().any(|plugin| plugin.name == case.mechanism);
+        brought && case.status == Status::Failed
+    };
+    let missing =
+        missing || !judged.asked_in_vain().is_empty() || judged.results.iter().any(failing);
     let failed = judged.results.iter().all(|case| case.launches == 0);
     match (missing, failed) {
         (true, _) => UNAVAILABLE,

@@ -51,8 +51,14 @@ pub fn depths(text: &str) -> Result<Depths, String> {
 }
 
 /// A variant, written in the one way.
+/// A variant in the one way it is written. Where plug-ins are given, what is none yet may be one of them: it is looked at again
+/// once they are known.
 pub fn variant(text: &str) -> Result<String, String> {
-    Variant::parse(text).map(|variant| variant.to_string())
+    let brings = |word: std::ffi::OsString| word.to_string_lossy().starts_with("--plugin");
+    match Variant::parse(text) {
+        Err(_) if std::env::args_os().any(brings) => Ok(text.to_string()),
+        parsed => parsed.map(|variant| variant.to_string()),
+    }
 }
 
 /// What `run` is asked to do: a workload, or to find the largest rate of one within a bound.

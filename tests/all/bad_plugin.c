@@ -1,4 +1,4 @@
-/* c-pipe with one thing wrong with it, by BAD. */
+/* c-pipe with one thing wrong with it, by BAD; 21 has all that a table can have, and nothing wrong with it. */
 #define _GNU_SOURCE
 #define ipcmark_plugin good_plugin
 #include "../../engines/c-pipe/c-pipe.c"
@@ -62,6 +62,58 @@ static int litters(const ipcmark_spec *spec, void **end)
     return open_end(spec, end);
 }
 
+/* Answers itself: nothing ever reaches the partner. */
+static char kept[1 << 20];
+
+static int keeps(void *end, const void *message, size_t bytes)
+{
+    (void)end;
+    memcpy(kept, message, bytes);
+    return IPCMARK_DONE;
+}
+
+static int gives_back(void *end, void *message, size_t bytes)
+{
+    (void)end;
+    memcpy(message, kept, bytes);
+    return IPCMARK_DONE;
+}
+
+static int prints(const ipcmark_spec *spec, void **end)
+{
+    puts("opening"), fflush(stdout);
+    return open_end(spec, end);
+}
+
+/* All that a table can have. */
+static char lent[1 << 20], came[1 << 20];
+
+static int may(int fd, short what)
+{
+    struct pollfd poller = {fd, what, 0};
+    return poll(&poller, 1, 0) == 1;
+}
+
+static int tries_to_send(void *self, const void *message, size_t bytes)
+{
+    return may(((struct end *)self)->to, POLLOUT) ? send_all(self, message, bytes) : IPCMARK_WOULD_BLOCK;
+}
+
+static int tries_to_receive(void *self, void *message, size_t bytes)
+{
+    return may(((struct end *)self)->from, POLLIN) ? recv_all(self, message, bytes) : IPCMARK_WOULD_BLOCK;
+}
+
+static int readable(void *self) { return ((struct end *)self)->from; }
+
+static void *lend(void *self, size_t bytes) { return (void)self, (void)bytes, lent; }
+
+static int commit(void *self, void *message, size_t bytes) { return send_all(self, message, bytes); }
+
+static const void *take(void *self, size_t bytes) { return recv_all(self, came, bytes) ? 0 : came; }
+
+static int release(void *self, const void *message) { return (void)self, (void)message, IPCMARK_DONE; }
+
 #if BAD == 7
 __attribute__((constructor)) static void print(void) { puts("hello"), fflush(stdout); }
 #endif
@@ -89,6 +141,14 @@ const ipcmark_plugin_table *ipcmark_plugin(void)
     case 15: bad.recv = crashes; break;
     case 16: bad.open = litters; break;
     case 17: bad.loan = (void *(*)(void *, size_t))malloc; break;
+    case 19: bad.send = keeps, bad.recv = gives_back; break;
+    case 20: bad.open = prints; break;
+    case 21:
+        bad.name = "whole", bad.options = "wait=sleep|spin slots=64|SIZE";
+        bad.in_place = 1, bad.loan = lend, bad.commit = commit, bad.take = take, bad.release = release;
+        bad.try_send = tries_to_send, bad.try_recv = tries_to_receive, bad.ready = readable;
+        break;
+    case 22: bad.in_place = 1; break;
     case 18: bad.name = "Bad Name"; break;
     }
     return &bad;

@@ -158,6 +158,7 @@ fn what_is_no_plug_in_is_refused_in_one_line() {
         (8, &["exit status: 3"]),
         (9, &["gave no table"]),
         (17, &["all of them or none"]),
+        (22, &["in_place is set", "no loan()"]),
         (18, &["`Bad Name`", "small letters"]),
     ] {
         let Some(library) = bad(&bench, nth) else { return };
@@ -171,6 +172,7 @@ fn what_a_plug_in_does_wrong_is_its_row_and_nothing_else() {
         (11, "unavailable", "no daemon at /run/mine: start mined"),
         (12, "failed", "differs from what was sent, from byte 63 on"),
         (13, "failed", "differs from what was sent"),
+        (19, "failed", "differs from what was sent"),
         (14, "failed", "exited with code 0"),
         (15, "failed", "signal 11"),
     ] {
@@ -187,6 +189,45 @@ fn what_a_plug_in_does_wrong_is_its_row_and_nothing_else() {
         let reason = own["reason"].to_string();
         assert!(reason.contains(words), "{nth}: {reason}");
         assert_eq!(case(&document, "pipe")["status"], "ok", "{nth}");
+        assert_eq!(said.code, Some(5), "{nth}: {}", said.err);
+    }
+}
+
+#[test]
+fn what_a_plug_in_prints_goes_where_it_disturbs_nobody() {
+    let bench = Bench::new();
+    let Some(library) = bad(&bench, 20) else { return };
+    let line = format!(
+        "run bad --plugin {} -w latency -s 64 -p same-cpu --launches 2 --samples 20",
+        library.display()
+    );
+    let said = run(&bench, &line);
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    assert!(said.err.contains("opening") && !said.out.contains("opening"), "{}", said.err);
+}
+
+#[test]
+fn a_plug_in_with_every_call_does_what_is_built_in_does() {
+    let bench = Bench::new();
+    let Some(library) = bad(&bench, 21) else { return };
+    let of = |more: &str| {
+        let line = format!(
+            "run whole:slots=8 --plugin {} -s 64 --launches 2 --samples 20 {more}",
+            library.display()
+        );
+        let said = run(&bench, &line);
+        assert_eq!(said.code, Some(0), "{more}: {}{}", said.out, said.err);
+        let document = bench.export();
+        let results = document["results"].as_array().unwrap();
+        for case in results.iter().filter(|case| case["twin"] == false) {
+            let told = (case["variant"].as_str(), case["status"].as_str());
+            assert_eq!(told, (Some("whole:slots=8"), Some("ok")), "{more}: {case}");
+        }
+    };
+    of("-w latency,throughput -p same-cpu --verify --workers both");
+    of("-w duplex,fan-out -p same-cpu --verify");
+    for server in ["epoll", "poll", "scan"] {
+        of(&format!("-w rate --rate 500 --connections 3 --server {server} -p free"));
     }
 }
 
@@ -202,6 +243,7 @@ fn a_plug_in_that_never_opens_is_given_up() {
     let document = bench.export();
     assert_eq!(case(&document, "bad")["status"], "failed", "{}", said.err);
     assert_eq!(case(&document, "pipe")["status"], "ok");
+    assert_eq!(said.code, Some(5), "{}", said.err);
     bench.wait_for_silence(std::time::Duration::from_secs(30));
 }
 

@@ -123,13 +123,20 @@ pub fn options(text: &str) -> Result<Vec<OptionWords>, String> {
         let words: Vec<&str> = words.split('|').collect();
         let plain: Vec<String> =
             words.iter().filter(|word| **word != "SIZE").map(ToString::to_string).collect();
-        match plain.first().is_some_and(|first| !first.is_empty()) && !name.is_empty() {
+        if self::name(name).is_err() || name == "name" {
+            return Err(format!("option `{part}`: its name has small letters, and isn't `name`"));
+        }
+        let fits = |letter: char| letter.is_ascii_alphanumeric() || "-_.%".contains(letter);
+        let is_word = |word: &String| !word.is_empty() && word.chars().all(fits);
+        match !plain.is_empty() && plain.iter().all(is_word) {
             true => Ok(OptionWords {
                 name: name.into(),
                 takes_size: words.contains(&"SIZE"),
                 words: plain,
             }),
-            false => Err(format!("option `{part}`: its default, a word, stands first")),
+            false => Err(format!(
+                "option `{part}`: its default, a word, stands first; options are parted by spaces, and words by `|`"
+            )),
         }
     };
     text.split_whitespace().map(option).collect()
@@ -144,7 +151,16 @@ mod tests {
         let found = options("wait=sleep|spin slots=64|SIZE").unwrap();
         assert_eq!(found[0].words, ["sleep", "spin"]);
         assert_eq!((found[1].words.len(), found[1].takes_size), (1, true));
-        for wrong in ["wait", "wait=", "=a", "wait=|spin", "slots=SIZE"] {
+        for wrong in [
+            "wait",
+            "wait=",
+            "=a",
+            "wait=|spin",
+            "slots=SIZE",
+            "wait=a|b,slots=64",
+            "Wait=a",
+            "name=a",
+        ] {
             assert!(options(wrong).unwrap_err().contains("option"), "{wrong}");
         }
         assert!(options("").unwrap().is_empty());

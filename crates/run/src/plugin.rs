@@ -120,8 +120,12 @@ fn describe(path: &Path) -> Result<Plugin, String> {
         let all = plugin.all_options(&options);
         PluginVariant { largest: library.largest(&all), waits: library.waits(&all), options }
     };
-    let variants = combinations(&plugin.options).into_iter().map(variant).collect();
-    Ok(Plugin { variants, ..plugin })
+    let variants: Vec<PluginVariant> =
+        combinations(&plugin.options).into_iter().map(variant).collect();
+    match variants.iter().all(|variant| variant.waits <= 2) {
+        true => Ok(Plugin { variants, ..plugin }),
+        false => Err("waits() gives none of IPCMARK_SLEEPS, IPCMARK_YIELDS, IPCMARK_SPINS".into()),
+    }
 }
 
 /// Every combination of the words of options, the defaults first; an option that has its default isn't in one.

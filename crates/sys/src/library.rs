@@ -222,7 +222,8 @@ impl Plugin {
         }
         if size < LEAST {
             return Err(format!(
-                "{shown}: its table has {size} bytes, and at least {LEAST} are one"
+                "{shown}: its table has {size} bytes, and at least {LEAST} are one: .size = \
+                 sizeof(ipcmark_plugin_table)"
             ));
         }
         // SAFETY: a table of which every field may be absent.
@@ -265,7 +266,11 @@ impl Plugin {
                 return Err(format!("{shown}: {what}: all of them or none"));
             }
         }
-        Ok(Plugin { table: copied })
+        match (copied.in_place, copied.loan.is_some()) {
+            (0, false) | (1, true) => Ok(Plugin { table: copied }),
+            (0, true) => Err(format!("{shown}: it has loan(), and in_place = 0: set it to 1")),
+            _ => Err(format!("{shown}: in_place is set, and there is no loan()")),
+        }
     }
 
     /// What it says of itself.
@@ -362,6 +367,11 @@ impl End {
     }
 
     #[cold]
+    fn reason(&self) -> String {
+        said(&self.table, self.end, -1)
+    }
+
+    #[cold]
     fn failed(&self, call: &str, code: c_int) -> PluginError {
         PluginError::Failed(format!("{call}: {}", said(&self.table, self.end, code)))
     }
@@ -404,7 +414,7 @@ impl End {
         // SAFETY: an end that is open: only then there is a table with these calls.
         let memory = unsafe { loan(self.end, bytes) };
         if memory.is_null() {
-            return Err(self.failed("loan", -1));
+            return Err(PluginError::Failed(format!("loan gave no memory: {}", self.reason())));
         }
         // SAFETY: by the header `bytes` bytes that are the caller's until it commits them; they hold what they held, which is
         // bytes.
@@ -432,7 +442,7 @@ impl End {
         // SAFETY: an end that is open, as in `send_in_place`.
         let memory = unsafe { take(self.end, bytes) };
         if memory.is_null() {
-            return Err(self.failed("take", -1));
+            return Err(PluginError::Failed(format!("take gave no message: {}", self.reason())));
         }
         // SAFETY: by the header `bytes` bytes that nobody changes until they are released.
         let found = look(unsafe { std::slice::from_raw_parts(memory.cast::<u8>(), bytes) });

@@ -247,7 +247,8 @@ impl WorkloadSpec {
     fn receiver(&self, receiver: u64, from: OwnedFd) -> Task {
         let mut message = vec![0; self.open.message_bytes];
         let half = self.half();
-        let mut touched: Vec<_> = (0..half).map(|sender| self.touch(sender, receiver)).collect();
+        let mut touched: Vec<_> =
+            (0..half).map(|sender| self.touch(sender, receiver).map(Touched::answering)).collect();
         Box::new(move |messages: u64| {
             let of = |sender| share(messages, half, (sender, receiver));
             let due: Vec<u64> = (0..half).map(of).collect();

@@ -63,17 +63,25 @@ impl Payload for Read {
     }
 }
 
-/// Fills and checks every byte of every message. Each direction counts its own messages.
+/// Fills and checks every byte of every message. Each direction counts its own messages, and has patterns of its own: an
+/// end that hands back what was sent over it is found out.
 pub struct Check {
-    seed: u64,
+    /// That of what it sends, and that of what it sees.
+    seeds: [u64; 2],
     sent: u64,
     seen: u64,
 }
 
 impl Check {
-    /// A check whose patterns depend on `seed`: both sides use the same one.
+    /// That of whoever begins, whose patterns depend on `seed`; its partner's is [`Check::answering`].
     pub fn new(seed: u64) -> Check {
-        Check { seed, sent: 0, seen: 0 }
+        Check { seeds: [seed, seed.rotate_left(32) ^ 0x5851_F42D_4C95_7F2D], sent: 0, seen: 0 }
+    }
+
+    /// That of the partner, from the same seed.
+    pub fn answering(self) -> Check {
+        let [own, partners] = self.seeds;
+        Check { seeds: [partners, own], ..self }
     }
 
     fn byte(seed: u64, number: u64, at: usize) -> u8 {
@@ -85,7 +93,7 @@ impl Check {
 impl Payload for Check {
     fn fill(&mut self, message: &mut [u8]) {
         for (at, byte) in message.iter_mut().enumerate() {
-            *byte = Self::byte(self.seed, self.sent, at);
+            *byte = Self::byte(self.seeds[0], self.sent, at);
         }
         self.sent += 1;
     }
@@ -93,7 +101,7 @@ impl Payload for Check {
     fn look(&mut self, message: &[u8]) -> io::Result<()> {
         let number = self.seen;
         self.seen += 1;
-        let wrong = |(at, byte): &(usize, &u8)| **byte != Self::byte(self.seed, number, *at);
+        let wrong = |(at, byte): &(usize, &u8)| **byte != Self::byte(self.seeds[1], number, *at);
         match message.iter().enumerate().find(wrong) {
             None => Ok(()),
             Some((at, _)) => Err(io::Error::new(
@@ -113,6 +121,16 @@ pub enum Touched {
     Check(Check),
     /// Something else that is done around each message.
     By(Box<dyn Payload>),
+}
+
+impl Touched {
+    /// That of the partner.
+    pub fn answering(self) -> Touched {
+        match self {
+            Touched::Check(check) => Touched::Check(check.answering()),
+            other => other,
+        }
+    }
 }
 
 impl Payload for Touched {
@@ -156,7 +174,7 @@ mod tests {
 
     #[test]
     fn a_check_finds_a_changed_byte_and_a_missing_message() {
-        let (mut sender, mut receiver) = (Check::new(7), Check::new(7));
+        let (mut sender, mut receiver) = (Check::new(7), Check::new(7).answering());
         let mut message = [0; 100];
         sender.fill(&mut message);
         receiver.look(&message).unwrap();
@@ -166,5 +184,16 @@ mod tests {
         sender.fill(&mut message);
         sender.fill(&mut message);
         assert!(receiver.look(&message).is_err(), "a message was skipped");
+    }
+
+    #[test]
+    fn a_check_finds_what_it_has_sent_itself() {
+        let mut one = Check::new(7);
+        let mut message = [0; 8];
+        one.fill(&mut message);
+        assert!(one.look(&message).is_err());
+        let (mut one, mut other) = (Check::new(7), Check::new(7).answering());
+        other.fill(&mut message);
+        one.look(&message).unwrap();
     }
 }

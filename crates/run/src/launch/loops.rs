@@ -168,7 +168,7 @@ impl<E: Endpoint, P: Payload> Channel for Vec<Side<'_, E, P>> {
             match with {
                 With::Nothing => latency::respond(*end, &mut Untouched, buffers, count),
                 With::Pattern(seed) => {
-                    let check = &mut Touched::Check(Check::new(seed.wrapping_add(nth)));
+                    let check = &mut Touched::Check(Check::new(seed.wrapping_add(nth)).answering());
                     latency::respond(*end, check, buffers, count)
                 }
             }

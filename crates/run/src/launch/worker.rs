@@ -58,6 +58,10 @@ pub fn worker_fn<E: Endpoint + 'static>(mut ends: Vec<E>) -> WorkerFn {
         let deadline = Deadline::default();
         // Before it is pinned: whether it has only one CPU is part of it.
         let asked = context.spec.asked();
+        if context.spec.plugin.is_some() {
+            // Standard output is the supervisor's stream: what a library prints goes where it disturbs nobody.
+            let _ = rustix::stdio::dup2_stdout(std::io::stderr());
+        }
         let start = |end: &mut E| end.start(&deadline);
         let started = context.pin().and_then(|()| ends.iter_mut().try_for_each(start));
         if let Some(instrumentation) = context.stand_ready(started) {
@@ -185,7 +189,9 @@ impl WorkerContext {
     /// message of another is found out.
     fn touch(&self, pair: u64) -> Option<Touched> {
         if self.spec.verify && self.carries == Carries::Bytes {
-            return Some(Touched::Check(Check::new(self.spec.seed.wrapping_add(pair))));
+            let check = Check::new(self.spec.seed.wrapping_add(pair));
+            let answers = self.role == Role::Responder;
+            return Some(Touched::Check(if answers { check.answering() } else { check }));
         }
         #[cfg(any(debug_assertions, feature = "plant"))]
         if let Some(plant) = self.spec.plant {
