@@ -262,7 +262,10 @@ fn dispatch(words: &bare::Words, cli: &Cli) -> Result<u8, Failure> {
     } else if let Some(store) = common.store.as_ref().and_then(|path| path.to_str()) {
         hint::name_store(&shlex::try_quote(store).unwrap_or(store.into()));
     }
-    undone::tell();
+    // Where nobody reads what it says, it is told to no one.
+    if !matches!(&cli.command, Some(Command::CompleteRuns | Command::FloorWorker)) {
+        undone::tell();
+    }
     let signals = signals::take_over;
     match &cli.command {
         Some(Command::Run(args)) if words.is_bare => bare::run(common, args, &signals()?),

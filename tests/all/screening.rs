@@ -30,7 +30,11 @@ fn what_is_slow_has_four_launches_and_the_others_are_judged_without_these() {
     assert!(on.iter().any(|value| value["twin"] == true), "{:?}", names(&on));
     for case in &on {
         let (first, medians) = (numbers(&case["screening"]), numbers(&case["launch_medians"]));
-        assert!(first.len() == 4 && medians[..4] == [None; 4], "{case:#}");
+        // Where none is slower than the others, none was screened: all rounds count.
+        match out.is_empty() {
+            true => assert!(first.is_empty(), "{case:#}"),
+            false => assert!(first.len() == 4 && medians[..4] == [None; 4], "{case:#}"),
+        }
         let n = medians.iter().flatten().count();
         let (low, high, coverage) = stats::median_ranks(n, 0.05).expect("twelve at least");
         assert!(n >= 12 && case["launches"] == n, "{case:#}");
