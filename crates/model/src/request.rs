@@ -27,6 +27,7 @@ pub struct Request {
     /// Variants, as text.
     pub mechanisms: Vec<String>,
     /// The plug-ins among them, as they were found.
+    #[serde(default)]
     pub plugins: Vec<Plugin>,
     /// Workloads, and the message sizes of each, in bytes; of a connect, the one that mechanisms
     /// are opened for.
@@ -79,6 +80,7 @@ pub struct Request {
     pub aim: Aim,
     /// The arms under each of which every case is measured, the one that others are held against first; empty where
     /// there are none.
+    #[serde(default)]
     pub arms: Vec<Arm>,
     /// The shell command that undoes what the arms' set-ups did.
     pub arm_cleanup: Option<String>,
