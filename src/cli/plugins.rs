@@ -1,4 +1,4 @@
-//! `--plugin`: mechanisms of shared libraries, beside those that are built in.
+//! `--plugin`, `--engine`: mechanisms of shared libraries and of other languages' processes, beside those that are built in.
 
 use std::path::PathBuf;
 
@@ -7,13 +7,16 @@ use clap::Args;
 use super::Failure;
 use super::args::RunArgs;
 use ::run::launch::Interrupt;
-use ::run::plugin::find;
+use ::run::plugin::{find, find_engine};
 use mechanisms::{Variant, register, registered};
 use model::plugin::Plugin;
 use store::StoredRun;
 
 /// What a plug-in is measured beside where no mechanism is named.
 const BESIDE: [&str; 2] = ["pipe", "unix-stream"];
+
+/// Asks what a file is, called so or as it calls itself.
+type Find = fn(&std::path::Path, Option<&str>, &Interrupt) -> Result<Plugin, String>;
 
 /// Flags of plug-ins.
 #[derive(Args, Clone, Debug, Default)]
@@ -22,6 +25,10 @@ pub struct PluginArgs {
     /// as in ./libmine.so:name=mine-pr,wait=spin
     #[arg(long = "plugin", value_name = "FILE[:OPTIONS]", value_parser = asked)]
     plugins: Vec<Asked>,
+    /// Measure a mechanism of another language too: the file that says how its engine is started, and its name and options
+    /// here, as in engines/python/engine.toml:name=mine
+    #[arg(long = "engine", value_name = "FILE[:OPTIONS]", value_parser = asked)]
+    engines: Vec<Asked>,
 }
 
 /// A plug-in that is asked for.
@@ -47,7 +54,7 @@ fn asked(text: &str) -> Result<Asked, String> {
 
 impl PluginArgs {
     pub fn are_given(&self) -> bool {
-        !self.plugins.is_empty()
+        !(self.plugins.is_empty() && self.engines.is_empty())
     }
 
     /// Finds each, and makes it a mechanism of this process; gives the variants that are asked for.
@@ -56,11 +63,14 @@ impl PluginArgs {
     /// Which is none, and why.
     fn register(&self, interrupt: &Interrupt) -> Result<Vec<Variant>, Failure> {
         let mut variants = Vec::new();
-        for asked in &self.plugins {
+        let plugins = self.plugins.iter().map(|asked| (asked, "--plugin", find as Find));
+        let engines = self.engines.iter().map(|asked| (asked, "--engine", find_engine as Find));
+        for (asked, flag, find) in plugins.chain(engines) {
+            let refused = |why| Failure::usage(format!("{flag}: {why}"));
             let found = find(&asked.path, asked.name.as_deref(), interrupt);
             super::signals::unless_stopped(interrupt)?;
-            let plugin = found.map_err(|why| Failure::usage(format!("--plugin: {why}")))?;
-            register(&plugin).map_err(|why| Failure::usage(format!("--plugin: {why}")))?;
+            let plugin = found.map_err(refused)?;
+            register(&plugin).map_err(refused)?;
             let text = match asked.options.as_str() {
                 "" => plugin.name.clone(),
                 options => format!("{}:{options}", plugin.name),

@@ -13,8 +13,8 @@ use super::events::{Events, Live};
 use super::progress::StderrProgress;
 use super::routes::{self, Routes};
 use super::{
-    Common, Failure, choose, complain, document_output, export, forecast, print, report, resume,
-    signals, step_summary, tell,
+    Common, Failure, choose, complain, document_output, export, forecast, plugins, print, report,
+    resume, signals, step_summary, tell,
 };
 use ::report::compose::{answer, answer_of_arms};
 use ::report::export::{Format, planned_name};
@@ -25,8 +25,9 @@ use ::run::plan::{AvailableRoutes, Machine, Plan, WithMechanism, plan};
 use ::run::plugin::host;
 use analysis::{CaseResult, Judged, Status};
 use machine::Topology;
-use mechanisms::{clean, clean_up_after_launches, registered};
+use mechanisms::{clean, clean_up_after_launches};
 use model::peer::PeerRequest;
+use model::plugin::Plugin;
 use model::request::{Aim, Request};
 use model::route::Route;
 use store::{RunStatus, Store, StoredRun};
@@ -177,9 +178,11 @@ fn measure_with(
     let open = std::mem::take(&mut routes.open);
     let peers: Vec<Peer> = open.routes.values().map(|route| route.peer.clone()).collect();
     let cleanup = cleanup.map(|command| Cleanup::stand_by(&command, interrupt)).transpose()?;
-    let host = match registered().is_empty() {
-        true => None,
-        false => Some(host().map_err(Failure::usage)?),
+    // An engine needs no loader.
+    let loads = |plugin: &Plugin| !plugin.is_engine();
+    let host = match plugins::all() {
+        all if all.iter().any(loads) => Some(host().map_err(Failure::usage)?),
+        all => (!all.is_empty()).then(|| PROGRAM.into()),
     };
     let launcher = Launcher::new(PROGRAM.into()).with_host(host);
     let hosts = Hosts { launcher, routes: open, arms, turn };

@@ -50,11 +50,13 @@ pub fn depths(text: &str) -> Result<Depths, String> {
     load::depths(text).map(Depths)
 }
 
-/// A variant, written in the one way.
 /// A variant in the one way it is written. Where plug-ins are given, what is none yet may be one of them: it is looked at again
 /// once they are known.
 pub fn variant(text: &str) -> Result<String, String> {
-    let brings = |word: std::ffi::OsString| word.to_string_lossy().starts_with("--plugin");
+    let brings = |word: std::ffi::OsString| {
+        let word = word.to_string_lossy();
+        word.starts_with("--plugin") || word.starts_with("--engine")
+    };
     match Variant::parse(text) {
         Err(_) if std::env::args_os().any(brings) => Ok(text.to_string()),
         parsed => parsed.map(|variant| variant.to_string()),

@@ -23,6 +23,7 @@ mod dependencies;
 mod doctor;
 mod duplex;
 mod energy;
+mod engines;
 mod explain;
 mod export_schema;
 mod exports;

@@ -5,6 +5,7 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::engine::Engine;
 use super::nonblocking::{Nonblocking, WithNonblocking};
 use model::mechanism::Stats;
 
@@ -66,6 +67,11 @@ pub trait Endpoint: Send {
     {
         self.recv(message)?;
         look(message)
+    }
+
+    /// The process that makes the timed loops itself, where this end is one.
+    fn engine(&mut self) -> Option<&mut Engine> {
+        None
     }
 
     /// This end as one that can be asked without waiting: `Some(self)` of what is [`Nonblocking`].

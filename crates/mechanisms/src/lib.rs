@@ -18,6 +18,7 @@ mod connection;
 mod connections;
 mod counts;
 mod endpoint;
+pub mod engine;
 mod nonblocking;
 mod opened;
 mod options;
@@ -127,6 +128,11 @@ pub trait Mechanism {
     /// Whether a launch should open it in an IPC namespace of its own, where that is allowed:
     /// what is made there ends with the launch, however that ends.
     fn wants_namespace(_options: &Options) -> bool {
+        false
+    }
+
+    /// Whether its ends measure time to know what is lost: a pause between two stretches is taken for a slow path then.
+    fn has_timers(_options: &Options) -> bool {
         false
     }
 
@@ -246,6 +252,8 @@ pub struct Entry {
     pub leaves_objects: bool,
     /// See [`Mechanism::wants_namespace`].
     pub wants_namespace: fn(&Options) -> bool,
+    /// See [`Mechanism::has_timers`].
+    pub has_timers: fn(&Options) -> bool,
     /// See [`Mechanism::connection`].
     pub connection: fn(&Options) -> Option<Connection>,
     /// See [`Mechanism::for_path`].
@@ -270,6 +278,7 @@ impl Entry {
             waits_with: M::waits,
             leaves_objects: M::LEAVES_OBJECTS,
             wants_namespace: M::wants_namespace,
+            has_timers: M::has_timers,
             connection: M::connection,
             for_path: M::for_path,
         }

@@ -1,4 +1,4 @@
-//! Plug-ins: mechanisms of shared libraries, beside those of the table. A library is loaded in a worker of a launch alone,
+//! Plug-ins: mechanisms of shared libraries and of engines, beside those of the table. A library is loaded in a worker of a launch alone,
 //! after the fork, in `start`: before that a plug-in is what it has said of itself.
 
 use std::io;
@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use rustix::event::PollFd;
 use rustix::time::{ClockId, clock_gettime};
 
+use super::engine::{Engine, Opens};
 use super::null::Null;
 use super::{
     Deadline, Endpoint, Entry, Nonblocking, OpenError, OpenSpec, Opened, Options, Received,
@@ -103,10 +104,10 @@ pub(super) fn open<V: Visitor>(
     };
     let (near, far) = (closed(false), closed(true));
     if plugin.in_place {
-        let end = |closed| InPlace(Copying { closed, end: End::closed() });
+        let end = |closed| InPlace(Copying { closed, end: End::closed(), engine: None });
         return Ok(visitor.visit(Opened::new(end(near), end(far)).residue(folder)));
     }
-    let end = |closed| Copying { closed, end: End::closed() };
+    let end = |closed| Copying { closed, end: End::closed(), engine: None };
     Ok(visitor.visit(Opened::new(end(near), end(far)).residue(folder)))
 }
 
@@ -122,6 +123,18 @@ struct Closed {
 }
 
 impl Closed {
+    /// The process that is this end of an engine.
+    fn engine(&self, deadline: &Deadline) -> io::Result<Engine> {
+        let opens = Opens {
+            is_responder: self.is_responder,
+            message_bytes: self.message_bytes,
+            folder: &self.folder,
+            name: &self.name,
+            options: &self.options,
+        };
+        Engine::open(self.plugin, &opens, deadline)
+    }
+
     fn open(&self, deadline: &Deadline) -> io::Result<End> {
         let failed = |why: String| io::Error::other(format!("{}: {why}", self.plugin.name));
         let load = LOAD.get().ok_or_else(|| failed("this program loads no library".into()))?;
@@ -154,10 +167,11 @@ impl Closed {
     }
 }
 
-/// An end whose messages are copied in and out.
+/// An end whose messages are copied in and out; or one of an engine, which does that by itself.
 pub struct Copying {
     closed: Closed,
     end: End,
+    engine: Option<Engine>,
 }
 
 #[cold]
@@ -169,8 +183,15 @@ fn failed(error: PluginError) -> io::Error {
 
 impl Endpoint for Copying {
     fn start(&mut self, deadline: &Deadline) -> io::Result<()> {
-        self.end = self.closed.open(deadline)?;
+        match self.closed.plugin.is_engine() {
+            true => self.engine = Some(self.closed.engine(deadline)?),
+            false => self.end = self.closed.open(deadline)?,
+        }
         Ok(())
+    }
+
+    fn engine(&mut self) -> Option<&mut Engine> {
+        self.engine.as_mut()
     }
 
     #[inline(always)]

@@ -16,6 +16,7 @@ pub mod cycles;
 pub mod distinct;
 pub mod duration;
 pub mod energy;
+pub mod engine;
 pub mod factor;
 pub mod findings;
 pub mod floors;

@@ -45,10 +45,11 @@ pub enum Waits {
 }
 
 /// What arrives at the other side.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Carries {
     /// Any bytes.
+    #[default]
     Bytes,
     /// A wake-up without contents: sizes mean nothing, throughput is wake-ups per second.
     Signal,
@@ -72,10 +73,11 @@ impl Carries {
 }
 
 /// Whether boundaries between messages survive the transport.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Framing {
     /// A byte stream.
+    #[default]
     Stream,
     /// Messages arrive whole or not at all.
     Message,

@@ -1,4 +1,4 @@
-//! A plug-in: a mechanism of somebody else's, in a shared library. What it says of itself is asked once, by a process of its
+//! A plug-in: a mechanism of somebody else's, in a shared library, or behind an engine. What it says of itself is asked once, by a process of its
 //! own, and kept with the run.
 
 use std::collections::BTreeMap;
@@ -10,7 +10,7 @@ use crate::catalogue::{MechanismWords, OptionWords};
 use crate::mechanism::{Carries, Framing, Scope, Traits, Waits};
 
 /// A plug-in, as it was found.
-#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Plugin {
     /// What it is called in the run.
     pub name: String,
@@ -38,6 +38,10 @@ pub struct Plugin {
     pub in_place: bool,
     /// Whether it can be asked without waiting, as open loops and many clients need.
     pub without_waiting: bool,
+    /// The command that starts it, where it is an engine: a process that makes the timed loops itself, of a file beside which
+    /// that command is run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub run: Vec<String>,
     /// How it is with combinations of its options' words, that of the defaults first.
     pub variants: Vec<PluginVariant>,
 }
@@ -54,6 +58,11 @@ pub struct PluginVariant {
 }
 
 impl Plugin {
+    /// Whether it is a process of its own, and no library.
+    pub fn is_engine(&self) -> bool {
+        !self.run.is_empty()
+    }
+
     /// What it carries, and how.
     pub fn traits(&self) -> Traits {
         let has_bytes = self.carries == Carries::Bytes;

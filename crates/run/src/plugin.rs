@@ -1,15 +1,19 @@
-//! Plug-ins found: a library is asked what it is by a process of its own (`ipcmark-host plugin FILE`), never loaded here.
+//! Plug-ins found: a library is asked what it is by a process of its own (`ipcmark-host plugin FILE`), never loaded here;
+//! an engine is started, and says it in its first line.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
 use crate::launch::Interrupt;
 use crate::launch::answer::{Answer, answer};
+use mechanisms::engine;
 use model::catalogue::OptionWords;
+use model::engine::{Line, PROTOCOL};
 use model::mechanism::{Carries, Framing};
 use model::plugin::{Plugin, PluginVariant, name, options};
 use sys::library;
@@ -43,8 +47,7 @@ pub fn host() -> Result<PathBuf, String> {
 /// Why it is no plug-in, in a line.
 pub fn find(path: &Path, called: Option<&str>, interrupt: &Interrupt) -> Result<Plugin, String> {
     let shown = path.display();
-    let file = path.canonicalize().map_err(|error| format!("{shown}: {error}"))?;
-    let bytes = std::fs::read(&file).map_err(|error| format!("read {shown}: {error}"))?;
+    let (file, bytes) = read(path)?;
     let mut command = Command::new(host()?);
     command.arg(WORD).arg(&file);
     let Answer { status, output, complaint } =
@@ -63,10 +66,115 @@ pub fn find(path: &Path, called: Option<&str>, interrupt: &Interrupt) -> Result<
     let plugin = found.map_err(|_| {
         format!("{shown}: it prints on standard output when it is loaded: it must not")
     })?;
-    let sha256 = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
-    let path = file.to_str().ok_or_else(|| format!("{shown}: its path isn't text"))?.to_string();
     let called = name(called.unwrap_or(&plugin.name))?;
-    Ok(Plugin { name: called, path, sha256, ..plugin })
+    Ok(Plugin { name: called, path: text_of(&file)?, sha256: digest(&bytes), ..plugin })
+}
+
+/// What the file of an engine says.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct EngineFile {
+    /// The command that starts it, run in the file's folder.
+    run: Vec<String>,
+    /// What it needs, and where that is had: told where it can't be started.
+    #[serde(default)]
+    needs: String,
+}
+
+/// Asks what the engine of the file `path` is; it is called `called` in the run, else as it calls itself.
+///
+/// # Errors
+/// Why it is none, in a line.
+pub fn find_engine(
+    path: &Path,
+    called: Option<&str>,
+    interrupt: &Interrupt,
+) -> Result<Plugin, String> {
+    let shown = path.display();
+    let (file, mut bytes) = read(path)?;
+    let text = std::str::from_utf8(&bytes).map_err(|_| format!("{shown}: it isn't text"))?;
+    let said: EngineFile = toml::from_str(text).map_err(|error| {
+        let line = error.message().to_string();
+        format!("{shown}: {line}: as in run = [\"python3\", \"mine.py\"]")
+    })?;
+    if said.run.first().is_none_or(String::is_empty) {
+        return Err(format!("{shown}: run = [] starts nothing"));
+    }
+    let folder = file.parent().unwrap_or(Path::new("/"));
+    // What of its command lies beside it is a part of what was measured.
+    for word in &said.run {
+        bytes.extend(std::fs::read(folder.join(word)).unwrap_or_default());
+    }
+    let needs = |why: String| match said.needs.as_str() {
+        "" => why,
+        needs => format!("{why}: it needs {needs}"),
+    };
+    let started = Plugin { path: text_of(&file)?, run: said.run.clone(), ..Plugin::default() };
+    let Answer { status, output, complaint } = answer(engine::command(&started), interrupt)
+        .map_err(|error| needs(format!("{shown}: start {}: {error}", said.run[0])))?;
+    let first = output.lines().next().unwrap_or_default();
+    let why = complaint.map(|last| format!(": {last}")).unwrap_or_default();
+    let Some(status) = status else {
+        return Err(format!("{shown}: it never ended: it must when its standard input does{why}"));
+    };
+    if !first.starts_with("hello ") {
+        let wrong = format!("{shown}: it ended with {status}, and said no `hello …`{why}");
+        return Err(needs(wrong));
+    }
+    let hello = Line::parse(first).map_err(|why| format!("{shown}: {why}"))?;
+    let found = of_hello(&hello).map_err(|why| format!("{shown}: its hello: {why}"))?;
+    let called = name(called.unwrap_or(&found.name))?;
+    Ok(Plugin { name: called, sha256: digest(&bytes), path: started.path, run: said.run, ..found })
+}
+
+/// What an engine says of itself.
+fn of_hello(hello: &Line) -> Result<Plugin, String> {
+    let protocol = hello.number("protocol")?;
+    if protocol != PROTOCOL {
+        return Err(format!("it is of protocol {protocol}, and this program of {PROTOCOL}"));
+    }
+    let one_of =
+        |key: &str, words: &[&str]| match words.iter().position(|word| *word == hello.text(key)) {
+            None if hello.text(key).is_empty() => Ok(0),
+            None => Err(format!("{key}={}: {}", hello.text(key), words.join(" or "))),
+            Some(nth) => Ok(nth),
+        };
+    let largest = match hello.text("largest") {
+        "" => None,
+        _ => Some(hello.number("largest")?),
+    };
+    let waits = one_of("waits", &["sleeps", "yields", "spins"])? as u32;
+    let text = |key| hello.text(key).to_string();
+    Ok(Plugin {
+        name: name(hello.text("name"))?,
+        summary: text("summary"),
+        version: text("version"),
+        language: text("language"),
+        licence: text("licence"),
+        options: options(hello.text("options"))?,
+        carries: [Carries::Bytes, Carries::Signal][one_of("carries", &["bytes", "wakeup"])?],
+        framing: [Framing::Stream, Framing::Message][one_of("framing", &["stream", "messages"])?],
+        broker: one_of("broker", &["no", "yes"])? == 1,
+        variants: vec![PluginVariant { largest, waits, ..PluginVariant::default() }],
+        ..Plugin::default()
+    })
+}
+
+/// A file and its bytes.
+fn read(path: &Path) -> Result<(PathBuf, Vec<u8>), String> {
+    let shown = path.display();
+    let file = path.canonicalize().map_err(|error| format!("{shown}: {error}"))?;
+    let bytes = std::fs::read(&file).map_err(|error| format!("read {shown}: {error}"))?;
+    Ok((file, bytes))
+}
+
+fn text_of(file: &Path) -> Result<String, String> {
+    let text = file.to_str().ok_or_else(|| format!("{}: its path isn't text", file.display()))?;
+    Ok(text.to_string())
+}
+
+fn digest(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Says on standard output what the library of this process's second argument is.
@@ -114,6 +222,7 @@ fn describe(path: &Path) -> Result<Plugin, String> {
         broker: facts.broker,
         in_place: facts.in_place && library.lends(),
         without_waiting: facts.without_waiting,
+        run: Vec::new(),
         variants: Vec::new(),
     };
     let variant = |options: BTreeMap<String, String>| {

@@ -9,11 +9,13 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::os::unix::fs::MetadataExt;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use rustix::io::Errno;
-use rustix::process::Pid;
+use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
 use rustix::time::{ClockId, clock_gettime};
 
 use super::claim;
@@ -162,6 +164,58 @@ pub fn session(of: Pid) -> io::Result<u32> {
 pub fn exit_now(code: i32) -> ! {
     // SAFETY: _exit takes any integer and doesn't return.
     unsafe { libc::_exit(code) }
+}
+
+/// What `command` starts is killed when this thread ends, however it ends.
+pub fn ends_with_this_thread(command: &mut Command) {
+    let parent = std::process::id();
+    let bind = move || {
+        set_parent_process_death_signal(Some(Signal::KILL))?;
+        // It may have ended before that.
+        let orphaned = getppid().is_none_or(|pid| pid.as_raw_nonzero().get() as u32 != parent);
+        if orphaned { Err(Errno::SRCH.into()) } else { Ok(()) }
+    };
+    // SAFETY: between fork and exec only what is safe in a signal handler may be called: these are two system calls, and
+    // nothing is allocated (an error of a number isn't).
+    unsafe { command.pre_exec(bind) };
+}
+
+/// Reads the use of another process, of all threads that it has; None where it is gone. Its parts in user and in kernel
+/// mode are those of its ticks.
+pub fn usage_of(pid: u32) -> Option<Usage> {
+    let mut usage = Usage::default();
+    for task in std::fs::read_dir(format!("/proc/{pid}/task")).ok()?.flatten() {
+        let of = |name| std::fs::read_to_string(task.path().join(name)).unwrap_or_default();
+        let ran = of("schedstat");
+        usage.user_ns += ran.split(' ').next().and_then(|ns| ns.parse().ok()).unwrap_or(0);
+        let status = of("status");
+        let counted = |key: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(key));
+            line.and_then(|count| count.trim().parse().ok()).unwrap_or(0)
+        };
+        usage.voluntary_switches += counted("voluntary_ctxt_switches:");
+        usage.involuntary_switches += counted("nonvoluntary_ctxt_switches:");
+    }
+    let fields = stat_of(pid)?;
+    let field = |nth: usize| fields.get(nth - 3).and_then(|text| text.parse::<u64>().ok());
+    usage.minor_faults = field(10)?;
+    usage.major_faults = field(12)?;
+    let (user, system) = (field(14)?, field(15)?);
+    usage.system_ns = (usage.user_ns as f64 * system as f64 / (user + system).max(1) as f64) as u64;
+    usage.user_ns -= usage.system_ns;
+    Some(usage)
+}
+
+/// The CPU on which another process ran last; None where it is gone.
+pub fn cpu_of(pid: u32) -> Option<u32> {
+    stat_of(pid)?.get(39 - 3)?.parse().ok()
+}
+
+/// What /proc/PID/stat has behind the name, from its third field on.
+fn stat_of(pid: u32) -> Option<Vec<String>> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let (_, behind) = text.rsplit_once(") ")?;
+    Some(behind.split_ascii_whitespace().map(String::from).collect())
 }
 
 /// Reads the use of the whole process: of all threads that a library has started in it.

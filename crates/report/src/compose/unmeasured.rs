@@ -18,19 +18,20 @@ const FAILED: usize = 2;
 
 /// A line for each reason.
 pub fn blocks(judged: &Judged) -> Vec<Block> {
-    let mut blocks = first(failures::of_cases(judged), FAILED, "more line on failures", judged);
+    let mut blocks =
+        first(failures::of_cases(judged), FAILED, ["more line", " on failures"], judged);
     blocks.extend(no_time(judged));
     blocks.extend(absent(judged));
     blocks
 }
 
 /// The first of some lines, and how many more there are.
-fn first(mut lines: Vec<Block>, most: usize, noun: &str, judged: &Judged) -> Vec<Block> {
+fn first(mut lines: Vec<Block>, most: usize, [noun, of]: [&str; 2], judged: &Judged) -> Vec<Block> {
     let more = lines.len().saturating_sub(most);
     if more > 1 {
         lines.truncate(most);
         let many = units::counted(more as u64, noun);
-        lines.push(Block::warning(format!("{many}: `ipcmark report {} -v`", judged.run.id)));
+        lines.push(Block::warning(format!("{many}{of}: `ipcmark report {} -v`", judged.run.id)));
     }
     lines
 }
@@ -99,8 +100,8 @@ fn absent(judged: &Judged) -> Vec<Block> {
         .filter(|case| !measured.contains(case.variant.as_str()) && !is_named(case))
         .filter(|case| !named.iter().any(|other| other.variant == case.variant))
         .collect();
-    let mut blocks = first(lines(judged, &named), NAMED, "more reason", judged);
-    blocks.extend(first(lines(judged, &unnamed), UNNAMED, "more reason", judged));
+    let mut blocks = first(lines(judged, &named), NAMED, ["more reason", ""], judged);
+    blocks.extend(first(lines(judged, &unnamed), UNNAMED, ["more reason", ""], judged));
     blocks
 }
 

@@ -122,7 +122,9 @@ impl Campaign<'_> {
         }
         // What the scheduler places and busy-waits would first look for two CPUs in each slice.
         let settled = spec.pinned() || !live.case.variant.busy_waits();
-        let takes_turns = route.is_local() && settled && spec.takes_turns();
+        let variant = &live.case.variant;
+        let waits_well = !(variant.entry.has_timers)(&variant.options);
+        let takes_turns = route.is_local() && settled && waits_well && spec.takes_turns();
         let arm = live.case.arm.clone();
         LaunchRequest {
             spec,

@@ -85,9 +85,16 @@ impl Launcher {
     }
 
     /// That of a launch, by the program that can load its mechanism.
-    pub(super) fn launch(&self, spec: &Spec) -> Command {
-        let host = self.host.as_deref().filter(|_| spec.plugin.is_some());
-        self.command_of(host.unwrap_or(&self.program), LAUNCH)
+    ///
+    /// # Errors
+    /// It is a plug-in, of another host's command line.
+    pub(super) fn launch(&self, spec: &Spec) -> io::Result<Command> {
+        let program = match (&spec.plugin, &self.host) {
+            (None, _) => &self.program,
+            (Some(_), Some(host)) => host,
+            (Some(_), None) => return Err(io::Error::other("plug-ins are of this host alone")),
+        };
+        Ok(self.command_of(program, LAUNCH))
     }
 
     /// Starts a launch on this host. `padding` bytes are added to its environment, which moves its

@@ -7,11 +7,13 @@
 use std::io;
 use std::sync::atomic::AtomicU64;
 
+use rustix::thread::sched_getcpu;
+
 use mechanisms::network::ConnectionKind;
 use mechanisms::workload::payload::{Touched, Untouched};
 use mechanisms::workload::{Check, Payload, Side, Timed, latency};
 use mechanisms::{Endpoint, Phase};
-use model::launch::WorkerReport;
+use model::launch::{Usage, WorkerReport};
 use model::mechanism::Stats;
 
 /// What goes with the messages that every launch exchanges before its workload.
@@ -56,6 +58,18 @@ pub trait Loops {
     fn prepare_following(&mut self, lead: u64, operations: u64);
     /// See [`Timed::prepare`].
     fn prepare(&mut self, samples: u64);
+    /// Whether a stretch is not cut into parts: a pause between them would be timed by the partner.
+    fn is_whole(&self) -> bool {
+        false
+    }
+    /// What did its work has used until now; None where that is this worker.
+    fn used(&self) -> Option<Usage> {
+        None
+    }
+    /// The CPU on which its work is done.
+    fn cpu(&self) -> u32 {
+        sched_getcpu() as u32
+    }
     /// See [`Timed::works_alone`].
     fn works_alone(&self) -> bool;
     /// See [`Timed::announce`].

@@ -24,6 +24,7 @@
 pub mod answer;
 pub mod arm;
 mod company;
+mod engine;
 mod handle;
 mod instrumentation;
 pub(crate) mod launches;

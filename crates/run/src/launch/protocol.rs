@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use sys::clock::Now;
 
-use rustix::thread::{sched_getcpu, sched_yield};
+use rustix::thread::sched_yield;
 
 use super::instrumentation::Instrumentation;
 use super::loops::{Channel, Loops, With};
@@ -26,7 +26,7 @@ use mechanisms::network::ConnectionKind;
 use mechanisms::workload::{Row, row};
 use mechanisms::{Deadline, unavailable_in};
 use model::cycles::{Turns, slices};
-use model::launch::{Role, SampleCount, WorkerReport};
+use model::launch::{Role, SampleCount, Usage, WorkerReport};
 use model::load::Load;
 use model::mechanism::Carries;
 use model::workload::WorkloadTraits;
@@ -50,8 +50,28 @@ const PILOT_SINGLES_NS: f64 = 500e6;
 const ACKNOWLEDGED_WITHIN: Duration = Duration::from_secs(10);
 /// How long before its deadline a launch's workers wait for nothing new: as long as `udp` waits, twice.
 const LAST_WORD: Duration = Duration::from_millis(1_000);
+/// An engine is warm once so many stretches in a row were not that much faster than the best before; and after so many at
+/// the latest.
+const SAME: u32 = 3;
+const FASTER: f64 = 0.97;
+const MOST_STRETCHES: u32 = 30;
 /// Stretches into which the timed part of a free worker is cut, to see where it runs.
 const STRETCHES: u64 = 16;
+
+/// How the warm-up of an engine goes.
+struct Steady {
+    /// Of the fastest stretch, ns an operation.
+    best_ns: f64,
+    stretches: u32,
+    /// In a row that were no faster.
+    same: u32,
+}
+
+impl Default for Steady {
+    fn default() -> Steady {
+        Steady { best_ns: f64::INFINITY, stretches: 0, same: 0 }
+    }
+}
 
 /// One worker's side of the protocol with its partner.
 pub struct WorkerProtocol<'a> {
@@ -264,6 +284,7 @@ impl<'a> WorkerProtocol<'a> {
         let untimed = [AtomicU64::new(0)];
         let started = clock.now();
         let (mut stretch, mut done, mut ack_ns) = (1, 0, f64::INFINITY);
+        let mut steady = Steady::default();
         loop {
             self.issue(Command::Exchange { lead: stretch, samples: 0, batch: 0 })?;
             let opened = clock.now();
@@ -278,6 +299,9 @@ impl<'a> WorkerProtocol<'a> {
                 continue;
             }
             if done >= warmup.operations || spent >= ticks {
+                if self.still_gets_faster(&mut steady) {
+                    continue;
+                }
                 break;
             }
             let fitting = (ticks - spent) as f64 * ns_per_tick / self.report.estimate_ns;
@@ -290,6 +314,18 @@ impl<'a> WorkerProtocol<'a> {
         self.report.operations += done;
         self.report.untimed_ns = (clock.now() - started) as f64 * ns_per_tick;
         Ok(())
+    }
+
+    /// Whether an engine's last stretch was faster than those before: compilers of some languages translate while it runs.
+    fn still_gets_faster(&self, steady: &mut Steady) -> bool {
+        if !self.loops.is_whole() || steady.stretches == MOST_STRETCHES {
+            return false;
+        }
+        let faster = self.report.estimate_ns < steady.best_ns * FASTER;
+        steady.best_ns = steady.best_ns.min(self.report.estimate_ns);
+        steady.stretches += 1;
+        steady.same = if faster { 0 } else { steady.same + 1 };
+        steady.same < SAME
     }
 
     /// How many operations are a stretch of their own before stretches double.
@@ -330,6 +366,11 @@ impl<'a> WorkerProtocol<'a> {
         Ok(())
     }
 
+    /// What does this worker's part has used until now.
+    fn used(&self) -> Usage {
+        self.loops.used().unwrap_or_else(|| self.spec.used())
+    }
+
     /// Faults in and draws what `samples` need.
     fn prepare(&mut self, page: &Page, samples: u64) -> io::Result<()> {
         page.populate(samples as usize)?;
@@ -350,7 +391,7 @@ impl<'a> WorkerProtocol<'a> {
             .spec
             .load
             .is_some_and(|load| load.has_rate() && load.depth.max(load.connections) > 1);
-        let whole = self.spec.pinned() || overlap || self.spec.cycles > 0;
+        let whole = self.spec.pinned() || overlap || self.spec.cycles > 0 || self.loops.is_whole();
         let stretches = if whole { 1 } else { STRETCHES };
         let samples = slice.end - slice.start;
         let chunk = (samples.div_ceil(stretches)).max(1) as usize;
@@ -362,19 +403,19 @@ impl<'a> WorkerProtocol<'a> {
         if slice.start == 0 {
             self.loops.announce(ConnectionKind::TimingStarts)?;
         }
-        let before = self.spec.used();
+        let before = self.used();
         let mut closed = Vec::new();
         // What is observed is timed whole.
         self.instrumentation.start()?;
         let timed = &page.samples(slice.end as usize)[slice.start as usize..];
         for samples in timed.chunks(chunk) {
-            self.report.cpus.push(sched_getcpu() as u32);
+            self.report.cpus.push(self.loops.cpu());
             closed.extend(self.loops.time(samples, batch)?);
         }
         self.instrumentation.stop(samples * batch, closed, &mut self.report)?;
-        let used = self.spec.used().since(&before);
+        let used = self.used().since(&before);
         self.report.usage = self.report.usage.with(&used);
-        self.report.cpus.push(sched_getcpu() as u32);
+        self.report.cpus.push(self.loops.cpu());
         (self.report.samples, self.report.batch) = (slice.end, batch);
         Ok(())
     }

@@ -40,7 +40,7 @@ impl Supervisors {
 
     /// Starts one, with so many bytes added to its environment.
     pub(super) fn begin(&mut self, number: u32, spec: &Spec, padding: usize) -> io::Result<()> {
-        let mut command = self.launcher.launch(spec);
+        let mut command = self.launcher.launch(spec)?;
         command
             .env("IPCMARK_PADDING", "x".repeat(padding))
             .stdin(Stdio::piped())

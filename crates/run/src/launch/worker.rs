@@ -8,6 +8,7 @@ use std::sync::Arc;
 use rustix::io::{read, write};
 use serde::{Deserialize, Serialize};
 
+use super::engine::EngineLoops;
 use super::instrumentation::Instrumentation;
 use super::loops::{Compiled, Loops};
 use super::page::Page;
@@ -141,6 +142,10 @@ impl WorkerContext {
         asked: Result<WorkloadSpec, String>,
         around: (Instrumentation, &Deadline),
     ) -> WorkerReport {
+        if let Some(engine) = ends.first_mut().and_then(Endpoint::engine) {
+            let (workload, ns_per_tick) = (self.spec.workload, self.spec.ns_per_tick);
+            return self.run(&mut EngineLoops { engine, workload, ns_per_tick }, around);
+        }
         match asked {
             Ok(asked) => {
                 let measuring = Measuring { context: self, ends, asked, around };

@@ -17,12 +17,14 @@ use std::collections::BTreeMap;
 
 use machine::Topology;
 use mechanisms::{OpenError, Variant, probe, probe_connections, probe_crowd, probe_nonblocking};
+use model::launch::Workers;
 use model::mechanism::Carries;
 use model::placement::{Placement, ResolvedPlacement};
+use model::plugin::Plugin;
 use model::request::Request;
 use model::route::{Chain, Route};
 use model::total::Total;
-use model::workload::{Workload, WorkloadTraits};
+use model::workload::{Policy, Workload, WorkloadTraits};
 use remote_host::{reached, resolve};
 
 /// A case that isn't measured.
@@ -315,6 +317,9 @@ fn absence(
         let reason = "a plug-in opens its ends before anything is timed: leave out -w connect";
         return Some((Absence::NotApplicable, reason.into()));
     }
+    if let Some(reason) = engine_objection(case, request.verify) {
+        return Some((Absence::NotApplicable, reason.into()));
+    }
     if carries == Carries::Own && sets_up {
         let reason = "a control of what is moved: the set-up to compare is the plain one's";
         return Some((Absence::NotApplicable, reason.into()));
@@ -363,6 +368,25 @@ fn absence(
         Ok(()) => None,
         Err(OpenError::NotApplicable(reason)) => Some((Absence::NotApplicable, reason)),
         Err(error @ OpenError::Unavailable(_)) => Some((Absence::Unavailable, error.to_string())),
+    }
+}
+
+/// Why an engine can't do what a case asks for, where it is one: its loops are its own, and it has those of two workloads.
+fn engine_objection(case: &Case, verify: bool) -> Option<&'static str> {
+    if !case.variant.entry.plugin.is_some_and(Plugin::is_engine) {
+        return None;
+    }
+    let knows = matches!(case.workload, Workload::Latency | Workload::Throughput);
+    match case {
+        _ if !knows => Some("an engine has latency and throughput"),
+        case if case.workers == Workers::Thread => {
+            Some("an engine is a process: leave out threads")
+        }
+        case if case.observe.is_some() => Some("an engine's process can't be observed"),
+        case if case.payload != Policy::Untouched => Some("an engine leaves messages as they are"),
+        case if case.connections() > 1 => Some("an engine has one connection"),
+        _ if verify => Some("an engine's messages are looked at before it is timed alone"),
+        _ => None,
     }
 }
 

@@ -2,8 +2,6 @@
 
 use std::io;
 
-use rustix::thread::sched_getcpu;
-
 use super::super::loops::With;
 use super::super::page::Command;
 use super::{STRETCHES, WorkerProtocol};
@@ -48,12 +46,16 @@ impl WorkerProtocol<'_> {
         };
         let stretches = if self.carries == Carries::Own {
             0 // its partner talks to itself
-        } else if self.spec.pinned() || self.spec.serves_in_threads() || self.spec.cycles > 0 {
+        } else if self.spec.pinned()
+            || self.spec.serves_in_threads()
+            || self.spec.cycles > 0
+            || self.loops.is_whole()
+        {
             1 // threads that were begun again between parts would be timed
         } else {
             STRETCHES.min(count).max(1)
         };
-        let before = self.spec.used();
+        let before = self.used();
         // The warm-up comes before: that of it is nobody's.
         if !std::mem::replace(&mut self.timing, samples > 0) {
             self.report.cpus.clear();
@@ -63,10 +65,10 @@ impl WorkerProtocol<'_> {
         for nth in 0..stretches {
             let part = count * (nth + 1) / stretches - count * nth / stretches;
             self.loops.follow(part, each)?;
-            self.report.cpus.push(sched_getcpu() as u32);
+            self.report.cpus.push(self.loops.cpu());
         }
         self.instrumentation.stop(count * each, Vec::new(), &mut self.report)?;
-        let mut used = self.spec.used().since(&before);
+        let mut used = self.used().since(&before);
         if self.row.lead_runs_on && self.spec.cycles > 0 {
             // Of a slice the lead is no small part.
             used = used.part(samples * batch, lead + samples * batch);
@@ -78,18 +80,18 @@ impl WorkerProtocol<'_> {
 
     /// The responder of set-ups from another host: accepts connections up to the last one.
     fn accept_set_ups(&mut self) -> io::Result<()> {
-        let mut before = self.spec.used();
+        let mut before = self.used();
         loop {
             let mut kind = [0];
             self.loops.channel().hear(&mut kind)?;
             match kind[0] {
                 it if it == ConnectionKind::TimingStarts as u8 => {
-                    self.report.cpus.push(sched_getcpu() as u32);
-                    before = self.spec.used();
+                    self.report.cpus.push(self.loops.cpu());
+                    before = self.used();
                 }
                 it if it == ConnectionKind::TimingEnds as u8 => {
-                    self.report.usage = self.spec.used().since(&before);
-                    self.report.cpus.push(sched_getcpu() as u32);
+                    self.report.usage = self.used().since(&before);
+                    self.report.cpus.push(self.loops.cpu());
                 }
                 it if it == ConnectionKind::Last as u8 => return Ok(()),
                 _ => {}

@@ -1,0 +1,306 @@
+//! Engines: mechanisms behind a process of their own, which makes the timed loops in its own language. A launch tells it in
+//! a line what to do next, a whole stretch at a time, and it answers in a line when that is done; the samples come through a
+//! memory file.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::fs::FileExt;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::time::{ClockId, clock_gettime};
+
+use super::{Deadline, OpenError};
+use model::engine::{Line, PROTOCOL, Pattern, sum};
+use model::launch::Usage;
+use model::mechanism::{Cause, Unavailable};
+use model::plugin::Plugin;
+use model::visible::one_line;
+use sys::process::{cpu_of, ends_with_this_thread, usage_of};
+
+/// How long before the end of a launch it is given up, that the reason is told.
+const LAST_WORD: Duration = Duration::from_millis(700);
+/// How long it may take to say who it is, and to open its end.
+const OPENS_WITHIN: Duration = Duration::from_secs(9);
+/// How long it may take to end once its end is closed.
+const ENDS_WITHIN: Duration = Duration::from_millis(500);
+/// Bytes of the longest line that is read.
+const LONGEST_LINE: usize = 64 * 1024;
+/// Letters of what it says that are quoted.
+const QUOTED: usize = 160;
+/// What the stamps of its samples may lack of what it says its stretch took: a share, and ns.
+const UNACCOUNTED: (f64, f64) = (0.01, 20_000.0);
+
+/// The command that starts an engine, in the folder of its file.
+pub fn command(plugin: &Plugin) -> Command {
+    let folder = Path::new(&plugin.path).parent().unwrap_or(Path::new("/"));
+    let (program, words) = plugin.run.split_first().expect("an engine has a command");
+    let beside = program.contains('/').then(|| folder.join(program));
+    let mut command = Command::new(beside.unwrap_or_else(|| program.into()));
+    command.args(words).current_dir(folder);
+    command
+}
+
+/// What an end is opened for.
+pub(super) struct Opens<'a> {
+    pub is_responder: bool,
+    pub message_bytes: u64,
+    pub folder: &'a Path,
+    pub name: &'a str,
+    pub options: &'a [(String, String)],
+}
+
+/// One end: a process that is told what to do.
+pub struct Engine {
+    name: String,
+    child: Child,
+    to: ChildStdin,
+    from: ChildStdout,
+    /// What has come of the next line.
+    begun: Vec<u8>,
+    /// Where its samples are, 64-bit numbers of ns.
+    samples: File,
+    /// Its standard error.
+    complaints: File,
+    deadline: Deadline,
+    /// When it must be open.
+    opens_by: Instant,
+    message_bytes: u64,
+    is_responder: bool,
+}
+
+impl Engine {
+    /// Starts it on this CPU, and opens its end.
+    pub(super) fn open(plugin: &Plugin, opens: &Opens, deadline: &Deadline) -> io::Result<Engine> {
+        // Its samples' file has no CLOEXEC: the engine finds it under the same number.
+        let samples = File::from(memfd_create("samples", MemfdFlags::empty())?);
+        let complaints = File::from(memfd_create("complaints", MemfdFlags::CLOEXEC)?);
+        let mut command = command(plugin);
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(complaints.try_clone()?)
+            .process_group(0);
+        ends_with_this_thread(&mut command);
+        let started = command.spawn();
+        let mut child = started.map_err(|error| {
+            io::Error::other(format!("{}: start {}: {error}", plugin.name, plugin.run[0]))
+        })?;
+        let (to, from) = (child.stdin.take(), child.stdout.take());
+        let mut engine = Engine {
+            name: plugin.name.clone(),
+            child,
+            to: to.expect("piped"),
+            from: from.expect("piped"),
+            begun: Vec::new(),
+            samples,
+            complaints,
+            deadline: deadline.clone(),
+            opens_by: Instant::now() + OPENS_WITHIN,
+            message_bytes: opens.message_bytes,
+            is_responder: opens.is_responder,
+        };
+        let hello = engine.hear("hello")?;
+        if hello.number("protocol") != Ok(PROTOCOL) || hello.text("version") != plugin.version {
+            return Err(engine.failed(&format!("it said {:?} before", plugin.version)));
+        }
+        let role = if opens.is_responder { "responder" } else { "initiator" };
+        let mut line = Line::of("open")
+            .with("role", role)
+            .with("bytes", opens.message_bytes)
+            .with("folder", opens.folder.display())
+            .with("name", opens.name)
+            .with("samples", format!("/proc/self/fd/{}", engine.samples.as_raw_fd()));
+        for (key, value) in opens.options {
+            line = line.with(&format!("opt.{key}"), value);
+        }
+        engine.ask(&line, "opened")?;
+        Ok(engine)
+    }
+
+    /// Exchanges messages whose bytes are checked: each side's of a seed of its own, which its partner isn't told.
+    ///
+    /// # Errors
+    /// What came isn't what was sent.
+    pub fn verify(&mut self, count: u64, seed: u64) -> io::Result<()> {
+        let seeds = [seed as u32, (seed >> 32) as u32 ^ 0x5851_F42D];
+        let [own, partners] = if self.is_responder { [seeds[1], seeds[0]] } else { seeds };
+        let asked = Line::of("verify").with("count", count).with("seed", own);
+        let answer = self.ask(&asked, "verified")?;
+        let came = answer.number("sum").map_err(|why| self.failed(&why))?;
+        let sent = Pattern::of(partners).take((count * self.message_bytes) as usize);
+        match u64::from(sum(sent)) == came {
+            true => Ok(()),
+            false => Err(self.failed("the messages that came differ from what was sent")),
+        }
+    }
+
+    /// Does `samples` times `batch` operations of a workload; gives what each sample took, in ns.
+    ///
+    /// # Errors
+    /// It did something else, or its times don't add up.
+    pub fn exchange(&mut self, workload: &str, samples: u64, batch: u64) -> io::Result<Vec<u64>> {
+        let asked = Line::of("exchange").with("workload", workload);
+        let asked = asked.with("samples", samples).with("batch", batch);
+        let before = monotonic_ns();
+        let answer = self.ask(&asked, "exchanged")?;
+        let after = monotonic_ns();
+        let number = |key| answer.number(key).map_err(|why| self.failed(&why));
+        let (began, ended) = (number("begun_ns")?, number("ended_ns")?);
+        let operations = number("operations")?;
+        if operations != samples * batch {
+            let wrong = format!("did {operations} operations, and {} were asked", samples * batch);
+            return Err(self.failed(&wrong));
+        }
+        if began < before || ended < began || ended > after {
+            let wrong = "its stamps lie outside of the time in which it was asked and answered";
+            return Err(self.failed(wrong));
+        }
+        if self.is_responder {
+            return Ok(Vec::new());
+        }
+        let mut bytes = vec![0; samples as usize * 8];
+        let read = self.samples.read_exact_at(&mut bytes, 0);
+        read.map_err(|_| self.failed(&format!("wrote fewer samples than the {samples} asked")))?;
+        let number = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().expect("eight"));
+        let samples: Vec<u64> = bytes.chunks_exact(8).map(number).collect();
+        let (whole, sum) =
+            ((ended - began) as f64, samples.iter().map(|ns| *ns as f64).sum::<f64>());
+        match (whole - sum).abs() <= whole * UNACCOUNTED.0 + UNACCOUNTED.1 {
+            true => Ok(samples),
+            false => {
+                let wrong =
+                    format!("its samples come to {sum:.0} ns of a stretch of {whole:.0} ns");
+                Err(self.failed(&wrong))
+            }
+        }
+    }
+
+    /// Closes its end; it ends by itself.
+    ///
+    /// # Errors
+    /// It doesn't, or says that it failed.
+    pub fn close(&mut self) -> io::Result<()> {
+        self.ask(&Line::of("close"), "closed")?;
+        let until = Instant::now() + ENDS_WITHIN;
+        loop {
+            match self.child.try_wait()? {
+                Some(status) if status.success() => return Ok(()),
+                Some(status) => return Err(self.failed(&format!("ended with {status}"))),
+                None if Instant::now() >= until => {
+                    return Err(self.failed("runs on after its end was closed"));
+                }
+                None => std::thread::sleep(Duration::from_millis(1)),
+            }
+        }
+    }
+
+    /// What it has used, with all its threads.
+    pub fn usage(&self) -> Usage {
+        usage_of(self.child.id()).unwrap_or_default()
+    }
+
+    /// The CPU that it ran on last.
+    pub fn cpu(&self) -> u32 {
+        cpu_of(self.child.id()).unwrap_or_default()
+    }
+
+    fn ask(&mut self, line: &Line, answer: &str) -> io::Result<Line> {
+        // One that is gone says why when it is listened to.
+        let _ = self.to.write_all(format!("{line}\n").as_bytes());
+        self.hear(answer).map_err(|error| match error.kind() {
+            io::ErrorKind::TimedOut => self.failed(&format!("no answer to `{line}`")),
+            _ => error,
+        })
+    }
+
+    /// The next line, which must begin with `word`.
+    fn hear(&mut self, word: &str) -> io::Result<Line> {
+        let text = self.line()?;
+        let line = Line::parse(&text).map_err(|why| self.failed(&why))?;
+        match line.word.as_str() {
+            said if said == word => Ok(line),
+            "failed" => Err(self.failed(line.text("reason"))),
+            "unavailable" => Err(io::Error::other(OpenError::Unavailable(Unavailable {
+                cause: Cause::Other,
+                reason: format!("{}: {}", self.name, line.text("reason")),
+                remedy: line.text("remedy").into(),
+            }))),
+            _ => {
+                let said = one_line(&text).chars().take(QUOTED).collect::<String>();
+                Err(self.failed(&format!("printed `{said}` where `{word} …` was due")))
+            }
+        }
+    }
+
+    fn line(&mut self) -> io::Result<String> {
+        let until = self.deadline.get().map(|ends| ends - LAST_WORD);
+        let until = until.unwrap_or(self.opens_by);
+        loop {
+            if let Some(end) = self.begun.iter().position(|byte| *byte == b'\n') {
+                let rest = self.begun.split_off(end + 1);
+                let line = std::mem::replace(&mut self.begun, rest);
+                return Ok(String::from_utf8_lossy(&line[..end]).into_owned());
+            }
+            if self.begun.len() > LONGEST_LINE {
+                return Err(self.failed("printed a line without an end"));
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            let left = Timespec::try_from(left).unwrap_or_default();
+            match poll(
+                &mut [PollFd::from_borrowed_fd(self.from.as_fd(), PollFlags::IN)],
+                Some(&left),
+            ) {
+                Ok(0) => return Err(io::ErrorKind::TimedOut.into()),
+                Ok(_) => {}
+                Err(rustix::io::Errno::INTR) => continue,
+                Err(errno) => return Err(errno.into()),
+            }
+            let mut some = [0; 4096];
+            match self.from.read(&mut some)? {
+                0 => {
+                    let status = self.child.wait()?;
+                    return Err(self.failed(&format!("ended with {status}")));
+                }
+                read => self.begun.extend_from_slice(&some[..read]),
+            }
+        }
+    }
+
+    /// What is wrong, with the last line that it wrote to standard error.
+    fn failed(&self, why: &str) -> io::Error {
+        let mut bytes = vec![0; 4096];
+        let length = self.complaints.metadata().map_or(0, |file| file.len());
+        let from = length.saturating_sub(bytes.len() as u64);
+        let read = self.complaints.read_at(&mut bytes, from).unwrap_or(0);
+        let said = String::from_utf8_lossy(&bytes[..read]).into_owned();
+        let last = said.lines().rev().find(|line| !line.trim().is_empty());
+        let last = last.map(|line| one_line(line).chars().take(QUOTED).collect::<String>());
+        let side = if self.is_responder { "responder" } else { "initiator" };
+        let last = last.map_or_else(String::new, |last| format!(": {last}"));
+        io::Error::other(format!("{}, {side}: {why}{last}", self.name))
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        // It isn't reaped before, so that the group is its own still.
+        if let Some(group) = Pid::from_raw(self.child.id() as i32)
+            && self.child.try_wait().is_ok_and(|ended| ended.is_none())
+        {
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+        let _ = self.child.wait();
+    }
+}
+
+fn monotonic_ns() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}

@@ -1,0 +1,3 @@
+module ipcmark.example/engines
+
+go 1.21

@@ -1,0 +1,241 @@
+//! `--engine`: mechanisms of processes that make the timed loops themselves; and whatever is wrong with one is a line or a row.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::cli_support::{Bench, Said, output, say};
+
+/// The folder of the kits.
+fn kits() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("engines")
+}
+
+/// Whether what an engine is written in is there; said aloud where it isn't.
+fn there_is(program: &str) -> bool {
+    let found =
+        Command::new(program).arg(if program == "go" { "version" } else { "--version" }).output();
+    if let Err(error) = &found {
+        say(&format!("skipped an engine: {program}: {error}"));
+    }
+    found.is_ok()
+}
+
+/// The file of an engine that runs `words`, in a folder of the test's.
+fn file(bench: &Bench, name: &str, words: &[&str]) -> PathBuf {
+    let file = bench.path(name);
+    std::fs::write(&file, format!("run = {words:?}\n")).unwrap();
+    file
+}
+
+/// The engine with one thing wrong with it.
+fn bad(bench: &Bench, nth: u32) -> PathBuf {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/all/bad_engine.py");
+    let (script, kit) = (script.display().to_string(), kits().join("python").display().to_string());
+    file(bench, &format!("bad-{nth}.toml"), &["python3", &script, &nth.to_string(), &kit])
+}
+
+fn run(bench: &Bench, line: &str) -> Said {
+    output(&mut bench.command(line.split_whitespace()))
+}
+
+/// Measures an engine beside a pipe, and finds every case of it.
+fn measured(bench: &Bench, engine: &Path, name: &str) {
+    let line = format!(
+        "run pipe --engine {} -w latency,throughput -s 1,4K -p same-cpu,free --launches 2 --samples 20",
+        engine.display()
+    );
+    let said = run(bench, &line);
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    let document = bench.export();
+    let results = document["results"].as_array().unwrap();
+    let own: Vec<&Value> =
+        results.iter().filter(|case| case["mechanism"] == name && case["twin"] == false).collect();
+    assert_eq!(own.len(), 8, "{results:?}");
+    for case in own {
+        assert_eq!(case["status"], "ok", "{case}");
+    }
+    let plugin = &document["request"]["plugins"][0];
+    assert_eq!(plugin["sha256"].as_str().map(str::len), Some(64), "{plugin}");
+    assert!(plugin["language"].as_str().is_some_and(|text| text.contains(' ')), "{plugin}");
+}
+
+#[test]
+fn an_engine_in_python_is_measured_beside_what_is_built_in() {
+    let bench = Bench::new();
+    if there_is("python3") {
+        measured(&bench, &kits().join("python/engine.toml"), "python-multiprocessing");
+    }
+}
+
+#[test]
+fn an_engine_in_node_is_measured_beside_what_is_built_in() {
+    let bench = Bench::new();
+    if there_is("node") {
+        measured(&bench, &kits().join("node/engine.toml"), "node-unix-socket");
+    }
+}
+
+#[test]
+fn an_engine_in_go_is_measured_beside_what_is_built_in() {
+    let bench = Bench::new();
+    if !there_is("go") {
+        return;
+    }
+    let program = bench.path("unix-socket");
+    let built = Command::new("go")
+        .args(["build", "-o"])
+        .arg(&program)
+        .arg("./unix-socket")
+        .current_dir(kits().join("go"))
+        .output()
+        .unwrap();
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    measured(&bench, &file(&bench, "go.toml", &["./unix-socket"]), "go-unix-socket");
+}
+
+#[test]
+fn an_engine_in_java_is_measured_beside_what_is_built_in() {
+    let bench = Bench::new();
+    if !there_is("javac") {
+        return;
+    }
+    let java = kits().join("java");
+    let built = Command::new("javac")
+        .arg("-d")
+        .arg(bench.path("bin"))
+        .args(["IpcmarkEngine.java", "UnixSocket.java"].map(|name| java.join(name)))
+        .output()
+        .unwrap();
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    let engine = file(&bench, "java.toml", &["java", "-cp", "bin", "UnixSocket"]);
+    measured(&bench, &engine, "java-unix-socket");
+}
+
+#[test]
+fn options_of_an_engine_are_its_variants() {
+    let bench = Bench::new();
+    if !there_is("python3") {
+        return;
+    }
+    let engine = kits().join("python/engine.toml");
+    let line = format!(
+        "run mp mp:send=objects --engine {}:name=mp -w latency -s 64 -p same-cpu --launches 2 --samples 20",
+        engine.display()
+    );
+    let said = run(&bench, &line);
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    let document = bench.export();
+    let results = document["results"].as_array().unwrap();
+    for variant in ["mp", "mp:send=objects"] {
+        let own = |case: &&Value| case["variant"] == variant;
+        assert_eq!(results.iter().find(own).unwrap()["status"], "ok", "{variant}");
+    }
+}
+
+#[test]
+fn what_an_engine_has_no_loop_for_is_not_applicable() {
+    let bench = Bench::new();
+    if !there_is("python3") {
+        return;
+    }
+    let line = format!(
+        "run pipe --engine {} -w latency,duplex,rate,connect --rate 1k -s 64 -p same-cpu --workers both --launches 2 \
+         --samples 20",
+        bad(&bench, 0).display()
+    );
+    run(&bench, &line);
+    let document = bench.export();
+    let results = document["results"].as_array().unwrap();
+    for case in results.iter().filter(|case| case["mechanism"] == "bad" && case["twin"] == false) {
+        let can = case["workload"] == "latency" && case["workers"] == "process";
+        assert_eq!(case["status"], if can { "ok" } else { "not_applicable" }, "{case}");
+    }
+}
+
+#[test]
+fn what_is_no_engine_is_refused_in_one_line() {
+    let bench = Bench::new();
+    if !there_is("python3") {
+        return;
+    }
+    let refused = |path: &Path, words: &[&str]| {
+        let said = run(&bench, &format!("run --engine {} --launches 2", path.display()));
+        assert_eq!(said.code, Some(2), "{}: {}{}", path.display(), said.out, said.err);
+        assert_eq!(said.err.lines().count(), 1, "{}", said.err);
+        for word in words {
+            assert!(said.err.contains(word), "{}: {}", path.display(), said.err);
+        }
+        assert!(!bench.store().exists());
+    };
+    for (nth, words) in [
+        (1, &["exit status: 1", "no such queue"][..]),
+        (2, &["protocol 2"]),
+        (3, &["built in", ":name=my-pipe"]),
+        (4, &["option `wait`"]),
+        (7, &["no `hello …`"]),
+    ] {
+        refused(&bad(&bench, nth), words);
+    }
+    refused(&file(&bench, "none.toml", &["./nowhere"]), &["./nowhere", "No such file"]);
+    refused(&file(&bench, "empty.toml", &[]), &["starts nothing"]);
+    refused(Path::new("./nowhere.toml"), &["nowhere.toml", "No such file"]);
+    refused(Path::new("engine.toml"), &["./engine.toml"]);
+    let other = bench.path("other.toml");
+    for text in ["command = 'true'", "run = 'true'", "run"] {
+        std::fs::write(&other, text).unwrap();
+        refused(&other, &["other.toml", "run = ["]);
+    }
+}
+
+#[test]
+fn what_an_engine_does_wrong_is_its_row_and_nothing_else() {
+    if !there_is("python3") {
+        return;
+    }
+    for (nth, status, words) in [
+        (6, "unavailable", "no broker"),
+        (8, "failed", "differ from what was sent"),
+        (9, "failed", "operations"),
+        (10, "failed", "stamps lie outside"),
+        (11, "failed", "its samples come to 0 ns"),
+        (12, "failed", "SIGSEGV"),
+        (14, "failed", "fewer samples"),
+        (16, "failed", "no answer to `open"),
+    ] {
+        let bench = Bench::new();
+        let line = format!(
+            "run pipe --engine {} -w latency -s 64 -p same-cpu --launches 2 --samples 20",
+            bad(&bench, nth).display()
+        );
+        let said = run(&bench, &line);
+        let document = bench.export();
+        let results = document["results"].as_array().unwrap();
+        let of = |name: &str| {
+            let own = |case: &&Value| case["variant"] == name && case["twin"] == false;
+            results.iter().find(own).unwrap_or_else(|| panic!("{nth}: {}", said.err))
+        };
+        assert_eq!(of("bad")["status"], status, "{nth}: {} {}", of("bad"), said.err);
+        let reason = of("bad")["reason"].to_string();
+        assert!(reason.contains(words), "{nth}: {reason}");
+        assert_eq!(of("pipe")["status"], "ok", "{nth}");
+        assert_eq!(said.code, Some(5), "{nth}: {}", said.err);
+        // Of an engine that hangs, or that crashed, nothing is left.
+        bench.wait_for_silence(std::time::Duration::from_secs(30));
+    }
+}
+
+#[test]
+fn what_an_engine_prints_is_no_answer() {
+    let bench = Bench::new();
+    if !there_is("python3") {
+        return;
+    }
+    let line = format!(
+        "run bad --engine {} -w latency -s 64 -p same-cpu --launches 2 --samples 20",
+        bad(&bench, 5).display()
+    );
+    let said = run(&bench, &line);
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+}
