@@ -56,6 +56,7 @@ public final class UnixSocket implements IpcmarkEngine.End {
         Map.of(
             "name", "java-unix-socket",
             "version", System.getProperty("java.version"),
+            "warmup_ms", "1000",
             "summary", "SocketChannel over a Unix socket",
             "licence", "GPL-2.0 with Classpath exception"));
   }

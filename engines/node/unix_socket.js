@@ -61,4 +61,5 @@ serve(open, {
   version: process.versions.node,
   summary: 'net.Socket over a Unix socket',
   licence: 'MIT',
+  warmup_ms: 300,
 });

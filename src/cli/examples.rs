@@ -7,7 +7,7 @@ use super::exit_codes;
 /// A command with its examples, each with its meaning.
 type Examples = (&'static str, &'static [(&'static str, &'static str)]);
 
-const EXAMPLES: [Examples; 28] = [
+const EXAMPLES: [Examples; 31] = [
     (
         "ipcmark",
         &[
@@ -123,6 +123,15 @@ const EXAMPLES: [Examples; 28] = [
             ("ipcmark lab down", "gone again"),
         ],
     ),
+    ("engine", &[("ipcmark engine check ./libmine.so", "what must hold of it, in seconds")]),
+    (
+        "engine check",
+        &[
+            ("ipcmark engine check ./libmine.so", "a plug-in"),
+            ("ipcmark engine check engines/python/engine.toml", "an engine"),
+        ],
+    ),
+    ("engine new", &[("ipcmark engine new c mine", "a plug-in in the folder mine")]),
     ("clean", &[("ipcmark clean", "after a run was killed")]),
     ("completions", &[("ipcmark completions zsh > ~/.zfunc/_ipcmark", "for zsh")]),
     ("man", &[("ipcmark man | man -l -", "the manual, installed or not")]),

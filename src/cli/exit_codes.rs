@@ -19,7 +19,7 @@ const fn every(code: &'static str, meaning: &'static str) -> ExitCode {
     ExitCode { code, of: &[], meaning }
 }
 
-pub const ALL: [ExitCode; 23] = [
+pub const ALL: [ExitCode; 24] = [
     every("0", "Done."),
     every("1", "Failed: one line on standard error gives the reason and the remedy."),
     ExitCode { code: "1", of: &["choose"], meaning: "Nothing qualifies." },
@@ -34,6 +34,7 @@ pub const ALL: [ExitCode; 23] = [
         of: &["clean"],
         meaning: "Something that was left behind could not be removed.",
     },
+    ExitCode { code: "1", of: &["engine check"], meaning: "Something that must hold doesn't." },
     ExitCode {
         code: "1",
         of: &["compare --bisect"],

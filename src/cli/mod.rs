@@ -13,6 +13,7 @@ mod completions;
 mod config;
 mod doctor;
 mod document_output;
+mod engine;
 mod events;
 mod examples;
 mod exit_codes;
@@ -158,6 +159,8 @@ enum Command {
     Fleet(Box<fleet::FleetArgs>),
     /// Hosts, switches and routers on this machine, as network namespaces; a line to impair
     Lab(lab::LabArgs),
+    /// A mechanism of your own: a skeleton to begin with, and what must hold of it
+    Engine(engine::EngineArgs),
     /// Remove what runs that were killed left behind
     Clean,
     /// Completions for a shell, as in `source <(ipcmark completions bash)`
@@ -285,6 +288,7 @@ fn dispatch(words: &bare::Words, cli: &Cli) -> Result<u8, Failure> {
         Some(Command::Schema(args)) => schema::schema(args),
         Some(Command::Fleet(args)) => fleet::fleet(common, args, &signals()?),
         Some(Command::Lab(args)) => lab::lab(common, args),
+        Some(Command::Engine(args)) => engine::engine(common, args, &signals()?),
         Some(Command::Clean) => clean::run(common),
         Some(Command::Completions(args)) => completions::completions(args),
         Some(Command::Man(args)) => man::man(args),

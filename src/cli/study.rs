@@ -106,10 +106,9 @@ pub fn study(common: &Common, args: &StudyArgs) -> Result<u8, Failure> {
 }
 
 fn list(common: &Common) -> Result<u8, Failure> {
-    let mut table = Table::new(
-        "`ipcmark study run 001` runs the first of them; a file of your own does as well",
-    )
-    .words([("name", 0), ("what it asks", 0)]);
+    let mut table =
+        Table::new("`ipcmark study run 001` runs one of them; a file of your own does as well")
+            .words([("name", 0), ("what it asks", 0)]);
     for (name, text) in builtin::all() {
         let declared = validate(text, name, &mechanisms::catalogue(&[])).map_err(Failure::other)?;
         let title = Text::new().strong(&declared.study.title);

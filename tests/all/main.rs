@@ -44,6 +44,7 @@ mod peer_doors;
 mod plugins;
 mod probe_effect;
 mod rate;
+mod release;
 mod reliability;
 mod report_render;
 mod report_svg;

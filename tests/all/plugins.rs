@@ -13,6 +13,10 @@ const TREE: &str = env!("CARGO_MANIFEST_DIR");
 
 /// Compiles a plug-in; None, said aloud, where there is no compiler.
 fn compiled(bench: &Bench, name: &str, source: &str, flags: &[&str]) -> Option<PathBuf> {
+    compiled_in(bench, name, &Path::new(TREE).join(source), flags)
+}
+
+fn compiled_in(bench: &Bench, name: &str, source: &Path, flags: &[&str]) -> Option<PathBuf> {
     let library = bench.path(name);
     let made = Command::new("cc")
         .args(["-O2", "-shared", "-fPIC", "-I"])
@@ -20,11 +24,11 @@ fn compiled(bench: &Bench, name: &str, source: &str, flags: &[&str]) -> Option<P
         .args(flags)
         .arg("-o")
         .arg(&library)
-        .arg(Path::new(TREE).join(source))
+        .arg(source)
         .output();
     match made {
         Ok(said) if said.status.success() => Some(library),
-        Ok(said) => panic!("{source}: {}", String::from_utf8_lossy(&said.stderr)),
+        Ok(said) => panic!("{}: {}", source.display(), String::from_utf8_lossy(&said.stderr)),
         Err(error) => {
             say(&format!("skipped: a plug-in needs a C compiler: cc: {error}"));
             None
@@ -283,4 +287,55 @@ fn a_run_with_a_plug_in_goes_on_with_the_same_file_alone() {
         "{}",
         said.err
     );
+}
+
+#[test]
+fn what_must_hold_of_a_plug_in_is_checked_for_its_author() {
+    let bench = Bench::new();
+    let Some(library) = c_pipe(&bench) else { return };
+    let said = run(&bench, &format!("engine check {} -v", library.display()));
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    assert!(said.out.contains("ok      c-pipe: throughput, 4 KiB, one CPU"), "{}", said.out);
+    assert!(said.out.ends_with("21 of 21 checks hold\n"), "{}", said.out);
+    for (nth, words) in
+        [(12, "differs from what was sent"), (15, "signal 11"), (11, "no daemon")]
+    {
+        let Some(library) = bad(&bench, nth) else { return };
+        let said = run(&bench, &format!("engine check {}", library.display()));
+        assert_eq!(said.code, Some(1), "{nth}: {}{}", said.out, said.err);
+        assert!(said.out.contains("FAILED") && said.out.contains(words), "{nth}: {}", said.out);
+    }
+    let Some(whole) = bad(&bench, 21) else { return };
+    let said = run(&bench, &format!("engine check {} -v", whole.display()));
+    // It sends what doesn't fit, and waits: that is what the check is for.
+    assert_eq!(said.code, Some(1), "{}{}", said.out, said.err);
+    for line in [
+        "ok      whole: duplex, 4 KiB",
+        "FAILED  whole: duplex, 64.0 KiB",
+        "ok      whole:wait=spin: latency, 64 KiB",
+    ] {
+        assert!(said.out.contains(line), "{line}: {}", said.out);
+    }
+    assert!(!bench.store().exists());
+}
+
+#[test]
+fn a_plug_in_begins_with_one_that_works() {
+    let bench = Bench::new();
+    let said = bench.must("engine new c mine").out;
+    assert!(said.starts_with("cd mine && cc "), "{said}");
+    let Some(library) = compiled_in(&bench, "mine/mine.so", &bench.path("mine/mine.c"), &[]) else {
+        return;
+    };
+    bench.must(&format!(
+        "run --plugin {} -w latency -s 64 -p free --launches 2 --samples 20",
+        library.display()
+    ));
+    // Nothing that is there is written over.
+    let again = bench.run("engine new c mine");
+    assert_eq!(again.code, Some(2), "{}", again.err);
+    for language in ["python", "node", "go", "java"] {
+        bench.must(&format!("engine new {language} {language}"));
+        assert!(bench.path(&format!("{language}/engine.toml")).is_file());
+    }
 }

@@ -187,6 +187,27 @@ fn the_assignments_form_holds_in_the_pdf() {
     assert!(kept_first, "what is declared last goes first");
 }
 
+#[test]
+fn a_paper_that_no_omission_makes_short_enough_is_an_error() {
+    if !can_print("a_paper_that_no_omission_makes_short_enough_is_an_error") {
+        return;
+    }
+    let words = "A sentence that its author could not part with. ".repeat(60);
+    let paper = format!("[paper]\nform = \"assignment\"\npages = 1\nintroduction = [{words:?}]\n");
+    let bench = measured(&paper, "");
+    let said = with_path(&bench, "report last --pdf paper.pdf");
+    assert_eq!(said.code, Some(1), "{}", said.err);
+    let line = said.err.trim_end();
+    assert!(line.contains("where 1 were asked") && line.contains("or ask for --pages"), "{line}");
+    let most = line
+        .rsplit(' ')
+        .next()
+        .expect("a number")
+        .trim_matches(|sign: char| !sign.is_ascii_digit());
+    let said = with_path(&bench, &format!("report last --pdf paper.pdf --pages {most}"));
+    assert_eq!(said.code, Some(0), "{}", said.err);
+}
+
 /// The claims rest on the figures: these are placed before the section that holds the table of claims begins.
 #[test]
 fn what_floats_in_a_paper_is_placed_before_the_next_section() {

@@ -131,11 +131,6 @@ pub trait Mechanism {
         false
     }
 
-    /// Whether its ends measure time to know what is lost: a pause between two stretches is taken for a slow path then.
-    fn has_timers(_options: &Options) -> bool {
-        false
-    }
-
     /// How its ends are connected with these options; None of what needs no connection.
     fn connection(_options: &Options) -> Option<Connection> {
         None
@@ -252,8 +247,6 @@ pub struct Entry {
     pub leaves_objects: bool,
     /// See [`Mechanism::wants_namespace`].
     pub wants_namespace: fn(&Options) -> bool,
-    /// See [`Mechanism::has_timers`].
-    pub has_timers: fn(&Options) -> bool,
     /// See [`Mechanism::connection`].
     pub connection: fn(&Options) -> Option<Connection>,
     /// See [`Mechanism::for_path`].
@@ -278,7 +271,6 @@ impl Entry {
             waits_with: M::waits,
             leaves_objects: M::LEAVES_OBJECTS,
             wants_namespace: M::wants_namespace,
-            has_timers: M::has_timers,
             connection: M::connection,
             for_path: M::for_path,
         }

@@ -86,11 +86,6 @@ impl Mechanism for Skeleton {
         false
     }
 
-    /// Optional, default: false. Whether its ends measure time to know what is lost (`udp.rs`): then a launch isn't cut into turns.
-    fn has_timers(_options: &Options) -> bool {
-        false
-    }
-
     /// Optional, default: none. How one side listens and the other connects (`tcp.rs`): then the workload
     /// connect sets it up in two workers.
     fn connection(_options: &Options) -> Option<Connection> {

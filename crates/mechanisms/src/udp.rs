@@ -119,10 +119,6 @@ impl Mechanism for Udp {
         }
     }
 
-    fn has_timers(options: &Options) -> bool {
-        matches!(lossy::plan(options), Ok(Some(_)))
-    }
-
     fn for_path(options: &Options, to: IpAddr) -> io::Result<Options> {
         match options.get(Udp::OPTIONS, "datagram") {
             Choice::Word("path") => {

@@ -20,6 +20,8 @@ pub const RECOVERY: &str = "reliability";
 pub const NODELAY: &str = "nodelay";
 /// The option that says which share is lost on purpose.
 pub const LOSS: &str = "loss";
+/// The option that says which share of bits is turned over on purpose.
+pub const FLIPS: &str = "flips";
 /// The option that says how many are lost in a row.
 pub const BURST: &str = "burst";
 

@@ -42,8 +42,15 @@ pub struct Plugin {
     /// that command is run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub run: Vec<String>,
+    /// How long an engine wants to be warmed up at least, in ms.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub warmup_ms: u64,
     /// How it is with combinations of its options' words, that of the defaults first.
     pub variants: Vec<PluginVariant>,
+}
+
+fn is_zero(ms: &u64) -> bool {
+    *ms == 0
 }
 
 /// A plug-in with options.

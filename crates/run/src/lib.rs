@@ -14,6 +14,7 @@
 //! | [`fleet`] | many nodes: their agents, who meets whom in a round, and the driver that has them launch |
 
 pub mod campaign;
+pub mod conformance;
 pub mod fleet;
 pub mod floor;
 pub mod launch;

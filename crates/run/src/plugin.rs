@@ -2,7 +2,6 @@
 //! an engine is started, and says it in its first line.
 
 use std::collections::BTreeMap;
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -10,7 +9,7 @@ use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
 use crate::launch::Interrupt;
-use crate::launch::answer::{Answer, answer};
+use crate::launch::answer::{Answer, answer, say};
 use mechanisms::engine;
 use model::catalogue::OptionWords;
 use model::engine::{Line, PROTOCOL};
@@ -22,6 +21,8 @@ use sys::library;
 pub const WORD: &str = "plugin";
 /// The program that loads libraries, beside this one.
 const HOST: &str = "ipcmark-host";
+/// The longest warm-up that an engine may ask for.
+const LONGEST_WARMUP_MS: u64 = 5_000;
 /// Combinations of options that are asked about; with more only the defaults are.
 const MOST_VARIANTS: usize = 256;
 
@@ -143,6 +144,13 @@ fn of_hello(hello: &Line) -> Result<Plugin, String> {
         "" => None,
         _ => Some(hello.number("largest")?),
     };
+    let warmup_ms = match hello.text("warmup_ms") {
+        "" => 0,
+        _ => hello.number("warmup_ms")?,
+    };
+    if warmup_ms > LONGEST_WARMUP_MS {
+        return Err(format!("warmup_ms={warmup_ms}: at most {LONGEST_WARMUP_MS}"));
+    }
     let waits = one_of("waits", &["sleeps", "yields", "spins"])? as u32;
     let text = |key| hello.text(key).to_string();
     Ok(Plugin {
@@ -155,6 +163,7 @@ fn of_hello(hello: &Line) -> Result<Plugin, String> {
         carries: [Carries::Bytes, Carries::Signal][one_of("carries", &["bytes", "wakeup"])?],
         framing: [Framing::Stream, Framing::Message][one_of("framing", &["stream", "messages"])?],
         broker: one_of("broker", &["no", "yes"])? == 1,
+        warmup_ms,
         variants: vec![PluginVariant { largest, waits, ..PluginVariant::default() }],
         ..Plugin::default()
     })
@@ -180,18 +189,7 @@ fn digest(bytes: &[u8]) -> String {
 /// Says on standard output what the library of this process's second argument is.
 pub fn serve() -> i32 {
     let path = std::env::args_os().nth(2).map(PathBuf::from);
-    let said = path
-        .ok_or_else(|| "no library".to_string())
-        .and_then(|path| describe(&path))
-        .and_then(|found| serde_json::to_string(&found).map_err(|error| error.to_string()))
-        .and_then(|text| writeln!(io::stdout(), "{text}").map_err(|error| error.to_string()));
-    match said {
-        Ok(()) => 0,
-        Err(why) => {
-            let _ = writeln!(io::stderr(), "{why}");
-            1
-        }
-    }
+    say(path.ok_or_else(|| "no library".to_string()).and_then(|path| describe(&path)))
 }
 
 fn describe(path: &Path) -> Result<Plugin, String> {
@@ -223,6 +221,7 @@ fn describe(path: &Path) -> Result<Plugin, String> {
         in_place: facts.in_place && library.lends(),
         without_waiting: facts.without_waiting,
         run: Vec::new(),
+        warmup_ms: 0,
         variants: Vec::new(),
     };
     let variant = |options: BTreeMap<String, String>| {

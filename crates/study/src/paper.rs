@@ -57,6 +57,15 @@ pub struct Work {
     pub text: String,
 }
 
+/// How many of each a study has, that a paper may name by number.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Has {
+    pub claims: usize,
+    pub figures: usize,
+    pub tables: usize,
+    pub bounds: usize,
+}
+
 /// The form of a page, every word checked. Lengths are in points, 72 to the inch.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Form {
@@ -125,11 +134,21 @@ impl Form {
     ///
     /// # Errors
     /// What is wrong, and where in the study's text.
-    pub(super) fn of(paper: Option<&Paper>, claims: usize) -> Result<Form, (Range<usize>, String)> {
+    pub(super) fn of(paper: Option<&Paper>, has: &Has) -> Result<Form, (Range<usize>, String)> {
         let Some(paper) = paper else { return Ok(Form::PLAIN) };
-        let is_claim = |value: &&Spanned<i64>| (1..=claims as i64).contains(value.get_ref());
-        if let Some(stray) = paper.summary.iter().find(|value| !is_claim(value)) {
-            return Err((stray.span(), format!("write the number of a claim, 1 to {claims}")));
+        let none = Vec::new();
+        let numbered = |numbers: &Option<_>| numbers.as_ref().unwrap_or(&none).clone();
+        for (numbers, has, what) in [
+            (paper.summary.clone(), has.claims, "claim"),
+            (numbered(&paper.figures), has.figures, "figure"),
+            (numbered(&paper.tables), has.tables, "table"),
+            (numbered(&paper.bounds), has.bounds, "table of bounds"),
+        ] {
+            let is_one = |value: &&Spanned<i64>| (1..=has as i64).contains(value.get_ref());
+            if let Some(stray) = numbers.iter().find(|value| !is_one(value)) {
+                let known = if has == 0 { "it has none".into() } else { format!("1 to {has}") };
+                return Err((stray.span(), format!("write the number of a {what}: {known}")));
+            }
         }
         let texts = paper.introduction.iter().chain(&paper.method);
         for key in texts.flat_map(|text| cited(text)).filter_map(|part| part.err()) {
@@ -211,12 +230,13 @@ mod tests {
 
     fn form(text: &str) -> Result<Form, String> {
         let paper: Paper = toml::from_str(text).expect("TOML");
-        Form::of(Some(&paper), 3).map_err(|(_, message)| message)
+        let has = Has { claims: 3, figures: 2, tables: 0, bounds: 1 };
+        Form::of(Some(&paper), &has).map_err(|(_, message)| message)
     }
 
     #[test]
     fn a_form_is_named_and_changed() {
-        assert_eq!(Form::of(None, 0), Ok(Form::PLAIN));
+        assert_eq!(Form::of(None, &Has::default()), Ok(Form::PLAIN));
         assert_eq!(form("form = \"assignment\""), Ok(Form::ASSIGNMENT));
         let by_hand = "pages = 6\nfont = \"10pt\"\nleading = \"18pt\"\nmargin = \"1in\"\n\
                        sheet = \"us-letter\"";
@@ -226,10 +246,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_length_is_refused() {
+    fn what_is_no_number_and_no_length_is_refused() {
         for (text, word) in [
             ("form = \"asignment\"", "`assignment`"),
-            ("abstract = [4]", "1 to 3"),
+            ("abstract = [4]", "number of a claim: 1 to 3"),
+            ("figures = [2, 3]", "number of a figure: 1 to 2"),
+            ("tables = [1]", "number of a table: it has none"),
+            ("bounds = [0]", "number of a table of bounds: 1 to 1"),
             ("font = \"10\"", "in pt"),
             ("leading = \"8pt\"", "from 10pt"),
             ("margin = \"9in\"", "216pt"),

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use super::factor::Chosen;
 use super::format::{self, Fixed, Levels, PublishedFigure, Study, Words, line_at};
-use super::paper::Form;
+use super::paper::{Form, Has};
 use super::{Request, figure, losses, open_loop};
 use model::case::Case;
 use model::company::Company;
@@ -129,7 +129,13 @@ impl Reader<'_> {
                 check_printed(figure).map_err(failed)?;
             }
         }
-        let form = Form::of(study.paper.as_ref(), study.hypothesis.len())
+        let has = Has {
+            claims: study.hypothesis.len(),
+            figures: study.figure.len(),
+            tables: study.table.len(),
+            bounds: study.floor.len(),
+        };
+        let form = Form::of(study.paper.as_ref(), &has)
             .map_err(|(span, message)| self.at(span, message))?;
         Ok(ValidatedStudy { study, request, levels, form })
     }

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use super::driver::{LaunchRequest, RoundOf, Turn};
 use super::{Campaign, Launched, LiveCase, value_ns};
 use crate::launch::{LaunchResult, Spec};
+use crate::plan::are_waited_for;
 use machine::interrupt::Interrupted;
 use model::capacity::LOOKS;
 use model::findings::count_disturbed;
@@ -122,9 +123,10 @@ impl Campaign<'_> {
         }
         // What the scheduler places and busy-waits would first look for two CPUs in each slice.
         let settled = spec.pinned() || !live.case.variant.busy_waits();
-        let variant = &live.case.variant;
-        let waits_well = !(variant.entry.has_timers)(&variant.options);
-        let takes_turns = route.is_local() && settled && waits_well && spec.takes_turns();
+        // Who resends would take a pause for a slow path, and wait for seconds from then on.
+        let paced_by_acknowledgements = are_waited_for(&live.case.variant, &route);
+        let takes_turns =
+            route.is_local() && settled && !paced_by_acknowledgements && spec.takes_turns();
         let arm = live.case.arm.clone();
         LaunchRequest {
             spec,

@@ -285,7 +285,8 @@ pub(super) fn refuse_coarse(case: &Case, pilot: &mut LaunchResult, clock: &model
 impl LiveCase {
     /// When a launch of it is taken for hung, in ms.
     pub(super) fn deadline_ms(&self) -> u64 {
-        deadline_ms(&self.case, deadline_of(self.timed_ns()))
+        let warmup_ms = self.case.variant.entry.plugin.map_or(0, |plugin| plugin.warmup_ms);
+        3 * warmup_ms + deadline_ms(&self.case, deadline_of(self.timed_ns()))
     }
 }
 

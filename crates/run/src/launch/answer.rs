@@ -1,6 +1,6 @@
 //! What a command of somebody else's answers when it is tried: within a time, and without anything of it staying.
 
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+
+use serde::Serialize;
 
 use super::Interrupt;
 use model::visible::one_line;
@@ -29,6 +31,20 @@ pub struct Answer {
     pub output: String,
     /// The last line of its standard error.
     pub complaint: Option<String>,
+}
+
+/// Answers in JSON who started this process, or says why not on standard error; gives the exit code.
+pub fn say(found: Result<impl Serialize, String>) -> i32 {
+    let said = found
+        .and_then(|found| serde_json::to_string(&found).map_err(|error| error.to_string()))
+        .and_then(|text| writeln!(io::stdout(), "{text}").map_err(|error| error.to_string()));
+    match said {
+        Ok(()) => 0,
+        Err(why) => {
+            let _ = writeln!(io::stderr(), "{why}");
+            1
+        }
+    }
 }
 
 /// Runs a command, without input.

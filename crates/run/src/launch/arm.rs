@@ -1,9 +1,8 @@
 //! An arm tried before anything is measured: what its command makes of the process that it starts (`ipcmark arm`).
 
-use std::io::{self, Write};
 use std::path::Path;
 
-use super::answer::{ANSWERS_WITHIN, Answer, answer, quoted};
+use super::answer::{ANSWERS_WITHIN, Answer, answer, quoted, say};
 use super::{Interrupt, Launcher};
 use machine::parse_cpu_list;
 use model::arm::{Arm, ArmProcess};
@@ -13,16 +12,7 @@ pub const WORD: &str = "arm";
 
 /// Says on standard output what this process is.
 pub fn serve() -> i32 {
-    let said = describe(Path::new("/proc/self"))
-        .and_then(|found| serde_json::to_string(&found).map_err(|error| error.to_string()))
-        .and_then(|text| writeln!(io::stdout(), "{text}").map_err(|error| error.to_string()));
-    match said {
-        Ok(()) => 0,
-        Err(why) => {
-            let _ = writeln!(io::stderr(), "{why}");
-            1
-        }
-    }
+    say(describe(Path::new("/proc/self")))
 }
 
 /// What the process is whose directory of proc(5) that is.

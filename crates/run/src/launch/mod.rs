@@ -54,3 +54,4 @@ pub use spec::{Spec, not_started};
 pub use state::Stage;
 pub use supervisor::serve;
 pub use trial::carries_a_message;
+pub(crate) use trial::{spec as trial_of, tried};

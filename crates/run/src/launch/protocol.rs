@@ -26,7 +26,7 @@ use mechanisms::network::ConnectionKind;
 use mechanisms::workload::{Row, row};
 use mechanisms::{Deadline, unavailable_in};
 use model::cycles::{Turns, slices};
-use model::launch::{Role, SampleCount, Usage, WorkerReport};
+use model::launch::{Role, SampleCount, Usage, Warmup, WorkerReport};
 use model::load::Load;
 use model::mechanism::Carries;
 use model::workload::WorkloadTraits;
@@ -279,7 +279,12 @@ impl<'a> WorkerProtocol<'a> {
     /// Doubles the stretch until operations or time are used up; the last whole stretch gives
     /// the estimate.
     fn warm_up(&mut self) -> io::Result<()> {
-        let Spec { warmup, ns_per_tick, clock, .. } = *self.spec;
+        let Spec { mut warmup, ns_per_tick, clock, .. } = *self.spec;
+        // A language that translates while it runs says how long that takes.
+        let told = self.spec.plugin.as_ref().map_or(0, |plugin| plugin.warmup_ms) * 1_000_000;
+        if told > 0 {
+            warmup = Warmup { ns: warmup.ns.max(told), operations: u64::MAX };
+        }
         let ticks = (warmup.ns as f64 / ns_per_tick) as u64;
         let untimed = [AtomicU64::new(0)];
         let started = clock.now();

@@ -23,18 +23,7 @@ pub fn carries_a_message(
     variant: &Variant,
     interrupt: &Interrupt,
 ) -> Result<(), Unavailable> {
-    let outcome = match launcher.start(&spec(variant), 0) {
-        Ok(mut launch) => {
-            // Whoever is interrupted looks for the signal.
-            if launch.reach(Stage::Ready, interrupt).is_ok() {
-                launch.go();
-                let _ = launch.reach(Stage::Timed, interrupt);
-                launch.end();
-            }
-            launch.collect(interrupt).record.outcome
-        }
-        Err(error) => unstarted(&error),
-    };
+    let outcome = tried(launcher, &spec(variant), interrupt);
     let none = |reason: String| {
         Err(Unavailable { cause: Cause::Other, reason, remedy: "none known".into() })
     };
@@ -47,7 +36,24 @@ pub fn carries_a_message(
     }
 }
 
-fn spec(variant: &Variant) -> Spec {
+/// What becomes of a launch.
+pub(crate) fn tried(launcher: &Launcher, spec: &Spec, interrupt: &Interrupt) -> Outcome {
+    match launcher.start(spec, 0) {
+        Ok(mut launch) => {
+            // Whoever is interrupted looks for the signal.
+            if launch.reach(Stage::Ready, interrupt).is_ok() {
+                launch.go();
+                let _ = launch.reach(Stage::Timed, interrupt);
+                launch.end();
+            }
+            launch.collect(interrupt).record.outcome
+        }
+        Err(error) => unstarted(&error),
+    }
+}
+
+/// A launch of one message of a variant.
+pub(crate) fn spec(variant: &Variant) -> Spec {
     Spec {
         build: BUILD.into(),
         mechanism: variant.to_string(),

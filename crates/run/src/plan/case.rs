@@ -2,7 +2,7 @@
 
 use mechanisms::Variant;
 use mechanisms::workload::connect;
-use model::catalogue::{LOSS, NODELAY, RECOVERY};
+use model::catalogue::{FLIPS, LOSS, NODELAY, RECOVERY};
 use model::mechanism::Framing;
 use model::route::Route;
 
@@ -55,7 +55,8 @@ pub fn are_waited_for(variant: &Variant, route: &Route) -> bool {
     let chosen = variant.options.chosen();
     let line_loses = matches!(route, Route::Lab(chain) if chain.loses());
     let is_stream = variant.traits().framing == Framing::Stream;
-    chosen.contains_key(LOSS) || line_loses && (is_stream || chosen.contains_key(RECOVERY))
+    let loses = chosen.contains_key(LOSS) || chosen.contains_key(FLIPS);
+    loses || line_loses && (is_stream || chosen.contains_key(RECOVERY))
 }
 
 /// Whether the last segment of a transfer may wait for an acknowledgement that its receiver delays, 40 ms on Linux.

@@ -1,0 +1,166 @@
+//! `ipcmark engine`: a mechanism of one's own, begun and checked.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand, ValueEnum};
+
+use super::run::PROGRAM;
+use super::{Common, Failure, complain, say, signals};
+use ::run::conformance::check;
+use ::run::launch::{Interrupt, Launcher};
+use ::run::plugin::{find, find_engine, host};
+use model::launch::Outcome;
+
+/// Flags of `engine`.
+#[derive(Args)]
+pub struct EngineArgs {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Subcommand)]
+enum What {
+    /// Whether every byte of messages of many sizes arrives, in every way that it has: exit code 1 if not
+    Check {
+        /// Plug-ins (./libmine.so) and engines' files (./engine.toml)
+        #[arg(required = true, value_name = "FILE")]
+        files: Vec<PathBuf>,
+    },
+    /// Write a small one that works, to be changed
+    New {
+        /// c (a plug-in), python, node, go, java (engines)
+        #[arg(value_enum, hide_possible_values = true)]
+        language: Language,
+        /// The folder that is made
+        #[arg(value_name = "DIR")]
+        folder: PathBuf,
+    },
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Language {
+    C,
+    Python,
+    Node,
+    Go,
+    Java,
+}
+
+/// A file of the skeleton: its name, and what is in it.
+macro_rules! files {
+    ($($name:literal: $path:literal),+ $(,)?) => {
+        &[$(($name, include_str!(concat!("../../", $path)))),+]
+    };
+}
+
+impl Language {
+    fn files(self) -> &'static [(&'static str, &'static str)] {
+        match self {
+            Language::C => files! {
+                "mine.c": "engines/c-pipe/c-pipe.c",
+                "ipcmark_plugin.h": "include/ipcmark_plugin.h",
+            },
+            Language::Python => files! {
+                "ipcmark_engine.py": "engines/python/ipcmark_engine.py",
+                "multiprocessing_pipe.py": "engines/python/multiprocessing_pipe.py",
+                "engine.toml": "engines/python/engine.toml",
+            },
+            Language::Node => files! {
+                "ipcmark_engine.js": "engines/node/ipcmark_engine.js",
+                "unix_socket.js": "engines/node/unix_socket.js",
+                "engine.toml": "engines/node/engine.toml",
+            },
+            Language::Go => files! {
+                "go.mod": "engines/go/go.mod",
+                "ipcmark/engine.go": "engines/go/ipcmark/engine.go",
+                "unix-socket/main.go": "engines/go/unix-socket/main.go",
+                "engine.toml": "engines/go/engine.toml",
+            },
+            Language::Java => files! {
+                "IpcmarkEngine.java": "engines/java/IpcmarkEngine.java",
+                "UnixSocket.java": "engines/java/UnixSocket.java",
+                "engine.toml": "engines/java/engine.toml",
+            },
+        }
+    }
+
+    /// What is typed next, in the new folder.
+    fn next(self) -> &'static str {
+        match self {
+            Language::C => {
+                "cc -O2 -shared -fPIC -I . -o mine.so mine.c && ipcmark engine check ./mine.so"
+            }
+            Language::Python | Language::Node => "ipcmark engine check ./engine.toml",
+            Language::Go => "go build -o bin/ ./unix-socket && ipcmark engine check ./engine.toml",
+            Language::Java => "javac -d bin *.java && ipcmark engine check ./engine.toml",
+        }
+    }
+}
+
+/// `ipcmark engine …`.
+pub fn engine(common: &Common, args: &EngineArgs, interrupt: &Interrupt) -> Result<u8, Failure> {
+    match &args.what {
+        What::Check { files } => {
+            let mut codes = Vec::new();
+            for file in files {
+                codes.push(checked(common, file, interrupt)?);
+            }
+            Ok(codes.into_iter().max().unwrap_or(0))
+        }
+        What::New { language, folder } => written(*language, folder),
+    }
+}
+
+fn written(language: Language, folder: &Path) -> Result<u8, Failure> {
+    let shown = folder.display();
+    let failed = |error| Failure::usage(format!("make {shown}: {error}"));
+    // Nothing that is there is written over.
+    std::fs::create_dir(folder).map_err(failed)?;
+    for (name, text) in language.files() {
+        let file = folder.join(name);
+        std::fs::create_dir_all(file.parent().unwrap_or(folder)).map_err(failed)?;
+        std::fs::write(&file, text).map_err(failed)?;
+    }
+    say(&format!("cd {shown} && {}\n", language.next()))?;
+    Ok(0)
+}
+
+fn checked(common: &Common, file: &Path, interrupt: &Interrupt) -> Result<u8, Failure> {
+    let is_engine = file.extension().is_some_and(|ends| ends == "toml");
+    let find = if is_engine { find_engine } else { find };
+    let plugin = find(file, None, interrupt).map_err(Failure::usage)?;
+    mechanisms::register(&plugin).map_err(Failure::usage)?;
+    let host = if is_engine { PROGRAM.into() } else { host().map_err(Failure::usage)? };
+    let launcher = Launcher::new(PROGRAM.into()).with_host(Some(host));
+    say(&format!("{} {}, {}: {}\n", plugin.name, plugin.version, plugin.language, plugin.summary))?;
+    let (mut right, mut wrong) = (0, 0);
+    check(&launcher, &plugin, interrupt, |check| {
+        let line = match &check.outcome {
+            Outcome::Ok => {
+                right += 1;
+                if common.verbose == 0 {
+                    return;
+                }
+                format!("ok      {}: {}\n", check.variant, check.what())
+            }
+            outcome => {
+                wrong += 1;
+                format!("FAILED  {}: {}: {}\n", check.variant, check.what(), why(outcome))
+            }
+        };
+        if say(&line).is_err() {
+            complain("nobody reads the result");
+        }
+    });
+    signals::unless_stopped(interrupt)?;
+    say(&format!("{right} of {} checks hold\n", right + wrong))?;
+    Ok(u8::from(wrong > 0 || right == 0))
+}
+
+fn why(outcome: &Outcome) -> String {
+    match outcome {
+        Outcome::Ok => String::new(),
+        Outcome::NotApplicable { reason } | Outcome::Failed { reason } => reason.clone(),
+        Outcome::Unavailable(why) => format!("{}; {}", why.reason, why.remedy),
+    }
+}
