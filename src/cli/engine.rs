@@ -84,15 +84,13 @@ impl Language {
         }
     }
 
-    /// What is typed next, in the new folder.
-    fn next(self) -> &'static str {
+    /// What builds it in the new folder, and the file that is checked then.
+    fn next(self) -> (&'static str, &'static str) {
         match self {
-            Language::C => {
-                "cc -O2 -shared -fPIC -I . -o mine.so mine.c && ipcmark engine check ./mine.so"
-            }
-            Language::Python | Language::Node => "ipcmark engine check ./engine.toml",
-            Language::Go => "go build -o bin/ ./unix-socket && ipcmark engine check ./engine.toml",
-            Language::Java => "javac -d bin *.java && ipcmark engine check ./engine.toml",
+            Language::C => ("cc -O2 -shared -fPIC -I . -o mine.so mine.c", "./mine.so"),
+            Language::Python | Language::Node => ("", "./engine.toml"),
+            Language::Go => ("go build -o bin/ ./unix-socket", "./engine.toml"),
+            Language::Java => ("javac -d bin *.java", "./engine.toml"),
         }
     }
 }
@@ -121,7 +119,9 @@ fn written(language: Language, folder: &Path) -> Result<u8, Failure> {
         std::fs::create_dir_all(file.parent().unwrap_or(folder)).map_err(failed)?;
         std::fs::write(&file, text).map_err(failed)?;
     }
-    say(&format!("cd {shown} && {}\n", language.next()))?;
+    let (build, file) = language.next();
+    let build = if build.is_empty() { String::new() } else { format!(" && {build}") };
+    say(&format!("cd {shown}{build}, then `ipcmark engine check {file}`\n"))?;
     Ok(0)
 }
 

@@ -297,9 +297,7 @@ fn what_must_hold_of_a_plug_in_is_checked_for_its_author() {
     assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
     assert!(said.out.contains("ok      c-pipe: throughput, 4 KiB, one CPU"), "{}", said.out);
     assert!(said.out.ends_with("21 of 21 checks hold\n"), "{}", said.out);
-    for (nth, words) in
-        [(12, "differs from what was sent"), (15, "signal 11"), (11, "no daemon")]
-    {
+    for (nth, words) in [(12, "differs from what was sent"), (15, "signal 11"), (11, "no daemon")] {
         let Some(library) = bad(&bench, nth) else { return };
         let said = run(&bench, &format!("engine check {}", library.display()));
         assert_eq!(said.code, Some(1), "{nth}: {}{}", said.out, said.err);
