@@ -121,6 +121,7 @@ fn a_file_says_nothing_of_programs_and_files() {
         "arm-setup",
         "arm-cleanup",
         "plugin",
+        "engine",
         "peer",
         "peer-program",
         "deploy",
@@ -180,13 +181,14 @@ fn a_file_that_others_may_write_is_not_read() {
 }
 
 /// Flags that start a program, reach another host, name a file, take up what was begun, or are of one run alone.
-const NEVER: [&str; 29] = [
+const NEVER: [&str; 30] = [
     "against",
     "arm",
     "arm-cleanup",
     "arm-setup",
     "deploy",
     "dry-run",
+    "engine",
     "export-csv",
     "export-json",
     "export-markdown",

@@ -206,6 +206,11 @@ impl Endpoint for ChannelEnd {
         look(message)
     }
 
+    /// Optional, default: none. Of a process that makes the timed loops itself (`plugin.rs`).
+    fn engine(&mut self) -> Option<&mut super::engine::Engine> {
+        None
+    }
+
     /// Optional, default: none. As here, where the end is also [`Nonblocking`].
     fn as_nonblocking(&mut self) -> Option<&mut dyn Nonblocking> {
         Some(self)

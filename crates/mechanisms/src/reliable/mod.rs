@@ -33,6 +33,9 @@ use crate::{Deadline, OpenError};
 
 /// How long an end waits for a partner from which nothing arrives.
 const GIVE_UP: Duration = Duration::from_secs(10);
+/// How often it has asked again in vain before it gives up, however long that took: on a busy machine the wait between two
+/// tries is long, and bursts lose several in a row.
+const TRIES: u32 = 16;
 /// How long before its launch's deadline an end gives up in any case, so that its error is reported.
 const REPORTS_BEFORE: Duration = Duration::from_millis(700);
 
@@ -68,8 +71,8 @@ pub trait DatagramSocket: AsFd + Send + 'static {
 struct Patience {
     mechanism: &'static str,
     ends: Deadline,
-    /// How many datagrams had arrived when one was last missed, and when the first was missed since.
-    silent: Option<(u64, Instant)>,
+    /// How many datagrams had arrived when one was last missed, when the first was missed since, and how often.
+    silent: Option<(u64, Instant, u32)>,
 }
 
 impl Patience {
@@ -90,12 +93,12 @@ impl Patience {
     /// `what` has not come, and nothing has for a long time, or the launch ends.
     #[cold]
     fn bear(&mut self, since: Instant, received: u64, what: &str) -> io::Result<()> {
-        let silent =
-            self.silent.filter(|pair| pair.0 == received).map_or_else(Instant::now, |pair| pair.1);
-        self.silent = Some((received, silent));
+        let known = self.silent.filter(|known| known.0 == received);
+        let (_, silent, tries) = known.unwrap_or_else(|| (received, Instant::now(), 0));
+        self.silent = Some((received, silent, tries + 1));
         let waited = since.max(silent).elapsed();
         let ends = self.ends.get().is_some_and(|end| Instant::now() + REPORTS_BEFORE >= end);
-        let why = if waited > GIVE_UP {
+        let why = if waited > GIVE_UP && tries >= TRIES {
             format!("{what}, and nothing else in {:.1} s", waited.as_secs_f64())
         } else if ends {
             format!("its launch took too long, and {what} had come when it ended")
@@ -111,4 +114,23 @@ fn not_ours(header: &Header, length: usize) -> io::Error {
     let text =
         format!("recv: a datagram of {length} bytes that is no part of a message: {header:?}");
     io::Error::new(io::ErrorKind::InvalidData, text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_partner_is_given_up_for_silence_and_tries_together() {
+        let long_ago = Instant::now().checked_sub(2 * GIVE_UP).unwrap_or_else(Instant::now);
+        let with = |tries| Patience {
+            mechanism: "udp",
+            ends: Deadline::default(),
+            silent: Some((7, long_ago, tries)),
+        };
+        // Few tries: the wait between them was long, or a burst lost them.
+        assert!(with(3).bear(long_ago, 7, "nothing").is_ok());
+        assert!(with(TRIES).bear(long_ago, 7, "nothing").is_err());
+        assert!(with(TRIES).bear(long_ago, 8, "nothing").is_ok());
+    }
 }

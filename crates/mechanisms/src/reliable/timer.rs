@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 const LEAST: Duration = Duration::from_millis(1);
 /// How many times it is doubled at most.
 const DOUBLED: u32 = 3;
+/// It isn't doubled beyond that, where twice is less.
+const LONGEST: Duration = Duration::from_millis(500);
 /// Before anything is known.
 const FIRST: Duration = Duration::from_millis(10);
 /// How much longer than the wait by now something counts at most: what took longer was lost on its way
@@ -34,7 +36,8 @@ impl Timer {
         if let Some(fixed) = self.fixed {
             return fixed;
         }
-        self.at_first() * (1 << self.doubled.min(DOUBLED))
+        let (first, doubled) = (self.at_first(), 1 << self.doubled.min(DOUBLED));
+        (first * doubled).min(LONGEST.max(2 * first))
     }
 
     /// How long to wait for what was sent once.
