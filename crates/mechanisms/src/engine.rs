@@ -8,12 +8,11 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::FileExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{MemfdFlags, memfd_create};
-use rustix::process::{Pid, Signal, kill_process_group};
 use rustix::time::{ClockId, clock_gettime};
 
 use super::{Deadline, OpenError};
@@ -22,7 +21,7 @@ use model::launch::Usage;
 use model::mechanism::{Cause, Unavailable};
 use model::plugin::Plugin;
 use model::visible::one_line;
-use sys::process::{cpu_of, ends_with_this_thread, usage_of};
+use sys::process::{cpu_of, end_group, ends_with_this_thread, has_ended, usage_of};
 
 /// How long before the end of a launch it is given up, that the reason is told.
 const LAST_WORD: Duration = Duration::from_millis(700);
@@ -192,14 +191,18 @@ impl Engine {
         self.ask(&Line::of("close"), "closed")?;
         let until = Instant::now() + ENDS_WITHIN;
         loop {
-            match self.child.try_wait()? {
-                Some(status) if status.success() => return Ok(()),
-                Some(status) => return Err(self.failed(&format!("ended with {status}"))),
-                None if Instant::now() >= until => {
-                    return Err(self.failed("runs on after its end was closed"));
-                }
-                None => std::thread::sleep(Duration::from_millis(1)),
+            // What it started ends with it, before it is reaped.
+            if has_ended(&self.child)? {
+                let status = end_group(&mut self.child)?;
+                return match status.success() {
+                    true => Ok(()),
+                    false => Err(self.failed(&format!("ended with {status}"))),
+                };
             }
+            if Instant::now() >= until {
+                return Err(self.failed("runs on after its end was closed"));
+            }
+            std::thread::sleep(Duration::from_millis(1));
         }
     }
 
@@ -267,12 +270,20 @@ impl Engine {
             let mut some = [0; 4096];
             match self.from.read(&mut some)? {
                 0 => {
-                    let status = self.child.wait()?;
+                    let status = self.over_by(until)?;
                     return Err(self.failed(&format!("ended with {status}")));
                 }
                 read => self.begun.extend_from_slice(&some[..read]),
             }
         }
+    }
+
+    /// How it ended, which it soon does that has closed its output; with it ends what it started.
+    fn over_by(&mut self, until: Instant) -> io::Result<ExitStatus> {
+        while !has_ended(&self.child)? && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        end_group(&mut self.child)
     }
 
     /// What is wrong, with the last line that it wrote to standard error.
@@ -292,13 +303,10 @@ impl Engine {
 
 impl Drop for Engine {
     fn drop(&mut self) {
-        // It isn't reaped before, so that the group is its own still.
-        if let Some(group) = Pid::from_raw(self.child.id() as i32)
-            && self.child.try_wait().is_ok_and(|ended| ended.is_none())
-        {
-            let _ = kill_process_group(group, Signal::KILL);
+        // One that was reaped has had its group ended, and its number may be another's.
+        if has_ended(&self.child).is_ok() {
+            let _ = end_group(&mut self.child);
         }
-        let _ = self.child.wait();
     }
 }
 

@@ -10,12 +10,15 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
-use std::process::Command;
+use std::process::{Child, Command, ExitStatus};
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use rustix::io::Errno;
-use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
+use rustix::process::{
+    Pid, Signal, WaitId, WaitIdOptions, getppid, kill_process_group,
+    set_parent_process_death_signal, waitid,
+};
 use rustix::time::{ClockId, clock_gettime};
 
 use super::claim;
@@ -164,6 +167,30 @@ pub fn session(of: Pid) -> io::Result<u32> {
 pub fn exit_now(code: i32) -> ! {
     // SAFETY: _exit takes any integer and doesn't return.
     unsafe { libc::_exit(code) }
+}
+
+/// Whether a process that this one started has ended. It isn't reaped: until then no other process and no group can have its number.
+///
+/// # Errors
+/// It was reaped.
+pub fn has_ended(child: &Child) -> io::Result<bool> {
+    let Some(pid) = Pid::from_raw(child.id() as i32) else { return Ok(true) };
+    let looks = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
+    match waitid(WaitId::Pid(pid), looks) {
+        Err(Errno::INTR) => Ok(false),
+        found => Ok(found?.is_some()),
+    }
+}
+
+/// Ends what is left of the process group that `child` leads, itself and what it started, and reaps it.
+///
+/// # Errors
+/// It can't be waited for.
+pub fn end_group(child: &mut Child) -> io::Result<ExitStatus> {
+    if let Some(group) = Pid::from_raw(child.id() as i32) {
+        let _ = kill_process_group(group, Signal::KILL);
+    }
+    child.wait()
 }
 
 /// What `command` starts is killed when this thread ends, however it ends.

@@ -3,17 +3,16 @@
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
-use rustix::io::Errno;
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
 use serde::Serialize;
 
 use super::Interrupt;
 use model::visible::one_line;
+use sys::process::{end_group, has_ended};
 
 /// How long a command may take.
 pub const ANSWERS_WITHIN: Duration = Duration::from_secs(10);
@@ -60,39 +59,21 @@ pub fn answer(mut command: Command, interrupt: &Interrupt) -> io::Result<Answer>
         .spawn()?;
     let (mut out, mut err) = (Taken::of(child.stdout.take()), Taken::of(child.stderr.take()));
     let until = Instant::now() + ANSWERS_WITHIN;
-    let has_ended = loop {
-        let has_ended = is_over(&child)?;
+    let is_over = loop {
+        let is_over = has_ended(&child)?;
         // A pipe that is full would hold it up.
         out.take();
         err.take();
-        if has_ended || Instant::now() >= until || interrupt.signal().is_some() {
-            break has_ended;
+        if is_over || Instant::now() >= until || interrupt.signal().is_some() {
+            break is_over;
         }
         interrupt.sleep(LOOKED_AT);
     };
-    let status = end(&mut child)?;
+    let status = end_group(&mut child)?;
     let complaint = err.text();
     let complaint = complaint.lines().rev().find(|line| !line.trim().is_empty()).map(quoted);
-    let status = has_ended.then_some(status);
+    let status = is_over.then_some(status);
     Ok(Answer { status, output: out.text(), complaint })
-}
-
-/// Whether a command has ended. It isn't reaped: until then no other process and no group can have its number.
-fn is_over(child: &Child) -> io::Result<bool> {
-    let Some(pid) = Pid::from_raw(child.id() as i32) else { return Ok(true) };
-    let looks = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
-    match waitid(WaitId::Pid(pid), looks) {
-        Err(Errno::INTR) => Ok(false),
-        found => Ok(found?.is_some()),
-    }
-}
-
-/// Ends what is left of a command's process group, itself and what it started, and reaps it.
-fn end(child: &mut Child) -> io::Result<ExitStatus> {
-    if let Some(group) = Pid::from_raw(child.id() as i32) {
-        let _ = kill_process_group(group, Signal::KILL);
-    }
-    child.wait()
 }
 
 /// A line of somebody else's, fit to be shown.

@@ -75,6 +75,7 @@ mod tests {
             are_waited_for(&variant, &Route::parse_list(route).unwrap()[0])
         };
         assert!(waited("udp:loss=5%,reliability=none", "local"));
+        assert!(waited("udp:flips=1e-3,reliability=none", "local"));
         assert!(waited("tcp", "lab:loss=5%") && waited("udp:reliability=raptorq", "lab:loss=5%"));
         assert!(!waited("tcp", "lab:delay=1ms") && !waited("udp:reliability=raptorq", "local"));
         assert!(!waited("udp", "lab:loss=5%"), "nobody sends these again");
