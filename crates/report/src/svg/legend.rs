@@ -1,6 +1,6 @@
 //! The legend above a figure: a sample of each series with its name, in as many rows as it takes.
 
-use super::metrics::{shorten, width_of};
+use super::metrics::{width_of, wrap};
 use super::sheet::{Anchor, Area, Sheet, TEXT, TextStyle, stroke};
 use super::theme::number_of;
 use crate::figure::{Drawn, Figure, FigureKind};
@@ -40,6 +40,8 @@ pub(super) struct Entry {
 }
 
 const ROW: f64 = 13.0;
+/// Rows that the name of an entry takes at most.
+const MOST_LINES: usize = 3;
 
 /// What a reader must distinguish; nothing where there is one series only.
 pub(super) fn entries(figure: &Figure) -> Vec<Entry> {
@@ -76,16 +78,23 @@ pub(super) fn draw(sheet: &mut Sheet, entries: &[Entry], top: f64) -> f64 {
     let (mut x, mut y) = (4.0, top + ROW / 2.0);
     for entry in entries {
         let long = entry.sample.length();
-        let name = shorten(&entry.name, sheet.width - long - 16.0, TEXT);
-        let wide = long + 4.0 + width_of(&name, TEXT);
+        // A name that no row holds goes on below itself.
+        let lines = wrap(&entry.name, sheet.width - long - 16.0, TEXT, MOST_LINES);
+        let widest = lines.iter().map(|line| width_of(line, TEXT)).fold(0.0, f64::max);
+        let wide = long + 4.0 + widest;
         if x > 4.0 && x + wide > sheet.width - 4.0 {
             (x, y) = (4.0, y + ROW);
         }
-        let cut = name != entry.name;
+        let cut = lines.iter().any(|line| line.ends_with('…'));
+        let top = y;
         sheet.key(entry.series, &entry.name, cut, |sheet| {
-            sample(sheet, entry.sample, x, y);
-            sheet.text([x + long + 4.0, y], TextStyle::new(Anchor::Start, sheet.theme.ink), &name);
+            sample(sheet, entry.sample, x, top);
+            for (nth, line) in lines.iter().enumerate() {
+                let at = [x + long + 4.0, top + nth as f64 * ROW];
+                sheet.text(at, TextStyle::new(Anchor::Start, sheet.theme.ink), line);
+            }
         });
+        y += (lines.len() - 1) as f64 * ROW;
         x += wide + 14.0;
     }
     y + ROW / 2.0 + 4.0

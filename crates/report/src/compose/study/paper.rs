@@ -5,7 +5,7 @@
 //! A paper may have to fit on few pages. Then it holds as many figures and tables as such a paper
 //! has room for by count, those declared first, and says what is left out.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Written, claims, method};
 use crate::compose::{labels, subtitle};
@@ -16,7 +16,7 @@ use store::command_line;
 use study::paper::{Paper, cited};
 use toml::Spanned;
 
-/// Findings that the abstract tells with their effects, and the conclusions where pages are few.
+/// Findings that the abstract tells with their effects, where its author names none.
 const MOST_IN_BRIEF: usize = 3;
 
 /// A part that a paper can do without.
@@ -221,6 +221,32 @@ impl Written<'_> {
         numbered.filter(|(_, finding)| finding.decision == decision).collect()
     }
 
+    fn numbers_of(&self, decision: Decision) -> Vec<usize> {
+        self.decided(decision).iter().map(|pair| pair.0).collect()
+    }
+
+    /// The claims that the author's abstract names and this run tested, with their numbers.
+    fn of_abstract(&self) -> Vec<(usize, &Finding)> {
+        let chosen = self.declared.study.paper.iter().flat_map(|paper| &paper.summary);
+        let tested = chosen.filter_map(|value| {
+            let number = usize::try_from(*value.get_ref()).ok()?;
+            let finding = self.findings.get(number.checked_sub(1)?)?;
+            finding.decision.is_tested().then_some((number, finding))
+        });
+        tested.collect()
+    }
+
+    /// The numbers of the claims that stand in words: all, or where pages are few those of the abstract and of the
+    /// table.
+    fn worded(&self, left: &[Part]) -> BTreeSet<usize> {
+        let all = 1..=self.findings.len();
+        if self.declared.form.pages.is_none() {
+            return all.collect();
+        }
+        let of_table = all.filter(|number| !left.contains(&Part::Claim(number - 1)));
+        of_table.chain(self.of_abstract().into_iter().map(|pair| pair.0)).collect()
+    }
+
     fn summary(&self, judged: &Judged) -> Vec<Text> {
         let host = &judged.run.host;
         let measured =
@@ -240,19 +266,13 @@ impl Written<'_> {
             text.push(' ');
             text.push_str(&self.counted_verdicts());
         }
-        let firm = [Decision::Supported, Decision::Refuted]
-            .map(|decision| self.decided(decision))
-            .concat();
-        let chosen = self.declared.study.paper.iter().flat_map(|paper| &paper.summary);
-        let chosen = chosen.filter_map(|value| {
-            let at = usize::try_from(*value.get_ref()).ok()?.checked_sub(1)?;
-            self.findings.get(at).filter(|finding| finding.decision.is_tested())
-        });
-        let mut main: Vec<&Finding> = chosen.collect();
+        let mut main = self.of_abstract();
         if main.is_empty() {
-            main.extend(firm.iter().take(MOST_IN_BRIEF).map(|pair| pair.1));
+            let firm = [Decision::Supported, Decision::Refuted];
+            let firm = firm.into_iter().flat_map(|decision| self.decided(decision));
+            main = firm.take(MOST_IN_BRIEF).collect();
         }
-        for finding in main {
+        for (_, finding) in main {
             let claim = finding.statement.trim_end_matches('.');
             let found = finding.brief.trim_end_matches('.');
             text.push_str(&match finding.decision {
@@ -388,13 +408,13 @@ impl Written<'_> {
             let on = if numbers.len() == self.findings.len() {
                 "each claim".into()
             } else {
-                which(&numbers).unwrap_or_else(|| "no claim".into())
+                by_number(&numbers).unwrap_or_else(|| "no claim".into())
             };
             let text = Text::new()
                 .strong("Claims. ")
                 .refer(Target::Table("claims".into()))
                 .plain(format!(" gives the verdict on {on}, the effect with its interval, and p."))
-                .plain(self.by_verdict());
+                .plain(self.by_verdict(left));
             section.blocks.push(Block::Paragraph(text));
             let at_length = self.declared.form.pages.is_none();
             let mut table = claims::table(&shown, at_length, |at| self.there(at));
@@ -438,16 +458,17 @@ impl Written<'_> {
         section
     }
 
-    fn by_verdict(&self) -> String {
+    /// The verdicts by number, and by count on those that no page explains.
+    fn by_verdict(&self, left: &[Part]) -> String {
+        let worded = self.worded(left);
         let one = |decision: Decision| {
-            let numbers: Vec<usize> = self.decided(decision).iter().map(|pair| pair.0).collect();
-            let one = numbers.len() == 1;
+            let which = which(&self.numbers_of(decision), &worded)?;
             let verb = match decision {
                 Decision::TooFewRounds | Decision::TooFewSamples => "had",
-                _ if one => "is",
+                _ if which.is_one => "is",
                 _ => "are",
             };
-            which(&numbers).map(|which| format!("{which} {verb} {}", decision.name()))
+            Some(format!("{} {verb} {}", which.words, decision.name()))
         };
         let all: Vec<String> = Decision::ALL.into_iter().filter_map(one).collect();
         format!(" {}.", labels::capital(&all.join("; ")))
@@ -465,24 +486,20 @@ impl Written<'_> {
         if !self.findings.is_empty() && firm.iter().all(|(found, _)| found.is_empty()) {
             section.blocks.push(Block::paragraph("This run decides none of the claims."));
         }
+        let worded = self.worded(left);
         for (found, head) in firm.into_iter().filter(|(found, _)| !found.is_empty()) {
-            // Where pages are few the table says the rest.
-            let few = self.declared.form.pages.is_some();
-            let named: Vec<usize> = if few {
-                found.iter().map(|pair| pair.0).take(MOST_IN_BRIEF).collect()
-            } else {
-                found.iter().map(|pair| pair.0).collect()
-            };
-            let is_left =
-                |number: usize| left.contains(&Part::Claim(number - 1)) || !named.contains(&number);
-            let sentences = found.iter().filter(|(number, _)| !is_left(*number));
-            let sentences = sentences.map(|(number, finding)| {
-                format!("{} ({number})", finding.statement.trim_end_matches('.'))
-            });
-            let others: Vec<usize> =
-                found.iter().map(|pair| pair.0).filter(|number| is_left(*number)).collect();
-            let sentences = sentences.chain(which(&others)).collect::<Vec<_>>().join("; ");
-            section.blocks.push(Block::paragraph(format!("{head} {sentences}.")));
+            let named = found.iter().filter(|(number, _)| worded.contains(number));
+            let mut sentences: Vec<String> = named
+                .map(|(number, finding)| {
+                    format!("{} ({number})", finding.statement.trim_end_matches('.'))
+                })
+                .collect();
+            match found.len() - sentences.len() {
+                0 => {}
+                rest if sentences.is_empty() => sentences.push(counted(rest, "claim")),
+                rest => sentences.push(format!("and {rest} more")),
+            }
+            section.blocks.push(Block::paragraph(format!("{head} {}.", sentences.join("; "))));
         }
         let open = [
             (Decision::Inconclusive, "the launches of this run decide neither way"),
@@ -492,12 +509,11 @@ impl Written<'_> {
             (Decision::NotTestable, "not testable on this machine"),
         ];
         for (decision, why) in open {
-            let numbers: Vec<usize> = self.decided(decision).iter().map(|pair| pair.0).collect();
-            if let Some(which) = which(&numbers) {
+            if let Some(which) = which(&self.numbers_of(decision), &worded) {
                 section.blocks.push(Block::paragraph(format!(
                     "{} remain{} open: {why}.",
-                    labels::capital(&which),
-                    if numbers.len() == 1 { "s" } else { "" }
+                    labels::capital(&which.words),
+                    if which.is_one { "s" } else { "" }
                 )));
             }
         }
@@ -556,8 +572,27 @@ fn names(all: &BTreeMap<String, String>) -> String {
     labels::list(&all.keys().cloned().collect::<Vec<_>>())
 }
 
+/// Claims of one verdict as a subject.
+struct Which {
+    words: String,
+    is_one: bool,
+}
+
+/// `claim 3`, `claims 1, 2 and 5 to 9`, `claim 3 and 12 more`: by number those of `worded`; None of none.
+fn which(found: &[usize], worded: &BTreeSet<usize>) -> Option<Which> {
+    let numbers = found.iter().copied().filter(|number| worded.contains(number));
+    let numbers: Vec<usize> = numbers.collect();
+    let words = match (by_number(&numbers), found.len() - numbers.len()) {
+        (None, 0) => return None,
+        (None, rest) => counted(rest, "claim"),
+        (Some(named), 0) => named,
+        (Some(named), rest) => format!("{named} and {rest} more"),
+    };
+    Some(Which { words, is_one: found.len() == 1 })
+}
+
 /// `claim 3`, `claims 1, 2 and 5 to 9`; None of none.
-fn which(numbers: &[usize]) -> Option<String> {
+fn by_number(numbers: &[usize]) -> Option<String> {
     let stretch = |run: &[usize]| match run {
         [first, _, .., last] => vec![format!("{first} to {last}")],
         few => few.iter().map(usize::to_string).collect(),
@@ -580,10 +615,21 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_no_page_explains_is_counted() {
+        let worded = BTreeSet::from([1, 2, 9]);
+        let words =
+            |found: &[usize]| which(found, &worded).map(|which| (which.words, which.is_one));
+        assert_eq!(words(&[]), None);
+        assert_eq!(words(&[9]), Some(("claim 9".into(), true)));
+        assert_eq!(words(&[7]), Some(("1 claim".into(), true)));
+        assert_eq!(words(&[1, 2, 5, 6]), Some(("claims 1 and 2 and 2 more".into(), false)));
+    }
+
+    #[test]
     fn numbers_that_follow_each_other_are_a_stretch() {
-        assert_eq!(which(&[]), None);
-        assert_eq!(which(&[3]).unwrap(), "claim 3");
-        assert_eq!(which(&[1, 2]).unwrap(), "claims 1 and 2");
-        assert_eq!(which(&[1, 2, 3, 5, 7, 8, 9]).unwrap(), "claims 1 to 3, 5 and 7 to 9");
+        assert_eq!(by_number(&[]), None);
+        assert_eq!(by_number(&[3]).unwrap(), "claim 3");
+        assert_eq!(by_number(&[1, 2]).unwrap(), "claims 1 and 2");
+        assert_eq!(by_number(&[1, 2, 3, 5, 7, 8, 9]).unwrap(), "claims 1 to 3, 5 and 7 to 9");
     }
 }
