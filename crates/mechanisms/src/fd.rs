@@ -103,7 +103,7 @@ pub fn another(call: &str, length: usize, done: usize) -> io::Error {
 }
 
 /// Sets or clears O_NONBLOCK of what `fd` refers to (fcntl(2)): it has to be this end's alone.
-fn set_nonblocking(fd: impl AsFd, on: bool) -> io::Result<()> {
+pub(crate) fn set_nonblocking(fd: impl AsFd, on: bool) -> io::Result<()> {
     let changed = fcntl_getfl(&fd).and_then(|mut flags| {
         flags.set(OFlags::NONBLOCK, on);
         fcntl_setfl(&fd, flags)

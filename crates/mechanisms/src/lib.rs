@@ -59,6 +59,7 @@ pub mod unix_dgram;
 pub mod unix_seqpacket;
 pub mod unix_stream;
 pub mod vmsplice;
+mod waiting;
 pub mod workload;
 
 use std::io;
@@ -98,6 +99,9 @@ pub trait Mechanism {
     const SHOWN: &'static [&'static str] = &[""];
     /// Those of them that are measured where no mechanism is named.
     const MEASURED: &'static [&'static str] = &[Self::SHOWN[0]];
+    /// Those that are measured beside these where a server waits for the descriptors of several clients: of mechanisms whose
+    /// usual way has none.
+    const SERVED: &'static [&'static str] = &[];
 
     /// The sizes at which its cost of a byte is known to change, beside those of any machine (caches, a page).
     const BENDS: &'static [Bend] = &[];
@@ -239,6 +243,8 @@ pub struct Entry {
     pub shown: &'static [&'static str],
     /// See [`Mechanism::MEASURED`].
     pub measured: &'static [&'static str],
+    /// See [`Mechanism::SERVED`].
+    pub served: &'static [&'static str],
     /// See [`Mechanism::BENDS`].
     pub bends: &'static [Bend],
     largest_with: fn(&Options) -> Option<usize>,
@@ -266,6 +272,7 @@ impl Entry {
             options: M::OPTIONS,
             shown: M::SHOWN,
             measured: M::MEASURED,
+            served: M::SERVED,
             bends: M::BENDS,
             largest_with: M::largest,
             waits_with: M::waits,

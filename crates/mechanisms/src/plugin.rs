@@ -65,6 +65,7 @@ pub fn register(plugin: &Plugin) -> Result<(), String> {
         options: &[],
         shown: &[""],
         measured: &[""],
+        served: &[],
         bends: &[],
         leaves_objects: false,
         // What only the built-in ones have of their own: its answers are the plug-in's.

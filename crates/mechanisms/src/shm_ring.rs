@@ -2,18 +2,16 @@
 //!
 //! A slot starts with a word that holds the message's number and length, in the same cache
 //! line as its first 56 bytes: a small message crosses between CPUs as one line, and where the reader lags several
-//! of up to 24 bytes do. The protocol is in `sys::ring`; how a worker waits is in `wait`.
-
-mod wait;
+//! of up to 24 bytes do. The protocol is in `sys::ring`; how a worker waits is in `waiting`.
 
 use std::borrow::Cow::Borrowed;
 use std::io;
 use std::os::fd::BorrowedFd;
 
-use rustix::event::PollFd;
+use rustix::event::{PollFd, PollFlags};
 
-use self::wait::{Eventfd, Futex, Hybrid, RingWait, Spin, Yield};
 use super::socket::wrong_length;
+use super::waiting::{Eventfd, Futex, Hybrid, SPIN, Spin, Waiting, Yield, spin_is_of_hybrid};
 use super::{
     Carries, Choice, Deadline, Endpoint, Framing, Mechanism, Nonblocking, OpenError, OpenSpec,
     Opened, OptionSpec, Options, Received, Sent, Traits, Visitor, Waits, WithNonblocking,
@@ -23,20 +21,7 @@ use sys::ring::{Reader, Shape, Writer, two};
 
 pub struct ShmRing;
 
-/// How long `wait=hybrid` spins. A wake-up costs some microseconds on one CPU, and some tens across two.
-const SPIN: OptionSpec = OptionSpec {
-    name: "spin",
-    summary: "how long wait=hybrid spins before it sleeps",
-    words: &["20us", "MICROSECONDSus"],
-    takes_size: false,
-};
-
-/// That, in microseconds.
-fn spins_for_us(options: &Options) -> u64 {
-    options.text(&[SPIN], SPIN.name).trim_end_matches("us").parse().unwrap_or(0)
-}
-
-/// Bytes of slots a ring aims at; it has at least two and at most [`RingWait::MOST_SLOTS`].
+/// Bytes of slots a ring aims at; it has at least two and at most [`Waiting::MOST_SLOTS`].
 const RING_BYTES: usize = 256 << 10;
 
 impl Mechanism for ShmRing {
@@ -75,6 +60,7 @@ impl Mechanism for ShmRing {
     const SHOWN: &'static [&'static str] =
         &["wait=futex", "wait=eventfd", "wait=hybrid", "wait=yield", "wait=spin"];
     const MEASURED: &'static [&'static str] = &["wait=futex", "wait=spin"];
+    const SERVED: &'static [&'static str] = &["wait=eventfd"];
 
     fn summary(options: &Options) -> &'static str {
         match options.get(Self::OPTIONS, "wait") {
@@ -96,10 +82,7 @@ impl Mechanism for ShmRing {
 
     fn open<V: Visitor>(spec: &OpenSpec, visitor: V) -> Result<V::Output, OpenError> {
         let wait = spec.options.get(Self::OPTIONS, "wait");
-        if wait != Choice::Word("hybrid") && spec.options.chosen().contains_key(SPIN.name) {
-            let reason = "spin= is how long wait=hybrid spins: add that";
-            return Err(OpenError::NotApplicable(reason.into()));
-        }
+        spin_is_of_hybrid(&spec.options, wait)?;
         match wait {
             Choice::Word("hybrid") => Ok(visitor.visit(rings::<Hybrid>(spec)?)),
             Choice::Word("spin") => Ok(visitor.visit(rings::<Spin>(spec)?)),
@@ -111,7 +94,7 @@ impl Mechanism for ShmRing {
 }
 
 /// Both ends of two rings in one mapping.
-fn rings<W: RingWait>(spec: &OpenSpec) -> Result<Opened<RingEnd<W>>, OpenError> {
+fn rings<W: Waiting>(spec: &OpenSpec) -> Result<Opened<RingEnd<W>>, OpenError> {
     let failed = OpenError::call("mmap");
     let shape = Shape::new(spec.message_bytes, RING_BYTES, W::MOST_SLOTS)
         .ok_or_else(|| failed(io::ErrorKind::OutOfMemory.into()))?;
@@ -128,7 +111,7 @@ pub struct RingEnd<W> {
     into: Reader<W>,
 }
 
-impl<W: RingWait> Endpoint for RingEnd<W> {
+impl<W: Waiting> Endpoint for RingEnd<W> {
     fn start(&mut self, _deadline: &Deadline) -> io::Result<()> {
         self.out.populate()
     }
@@ -156,10 +139,11 @@ impl<W: RingWait> Endpoint for RingEnd<W> {
     }
 }
 
-/// Nothing notifies a worker of a message: it polls the memory.
-impl<W: RingWait> Nonblocking for RingEnd<W> {
-    fn set_nonblocking(&mut self, _on: bool) -> io::Result<()> {
-        Ok(())
+/// Only `wait=eventfd` notifies a worker that doesn't wait: of others it polls the memory.
+impl<W: Waiting> Nonblocking for RingEnd<W> {
+    fn set_nonblocking(&mut self, on: bool) -> io::Result<()> {
+        self.into.waiting_place().set_nonblocking(on)?;
+        self.out.waiting_place().set_nonblocking(on)
     }
 
     #[inline(always)]
@@ -177,10 +161,11 @@ impl<W: RingWait> Nonblocking for RingEnd<W> {
     }
 
     fn ready(&self) -> Option<BorrowedFd<'_>> {
-        None
+        self.into.waiting_place().watched(|| self.into.watched().is_some())
     }
 
     fn room(&self) -> Option<PollFd<'_>> {
-        None
+        let counter = self.out.waiting_place().watched(|| self.out.watched().is_some())?;
+        Some(PollFd::from_borrowed_fd(counter, PollFlags::IN))
     }
 }

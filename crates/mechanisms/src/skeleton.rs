@@ -53,6 +53,8 @@ impl Mechanism for Skeleton {
     const SHOWN: &'static [&'static str] = &["", "depth=1"];
     /// Optional, default: the first that is shown. Those measured where nobody names a mechanism.
     const MEASURED: &'static [&'static str] = &[""];
+    /// Optional, default: none. Those measured beside these where a server waits for descriptors of several clients.
+    const SERVED: &'static [&'static str] = &[];
     /// Optional, default: none. Sizes at which its cost of a byte changes, and how you know.
     const BENDS: &'static [Bend] =
         &[Bend::new("what the allocator maps by itself", Length::Bytes(128 << 10), "mallopt(3)")];

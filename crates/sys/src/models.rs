@@ -198,6 +198,21 @@ impl Wait for Counts {
             self.1.1.notify_one();
         });
     }
+
+    fn watch<T>(&self, ready: impl FnMut() -> Option<T>) -> Option<T> {
+        let set = |count| *self.1.0.lock().unwrap() = count;
+        Parking::new(&self.0, Flags::empty()).watch_by(ready, || set(0), || set(1))
+    }
+}
+
+impl Counts {
+    /// Until the count says that a look is worth it: poll(2).
+    fn poll(&self) {
+        let mut count = self.1.0.lock().unwrap();
+        while *count == 0 {
+            count = self.1.1.wait(count).unwrap();
+        }
+    }
 }
 
 fn ring<W: Wait + Clone>(count: usize, consumer: W, producer: W) -> (Writer<W>, Reader<W>) {
@@ -234,6 +249,38 @@ fn carry<W: Wait + Clone + Send + 'static>(
 fn no_message_of_a_ring_is_lost_or_overwritten() {
     carry(1, 3, None, || Polls);
     carry(2, 4, Some(PREEMPTIONS), || Polls);
+}
+
+/// Each side asks one message at a time, and only where its descriptor says so, as a server with many clients does.
+#[test]
+fn who_watches_is_told_of_every_message_and_of_room() {
+    for (count, messages) in [(1, 2), (2, 3)] {
+        every_order(Some(PREEMPTIONS), move || {
+            let [arrives, room] = [Counts::default(), Counts::default()];
+            // Who begins to watch looks once in any case.
+            *arrives.1.0.lock().unwrap() = 1;
+            *room.1.0.lock().unwrap() = 1;
+            let (mut writer, mut reader) = ring(count, arrives.clone(), room.clone());
+            let producer = thread::spawn(move || {
+                for message in 1..=messages {
+                    while !writer.try_send(&[message]) {
+                        room.poll();
+                    }
+                }
+            });
+            for expected in 1..=messages {
+                let mut message = [0];
+                loop {
+                    arrives.poll();
+                    if reader.try_recv(&mut message).unwrap() {
+                        break;
+                    }
+                }
+                assert_eq!(message, [expected]);
+            }
+            producer.join().unwrap();
+        });
+    }
 }
 
 /// Nobody waits: each side asks again.

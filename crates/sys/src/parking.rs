@@ -68,4 +68,26 @@ impl<'a> Parking<'a> {
             wake();
         }
     }
+
+    /// For who doesn't sleep here but hears of the partner's wake by other means, which `quiet` empties and `loud` fills,
+    /// as an event loop does of a descriptor: what `ready` returns, or None, after which that hears of the next wake.
+    #[inline(always)]
+    pub fn watch_by<T>(
+        &self,
+        mut ready: impl FnMut() -> Option<T>,
+        quiet: impl Fn(),
+        loud: impl Fn(),
+    ) -> Option<T> {
+        if let Some(value) = ready() {
+            return Some(value);
+        }
+        quiet();
+        self.word.store(PARKED, SeqCst);
+        fence(SeqCst);
+        let value = ready()?;
+        // It came meanwhile, perhaps with more behind it of which nobody was told.
+        self.word.store(AWAKE, SeqCst);
+        loud();
+        Some(value)
+    }
 }

@@ -20,6 +20,12 @@ pub trait Wait {
     fn wait<T>(&self, ready: impl FnMut() -> Option<T>) -> T;
     /// Wakes the thread that waits here.
     fn wake(&self);
+    /// For a thread that doesn't wait, and is told otherwise: what `ready` returns, or None, after which it is told of the
+    /// next [`Wait::wake`]. The same holds of what it can return. Without such means it looks nowhere.
+    #[inline(always)]
+    fn watch<T>(&self, _ready: impl FnMut() -> Option<T>) -> Option<T> {
+        None
+    }
 }
 
 /// The producer's half. There is one to a ring.
@@ -89,6 +95,11 @@ fn published(header: &AtomicU64, number: u32) -> Option<usize> {
 }
 
 impl<W: Wait> Writer<W> {
+    /// Where this side waits for room.
+    pub fn waiting_place(&self) -> &W {
+        &self.producer
+    }
+
     /// Faults in the memory of both rings.
     pub fn populate(&self) -> io::Result<()> {
         self.slots.populate()
@@ -126,13 +137,24 @@ impl<W: Wait> Writer<W> {
         if self.next.wrapping_sub(self.released) == full {
             self.released = self.count_released.load(Acquire);
             if self.next.wrapping_sub(self.released) == full {
-                return false;
+                let Some(released) = self.watched() else { return false };
+                self.released = released;
             }
         }
-        // SAFETY: as in `send`; the count was loaded here, and more than `full` messages are never
-        // beyond it.
+        // SAFETY: as in `send`, with `watched` for `wait`; the count was loaded here, and more than `full` messages are
+        // never beyond it.
         unsafe { self.put(message) };
         true
+    }
+
+    /// The released count where it leaves room; else who watches is told once it does.
+    #[inline(always)]
+    pub fn watched(&self) -> Option<u32> {
+        let full = self.slots.count() as u32;
+        self.producer.watch(|| {
+            let released = self.count_released.load(Acquire);
+            (self.next.wrapping_sub(released) < full).then_some(released)
+        })
     }
 
     /// Puts a message into the next slot, and publishes it.
@@ -158,6 +180,11 @@ impl<W: Wait> Writer<W> {
 }
 
 impl<W: Wait> Reader<W> {
+    /// Where this side waits for messages.
+    pub fn waiting_place(&self) -> &W {
+        &self.consumer
+    }
+
     /// Fills `message` with the next message; waits for it.
     ///
     /// # Errors
@@ -193,11 +220,22 @@ impl<W: Wait> Reader<W> {
     pub fn try_recv(&mut self, message: &mut [u8]) -> Result<bool, usize> {
         self.claim.assert();
         let slot = self.slots.slot(self.next as usize);
-        let Some(length) = published(slot.header(), self.next) else { return Ok(false) };
-        // SAFETY: the acquire load of the header saw message `next` published, of that length.
+        let length = published(slot.header(), self.next).or_else(|| self.watched());
+        let Some(length) = length else { return Ok(false) };
+        // SAFETY: `length` comes from one of two looks, since `watch` in `watched` has no other value to return: the acquire
+        // load of the header saw message `next` published.
         unsafe { Self::copy(slot, message, length)? };
         self.release();
+        // Else who watches would be called once more, for nothing.
+        self.watched();
         Ok(true)
+    }
+
+    /// The length of the next message where it is there; else who watches is told once it is.
+    #[inline(always)]
+    pub fn watched(&self) -> Option<usize> {
+        let (slot, next) = (self.slots.slot(self.next as usize), self.next);
+        self.consumer.watch(|| published(slot.header(), next))
     }
 
     /// Copies the next message, which has `length` bytes and lies in `slot`, into `message`.

@@ -1,28 +1,64 @@
-//! How a worker waits for the other side of a ring, and wakes it: a type for each way, so that
+//! How a worker waits for the other side of shared memory, and wakes it: a type for each way, so that
 //! the timed path has no branch for it.
 
 use std::cell::Cell;
 use std::cmp::Ordering;
-use std::os::fd::OwnedFd;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::thread::futex::Flags;
 
-use super::spins_for_us;
-use crate::{OpenError, OpenSpec};
+use crate::fd;
+use crate::{Choice, OpenError, OpenSpec, OptionSpec, Options};
 use sys::failed::try_futex;
 use sys::parking::{self, Parking};
 use sys::ring::Wait;
 use sys::shared::Word;
 
+/// How long `wait=hybrid` spins. A wake-up costs some microseconds on one CPU, and some tens across two.
+pub const SPIN: OptionSpec = OptionSpec {
+    name: "spin",
+    summary: "how long wait=hybrid spins before it sleeps",
+    words: &["20us", "MICROSECONDSus"],
+    takes_size: false,
+};
+
+/// That, in microseconds.
+fn spins_for_us(options: &Options) -> u64 {
+    options.text(&[SPIN], SPIN.name).trim_end_matches("us").parse().unwrap_or(0)
+}
+
+/// Refuses `spin=` of any other way to wait.
+pub fn spin_is_of_hybrid(options: &Options, wait: Choice<'_>) -> Result<(), OpenError> {
+    if wait != Choice::Word("hybrid") && options.chosen().contains_key(SPIN.name) {
+        let reason = "spin= is how long wait=hybrid spins: add that";
+        return Err(OpenError::NotApplicable(reason.into()));
+    }
+    Ok(())
+}
+
 /// One side's waiting place, and what it wants of a ring.
-pub trait RingWait: Wait + Clone + Send + 'static {
+pub trait Waiting: Wait + Clone + Send + 'static {
     /// How far a producer may be ahead, in messages of a line or more; of smaller ones in lines.
     const MOST_SLOTS: usize;
     /// A waiting place that may use `word`, which is zero.
     fn new(word: Word, spec: &OpenSpec) -> Result<Self, OpenError>;
+
+    /// Readable as long as it is worth looking; None where nothing tells. Asked first, it looks whether anything `is_there`.
+    fn watched(&self, _is_there: impl FnOnce() -> bool) -> Option<BorrowedFd<'_>> {
+        None
+    }
+
+    /// Ends the watch, or prepares one.
+    ///
+    /// # Errors
+    /// As fcntl(2).
+    fn set_nonblocking(&self, _on: bool) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// Every full ring costs a sleep: the more slots, the rarer.
@@ -47,7 +83,7 @@ const PAUSES_TO_PAUSE: u32 = 8;
 /// Between two looks at most this many pauses: a message is seen at once after a long wait, too.
 const MOST_PAUSES: u32 = 8;
 
-impl RingWait for Spin {
+impl Waiting for Spin {
     const MOST_SLOTS: usize = SLOTS_TO_SPIN;
 
     fn new(_word: Word, _spec: &OpenSpec) -> Result<Spin, OpenError> {
@@ -87,7 +123,7 @@ impl Wait for Spin {
 #[derive(Clone)]
 pub struct Yield;
 
-impl RingWait for Yield {
+impl Waiting for Yield {
     const MOST_SLOTS: usize = SLOTS_TO_SPIN;
 
     fn new(_word: Word, _spec: &OpenSpec) -> Result<Yield, OpenError> {
@@ -117,7 +153,7 @@ pub struct Futex {
     flags: Flags,
 }
 
-impl RingWait for Futex {
+impl Waiting for Futex {
     const MOST_SLOTS: usize = SLOTS_TO_SLEEP;
 
     fn new(word: Word, spec: &OpenSpec) -> Result<Futex, OpenError> {
@@ -149,7 +185,7 @@ pub struct Hybrid {
 /// Looks between two of the clock, which takes longer than one.
 const LOOKS: u32 = 8;
 
-impl RingWait for Hybrid {
+impl Waiting for Hybrid {
     const MOST_SLOTS: usize = SLOTS_TO_SLEEP;
 
     fn new(word: Word, spec: &OpenSpec) -> Result<Hybrid, OpenError> {
@@ -188,14 +224,50 @@ impl Wait for Hybrid {
 pub struct Eventfd {
     word: Word,
     counter: Arc<OwnedFd>,
+    /// Reads of it don't wait.
+    is_nonblocking: Cell<bool>,
+    /// Somebody waits for it by poll(2) or its kin.
+    is_watched: Cell<bool>,
 }
 
-impl RingWait for Eventfd {
+impl Waiting for Eventfd {
     const MOST_SLOTS: usize = SLOTS_TO_SLEEP;
 
     fn new(word: Word, _spec: &OpenSpec) -> Result<Eventfd, OpenError> {
         let counter = eventfd(0, EventfdFlags::CLOEXEC).map_err(OpenError::call("eventfd2"))?;
-        Ok(Eventfd { word, counter: Arc::new(counter) })
+        Ok(Eventfd {
+            word,
+            counter: Arc::new(counter),
+            is_nonblocking: Cell::new(false),
+            is_watched: Cell::new(false),
+        })
+    }
+
+    fn watched(&self, is_there: impl FnOnce() -> bool) -> Option<BorrowedFd<'_>> {
+        // What came before was told to nobody.
+        if self.is_nonblocking.get() && !self.is_watched.replace(true) && is_there() {
+            self.count();
+        }
+        Some(self.counter.as_fd())
+    }
+
+    fn set_nonblocking(&self, on: bool) -> io::Result<()> {
+        self.is_watched.set(false);
+        self.is_nonblocking.set(on);
+        fd::set_nonblocking(&*self.counter, on)
+    }
+}
+
+impl Eventfd {
+    #[inline(always)]
+    fn count(&self) {
+        let _ = rustix::io::write(&*self.counter, &1u64.to_ne_bytes());
+    }
+
+    /// Waits for a count where reads block.
+    #[inline(always)]
+    fn take(&self) {
+        let _ = rustix::io::read(&*self.counter, &mut [0; 8]);
     }
 }
 
@@ -203,13 +275,20 @@ impl Wait for Eventfd {
     #[inline(always)]
     fn wait<T>(&self, ready: impl FnMut() -> Option<T>) -> T {
         // A count left over from a wake that came too late only makes it look once more.
-        let sleep = || _ = rustix::io::read(&*self.counter, &mut [0; 8]);
-        Parking::new(&self.word, Flags::empty()).wait_by(ready, sleep)
+        Parking::new(&self.word, Flags::empty()).wait_by(ready, || self.take())
     }
 
     #[inline(always)]
     fn wake(&self) {
-        let wake = || _ = rustix::io::write(&*self.counter, &1u64.to_ne_bytes());
-        Parking::new(&self.word, Flags::empty()).wake_by(wake);
+        Parking::new(&self.word, Flags::empty()).wake_by(|| self.count());
+    }
+
+    #[inline(always)]
+    fn watch<T>(&self, ready: impl FnMut() -> Option<T>) -> Option<T> {
+        if !self.is_watched.get() {
+            return None;
+        }
+        let (quiet, loud) = (|| self.take(), || self.count());
+        Parking::new(&self.word, Flags::empty()).watch_by(ready, quiet, loud)
     }
 }
