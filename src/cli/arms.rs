@@ -76,6 +76,26 @@ impl ArmArgs {
         Ok(ArmArgs { arms: arms.into_iter().collect::<Result<_, _>>()?, ..ArmArgs::default() })
     }
 
+    /// The arms that a study names, in its order, and what undoes their set-ups.
+    ///
+    /// # Errors
+    /// One that it doesn't name; what is wrong with a command.
+    pub fn of_study(&self, named: &[String]) -> Result<(Vec<Arm>, Option<String>), String> {
+        let (mut arms, cleanup) = self.asked()?;
+        let place = |arm: &Arm| named.iter().position(|name| *name == arm.name);
+        if let Some(stranger) = arms.iter().find(|arm| place(arm).is_none()) {
+            let name = &stranger.name;
+            return Err(match named {
+                [] => format!(
+                    "--arm {name}: the study names no arms: add `arm = [\"{name}\", …]` to [vary] of a copy of it"
+                ),
+                named => format!("--arm {name}: the arms of the study are {}", named.join(", ")),
+            });
+        }
+        arms.sort_by_key(place);
+        Ok((arms, cleanup))
+    }
+
     pub fn are_given(&self) -> bool {
         !self.arms.is_empty()
     }
@@ -275,9 +295,7 @@ mod tests {
         Some(model::arm::ArmProcess {
             tool: "ipcmark".into(),
             cpus: vec![0],
-            policy: "other".into(),
-            priority: 0,
-            nice: 10,
+            scheduling: model::host::Scheduling { policy: "other".into(), priority: 0, nice: 10 },
         })
     }
 }

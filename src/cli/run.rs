@@ -400,7 +400,11 @@ fn show(common: &Common, args: &RunArgs, judged: &Judged, store: &Store) -> Resu
         (Shown::Exported(format), path) => export::write(format, path.as_deref(), judged, store),
         (Shown::Written(script), path) => document_output::write(script, path.as_deref(), judged),
         (Shown::Text, Some(path)) => report::write_text(common, path, judged),
-        (Shown::Text, None) if common.verbose == 0 && args.arms.are_given() => {
+        (Shown::Text, None)
+            if common.verbose == 0
+                && args.arms.are_given()
+                && judged.run.request.study.is_none() =>
+        {
             common.show(&answer_of_arms(judged, args.against.terms()))
         }
         (Shown::Text, None) => common.show(&report::document(common, judged)),

@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 
 use super::args::{RunArgs, Shown, shown_or_written};
+use super::arms::ArmArgs;
 use super::export::ExportFiles;
 use super::forecast::Forecast;
 use super::peer::PeerArgs;
@@ -17,7 +18,9 @@ use crate::cli::input;
 use ::report::{Block, Document, Row, Section, Table, Text};
 use ::run::launch::Interrupt;
 use ::run::plan::Plan;
+use model::arm::Arm;
 use model::duration::{budget, in_ns};
+use model::factor::Factor;
 use model::request::Request;
 use model::route::Route;
 use study::builtin;
@@ -73,6 +76,8 @@ struct StudyRunArgs {
     /// Seed of every random choice [default: drawn]
     #[arg(long, value_name = "N", value_parser = seed, allow_negative_numbers = true)]
     seed: Option<u64>,
+    #[command(flatten)]
+    arms: ArmArgs,
     #[command(flatten)]
     peer: PeerArgs,
     /// Write the page with the figures here
@@ -155,6 +160,19 @@ fn run_study(common: &Common, args: &StudyRunArgs, interrupt: &Interrupt) -> Res
             "--peer: {name} measures nothing to another host: its route has no level peer"
         )));
     }
+    let named = declared.levels.get(&Factor::Arm).map_or(&[][..], Vec::as_slice);
+    (request.arms, request.arm_cleanup) = args.arms.of_study(named).map_err(Failure::usage)?;
+    if args.dry_run && request.arms.is_empty() {
+        request.arms =
+            named.iter().map(|name| Arm { name: name.clone(), ..Arm::default() }).collect();
+    }
+    if request.arms.len() != named.len() {
+        let each: Vec<String> = named.iter().map(|name| format!("--arm {name}='…'")).collect();
+        let (all, each) = (named.join(", "), each.join(" "));
+        return Err(Failure::usage(format!(
+            "{name} compares the arms {all}: give each its command, {each}"
+        )));
+    }
     let plan = run::planned(&request, &Routes::foreseen(&request), interrupt)?;
     let forecast = Forecast::of(&request, &plan);
     if args.dry_run {
@@ -174,6 +192,7 @@ fn run_study(common: &Common, args: &StudyRunArgs, interrupt: &Interrupt) -> Res
         format: args.format,
         output: args.output.clone(),
         files: args.files.clone(),
+        arms: args.arms.clone(),
         peer: args.peer.clone(),
         no_wait: args.no_wait,
         gate: args.gate,

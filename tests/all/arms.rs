@@ -249,3 +249,67 @@ fn workers_that_are_pinned_beyond_the_mask_of_an_arm_are_a_row() {
     let reasons: Vec<&str> = results.iter().filter_map(|case| case["reason"].as_str()).collect();
     assert!(reasons.iter().any(|text| text.contains("-p free")), "{reasons:?}");
 }
+
+/// A study names its arms, and the command line gives each its command.
+#[test]
+fn arms_are_a_factor_of_a_study_and_their_commands_are_of_no_file() {
+    let bench = Bench::new();
+    let text = r#"version = 1
+title = "Does a variable of the environment matter?"
+question = "Is a round trip under `env X=1` as long?"
+[variables]
+cause = { arm = "the environment" }
+effect = { latency = "a round trip" }
+[fixed]
+mechanism = "pipe"
+placement = "same-cpu"
+size = "64"
+samples = 200
+launches = 12
+[vary]
+arm = ["plain", "set"]
+[[hypothesis]]
+statement = "Set, it is as quick"
+test = "equivalent"
+margin = "30%"
+left = { arm = "set" }
+right = { arm = "plain" }
+[[table]]
+title = "By arm"
+rows = "arm"
+show = ["median"]
+"#;
+    std::fs::write(bench.path("arms.toml"), text).expect("a file");
+    let dry = must(&bench, "study run ./arms.toml --dry-run");
+    assert!(dry.out.contains("2 cases"), "{}", dry.out);
+    assert!(!bench.store().exists());
+    let asks = ["compares the arms plain, set", "--arm plain='…' --arm set='…'"];
+    assert_refused(&bench, "study run ./arms.toml", &asks);
+    let other = "study run ./arms.toml --arm plain= --arm other=nice";
+    assert_refused(&bench, other, &["--arm other: the arms of the study are plain, set"]);
+    let none = "study run 003 --arm a= --arm b=nice";
+    assert_refused(&bench, none, &["the study names no arms"]);
+
+    let said = must(&bench, "study run ./arms.toml --arm 'set=env X=1' --arm plain=");
+    for words in ["Set, it is as quick", "By arm", "plain", "set"] {
+        assert!(said.out.contains(words), "{words}: {}", said.out);
+    }
+    let document = bench.export();
+    let names: Vec<&Value> = document["request"]["arms"]
+        .as_array()
+        .expect("arms")
+        .iter()
+        .map(|arm| &arm["name"])
+        .collect();
+    assert_eq!(names, ["plain", "set"], "the study's order");
+    let verdict = document["claims"][0]["verdict"].as_str().expect("a word");
+    assert_ne!(verdict, "not_testable");
+}
+
+/// Without a terminal it fails at once; with one it is stopped, and given up.
+#[test]
+fn a_command_that_asks_at_a_terminal_is_refused() {
+    let bench = Bench::new();
+    let line = format!("ab '' \"sh -c 'read answer < /dev/tty && exec \\\"$@\\\"' sh\" {ONE}");
+    assert_refused(&bench, &line, &["arm B"]);
+}

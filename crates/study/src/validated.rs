@@ -152,8 +152,10 @@ impl Reader<'_> {
                     let span = fixed.each(self.text).next().map_or(0..0, |(_, span)| span);
                     return Err(self.at(span, format!("{factor} is fixed and varied: choose")));
                 }
-                // Those that a request's loads have: `open_loop`; and a command is of no file.
-                _ if factor.is_of_load() || factor == Factor::Arm => Vec::new(),
+                // Those that a request's loads have: `open_loop`.
+                _ if factor.is_of_load() => Vec::new(),
+                // Their names: a command is of no file.
+                (None, None) if factor == Factor::Arm => Vec::new(),
                 (Some(words), None) | (None, Some(words)) => self.words(factor, words)?,
                 (None, None) if factor.follows() => {
                     follow(factor, levels.get(&Factor::Route).into_iter().flatten())
