@@ -14,6 +14,7 @@ use ::report::export;
 use ::report::html;
 use analysis::compare::{Gate, GateOn, Measured, RunComparison, Terms, arms, compare as judge};
 use analysis::{EQUIVALENT_WITHIN, Judged, PERCENTILES};
+use model::workload::Workload;
 use store::Store;
 
 /// Exit code where a case is slower by more than the gate.
@@ -33,9 +34,10 @@ pub struct CompareArgs {
     /// The run that is compared with it
     #[arg(value_name = "B")]
     b: String,
-    /// Exit with 3 if a case is slower by more than this, as in 5%, with 4 if that is undecided
-    #[arg(long, value_name = "SLOWER", value_parser = share)]
-    gate: Option<f64>,
+    /// Exit with 3 if a case is slower by more than this, as in 5%, with 4 if that is undecided; p99:10% holds a percentile of each
+    /// launch, throughput:5% (or another workload) its cases alone, capacity:20% the largest rates of two searches
+    #[arg(long, value_name = "SLOWER", value_parser = held)]
+    gate: Option<Held>,
     /// For `git bisect run`: exit with 0 where no case is slower than the gate (5% without --gate), with 1 where one
     /// is, with 125 where that is undecided, and with 128 or more where anything fails
     #[arg(long)]
@@ -66,37 +68,88 @@ pub struct Against {
     /// Compare with this run once it is measured: number, label, `last`, or a file written by `ipcmark export`
     #[arg(long, value_name = "RUN|FILE")]
     against: Option<String>,
-    /// Exit with 3 if a case is slower than there, or than under the first --arm, by more than this, as in 5%, with 4 if that is undecided; of
-    /// arms also by a percentile of each launch, as in p99:10%
+    /// Exit with 3 if a case is slower than there, or than under the first --arm, by more than this, as in 5%, with 4 if that is undecided;
+    /// p99:10% holds a percentile of each launch, throughput:5% (or another workload) its cases alone, capacity:20% the largest rates
     #[arg(long, value_name = "SLOWER", value_parser = held)]
     gate: Option<Held>,
 }
 
-/// What a gate holds: by how much a case may be slower, and by which percentile of its launches.
+/// What a gate holds, and by how much it may be slower.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Held {
     share: f64,
-    percentile: Option<&'static str>,
+    what: What,
 }
 
-/// `5%`, `p99:10%`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum What {
+    /// The time of an operation of all cases; of two searches for capacities these.
+    Any,
+    Percentile(&'static str),
+    Workload(Workload),
+    Capacity,
+}
+
+/// `5%`, `p99:10%`, `throughput:5%`, `capacity:20%`.
 fn held(text: &str) -> Result<Held, String> {
     let Some((name, rest)) = text.split_once(':') else {
-        return Ok(Held { share: share(text)?, percentile: None });
+        return Ok(Held { share: share(text)?, what: What::Any });
     };
-    let names = PERCENTILES.map(|(name, _)| name);
-    let percentile = names.into_iter().find(|known| *known == name);
-    let percentile = percentile.ok_or_else(|| {
-        format!("`{name}`: a gate holds the time of an operation, or one of {}", names.join(", "))
+    let percentiles = PERCENTILES.map(|(name, _)| name);
+    let percentile = percentiles.into_iter().find(|known| *known == name).map(What::Percentile);
+    let workload = || Workload::parse(name).ok().map(What::Workload);
+    let capacity = || (name == "capacity").then_some(What::Capacity);
+    let what = percentile.or_else(workload).or_else(capacity).ok_or_else(|| {
+        format!(
+            "`{name}`: a gate holds one of {}, capacity, or the cases of a workload as in throughput:5%",
+            percentiles.join(", ")
+        )
     })?;
-    Ok(Held { share: share(rest)?, percentile: Some(percentile) })
+    Ok(Held { share: share(rest)?, what })
+}
+
+impl Held {
+    /// The terms of a comparison that holds this.
+    fn terms(held: Option<Held>, gate_on: GateOn) -> Terms {
+        let what = held.map(|held| held.what);
+        Terms {
+            margin: EQUIVALENT_WITHIN,
+            gate: held.map(|held| held.share),
+            gate_on,
+            percentile: what.and_then(|what| match what {
+                What::Percentile(name) => Some(name),
+                _ => None,
+            }),
+            workload: what.and_then(|what| match what {
+                What::Workload(workload) => Some(workload),
+                _ => None,
+            }),
+            force: false,
+        }
+    }
+
+    /// Refuses what one of two runs doesn't have.
+    fn check(self, runs: [bool; 2]) -> Result<(), Failure> {
+        let all_capacities = runs == [true; 2];
+        match self.what {
+            What::Any => Ok(()),
+            What::Capacity if all_capacities => Ok(()),
+            What::Capacity => Err(Failure::usage(
+                "--gate capacity: one of the runs sought none: measure both with -w capacity",
+            )),
+            What::Percentile(_) | What::Workload(_) if all_capacities => Err(Failure::usage(
+                "--gate: both runs are searches for a capacity: hold that, as in --gate capacity:20%",
+            )),
+            What::Percentile(_) | What::Workload(_) => Ok(()),
+        }
+    }
 }
 
 /// What a run will be held against: read before anything is measured.
 pub struct Baseline {
     name: String,
     measured: Measured,
-    gate: Option<f64>,
+    gate: Option<Held>,
 }
 
 impl Against {
@@ -122,26 +175,14 @@ impl Against {
             let line = format!("--against {name}: {}; nothing was measured", failure.line);
             Failure::usage(line)
         })?;
-        if let Some(name) = self.gate.and_then(|held| held.percentile) {
-            return Err(Failure::usage(format!(
-                "--gate {name}: two runs are compared by the time of an operation: measure both in one, by --arm"
-            )));
-        }
-        let gate = self.gate.map(|held| held.share);
-        Ok(Some(Baseline { name: name.clone(), measured, gate }))
+        Ok(Some(Baseline { name: name.clone(), measured, gate: self.gate }))
     }
 }
 
 impl Against {
     /// What is asked of the arms of a run.
     pub fn terms(&self) -> Terms {
-        Terms {
-            margin: EQUIVALENT_WITHIN,
-            gate: self.gate.map(|held| held.share),
-            gate_on: GateOn::Absolute,
-            percentile: self.gate.and_then(|held| held.percentile),
-            force: false,
-        }
+        Held::terms(self.gate, GateOn::Absolute)
     }
 
     /// The exit code of a run with arms: that of the worst of them, where a gate asks.
@@ -159,13 +200,10 @@ impl Baseline {
     /// Compares a run that was just measured, and gives the exit code; `shown` says it in words, too.
     pub fn hold(&self, common: &Common, judged: &Judged, shown: bool) -> Result<u8, Failure> {
         let (name, new) = (judged.run.id.to_string(), Measured::of(judged));
-        let terms = Terms {
-            margin: EQUIVALENT_WITHIN,
-            gate: self.gate,
-            gate_on: GateOn::Relative,
-            percentile: None,
-            force: false,
-        };
+        if let Some(held) = self.gate {
+            held.check([&self.measured, &new].map(|run| !run.capacity.is_empty()))?;
+        }
+        let terms = Held::terms(self.gate, GateOn::Relative);
         let found = judge((&self.name, &self.measured), (&name, &new), terms);
         step_summary::add(&comparison(&found, Detail::Summary));
         if shown {
@@ -176,7 +214,7 @@ impl Baseline {
 }
 
 /// What `--bisect` holds cases to without `--gate`.
-const BISECT_GATE: f64 = 0.05;
+const BISECT_GATE: Held = Held { share: 0.05, what: What::Any };
 
 /// Whether a command line asks for the exit codes of `git bisect run`, right or wrong as it may be.
 pub fn asks_for_bisect(words: &[OsString]) -> bool {
@@ -214,13 +252,11 @@ fn share(text: &str) -> Result<f64, String> {
 pub fn compare(common: &Common, args: &CompareArgs) -> Result<u8, Failure> {
     let (a, b) = (measured(common, &args.a)?, measured(common, &args.b)?);
     let gate = args.gate.or(args.bisect.then_some(BISECT_GATE));
-    if gate.is_some() && [&a, &b].into_iter().all(|measured| !measured.capacity.is_empty()) {
-        return Err(Failure::usage(
-            "--gate compares cases, and both runs are searches for a capacity: compare them without it",
-        ));
+    if let Some(held) = gate {
+        held.check([&a, &b].map(|run| !run.capacity.is_empty()))?;
     }
     let margin = args.margin.unwrap_or(EQUIVALENT_WITHIN);
-    let terms = Terms { margin, gate, gate_on: args.gate_on, percentile: None, force: args.force };
+    let terms = Terms { margin, force: args.force, ..Held::terms(gate, args.gate_on) };
     let found = judge((&args.a, &a), (&args.b, &b), terms);
     if let Some(path) = &args.html {
         output::write(path, html::render(&comparison(&found, Detail::Full)), "name another file")?;
@@ -293,8 +329,13 @@ mod tests {
     #[test]
     fn a_gate_may_hold_a_percentile() {
         let found = held("p99:10%").unwrap();
-        assert_eq!((found.share, found.percentile), (0.1, Some("p99")));
-        assert_eq!(held("5%").unwrap().percentile, None);
+        assert_eq!(found, Held { share: 0.1, what: What::Percentile("p99") });
+        assert_eq!(held("5%").unwrap().what, What::Any);
+        assert_eq!(held("capacity:20%").unwrap().what, What::Capacity);
+        let duplex = held("duplex:0.05").unwrap();
+        assert_eq!(duplex, Held { share: 0.05, what: What::Workload(Workload::Duplex) });
+        let terms = Held::terms(Some(duplex), GateOn::Relative);
+        assert_eq!((terms.workload, terms.percentile), (Some(Workload::Duplex), None));
         assert!(held("p98:5%").unwrap_err().contains("p99"));
         assert!(held("p99:").unwrap_err().contains("as in 5%"));
     }

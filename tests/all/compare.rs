@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::cli_support::{Bench, Said, flat, output, say};
+use crate::long_form::many;
+use analysis::compare::{Gate, GateOn, Measured, Terms, compare};
 use boon::{Compiler, Schemas};
 use model::case::Case;
 use model::host::Host;
@@ -694,7 +696,7 @@ fn two_searches_are_compared_by_their_capacities() {
     write("a.json", [mid; 3]);
     write(
         "b.json",
-        [(Some(16_000), None), (Some(1_000), Some(4_000)), (Some(8_000), Some(64_000))],
+        [(Some(16_000), None), (Some(1_000), Some(3_000)), (Some(8_000), Some(64_000))],
     );
     let document = compared_as(&bench, "a.json b.json");
     assert_eq!(
@@ -705,8 +707,105 @@ fn two_searches_are_compared_by_their_capacities() {
     let said = bench.must("compare a.json disturbed.json").out;
     let first = "? Undecided: others disturbed every round of one of the runs, or of both.";
     assert!(flat(&said).contains(first), "{said}");
-    let said = bench.run("compare a.json b.json --gate 5%");
-    assert_eq!((said.code, said.err.lines().count()), (Some(2), 1), "{}", said.err);
+    // One of them is lost by more than a fifth; none of the same is, and what is unsure is open.
+    let said = bench.run("compare a.json b.json --gate capacity:20%");
+    assert_eq!(said.code, Some(3), "{}", said.out);
+    assert!(flat(&said.out).contains("regression in tcp, 4 clients"), "{}", said.out);
+    write("sure.json", [(Some(10_000), Some(10_100)); 3]);
+    assert_eq!(bench.run("compare sure.json sure.json --gate capacity:20%").code, Some(0));
+    assert_eq!(bench.run("compare a.json a.json --gate 20%").code, Some(4));
+    let junit = bench.run("compare a.json b.json --gate 20% --format junit").out;
+    assert_eq!(junit.matches("<failure").count(), 1, "{junit}");
+    refused(&bench.run("compare a.json b.json --gate p99:5%"), &["--gate capacity:20%"]);
+}
+
+/// The p99 of each launch of an exported case; none of a transfer.
+fn p99s(case: &mut Value) -> Vec<&mut Value> {
+    let all = case.pointer_mut("/launch_percentiles/p99").and_then(Value::as_array_mut);
+    all.into_iter().flatten().collect()
+}
+
+/// An export of each of two runs, in the second every launch's p99 of one case so many times as long.
+fn with_tails(bench: &Bench, variant: &str, times: f64) {
+    for (run, times) in [("before", 1.0), ("after", times)] {
+        let mut document = bench.export_of(run);
+        for case in document["results"].as_array_mut().expect("cases") {
+            let is = case["variant"] == variant;
+            for value in p99s(case) {
+                if let Some(ns) = value.as_f64().filter(|_| is) {
+                    *value = (times * ns).into();
+                }
+            }
+        }
+        std::fs::write(bench.path(&format!("{run}.json")), document.to_string()).expect("a file");
+    }
+}
+
+#[test]
+fn a_gate_may_hold_a_percentile_of_each_launch_or_one_workload() {
+    let bench = two(&usual(), &usual());
+    with_tails(&bench, "tcp", 1.5);
+    let code = |what: &str| bench.run(&format!("compare before.json after.json {what}")).code;
+    assert_eq!((code("--gate 5%"), code("--gate p99:10%")), (Some(0), Some(3)));
+    assert_eq!(bench.run("compare before after --gate p99:10%").code, Some(0));
+    let found = compared_as(&bench, "before.json after.json --gate p99:10%");
+    assert_eq!(found["gate_percentile"], "p99");
+    let slower: Vec<&Value> =
+        found["cases"].as_array().unwrap().iter().filter(|case| case["gate"] == "beyond").collect();
+    assert_eq!((slower.len(), &slower[0]["variant"]), (1, &"tcp".into()));
+    let own = slower[0]["gated"]["ratio"].as_f64().unwrap();
+    assert!((1.4..1.6).contains(&own), "{own}");
+    let said = flat(&bench.run("compare before.json after.json --gate p99:10%").out);
+    assert!(said.contains("by the p99 of each launch: regression in"), "{said}");
+
+    let slower = two(&usual(), &planted(1, 1.3));
+    let code = |what: &str| slower.run(&format!("compare before after {what}")).code;
+    assert_eq!((code("--gate latency:5%"), code("--gate throughput:5%")), (Some(3), Some(0)));
+    assert_eq!(code("--gate capacity:5%"), Some(2));
+}
+
+/// A stranger makes some launches several times as long, others' tails all the more; the tails of launches scatter by a quarter.
+#[test]
+fn a_gate_on_a_percentile_cries_wolf_in_at_most_5_percent_and_finds_what_is_planted() {
+    let bench = two(&usual(), &usual());
+    let text = bench.export_of("before").to_string();
+    let made = |seed: u64, times: f64| {
+        let mut draw = ChaCha8Rng::seed_from_u64(seed);
+        let mut document: Value = serde_json::from_str(&text).expect("JSON");
+        let strangers: Vec<f64> = (0..LAUNCHES)
+            .map(
+                |_| if draw.random::<f64>() < 0.2 { 1.0 + 2.0 * draw.random::<f64>() } else { 1.0 },
+            )
+            .collect();
+        let machine = (0.1 * normal(&mut draw)).exp();
+        for case in document["results"].as_array_mut().expect("cases") {
+            let times = if case["variant"] == "tcp" { times } else { 1.0 };
+            for (value, stranger) in p99s(case).into_iter().zip(&strangers) {
+                let tail = times * machine * stranger * (0.25 * normal(&mut draw)).exp();
+                *value = (20_000.0 * tail).into();
+            }
+        }
+        Measured::parse(&document.to_string()).expect("an export")
+    };
+    let terms = Terms {
+        margin: 0.02,
+        gate: Some(0.1),
+        gate_on: GateOn::Relative,
+        percentile: Some("p99"),
+        workload: None,
+        force: true,
+    };
+    let share = |draws: u64, times: f64| {
+        let beyond = |nth: &u64| {
+            let (a, b) = (made(2 * nth, 1.0), made(2 * nth + 1, times));
+            compare(("a", &a), ("b", &b), terms).outcome == Some(Gate::Beyond)
+        };
+        (0..draws).filter(beyond).count() as f64 / draws as f64
+    };
+    let draws = many(100, 1_000);
+    let (false_alarms, found) = (share(draws, 1.0), share(draws, 2.0));
+    assert!(false_alarms <= 0.05, "{false_alarms}");
+    assert!(found >= 0.9, "{found}");
 }
 
 /// In a repository of six commits, of which the fourth can't be judged, and from the fifth on a case is slower.

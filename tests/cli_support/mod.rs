@@ -173,7 +173,12 @@ impl Bench {
 
     /// The newest run as JSON.
     pub fn export(&self) -> Value {
-        serde_json::from_str(&self.must("export last").out).expect("JSON")
+        self.export_of("last")
+    }
+
+    /// A stored run as a document.
+    pub fn export_of(&self, run: &str) -> Value {
+        serde_json::from_str(&self.must(&format!("export {run}")).out).expect("JSON")
     }
 
     /// Processes of this bench that live: id by id, what /proc says of each.

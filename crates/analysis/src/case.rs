@@ -4,7 +4,7 @@ use model::request::Absence;
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::clients::ClientsSeen;
 use super::conditions::{NoiseSeen, ObservedPlacement};
@@ -169,8 +169,8 @@ pub struct CaseResult {
     pub later_share: Option<f64>,
     /// The same of other statistics of each launch: `mean`, `min` (its quickest sample), `middle`
     /// (the mean of the middle half of its samples), and `p75` and those
-    /// of [`super::PERCENTILES`] where samples are single operations.
-    #[serde(skip)]
+    /// of [`super::PERCENTILES`] where samples are single operations; an export has those.
+    #[serde(rename = "launch_percentiles", serialize_with = "percentiles")]
     pub others_by_round: BTreeMap<&'static str, Vec<Option<f64>>>,
     /// The smallest, the quartiles and the largest of the samples of all launches, in the unit of the
     /// estimate and in its order; null where a sample is a batch of operations.
@@ -182,6 +182,15 @@ pub struct CaseResult {
     /// Its samples over time, launch by launch.
     #[serde(skip)]
     pub time_series: Vec<TimeSeries>,
+}
+
+/// Of statistics of each launch by name the percentiles.
+fn percentiles<S: Serializer>(
+    others: &BTreeMap<&'static str, Vec<Option<f64>>>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    let is_one = |name: &str| percentile::PERCENTILES.iter().any(|(known, _)| *known == name);
+    serializer.collect_map(others.iter().filter(|(name, _)| is_one(name)))
 }
 
 is_a_case!(CaseResult);

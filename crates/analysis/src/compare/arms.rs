@@ -32,6 +32,7 @@ impl ArmChanges {
             gate: None,
             gate_on: GateOn::Absolute,
             percentile: None,
+            workload: None,
             force: false,
         };
         let found = arms(judged, terms).into_iter().zip(judged.run.request.arms.iter().skip(1));
@@ -80,11 +81,12 @@ fn against(
         gate: terms.gate,
         gate_on: terms.gate.map(|_| GateOn::Absolute),
         gate_percentile: terms.gate.and(terms.percentile),
+        gate_workload: terms.gate.and(terms.workload),
         gate_groups: Vec::new(),
         alpha: ALPHA,
         forced: false,
         differences: Vec::new(),
-        outcome: terms.gate.map(|_| gate::outcome(&cases)),
+        outcome: terms.gate.map(|_| gate::outcome(&cases, &[])),
         cases,
         capacities: Vec::new(),
         noise: noise("a", judged, first).chain(noise("b", judged, arm)).collect(),
@@ -132,7 +134,7 @@ fn pair(
 /// Judges all cases of two arms as one family.
 fn decide(mut pairs: Vec<Paired>, terms: Terms) -> Vec<CaseChange> {
     for Paired { change, logs, .. } in &mut pairs {
-        change.gate = terms.gate.filter(|_| !change.control).map(|_| Gate::Open);
+        change.gate = terms.gate.filter(|_| terms.holds(change)).map(|_| Gate::Open);
         match CaseRatio::of(logs) {
             _ if change.verdict == Change::Incomparable => {}
             Some(CaseRatio { ratio, low, high, p, .. }) => {
@@ -152,16 +154,16 @@ fn decide(mut pairs: Vec<Paired>, terms: Terms) -> Vec<CaseChange> {
     let mut cases: Vec<CaseChange> =
         pairs.iter().map(|pair| decided(pair.change.clone(), &pair.logs, terms)).collect();
     if let Some(gate) = terms.gate {
-        hold_to_the_gate(&mut cases, &pairs, gate);
+        hold_to_the_gate(&mut cases, &pairs, (gate, terms));
     }
     cases
 }
 
 /// Holds every case to the gate. Beyond it is what is shown to be: by its own test against the gate, corrected over all
 /// cases that have one. Within it is what has its whole interval there.
-fn hold_to_the_gate(cases: &mut [CaseChange], pairs: &[Paired], gate: f64) {
+fn hold_to_the_gate(cases: &mut [CaseChange], pairs: &[Paired], (gate, terms): (f64, Terms)) {
     let against = |Paired { change, held, .. }: &Paired| {
-        let is_judged = !change.control && change.p.is_some() && !change.every_round_disturbed;
+        let is_judged = terms.holds(change) && change.p.is_some() && !change.every_round_disturbed;
         let found = CaseRatio::of(held).filter(|_| is_judged)?;
         let apart: Vec<f64> = held.iter().flatten().map(|log| log - gate.ln_1p()).collect();
         Some((found, stats::compare(&apart, ALPHA)?.p))
@@ -240,6 +242,7 @@ mod tests {
         gate: Some(0.05),
         gate_on: GateOn::Absolute,
         percentile: None,
+        workload: None,
         force: false,
     };
 

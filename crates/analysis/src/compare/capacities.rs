@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::fields::{self, Difference};
 use super::measured::Measured;
+use super::{Gate, Terms};
 use crate::Status;
 use crate::capacity::Found;
 use crate::site::is_a_case;
@@ -87,6 +88,9 @@ pub struct CapacityChange {
     pub differences: Vec<Difference>,
     /// Why there is nothing to compare.
     pub reason: Option<String>,
+    /// What the gate says of it: beyond, where all of the second interval is that much below all of the first; null without
+    /// one.
+    pub gate: Option<Gate>,
 }
 
 /// Whether both runs sought capacities: then these are compared, and not what became of each rate that was tried.
@@ -99,7 +103,7 @@ pub(super) fn compare(
     a: &Measured,
     b: &Measured,
     comparable: bool,
-    force: bool,
+    terms: Terms,
 ) -> Vec<CapacityChange> {
     let of = |run: &Measured, subject: &Subject| {
         run.capacity.iter().find(|capacity| capacity.subject == *subject).cloned()
@@ -116,11 +120,20 @@ pub(super) fn compare(
             b: in_b.as_ref().and_then(MeasuredCapacity::side),
             differences: Vec::new(),
             reason,
+            // What the first run didn't have can't have become smaller.
+            gate: terms
+                .gate
+                .filter(|_| in_a.as_ref().is_some_and(MeasuredCapacity::is_ok))
+                .map(|_| Gate::Open),
         };
         if let (Some(side_a), Some(side_b)) = (change.a, change.b) {
             change.differences = differences((a, in_a.as_ref()), (b, in_b.as_ref()));
-            if comparable && (change.differences.is_empty() || force) {
+            if comparable && (change.differences.is_empty() || terms.force) {
                 change.verdict = verdict(&side_a.found, &side_b.found);
+                let disturbed = side_a.every_round_disturbed || side_b.every_round_disturbed;
+                if let Some(share) = terms.gate.filter(|_| !disturbed) {
+                    change.gate = Some(held(&side_a.found, &side_b.found, share));
+                }
             }
         }
         change
@@ -129,18 +142,22 @@ pub(super) fn compare(
 }
 
 impl MeasuredCapacity {
+    fn is_ok(&self) -> bool {
+        self.status == Status::Ok
+    }
+
     fn side(&self) -> Option<Side> {
         let lowest_per_sec = self.rates.first().map(|rate| rate.per_sec);
         let every_round_disturbed = self.every_round_disturbed;
         let side = Side { found: self.found, lowest_per_sec, every_round_disturbed };
-        (self.status == Status::Ok).then_some(side)
+        self.is_ok().then_some(side)
     }
 }
 
 fn absence(name: &str, it: &Option<MeasuredCapacity>) -> Option<String> {
     match it {
         None => Some(format!("no capacity of {name}")),
-        Some(it) if it.status == Status::Ok => None,
+        Some(it) if it.is_ok() => None,
         Some(it) => {
             let why = it.reason.as_deref().unwrap_or("no reason was given");
             Some(format!("not measured in {name}: {why}"))
@@ -183,9 +200,44 @@ fn verdict(a: &Found, b: &Found) -> CapacityVerdict {
     }
 }
 
+/// What a gate says of a capacity that was in the interval `a` and is in `b`.
+fn held(a: &Found, b: &Found, share: f64) -> Gate {
+    let kept = |low: Option<u64>, high: Option<u64>| {
+        low.zip(high).is_some_and(|(low, high)| low as f64 * (1.0 + share) >= high as f64)
+    };
+    let lost = b.below_per_sec.zip(a.at_least_per_sec);
+    if lost.is_some_and(|(below, at_least)| below as f64 * (1.0 + share) <= at_least as f64) {
+        Gate::Beyond
+    } else if kept(b.at_least_per_sec, a.below_per_sec) {
+        Gate::Within
+    } else {
+        Gate::Open
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_gate_holds_the_whole_interval_of_a_capacity() {
+        let of = |at_least_per_sec, below_per_sec| Found {
+            at_least_per_sec,
+            below_per_sec,
+            ..Found::default()
+        };
+        for (a, b, expected) in [
+            ((Some(10_000), Some(11_000)), (Some(10_000), Some(11_000)), Gate::Within),
+            ((Some(10_000), Some(11_000)), (Some(20_000), None), Gate::Within),
+            ((Some(10_000), Some(11_000)), (Some(7_000), Some(8_000)), Gate::Beyond),
+            ((Some(10_000), None), (None, Some(5_000)), Gate::Beyond),
+            ((Some(10_000), Some(20_000)), (Some(10_000), Some(20_000)), Gate::Open),
+            ((Some(10_000), None), (Some(10_000), None), Gate::Open),
+            ((None, None), (None, Some(5_000)), Gate::Open),
+        ] {
+            assert_eq!(held(&of(a.0, a.1), &of(b.0, b.1), 0.2), expected, "{a:?} {b:?}");
+        }
+    }
 
     #[test]
     fn intervals_are_separated_where_they_do_not_overlap() {

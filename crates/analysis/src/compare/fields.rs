@@ -21,7 +21,7 @@ pub struct Difference {
 
 /// Names, and where exports hold them. The boot is not among them, nor is the host's name: one
 /// machine is comparable with itself, and so are two that are alike in all of these.
-const OF_THE_MACHINE: [(&str, &str); 23] = [
+const OF_THE_MACHINE: [(&str, &str); 25] = [
     ("ipcmark", "/tool"),
     ("architecture", "/host/processor/architecture"),
     ("CPU", "/host/processor/name"),
@@ -34,6 +34,8 @@ const OF_THE_MACHINE: [(&str, &str); 23] = [
     ("kernel build", "/host/kernel/version"),
     ("preemption", "/host/kernel/preemption/mode"),
     ("timer tick (Hz)", "/host/kernel/hz"),
+    ("sched_ext scheduler", "/host/kernel/sched_ext"),
+    ("scheduling", "/host/limits/scheduling"),
     ("mitigations", "/host/kernel/mitigations"),
     ("governor", "/host/frequency/governors"),
     ("frequency driver", "/host/frequency/driver"),

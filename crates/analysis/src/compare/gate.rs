@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::measured::{Measured, MeasuredCase};
-use super::{CaseChange, Pair};
+use super::{CapacityChange, CaseChange, Pair, Terms};
 use crate::ALPHA;
 use stats::{LEAST_TO_TELL_APART, Shift};
 
@@ -82,17 +82,18 @@ pub struct GateGroup {
     pub unsettled: Option<Unsettled>,
 }
 
-/// Judges all cases; `beyond` is the ratio at which a regression begins.
+/// Judges all cases that the gate of `terms` holds; `beyond` is the ratio at which a regression begins.
 pub(super) fn judge(
     runs: (&Measured, &Measured),
     pairs: &mut [Pair],
     beyond: f64,
-    on: GateOn,
+    terms: Terms,
 ) -> Vec<GateGroup> {
+    let on = terms.gate_on;
     let mut groups: Vec<Group> = Vec::new();
     for (nth, pair) in pairs.iter_mut().enumerate() {
         // What the first run didn't have can't have become slower.
-        if pair.change.control || !pair.a.is_some_and(MeasuredCase::is_ok) {
+        if !terms.holds(&pair.change) || !pair.a.is_some_and(MeasuredCase::is_ok) {
             continue;
         }
         pair.change.gate = Some(Gate::Open);
@@ -103,7 +104,7 @@ pub(super) fn judge(
         }
     }
     let mut found: Vec<GateGroup> =
-        groups.iter().map(|group| group.measure(runs, pairs, on)).collect();
+        groups.iter().map(|group| group.measure(runs, pairs, terms)).collect();
     let gated = |pair: &&mut Pair| pair.change.gated.is_some();
     let p: Vec<f64> = pairs.iter().filter_map(|pair| Some(pair.change.gated.as_ref()?.p)).collect();
     for (pair, p) in pairs.iter_mut().filter(gated).zip(stats::holm(&p)) {
@@ -123,8 +124,8 @@ struct Group {
 }
 
 impl Group {
-    fn measure(&self, runs: (&Measured, &Measured), pairs: &mut [Pair], on: GateOn) -> GateGroup {
-        let times = |run: &Measured, case: &MeasuredCase| run.undisturbed(case);
+    fn measure(&self, runs: (&Measured, &Measured), pairs: &mut [Pair], terms: Terms) -> GateGroup {
+        let times = |run: &Measured, case: &MeasuredCase| run.undisturbed(case, terms.percentile);
         let sides = self.cases.iter().filter_map(|nth| pairs[*nth].a.zip(pairs[*nth].b));
         let (a, b): (Vec<_>, Vec<_>) =
             sides.map(|(a, b)| (times(runs.0, a), times(runs.1, b))).unzip();
@@ -152,7 +153,7 @@ impl Group {
                 |values: &[Option<f64>]| values.iter().flatten().copied().collect::<Vec<f64>>();
             stats::compare_unpaired(&values(&b[nth]), &values(&a[nth]), ALPHA)
         };
-        let own = match (apart, on) {
+        let own = match (apart, terms.gate_on) {
             (Some(apart), GateOn::Relative) => apart.own,
             _ => (0..self.cases.len()).map(alone).collect(),
         };
@@ -201,9 +202,12 @@ impl Moved {
     }
 }
 
-/// The worst of the cases; with nothing to judge there is no outcome.
-pub(super) fn outcome(cases: &[CaseChange]) -> Gate {
-    let any = |gate| cases.iter().any(|case| case.gate == Some(gate));
+/// The worst of all; open where nothing was judged.
+pub(super) fn outcome(cases: &[CaseChange], capacities: &[CapacityChange]) -> Gate {
+    let all = cases.iter().map(|case| case.gate);
+    let all: Vec<Option<Gate>> =
+        all.chain(capacities.iter().map(|capacity| capacity.gate)).collect();
+    let any = |gate| all.contains(&Some(gate));
     match (any(Gate::Beyond), any(Gate::Open) || !any(Gate::Within)) {
         (true, _) => Gate::Beyond,
         (false, true) => Gate::Open,

@@ -90,6 +90,9 @@ pub struct MeasuredCase {
     pub reason: Option<String>,
     /// By round, in the unit of the estimate.
     pub launch_medians: Vec<Option<f64>>,
+    /// The percentiles of each launch by name, by round.
+    #[serde(default)]
+    pub launch_percentiles: BTreeMap<String, Vec<Option<f64>>>,
     /// The largest sample of all launches, in ns; None where samples are no single operations.
     pub largest_ns: Option<f64>,
     value: Option<MeasuredValue>,
@@ -199,11 +202,20 @@ impl Measured {
         Ok(read)
     }
 
-    /// The times of a case by round, of those rounds alone that are known to be undisturbed; of a fleet, all.
-    pub(super) fn undisturbed(&self, case: &MeasuredCase) -> Vec<Option<f64>> {
+    /// What a gate holds of a case by round, its times or a percentile of each launch, of those rounds alone that are known to be
+    /// undisturbed; of a fleet, all.
+    pub(super) fn undisturbed(
+        &self,
+        case: &MeasuredCase,
+        percentile: Option<&str>,
+    ) -> Vec<Option<f64>> {
         let quiet: Vec<u64> = self.quiet(case.group).collect();
         let counts = |round| self.is_unchecked() || quiet.contains(&round);
-        case.by_round().zip(1..).map(|(time, round)| time.filter(|_| counts(round))).collect()
+        let held = match percentile {
+            None => case.by_round().collect(),
+            Some(name) => case.launch_percentiles.get(name).cloned().unwrap_or_default(),
+        };
+        held.into_iter().zip(1..).map(|(time, round)| time.filter(|_| counts(round))).collect()
     }
 
     /// Rounds of a group whose cases have these times, and how many of them are known to be undisturbed; of a

@@ -41,10 +41,22 @@ pub struct Terms {
     pub gate: Option<f64>,
     /// What it is compared with there.
     pub gate_on: GateOn,
-    /// The percentile of each launch that the gate holds, of arms; None of the time of an operation.
+    /// The percentile of each launch that the gate holds; None of the time of an operation.
     pub percentile: Option<&'static str>,
+    /// The workload that the gate holds alone; None of all.
+    pub workload: Option<Workload>,
     /// Compare what differs in more than the moment.
     pub force: bool,
+}
+
+impl Terms {
+    /// Whether the gate holds a case: it leaves alone what shows the harness, what another workload does, and of a percentile
+    /// transfers, which have none.
+    fn holds(&self, change: &CaseChange) -> bool {
+        let workload = change.case.workload;
+        let has_percentiles = self.percentile.is_none() || !workload.traits().transfers;
+        !change.control && has_percentiles && self.workload.is_none_or(|only| only == workload)
+    }
 }
 
 /// A run, by its names.
@@ -188,6 +200,8 @@ pub struct RunComparison {
     pub gate_on: Option<GateOn>,
     /// The percentile of each launch that it holds; null of the time of an operation.
     pub gate_percentile: Option<&'static str>,
+    /// The workload that it holds alone; null of all.
+    pub gate_workload: Option<Workload>,
     /// The cases that shared rounds, as the gate sees them; empty without one.
     pub gate_groups: Vec<GateGroup>,
     /// Error probability of all verdicts together.
@@ -211,7 +225,7 @@ pub fn compare(a: (&str, &Measured), b: (&str, &Measured), terms: Terms) -> RunC
     let differences = fields::of_the_machine(a.1, b.1);
     let comparable = differences.is_empty() || terms.force;
     let capacities = match capacities::sought(a.1, b.1) {
-        true => capacities::compare(a.1, b.1, comparable, terms.force),
+        true => capacities::compare(a.1, b.1, comparable, terms),
         false => Vec::new(),
     };
     let mut pairs: Vec<Pair> = if capacities.is_empty() { pairs(a.1, b.1) } else { Vec::new() };
@@ -226,7 +240,7 @@ pub fn compare(a: (&str, &Measured), b: (&str, &Measured), terms: Terms) -> RunC
     for (pair, p) in pairs.iter_mut().filter(|pair| family(pair)).zip(corrected) {
         pair.change.p_holm = Some(p);
     }
-    let judge = |gate| gate::judge((a.1, b.1), &mut pairs, 1.0 + gate, terms.gate_on);
+    let judge = |gate| gate::judge((a.1, b.1), &mut pairs, 1.0 + gate, terms);
     let gate_groups = terms.gate.map(judge).unwrap_or_default();
     let cases: Vec<CaseChange> = pairs.into_iter().map(|pair| pair.judged(terms)).collect();
     RunComparison {
@@ -238,7 +252,8 @@ pub fn compare(a: (&str, &Measured), b: (&str, &Measured), terms: Terms) -> RunC
         margin: terms.margin,
         gate: terms.gate,
         gate_on: terms.gate.map(|_| terms.gate_on),
-        gate_percentile: None,
+        gate_percentile: terms.gate.and(terms.percentile),
+        gate_workload: terms.gate.and(terms.workload),
         gate_groups,
         alpha: ALPHA,
         forced: terms.force
@@ -246,7 +261,7 @@ pub fn compare(a: (&str, &Measured), b: (&str, &Measured), terms: Terms) -> RunC
                 && alike(&cases)
                 && capacities.iter().all(|capacity| capacity.differences.is_empty())),
         differences,
-        outcome: terms.gate.map(|_| gate::outcome(&cases)),
+        outcome: terms.gate.map(|_| gate::outcome(&cases, &capacities)),
         cases,
         capacities,
         noise: noise("a", a.1).chain(noise("b", b.1)).collect(),

@@ -11,6 +11,7 @@ pub const TERMS: Terms = Terms {
     gate: None,
     gate_on: GateOn::Absolute,
     percentile: None,
+    workload: None,
     force: false,
 };
 

@@ -6,7 +6,7 @@ mod arms;
 mod background;
 mod beside;
 mod brief;
-mod capacity;
+pub(crate) mod capacity;
 mod choose;
 mod clients;
 mod compare;

@@ -4,7 +4,8 @@
 use std::fmt::Write;
 
 use super::case_name;
-use analysis::compare::{CaseChange, Change, Gate, RunComparison};
+use crate::compose::capacity::interval_of;
+use analysis::compare::{CapacityVerdict, CaseChange, Change, Gate, RunComparison, Side};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Result {
@@ -13,8 +14,8 @@ enum Result {
     Skipped,
 }
 
-fn result(case: &CaseChange) -> Result {
-    match (case.gate, case.verdict) {
+fn result(gate: Option<Gate>, verdict: Change) -> Result {
+    match (gate, verdict) {
         (Some(Gate::Beyond), _) => Result::Failed,
         (Some(Gate::Within), _) => Result::Passed,
         (Some(Gate::Open), _) => Result::Skipped,
@@ -40,7 +41,23 @@ fn words(case: &CaseChange) -> String {
 /// The cases that are judged: a control shows the harness alone.
 fn judged(found: &RunComparison) -> impl Iterator<Item = (String, Result, String)> {
     let cases = found.cases.iter().filter(|case| !case.control);
-    cases.map(|case| (case_name(&case.case, &case.nodes), result(case), words(case)))
+    let cases = cases.map(|case| {
+        (case_name(&case.case, &case.nodes), result(case.gate, case.verdict), words(case))
+    });
+    cases.chain(found.capacities.iter().map(|it| {
+        let verdict = match it.verdict {
+            CapacityVerdict::Higher => Change::Faster,
+            CapacityVerdict::Lower => Change::Slower,
+            CapacityVerdict::NotSeparated => Change::Inconclusive,
+            CapacityVerdict::Incomparable => Change::Incomparable,
+        };
+        let side = |side: Option<Side>| {
+            side.map_or("none".into(), |side| interval_of(&side.found, side.lowest_per_sec))
+        };
+        let words =
+            it.reason.clone().unwrap_or_else(|| format!("{} after {}", side(it.b), side(it.a)));
+        (case_name(&it.subject.case, &[]), result(it.gate, verdict), words)
+    }))
 }
 
 /// A suite of one comparison.

@@ -10,10 +10,13 @@ use analysis::compare::{
 /// The gate's verdict, and what keeps groups open; nothing without a gate.
 pub(super) fn blocks(found: &RunComparison) -> Vec<Block> {
     let Some((gate, outcome)) = found.gate.zip(found.outcome) else { return Vec::new() };
-    let of = found
-        .gate_percentile
-        .map_or(String::new(), |name| format!(", by the {name} of each launch"));
-    let head = Text::new().strong(format!("Gate at {} slower{of}: ", percent(gate)));
+    let of = match (found.gate_percentile, found.gate_workload) {
+        (Some(name), _) => format!(", by the {name} of each launch"),
+        (_, Some(workload)) => format!(", {} alone", workload.name()),
+        _ => String::new(),
+    };
+    let by = if found.capacities.is_empty() { "slower" } else { "less" };
+    let head = Text::new().strong(format!("Gate at {} {by}{of}: ", percent(gate)));
     let verdict = match outcome {
         Gate::Beyond => {
             let slower = names(found, Gate::Beyond, |change| {
@@ -50,7 +53,13 @@ pub(super) fn blocks(found: &RunComparison) -> Vec<Block> {
 }
 
 fn names(found: &RunComparison, gate: Gate, name: impl Fn(&CaseChange) -> String) -> Vec<String> {
-    counted(found).filter(|case| case.gate == Some(gate)).map(name).collect()
+    let cases = counted(found).filter(|case| case.gate == Some(gate)).map(name);
+    let capacities = found.capacities.iter().filter(|capacity| capacity.gate == Some(gate));
+    let capacities = capacities.map(|capacity| {
+        let clients = units::counted(capacity.subject.connections().into(), "client");
+        format!("{}, {clients}", capacity.subject.variant)
+    });
+    cases.chain(capacities).collect()
 }
 
 /// ` +5.1 % [+4.0, +6.2]`: what the gate judged of a case.
@@ -60,6 +69,11 @@ fn moved(case: &CaseChange) -> String {
 }
 
 fn judged(found: &RunComparison) -> String {
+    if !found.capacities.is_empty() {
+        return "A regression is where all of the interval of B is so much below all of that of A; it passes where none of \
+                it is."
+            .into();
+    }
     if found.paired {
         return "Judged by the ratios of paired launches; p below 5 %, Holm-corrected.".into();
     }
@@ -79,7 +93,9 @@ fn judged(found: &RunComparison) -> String {
 }
 
 fn remedy(found: &RunComparison) -> &'static str {
-    if counted(found).all(|case| case.ratio.is_none()) {
+    if !found.capacities.is_empty() {
+        "More time (--budget) narrows intervals, and disturbed rounds leave them open."
+    } else if counted(found).all(|case| case.ratio.is_none()) {
         "Too few launches: a ratio takes six of a case on each side."
     } else if found.gate_groups.iter().any(|group| group.unsettled.is_some()) {
         "The reasons follow."
