@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand, ValueEnum};
 
+use super::own_engines;
 use super::run::PROGRAM;
 use super::{Common, Failure, complain, say, signals};
 use ::run::conformance::check;
@@ -26,6 +27,8 @@ enum What {
         #[arg(required = true, value_name = "FILE")]
         files: Vec<PathBuf>,
     },
+    /// Those that are kept where they are found by their name: in $IPCMARK_ENGINES, else in ~/.config/ipcmark/engines
+    List,
     /// Write a small one that works, to be changed
     New {
         /// c (a plug-in), python, node, go, java (engines)
@@ -105,8 +108,30 @@ pub fn engine(common: &Common, args: &EngineArgs, interrupt: &Interrupt) -> Resu
             }
             Ok(codes.into_iter().max().unwrap_or(0))
         }
+        What::List => list(),
         What::New { language, folder } => written(*language, folder),
     }
+}
+
+/// A line for each: its name, and the file. None is loaded, or started.
+fn list() -> Result<u8, Failure> {
+    let all = own_engines::all();
+    for kept in &all {
+        match kept {
+            Ok(kept) => say(&format!("{:<16}  {}\n", kept.name, kept.path.display()))?,
+            Err(why) => complain(why),
+        }
+    }
+    if all.is_empty() {
+        let folders: Vec<String> =
+            own_engines::folders().iter().map(|folder| folder.display().to_string()).collect();
+        say(&format!(
+            "none in {}; ${} names other folders\n",
+            folders.join(", "),
+            own_engines::FOLDERS
+        ))?;
+    }
+    Ok(0)
 }
 
 fn written(language: Language, folder: &Path) -> Result<u8, Failure> {

@@ -7,7 +7,7 @@ use super::exit_codes;
 /// A command with its examples, each with its meaning.
 type Examples = (&'static str, &'static [(&'static str, &'static str)]);
 
-const EXAMPLES: [Examples; 31] = [
+const EXAMPLES: [Examples; 32] = [
     (
         "ipcmark",
         &[
@@ -131,6 +131,7 @@ const EXAMPLES: [Examples; 31] = [
             ("ipcmark engine check engines/python/engine.toml", "an engine"),
         ],
     ),
+    ("engine list", &[("ipcmark engine list", "what `ipcmark run NAME` finds by its name")]),
     ("engine new", &[("ipcmark engine new c mine", "a plug-in in the folder mine")]),
     ("clean", &[("ipcmark clean", "after a run was killed")]),
     ("completions", &[("ipcmark completions zsh > ~/.zfunc/_ipcmark", "for zsh")]),

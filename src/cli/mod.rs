@@ -32,6 +32,7 @@ mod man;
 mod open_loop;
 mod output;
 mod own_args;
+mod own_engines;
 mod peer;
 mod plugins;
 #[cfg(test)]

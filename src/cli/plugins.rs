@@ -6,9 +6,11 @@ use clap::Args;
 
 use super::Failure;
 use super::args::RunArgs;
+use super::own_engines;
 use ::run::launch::Interrupt;
 use ::run::plugin::{find, find_engine};
-use mechanisms::{Variant, register, registered};
+use mechanisms::{Entry, MECHANISMS, Variant, register, registered};
+use model::catalogue;
 use model::plugin::Plugin;
 use store::StoredRun;
 
@@ -53,10 +55,6 @@ fn asked(text: &str) -> Result<Asked, String> {
 }
 
 impl PluginArgs {
-    pub fn are_given(&self) -> bool {
-        !(self.plugins.is_empty() && self.engines.is_empty())
-    }
-
     /// Finds each, and makes it a mechanism of this process; gives the variants that are asked for.
     ///
     /// # Errors
@@ -81,6 +79,25 @@ impl PluginArgs {
     }
 }
 
+/// Finds those of `mechanisms` that are in a folder of the user's own; whether there are any.
+fn register_kept(mechanisms: &[String], interrupt: &Interrupt) -> Result<bool, Failure> {
+    let mut any = false;
+    for text in mechanisms {
+        let name = catalogue::name(text);
+        let is_known = |entry: &Entry| entry.name == name || entry.aliases.contains(&name);
+        if MECHANISMS.iter().any(is_known) || registered().into_iter().any(is_known) {
+            continue;
+        }
+        let Some(kept) = own_engines::named(name).map_err(Failure::usage)? else { continue };
+        let find = if kept.is_engine { find_engine } else { find };
+        let found = find(&kept.path, Some(name), interrupt);
+        super::signals::unless_stopped(interrupt)?;
+        register(&found.map_err(Failure::usage)?).map_err(Failure::usage)?;
+        any = true;
+    }
+    Ok(any)
+}
+
 /// The plug-ins of this process.
 pub fn all() -> Vec<Plugin> {
     registered().into_iter().filter_map(|entry| entry.plugin.cloned()).collect()
@@ -93,10 +110,11 @@ impl RunArgs {
     /// One can't be had.
     pub fn with_plugins(&self, interrupt: &Interrupt) -> Result<RunArgs, Failure> {
         let mut args = self.clone();
-        if !self.plugins.are_given() {
+        let variants = self.plugins.register(interrupt)?;
+        let any_kept = register_kept(&self.mechanisms, interrupt)?;
+        if variants.is_empty() && !any_kept {
             return Ok(args);
         }
-        let variants = self.plugins.register(interrupt)?;
         if self.resume.is_none() {
             let named = args.mechanisms.iter().map(|text| Variant::parse(text));
             let named: Result<Vec<Variant>, String> = named.collect();

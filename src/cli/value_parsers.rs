@@ -4,8 +4,10 @@ use std::time::Duration;
 
 use clap::builder::{PossibleValue, TypedValueParser};
 
+use super::own_engines;
 use mechanisms::Variant;
 use model::capacity::{self, TailBound};
+use model::catalogue;
 use model::company::{Company, QUIET};
 use model::counts::FAMILIES;
 use model::launch::MOST_SAMPLES;
@@ -59,6 +61,7 @@ pub fn variant(text: &str) -> Result<String, String> {
     };
     match Variant::parse(text) {
         Err(_) if std::env::args_os().any(brings) => Ok(text.to_string()),
+        Err(_) if own_engines::named(catalogue::name(text))?.is_some() => Ok(text.to_string()),
         parsed => parsed.map(|variant| variant.to_string()),
     }
 }

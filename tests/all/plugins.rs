@@ -337,3 +337,36 @@ fn a_plug_in_begins_with_one_that_works() {
         assert!(bench.path(&format!("{language}/engine.toml")).is_file());
     }
 }
+
+/// In the folder that a variable names, or the user's own; never in the working folder, and none that others may change.
+#[test]
+fn a_plug_in_of_the_users_folder_is_found_by_its_name() {
+    use std::os::unix::fs::PermissionsExt;
+    let bench = Bench::new();
+    std::fs::create_dir(bench.path("kept")).unwrap();
+    let Some(library) = compiled(&bench, "kept/libmine.so", "engines/c-pipe/c-pipe.c", &[]) else {
+        return;
+    };
+    let kept = |line: &str| {
+        let mut command = bench.command(line.split_whitespace());
+        output(command.env("IPCMARK_ENGINES", bench.path("kept")))
+    };
+    let listed = kept("engine list");
+    let words: Vec<&str> = listed.out.split_whitespace().collect();
+    assert_eq!(words, ["mine", library.to_str().unwrap()], "{}", listed.err);
+    let one = "run pipe mine -w latency -s 64 -p same-cpu --launches 1 --samples 50";
+    let said = kept(one);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert_eq!(case(&bench.export(), "mine")["status"], "ok");
+
+    std::fs::set_permissions(&library, std::fs::Permissions::from_mode(0o775)).unwrap();
+    for line in [one, "engine list"] {
+        let said = kept(line);
+        assert!(said.err.contains("chmod go-w"), "{line}: {}", said.err);
+    }
+    std::fs::set_permissions(&library, std::fs::Permissions::from_mode(0o755)).unwrap();
+    std::fs::copy(&library, bench.path("libmine.so")).unwrap();
+    let said = run(&bench, one);
+    assert_eq!(said.code, Some(2), "{}", said.out);
+    assert!(said.err.contains("unknown mechanism `mine`"), "{}", said.err);
+}
