@@ -53,6 +53,7 @@ use model::probe::{Instrument, Probe, Refusal};
 
 pub use cpu_list::{CpuListError, format_cpu_list, parse_cpu_list};
 pub use datagrams::udp_counters;
+pub use host::limits::scheduling;
 pub use ledger::Ledger;
 pub use noise::{Counters, spin_gaps};
 pub use topology::{Cpu, Topology};

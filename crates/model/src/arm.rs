@@ -4,6 +4,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::host::Scheduling;
+
 /// The last word of a command that is the whole command of a launch, as in `./other/ipcmark launch`.
 pub const LAUNCH: &str = "launch";
 /// Most letters of a name.
@@ -30,12 +32,9 @@ pub struct ArmProcess {
     pub tool: String,
     /// The CPUs that it may use.
     pub cpus: Vec<u32>,
-    /// Its scheduling class: `other`, `fifo`, `rr`, `batch`, `idle`, `deadline`, `ext`.
-    pub policy: String,
-    /// Its priority in a real-time class; 0 elsewhere.
-    pub priority: u32,
-    /// Its nice value.
-    pub nice: i32,
+    /// How it is scheduled.
+    #[serde(flatten)]
+    pub scheduling: Scheduling,
 }
 
 impl Arm {

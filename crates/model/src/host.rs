@@ -224,6 +224,8 @@ pub struct Kernel {
     /// /sys/kernel/debug/sched/base_slice_ns, before Linux 6.6 min_granularity_ns, in ns; where
     /// debugfs can't be read, what sched_getattr(2) says since Linux 6.12. `None` without either.
     pub scheduler_slice_ns: Option<u64>,
+    /// The scheduler that runs as a program (sched_ext; /sys/kernel/sched_ext/root/ops). `None` where none does.
+    pub sched_ext: Option<String>,
     /// Whether sessions are scheduled as groups, so that nice has no effect between them
     /// (/proc/sys/kernel/sched_autogroup_enabled). `None` in kernels built without it.
     pub autogroup: Option<bool>,
@@ -311,8 +313,21 @@ pub struct Limits {
     pub resources: BTreeMap<String, Limit>,
     /// The CPUs this thread may run on (sched_getaffinity(2)). `None` where neither that call nor /proc tells.
     pub affinity: Option<Vec<u32>>,
+    /// How this process is scheduled. `None` where /proc can't be read.
+    pub scheduling: Option<Scheduling>,
     /// Effective user id.
     pub effective_uid: u32,
+}
+
+/// How a process is scheduled (proc_pid_stat(5)).
+#[derive(JsonSchema, Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
+pub struct Scheduling {
+    /// Its scheduling class: `other`, `fifo`, `rr`, `batch`, `idle`, `deadline`, `ext`.
+    pub policy: String,
+    /// Its priority in a real-time class; 0 elsewhere.
+    pub priority: u32,
+    /// Its nice value.
+    pub nice: i32,
 }
 
 /// One resource limit; `None` is no limit.

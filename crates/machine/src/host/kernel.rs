@@ -39,6 +39,7 @@ pub(super) fn kernel(root: &Path) -> Kernel {
         scheduler_slice_ns: debug("base_slice_ns")
             .or_else(|| debug("min_granularity_ns"))
             .or_else(|| (root == Path::new("/")).then(scheduler_slice_ns).flatten()),
+        sched_ext: tree::text(root, "sys/kernel/sched_ext/root/ops"),
         autogroup: tree::switch(root, "proc/sys/kernel/sched_autogroup_enabled"),
         mitigations: tree::names(root, flaws).into_iter().filter_map(mitigation).collect(),
         tainted: tree::number(root, "proc/sys/kernel/tainted"),
@@ -183,10 +184,12 @@ mod tests {
             ),
             ("sys/kernel/debug/sched/min_granularity_ns", "750000"),
             ("proc/sys/kernel/sched_autogroup_enabled", "1"),
+            ("sys/kernel/sched_ext/root/ops", "scx_rustland"),
         ];
         let found = kernel(stored::unpack(files).path());
         assert_eq!((found.hz, found.scheduler_slice_ns), (Some(250), Some(750_000)));
         assert_eq!((found.autogroup, found.boot_line), (Some(true), None));
+        assert_eq!(found.sched_ext.as_deref(), Some("scx_rustland"));
         assert_eq!(kernel(tempfile::tempdir().unwrap().path()), Kernel::default());
     }
 

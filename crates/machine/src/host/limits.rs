@@ -9,7 +9,7 @@ use rustix::pipe::{PipeFlags, fcntl_getpipe_size, pipe_with};
 use rustix::process::Resource;
 
 use crate::tree;
-use model::host::{Buffers, DefaultBuffers, Limit, Limits, Mount, Sysctls};
+use model::host::{Buffers, DefaultBuffers, Limit, Limits, Mount, Scheduling, Sysctls};
 
 /// The settings that are recorded, as paths below /proc/sys.
 const SYSCTLS: [&str; 47] = [
@@ -135,6 +135,29 @@ pub(crate) fn affinity() -> Option<Vec<u32>> {
     Some(sys::affinity::Affinity::here().ok()?.cpus())
 }
 
+/// How the process is scheduled whose line of proc_pid_stat(5) that is.
+pub fn scheduling(stat: &str) -> Scheduling {
+    // The name may hold anything but ends with the last `)`; the state follows, the third field.
+    let fields: Vec<&str> =
+        stat.rsplit_once(')').map_or("", |(_, rest)| rest).split_whitespace().collect();
+    let number = |nth: usize| fields.get(nth - 3).and_then(|text| text.parse::<i64>().ok());
+    let policy = match number(41) {
+        Some(0) => "other",
+        Some(1) => "fifo",
+        Some(2) => "rr",
+        Some(3) => "batch",
+        Some(5) => "idle",
+        Some(6) => "deadline",
+        Some(7) => "ext",
+        _ => "unknown",
+    };
+    Scheduling {
+        policy: policy.into(),
+        priority: number(40).unwrap_or(0).try_into().unwrap_or(0),
+        nice: number(19).unwrap_or(0).try_into().unwrap_or(0),
+    }
+}
+
 pub(super) fn of_this_process() -> Limits {
     let resources = [
         ("MEMLOCK", Resource::Memlock),
@@ -152,6 +175,7 @@ pub(super) fn of_this_process() -> Limits {
     Limits {
         resources: resources.map(|(name, of)| (name.to_owned(), limit(of))).into(),
         affinity: affinity(),
+        scheduling: std::fs::read_to_string("/proc/self/stat").ok().map(|stat| scheduling(&stat)),
         effective_uid: rustix::process::geteuid().as_raw(),
     }
 }

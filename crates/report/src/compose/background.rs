@@ -251,9 +251,9 @@ fn arms(request: &Request) -> impl Iterator<Item = (String, String)> {
             let cpus: Vec<String> = process.cpus.iter().map(u32::to_string).collect();
             format!(
                 "; class {}, priority {}, nice {}, CPUs {}, {}",
-                process.policy,
-                process.priority,
-                process.nice,
+                process.scheduling.policy,
+                process.scheduling.priority,
+                process.scheduling.nice,
                 cpus.join(","),
                 process.tool
             )

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::answer::{ANSWERS_WITHIN, Answer, answer, quoted, say};
 use super::{Interrupt, Launcher};
-use machine::parse_cpu_list;
+use machine::{parse_cpu_list, scheduling};
 use model::arm::{Arm, ArmProcess};
 
 /// The hidden word that tells what a process is.
@@ -21,30 +21,11 @@ fn describe(process: &Path) -> Result<ArmProcess, String> {
         let path = process.join(file);
         std::fs::read_to_string(&path).map_err(|error| format!("read {}: {error}", path.display()))
     };
-    let (status, stat) = (read("status")?, read("stat")?);
+    let status = read("status")?;
     let cpus = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
     let cpus = cpus.and_then(|list| parse_cpu_list(list.trim()).ok()).unwrap_or_default();
-    // The name may hold anything but ends with the last `)`; the state follows, the third field.
-    let fields: Vec<&str> =
-        stat.rsplit_once(')').map_or("", |(_, rest)| rest).split_whitespace().collect();
-    let number = |nth: usize| fields.get(nth - 3).and_then(|text| text.parse::<i64>().ok());
-    let policy = match number(41) {
-        Some(0) => "other",
-        Some(1) => "fifo",
-        Some(2) => "rr",
-        Some(3) => "batch",
-        Some(5) => "idle",
-        Some(6) => "deadline",
-        Some(7) => "ext",
-        _ => "unknown",
-    };
-    Ok(ArmProcess {
-        tool: model::tool::name().into(),
-        cpus,
-        policy: policy.into(),
-        priority: number(40).unwrap_or(0).try_into().unwrap_or(0),
-        nice: number(19).unwrap_or(0).try_into().unwrap_or(0),
-    })
+    let scheduling = scheduling(&read("stat")?);
+    Ok(ArmProcess { tool: model::tool::name().into(), cpus, scheduling })
 }
 
 /// Tries the command of an arm: what it makes of a process.
@@ -82,6 +63,7 @@ pub fn try_arm(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::host::Scheduling;
 
     #[test]
     fn a_process_says_what_it_is() {
@@ -92,7 +74,8 @@ mod tests {
         put("stat", stat);
         let found = describe(root.path()).unwrap();
         assert_eq!(found.cpus, [0, 2, 3]);
-        assert_eq!((found.policy.as_str(), found.priority, found.nice), ("fifo", 50, 0));
+        let Scheduling { policy, priority, nice } = found.scheduling;
+        assert_eq!((policy.as_str(), priority, nice), ("fifo", 50, 0));
         assert!(describe(Path::new("/nowhere")).unwrap_err().contains("/nowhere/status"));
     }
 }
