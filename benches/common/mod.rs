@@ -18,11 +18,9 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use machine::{Topology, noise};
 use model::alignment::Alignment;
 use model::host::Host;
-use model::launch::{Outcome, SampleCount, Warmup, Workers};
+use model::launch::{Outcome, SampleCount, Warmup};
 use model::placement::Placement;
-use model::workload::{Policy, Workload};
 use run::campaign::find_quiet;
-use run::launch::spec::BUILD;
 use run::launch::{Interrupt, LaunchResult, Launcher, Spec, Stage};
 use stats::{Comparison, Interval};
 
@@ -164,34 +162,17 @@ pub fn launch_spec(
     samples: u64,
 ) -> Spec {
     Spec {
-        plant: None,
-        half: None,
-        build: BUILD.into(),
-        mechanism: mechanism.into(),
-        plugin: None,
-        workload: Workload::Latency,
         message_bytes: 64,
-        workers: Workers::Process,
         initiator_cpu: Some(cpus.0),
-        generators: Vec::new(),
-        others: Vec::new(),
         responder_cpu: Some(cpus.1),
-        payload: Policy::Untouched,
-        verify: false,
         warmup,
         samples: SampleCount::Exactly(samples),
-        cycles: 0,
-        batch: 1,
-        load: None,
-        arrivals: Default::default(),
         clock: clock.kind,
         ns_per_tick: clock.ns_per_tick,
         deadline_ms: 20_000,
         buffer_offset: Alignment::default().offset(0),
-        observe: None,
-        beside: None,
-        energy: false,
         seed: SEED,
+        ..Spec::new(mechanism)
     }
 }
 

@@ -56,34 +56,12 @@ fn hello() -> Vec<u8> {
 
 pub fn spec() -> Spec {
     Spec {
-        plugin: None,
-        build: BUILD.into(),
-        mechanism: "tcp".into(),
-        workload: Workload::Latency,
         message_bytes: 64,
-        workers: Workers::Process,
-        others: Vec::new(),
-        initiator_cpu: None,
-        responder_cpu: None,
-        generators: Vec::new(),
-        payload: Policy::Untouched,
-        verify: false,
         warmup: Warmup { operations: 10, ns: 1_000 },
         samples: SampleCount::Exactly(3),
-        cycles: 0,
-        batch: 1,
-        load: None,
-        arrivals: Arrivals::default(),
         clock: far().clock.kind,
         ns_per_tick: 0.5,
-        deadline_ms: 1_000,
-        buffer_offset: 0,
-        seed: 1,
-        observe: None,
-        beside: None,
-        energy: false,
-        plant: None,
-        half: None,
+        ..Spec::new("tcp")
     }
 }
 

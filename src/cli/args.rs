@@ -25,6 +25,7 @@ use model::distinct::distinct;
 use model::duration::{self, budget, in_ns};
 use model::factor::Factor;
 use model::launch::Warmup;
+use model::load::{Load, Server};
 use model::placement::Placement;
 use model::probe::Probe;
 use model::request::{Named, Request, Sessions, Stopping};
@@ -261,11 +262,41 @@ pub fn exported() -> impl TypedValueParser<Value = Format> {
 impl RunArgs {
     /// The request that these flags describe.
     pub fn request(&self) -> Result<Request, String> {
+        let workloads = if self.workload.is_empty() {
+            Workload::DEFAULT.to_vec()
+        } else {
+            self.workload.iter().map(|task| task.workload()).collect()
+        };
+        if self.size.is_some() && !workloads.iter().any(|workload| workload.has_size()) {
+            return Err("--size: a set-up sends no message: leave it out".into());
+        }
+        for factor in [Factor::Writers, Factor::Readers] {
+            let given = self.factors.levels().contains_key(factor.name());
+            if given && !workloads.contains(&Workload::Shared) {
+                let key = factor.name();
+                return Err(format!("--{key} needs -w shared: add it, or leave --{key} out"));
+            }
+        }
+        let paced = workloads.iter().any(|workload| workload.traits().paced);
+        for (flag, given) in [("--rate", self.rate.is_some()), ("--depth", self.depth.is_some())] {
+            if given && !paced {
+                return Err(format!(
+                    "{flag}: only -w rate and capacity have one: add one, or leave {flag} out"
+                ));
+            }
+        }
+        let loads = open_loop::loads(self, &workloads)?;
         let mechanisms = if self.mechanisms.is_empty() {
             let local = self.routes().iter().any(Route::is_local);
             let fits = |entry: &&Entry| local || entry.reaches_over_network();
             let all = MECHANISMS.iter().filter(fits);
-            all.flat_map(|entry| entry.with_each(entry.measured)).collect()
+            let waits = |load: &Load| load.choice().is_some_and(Server::needs_descriptors);
+            let served = |entry: &Entry| match loads.iter().any(waits) {
+                true => entry.with_each(entry.served),
+                false => Vec::new(),
+            };
+            all.flat_map(|entry| [entry.with_each(entry.measured), served(entry)].concat())
+                .collect()
         } else {
             self.mechanisms.clone()
         };
@@ -283,23 +314,6 @@ impl RunArgs {
                 "--reference {name}: isn't measured in this run: name it among the mechanisms"
             ));
         }
-        let workloads = if self.workload.is_empty() {
-            Workload::DEFAULT.to_vec()
-        } else {
-            self.workload.iter().map(|task| task.workload()).collect()
-        };
-        if self.size.is_some() && !workloads.iter().any(|workload| workload.has_size()) {
-            return Err("--size: a set-up sends no message: leave it out".into());
-        }
-        let paced = workloads.iter().any(|workload| workload.traits().paced);
-        for (flag, given) in [("--rate", self.rate.is_some()), ("--depth", self.depth.is_some())] {
-            if given && !paced {
-                return Err(format!(
-                    "{flag}: only -w rate and capacity have one: add one, or leave {flag} out"
-                ));
-            }
-        }
-        let loads = open_loop::loads(self, &workloads)?;
         let bound = capacity::asked(self)?;
         let (arms, arm_cleanup) =
             if self.resume.is_none() { self.arms.asked()? } else { Default::default() };

@@ -20,8 +20,9 @@ pub struct OpenLoopArgs {
           value_parser = Suggesting { parser: arrivals, words: arrival_words })]
     pub arrivals: Option<Arrivals>,
     /// Connections: 16, 1,4,16, 1..64:x2; of -w rate the server's, each of a client of its own [default: 1], of
-    /// fan-out to a receiver each [default: 8], of messaging to as many receivers as there are senders [default: 20]
-    #[arg(long, value_name = "N", value_parser = counts, allow_negative_numbers = true)]
+    /// fan-out to a receiver each [default: 8], of messaging to as many receivers as there are senders [default: 20], of
+    /// shared beside each other, as pairs of a writer and a reader [default: 1]
+    #[arg(long, visible_alias = "pairs", value_name = "N", value_parser = counts, allow_negative_numbers = true)]
     pub connections: Option<Counts>,
     /// How the server finds the next request, of -w rate: epoll, poll, io-uring, threads (one per
     /// connection), scan [default: epoll where it has several connections]

@@ -11,6 +11,7 @@ use model::case::Case;
 use model::company::Company;
 use model::launch::Workers;
 use model::load::{Load, Server, Service};
+use model::memory::Memory;
 use model::placement::{Placement, ResolvedPlacement};
 use model::probe::Probe;
 use model::route::Route;
@@ -40,6 +41,9 @@ fn changes(base: &Case) -> Vec<Change> {
         workers: _,
         payload: _,
         align: _,
+        memory: _,
+        writers: _,
+        readers: _,
         twin: _,
         route: _,
         arm: _,
@@ -57,8 +61,13 @@ fn changes(base: &Case) -> Vec<Change> {
         ("payload", |case| case.payload = Policy::Written),
         ("twin", |case| case.twin = true),
         ("arm", |case| case.arm = Some("rt".into())),
+        ("memory", |case| case.memory = Memory::Local),
         ("route", |case| case.route = Route::parse("lab:routers=1").unwrap()),
     ];
+    if *workload == Workload::Shared {
+        changes.push(("writers", |case| case.writers = 3));
+        changes.push(("readers", |case| case.readers = 3));
+    }
     if message_bytes.is_some() {
         changes.push(("message_bytes", |case| case.message_bytes = Some(4096)));
         changes.push(("align", |case| case.align = Alignment::Page));
@@ -284,13 +293,14 @@ fn shown(document: &Document) -> Names {
     names
 }
 
-const ALL: [Workload; 6] = [
+const ALL: [Workload; 7] = [
     Workload::Latency,
     Workload::Throughput,
     Workload::Connect,
     Workload::Rate,
     Workload::Messaging,
     Workload::FanOut,
+    Workload::Shared,
 ];
 
 #[test]
@@ -338,6 +348,7 @@ fn no_two_cases_share_a_name_in_a_comparison_of_runs() {
             gate: Some(0.1),
             gate_on: GateOn::default(),
             percentile: None,
+            workload: None,
             force: false,
         };
         let found = compare(("a", &run), ("b", &run), terms);
@@ -383,7 +394,7 @@ fn entry(value: &serde_json::Value, keys: &[&str]) -> String {
     keys.iter().map(|key| format!("{key}={} ", value[key])).collect()
 }
 
-const IDENTITY: [&str; 20] = [
+const IDENTITY: [&str; 23] = [
     "variant",
     "workload",
     "message_bytes",
@@ -402,6 +413,9 @@ const IDENTITY: [&str; 20] = [
     "workers",
     "payload",
     "align",
+    "memory",
+    "writers",
+    "readers",
     "arm",
     "twin",
 ];

@@ -5,8 +5,6 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use model::launch::{SampleCount, Warmup, Workers};
-use model::workload::{Policy, Workload};
-use run::launch::spec::BUILD;
 use run::launch::{Interrupt, Launch, LaunchResult, Launcher, Spec, Stage};
 
 /// Untimed operations right before the first sample, which the responder's window holds too: fewer
@@ -36,34 +34,15 @@ fn measured_clock() -> &'static model::clock::Record {
 pub fn quick(mechanism: &str, message_bytes: usize) -> Spec {
     let clock = measured_clock();
     Spec {
-        plugin: None,
-        build: BUILD.into(),
-        mechanism: mechanism.into(),
-        workload: Workload::Latency,
         message_bytes,
-        workers: Workers::Process,
-        initiator_cpu: None,
-        others: Vec::new(),
-        responder_cpu: None,
-        generators: Vec::new(),
-        payload: Policy::Untouched,
         verify: true,
         warmup: Warmup { operations: 2, ns: 1_000_000 },
         samples: SampleCount::Exactly(20),
-        cycles: 0,
-        batch: 1,
-        load: None,
-        arrivals: Default::default(),
         clock: clock.kind,
         ns_per_tick: clock.ns_per_tick,
         deadline_ms: 60_000,
-        buffer_offset: 0,
-        observe: None,
-        beside: None,
-        energy: false,
-        plant: None,
-        half: None,
         seed: 7,
+        ..Spec::new(mechanism)
     }
 }
 

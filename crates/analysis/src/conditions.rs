@@ -1,5 +1,7 @@
 //! What was seen beside the measurement: noise, where free workers ran.
 
+use std::collections::BTreeSet;
+
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -20,6 +22,8 @@ pub struct NoiseSeen {
     pub launches_with_forks: Option<u64>,
     /// Messages lost, over all launches.
     pub lost_messages: u64,
+    /// The nodes on which message buffers and shared memory lay, in any launch; empty where the kernel doesn't tell.
+    pub memory_nodes: BTreeSet<u32>,
     /// The same on the other host; null where all was on one.
     pub peer: Option<PeerNoise>,
 }
@@ -90,9 +94,17 @@ impl NoiseSeen {
                 .iter()
                 .map(|launch| launch.record.initiator.lost + launch.record.responder.lost)
                 .sum(),
+            memory_nodes: launches.iter().flat_map(|launch| nodes(launch)).collect(),
             peer,
         }
     }
+}
+
+/// The nodes on which memory of a launch lay.
+fn nodes(launch: &StoredLaunch) -> Vec<u32> {
+    let reports = [&launch.record.initiator, &launch.record.responder];
+    let found = reports.into_iter().filter_map(|report| report.memory.as_ref());
+    found.flat_map(|memory| memory.buffers.keys().chain(memory.shared.keys())).copied().collect()
 }
 
 impl ObservedPlacement {

@@ -51,13 +51,18 @@ pub fn probe_connections(
     })
 }
 
-/// Tries whether a crowd of so many members a side can share as many connections of `variant` for messages of
-/// `message_bytes`.
+/// Tries whether so many `members` can share some `connections` of `variant` for messages of some bytes, which must each come in
+/// one piece or need not.
 ///
 /// # Errors
 /// An end has more to it than descriptors; messages of several senders may mix; the limit on open files is too low.
-pub fn probe_crowd(variant: &Variant, message_bytes: usize, crowd: u32) -> Result<(), OpenError> {
-    if message_bytes > SHARED_MOST {
+pub fn probe_crowd(
+    variant: &Variant,
+    (message_bytes, whole): (usize, bool),
+    connections: u32,
+    members: u32,
+) -> Result<(), OpenError> {
+    if whole && message_bytes > SHARED_MOST {
         return Err(OpenError::NotApplicable(format!(
             "messages of several senders may mix from {} bytes on: -s {SHARED_MOST} is the largest",
             SHARED_MOST + 1
@@ -70,8 +75,8 @@ pub fn probe_crowd(variant: &Variant, message_bytes: usize, crowd: u32) -> Resul
                 "{name}: several senders can't share an end of it"
             )));
         };
-        // Of each connection one for the crowd beside those of its ends; and two of a member, to its worker.
-        enough((each + 3) * u64::from(crowd), crowd)
+        // Of each connection one for the members beside those of its ends; and one of a member, to its worker.
+        enough((each + 1) * u64::from(connections) + u64::from(members), connections)
     })
 }
 

@@ -7,6 +7,7 @@ use crate::alignment::Alignment;
 use crate::company::Company;
 use crate::launch::Workers;
 use crate::load::{Load, Server};
+use crate::memory::Memory;
 use crate::placement::{Placement, ResolvedPlacement};
 use crate::probe::Probe;
 use crate::route::Route;
@@ -37,6 +38,15 @@ pub struct Case<V = String> {
     pub payload: Policy,
     /// Where its message buffers begin.
     pub align: Alignment,
+    /// On which node of the machine its memory lies.
+    #[serde(default)]
+    pub memory: Memory,
+    /// Writers that share each connection; 1 of what has one.
+    #[serde(default = "one")]
+    pub writers: u32,
+    /// Readers that do.
+    #[serde(default = "one")]
+    pub readers: u32,
     /// Second name of another case of the group: the pair shows the machine's own noise.
     pub twin: bool,
     /// Where client and server run.
@@ -47,6 +57,10 @@ pub struct Case<V = String> {
     pub observe: Option<Probe>,
     /// What runs beside its launches; such a case is no result, but stands beside the quiet one.
     pub beside: Option<Company>,
+}
+
+fn one() -> u32 {
+    1
 }
 
 impl<V> Case<V> {
@@ -64,6 +78,9 @@ impl<V> Case<V> {
             workers: Workers::Process,
             payload: Policy::Untouched,
             align: Alignment::default(),
+            memory: Memory::Free,
+            writers: 1,
+            readers: 1,
             twin: false,
             route: Route::Local,
             arm: None,
@@ -76,8 +93,10 @@ impl<V> Case<V> {
     pub fn with<W>(&self, other: impl FnOnce(&V) -> W) -> Case<W> {
         let Case { ref variant, workload, message_bytes, total, load, placement, place, .. } =
             *self;
-        let Case { workers, payload, align, twin, ref route, ref arm, observe, beside, .. } = *self;
-        let (variant, route, arm) = (other(variant), route.clone(), arm.clone());
+        let Case {
+            workers, payload, align, memory, writers, readers, twin, observe, beside, ..
+        } = *self;
+        let (variant, route, arm) = (other(variant), self.route.clone(), self.arm.clone());
         Case {
             variant,
             workload,
@@ -89,6 +108,9 @@ impl<V> Case<V> {
             workers,
             payload,
             align,
+            memory,
+            writers,
+            readers,
             twin,
             route,
             arm,

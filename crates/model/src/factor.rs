@@ -1,6 +1,7 @@
 //! What a case can differ in: [`FACTORS`], one row each. From it come the keys and levels of studies, selectors, flags,
 //! keys of files of defaults, names and columns of exports, and what tells two cases of a run apart.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use crate::alignment::Alignment;
@@ -12,6 +13,7 @@ use crate::identity::Level;
 use crate::lab::hops;
 use crate::launch::Workers;
 use crate::load::{self, Load};
+use crate::memory::Memory;
 use crate::nearest::unknown;
 use crate::placement::Placement;
 use crate::probe::Probe;
@@ -50,6 +52,12 @@ pub enum Factor {
     Payload,
     /// Where message buffers begin.
     Align,
+    /// On which node of the machine memory lies.
+    Memory,
+    /// Writers that share a connection.
+    Writers,
+    /// Readers that share a connection.
+    Readers,
     /// Where the two halves of a launch are.
     Route,
     /// Routers between the hosts of a laboratory: follows from [`Factor::Route`].
@@ -116,7 +124,7 @@ pub struct Plain {
     /// Gives a case a level as it is written.
     pub set: fn(&mut Case<()>, &str),
     /// What it is called beside the other conditions of a case: `, bytes written`; empty where it is usual, or told elsewhere.
-    pub words: fn(&Case<()>) -> &'static str,
+    pub words: fn(&Case<()>) -> Cow<'static, str>,
 }
 
 /// The load of a case, as far as it is an open loop's.
@@ -130,6 +138,30 @@ fn word(word: impl ToString) -> Level {
 
 fn count(number: Option<impl Into<u64>>) -> Level {
     number.map_or(Level::Absent, |number| Level::Count(number.into()))
+}
+
+fn shared(case: &Case) -> bool {
+    case.workload == Workload::Shared
+}
+
+/// Most writers, and readers, of a connection.
+pub const MOST_MEMBERS: u32 = 256;
+
+/// A number of writers, or readers, in the one way.
+fn members(word: &str) -> Result<String, String> {
+    match word.parse::<u32>() {
+        Ok(number @ 1..=MOST_MEMBERS) => Ok(number.to_string()),
+        _ => Err(format!("`{word}`: 1 to {MOST_MEMBERS} share a connection")),
+    }
+}
+
+/// `, 4 writers`; nothing of one.
+fn several(workload: Workload, number: u32, what: &str) -> Cow<'static, str> {
+    match number {
+        _ if workload != Workload::Shared => "".into(),
+        1 => "".into(),
+        _ => format!(", {number} {what}").into(),
+    }
 }
 
 fn carried(case: &Case, level: impl ToString) -> Level {
@@ -149,7 +181,7 @@ const NOT_PLAIN: Row = Row {
 };
 
 /// Every factor, in the order in which exports have them.
-pub const FACTORS: [Row; 20] = [
+pub const FACTORS: [Row; 23] = [
     Row {
         factor: Factor::Mechanism,
         key: "mechanism",
@@ -294,7 +326,7 @@ pub const FACTORS: [Row; 20] = [
             levels: &["process", "thread"],
             all: Some("both"),
             set: |case, word| case.workers = Workers::parse(word).unwrap_or(case.workers),
-            words: |_| "",
+            words: |_| "".into(),
         }),
     },
     Row {
@@ -313,9 +345,9 @@ pub const FACTORS: [Row; 20] = [
             all: None,
             set: |case, word| case.payload = Policy::parse(word).unwrap_or(case.payload),
             words: |case| match case.payload {
-                Policy::Untouched => "",
-                Policy::Written => ", bytes written",
-                Policy::Read => ", bytes written and read",
+                Policy::Untouched => "".into(),
+                Policy::Written => ", bytes written".into(),
+                Policy::Read => ", bytes written and read".into(),
             },
         }),
     },
@@ -336,11 +368,70 @@ pub const FACTORS: [Row; 20] = [
             all: None,
             set: |case, word| case.align = Alignment::parse(word).unwrap_or(case.align),
             words: |case| match case.align {
-                _ if case.message_bytes.is_none() => "",
-                Alignment::Malloc => "",
-                Alignment::Line => ", buffers at a line",
-                Alignment::Page => ", buffers at a page",
+                _ if case.message_bytes.is_none() => "".into(),
+                Alignment::Malloc => "".into(),
+                Alignment::Line => ", buffers at a line".into(),
+                Alignment::Page => ", buffers at a page".into(),
             },
+        }),
+    },
+    Row {
+        factor: Factor::Memory,
+        key: "memory",
+        summary: "On which node of the machine memory lies.",
+        usual: Some("free"),
+        of: |case| Some(case.memory.to_string()),
+        written: |word| Memory::parse(word).map(|memory| memory.to_string()),
+        columns: &[("memory", |case| word(case.memory))],
+        loose: true,
+        plain: Some(Plain {
+            help: "On which node memory lies: free (the kernel's choice), local (that of the CPU that touches it first), \
+                   node:N, or several of these; what lies elsewhere fails",
+            value_name: "NODE",
+            levels: &Memory::WORDS,
+            all: None,
+            set: |case, word| case.memory = Memory::parse(word).unwrap_or(case.memory),
+            words: |case| match case.memory {
+                Memory::Free => "".into(),
+                Memory::Local => ", memory local".into(),
+                Memory::Node(node) => format!(", memory on node {node}").into(),
+            },
+        }),
+    },
+    Row {
+        factor: Factor::Writers,
+        key: "writers",
+        summary: "Writers that share each connection of `shared`.",
+        usual: Some("1"),
+        of: |case| shared(case).then(|| case.writers.to_string()),
+        written: members,
+        columns: &[("writers", |case| count(shared(case).then_some(case.writers)))],
+        loose: false,
+        plain: Some(Plain {
+            help: "Writers that share each connection of -w shared, or several of these numbers",
+            value_name: "N",
+            levels: &["1", "2", "4", "8"],
+            all: None,
+            set: |case, word| case.writers = word.parse().unwrap_or(case.writers),
+            words: |case| several(case.workload, case.writers, "writers"),
+        }),
+    },
+    Row {
+        factor: Factor::Readers,
+        key: "readers",
+        summary: "Readers that share each connection of `shared`.",
+        usual: Some("1"),
+        of: |case| shared(case).then(|| case.readers.to_string()),
+        written: members,
+        columns: &[("readers", |case| count(shared(case).then_some(case.readers)))],
+        loose: false,
+        plain: Some(Plain {
+            help: "Readers that share each connection of -w shared, or several of these numbers",
+            value_name: "N",
+            levels: &["1", "2", "4", "8"],
+            all: None,
+            set: |case, word| case.readers = word.parse().unwrap_or(case.readers),
+            words: |case| several(case.workload, case.readers, "readers"),
         }),
     },
     Row {

@@ -9,6 +9,7 @@ use crate::counts::Counts;
 use crate::cycles::Turns;
 use crate::energy::Energy;
 use crate::mechanism::{Datagrams, Unavailable};
+use crate::memory::MemoryNodes;
 use crate::nearest::unknown;
 use crate::noise::{Noise, Traffic};
 use crate::trace::{Marked, Traced};
@@ -122,6 +123,9 @@ pub struct WorkerReport {
     pub usage: Usage,
     /// CPUs it was seen on, between stretches of the timed part.
     pub cpus: Vec<u32>,
+    /// Where its memory lay when all was timed; None of one that didn't get there, and of another language's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<MemoryNodes>,
     /// Messages known to be lost on their way to it.
     pub lost: u64,
     /// What became of the datagrams on their way to it, where it receives any.

@@ -27,6 +27,7 @@ pub mod lab;
 pub mod launch;
 pub mod load;
 pub mod mechanism;
+pub mod memory;
 pub mod metric;
 pub mod nearest;
 pub mod noise;

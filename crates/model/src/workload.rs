@@ -26,11 +26,13 @@ pub enum Workload {
     Messaging,
     /// Each message to several receivers, until all have acknowledged it.
     FanOut,
+    /// A transfer from several writers to several readers that share a connection.
+    Shared,
 }
 
 impl Workload {
     /// Every workload, by name.
-    pub const ALL: [Workload; 7] = [
+    pub const ALL: [Workload; 8] = [
         Workload::Latency,
         Workload::Throughput,
         Workload::Duplex,
@@ -38,6 +40,7 @@ impl Workload {
         Workload::Rate,
         Workload::Messaging,
         Workload::FanOut,
+        Workload::Shared,
     ];
 
     /// Those that are measured where none is named.
@@ -115,6 +118,14 @@ impl Workload {
                 nonblocking: true,
                 crowd: 20,
                 ..Workload::Throughput.traits()
+            },
+            Workload::Shared => WorkloadTraits {
+                name: "shared",
+                summary: "a transfer over one connection, or --connections, which --writers and --readers share",
+                size: 64,
+                sizes: &[64, 4 << 10],
+                crowd: 1,
+                ..Workload::Messaging.traits()
             },
             Workload::FanOut => WorkloadTraits {
                 name: "fan-out",

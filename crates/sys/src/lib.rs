@@ -22,6 +22,7 @@ mod library_calls;
 #[cfg(all(test, not(miri)))]
 mod models;
 pub mod network;
+pub mod numa;
 pub mod parking;
 pub mod perf;
 pub mod polls;

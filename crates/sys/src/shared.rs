@@ -6,10 +6,11 @@
 //! library) lies in a mapping that its owner made and shows to nobody.
 
 use std::io;
+use std::ops::Range;
 use std::os::fd::BorrowedFd;
 use std::ptr::{NonNull, null_mut};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::{SealFlags, fcntl_get_seals, fstat};
 use rustix::io::Errno;
@@ -25,6 +26,18 @@ pub const LINE: usize = 64;
 
 /// Bytes in a page of the smallest size.
 pub const PAGE: usize = 4096;
+
+/// Where all mappings lie.
+static PLACES: Mutex<Vec<Range<usize>>> = Mutex::new(Vec::new());
+
+fn all_places() -> MutexGuard<'static, Vec<Range<usize>>> {
+    PLACES.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Where the memory lies that this process may share: all mappings that there are.
+pub fn places() -> Vec<Range<usize>> {
+    all_places().clone()
+}
 
 /// An anonymous MAP_SHARED mapping, zeroed, inherited by forks. Unmapped when dropped.
 pub struct Mapping {
@@ -59,7 +72,7 @@ impl Mapping {
         let wide = wide.min(bytes);
         assert!(wide.is_multiple_of(8), "words of 64 bits from byte {wide}");
         let start = mapped(bytes, MapFlags::SHARED | MapFlags::NORESERVE)?;
-        Ok(Mapping { start, bytes, wide })
+        Ok(Mapping::noted(start, bytes, wide))
     }
 
     /// Maps the first `bytes` of a memory file, shared. The file must be sealed against shrinking (memfd_create(2)): a
@@ -77,13 +90,25 @@ impl Mapping {
         // nobody can shorten.
         let start = unsafe { mmap(null_mut(), bytes, prot, MapFlags::SHARED, file, 0)? };
         let start = NonNull::new(start.cast()).ok_or_else(|| io::Error::other("mmap gave null"))?;
-        Ok(Mapping { start, bytes, wide: bytes })
+        Ok(Mapping::noted(start, bytes, bytes))
     }
 
     /// Maps `bytes`, whole huge pages of the default size, shared; they are reserved at once.
     pub fn of_huge_pages(bytes: usize) -> io::Result<Mapping> {
         let start = mapped(bytes, MapFlags::SHARED | MapFlags::HUGETLB)?;
-        Ok(Mapping { start, bytes, wide: bytes })
+        Ok(Mapping::noted(start, bytes, bytes))
+    }
+
+    fn noted(start: NonNull<u8>, bytes: usize, wide: usize) -> Mapping {
+        let mapping = Mapping { start, bytes, wide };
+        all_places().push(mapping.place_in_memory());
+        mapping
+    }
+
+    /// Where it lies in this process.
+    pub fn place_in_memory(&self) -> Range<usize> {
+        let start = self.start.as_ptr() as usize;
+        start..start + self.bytes
     }
 
     /// Length in bytes, whole pages.
@@ -162,6 +187,8 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
+        let own = self.place_in_memory();
+        all_places().retain(|place| *place != own);
         // SAFETY: this object owns the mapping, and no view outlives it (views borrow it or
         // hold an Arc of it).
         unsafe { unmap(self.start, self.bytes) };

@@ -41,6 +41,12 @@ impl Buffers {
         Ok(Buffers { memory, out: first..first + out, into: second..second + into })
     }
 
+    /// Where they are in memory: both buffers, and what lies between.
+    pub fn place(&self) -> Range<usize> {
+        let start = self.memory.as_ptr() as usize;
+        start + self.out.start..start + self.into.end
+    }
+
     /// The message to send, and the place for the message to receive.
     pub fn split(&mut self) -> (&mut [u8], &mut [u8]) {
         let (first, second) = self.memory.split_at_mut(self.into.start);

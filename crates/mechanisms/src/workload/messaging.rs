@@ -276,7 +276,7 @@ fn stranger(sender: usize) -> io::Error {
 }
 
 /// A descriptor of each side's end for its crowd to share: to write to, or to read from.
-fn descriptors<E: Endpoint, P>(
+pub(super) fn descriptors<E: Endpoint, P>(
     sides: &mut [Side<'_, E, P>],
     to_write: bool,
 ) -> io::Result<Vec<OwnedFd>> {

@@ -22,6 +22,7 @@ pub mod rate;
 pub mod schedule;
 mod server;
 pub mod service;
+pub mod shared;
 mod threads;
 pub mod throughput;
 
@@ -69,6 +70,9 @@ pub struct WorkloadSpec {
     /// Whether both workers share one CPU.
     pub one_cpu: bool,
     pub seed: u64,
+    /// Writers and readers that share each connection, of a workload that has several.
+    pub writers: u32,
+    pub readers: u32,
     /// What happens to the bytes, for a workload that moves them itself.
     pub payload: Policy,
     /// Whether it is to compare all of them instead.
@@ -350,6 +354,7 @@ workloads!(
     erased rate::Rate,
     erased messaging::Messaging,
     erased fan_out::FanOut,
+    erased shared::Shared,
 );
 
 /// What a workload yields of a mechanism that carries this.

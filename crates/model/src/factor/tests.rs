@@ -11,10 +11,12 @@ fn every_factor_has_one_row_and_writes_its_own_levels_the_same() {
             assert_eq!(factor.level(level).as_deref(), Ok(level));
         }
         let Some(plain) = &row.plain else { continue };
-        let mut case = Case::usual((), Workload::Latency);
+        let own = matches!(factor, Factor::Writers | Factor::Readers);
+        let workload = if own { Workload::Shared } else { Workload::Latency };
+        let mut case = Case::usual((), workload);
         let usual = row.usual.expect("a plain factor has a usual level");
         (plain.set)(&mut case, usual);
-        assert_eq!(case, Case::usual((), Workload::Latency), "{factor}");
+        assert_eq!(case, Case::usual((), workload), "{factor}");
         let of_usual = case.with(|()| "pipe".to_string());
         assert_eq!(factor.of(&of_usual).as_deref(), Some(usual));
         assert_eq!((plain.words)(&of_usual.with(|_| ())), "");

@@ -7,6 +7,7 @@ use std::time::Duration;
 use crate::launch::state::is_given_up;
 use crate::plan::Case;
 use model::total::Total;
+use model::words::counted;
 use store::{Closed, Ends};
 
 pub(crate) struct LiveCase {
@@ -149,7 +150,7 @@ impl LiveGroup {
         let load = match case.load.filter(|_| one) {
             None => String::new(),
             Some(load) if load.has_rate() => format!(" at {load}"),
-            Some(load) => format!(", {} connections", load.connections),
+            Some(load) => format!(", {}", counted(load.connections.into(), "connection")),
         };
         format!(
             "{}{size}{total}{load}, {}, {}",

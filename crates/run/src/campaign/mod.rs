@@ -33,7 +33,6 @@ use hosts::HostDriver;
 use stopping::Bound;
 
 use crate::floor::{self, Order};
-use crate::launch::spec::BUILD;
 use crate::launch::{Interrupt, Spec};
 use crate::plan::{Plan, WithMechanism};
 use machine::interrupt::Interrupted;
@@ -412,21 +411,19 @@ impl<'a> Campaign<'a> {
         let clock = self.clock(near);
         let [initiator_cpu, responder_cpu] = self.driver.cpus(near, &live.case);
         Spec {
-            build: BUILD.into(),
-            mechanism: live.case.variant.to_string(),
             plugin: live.case.variant.entry.plugin.cloned().map(Box::new),
             workload: live.case.workload,
             message_bytes: live.case.request_bytes(),
             workers: live.case.workers,
             initiator_cpu,
-            others: Vec::new(),
             responder_cpu,
-            generators: Vec::new(),
+            memory: live.case.memory,
+            writers: live.case.writers,
+            readers: live.case.readers,
             payload: live.case.payload,
             verify: self.request.verify,
             warmup: self.request.warmup,
             samples: model::launch::SampleCount::Exactly(live.samples),
-            cycles: 0,
             batch: live.batch,
             load: live.case.load,
             arrivals: self.request.arrivals,
@@ -437,9 +434,8 @@ impl<'a> Campaign<'a> {
             observe: live.case.observe,
             beside: live.case.beside,
             energy: self.request.energy,
-            plant: None,
-            half: None,
             seed: self.request.seed,
+            ..Spec::new(&live.case.variant)
         }
     }
 }

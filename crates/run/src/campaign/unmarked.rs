@@ -123,7 +123,7 @@ mod tests {
     #[test]
     fn who_has_threads_or_a_crowd_of_its_own_forks_and_round_trips_do_not() {
         let forks = |workload| case("pipe", workload).forks();
-        let all = [Workload::Connect, Workload::Messaging, Workload::FanOut];
+        let all = [Workload::Connect, Workload::Messaging, Workload::FanOut, Workload::Shared];
         assert!(all.into_iter().all(forks));
         let none = [Workload::Latency, Workload::Throughput, Workload::Duplex, Workload::Rate];
         assert!(!none.into_iter().any(forks));

@@ -3,6 +3,7 @@
 //! pass between stretches, never inside the timed loop.
 
 use std::io;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use sys::parking::{self, Parking};
@@ -100,6 +101,11 @@ impl Page {
     pub fn new(samples: usize) -> io::Result<Page> {
         let bytes = samples.checked_mul(8).and_then(|number| number.checked_add(PAGE));
         Ok(Page { mapping: Mapping::with_wide_words(bytes, WORDS)? })
+    }
+
+    /// Where it lies in memory.
+    pub fn place(&self) -> Range<usize> {
+        self.mapping.place_in_memory()
     }
 
     fn issued(&self) -> &AtomicU32 {

@@ -14,8 +14,10 @@ use super::plant::{self, Plant};
 use mechanisms::network::Cookie;
 use mechanisms::workload::WorkloadSpec;
 use mechanisms::{OpenSpec, Variant, cause_of, unavailable};
+use model::clock::ClockKind;
 use model::company::Company;
 use model::mechanism::Cause;
+use model::memory::Memory;
 use model::plugin::Plugin;
 use model::probe::Probe;
 use model::workload::{Arrivals, Policy, Workload};
@@ -61,6 +63,14 @@ pub struct Spec {
     /// where the one generator runs wherever the initiator does.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub generators: Vec<u32>,
+    /// On which node of the machine its memory lies.
+    #[serde(default, skip_serializing_if = "Memory::is_free")]
+    pub memory: Memory,
+    /// Writers and readers that share each connection, of a workload that has several.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub writers: u32,
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub readers: u32,
     /// What happens to the bytes.
     pub payload: Policy,
     /// Check every message instead of following the payload policy.
@@ -79,7 +89,7 @@ pub struct Spec {
     pub load: Option<Load>,
     /// How these messages arrive.
     pub arrivals: Arrivals,
-    pub clock: model::clock::ClockKind,
+    pub clock: ClockKind,
     /// Its scale, for durations in this spec; samples stay in ticks.
     pub ns_per_tick: f64,
     /// How long the launch may take from `go` to its reports, in ms.
@@ -119,6 +129,44 @@ pub enum Half {
 }
 
 impl Spec {
+    /// A launch of one round trip of one byte between processes that run anywhere, timed by the system's clock, and given up
+    /// after a second.
+    pub fn new(mechanism: impl ToString) -> Spec {
+        Spec {
+            build: BUILD.into(),
+            mechanism: mechanism.to_string(),
+            plugin: None,
+            workload: Workload::Latency,
+            message_bytes: 1,
+            workers: Workers::Process,
+            initiator_cpu: None,
+            others: Vec::new(),
+            responder_cpu: None,
+            generators: Vec::new(),
+            memory: Memory::Free,
+            writers: 1,
+            readers: 1,
+            payload: Policy::Untouched,
+            verify: false,
+            warmup: Warmup { operations: 1, ns: 1 },
+            samples: SampleCount::Exactly(1),
+            cycles: 0,
+            batch: 1,
+            load: None,
+            arrivals: Arrivals::default(),
+            clock: ClockKind::MonotonicRaw,
+            ns_per_tick: 1.0,
+            deadline_ms: 1_000,
+            buffer_offset: 0,
+            seed: 1,
+            observe: None,
+            beside: None,
+            energy: false,
+            plant: None,
+            half: None,
+        }
+    }
+
     /// Whether the numbers are such that a launch can be made of them.
     ///
     /// # Errors
@@ -167,6 +215,12 @@ impl Spec {
         let initiators = self.initiators();
         if initiators > MOST_INITIATORS {
             return Err(format!("{initiators} initiators: a launch has at most {MOST_INITIATORS}"));
+        }
+        let members = self.connections() as u64 * u64::from(self.writers.max(self.readers));
+        if self.writers.min(self.readers) == 0 || members > MOST_INITIATORS as u64 {
+            return Err(format!(
+                "{members} writers or readers: a launch has 1 to {MOST_INITIATORS}"
+            ));
         }
         let shift = self.buffer_offset;
         if shift >= PAGE {
@@ -363,6 +417,8 @@ impl Spec {
             generators: self.generators.clone(),
             one_cpu: self.shares_one_cpu(),
             seed: self.seed,
+            writers: self.writers,
+            readers: self.readers,
             payload: self.payload,
             verify: self.verify,
         })
@@ -407,6 +463,14 @@ impl Spec {
         let pinned = [initiator, responder].into_iter().chain(self.others.clone()).flatten();
         pinned.chain(generators.copied()).collect()
     }
+}
+
+fn one() -> u32 {
+    1
+}
+
+fn is_one(count: &u32) -> bool {
+    *count == 1
 }
 
 fn is_zero(count: &u64) -> bool {

@@ -27,8 +27,11 @@ use mechanisms::network::{
 };
 use mechanisms::{Endpoint, OpenError, OpenSpec, Opened, Residue, Visitor};
 use model::launch::{Outcome, Record, Role};
-use model::mechanism::{Carries, Framing};
+use model::mechanism::{Carries, Cause, Framing, Unavailable};
+use model::memory::Memory;
 use model::noise::Traffic;
+use rustix::io::Errno;
+use sys::failed::errno_of;
 use sys::process::ignore_broken_pipes;
 use sys::system_v::enter_private_namespace;
 
@@ -84,6 +87,8 @@ type Finished = Result<(), Box<Record>>;
 fn launch(spec: Spec, owner: &mut Reader<io::Stdin>, started: Instant) -> Finished {
     let failed = |reason: String| Outcome::Failed { reason };
     let (variant, open) = spec.to_open().map_err(failed)?;
+    // Whatever is allocated for the launch from here on, by this process and by its workers.
+    keep_memory(spec.memory)?;
     let carries = variant.traits().carries;
     let private =
         (variant.entry.wants_namespace)(&variant.options) && enter_private_namespace().is_ok();
@@ -109,6 +114,23 @@ fn launch(spec: Spec, owner: &mut Reader<io::Stdin>, started: Instant) -> Finish
         }
     }
     .map_err(not_opened)?
+}
+
+fn keep_memory(memory: Memory) -> Result<(), Outcome> {
+    let kept = match memory {
+        Memory::Free => Ok(()),
+        Memory::Local => sys::numa::keep_local(),
+        Memory::Node(node) => sys::numa::bind(node),
+    };
+    kept.map_err(|error| match errno_of(&error) {
+        Some(Errno::INVAL) => Outcome::Unavailable(Unavailable {
+            cause: Cause::Limit,
+            reason: format!("--memory {memory}: this process can get no memory there"),
+            remedy: "`numactl -H` or /sys/devices/system/node lists the nodes of this machine"
+                .into(),
+        }),
+        _ => not_started("set_mempolicy", &error),
+    })
 }
 
 fn not_opened(error: OpenError) -> Outcome {

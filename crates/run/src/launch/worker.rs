@@ -1,7 +1,9 @@
 //! One worker: pins itself, faults its pages in, reports that it is ready and waits for go. Then it runs
 //! the protocol with its partner, reports, and waits for the command to exit.
 
+use std::collections::BTreeMap;
 use std::io;
+use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
@@ -22,8 +24,11 @@ use mechanisms::workload::{
 use mechanisms::{Deadline, Endpoint, Erased, unavailable_in};
 use model::launch::{Role, WorkerReport};
 use model::mechanism::Carries;
+use model::memory::MemoryNodes;
 use model::workload::Policy;
 use sys::affinity::{self, Affinity};
+use sys::numa::{here, nodes_of};
+use sys::shared::places;
 
 /// What a worker tells its supervisor.
 #[derive(Serialize, Deserialize)]
@@ -165,9 +170,40 @@ impl WorkerContext {
     ) -> WorkerReport {
         let sides = ends.iter_mut().zip(payloads).map(|(end, payload)| self.side(end, payload));
         match sides.collect() {
-            Ok(sides) => self.run(&mut Compiled { sides, workload: W::new(asked) }, around),
+            Ok(sides) => {
+                let mut loops = Compiled { sides, workload: W::new(asked) };
+                let report = self.run(&mut loops, around);
+                let buffers = loops.sides.iter().map(|side| side.buffers.place()).collect();
+                self.with_memory(report, buffers, &nodes_of)
+            }
             Err(error) => stopped(&error),
         }
+    }
+
+    /// Asks where memory lies: the message buffers, and what the workers share but for the pages of commands and samples. Where
+    /// it isn't where it was asked to be the launch fails.
+    fn with_memory(
+        &self,
+        mut report: WorkerReport,
+        buffers: Vec<Range<usize>>,
+        nodes_of: &dyn Fn(&[Range<usize>]) -> io::Result<Vec<Option<u32>>>,
+    ) -> WorkerReport {
+        let own: Vec<Range<usize>> = self.pages.iter().map(Page::place).collect();
+        let shared: Vec<Range<usize>> =
+            places().into_iter().filter(|place| !own.contains(place)).collect();
+        let count = |places: &[Range<usize>]| {
+            let mut pages = BTreeMap::new();
+            for node in nodes_of(places).unwrap_or_default().into_iter().flatten() {
+                *pages.entry(node).or_default() += 1;
+            }
+            pages
+        };
+        let found = MemoryNodes { buffers: count(&buffers), shared: count(&shared) };
+        if report.error.is_none() {
+            report.error = self.spec.memory.check(&found, here()).err();
+        }
+        report.memory = Some(found);
+        report
     }
 
     fn side<'a, E, P>(&self, end: &'a mut E, payload: P) -> io::Result<Side<'a, E, P>> {

@@ -395,9 +395,18 @@ fn gathered(case: &Case) -> Result<(), OpenError> {
     let refuse = |reason: &str| Err(OpenError::NotApplicable(reason.into()));
     match case.variant.traits().carries {
         _ if !case.route.is_local() => {
-            refuse("messaging runs on one host only: leave out its other routes")
+            let name = case.workload.name();
+            refuse(&format!("{name} runs on one host only: leave out its other routes"))
         }
-        Carries::Bytes => probe_crowd(&case.variant, case.opened_for(), case.connections()),
+        Carries::Bytes => {
+            let members = match case.workload {
+                Workload::Shared => case.connections() * (case.writers + case.readers),
+                _ => 2 * case.connections(),
+            };
+            let whole = case.workload == Workload::Messaging;
+            let (bytes, connections) = (case.opened_for(), case.connections());
+            probe_crowd(&case.variant, (bytes, whole), connections, members)
+        }
         _ => refuse("carries a wake-up, and a crowd's messages say who sent them"),
     }
 }

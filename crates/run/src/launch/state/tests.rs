@@ -3,10 +3,8 @@
 use std::net::Ipv4Addr;
 
 use super::*;
-use crate::launch::spec::BUILD;
-use model::launch::{SampleCount, Warmup, WorkerReport, Workers};
+use model::launch::{SampleCount, Warmup, WorkerReport};
 use model::mechanism::{Cause, Unavailable};
-use model::workload::{Arrivals, Policy, Workload};
 
 const NEAR: usize = 3;
 const FAR: usize = 5;
@@ -14,34 +12,12 @@ const FAR: usize = 5;
 /// A launch of two samples.
 pub fn wanted(far: Option<FarEnd>) -> Wanted {
     let spec = Spec {
-        plugin: None,
-        build: BUILD.into(),
-        mechanism: "tcp".into(),
-        workload: Workload::Latency,
         message_bytes: 64,
-        workers: Workers::Process,
-        others: Vec::new(),
-        initiator_cpu: None,
-        responder_cpu: None,
-        generators: Vec::new(),
-        payload: Policy::Untouched,
-        verify: false,
         warmup: Warmup::default(),
         samples: SampleCount::Exactly(2),
-        cycles: 0,
-        batch: 1,
-        load: None,
-        arrivals: Arrivals::Constant,
-        clock: model::clock::ClockKind::MonotonicRaw,
-        ns_per_tick: 1.0,
         deadline_ms: 100,
-        buffer_offset: 0,
         seed: 7,
-        observe: None,
-        beside: None,
-        energy: false,
-        plant: None,
-        half: None,
+        ..Spec::new("tcp")
     };
     Wanted { near: NEAR, far, spec, padding: 32, slot: 0 }
 }
