@@ -62,7 +62,16 @@ fn refusal(spec: &Spec) -> String {
 
 #[test]
 fn every_client_gets_the_answers_to_its_own_messages_and_all_of_them() {
-    let sockets = ["pipe", "fifo", "unix-stream", "unix-seqpacket", "unix-dgram", "tcp", "eventfd"];
+    let sockets = [
+        "pipe",
+        "fifo",
+        "unix-stream",
+        "unix-seqpacket",
+        "unix-dgram",
+        "tcp",
+        "eventfd",
+        "shm-ring:wait=eventfd",
+    ];
     let with = |server| sockets.iter().map(move |socket| (*socket, server));
     let rings = [Server::Scan, Server::Threads].map(|server| ("shm-ring:wait=futex", server));
     for (mechanism, server) in Server::ALL.into_iter().flat_map(with).chain(rings) {

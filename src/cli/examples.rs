@@ -131,7 +131,7 @@ const EXAMPLES: [Examples; 32] = [
             ("ipcmark engine check engines/python/engine.toml", "an engine"),
         ],
     ),
-    ("engine list", &[("ipcmark engine list", "what `ipcmark run NAME` finds by its name")]),
+    ("engine list", &[("ipcmark engine list", "those that a run finds by their names")]),
     ("engine new", &[("ipcmark engine new c mine", "a plug-in in the folder mine")]),
     ("clean", &[("ipcmark clean", "after a run was killed")]),
     ("completions", &[("ipcmark completions zsh > ~/.zfunc/_ipcmark", "for zsh")]),
