@@ -410,7 +410,7 @@ fn fails_with_one_line_on_what_are_no_connections() {
         ("run pipe -w rate --server select", "`select` is no way for a server to wait"),
         (
             "run pipe --connections 4",
-            "--connections needs one of -w rate, messaging, fan-out, capacity",
+            "--connections needs one of -w rate, messaging, fan-out, shared, capacity",
         ),
         ("run pipe -w connect,duplex --connections 4", "--connections needs one of -w"),
         ("run pipe -w latency --server poll", "--server needs -w rate or -w capacity"),

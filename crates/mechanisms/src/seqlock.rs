@@ -55,6 +55,13 @@ impl Mechanism for Seqlock {
     ];
     const SHOWN: &'static [&'static str] = &["", "wait=hybrid"];
 
+    fn summary(options: &Options) -> &'static str {
+        match options.get(Self::OPTIONS, "wait") {
+            Choice::Word("hybrid") => "its reader spins for a while, then sleeps",
+            _ => Self::SUMMARY,
+        }
+    }
+
     fn waits(options: &Options) -> Waits {
         match options.get(Self::OPTIONS, "wait") {
             Choice::Word("hybrid") => Waits::Asleep,
