@@ -239,3 +239,61 @@ fn what_an_engine_prints_is_no_answer() {
     let said = run(&bench, &line);
     assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
 }
+
+/// The plug-ins of libraries that a C or C++ compiler alone builds.
+const LIBRARIES: [&str; 7] = ["zeromq", "nng", "nanomsg", "boost", "dbus", "redis", "cyclonedds"];
+
+/// What `engines/build` prints of each of them: its name and where it is, or why it isn't.
+fn built(bench: &Bench, compiler: Option<&str>) -> Vec<(String, String)> {
+    let mut command = Command::new(kits().join("build"));
+    command.arg("-o").arg(bench.path("libraries")).args(LIBRARIES);
+    if let Some(compiler) = compiler {
+        command.env("CC", format!("cc {compiler}")).env("CXX", format!("c++ {compiler}"));
+    }
+    let said = output(&mut command);
+    let lines: Vec<(String, String)> = said
+        .out
+        .lines()
+        .map(|line| line.split_once("  ").expect("a name and what is of it"))
+        .map(|(name, told)| (name.into(), told.trim().into()))
+        .collect();
+    let left_out = lines.iter().any(|(_, told)| told.starts_with("left out: "));
+    assert_eq!(said.code, Some(i32::from(left_out)), "{}{}", said.out, said.err);
+    assert_eq!(lines.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), LIBRARIES);
+    lines
+}
+
+#[test]
+fn what_a_library_is_left_out_for_is_said() {
+    let bench = Bench::new();
+    if !there_is("python3") || !there_is("cc") || !there_is("c++") {
+        return;
+    }
+    // A compiler without its usual folders has no header of any library.
+    for (name, told) in built(&bench, Some("-nostdinc")) {
+        let (header, package) = told.split_once(" (Debian: ").expect("the package that has it");
+        assert!(header.starts_with("left out: no ") && package.ends_with(')'), "{name}: {told}");
+    }
+    let mut unknown = Command::new(kits().join("build"));
+    let said = output(unknown.arg("-o").arg(bench.path("libraries")).arg("nothing"));
+    assert_eq!(said.code, Some(2));
+    assert!(said.err.contains("nothing: there is zeromq"), "{}", said.err);
+}
+
+#[test]
+fn every_byte_arrives_by_each_library_that_is_here() {
+    let bench = Bench::new();
+    if !there_is("python3") || !there_is("cc") || !there_is("c++") {
+        return;
+    }
+    for (name, told) in built(&bench, None) {
+        match told.strip_prefix("left out: ") {
+            Some(why) => say(&format!("skipped an engine: {name}: {why}")),
+            None => {
+                let library = bench.path("libraries").join(format!("lib{name}.so"));
+                let said = output(bench.command(["engine", "check"]).arg(library));
+                assert_eq!(said.code, Some(0), "{name}: {}{}", said.out, said.err);
+            }
+        }
+    }
+}
