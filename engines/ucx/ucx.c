@@ -132,6 +132,8 @@ static void close_end(void *self)
 {
     struct end *end = self;
     const ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS, .flags = UCP_EP_CLOSE_FLAG_FORCE};
+    /* Nothing of the partner's that could wake it. */
+    end->sleeps = 0;
     done(end, ucp_ep_close_nbx(end->partner, &param), "ucp_ep_close_nbx");
     ucp_worker_destroy(end->worker);
     ucp_cleanup(end->context);
