@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"math"
@@ -27,7 +28,7 @@ type end struct {
 	close func()
 }
 
-func (e end) Send(bytes []byte) error { return e.send(&message{Value: bytes}) }
+func (e end) Send(from []byte) error { return e.send(&message{Value: from}) }
 
 func (e end) Recv(into []byte) error {
 	came, err := e.recv()
@@ -89,7 +90,8 @@ func respond(socket string, unary bool) (ipcmark.End, error) {
 	}, struct{}{})
 	go server.Serve(listener)
 	answering := end{
-		func(m *message) error { answers <- m; return nil },
+		// The handler writes it after this returns: a copy.
+		func(m *message) error { answers <- &message{Value: bytes.Clone(m.Value)}; return nil },
 		func() (*message, error) { return <-calls, nil },
 		server.Stop,
 	}
