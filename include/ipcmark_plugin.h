@@ -108,7 +108,8 @@ typedef struct ipcmark_plugin {
     int (*try_send)(void *end, const void *message, size_t bytes);
     int (*try_recv)(void *end, void *message, size_t bytes);
     int (*ready)(void *end);           /* a descriptor that is readable AS LONG AS something may be taken (try_recv drains it),
-                                          which stays the plug-in's; asked before every wait. -1: none, it is polled */
+                                          which stays the plug-in's, and the same as long as the end is open. -1: none, and
+                                          a server of several clients must poll (--server scan) */
 
     int (*finish)(void *end);          /* after the last message: what of it still waits to be handed over. May be NULL */
 } ipcmark_plugin_table;

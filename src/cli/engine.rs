@@ -1,5 +1,6 @@
 //! `ipcmark engine`: a mechanism of one's own, begun and checked.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand, ValueEnum};
@@ -159,6 +160,8 @@ fn checked(common: &Common, file: &Path, interrupt: &Interrupt) -> Result<u8, Fa
     let launcher = Launcher::new(PROGRAM.into()).with_host(Some(host));
     say(&format!("{} {}, {}: {}\n", plugin.name, plugin.version, plugin.language, plugin.summary))?;
     let (mut right, mut wrong) = (0, 0);
+    // What it can't do here, or between processes, is no fault of it.
+    let mut absent = BTreeSet::new();
     check(&launcher, &plugin, interrupt, |check| {
         let line = match &check.outcome {
             Outcome::Ok => {
@@ -167,6 +170,10 @@ fn checked(common: &Common, file: &Path, interrupt: &Interrupt) -> Result<u8, Fa
                     return;
                 }
                 format!("ok      {}: {}\n", check.variant, check.what())
+            }
+            Outcome::Unavailable(why) => {
+                absent.insert(format!("absent  {}: {}\n", check.variant, why.reason));
+                return;
             }
             outcome => {
                 wrong += 1;
@@ -178,6 +185,7 @@ fn checked(common: &Common, file: &Path, interrupt: &Interrupt) -> Result<u8, Fa
         }
     });
     signals::unless_stopped(interrupt)?;
+    absent.iter().try_for_each(|line| say(line))?;
     say(&format!("{right} of {} checks hold\n", right + wrong))?;
     Ok(u8::from(wrong > 0 || right == 0))
 }

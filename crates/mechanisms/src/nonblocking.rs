@@ -92,6 +92,12 @@ pub fn only_waits() -> io::Error {
     io::Error::new(io::ErrorKind::Unsupported, "it can't be asked without waiting")
 }
 
+/// For an end that nothing tells of, where a descriptor is waited for.
+pub fn only_asked() -> io::Error {
+    let text = "it has no file descriptor that tells of a message: use --server scan, which polls";
+    io::Error::new(io::ErrorKind::Unsupported, text)
+}
+
 /// Opens the mechanism called `name` for whoever asks both ends without waiting, and hands them to `visitor`.
 ///
 /// # Errors

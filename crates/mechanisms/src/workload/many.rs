@@ -10,7 +10,7 @@ use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
 
 use super::{Payload, Side, latency};
-use crate::nonblocking::only_waits;
+use crate::nonblocking::{only_asked, only_waits};
 use crate::{Endpoint, Nonblocking};
 use sys::failed::{failed, named};
 
@@ -92,7 +92,7 @@ pub(super) fn epoll_of(ends: &[&mut dyn Nonblocking]) -> io::Result<OwnedFd> {
     let all = epoll::create(epoll::CreateFlags::CLOEXEC)
         .map_err(|error| named("epoll_create1", error))?;
     for (end, nth) in ends.iter().zip(0..) {
-        let ready = end.ready().ok_or_else(only_waits)?;
+        let ready = end.ready().ok_or_else(only_asked)?;
         epoll::add(&all, ready, epoll::EventData::new_u64(nth), epoll::EventFlags::IN)
             .map_err(|error| named("epoll_ctl", error))?;
     }

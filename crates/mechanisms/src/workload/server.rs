@@ -14,7 +14,7 @@ use rustix::thread::sched_yield;
 use super::many::{EVENTS, Messages, epoll_of, ready_of, split};
 use super::service::Work;
 use super::{Payload, Side};
-use crate::nonblocking::only_waits;
+use crate::nonblocking::{only_asked, only_waits};
 use crate::{Endpoint, Nonblocking, Received, Sent};
 use model::load::Server;
 use sys::failed::failed;
@@ -51,7 +51,7 @@ impl Waiting {
 
 /// A descriptor of each of `ends`, which is the server's own.
 fn own_of(ends: &[&mut dyn Nonblocking]) -> io::Result<Vec<OwnedFd>> {
-    let own = |end: &&mut dyn Nonblocking| end.ready().ok_or_else(only_waits)?.try_clone_to_owned();
+    let own = |end: &&mut dyn Nonblocking| end.ready().ok_or_else(only_asked)?.try_clone_to_owned();
     ends.iter().map(own).collect()
 }
 
