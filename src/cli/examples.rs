@@ -79,6 +79,7 @@ const EXAMPLES: [Examples; 32] = [
         &[
             ("ipcmark runs", "numbers and labels, for report, export and compare"),
             ("ipcmark runs --format json", "for a program"),
+            ("ipcmark runs --html pages", "pages/index.html, which leads to a page of each"),
             ("ipcmark runs rm 3 before", "remove two of them for good"),
         ],
     ),

@@ -28,7 +28,11 @@ pub const ALL: [ExitCode; 24] = [
         of: &["run", "ab", "report", "explain", "probe-effect"],
         meaning: "There are no results: nothing could be measured.",
     },
-    ExitCode { code: "1", of: &["runs --check"], meaning: "Something that is stored is damaged." },
+    ExitCode {
+        code: "1",
+        of: &["runs", "runs --html", "runs --check"],
+        meaning: "Something that is stored is damaged.",
+    },
     ExitCode {
         code: "1",
         of: &["clean"],

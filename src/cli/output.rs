@@ -10,7 +10,7 @@
 
 use std::ffi::CStr;
 use std::fs::{File, Permissions};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -23,13 +23,16 @@ use rustix::io::Errno;
 use tempfile::{Builder, NamedTempFile};
 
 use super::Failure;
-use super::lookup::{self, Place};
+use super::lookup::{self, Found, Place};
+use ::report::html;
 use model::hint;
 use sys::process;
 
 const ACL: &CStr = c"system.posix_acl_access";
 /// The longest value of an attribute: XATTR_SIZE_MAX.
 const LONGEST_ACL: usize = 64 << 10;
+/// Bytes of a page by which it is known.
+const PAGE_HEAD: u64 = 4 << 10;
 const WRITTEN: OFlags = OFlags::WRONLY.union(OFlags::CLOEXEC).union(OFlags::NOCTTY);
 
 /// Writes a file. `remedy` says what to do where that fails: nothing measured is lost, since it is
@@ -136,6 +139,24 @@ impl Folder {
         fill(Output::at(self.place(name), &self.path.join(name)), content, remedy)
     }
 
+    /// Whether a name in it is free, or that of a page that this program wrote.
+    ///
+    /// # Errors
+    /// What has the name can't be read.
+    pub fn takes_page(&self, name: &str) -> Result<bool, Unwritten> {
+        let head = self.place(name).and_then(|place| match place.found.as_ref().map(Found::kind) {
+            None => Ok(None),
+            Some(FileType::RegularFile) => {
+                let mut head = Vec::new();
+                File::from(place.open(OFlags::RDONLY)?).take(PAGE_HEAD).read_to_end(&mut head)?;
+                Ok(Some(head))
+            }
+            Some(_) => Ok(Some(Vec::new())),
+        });
+        let head = head.map_err(|error| Unwritten::new(&self.path.join(name), &error, false))?;
+        Ok(head.is_none_or(|head| String::from_utf8_lossy(&head).contains(html::MARK)))
+    }
+
     /// Whether files can be made in it.
     pub fn try_out(&self) -> Result<(), Unwritten> {
         let tried = self.place("ipcmark").and_then(|place| Fresh::at(place, None));
@@ -169,7 +190,7 @@ impl Output {
 
     fn at(place: io::Result<Place>, path: &Path) -> Result<Output, Unwritten> {
         let place = place.map_err(|error| Unwritten::new(path, &error, false))?;
-        let kind = place.found.as_ref().map(lookup::Found::kind);
+        let kind = place.found.as_ref().map(Found::kind);
         let earlier = kind == Some(FileType::RegularFile);
         let sink = match kind {
             None => Fresh::at(place, None).map(Sink::Fresh),

@@ -9,7 +9,7 @@ use super::document_output::{Pages, pages};
 use super::fleet_report::{self, Judgement};
 use super::value_parsers::variant;
 use super::{Common, Failure, compare, complain, document_output, output};
-use ::report::compose::{Detail, answer, compose, exported};
+use ::report::compose::{Detail, answer, compose, exported, fleet};
 use ::report::{Document, html, terminal};
 use analysis::{Judged, Status};
 use store::Store;
@@ -158,8 +158,15 @@ pub fn document(common: &Common, judged: &Judged) -> Document {
 
 /// Writes the self-contained page.
 pub fn write_page(path: &Path, judged: &Judged) -> Result<(), Failure> {
-    let again = again(judged.run.id, "--html FILE");
-    output::write(path, html::render(&compose(judged, Detail::Full)), &again)
+    output::write(path, page(judged), &again(judged.run.id, "--html FILE"))
+}
+
+/// The self-contained page of any run.
+pub fn page(judged: &Judged) -> String {
+    html::render(&match &judged.fleet {
+        Some(fleet) => fleet::compose(fleet, &judged.groups, Detail::Full),
+        None => compose(judged, Detail::Full),
+    })
 }
 
 /// Writes what a terminal would show, 80 columns wide and without colour.

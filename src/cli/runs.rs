@@ -1,11 +1,18 @@
-//! `ipcmark runs`: the runs in the store, and whether they are what was stored; which of them to remove.
+//! `ipcmark runs`: the runs in the store, as a list or as pages, and whether they are what was stored; which of them to
+//! remove.
+
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use model::words::counted;
 use serde_json::json;
 
-use super::{Common, Failure, complain, print, say};
+use super::output::Folder;
+use super::{Common, Failure, complain, print, report, say};
+use ::report::compose::index::{Indexed, index, page_name};
+use ::report::html;
 use ::report::{Block, Document, Row, Section, Table, Text, units};
+use analysis::Judged;
 use model::visible::one_line;
 use store::{RunRow, RunStatus, Store, command_line};
 
@@ -20,6 +27,9 @@ pub struct RunsArgs {
     #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = ["text", "json"],
           hide_possible_values = true, conflicts_with = "check")]
     format: String,
+    /// Write index.html into this folder, with a row for each run and the history of cases, and a page of each run
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["check", "format"])]
+    html: Option<PathBuf>,
     #[command(subcommand)]
     what: Option<What>,
 }
@@ -40,6 +50,9 @@ pub fn runs(common: &Common, args: &RunsArgs) -> Result<u8, Failure> {
         return remove(common, runs);
     }
     let store = Store::open_existing(&common.store_path()?)?;
+    if let Some(folder) = &args.html {
+        return write_pages(&store, folder);
+    }
     match args.format.as_str() {
         _ if args.check => check(&store),
         "json" => list_json(&store),
@@ -76,6 +89,56 @@ fn removed(store: &Store, id: i64) -> String {
             command_line(&run.argv)
         ),
     }
+}
+
+/// Writes the page of each run, and the one that leads to them.
+fn write_pages(store: &Store, path: &Path) -> Result<u8, Failure> {
+    const INDEX: &str = "index.html";
+    const OTHER: &str = "name another folder with --html";
+    let ids = store.run_ids()?;
+    if ids.is_empty() {
+        return say(&format!("{}\n", none_yet(store))).map(|()| 0);
+    }
+    let folder = Folder::make(path).map_err(|why| why.refused(OTHER))?;
+    folder.try_out().map_err(|why| why.refused(OTHER))?;
+    for name in ids.iter().map(|id| page_name(*id)).chain([INDEX.into()]) {
+        if !folder.takes_page(&name).map_err(|why| why.refused(OTHER))? {
+            let file = path.join(name);
+            return Err(Failure::usage(format!(
+                "{} is not a page of ipcmark: move it, or {OTHER}",
+                file.display()
+            )));
+        }
+    }
+    let mut runs = Vec::new();
+    let mut unreadable = Vec::new();
+    for id in ids {
+        let read = store.run_row(id).and_then(|row| Ok((row, Judged::of(store, id)?)));
+        runs.push(match read {
+            Ok((row, judged)) => {
+                folder.write(&page_name(id), report::page(&judged), OTHER)?;
+                Indexed::of(&judged, &row, status(&row))
+            }
+            Err(error) if error.is_unusable() => {
+                unreadable.push(error.to_string());
+                Indexed::unreadable(id, error.to_string())
+            }
+            Err(error) => return Err(error.into()),
+        });
+    }
+    let page = html::render(&index(&store.path().display().to_string(), &runs));
+    folder.write(INDEX, page, OTHER)?;
+    let written = counted((runs.len() - unreadable.len()) as u64, "run");
+    say(&format!(
+        "{}: {written}, with a page of each beside it\n",
+        one_line(&path.join(INDEX).display().to_string())
+    ))?;
+    unreadable.iter().for_each(|line| complain(line));
+    Ok(u8::from(!unreadable.is_empty()))
+}
+
+fn none_yet(store: &Store) -> String {
+    format!("None yet: `ipcmark` measures, and keeps it in {}.", store.path().display())
 }
 
 /// Lists the runs for a program.
@@ -152,10 +215,7 @@ fn list(common: &Common, store: &Store) -> Result<u8, Failure> {
     let mut document = Document::new("What was measured");
     let section = Section::new("runs", "Runs");
     document.sections.push(if table.rows.is_empty() {
-        section.with(Block::paragraph(Text::from(format!(
-            "None yet: `ipcmark` measures, and keeps it in {}.",
-            store.path().display()
-        ))))
+        section.with(Block::paragraph(none_yet(store)))
     } else {
         section.with(table)
     });

@@ -490,12 +490,37 @@ fn a_study_with_claims_is_shown_as_reviewed() {
 
 #[test]
 fn a_fleet_with_a_node_that_is_gone_is_shown_as_reviewed() {
-    shown_after("fleet", fleet(), |store, run| {
-        for nth in 0..2 {
-            store.set_node(run, nth, &far()).expect("a node");
-        }
-        store.set_node_reason(run, 2, "no such host").expect("a reason");
-    });
+    shown_after("fleet", fleet(), answer_of_nodes);
+}
+
+/// Two of its nodes answered.
+fn answer_of_nodes(store: &mut Store, run: i64) {
+    for nth in 0..2 {
+        store.set_node(run, nth, &far()).expect("a node");
+    }
+    store.set_node_reason(run, 2, "no such host").expect("a reason");
+}
+
+#[test]
+fn runs_of_every_kind_on_one_page_are_shown_as_reviewed() {
+    let bench = Bench::new();
+    let mut store = Store::open(&bench.store()).expect("a store");
+    let all = runs().into_iter().chain([("nothing", nothing()), ("again", comparison())]);
+    for (name, made) in all {
+        let run = made.write(&mut store).expect("a run");
+        store.set_label(run, &name.parse().expect("a label")).expect("a label");
+    }
+    let run = fleet().write(&mut store).expect("a run");
+    answer_of_nodes(&mut store, run);
+    drop(store);
+    bench.must("runs --html pages");
+    let page = |name: String| std::fs::read_to_string(bench.path(&name)).expect("a page");
+    held(&bench, "index_page", &words(&page("pages/index.html".into())));
+    for run in 1..=run {
+        bench.run(&format!("report {run} --html {run}.html"));
+        let (beside, alone) = (page(format!("pages/run-{run}.html")), page(format!("{run}.html")));
+        assert!(beside == alone, "run {run} has another page than that of `report`");
+    }
 }
 
 #[test]

@@ -50,6 +50,7 @@ mod reliability;
 mod report_render;
 mod report_svg;
 mod routes;
+mod run_index;
 mod schemas;
 mod screening;
 mod seams;

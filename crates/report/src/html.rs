@@ -26,6 +26,9 @@ const SCRIPT: &str = concat!(
     include_str!("assets/report.js")
 );
 
+/// Every page holds it near its beginning, and so tells that it is one of these.
+pub const MARK: &str = "<meta name=\"generator\" content=\"ipcmark ";
+
 /// Facts shown before the rest is folded.
 const FACTS_SHOWN: usize = 12;
 
@@ -73,7 +76,7 @@ fn head(out: &mut String, document: &Document, lives: bool) {
         "<meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta name=\"color-scheme\" content=\"light dark\">\n\
-         <meta name=\"generator\" content=\"ipcmark {}\">\n<title>{}</title>\n",
+         {MARK}{}\">\n<title>{}</title>\n",
         env!("CARGO_PKG_VERSION"),
         escape(&document.title),
     ));
@@ -192,11 +195,13 @@ fn inline(text: &Text) -> String {
             Run::Muted(_) => out.push_str(&format!("<span class=\"muted\">{words}</span>")),
             Run::Link { to, .. } => {
                 let place = match to {
-                    Target::Figure(id) => format!("figure-{}", slug(id)),
-                    Target::Table(id) => format!("table-{}", slug(id)),
-                    Target::Work(_) => "references".to_string(),
+                    Target::Figure(id) => format!("#figure-{}", slug(id)),
+                    Target::Table(id) => format!("#table-{}", slug(id)),
+                    Target::Work(_) => "#references".to_string(),
+                    // A path, whatever it is called: no name is an address of its own.
+                    Target::Page(name) => format!("./{}", escape(name)),
                 };
-                out.push_str(&format!("<a href=\"#{place}\">{words}</a>"));
+                out.push_str(&format!("<a href=\"{place}\">{words}</a>"));
             }
         }
     }

@@ -281,7 +281,9 @@ fn inline(text: &Text) -> String {
             Run::Link { to: Target::Table(id), words: shown } => {
                 out.push_str(&format!("#link(<table-{}>)[{}];", label(id), words(shown)));
             }
-            Run::Link { to: Target::Work(_), words: shown } => out.push_str(&words(shown)),
+            Run::Link { to: Target::Work(_) | Target::Page(_), words: shown } => {
+                out.push_str(&words(shown))
+            }
         }
     }
     out

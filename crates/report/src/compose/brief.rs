@@ -6,7 +6,7 @@ mod facts;
 use std::collections::BTreeSet;
 
 use facts::NEXT;
-pub use facts::closing;
+pub use facts::{closing, noise};
 
 use super::{labels, rates, signs, unmeasured};
 use crate::{Block, Row, Section, Table, Text, Unit, Verdict, VerdictKind, units};

@@ -21,6 +21,7 @@ mod failures;
 mod figures;
 pub mod findings;
 pub mod fleet;
+pub mod index;
 mod inflections;
 pub(crate) mod labels;
 mod lists;

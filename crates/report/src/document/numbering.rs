@@ -20,6 +20,7 @@ impl Document {
                 Target::Figure(id) => place(&figures, id).map(|at| figure_label(at + 1)),
                 Target::Table(id) => place(&tables, id).map(|at| table_label(at + 1)),
                 Target::Work(number) => Some(format!("[{number}]")),
+                Target::Page(_) => None,
             }
         };
         let texts = self.summary.iter_mut();
@@ -119,7 +120,9 @@ fn in_block(block: &mut Block, read: &impl Fn(&Target) -> Option<String>) {
 
 fn put_words(text: &mut Text, read: &impl Fn(&Target) -> Option<String>) {
     for run in &mut text.runs {
-        if let Run::Link { to, words } = run {
+        if let Run::Link { to, words } = run
+            && !matches!(to, Target::Page(_))
+        {
             *words = read(to).unwrap_or_else(|| "(not shown)".into());
         }
     }

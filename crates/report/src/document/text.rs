@@ -22,7 +22,7 @@ pub enum Run {
     Code(String),
     /// An aside.
     Muted(String),
-    /// A reference: where to, and the words, which numbering the document puts in.
+    /// A reference: where to, and the words, which numbering the document puts in where they are of the document.
     Link {
         to: Target,
         /// As it is read: `Figure 2`, `[1]`.
@@ -37,6 +37,8 @@ pub enum Target {
     Table(String),
     /// A work, by its place among the references, from 1 on.
     Work(usize),
+    /// A page in the same folder, by its name.
+    Page(String),
 }
 
 impl Run {
@@ -83,6 +85,12 @@ impl Text {
     /// Appends a reference, which gets its words when the document is numbered.
     pub fn refer(mut self, to: Target) -> Self {
         self.runs.push(Run::Link { to, words: String::new() });
+        self
+    }
+
+    /// Appends words that lead to a page in the same folder.
+    pub fn page(mut self, name: impl Into<String>, words: impl Into<String>) -> Self {
+        self.runs.push(Run::Link { to: Target::Page(name.into()), words: words.into() });
         self
     }
 

@@ -130,7 +130,7 @@ pub fn text(format: Format, judged: &Judged, store: &Store) -> Result<String, St
 /// One name per case, the same in every run that asks for the same:
 /// `pipe/latency/64B/same-cpu/process`, of a fleet `tcp/latency/64B/peer/n1..n2/one-pair/free/process`. It
 /// holds no space and no comma.
-fn name(judged: &Judged, case: &CaseResult) -> String {
+pub(crate) fn name(judged: &Judged, case: &CaseResult) -> String {
     // Names of runs without a total of their own stay as they were before there were any.
     let asked = !judged.run.request.totals.is_empty();
     let arrivals = case.rate.map(|rate| rate.arrivals);

@@ -117,7 +117,7 @@ fn machine(judged: &Judged) -> String {
 }
 
 /// `equal work took −4 to +44 % from round to round`: of all groups the round that was quickest, and the slowest.
-fn noise(judged: &Judged) -> Option<String> {
+pub fn noise(judged: &Judged) -> Option<String> {
     let levels =
         judged.groups.iter().flat_map(|group| group.round_levels.iter().flatten().copied());
     let ends = levels.fold(None, |ends: Option<(f64, f64)>, level| {

@@ -89,7 +89,7 @@ impl<'a> Written<'a> {
         let mut question = Section::new("question", "Question");
         question.blocks.push(Block::paragraph(study.question.trim()));
         if !self.findings.is_empty() {
-            question.blocks.push(Block::paragraph(self.in_brief()));
+            question.blocks.push(Block::paragraph(in_brief(self.findings)));
         }
         question.blocks.extend(self.elsewhere_note(judged));
         let mut claims = Section::new("claims", "Claims");
@@ -113,18 +113,6 @@ impl<'a> Written<'a> {
     fn there(&self, at: usize) -> Option<(&str, &Finding)> {
         let elsewhere = self.elsewhere.as_ref()?;
         Some((elsewhere.name.as_str(), elsewhere.findings.get(at)?))
-    }
-
-    fn in_brief(&self) -> String {
-        let count =
-            |decision| self.findings.iter().filter(|finding| finding.decision == decision).count();
-        let counts: Vec<String> = Decision::ALL
-            .into_iter()
-            .filter(|decision| count(*decision) > 0)
-            .map(|decision| format!("{} {}", count(decision), decision.name()))
-            .collect();
-        let claims = units::counted(self.findings.len() as u64, "claim");
-        format!("Of {claims} here: {}.", counts.join(", "))
     }
 
     /// Its tables, what it searched for, the variables, the critique and the source.
@@ -193,6 +181,18 @@ impl<'a> Written<'a> {
             address.unwrap_or_default()
         ))
     }
+}
+
+/// `Of 5 claims here: 3 supported, 2 inconclusive.`
+pub fn in_brief(findings: &[Finding]) -> String {
+    let count = |decision| findings.iter().filter(|finding| finding.decision == decision).count();
+    let counts: Vec<String> = Decision::ALL
+        .into_iter()
+        .filter(|decision| count(*decision) > 0)
+        .map(|decision| format!("{} {}", count(decision), decision.name()))
+        .collect();
+    let claims = units::counted(findings.len() as u64, "claim");
+    format!("Of {claims} here: {}.", counts.join(", "))
 }
 
 fn factor(name: &str) -> Factor {
