@@ -1,11 +1,11 @@
-//! Puts the files of `studies/` at the root into the program (`builtin.rs`).
+//! Puts the files of `studies/` into the program (`builtin.rs`). The folder is that at the root; a package has a copy.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 fn main() {
     let variable = |name: &str| std::env::var(name).expect("cargo says so");
-    let folder = Path::new(&variable("CARGO_MANIFEST_DIR")).join("../../studies");
+    let folder = Path::new(&variable("CARGO_MANIFEST_DIR")).join("studies");
     embed_studies(&folder, &Path::new(&variable("OUT_DIR")).join("studies.rs"));
 }
 

@@ -31,7 +31,7 @@ mod tests {
 
     #[test]
     fn names_are_those_of_the_files() {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies");
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("studies");
         let mut files: Vec<String> = std::fs::read_dir(folder)
             .unwrap()
             .filter_map(|entry| {

@@ -19,7 +19,7 @@ type Elf<'a> = ElfFile64<'a, LittleEndian>;
 type Symbol<'a> = ElfSymbol64<'a, 'a, LittleEndian>;
 
 /// The object as it was built.
-pub const BUILT: &[u8] = include_bytes!("../../../../bpf/ipcmark.bpf.o");
+pub const BUILT: &[u8] = include_bytes!("../../bpf/ipcmark.bpf.o");
 
 /// A program: its section's name, and its instructions.
 pub struct Program {
