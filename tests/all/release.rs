@@ -68,13 +68,93 @@ fn runs_in(root: &Path) {
     assert!(String::from_utf8_lossy(&said.stdout).contains("pipe"), "{said:?}");
 }
 
+/// `.ci/run` has no time to build them: `cargo package --workspace --offline` does.
+#[test]
+fn packages_hold_what_they_are_built_from_and_name_no_builder() {
+    let bench = Bench::new();
+    let target = bench.path("target");
+    let words = ["package", "--workspace", "--no-verify", "--allow-dirty", "--offline", "--quiet"];
+    let mut cargo = Command::new(env!("CARGO"));
+    must(cargo.args(words).arg("--target-dir").arg(&target).current_dir(TREE));
+    let folder = target.join("package");
+    let packages: Vec<PathBuf> =
+        std::fs::read_dir(&folder).unwrap().flatten().map(|entry| entry.path()).collect();
+    let crates = packages.iter().filter(|path| path.extension().is_some_and(|is| is == "crate"));
+    for archive in crates.clone() {
+        must(Command::new("tar").arg("-xzf").arg(archive).arg("-C").arg(bench.path("")));
+    }
+    assert_eq!(crates.count(), 1 + std::fs::read_dir(format!("{TREE}/crates")).unwrap().count());
+    let version = env!("CARGO_PKG_VERSION");
+    for (of, file) in [
+        ("ipcmark-machine", "bpf/ipcmark.bpf.o"),
+        ("ipcmark-study", "studies/001.toml"),
+        ("ipcmark", "engines/c-pipe/c-pipe.c"),
+        ("ipcmark", "include/ipcmark_plugin.h"),
+        ("ipcmark", "LICENSE-MIT"),
+    ] {
+        let path = bench.path(&format!("{of}-{version}/{file}"));
+        assert!(path.symlink_metadata().is_ok_and(|found| found.is_file()), "{}", path.display());
+    }
+    let named = Command::new("grep")
+        .args(["-rlF", TREE, "--exclude-dir=target"])
+        .arg(bench.path(""))
+        .output()
+        .expect("grep");
+    assert!(named.stdout.is_empty(), "{}", String::from_utf8_lossy(&named.stdout));
+}
+
 #[test]
 fn what_is_released_is_installed_from_nothing_run_and_leaves_nothing() {
     let bench = Bench::new();
     let Some(dist) = made(&bench) else { return };
     an_image_is_one_of_the_program_alone(&bench, &dist);
     a_wheel_brings_the_program_and_a_module(&bench, &dist);
+    recipes_name_the_archive(&bench, &dist);
     packages_run_from_an_empty_root(&bench, &dist);
+}
+
+/// What other package managers would be told: the archive that is there, and its sum. No such manager is asked.
+fn recipes_name_the_archive(bench: &Bench, dist: &Path) {
+    let archive = one(dist, ".tar.gz");
+    let name = archive.file_name().unwrap().to_str().unwrap();
+    let sum = must(Command::new("sha256sum").arg(&archive)).stdout;
+    let sum = String::from_utf8_lossy(&sum)[..64].to_string();
+    let manifest: toml::Table = toml::from_str(include_str!("../../Cargo.toml")).unwrap();
+    let about = &manifest["workspace"]["package"];
+    let (version, repository) = (about["version"].as_str(), about["repository"].as_str().unwrap());
+    for recipe in ["ipcmark.rb", "PKGBUILD"] {
+        let text = std::fs::read_to_string(dist.join(recipe)).unwrap();
+        for word in [name, sum.as_str(), version.unwrap(), repository] {
+            assert!(text.contains(word), "{recipe} lacks {word}");
+        }
+        let filled_in = |line: &&str| !line.starts_with('#');
+        assert!(!text.lines().filter(filled_in).any(|line| line.contains('@')), "{recipe}: {text}");
+    }
+    let line = "tar -xzf \"$0\" && . \"$1\" && srcdir=$PWD pkgdir=$PWD/arch && package";
+    let (folder, recipe) = (bench.path("PKGBUILD"), dist.join("PKGBUILD"));
+    std::fs::create_dir(&folder).unwrap();
+    must(Command::new("bash").args(["-euc", line]).arg(&archive).arg(recipe).current_dir(&folder));
+    let stem = name.strip_suffix(".tar.gz").unwrap();
+    for file in ["bin/ipcmark", "share/licenses/ipcmark-bin/LICENSE-MIT"] {
+        assert!(folder.join("arch/usr").join(file).is_file(), "{file}");
+    }
+    // What cargo-binstall looks for in it.
+    let binstall = &manifest["package"]["metadata"]["binstall"];
+    let filled = |text: &toml::Value| {
+        [
+            ("repo", repository),
+            ("version", version.unwrap()),
+            ("target-arch", std::env::consts::ARCH),
+        ]
+        .iter()
+        .chain(&[("bin", "ipcmark"), ("binary-ext", "")])
+        .fold(text.as_str().unwrap().to_string(), |text, (key, value)| {
+            text.replace(&format!("{{ {key} }}"), value)
+        })
+    };
+    assert!(filled(&binstall["pkg-url"]).ends_with(&format!("/{name}")));
+    assert_eq!(filled(&binstall["bin-dir"]), format!("{stem}/bin/ipcmark"));
+    assert!(folder.join(stem).join("bin/ipcmark").is_file());
 }
 
 fn packages_run_from_an_empty_root(bench: &Bench, dist: &Path) {
