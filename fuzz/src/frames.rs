@@ -9,9 +9,8 @@ use std::sync::OnceLock;
 use std::time::Instant;
 
 use model::host::Host;
-use model::launch::{Outcome, Record, SampleCount, Warmup, WorkerReport, Workers};
+use model::launch::{Outcome, Record, SampleCount, Warmup, WorkerReport};
 use model::peer::FarHost;
-use model::workload::{Arrivals, Policy, Workload};
 use run::fleet::simulated;
 use run::launch::peer::Order;
 use run::launch::peer::address::between;

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::nearest::unknown;
+use crate::words::counted;
 
 /// Where the memory of a launch is asked to lie: its message buffers, what its workers share, and what the kernel allocates for
 /// them.
@@ -60,9 +61,9 @@ impl Memory {
         let elsewhere = [("message buffers", &found.buffers)].into_iter().chain(shared).find_map(
             |(what, nodes)| {
                 let (node, pages) = nodes.iter().find(|(node, _)| **node != wanted)?;
-                Some(format!(
-                    "{pages} pages of its {what} lie on node {node}, not on node {wanted}"
-                ))
+                let lie = if *pages == 1 { "lies" } else { "lie" };
+                let pages = counted(*pages, "page");
+                Some(format!("{pages} of its {what} {lie} on node {node}, not on node {wanted}"))
             },
         );
         elsewhere.map_or(Ok(()), Err)

@@ -81,7 +81,8 @@ mod tests {
     fn memory_lies_on_the_node_that_was_asked_for() {
         let touched = vec![1u8; 8 * PAGE];
         let start = touched.as_ptr() as usize;
-        let found = match nodes_of(&[start..start + touched.len()]) {
+        let halves = [start..start + 4 * PAGE, start + 4 * PAGE..start + 8 * PAGE];
+        let found = match nodes_of(&halves) {
             Ok(found) => found,
             Err(error) => return eprintln!("skipped nodes of memory: {error}"),
         };

@@ -77,6 +77,25 @@ pub fn worker_fn<E: Endpoint + 'static>(mut ends: Vec<E>) -> WorkerFn {
     })
 }
 
+/// Tells the node of each page of some memory.
+type NodesOf<'a> = &'a dyn Fn(&[Range<usize>]) -> io::Result<Vec<Option<u32>>>;
+
+/// On which nodes memory lies, by `nodes_of`; on none where that doesn't tell.
+fn found_on(
+    buffers: &[Range<usize>],
+    shared: &[Range<usize>],
+    nodes_of: NodesOf<'_>,
+) -> MemoryNodes {
+    let count = |places: &[Range<usize>]| {
+        let mut pages = BTreeMap::new();
+        for node in nodes_of(places).unwrap_or_default().into_iter().flatten() {
+            *pages.entry(node).or_default() += 1;
+        }
+        pages
+    };
+    MemoryNodes { buffers: count(buffers), shared: count(shared) }
+}
+
 /// The report of a worker that was stopped by `error` before it began.
 fn stopped(error: &io::Error) -> WorkerReport {
     WorkerReport {
@@ -173,8 +192,8 @@ impl WorkerContext {
             Ok(sides) => {
                 let mut loops = Compiled { sides, workload: W::new(asked) };
                 let report = self.run(&mut loops, around);
-                let buffers = loops.sides.iter().map(|side| side.buffers.place()).collect();
-                self.with_memory(report, buffers, &nodes_of)
+                let buffers: Vec<_> = loops.sides.iter().map(|side| side.buffers.place()).collect();
+                self.with_memory(report, &buffers)
             }
             Err(error) => stopped(&error),
         }
@@ -182,23 +201,11 @@ impl WorkerContext {
 
     /// Asks where memory lies: the message buffers, and what the workers share but for the pages of commands and samples. Where
     /// it isn't where it was asked to be the launch fails.
-    fn with_memory(
-        &self,
-        mut report: WorkerReport,
-        buffers: Vec<Range<usize>>,
-        nodes_of: &dyn Fn(&[Range<usize>]) -> io::Result<Vec<Option<u32>>>,
-    ) -> WorkerReport {
+    fn with_memory(&self, mut report: WorkerReport, buffers: &[Range<usize>]) -> WorkerReport {
         let own: Vec<Range<usize>> = self.pages.iter().map(Page::place).collect();
         let shared: Vec<Range<usize>> =
             places().into_iter().filter(|place| !own.contains(place)).collect();
-        let count = |places: &[Range<usize>]| {
-            let mut pages = BTreeMap::new();
-            for node in nodes_of(places).unwrap_or_default().into_iter().flatten() {
-                *pages.entry(node).or_default() += 1;
-            }
-            pages
-        };
-        let found = MemoryNodes { buffers: count(&buffers), shared: count(&shared) };
+        let found = found_on(buffers, &shared, &nodes_of);
         if report.error.is_none() {
             report.error = self.spec.memory.check(&found, here()).err();
         }
@@ -287,5 +294,29 @@ impl<E: Endpoint> WorkloadVisitor for Measuring<'_, E> {
         let mut ends: Vec<Erased<'_>> = ends.iter_mut().map(Erased::new).collect();
         let touched = context.touched(ends.len());
         context.over::<W, _, _>(&mut ends, touched, asked, around)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::memory::Memory;
+
+    /// Of a machine with two nodes, which this one may not be.
+    #[test]
+    fn pages_on_another_node_than_asked_are_told() {
+        let (buffers, shared) =
+            ([0x1000..0x2000, 0x2000..0x4000], [0x9000..0xa000, 0xa000..0xb000]);
+        let two = |places: &[Range<usize>]| {
+            let pages = places.iter().flat_map(|place| place.clone().step_by(0x1000));
+            Ok(pages.map(|page| (page != 0xa000).then_some(u32::from(page >= 0x9000))).collect())
+        };
+        let found = found_on(&buffers, &shared, &two);
+        assert_eq!((found.buffers.get(&0), found.shared.get(&1)), (Some(&3), Some(&1)));
+        let error = Memory::Node(0).check(&found, 0).unwrap_err();
+        assert_eq!(error, "1 page of its shared memory lies on node 1, not on node 0");
+        assert_eq!(Memory::Local.check(&found, 0), Ok(()));
+        let none = found_on(&buffers, &shared, &|_| Err(io::ErrorKind::Unsupported.into()));
+        assert_eq!(none, MemoryNodes::default());
     }
 }
