@@ -172,7 +172,8 @@ fn checked(common: &Common, file: &Path, interrupt: &Interrupt) -> Result<u8, Fa
                 format!("ok      {}: {}\n", check.variant, check.what())
             }
             Outcome::Unavailable(why) => {
-                absent.insert(format!("absent  {}: {}\n", check.variant, why.reason));
+                absent
+                    .insert(format!("absent  {}: {}; {}\n", check.variant, why.reason, why.remedy));
                 return;
             }
             outcome => {
