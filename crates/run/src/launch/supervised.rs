@@ -18,7 +18,7 @@ use super::handle::Launcher;
 use super::spec::Spec;
 use super::wire::{FrameKind, Missing, Reader, write_frame};
 use model::launch::{Outcome, Record};
-use sys::process::in_a_thread;
+use sys::process::{end_group, has_ended, in_a_thread};
 
 /// How long a supervisor may take to end once it is asked to, before it is killed.
 const ENDS_WITHIN: Duration = Duration::from_millis(500);
@@ -167,24 +167,18 @@ impl Supervised {
         self.hung_up.get_or_insert_with(Instant::now);
     }
 
-    /// Reaps the supervisor, killing it if it has to be; whether it exited by itself.
+    /// Reaps the supervisor, killing it if it has to be; whether it exited by itself. Its workers die with it, since they asked
+    /// the kernel for that; one that was stopped before it could is in its group.
     fn exits(&mut self) -> bool {
         // Of those that were asked together, each has had the time that others were waited for.
         let until = self.hung_up.unwrap_or_else(Instant::now) + ENDS_WITHIN;
-        loop {
-            match self.child.try_wait() {
-                Ok(None) if Instant::now() < until => {
-                    std::thread::sleep(Duration::from_micros(200));
-                }
-                Ok(None) => break,
-                Ok(Some(status)) => return status.code().is_some(),
-                Err(_) => return false,
+        while let Ok(false) = has_ended(&self.child) {
+            if Instant::now() > until {
+                break;
             }
+            std::thread::sleep(Duration::from_micros(200));
         }
-        // Its workers die with it: they asked the kernel for that.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-        false
+        end_group(&mut self.child).is_ok_and(|status| status.code().is_some())
     }
 }
 
