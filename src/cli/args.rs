@@ -272,7 +272,7 @@ impl RunArgs {
         }
         for factor in [Factor::Writers, Factor::Readers] {
             let given = self.factors.levels().contains_key(factor.name());
-            if given && !workloads.contains(&Workload::Shared) {
+            if given && !workloads.iter().any(|workload| workload.traits().shares) {
                 let key = factor.name();
                 return Err(format!("--{key} needs -w shared: add it, or leave --{key} out"));
             }

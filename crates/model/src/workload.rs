@@ -72,6 +72,7 @@ impl Workload {
             many_initiators: true,
             nonblocking: false,
             crowd: 0,
+            shares: false,
             receivers: 0,
         };
         match self {
@@ -125,6 +126,7 @@ impl Workload {
                 size: 64,
                 sizes: &[64, 4 << 10],
                 crowd: 1,
+                shares: true,
                 ..Workload::Messaging.traits()
             },
             Workload::FanOut => WorkloadTraits {
@@ -182,6 +184,8 @@ pub struct WorkloadTraits {
     /// How many processes or threads each worker has of its own, and how many connections both share among them,
     /// where no load says how many; 0 where the workers are all there is.
     pub crowd: u32,
+    /// Whether its writers and readers, of which the case says how many, share each connection, and messages may come in pieces.
+    pub shares: bool,
     /// How many receivers the responder has, each in a thread of its own, where no load says how many; 0 where it is
     /// the one.
     pub receivers: u32,

@@ -69,8 +69,8 @@ impl<'a> Parking<'a> {
         }
     }
 
-    /// For who doesn't sleep here but hears of the partner's wake by other means, which `quiet` empties and `loud` fills,
-    /// as an event loop does of a descriptor: what `ready` returns, or None, after which that hears of the next wake.
+    /// For who doesn't sleep here: a descriptor of an event loop tells of the partner's wake, which `quiet` empties and `loud`
+    /// fills. Gives what `ready` returns, or None, after which that hears of the next wake.
     #[inline(always)]
     pub fn watch_by<T>(
         &self,

@@ -17,7 +17,7 @@ use rustix::thread::sched_yield;
 use super::many::{EVENTS, Messages, Ready, ready_of, split};
 use super::server::await_room;
 use super::threads::in_threads;
-use super::{Found, Payload, Side, Size, Timed, WorkloadSpec, many_connections};
+use super::{Found, Payload, Side, Size, Timed, WorkloadSpec};
 use crate::{Endpoint, Nonblocking, Received, Sent};
 use model::launch::{Usage, WorkerReport};
 use model::workload::Workload;
@@ -72,15 +72,6 @@ impl Timed for FanOut {
 
     fn new(asked: WorkloadSpec) -> FanOut {
         FanOut { one_cpu: asked.one_cpu, ready: None, used: Usage::default() }
-    }
-
-    fn lead<E: Endpoint, P: Payload>(
-        &mut self,
-        _side: &mut Side<'_, E, P>,
-        _samples: &[AtomicU64],
-        _batch: u64,
-    ) -> io::Result<Option<u64>> {
-        Err(many_connections())
     }
 
     fn lead_many<E: Endpoint, P: Payload>(

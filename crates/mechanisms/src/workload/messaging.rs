@@ -12,12 +12,11 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use sys::clock::Now;
 
 use super::crowd::{Crowd, Task};
 use super::many::asked;
 use super::payload::{Read, Touched, Written};
-use super::{Check, Found, Payload, Side, Size, Timed, WorkloadSpec, many_connections, median};
+use super::{Check, Found, Payload, Side, Size, Timed, WorkloadSpec, median};
 use crate::Endpoint;
 use crate::fd::{read_full, write_all};
 use model::launch::{Usage, WorkerReport};
@@ -100,36 +99,12 @@ impl Timed for Messaging {
         Messaging { asked, crowd: None, before: Usage::default() }
     }
 
-    fn lead<E: Endpoint, P: Payload>(
-        &mut self,
-        _side: &mut Side<'_, E, P>,
-        _samples: &[AtomicU64],
-        _batch: u64,
-    ) -> io::Result<Option<u64>> {
-        Err(many_connections())
-    }
-
     fn lead_many<E: Endpoint, P: Payload>(
         &mut self,
         sides: &mut [Side<'_, E, P>],
         operations: u64,
     ) -> io::Result<()> {
         self.send(sides, operations)
-    }
-
-    fn time_many<E: Endpoint, P: Payload>(
-        &mut self,
-        sides: &mut [Side<'_, E, P>],
-        samples: &[AtomicU64],
-        batch: u64,
-    ) -> io::Result<()> {
-        let clock = sides[0].clock;
-        for sample in samples {
-            let opened = clock.now();
-            self.send(sides, batch)?;
-            sample.store(clock.now() - opened, Ordering::Relaxed);
-        }
-        Ok(())
     }
 
     fn follow<E: Endpoint, P: Payload>(

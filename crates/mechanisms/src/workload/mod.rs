@@ -28,7 +28,7 @@ pub mod throughput;
 
 use std::io;
 use std::net::SocketAddr;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::network::{ConnectionKind, Cookie};
 use crate::{Endpoint, OpenSpec};
@@ -39,6 +39,7 @@ use model::mechanism::Carries;
 use model::metric::{Measured, Metric};
 use model::workload::{Arrivals, Policy, Workload};
 pub use payload::{Check, Payload};
+use sys::clock::Now;
 
 /// One side of an open mechanism, and what its messages need.
 pub struct Side<'a, E, P> {
@@ -147,7 +148,7 @@ pub trait Timed: Sized {
     /// The workload of one launch (required).
     fn new(asked: WorkloadSpec) -> Self;
 
-    /// The initiator's part (required): fills `samples` with the ticks of `batch` operations each, timed
+    /// The initiator's part (required of a workload with one connection): fills `samples` with the ticks of `batch` operations each, timed
     /// or not. Gives the stamp that closed the last, where it is [`back_to_back`].
     ///
     /// [`back_to_back`]: model::workload::WorkloadTraits::back_to_back
@@ -156,10 +157,12 @@ pub trait Timed: Sized {
     /// As those of the endpoint.
     fn lead<E: Endpoint, P: Payload>(
         &mut self,
-        side: &mut Side<'_, E, P>,
-        samples: &[AtomicU64],
-        batch: u64,
-    ) -> io::Result<Option<u64>>;
+        _side: &mut Side<'_, E, P>,
+        _samples: &[AtomicU64],
+        _batch: u64,
+    ) -> io::Result<Option<u64>> {
+        Err(many_connections())
+    }
 
     /// The timed part of the initiator, where it differs from its warm-up: fills the next `samples`.
     ///
@@ -187,17 +190,23 @@ pub trait Timed: Sized {
     }
 
     /// [`Timed::time`] of an initiator that has several connections: `batch` operations a sample, over whichever
-    /// it chooses.
+    /// it chooses; one transfer after the other, unless it says otherwise.
     ///
     /// # Errors
     /// As [`Timed::lead_many`].
     fn time_many<E: Endpoint, P: Payload>(
         &mut self,
-        _sides: &mut [Side<'_, E, P>],
-        _samples: &[AtomicU64],
-        _batch: u64,
+        sides: &mut [Side<'_, E, P>],
+        samples: &[AtomicU64],
+        batch: u64,
     ) -> io::Result<()> {
-        Err(one_connection())
+        let clock = sides[0].clock;
+        for sample in samples {
+            let opened = clock.now();
+            self.lead_many(sides, batch)?;
+            sample.store(clock.now() - opened, Ordering::Relaxed);
+        }
+        Ok(())
     }
 
     /// The responder's part in `samples` of `batch` operations by each initiator (required). There is one

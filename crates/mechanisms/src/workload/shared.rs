@@ -18,7 +18,7 @@ use sys::clock::Now;
 use super::crowd::{Crowd, Task};
 use super::messaging::descriptors;
 use super::payload::{Read, Touched, Written};
-use super::{Found, Payload, Side, Size, Timed, WorkloadSpec, many_connections};
+use super::{Found, Payload, Side, Size, Timed, WorkloadSpec};
 use crate::Endpoint;
 use crate::fd::{read_full, write_all};
 use crate::nonblocking::SHARED_MOST;
@@ -237,36 +237,12 @@ impl Timed for Shared {
         Shared { asked, members: None, before: Usage::default() }
     }
 
-    fn lead<E: Endpoint, P: Payload>(
-        &mut self,
-        _side: &mut Side<'_, E, P>,
-        _samples: &[AtomicU64],
-        _batch: u64,
-    ) -> io::Result<Option<u64>> {
-        Err(many_connections())
-    }
-
     fn lead_many<E: Endpoint, P: Payload>(
         &mut self,
         sides: &mut [Side<'_, E, P>],
         operations: u64,
     ) -> io::Result<()> {
         self.send(sides, operations)
-    }
-
-    fn time_many<E: Endpoint, P: Payload>(
-        &mut self,
-        sides: &mut [Side<'_, E, P>],
-        samples: &[AtomicU64],
-        batch: u64,
-    ) -> io::Result<()> {
-        let clock = sides[0].clock;
-        for sample in samples {
-            let opened = clock.now();
-            self.send(sides, batch)?;
-            sample.store(clock.now() - opened, Ordering::Relaxed);
-        }
-        Ok(())
     }
 
     fn follow<E: Endpoint, P: Payload>(

@@ -172,11 +172,15 @@ impl Supervised {
     fn exits(&mut self) -> bool {
         // Of those that were asked together, each has had the time that others were waited for.
         let until = self.hung_up.unwrap_or_else(Instant::now) + ENDS_WITHIN;
-        while let Ok(false) = has_ended(&self.child) {
-            if Instant::now() > until {
-                break;
+        loop {
+            match has_ended(&self.child) {
+                Ok(false) if Instant::now() < until => {
+                    std::thread::sleep(Duration::from_micros(200));
+                }
+                Ok(_) => break,
+                // Somebody has reaped it: its number may be another's by now.
+                Err(_) => return false,
             }
-            std::thread::sleep(Duration::from_micros(200));
         }
         end_group(&mut self.child).is_ok_and(|status| status.code().is_some())
     }

@@ -399,13 +399,11 @@ fn gathered(case: &Case) -> Result<(), OpenError> {
             refuse(&format!("{name} runs on one host only: leave out its other routes"))
         }
         Carries::Bytes => {
-            let members = match case.workload {
-                Workload::Shared => case.connections() * (case.writers + case.readers),
-                _ => 2 * case.connections(),
-            };
-            let whole = case.workload == Workload::Messaging;
+            let shares = case.workload.traits().shares;
+            let each = if shares { case.writers + case.readers } else { 2 };
+            let members = case.connections() * each;
             let (bytes, connections) = (case.opened_for(), case.connections());
-            probe_crowd(&case.variant, (bytes, whole), connections, members)
+            probe_crowd(&case.variant, (bytes, !shares), connections, members)
         }
         _ => refuse("carries a wake-up, and a crowd's messages say who sent them"),
     }
