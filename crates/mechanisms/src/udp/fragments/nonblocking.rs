@@ -7,18 +7,23 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::event::{PollFd, PollFlags};
 
-use super::{FragmentsEnd, HEADER};
+use super::{ASK, FragmentsEnd, HEADER};
 use crate::fd::another;
 use crate::udp::nonblocking::check_room;
-use crate::{Nonblocking, OpenError, Received, Sent};
+use crate::{Nonblocking, OpenError, Received, Sent, socket};
 
 impl<const SEND: usize, const TAKE: usize> Nonblocking for FragmentsEnd<SEND, TAKE> {
     fn prepare(&mut self, _message_bytes: usize) -> Result<(), OpenError> {
         check_room(&self.socket, self.payload + HEADER)
     }
 
+    /// Whoever has several messages under way takes no turns any more, and says so before the first of them: a
+    /// partner that went on to take a message for a credit would lose what its longer answers overrun.
     fn set_nonblocking(&mut self, on: bool) -> io::Result<()> {
-        self.takes_turns &= !on;
+        if on && self.takes_turns {
+            socket::send_message(&self.socket, &ASK)?;
+            self.takes_turns = false;
+        }
         self.socket.set_nonblocking(on)
     }
 
@@ -29,10 +34,7 @@ impl<const SEND: usize, const TAKE: usize> Nonblocking for FragmentsEnd<SEND, TA
         while self.partly.sent < count {
             // One look for a credit: a message that comes instead is quicker received to its place.
             if self.is_full() {
-                let came = self.take(&mut [], 0)?;
-                if came.is_none() {
-                    self.ask_for_credits()?;
-                }
+                self.take(&mut [], 0)?;
                 if self.is_full() {
                     return Ok(Sent::WouldBlock);
                 }
