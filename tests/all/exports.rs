@@ -529,6 +529,62 @@ fn a_comparison_is_a_suite_of_tests() {
     assert!(lines[2].starts_with(&format!("ok 1 {name} ")), "{ktap}");
 }
 
+/// A reader of one of the formats: its name, how it is asked whether it is here, the format, how it reads a file of it.
+const READERS: [(&str, [&str; 3], &str, &str); 4] = [
+    (
+        "junitparser",
+        ["python3", "-c", "import junitparser"],
+        "junit",
+        "python3 -c '
+import sys, junitparser
+suites = list(junitparser.JUnitXml.fromfile(sys.argv[1]))
+assert [(suite.tests, suite.failures) for suite in suites] == [(2, 0)], suites
+assert all(case.name for suite in suites for case in suite)' ",
+    ),
+    ("prove", ["prove", "--version", ""], "ktap", "prove --exec cat "),
+    (
+        "prometheus_client",
+        ["python3", "-c", "import prometheus_client"],
+        "openmetrics",
+        "python3 -c '
+import sys
+from prometheus_client.openmetrics.parser import text_string_to_metric_families as families
+found = {family.name: family for family in families(open(sys.argv[1]).read())}
+times = [s for s in found[\"ipcmark_operation_time_seconds\"].samples if s.labels[\"stat\"] == \"median\"]
+assert len(times) == 2 and all(0 < time.value < 1 for time in times), times' ",
+    ),
+    (
+        "Google Benchmark's compare.py",
+        ["python3", "-c", "import scipy; open('/usr/share/benchmark/compare.py')"],
+        "google-benchmark",
+        "f() { python3 /usr/share/benchmark/compare.py --no-color benchmarks $1 $1 |
+         grep -c ^pipe/latency/64B/same-cpu/process; }; f ",
+    ),
+];
+
+/// Who reads the formats elsewhere reads them here.
+#[test]
+fn other_tools_own_readers_take_what_is_written_for_them() {
+    let bench = Bench::new();
+    bench.must(&SHORT.replace("pipe", "pipe unix-stream"));
+    for (reader, [program, first, second], format, read) in READERS {
+        let mut asked = Command::new(program);
+        asked.arg(first).args(Some(second).filter(|argument| !argument.is_empty()));
+        if !asked.output().is_ok_and(|output| output.status.success()) {
+            say(&format!("skipped what {reader} reads: it is not here"));
+            continue;
+        }
+        let file = bench.path(format);
+        let line = match format {
+            "junit" | "ktap" => "compare last last --gate 50%",
+            _ => "export last",
+        };
+        std::fs::write(&file, bench.run(&format!("{line} --format {format}")).out).unwrap();
+        let said = output(Command::new("sh").args(["-c", &format!("{read} {}", file.display())]));
+        assert_eq!(said.code, Some(0), "{reader}: {}{}", said.out, said.err);
+    }
+}
+
 /// What a harness is promised, it gets: the names before a run are those after it.
 #[test]
 fn the_names_of_cases_are_known_before_they_are_measured() {
