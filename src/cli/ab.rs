@@ -15,11 +15,11 @@ const MECHANISMS: [&str; 4] = ["pipe", "unix-stream", "tcp", "eventfd"];
 /// Flags of `ab`: those of `run`, behind two commands.
 #[derive(Args)]
 pub struct AbArgs {
-    /// The words before a launch of A, as in 'chrt -f 50'; '' starts it as ever. Where the last word is launch it is the whole
-    /// command: './other/ipcmark launch'
+    /// The command prefix of A, as in 'chrt -f 50'; '' is none. A command that ends in launch is run as it is:
+    /// './other/ipcmark launch'
     #[arg(value_name = "PREFIX A")]
     a: String,
-    /// The same of B, which is held against A: of round trips over pipe, unix-stream, tcp and eventfd, unless others are named
+    /// The prefix of B, which is compared with A; by default round trips over pipe, unix-stream, tcp and eventfd
     #[arg(value_name = "PREFIX B")]
     b: String,
     #[command(flatten)]

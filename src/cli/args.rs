@@ -56,14 +56,14 @@ pub struct RunArgs {
     /// Message sizes: 64, 4K (or 4KB, 4KiB: 4096 bytes), 1..1M:x4 [default: 64 for latency and rate, 64K for throughput]
     #[arg(short, long, value_name = "LIST", value_parser = sizes, allow_hyphen_values = true)]
     pub size: Option<Sizes>,
-    /// Where the workers run: free, same-cpu, smt-sibling, same-llc, cross-llc, cross-node, or
-    /// a pair of CPUs as in 0,1 or 0,free (with --peer: here, there); every pair of some CPUs as in
+    /// Where the workers run: free, same-cpu, smt-sibling, same-llc, cross-llc, cross-node, or a
+    /// pair of CPUs as in 0,1 or 0,free (with --peer: here, there); every pair of some CPUs as in
     /// 0-3,8, or of all [default: every pinned placement that exists, latency also free; with
-    /// --peer, and of -w capacity: free]
+    /// --peer, and for -w capacity: free]
     #[arg(short, long, value_name = "PLACE", hide_possible_values = true,
           value_parser = Suggesting { parser: placements, words: placement_names })]
     pub placement: Vec<Placements>,
-    /// More sizes: latency also of 4K, throughput also of 64
+    /// More sizes: latency also with 4K, throughput also with 64
     #[arg(long, conflicts_with = "size")]
     pub full: bool,
     /// CPU of the initiator; without --responder-cpu the responder is free
@@ -76,8 +76,8 @@ pub struct RunArgs {
     pub responder_cpu: Option<u32>,
     #[command(flatten)]
     pub factors: FactorArgs,
-    /// In how many slices launches are timed that take turns with those they are compared with; 0 times
-    /// each whole, one after the other
+    /// Number of slices in which launches are timed, in turns with those that they are compared with; 0
+    /// times launches whole, one after the other
     #[arg(long, value_name = "N", default_value_t = CYCLES,
           value_parser = clap::value_parser!(u64).range(..=MOST_CYCLES), allow_negative_numbers = true)]
     pub cycles: u64,
@@ -87,20 +87,19 @@ pub struct RunArgs {
     /// Measure spinning mechanisms on one CPU too
     #[arg(long)]
     pub spin_on_one_cpu: bool,
-    /// Bytes of one throughput transfer [default: what lasts 4 ms, or 200 acknowledgements]
+    /// Bytes of one throughput transfer [default: as much as lasts 4 ms, or 200 acknowledgements]
     #[arg(long, value_name = "SIZE", value_parser = size::parse, allow_negative_numbers = true)]
     pub total: Option<u64>,
-    /// Messages due per second, of -w rate: 500, 10k, 1k..64k:x2 [default: 1k]; of -w capacity those that are
-    /// tried first [default: 1k to 1M, four times apart]
+    /// Messages due per second in -w rate: 500, 10k, 1k..64k:x2 [default: 1k]; the first rates to try in -w
+    /// capacity [default: 1k to 1M, four times apart]
     #[arg(long, value_name = "N", value_parser = rates, allow_negative_numbers = true)]
     pub rate: Option<Rates>,
-    /// Messages that may be under way at once, of -w rate: 8, 1,8,64 [default: 1]
+    /// Messages that may be under way at once in -w rate: 8, 1,8,64 [default: 1]
     #[arg(long, value_name = "N", value_parser = depths, allow_negative_numbers = true)]
     pub depth: Option<Depths>,
     #[command(flatten)]
     pub open_loop: OpenLoopArgs,
-    /// Time each round trip by itself, also those too short for the clock, so that they have
-    /// percentiles
+    /// Time each round trip by itself, even if too short for the clock, so that it has percentiles
     #[arg(long)]
     pub unbatched: bool,
     /// Untimed operations, or time, before each launch's first sample
@@ -111,48 +110,49 @@ pub struct RunArgs {
     /// three at least; rate for 200 ms]
     #[arg(long, value_name = "N", value_parser = samples, allow_negative_numbers = true)]
     pub samples: Option<u64>,
-    /// Exactly so many launches per case [default: what the precision needs and the time allows, 12 at least]
+    /// Exactly this many launches per case [default: as many as the precision needs and the time allows, 12
+    /// at least]
     #[arg(long, value_name = "N", value_parser = launches, allow_negative_numbers = true)]
     pub launches: Option<u64>,
-    /// Half-width of the interval that is enough, as in 2% [default: 2% on one CPU, else 5%]
+    /// Half-width of the interval to reach, as in 2% [default: 2% on one CPU, else 5%]
     #[arg(long, value_name = "SHARE", value_parser = precision, allow_negative_numbers = true)]
     pub precision: Option<f64>,
     /// Time for measuring, as in 30s or 5m [default: 50s, or more for 12 launches a case]
     #[arg(long, value_name = "TIME", visible_alias = "duration", value_parser = budget,
           allow_negative_numbers = true)]
     pub budget: Option<Duration>,
-    /// Go on until so many rounds were left undisturbed, for up to three times the time; `compare --gate`
-    /// needs 12
+    /// Continue until this many rounds were undisturbed, for up to three times the budget; `compare
+    /// --gate` needs 12
     #[arg(long, value_name = "N", value_parser = launches, conflicts_with = "resume",
           allow_negative_numbers = true)]
     pub unmarked: Option<u64>,
-    /// Spread the run over so many sessions, for an interval that holds what differs between them; each
-    /// has the same part of the budget, or of --launches
+    /// Spread the run over this many sessions, for an interval that covers the variation between them;
+    /// each has the same part of the budget, or of --launches
     #[arg(long, value_name = "N", value_parser = sessions, conflicts_with = "resume",
           allow_negative_numbers = true)]
     pub sessions: Option<u64>,
-    /// From the beginning of one session to that of the next [default: 2m]
+    /// Time from the start of one session to the start of the next [default: 2m]
     #[arg(long, value_name = "TIME", value_parser = every, requires = "sessions",
           allow_negative_numbers = true)]
     pub every: Option<Duration>,
-    /// Measure at once, also while another run measures on this machine [default: wait for its end,
+    /// Measure at once, even while another run measures on this machine [default: wait for its end,
     /// two minutes at most]
     #[arg(long)]
     pub no_wait: bool,
-    /// What ratios are to, of the mechanisms that are measured [default: pipe; between hosts tcp; else
+    /// The reference of ratios, one of the measured mechanisms [default: pipe; between hosts tcp; else
     /// the first]
     #[arg(long, value_name = "MECHANISM", conflicts_with = "resume")]
     pub reference: Option<String>,
     /// Seed of every random choice [default: drawn]
     #[arg(long, value_name = "N", value_parser = seed, allow_negative_numbers = true)]
     pub seed: Option<u64>,
-    /// Instrumentation, in launches of their own: counters, hardware, trace, or single families
+    /// Instrumentation, in separate launches: counters, hardware, trace, or single families
     /// (software, calls, l1d and so on)
     #[arg(long, value_name = "LIST", value_delimiter = ',', hide_possible_values = true,
           conflicts_with = "command",
           value_parser = Suggesting { parser: probes, words: probe_names })]
     pub observe: Vec<Probes>,
-    /// Also measure next to a busy neighbour, and how much slower that is: hog (busy threads), memory (a stream), quota (half a CPU)
+    /// Also measure next to a load, and how much slower that is: hog (busy threads), memory (a stream), quota (half a CPU)
     #[arg(long, value_name = "LIST", value_delimiter = ',', hide_possible_values = true,
           conflicts_with_all = ["command", "resume"],
           value_parser = Suggesting { parser: company, words: company_names })]
@@ -163,9 +163,9 @@ pub struct RunArgs {
     /// A name for this run, by which report, export and compare find it
     #[arg(long, value_name = "NAME")]
     pub label: Option<Label>,
-    /// Where the two halves of a launch are, each beside the others: local, peer (the host behind
-    /// --peer), lab:routers=2,switches=1,delay=1ms (a laboratory that the run makes; needs root)
-    /// [default: local; with --peer: peer]
+    /// Where client and server run, all in the same rounds: local, peer (the host behind --peer),
+    /// lab:routers=2,switches=1,delay=1ms (a laboratory that the run makes; needs root) [default:
+    /// local; with --peer: peer]
     #[arg(long, value_name = "LIST", value_parser = routes)]
     pub route: Option<Routes>,
     #[command(flatten)]
@@ -174,7 +174,7 @@ pub struct RunArgs {
     pub arms: super::arms::ArmArgs,
     #[command(flatten)]
     pub plugins: super::plugins::PluginArgs,
-    /// Go on with an interrupted run: its number, label, or `last`; one with another host has the same --peer again
+    /// Continue an interrupted run: its number, label, or `last`; if it has another host, give the same --peer
     #[arg(long, value_name = "RUN", num_args = 0..=1, default_missing_value = "last",
           conflicts_with_all = ["mechanisms", "workload", "size", "placement", "launches",
                                 "route", "rate", "depth", "connections", "server", "arrivals", "response", "service",
@@ -185,7 +185,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "FORMAT", default_value = "text", hide_possible_values = true,
           value_parser = shown_or_exported())]
     pub format: Shown,
-    /// Write the page with the figures here
+    /// Write the page with the figures to this file
     #[arg(long, value_name = "FILE")]
     pub html: Option<std::path::PathBuf>,
     /// Write results to this file instead of standard output
@@ -195,7 +195,7 @@ pub struct RunArgs {
     pub files: ExportFiles,
     #[command(flatten)]
     pub against: Against,
-    /// Print the name of each case that would be measured, as exports have it, and measure nothing
+    /// Print the name that each case has in exports, and measure nothing
     #[arg(long)]
     pub list_names: bool,
     /// Whether the claims of a study set the exit code.
@@ -204,7 +204,8 @@ pub struct RunArgs {
     /// Write it as PDF; needs a Typst compiler
     #[arg(long, value_name = "FILE")]
     pub pdf: Option<std::path::PathBuf>,
-    /// Pages that the PDF is meant for, or `all` [default: 4]; a study may need more, and says so
+    /// Largest number of pages of the PDF, or `all` [default: 4]; a study may need more, and says
+    /// so
     #[arg(long, value_name = "N|all", value_parser = super::document_output::pages, requires = "pdf")]
     pub pages: Option<super::document_output::Pages>,
 }

@@ -29,15 +29,15 @@ const LOOKED_AT: Duration = Duration::from_millis(5);
 /// The flags of arms.
 #[derive(Args, Clone, Debug, Default)]
 pub struct ArmArgs {
-    /// Measure every case under this command too, in the same rounds: a name, and the words before a launch, as in
-    /// rt='chrt -f 50', or none. Where the last word is launch it is the whole command: new='./other/ipcmark
-    /// launch'. The first arm is what others are held against
+    /// Measure every case under this command too, in the same rounds: a name, and a command prefix, as in rt='chrt
+    /// -f 50', or none. A command that ends in launch is run as it is: new='./other/ipcmark launch'. The first arm
+    /// is the baseline
     #[arg(long = "arm", value_name = "NAME=PREFIX", value_parser = arm)]
     arms: Vec<Arm>,
     /// Run this shell command before launches of an arm in each round, as in on='sysctl -w x=1'
     #[arg(long = "arm-setup", value_name = "NAME=COMMAND", value_parser = set_up, requires = "arms")]
     setups: Vec<(String, String)>,
-    /// Run this shell command once the run is over, however it ends: it undoes the set-ups
+    /// Run this shell command after the run, however it ends, to undo the set-ups
     #[arg(long = "arm-cleanup", value_name = "COMMAND", requires = "setups")]
     cleanup: Option<String>,
 }

@@ -53,31 +53,30 @@ pub struct ChooseArgs {
     /// Requests a second over all connections, as in 500 or 50k
     #[arg(long, value_name = "N", value_parser = rate::parse, allow_negative_numbers = true)]
     rate: u64,
-    /// What a percentile of the response time may be at most: p99:200us
+    /// The largest acceptable percentile of the response time: p99:200us
     #[arg(long, value_name = "PERCENTILE:TIME", value_parser = bound, allow_negative_numbers = true)]
     bound: TailBound,
-    /// Bytes of an answer [default: as many as of a request]
+    /// Bytes of an answer [default: as many as in a request]
     #[arg(long, value_name = "SIZE", value_parser = size::message, allow_negative_numbers = true)]
     response: Option<u64>,
-    /// Clients of the server, each with a connection of its own
+    /// Clients of the server, each with its own connection
     #[arg(long, value_name = "N", default_value = "1", value_parser = load::connections,
           allow_negative_numbers = true)]
     connections: u32,
-    /// How the server finds the next request: epoll, poll, io-uring, threads, scan [default: epoll where it has several
-    /// clients]
+    /// How the server finds the next request: epoll, poll, io-uring, threads, scan [default: epoll for several clients]
     #[arg(long, value_name = "HOW", value_parser = server)]
     server: Option<Server>,
     /// Requests that may be under way at once on one connection
     #[arg(long, value_name = "N", default_value = "1", value_parser = load::depth,
           allow_negative_numbers = true)]
     depth: u32,
-    /// What the server works over each request: 5us, or exp:5us [default: nothing]
+    /// How long the server works on each request: 5us, or exp:5us [default: nothing]
     #[arg(long, value_name = "TIME", value_parser = service, allow_negative_numbers = true)]
     service: Option<Service>,
-    /// Only what sleeps while it waits
+    /// Only mechanisms that sleep while they wait
     #[arg(long)]
     blocking: bool,
-    /// Only what carries a stream, or only what keeps messages apart
+    /// Only mechanisms that carry a stream, or only those that keep message boundaries
     #[arg(long, value_name = "KIND", value_parser = PossibleValuesParser::new(["stream", "message"]),
           hide_possible_values = true)]
     bytes: Option<String>,
@@ -90,10 +89,10 @@ pub struct ChooseArgs {
     /// Time for measuring [default: 30s]
     #[arg(long, value_name = "TIME", value_parser = budget, allow_negative_numbers = true)]
     budget: Option<Duration>,
-    /// Exactly so many launches of each mechanism at each rate [default: what the time allows]
+    /// Exactly this many launches of each mechanism at each rate [default: what the time allows]
     #[arg(long, value_name = "N", value_parser = launches, allow_negative_numbers = true)]
     launches: Option<u64>,
-    /// Measure at once, also while another run measures on this machine [default: wait for its end,
+    /// Measure at once, even while another run measures on this machine [default: wait for its end,
     /// two minutes at most]
     #[arg(long)]
     no_wait: bool,
@@ -107,7 +106,7 @@ pub struct ChooseArgs {
     #[arg(long, value_name = "FORMAT", default_value = "text", hide_possible_values = true,
           value_parser = PossibleValuesParser::new(["text", "json"]))]
     format: String,
-    /// Write the page with the figures here
+    /// Write the page with the figures to this file
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
     /// Write the answer to this file instead of standard output

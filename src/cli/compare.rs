@@ -34,30 +34,31 @@ pub struct CompareArgs {
     /// The run that is compared with it
     #[arg(value_name = "B")]
     b: String,
-    /// Exit with 3 if a case is slower by more than this, as in 5%, with 4 if that is undecided; p99:10% holds a percentile of each
-    /// launch, throughput:5% (or another workload) its cases alone, capacity:20% the largest rates of two searches
+    /// Exit with 3 if a case is slower by more than this, as in 5%, with 4 if that is undecided; p99:10% judges a percentile of
+    /// each launch, throughput:5% (or another workload) its cases alone, capacity:20% the largest rates of two searches
     #[arg(long, value_name = "SLOWER", value_parser = held)]
     gate: Option<Held>,
     /// For `git bisect run`: exit with 0 where no case is slower than the gate (5% without --gate), with 1 where one
-    /// is, with 125 where that is undecided, and with 128 or more where anything fails
+    /// is, with 125 where that is undecided, and with 128 or more where something fails
     #[arg(long)]
     bisect: bool,
-    /// What the gate compares a case with: relative, what all cases of its rounds did together, or
-    /// absolute, its own time in A, as for two kernels
+    /// What the gate compares a case with: relative, the common change of all cases in its rounds,
+    /// or absolute, its own time in A, as for two kernels
     #[arg(long, value_name = "WHAT", default_value = "relative", requires = "gate",
           value_parser = PossibleValuesParser::new(["relative", "absolute"]).map(gate_on))]
     gate_on: GateOn,
-    /// Within this distance of 1 a ratio is equivalent [default: 2%]
+    /// A ratio within this distance of 1 is equivalent [default: 2%]
     #[arg(long, value_name = "SHARE", value_parser = share)]
     margin: Option<f64>,
     /// Compare runs or cases of different machines, programs or settings
     #[arg(long)]
     force: bool,
-    /// text, json, markdown, junit or ktap (a test a case: a case that is slower, or beyond the gate, fails)
+    /// text, json, markdown, junit or ktap (one test per case, which fails if it is slower, or beyond the
+    /// gate)
     #[arg(long, value_name = "FORMAT", default_value = "text", hide_possible_values = true,
           value_parser = ["text", "json", "markdown", "junit", "ktap"])]
     format: String,
-    /// Write the page with the figure here
+    /// Write the page with the figure to this file
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
 }
@@ -68,8 +69,9 @@ pub struct Against {
     /// Compare with this run once it is measured: number, label, `last`, or a file written by `ipcmark export`
     #[arg(long, value_name = "RUN|FILE")]
     against: Option<String>,
-    /// Exit with 3 if a case is slower than there, or than under the first --arm, by more than this, as in 5%, with 4 if that is undecided;
-    /// p99:10% holds a percentile of each launch, throughput:5% (or another workload) its cases alone, capacity:20% the largest rates
+    /// Exit with 3 if a case is slower by more than this, as in 5%, than in that run or under the first --arm, with 4 if that is
+    /// undecided; p99:10% judges a percentile of each launch, throughput:5% (or another workload) its cases alone, capacity:20%
+    /// the largest rates
     #[arg(long, value_name = "SLOWER", value_parser = held)]
     gate: Option<Held>,
 }

@@ -24,7 +24,7 @@ pub struct EngineArgs {
 enum What {
     /// Whether every byte of messages of many sizes arrives, in every way that it has: exit code 1 if not
     Check {
-        /// Plug-ins (./libmine.so) and engines' files (./engine.toml)
+        /// Plug-ins (./libmine.so) and engine files (./engine.toml)
         #[arg(required = true, value_name = "FILE")]
         files: Vec<PathBuf>,
     },
@@ -35,7 +35,7 @@ enum What {
         /// c (a plug-in), python, node, go, java (engines)
         #[arg(value_enum, hide_possible_values = true)]
         language: Language,
-        /// The folder that is made
+        /// The folder to create
         #[arg(value_name = "DIR")]
         folder: PathBuf,
     },

@@ -28,7 +28,7 @@ const EXAMPLES: [Examples; 32] = [
                 "ipcmark run tcp pipe -w capacity --bound p99:200us",
                 "the largest load within a bound",
             ),
-            ("ipcmark run -w throughput --export-csv a.csv", "a table beside the text"),
+            ("ipcmark run -w throughput --export-csv a.csv", "a table, too"),
             ("ipcmark run tcp --peer 'ssh host'", "to another host"),
         ],
     ),
@@ -45,8 +45,8 @@ const EXAMPLES: [Examples; 32] = [
     (
         "doctor",
         &[
-            ("ipcmark doctor", "of the CPUs that a run would choose"),
-            ("ipcmark doctor --cpus 0", "of these"),
+            ("ipcmark doctor", "the CPUs that a run would choose"),
+            ("ipcmark doctor --cpus 0", "this CPU"),
         ],
     ),
     (
@@ -63,7 +63,7 @@ const EXAMPLES: [Examples; 32] = [
         ],
     ),
     ("explain", &[("ipcmark explain pipe uds --teach", "why one is slower than the other")]),
-    ("study", &[("ipcmark study list", "what is built in")]),
+    ("study", &[("ipcmark study list", "the built-in studies")]),
     ("study list", &[("ipcmark study list", "each with its question")]),
     ("study show", &[("ipcmark study show 001", "its text, to copy and change")]),
     (
@@ -79,7 +79,7 @@ const EXAMPLES: [Examples; 32] = [
         &[
             ("ipcmark runs", "numbers and labels, for report, export and compare"),
             ("ipcmark runs --format json", "for a program"),
-            ("ipcmark runs --html pages", "pages/index.html, which leads to a page of each"),
+            ("ipcmark runs --html pages", "pages/index.html, with a page of each"),
             ("ipcmark runs rm 3 before", "remove two of them for good"),
         ],
     ),
@@ -97,7 +97,7 @@ const EXAMPLES: [Examples; 32] = [
         &[
             ("ipcmark report -v", "every result of the newest run"),
             ("ipcmark report 3 --html page.html", "its page with the figures"),
-            ("ipcmark report run.json", "what an export holds"),
+            ("ipcmark report run.json", "the results in an export"),
         ],
     ),
     (
@@ -108,7 +108,7 @@ const EXAMPLES: [Examples; 32] = [
             ("ipcmark export last~1 --format hgrm -o spectra/", "a spectrum per case"),
         ],
     ),
-    ("schema", &[("ipcmark schema results", "of what `ipcmark export` writes")]),
+    ("schema", &[("ipcmark schema results", "of the JSON that `ipcmark export` writes")]),
     (
         "fleet",
         &[
@@ -121,10 +121,10 @@ const EXAMPLES: [Examples; 32] = [
         &[
             ("ipcmark lab up --routers 2 --loss 1%", "two hosts, far apart"),
             ("ipcmark lab exec a -- ip route", "in one of them"),
-            ("ipcmark lab down", "gone again"),
+            ("ipcmark lab down", "removes it"),
         ],
     ),
-    ("engine", &[("ipcmark engine check ./libmine.so", "what must hold of it, in seconds")]),
+    ("engine", &[("ipcmark engine check ./libmine.so", "whether it is correct, in seconds")]),
     (
         "engine check",
         &[
@@ -132,14 +132,14 @@ const EXAMPLES: [Examples; 32] = [
             ("ipcmark engine check engines/python/engine.toml", "an engine"),
         ],
     ),
-    ("engine list", &[("ipcmark engine list", "those that a run finds by their names")]),
+    ("engine list", &[("ipcmark engine list", "those that a run finds by name")]),
     ("engine new", &[("ipcmark engine new c mine", "a plug-in in the folder mine")]),
     ("clean", &[("ipcmark clean", "after a run was killed")]),
     ("completions", &[("ipcmark completions zsh > ~/.zfunc/_ipcmark", "for zsh")]),
     ("man", &[("ipcmark man | man -l -", "the manual, installed or not")]),
-    ("lab exec", &[("ipcmark lab exec b -- ip route", "what it knows of the way back")]),
-    ("lab status", &[("ipcmark lab status", "which there are, and their lines")]),
-    ("lab down", &[("ipcmark lab down --kill", "with all that runs in it")]),
+    ("lab exec", &[("ipcmark lab exec b -- ip route", "its routes")]),
+    ("lab status", &[("ipcmark lab status", "laboratories, and their lines")]),
+    ("lab down", &[("ipcmark lab down --kill", "and kill what runs in it")]),
     ("lab up", &[("ipcmark lab up --delay 10ms --rate 100mbit", "a slow line")]),
 ];
 

@@ -31,20 +31,20 @@ pub const ALL: [ExitCode; 24] = [
     ExitCode {
         code: "1",
         of: &["runs", "runs --html", "runs --check"],
-        meaning: "Something that is stored is damaged.",
+        meaning: "Something in the store is damaged.",
     },
     ExitCode {
         code: "1",
         of: &["clean"],
         meaning: "Something that was left behind could not be removed.",
     },
-    ExitCode { code: "1", of: &["engine check"], meaning: "Something that must hold doesn't." },
+    ExitCode { code: "1", of: &["engine check"], meaning: "A check failed." },
     ExitCode {
         code: "1",
         of: &["compare --bisect"],
         meaning: "A case is slower by more than the gate: bad.",
     },
-    every("2", "A wrong command line, a run that is not there, or a store that can't be used."),
+    every("2", "A wrong command line, a run that doesn't exist, or a store that can't be used."),
     ExitCode {
         code: "3",
         of: &["compare --gate"],
@@ -76,7 +76,7 @@ pub const ALL: [ExitCode; 24] = [
     ExitCode {
         code: "5",
         of: &["run", "ab", "study run", "explain", "probe-effect", "choose"],
-        meaning: "A mechanism that was asked for is not available here, or a size or a place of one; or a plug-in fails.",
+        meaning: "A requested mechanism, size or placement is not available here, or a plug-in fails.",
     },
     ExitCode {
         code: "5",
@@ -95,12 +95,12 @@ pub const ALL: [ExitCode; 24] = [
     },
     every(
         "129, 130, 143",
-        "Ended by SIGHUP, SIGINT, SIGTERM, unless it was started to ignore them: in order, within \
-         two seconds, however many signals come; all is stored.",
+        "Ended by SIGHUP, SIGINT or SIGTERM, unless it was started to ignore them: cleanly, within \
+         two seconds, however many signals come; everything is stored.",
     ),
     every(
         "141",
-        "Nobody read standard output to its end, as behind `| head`; what was measured is stored.",
+        "Standard output was closed early, as by `| head`; what was measured is stored.",
     ),
     ExitCode { code: "any", of: &["lab exec"], meaning: "That of the command that it ran." },
 ];

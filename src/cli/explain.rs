@@ -29,7 +29,7 @@ pub struct ExplainArgs {
     placement: Vec<Placements>,
     #[command(flatten)]
     workers: WorkersArg,
-    /// Say of each part what it is, and give a command that would change it
+    /// Explain each part, and give a command that would change it
     #[arg(long)]
     teach: bool,
     #[command(flatten)]

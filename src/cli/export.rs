@@ -24,9 +24,8 @@ pub struct ExportArgs {
     #[arg(long, value_name = "FORMAT", default_value = "json", hide_possible_values = true,
           value_parser = args::exported())]
     format: Format,
-    /// Write to this file instead of standard output; hgrm and cpu-matrix into a folder, as in spectra/: a file
-    /// each;
-    /// launches and samples into what ends in .npy: for numpy
+    /// Write to this file instead of standard output; hgrm and cpu-matrix: a folder, as in spectra/, with a
+    /// file for each; launches and samples: a name ending in .npy is for numpy
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 }
@@ -50,7 +49,7 @@ pub fn export(common: &Common, args: &ExportArgs) -> Result<u8, Failure> {
 /// Files beside what a run shows.
 #[derive(Args, Clone, Debug, Default)]
 pub struct ExportFiles {
-    /// Write the results here too, as `export` would
+    /// Also write the results to this file, as `export` would
     #[arg(long = "export-json", value_name = "FILE")]
     json: Option<PathBuf>,
     /// The same as a table, a row per case and metric

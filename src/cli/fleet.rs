@@ -38,17 +38,17 @@ pub struct FleetArgs {
     /// The nodes, as in a,b,c [default: those of the Slurm allocation that this runs in]
     #[arg(long, value_name = "LIST", value_parser = named, conflicts_with = "simulate")]
     nodes: Option<Nodes>,
-    /// The command that starts something on a node, with {node} for its name: 'ssh {node}',
-    /// 'ip netns exec {node}' [default: srun --overlap -N1 -n1 -w {node}]
+    /// The command that starts a program on a node, with {node} for its name: 'ssh {node}', 'ip
+    /// netns exec {node}' [default: srun --overlap -N1 -n1 -w {node}]
     #[arg(long, value_name = "COMMAND", value_parser = words)]
     launcher: Option<Words>,
-    /// Where this program lies on every node [default: where it lies here]
+    /// Path of this program on every node [default: as here]
     #[arg(long, value_name = "PATH")]
     program: Option<String>,
     /// The network that is measured, as in 10.1.0.0/16 [default: one that both nodes are in]
     #[arg(long, value_name = "NETWORK", value_parser = is_network)]
     network: Option<String>,
-    /// What is done: latency, throughput, connect [default: latency,throughput]
+    /// Workloads: latency, throughput, connect [default: latency,throughput]
     #[arg(short, long, value_name = "LIST", value_delimiter = ',', value_parser = workload)]
     workload: Vec<Workload>,
     /// Message sizes [default: 64 for latency, 64K for throughput]
@@ -64,7 +64,7 @@ pub struct FleetArgs {
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "one",
           value_parser = concurrent)]
     concurrent: Vec<Concurrent>,
-    /// Samples per launch of a latency [default: what lasts 35 ms]
+    /// Samples per launch of a latency [default: as many as last 35 ms]
     #[arg(long, value_name = "N", value_parser = samples)]
     samples: Option<u64>,
     /// Quiet between set-up and timing [default: 70ms]
@@ -73,7 +73,7 @@ pub struct FleetArgs {
     /// Don't measure the bounds of the nodes first
     #[arg(long)]
     no_floors: bool,
-    /// Plan, keep and report a fleet of so many nodes that only answer: nothing is measured
+    /// Plan, store and report a fleet of this many simulated nodes; nothing is measured
     #[arg(long, value_name = "N", value_parser = simulated_nodes)]
     simulate: Option<usize>,
     /// Seed of every random choice [default: drawn]
@@ -82,7 +82,7 @@ pub struct FleetArgs {
     /// A name for this run
     #[arg(long, value_name = "NAME")]
     label: Option<Label>,
-    /// Go on with an interrupted run, or one that lost nodes: its number, label, or `last`; with the same --launcher
+    /// Continue an interrupted run, or one that lost nodes: its number, label, or `last`; give the same --launcher
     #[arg(long, value_name = "RUN", num_args = 0..=1, default_missing_value = "last",
           conflicts_with_all = ["mechanisms", "nodes", "workload", "size", "rounds", "simulate"])]
     resume: Option<String>,
@@ -91,7 +91,7 @@ pub struct FleetArgs {
     #[arg(long, value_name = "FORMAT", default_value = "text", hide_possible_values = true,
           value_parser = shown_or_written())]
     format: Shown,
-    /// Write the page with the figures here
+    /// Write the page with the figures to this file
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
     /// Write results to this file instead of standard output

@@ -29,7 +29,7 @@ pub struct FloorArgs {
     /// Write to this file instead of standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Write a page with the heat map of cache lines here
+    /// Write a page with the heat map of cache lines to this file
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
 }

@@ -55,22 +55,22 @@ pub struct UpArgs {
     /// Routers between a and b
     #[arg(long, value_name = "N", default_value = "0", value_parser = words::hops)]
     routers: usize,
-    /// Switches between a and b; routers and switches take turns, a switch first
+    /// Switches between a and b; routers and switches alternate, a switch first
     #[arg(long, value_name = "N", default_value = "0", value_parser = words::hops)]
     switches: usize,
     /// Largest packet of every link, in bytes
     #[arg(long, value_name = "BYTES", default_value = "1500", value_parser = words::mtu)]
     mtu: u32,
-    /// What the line carries each way, as in 100mbit
+    /// Bandwidth of the line, each way, as in 100mbit
     #[arg(long, value_name = "RATE", value_parser = words::rate)]
     rate: Option<u64>,
-    /// Share of the packets that the line loses each way, as in 5%
+    /// Share of packets that the line loses, each way, as in 5%
     #[arg(long, value_name = "SHARE", value_parser = words::loss)]
     loss: Option<Loss>,
-    /// How much later packets arrive, each way, as in 10ms
+    /// Delay of the line, each way, as in 10ms
     #[arg(long, value_name = "TIME", value_parser = words::delay)]
     delay: Option<u64>,
-    /// Who impairs the line: auto (the kernel where it can), kernel, relay (in user space)
+    /// What impairs the line: auto (the kernel where it can), kernel, relay (in user space)
     #[arg(long, value_name = "WHO", default_value = "auto", hide_possible_values = true,
           value_parser = ["auto", "kernel", "relay"])]
     by: String,
@@ -117,7 +117,7 @@ pub struct StatusArgs {
 pub struct DownArgs {
     #[command(flatten)]
     name: Name,
-    /// End programs that still run in it
+    /// Kill programs that still run in it
     #[arg(long)]
     kill: bool,
 }

@@ -104,7 +104,7 @@ struct Cli {
 #[derive(clap::Args, Clone)]
 #[command(next_help_heading = "Options of every command")]
 struct Common {
-    /// The file that keeps every run; none keeps nothing [default: $IPCMARK_STORE, else
+    /// The file that stores every run; none stores nothing [default: $IPCMARK_STORE, else
     /// ~/.local/share/ipcmark]
     #[arg(long, global = true, value_name = "FILE")]
     store: Option<PathBuf>,
@@ -130,7 +130,7 @@ struct Common {
 enum Command {
     /// Measure chosen mechanisms, workloads, sizes and placements
     Run(Box<args::RunArgs>),
-    /// A against B in the same rounds: two prefixes, settings or builds; faster, slower, equivalent
+    /// Compare A with B in the same rounds: two prefixes, settings or builds; faster, slower, equivalent
     Ab(Box<ab::AbArgs>),
     /// Clocks, kernel calls, copying, cache lines, wake-ups: the bounds to compare results with
     Floor(floor::FloorArgs),
@@ -142,7 +142,7 @@ enum Command {
     Choose(Box<choose::ChooseArgs>),
     /// Where a message's time goes: calls, copying, waking, waiting, switching
     Explain(Box<explain::ExplainArgs>),
-    /// Experiments declared before they are run: built in, or from a TOML file
+    /// Experiments declared before they run: built in, or from a TOML file
     Study(study::StudyArgs),
     /// Tracing overhead: per operation, per firing, and whether a curve keeps its shape
     ProbeEffect(Box<probe_effect::ProbeEffectArgs>),
@@ -150,7 +150,7 @@ enum Command {
     Runs(runs::RunsArgs),
     /// Two runs, case by case: faster, slower, equivalent; an exit code for a gate
     Compare(compare::CompareArgs),
-    /// Write up a stored run again
+    /// Show a stored run, or write it up
     Report(report::ReportArgs),
     /// A stored run for other programs
     Export(export::ExportArgs),
@@ -158,11 +158,11 @@ enum Command {
     Schema(schema::SchemaArgs),
     /// The same experiment on every node of a Slurm allocation, and between all pairs of them
     Fleet(Box<fleet::FleetArgs>),
-    /// Hosts, switches and routers on this machine, as network namespaces; a line to impair
+    /// Hosts, switches and routers on this machine, as network namespaces; a line that can be impaired
     Lab(lab::LabArgs),
-    /// A mechanism of your own: a skeleton to begin with, and what must hold of it
+    /// Your own mechanism: write a skeleton, and check that it is correct
     Engine(engine::EngineArgs),
-    /// Remove what runs that were killed left behind
+    /// Remove what killed runs left behind
     Clean,
     /// Completions for a shell, as in `source <(ipcmark completions bash)`
     Completions(completions::CompletionsArgs),

@@ -14,28 +14,28 @@ use model::workload::{Arrivals, Workload};
 /// Flags of `run -w rate`.
 #[derive(Args, Clone, Default)]
 pub struct OpenLoopArgs {
-    /// How they arrive: poisson (independently of each other), constant (at equal distances),
+    /// How messages arrive in -w rate: poisson (independently), constant (at equal intervals),
     /// bursts:100@10ms (100 at once every 10 ms, which is the rate) [default: poisson]
     #[arg(long, value_name = "HOW", hide_possible_values = true,
           value_parser = Suggesting { parser: arrivals, words: arrival_words })]
     pub arrivals: Option<Arrivals>,
-    /// Connections: 16, 1,4,16, 1..64:x2; of -w rate the server's, each of a client of its own [default: 1], of
-    /// fan-out to a receiver each [default: 8], of messaging to as many receivers as there are senders [default: 20], of
-    /// shared beside each other, as pairs of a writer and a reader [default: 1]
+    /// Connections: 16, 1,4,16, 1..64:x2; in -w rate clients of the server [default: 1], in fan-out receivers [default:
+    /// 8], in messaging senders, and as many receivers [default: 20], in shared pairs of a writer and a reader, side by
+    /// side [default: 1]
     #[arg(long, visible_alias = "pairs", value_name = "N", value_parser = counts, allow_negative_numbers = true)]
     pub connections: Option<Counts>,
-    /// How the server finds the next request, of -w rate: epoll, poll, io-uring, threads (one per
-    /// connection), scan [default: epoll where it has several connections]
+    /// How the server of -w rate finds the next request: epoll, poll, io-uring, threads (one per
+    /// connection), scan [default: epoll for several connections]
     #[arg(long, value_name = "HOW", value_parser = server)]
     pub server: Option<Server>,
-    /// Bytes of an answer, of -w rate [default: as many as of a request]
+    /// Bytes of an answer in -w rate [default: as many as in a request]
     #[arg(long, value_name = "SIZE", value_parser = size::message, allow_negative_numbers = true)]
     pub response: Option<u64>,
-    /// What the server works over each request before it answers, of -w rate: 5us, or exp:5us for times drawn
-    /// from an exponential distribution [default: nothing]
+    /// How long the server of -w rate works on each request: 5us, or exp:5us for times drawn from an
+    /// exponential distribution [default: nothing]
     #[arg(long, value_name = "TIME", value_parser = service, allow_negative_numbers = true)]
     pub service: Option<Service>,
-    /// What a percentile of the response time may be at most, of -w capacity: p99:200us
+    /// The largest acceptable percentile of the response time, for -w capacity: p99:200us
     #[arg(long, value_name = "PERCENTILE:TIME", value_parser = bound, allow_negative_numbers = true)]
     pub bound: Option<TailBound>,
 }

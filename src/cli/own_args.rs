@@ -17,11 +17,11 @@ pub struct OwnArgs {
     /// Launches of each case, unobserved and under each level [default: 12]
     #[arg(long, value_name = "N", value_parser = launches, allow_negative_numbers = true)]
     pub launches: Option<u64>,
-    /// Time for measuring, as in 30s or 5m [default: what the launches take]
+    /// Time for measuring, as in 30s or 5m [default: as long as the launches take]
     #[arg(long, value_name = "TIME", visible_alias = "duration", value_parser = budget,
           allow_negative_numbers = true)]
     pub budget: Option<Duration>,
-    /// Measure at once, also while another run measures on this machine [default: wait for its end,
+    /// Measure at once, even while another run measures on this machine [default: wait for its end,
     /// two minutes at most]
     #[arg(long)]
     pub no_wait: bool,
@@ -35,7 +35,7 @@ pub struct OwnArgs {
     #[arg(long, value_name = "FORMAT", default_value = "text", hide_possible_values = true,
           value_parser = shown_or_exported())]
     pub format: Shown,
-    /// Write the page with the figures here
+    /// Write the page with the figures to this file
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
     /// Write results to this file instead of standard output

@@ -12,15 +12,14 @@ use model::peer::PeerRequest;
 /// Flags of the other host.
 #[derive(Args, Clone, Default)]
 pub struct PeerArgs {
-    /// Measure to another host, which this command reaches: 'ssh host', 'ip netns exec b',
-    /// 'docker exec -i c'. The same program must be there, or see --deploy
+    /// Measure to another host through this command: 'ssh host', 'ip netns exec b', 'docker exec -i
+    /// c'. The same program must be there, or see --deploy
     #[arg(long = "peer", value_name = "COMMAND", value_parser = words)]
     pub command: Option<Words>,
-    /// Where this program lies on the other host [default: where it lies here]
+    /// Path of this program on the other host [default: as here]
     #[arg(long = "peer-program", value_name = "PATH")]
     pub program: Option<String>,
-    /// Address of the other host for what is measured, where it can't be learned; two for IPv4 and
-    /// IPv6
+    /// Address of the other host to measure to, where it can't be found out; two for IPv4 and IPv6
     #[arg(long = "peer-address", value_name = "ADDRESS", value_delimiter = ',')]
     pub addresses: Vec<IpAddr>,
     /// Copy this program to the other host over the same command first; the copy is removed as soon

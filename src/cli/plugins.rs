@@ -23,12 +23,12 @@ type Find = fn(&std::path::Path, Option<&str>, &Interrupt) -> Result<Plugin, Str
 /// Flags of plug-ins.
 #[derive(Args, Clone, Debug, Default)]
 pub struct PluginArgs {
-    /// Measure a mechanism of your own too: a shared library with the table of ipcmark_plugin.h, and its name and options here,
-    /// as in ./libmine.so:name=mine-pr,wait=spin
+    /// Also measure your own mechanism: a shared library with the table of ipcmark_plugin.h, with its name and options, as in
+    /// ./libmine.so:name=mine-pr,wait=spin
     #[arg(long = "plugin", value_name = "FILE[:OPTIONS]", value_parser = asked)]
     plugins: Vec<Asked>,
-    /// Measure a mechanism of another language too: the file that says how its engine is started, and its name and options
-    /// here, as in engines/python/engine.toml:name=mine
+    /// Also measure a mechanism in another language: the file that says how to start its engine, with its name and
+    /// options, as in engines/python/engine.toml:name=mine
     #[arg(long = "engine", value_name = "FILE[:OPTIONS]", value_parser = asked)]
     engines: Vec<Asked>,
 }

@@ -27,7 +27,7 @@ pub struct ProbeEffectArgs {
     /// Mechanisms, with options [default: pipe unix-stream]
     #[arg(value_name = "MECHANISM", value_parser = variant)]
     mechanisms: Vec<String>,
-    /// What is done: latency, throughput
+    /// Workloads: latency, throughput
     #[arg(short, long, value_name = "NAME", default_value = Workload::DEFAULT[0].name(),
           value_parser = observed_workload)]
     workload: Workload,

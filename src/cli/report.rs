@@ -21,19 +21,20 @@ pub struct ReportArgs {
     /// The run: its number, label, `last`, or `last~1` for the one before it; or a file that `ipcmark export` wrote
     #[arg(value_name = "RUN", default_value = "last")]
     run: String,
-    /// What ratios are to, of the mechanisms that were measured [default: what the run was made with]
+    /// The reference of ratios, one of the measured mechanisms [default: the run's]
     #[arg(long, value_name = "MECHANISM")]
     reference: Option<String>,
-    /// Another machine's store: its last run of the same study stands beside, in every table and claim
+    /// Another machine's store: also show its last run of the same study, in every table and claim
     #[arg(long, value_name = "STORE")]
     beside: Option<PathBuf>,
-    /// Write the page with the figures here
+    /// Write the page with the figures to this file
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
     /// Write it as PDF; needs a Typst compiler
     #[arg(long, value_name = "FILE")]
     pdf: Option<PathBuf>,
-    /// Pages that the PDF is meant for, or `all` [default: 4; of a study as it says]; a study may need more, and says so
+    /// Largest number of pages of the PDF, or `all` [default: 4; for a study its own]; a study may need more, and says
+    /// so
     #[arg(long, value_name = "N|all", value_parser = pages, requires = "pdf")]
     pages: Option<Pages>,
     /// text, markdown (with its figures in FILE.figures), typst (source)

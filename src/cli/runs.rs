@@ -20,7 +20,7 @@ use store::{RunRow, RunStatus, Store, command_line};
 #[derive(Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct RunsArgs {
-    /// Read everything, and compare it with its checksums; exit with 1 if anything is damaged
+    /// Check everything against its checksums; exit with 1 if anything is damaged
     #[arg(long)]
     check: bool,
     /// text, or json: one object with every run

@@ -54,7 +54,7 @@ struct StudyRunArgs {
     /// Its name, or a file
     #[arg(value_name = "NAME|FILE")]
     name: String,
-    /// Say what would be measured, and how long it would take; measure nothing
+    /// Show what would be measured, and how long it would take; measure nothing
     #[arg(long)]
     dry_run: bool,
     /// Time for measuring, as in 5m [default: the study's]
@@ -70,7 +70,7 @@ struct StudyRunArgs {
     /// Exit with 3 where a claim is refuted, else with 4 where one is not supported
     #[arg(long)]
     gate: bool,
-    /// Measure at once, also while another run measures on this machine
+    /// Measure at once, even while another run measures on this machine
     #[arg(long)]
     no_wait: bool,
     /// Seed of every random choice [default: drawn]
@@ -80,7 +80,7 @@ struct StudyRunArgs {
     arms: ArmArgs,
     #[command(flatten)]
     peer: PeerArgs,
-    /// Write the page with the figures here
+    /// Write the page with the figures to this file
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
     /// Write the paper as PDF [default: the study's name and .pdf]; needs a Typst compiler
