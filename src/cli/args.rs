@@ -282,7 +282,7 @@ impl RunArgs {
         for (flag, given) in [("--rate", self.rate.is_some()), ("--depth", self.depth.is_some())] {
             if given && !paced {
                 return Err(format!(
-                    "{flag}: only -w rate and capacity have one: add one, or leave {flag} out"
+                    "{flag} needs -w rate or -w capacity: add one, or leave {flag} out"
                 ));
             }
         }

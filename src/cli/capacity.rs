@@ -14,7 +14,7 @@ pub fn asked(args: &RunArgs) -> Result<Option<TailBound>, String> {
     let bound = match (args.seeks_capacity(), args.open_loop.bound) {
         (false, None) => return Ok(None),
         (false, Some(_)) => {
-            return Err(format!("--bound: only -w {name} has one: add it, or leave --bound out"));
+            return Err(format!("--bound needs -w {name}: add it, or leave --bound out"));
         }
         (true, None) => {
             return Err(format!("-w {name}: which bound? add one, as in --bound p99:200us"));

@@ -98,10 +98,7 @@ pub const ALL: [ExitCode; 24] = [
         "Ended by SIGHUP, SIGINT or SIGTERM, unless it was started to ignore them: cleanly, within \
          two seconds, however many signals come; everything is stored.",
     ),
-    every(
-        "141",
-        "Standard output was closed early, as by `| head`; what was measured is stored.",
-    ),
+    every("141", "Standard output was closed early, as by `| head`; what was measured is stored."),
     ExitCode { code: "any", of: &["lab exec"], meaning: "That of the command that it ran." },
 ];
 

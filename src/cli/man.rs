@@ -14,7 +14,7 @@ const FURTHER: [(&str, &[(&str, &str)]); 3] = [
     (
         "ENVIRONMENT",
         &[
-            ("IPCMARK_STORE", "The file that keeps every run."),
+            ("IPCMARK_STORE", "The file that stores every run."),
             ("XDG_CONFIG_HOME", "Where ipcmark.toml is, instead of ~/.config."),
             ("XDG_DATA_HOME", "Where the store is otherwise, in ipcmark/runs.sqlite."),
             ("NO_COLOR", "No colours, if set and not empty."),
@@ -22,7 +22,7 @@ const FURTHER: [(&str, &[(&str, &str)]); 3] = [
             ("TERM", "No colours and no moving cursor if unset or dumb."),
             (
                 "LC_ALL, LC_CTYPE, LANG",
-                "The first that is set names the locale: text keeps to signs of ASCII unless it is one of UTF-8. Files \
+                "The first that is set names the locale: text is ASCII only unless that is a UTF-8 one. Files \
                  and exports are UTF-8 in any case.",
             ),
         ],
@@ -41,7 +41,10 @@ const FURTHER: [(&str, &[(&str, &str)]); 3] = [
                  one ([run]); the second before the first. Never for a flag that starts a program or names a \
                  file to write. One that another user owns or may write is not read.",
             ),
-            ("report.html", "The page that ipcmark without a command leaves here."),
+            (
+                "report.html",
+                "The page that ipcmark without a command writes into the working folder.",
+            ),
         ],
     ),
     (
