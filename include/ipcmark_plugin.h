@@ -102,7 +102,7 @@ typedef struct ipcmark_plugin {
     const void *(*take)(void *end, size_t bytes);              /* waits for a message, and lends it */
     int (*release)(void *end, const void *message);
 
-    /* Without waiting: all three or none. They make capacity, duplex and many clients possible. A message is sent or
+    /* Without waiting: all three or none. They make duplex and many clients possible. A message is sent or
      * received whole or not at all, even by a stream; after IPCMARK_WOULD_BLOCK the same call is made again at any time. */
     int (*try_send)(void *end, const void *message, size_t bytes);
     int (*try_recv)(void *end, void *message, size_t bytes);

@@ -1,7 +1,7 @@
 //! Studies from the command line: listed, shown, planned, run, written up again from the store;
 //! and what is said of a study that is none.
 
-use crate::cli_support::{Bench, flat, must_fit_the_schema, number};
+use crate::cli_support::{Bench, flat, must_fit_the_schema, number, say};
 use study::validated::validate;
 
 const SMALL: &str = include_str!("small_study.toml");
@@ -240,6 +240,63 @@ fn totals_are_levels_and_derived_columns_and_floors_stand_in_tables() {
     assert_eq!((&message["batch"], &message["message_bytes"]), (&1.into(), &4096.into()));
     let closed = document["comparisons"].as_array().unwrap();
     assert!(closed.iter().any(|value| value["total"] == "message"), "{closed:?}");
+}
+
+/// What its server costs, and what a wake-up does, stand beside the response times of a load.
+#[test]
+fn the_server_of_a_load_has_its_cpus_and_curves_of_times_the_bounds_of_the_machine() {
+    const SERVED: &str = r#"
+        version = 1
+        title = "Spinning or not"
+        question = "Which?"
+        critique = ["Small."]
+        variables = { cause = { rate = "a second" }, effect = { response = "time" } }
+        fixed = { workload = "rate", placement = "same-cpu", launches = 6, samples = 40 }
+        vary = { mechanism = ["shm-ring:wait=futex", "pipe"], rate = ["1k", "2k"] }
+        table = [{ title = "Costs", rows = "mechanism", columns = "rate", show = ["server-cpus", "microjoules"] }]
+        [[hypothesis]]
+        statement = "A server uses some of one CPU"
+        test = "within"
+        of = "server-cpus"
+        left = { mechanism = "pipe", rate = "1k" }
+        within = ["0", "1.1"]
+        [[figure]]
+        title = "Times"
+        kind = "curves"
+        x = "rate"
+        series = "mechanism"
+        floors = ["wake-up"]
+        [[figure]]
+        title = "Costs"
+        kind = "curves"
+        x = "rate"
+        series = "mechanism"
+        of = "server-cpus"
+    "#;
+    let bench = Bench::thorough();
+    let file = bench.path("served.toml");
+    std::fs::write(&file, SERVED).expect("write the study");
+    bench.must(&format!("-q study run {} --seed 5 --html page.html", file.display()));
+    let claim = &bench.export()["claims"][0];
+    let is_void = claim["reason"].as_str().is_some_and(|why| why.contains("the sender was late"));
+    if is_void {
+        return say("skipped the CPUs of a server: others took the time of the sender");
+    }
+    let cpus = claim["effect"].as_f64().unwrap_or_else(|| panic!("{claim}"));
+    assert!(cpus > 0.0 && cpus < 1.1, "{claim}");
+    let page = std::fs::read_to_string(bench.path("page.html")).expect("the page");
+    let figure = |id: &str| {
+        page.split(id).nth(1).unwrap_or_else(|| panic!("{id}")).split("</figure>").next()
+    };
+    let bound = "wake-up there and back";
+    assert!(figure("id=\"figure-study-1\"").is_some_and(|svg| svg.contains(bound)));
+    assert!(!figure("id=\"figure-study-2\"").is_some_and(|svg| svg.contains(bound)));
+
+    // A line at a time stands in no figure of counts.
+    let wrong = SERVED.trim_end().to_string() + "\nfloors = [\"wake-up\"]\n";
+    std::fs::write(&file, wrong).expect("write the study");
+    let said = bench.run(&format!("study run {} --dry-run", file.display()));
+    assert!(said.code == Some(2) && said.err.contains("curves of times"), "{}", said.err);
 }
 
 #[test]

@@ -429,7 +429,7 @@ impl CaseResult {
         self.rate = self.rate.map(|rate| rate.with(&ok).by_bound(&self.bounded));
         self.clients = ClientsSeen::of(&ok);
         self.delivery = DeliveryCounters::of(&ok);
-        self.counted.add(delivery::by_round(self, &ok));
+        self.counted.add(delivery::by_round(self, &ok, &run.rounds));
         self.effective_settings =
             ok.last().map(|launch| launch.record.effective_settings.clone()).unwrap_or_default();
         self.secondary = per_launch::secondary(&self.metric, &ok, group.nth, &run.rounds);

@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{CaseResult, OverRounds};
+use super::{CaseResult, OverRounds, energy};
 use stats::{Share, binomial_share, clustered_share};
-use store::StoredLaunch;
+use store::{StoredLaunch, StoredRound};
 
 /// Sums over all launches.
 #[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
@@ -94,6 +94,7 @@ impl DeliveryCounters {
 pub(super) fn by_round(
     case: &CaseResult,
     launches: &[&StoredLaunch],
+    rounds: &[StoredRound],
 ) -> BTreeMap<String, OverRounds> {
     let mut found = BTreeMap::new();
     let rounds_of = |of: &dyn Fn(&LaunchCounters, usize) -> Option<f64>| {
@@ -148,6 +149,10 @@ pub(super) fn by_round(
         let ns = mine + its * of_timed;
         let carried = operations * messages * bytes * delivered(counters).unwrap_or(1.0);
         (carried > 0.0 && ns > 0.0).then(|| ns / carried)
+    });
+    add("server-cpus", &|counters, _| counters.launch.record.server_cpus());
+    add("microjoules", &|counters, _| {
+        Some(1e6 * energy::of_launch(counters.launch, rounds, case.group)?)
     });
     found
 }

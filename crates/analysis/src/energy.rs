@@ -18,14 +18,17 @@ pub(super) fn of_launches(
     rounds: &[StoredRound],
     group: usize,
 ) -> Vec<f64> {
-    let idle = |round: u64| {
-        let its = rounds
-            .iter()
-            .find(|stored_round| (stored_round.group, stored_round.nth) == (group, round))?;
-        its.noise.idle
-    };
-    let joules = |launch: &&StoredLaunch| per_operation(&launch.record, &idle(launch.round)?);
-    launches.iter().filter_map(joules).collect()
+    launches.iter().filter_map(|launch| of_launch(launch, rounds, group)).collect()
+}
+
+/// The same of one of them.
+pub(super) fn of_launch(
+    launch: &StoredLaunch,
+    rounds: &[StoredRound],
+    group: usize,
+) -> Option<f64> {
+    let its = rounds.iter().find(|round| (round.group, round.nth) == (group, launch.round))?;
+    per_operation(&launch.record, its.noise.idle.as_ref()?)
 }
 
 fn per_operation(record: &Record, idle: &Energy) -> Option<f64> {

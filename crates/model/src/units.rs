@@ -123,7 +123,9 @@ impl Unit {
         let write =
             |digits: usize, v: f64| number(v, decimals(value, digits).min(decimals(v, digits)));
         let tells_apart = |digits: &usize| write(*digits, low) != write(*digits, high);
-        let digits = if low == high { 3 } else { (3..5).find(tells_apart).unwrap_or(5) };
+        // A ratio that differs by less than a thousandth is the same.
+        let most = if self == Unit::Ratio { 4 } else { 5 };
+        let digits = if low == high { 3 } else { (3..most).find(tells_apart).unwrap_or(most) };
         let [value, low, high] = [value, low, high].map(|v| write(digits, v));
         format!("{value}{suffix} [{low}, {high}]")
     }

@@ -20,9 +20,10 @@ pub const TRACED_EVENTS: [(&str, &str); 3] = [
 ];
 
 /// What ends count themselves where messages can be lost: over both, of the whole launch. All are
-/// shares of messages, or per message, but the last three: wire bytes for each byte of payload, bytes
-/// delivered in a second of a transfer, and CPU time in ns for each byte delivered.
-pub const DELIVERY: [&str; 9] = [
+/// shares of messages, or per message, but these: wire bytes for each byte of payload, bytes
+/// delivered in a second of a transfer, CPU time in ns for each byte delivered. And of any launch of a load: how many
+/// CPUs its server used, and of any at all: the energy of an operation in µJ.
+pub const DELIVERY: [&str; 11] = [
     "residual-loss",
     "recovered",
     "resent",
@@ -32,6 +33,8 @@ pub const DELIVERY: [&str; 9] = [
     "wire-overhead",
     "goodput",
     "cpu-per-byte",
+    "server-cpus",
+    "microjoules",
 ];
 
 /// Those of [`DELIVERY`] that are shares of messages.

@@ -34,7 +34,7 @@ pub struct FigureSpec {
     /// What is drawn of each case: a count, or a statistic of each launch; the median if nothing is said.
     /// Of `boxes` also `samples`, those of all launches together, and `half-samples`, of round trips.
     pub of: Option<Spanned<String>>,
-    /// Of `floors`: which of [`super::format::FLOORS`], all of them times.
+    /// Of `floors`: which of [`super::format::FLOORS`], all of them times. Of `curves` of times: lines across.
     #[serde(default)]
     pub floors: Vec<Spanned<String>>,
     #[serde(default)]
@@ -168,9 +168,13 @@ pub(super) fn check(
     if kind == FigureKind::Floors {
         return check_floors(spec, study, text);
     }
-    if let Some(word) = spec.floors.first() {
-        return wrong(word.span(), "floors goes with kind = \"floors\"".into());
+    if let Some(word) = spec.floors.first()
+        && (kind != FigureKind::Curves || spec.of().is_some_and(|of| Count::parse(of).is_some()))
+    {
+        let what = "floors goes with kind = \"floors\", and with curves of times";
+        return wrong(word.span(), what.into());
     }
+    check_bounds(spec)?;
     match (kind, &spec.x, &spec.series) {
         (FigureKind::Protocol, Some(word), _) | (FigureKind::Protocol, None, Some(word)) => {
             let what = "a protocol is drawn from the workload: leave out x and series";
@@ -226,14 +230,20 @@ fn check_floors(spec: &FigureSpec, study: &Study, text: &str) -> Result<(), Wron
     if own || !spec.only.is_empty() {
         return Err((kind, "floors are of no case: leave out x, series, of and only".into()));
     }
+    check_bounds(spec)?;
+    for (name, span) in spec.beside.iter().flat_map(|words| words.each(text)) {
+        named(study, name).map_err(|error| (span, error))?;
+    }
+    Ok(())
+}
+
+/// The bounds that it names are bounds, and times.
+fn check_bounds(spec: &FigureSpec) -> Result<(), Wrong> {
     for word in &spec.floors {
         columns::floor(word.get_ref()).map_err(|error| (word.span(), error))?;
         if word.get_ref() == "copy" {
             return Err((word.span(), "copy is no time: name it in a [[floor]] table".into()));
         }
-    }
-    for (name, span) in spec.beside.iter().flat_map(|words| words.each(text)) {
-        named(study, name).map_err(|error| (span, error))?;
     }
     Ok(())
 }

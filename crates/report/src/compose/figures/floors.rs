@@ -1,7 +1,7 @@
 //! The figure of the machine's own bounds that a study asks for: a bar for each, published figures as signs.
 
 use super::study::source;
-use crate::{Axis, Drawn, Figure, FigureKind, Point, Scale, Series, Unit};
+use crate::{Axis, Drawn, Figure, FigureKind, Mark, Point, Scale, Series, Unit};
 use analysis::floor_rows::{FloorRow, Floors, Repeats, rows};
 use study::figure::{FigureSpec, Printed};
 use study::format::Published;
@@ -39,6 +39,13 @@ pub(super) fn figure(
         figure.caption += &format!(" Signs stand for what was printed: {}.", sources.join("; "));
     }
     Some(figure)
+}
+
+/// The bounds that a figure of cases names, as lines across.
+pub(super) fn marks(spec: &FigureSpec, floors: Option<&Floors>) -> Vec<Mark> {
+    let names = spec.floors.iter().map(|floor| floor.get_ref().as_str());
+    let shown = names.flat_map(|name| floors.map_or_else(Vec::new, |floors| rows(floors, name)));
+    shown.filter_map(|row| Some(Mark::new(row.what, row.found.ok()?.median?))).collect()
 }
 
 /// A bound with its interval; a gap that says why where there is none.

@@ -57,7 +57,12 @@ pub fn study_figures(
                 figure::FigureKind::PValues => {
                     figures.extend(panel.p_values(&id, &title).into_iter().flatten());
                 }
-                _ => figures.extend(panel.figure(id, title)),
+                _ => {
+                    figures.extend(panel.figure(id, title).map(|figure| Figure {
+                        marks: super::floors::marks(spec, floors),
+                        ..figure
+                    }))
+                }
             }
         }
     }
