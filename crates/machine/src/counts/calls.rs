@@ -1,4 +1,5 @@
-//! The system calls that are counted by name: those of the mechanisms, and of setting them up.
+//! The system calls that are counted by name: those of the mechanisms, and of setting them up. Newer architectures have
+//! no poll and no epoll_wait, which are then never called.
 
 pub const CALLS: &[(&str, i64)] = &[
     ("read", libc::SYS_read),
@@ -11,9 +12,12 @@ pub const CALLS: &[(&str, i64)] = &[
     ("sendmsg", libc::SYS_sendmsg),
     ("recvmsg", libc::SYS_recvmsg),
     ("futex", libc::SYS_futex),
+    #[cfg(target_arch = "x86_64")]
     ("poll", libc::SYS_poll),
     ("ppoll", libc::SYS_ppoll),
+    #[cfg(target_arch = "x86_64")]
     ("epoll_wait", libc::SYS_epoll_wait),
+    ("epoll_pwait", libc::SYS_epoll_pwait),
     ("epoll_ctl", libc::SYS_epoll_ctl),
     ("splice", libc::SYS_splice),
     ("vmsplice", libc::SYS_vmsplice),
