@@ -67,6 +67,8 @@ pub(super) struct FragmentsEnd<const SEND: usize, const TAKE: usize> {
     partly: Partly,
     /// Whether a message acknowledges all that its sender received before, as in a bare end.
     takes_turns: bool,
+    /// Whether the partner was asked to go by credits, too: once is enough.
+    asked: bool,
     /// Where what is out of place arrives.
     spill: Box<[u8]>,
     /// Fragments known never to have come.
@@ -176,6 +178,7 @@ impl<const SEND: usize, const TAKE: usize> FragmentsEnd<SEND, TAKE> {
             early: Early::default(),
             partly: Partly::default(),
             takes_turns: true,
+            asked: false,
             spill: vec![0; SPILL].into(),
             missing: 0,
             deadline: Deadline::default(),
@@ -322,6 +325,16 @@ impl<const SEND: usize, const TAKE: usize> FragmentsEnd<SEND, TAKE> {
                 let (place, last) = wire::place(header, self.incoming);
                 self.early.keep(place, Part { bytes: bytes.into(), last }, (self.incoming, next));
             }
+        }
+        Ok(())
+    }
+
+    /// Asks the partner to go by credits, where it may still take turns and this end doesn't: a window is full.
+    #[cold]
+    fn ask_for_credits(&mut self) -> io::Result<()> {
+        if !self.takes_turns && !self.asked {
+            socket::send_message(&self.socket, &ASK)?;
+            self.asked = true;
         }
         Ok(())
     }

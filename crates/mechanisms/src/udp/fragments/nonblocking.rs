@@ -7,23 +7,18 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::event::{PollFd, PollFlags};
 
-use super::{ASK, FragmentsEnd, HEADER};
+use super::{FragmentsEnd, HEADER};
 use crate::fd::another;
 use crate::udp::nonblocking::check_room;
-use crate::{Nonblocking, OpenError, Received, Sent, socket};
+use crate::{Nonblocking, OpenError, Received, Sent};
 
 impl<const SEND: usize, const TAKE: usize> Nonblocking for FragmentsEnd<SEND, TAKE> {
     fn prepare(&mut self, _message_bytes: usize) -> Result<(), OpenError> {
         check_room(&self.socket, self.payload + HEADER)
     }
 
-    /// Whoever has several messages under way takes no turns any more, and says so before the first of them: a
-    /// partner that went on to take a message for a credit would lose what its longer answers overrun.
     fn set_nonblocking(&mut self, on: bool) -> io::Result<()> {
-        if on && self.takes_turns {
-            socket::send_message(&self.socket, &ASK)?;
-            self.takes_turns = false;
-        }
+        self.takes_turns &= !on;
         self.socket.set_nonblocking(on)
     }
 
@@ -34,7 +29,10 @@ impl<const SEND: usize, const TAKE: usize> Nonblocking for FragmentsEnd<SEND, TA
         while self.partly.sent < count {
             // One look for a credit: a message that comes instead is quicker received to its place.
             if self.is_full() {
-                self.take(&mut [], 0)?;
+                let came = self.take(&mut [], 0)?;
+                if came.is_none() {
+                    self.ask_for_credits()?;
+                }
                 if self.is_full() {
                     return Ok(Sent::WouldBlock);
                 }

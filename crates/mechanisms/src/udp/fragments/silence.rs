@@ -16,6 +16,7 @@ impl<const SEND: usize, const TAKE: usize> FragmentsEnd<SEND, TAKE> {
     #[cold]
     pub(super) fn await_credit(&mut self) -> io::Result<()> {
         let mut waits = 0;
+        self.ask_for_credits()?;
         while !self.is_over(waits) {
             if self.take(&mut [], 0)?.is_some() {
                 return Ok(());

@@ -7,7 +7,6 @@ use std::time::Instant;
 use super::*;
 use crate::udp::{PATIENCE, Udp, connected};
 use crate::{Mechanism, OpenError, Variant, Visitor};
-use crate::{Received, Sent};
 
 const DATAGRAM: usize = 1_000;
 const PAYLOAD: usize = DATAGRAM - HEADER;
@@ -326,32 +325,6 @@ fn the_smallest_buffers_carry_messages_of_many_datagrams() {
         (0..20).for_each(|_| expect(&mut responder, 1, 100_000));
     });
     assert_eq!(lost(&responder), 0);
-}
-
-/// Many short requests are under way, and their sender reads no answer yet: their partner has no more under way than
-/// its window, too, however long its answers are.
-#[test]
-fn a_partner_of_one_that_does_not_wait_takes_no_request_for_a_credit() {
-    const ANSWER: usize = 6 * PAYLOAD;
-    let Opened { initiator: mut near, responder: mut far, .. } = opened::<1, 2>("udp").unwrap();
-    near.set_nonblocking(true).unwrap();
-    let mut answers = 0;
-    for _ in 0..near.window {
-        assert_eq!(near.try_send(&[1]).unwrap(), Sent::Whole);
-        far.recv(&mut [0]).unwrap();
-        if far.sent - far.credited + 6 > far.window {
-            break;
-        }
-        far.send(&contents(answers, ANSWER)).unwrap();
-        answers += 1;
-    }
-    assert!(6 * answers <= far.window, "{answers} answers");
-    let mut into = vec![0; ANSWER];
-    for number in 0..answers {
-        assert_eq!(near.try_recv(&mut into).unwrap(), Received::Whole, "{number} of {answers}");
-        assert!(into == contents(number, ANSWER));
-    }
-    assert_eq!(lost(&near), 0);
 }
 
 #[test]
