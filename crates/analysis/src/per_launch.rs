@@ -136,6 +136,22 @@ mod tests {
         assert_eq!(energy.value.n, 12);
     }
 
+    /// Studies ask for the same in microjoules, by round.
+    #[test]
+    fn a_study_has_the_energy_of_each_round() {
+        let launches: Vec<StoredLaunch> = (1..=12).map(launch).collect();
+        let rounds: Vec<StoredRound> = (1..=12).map(|nth| round(3, nth, idle_watts(nth))).collect();
+        let mut case = crate::testing::case("pipe", "same-cpu", None);
+        (case.group, case.by_round) = (3, vec![None; 12]);
+        let of = crate::delivery::by_round(&case, &launches.iter().collect::<Vec<_>>(), &rounds);
+        let found = &of["microjoules"].by_round;
+        for (at, found) in found.iter().enumerate() {
+            let expected = 1e6 * joules(at as u64 + 1);
+            assert!(found.is_some_and(|found| (found - expected).abs() < 1e-3), "{at}: {found:?}");
+        }
+        assert_eq!(found.len(), 12);
+    }
+
     #[test]
     fn an_idle_machine_that_used_more_leaves_less_than_nothing() {
         let launches: Vec<StoredLaunch> = (1..=3).map(launch).collect();
