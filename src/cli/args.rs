@@ -292,12 +292,15 @@ impl RunArgs {
             let fits = |entry: &&Entry| local || entry.reaches_over_network();
             let all = MECHANISMS.iter().filter(fits);
             let waits = |load: &Load| load.choice().is_some_and(Server::needs_descriptors);
-            let served = |entry: &Entry| match loads.iter().any(waits) {
-                true => entry.with_each(entry.served),
-                false => Vec::new(),
-            };
-            all.flat_map(|entry| [entry.with_each(entry.measured), served(entry)].concat())
-                .collect()
+            let several = loads.iter().any(waits);
+            let one = loads.iter().any(|load| load.has_rate() && load.choice().is_none());
+            all.flat_map(|entry| {
+                let served = entry.served.iter().filter(|_| several);
+                let paced = entry.paced.iter().filter(|_| one);
+                let options = entry.measured.iter().chain(served).chain(paced);
+                entry.with_each(&options.copied().collect::<Vec<_>>())
+            })
+            .collect()
         } else {
             self.mechanisms.clone()
         };

@@ -244,3 +244,34 @@ pub fn exit_code(judged: &Judged) -> Option<u8> {
         Answer::Undecided => UNDECIDED,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use crate::cli::{Cli, Command};
+
+    fn offered(flags: &str) -> Vec<String> {
+        let line = format!("ipcmark choose --size 64 --rate 1k --bound p99:1ms {flags}");
+        let Ok(Cli { command: Some(Command::Choose(args)), .. }) =
+            Cli::try_parse_from(line.split_whitespace())
+        else {
+            panic!("{line}")
+        };
+        let shown = args.of_run().unwrap();
+        args.request(&shown).unwrap().mechanisms
+    }
+
+    #[test]
+    fn how_a_ring_waits_is_offered_as_the_server_of_the_load_can_wait() {
+        let ring = |flags: &str| {
+            let mut all = offered(flags);
+            all.retain(|name| name.starts_with("shm-ring"));
+            all
+        };
+        let [asleep, spin, hybrid, eventfd] =
+            ["futex", "spin", "hybrid", "eventfd"].map(|wait| format!("shm-ring:wait={wait}"));
+        assert_eq!(ring(""), [asleep.clone(), spin.clone(), hybrid]);
+        assert_eq!(ring("--connections 4"), [asleep, spin, eventfd]);
+    }
+}

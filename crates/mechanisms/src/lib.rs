@@ -102,6 +102,8 @@ pub trait Mechanism {
     /// Those that are measured beside these where a server waits for the descriptors of several clients: of mechanisms whose
     /// usual way has none.
     const SERVED: &'static [&'static str] = &[];
+    /// Those that are measured beside these where one client sends by a clock, so that the server waits in between.
+    const PACED: &'static [&'static str] = &[];
 
     /// The sizes at which its cost of a byte is known to change, beside those of any machine (caches, a page).
     const BENDS: &'static [Bend] = &[];
@@ -245,6 +247,8 @@ pub struct Entry {
     pub measured: &'static [&'static str],
     /// See [`Mechanism::SERVED`].
     pub served: &'static [&'static str],
+    /// See [`Mechanism::PACED`].
+    pub paced: &'static [&'static str],
     /// See [`Mechanism::BENDS`].
     pub bends: &'static [Bend],
     largest_with: fn(&Options) -> Option<usize>,
@@ -273,6 +277,7 @@ impl Entry {
             shown: M::SHOWN,
             measured: M::MEASURED,
             served: M::SERVED,
+            paced: M::PACED,
             bends: M::BENDS,
             largest_with: M::largest,
             waits_with: M::waits,

@@ -61,6 +61,7 @@ impl Mechanism for ShmRing {
         &["wait=futex", "wait=eventfd", "wait=hybrid", "wait=yield", "wait=spin"];
     const MEASURED: &'static [&'static str] = &["wait=futex", "wait=spin"];
     const SERVED: &'static [&'static str] = &["wait=eventfd"];
+    const PACED: &'static [&'static str] = &["wait=hybrid"];
 
     fn summary(options: &Options) -> &'static str {
         match options.get(Self::OPTIONS, "wait") {

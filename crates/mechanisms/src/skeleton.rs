@@ -55,6 +55,8 @@ impl Mechanism for Skeleton {
     const MEASURED: &'static [&'static str] = &[""];
     /// Optional, default: none. Those measured beside these where a server waits for descriptors of several clients.
     const SERVED: &'static [&'static str] = &[];
+    /// Optional, default: none. Those measured beside these where one client sends by a clock.
+    const PACED: &'static [&'static str] = &[];
     /// Optional, default: none. Sizes at which its cost of a byte changes, and how you know.
     const BENDS: &'static [Bend] =
         &[Bend::new("what the allocator maps by itself", Length::Bytes(128 << 10), "mallopt(3)")];
