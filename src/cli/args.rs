@@ -261,6 +261,22 @@ pub fn exported() -> impl TypedValueParser<Value = Format> {
 }
 
 impl RunArgs {
+    /// What is measured under `loads` where no mechanism is named.
+    pub fn usual_mechanisms(&self, loads: &[Load]) -> Vec<String> {
+        let local = self.routes().iter().any(Route::is_local);
+        let waits = |load: &Load| load.choice().is_some_and(Server::needs_descriptors);
+        let several = loads.iter().any(waits);
+        let one = loads.iter().any(|load| load.has_rate() && load.choice().is_none());
+        let fits = |entry: &&Entry| local || entry.reaches_over_network();
+        let options_of = |entry: &Entry| {
+            let served = entry.served.iter().filter(|_| several);
+            let paced = entry.paced.iter().filter(|_| one);
+            let options = entry.measured.iter().chain(served).chain(paced);
+            entry.with_each(&options.copied().collect::<Vec<_>>())
+        };
+        MECHANISMS.iter().filter(fits).flat_map(options_of).collect()
+    }
+
     /// The request that these flags describe.
     pub fn request(&self) -> Result<Request, String> {
         let workloads = if self.workload.is_empty() {
@@ -287,22 +303,9 @@ impl RunArgs {
             }
         }
         let loads = open_loop::loads(self, &workloads)?;
-        let mechanisms = if self.mechanisms.is_empty() {
-            let local = self.routes().iter().any(Route::is_local);
-            let fits = |entry: &&Entry| local || entry.reaches_over_network();
-            let all = MECHANISMS.iter().filter(fits);
-            let waits = |load: &Load| load.choice().is_some_and(Server::needs_descriptors);
-            let several = loads.iter().any(waits);
-            let one = loads.iter().any(|load| load.has_rate() && load.choice().is_none());
-            all.flat_map(|entry| {
-                let served = entry.served.iter().filter(|_| several);
-                let paced = entry.paced.iter().filter(|_| one);
-                let options = entry.measured.iter().chain(served).chain(paced);
-                entry.with_each(&options.copied().collect::<Vec<_>>())
-            })
-            .collect()
-        } else {
-            self.mechanisms.clone()
+        let mechanisms = match self.mechanisms.as_slice() {
+            [] => self.usual_mechanisms(&loads),
+            named => named.to_vec(),
         };
         // It may be a plug-in, which nobody knew when the command line was read.
         let reference = match &self.reference {

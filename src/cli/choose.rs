@@ -8,6 +8,7 @@ use clap::Args;
 use super::args::{RunArgs, Shown};
 use super::open_loop::{Counts, server};
 use super::peer::PeerArgs;
+use super::plugins::PluginArgs;
 use super::value_parsers::{
     Depths, Placements, Rates, Sizes, Suggesting, Task, bound, every_shown_variant, launches,
     placement_names, placements, seed, service, variant,
@@ -85,6 +86,8 @@ pub struct ChooseArgs {
           value_parser = Suggesting { parser: placements, words: placement_names })]
     placement: Option<Placements>,
     #[command(flatten)]
+    plugins: PluginArgs,
+    #[command(flatten)]
     peer: PeerArgs,
     /// Time for measuring [default: 30s]
     #[arg(long, value_name = "TIME", value_parser = budget, allow_negative_numbers = true)]
@@ -117,6 +120,8 @@ pub struct ChooseArgs {
 /// `ipcmark choose …`.
 pub fn choose(common: &Common, args: &ChooseArgs, interrupt: &Interrupt) -> Result<u8, Failure> {
     let shown = args.of_run().map_err(Failure::usage)?;
+    let loads = shown.request().map_err(Failure::usage)?.loads;
+    let shown = shown.with_plugins(&shown.usual_mechanisms(&loads), interrupt)?;
     let request = args.request(&shown).map_err(Failure::usage)?;
     run::ask(common, &shown, request, interrupt)
 }
@@ -176,6 +181,7 @@ impl ChooseArgs {
             depth: Some(Depths(vec![self.depth])),
             budget: Some(self.budget.unwrap_or(BUDGET)),
             peer: self.peer.clone(),
+            plugins: self.plugins.clone(),
             launches: self.launches,
             no_wait: self.no_wait,
             seed: self.seed,

@@ -6,11 +6,10 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::own_engines;
-use super::run::PROGRAM;
-use super::{Common, Failure, complain, say, signals};
+use super::{Common, Failure, complain, run, say, signals};
 use ::run::conformance::check;
-use ::run::launch::{Interrupt, Launcher};
-use ::run::plugin::{find, find_engine, host};
+use ::run::launch::Interrupt;
+use ::run::plugin::find;
 use model::launch::Outcome;
 
 /// Flags of `engine`.
@@ -152,12 +151,9 @@ fn written(language: Language, folder: &Path) -> Result<u8, Failure> {
 }
 
 fn checked(common: &Common, file: &Path, interrupt: &Interrupt) -> Result<u8, Failure> {
-    let is_engine = file.extension().is_some_and(|ends| ends == "toml");
-    let find = if is_engine { find_engine } else { find };
     let plugin = find(file, None, interrupt).map_err(Failure::usage)?;
     mechanisms::register(&plugin).map_err(Failure::usage)?;
-    let host = if is_engine { PROGRAM.into() } else { host().map_err(Failure::usage)? };
-    let launcher = Launcher::new(PROGRAM.into()).with_host(Some(host));
+    let launcher = run::launcher_of(std::slice::from_ref(&plugin))?;
     say(&format!("{} {}, {}: {}\n", plugin.name, plugin.version, plugin.language, plugin.summary))?;
     let (mut right, mut wrong) = (0, 0);
     // What it can't do here, or between processes, is no fault of it.

@@ -5,6 +5,7 @@ use clap::Args;
 use super::args::RunArgs;
 use super::factors::WorkersArg;
 use super::own_args::OwnArgs;
+use super::plugins::BESIDE;
 use super::value_parsers::{Placements, Probes, Sizes, Task, placements, probes, sizes, variant};
 use super::{Common, Failure, run};
 use ::run::launch::Interrupt;
@@ -38,7 +39,7 @@ pub struct ExplainArgs {
 
 /// `ipcmark explain …`.
 pub fn explain(common: &Common, args: &ExplainArgs, interrupt: &Interrupt) -> Result<u8, Failure> {
-    let asked = asked(args).map_err(Failure::usage)?;
+    let asked = asked(args).map_err(Failure::usage)?.with_plugins(&BESIDE, interrupt)?;
     if let Err(refusal) = machine::available(Probe::trace(Scope::All)) {
         let line = format!("explain needs a trace of the kernel: {refusal}");
         return Err(Failure { line, code: run::UNAVAILABLE });

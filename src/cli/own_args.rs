@@ -7,6 +7,7 @@ use clap::Args;
 
 use super::args::{RunArgs, Shown, shown_or_exported};
 use super::export::ExportFiles;
+use super::plugins::PluginArgs;
 use super::value_parsers::{launches, seed};
 use model::duration::budget;
 use store::Label;
@@ -43,6 +44,8 @@ pub struct OwnArgs {
     pub output: Option<PathBuf>,
     #[command(flatten)]
     pub files: ExportFiles,
+    #[command(flatten)]
+    pub plugins: PluginArgs,
     /// Refused, with the reason.
     #[arg(long, value_name = "COMMAND", hide = true)]
     pub peer: Option<String>,
@@ -85,6 +88,7 @@ impl OwnArgs {
             html: self.html.clone(),
             output: self.output.clone(),
             files: self.files.clone(),
+            plugins: self.plugins.clone(),
             ..RunArgs::default()
         }
     }

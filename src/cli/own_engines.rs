@@ -6,6 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::config::{WRITABLE_BY_OTHERS, user_folder};
+use ::run::plugin::parts;
 
 /// The variable that names folders, parted by `:`.
 pub const FOLDERS: &str = "IPCMARK_ENGINES";
@@ -16,8 +17,6 @@ pub struct Kept {
     /// What it is called on the command line: `libmine.so` and `mine.toml` are `mine`.
     pub name: String,
     pub path: PathBuf,
-    /// A process of another language, and no library.
-    pub is_engine: bool,
 }
 
 /// The folders in which engines are kept.
@@ -40,7 +39,7 @@ pub fn all() -> Vec<Result<Kept, String>> {
         let mut kept: Vec<Kept> =
             entries.flatten().filter_map(|entry| kept(entry.path())).collect();
         kept.sort_by(|a, b| a.name.cmp(&b.name));
-        found.extend(kept.into_iter().map(|kept| check(&kept.path).map(|()| kept)));
+        found.extend(kept.into_iter().map(checked));
     }
     found
 }
@@ -56,24 +55,29 @@ pub fn named(name: &str) -> Result<Option<Kept>, String> {
         let mut files: Vec<PathBuf> = files.map(|entry| entry.path()).collect();
         files.retain(|path| ours(path));
         files.sort();
-        if let Some(path) = files.into_iter().next() {
+        if let Some(kept) = files.into_iter().find_map(kept) {
             check(&folder)?;
-            check(&path)?;
-            return Ok(kept(path));
+            return checked(kept).map(Some);
         }
     }
     Ok(None)
 }
 
 fn kept(path: PathBuf) -> Option<Kept> {
-    let is_engine = match path.extension()?.to_str()? {
-        "so" => false,
-        "toml" => true,
+    let stem = path.file_stem()?.to_str()?;
+    let name = match path.extension()?.to_str()? {
+        "so" => stem.strip_prefix("lib").unwrap_or(stem).to_string(),
+        "toml" => stem.to_string(),
         _ => return None,
     };
-    let stem = path.file_stem()?.to_str()?;
-    let name = if is_engine { stem } else { stem.strip_prefix("lib").unwrap_or(stem) };
-    Some(Kept { name: name.to_string(), path: path.clone(), is_engine })
+    Some(Kept { name, path })
+}
+
+/// One whose file, and whatever its command names beside it, may be executed.
+fn checked(kept: Kept) -> Result<Kept, String> {
+    check(&kept.path)?;
+    parts(&kept.path)?.iter().try_for_each(|part| check(part))?;
+    Ok(kept)
 }
 
 /// What is executed must be the user's own, or root's, and nobody else's to change.
@@ -98,11 +102,26 @@ mod tests {
 
     #[test]
     fn a_file_is_called_as_its_mechanism() {
-        let name = |path: &str| kept(path.into()).map(|kept| (kept.name, kept.is_engine));
-        assert_eq!(name("/x/libmine.so"), Some(("mine".into(), false)));
-        assert_eq!(name("/x/mine.so"), Some(("mine".into(), false)));
-        assert_eq!(name("/x/go-grpc.toml"), Some(("go-grpc".into(), true)));
+        let name = |path: &str| kept(path.into()).map(|kept| kept.name);
+        assert_eq!(name("/x/libmine.so"), Some("mine".into()));
+        assert_eq!(name("/x/mine.so"), Some("mine".into()));
+        assert_eq!(name("/x/go-grpc.toml"), Some("go-grpc".into()));
         assert_eq!((name("/x/mine.c"), name("/x/README")), (None, None));
+    }
+
+    #[test]
+    fn the_script_of_an_engine_is_checked_as_its_file_is() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let [file, script] = ["mine.toml", "mine.py"].map(|name| folder.path().join(name));
+        std::fs::write(&file, "run = [\"python3\", \"mine.py\"]").unwrap();
+        std::fs::write(&script, "").unwrap();
+        let mode = |mode| {
+            std::fs::set_permissions(&script, std::fs::Permissions::from_mode(mode)).unwrap();
+            checked(kept(file.clone()).unwrap())
+        };
+        assert!(mode(0o644).is_ok());
+        assert!(mode(0o664).unwrap_err().contains("mine.py"));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! `--plugin`, `--engine`: mechanisms of shared libraries and of other languages' processes, beside those that are built in.
+//! `--plugin`: mechanisms of shared libraries, of programs and of other languages' processes, beside those that are built in.
 
 use std::path::PathBuf;
 
@@ -8,29 +8,28 @@ use super::Failure;
 use super::args::RunArgs;
 use super::own_engines;
 use ::run::launch::Interrupt;
-use ::run::plugin::{find, find_engine};
+use ::run::plugin::find;
 use mechanisms::{Entry, MECHANISMS, Variant, register, registered};
 use model::catalogue;
 use model::plugin::Plugin;
 use store::StoredRun;
 
-/// What a plug-in is measured beside where no mechanism is named.
-const BESIDE: [&str; 2] = ["pipe", "unix-stream"];
-
-/// Asks what a file is, called so or as it calls itself.
-type Find = fn(&std::path::Path, Option<&str>, &Interrupt) -> Result<Plugin, String>;
+/// What `run` measures a plug-in beside where no mechanism is named.
+pub const BESIDE: [&str; 2] = ["pipe", "unix-stream"];
 
 /// Flags of plug-ins.
 #[derive(Args, Clone, Debug, Default)]
 pub struct PluginArgs {
-    /// Also measure your own mechanism: a shared library with the table of ipcmark_plugin.h, with its name and options, as in
+    /// Also measure your own mechanism: a shared library with the table of ipcmark_plugin.h, a program of the crate
+    /// ipcmark-host, or the .toml that says how an engine in another language is started; with its name and options, as in
     /// ./libmine.so:name=mine-pr,wait=spin
-    #[arg(long = "plugin", value_name = "FILE[:OPTIONS]", value_parser = asked)]
+    #[arg(
+        long = "plugin",
+        visible_alias = "engine",
+        value_name = "FILE[:OPTIONS]",
+        value_parser = asked
+    )]
     plugins: Vec<Asked>,
-    /// Also measure a mechanism in another language: the file that says how to start its engine, with its name and
-    /// options, as in engines/python/engine.toml:name=mine
-    #[arg(long = "engine", value_name = "FILE[:OPTIONS]", value_parser = asked)]
-    engines: Vec<Asked>,
 }
 
 /// A plug-in that is asked for.
@@ -61,10 +60,8 @@ impl PluginArgs {
     /// Which is none, and why.
     fn register(&self, interrupt: &Interrupt) -> Result<Vec<Variant>, Failure> {
         let mut variants = Vec::new();
-        let plugins = self.plugins.iter().map(|asked| (asked, "--plugin", find as Find));
-        let engines = self.engines.iter().map(|asked| (asked, "--engine", find_engine as Find));
-        for (asked, flag, find) in plugins.chain(engines) {
-            let refused = |why| Failure::usage(format!("{flag}: {why}"));
+        for asked in &self.plugins {
+            let refused = |why| Failure::usage(format!("--plugin: {why}"));
             let found = find(&asked.path, asked.name.as_deref(), interrupt);
             super::signals::unless_stopped(interrupt)?;
             let plugin = found.map_err(refused)?;
@@ -89,7 +86,6 @@ fn register_kept(mechanisms: &[String], interrupt: &Interrupt) -> Result<bool, F
             continue;
         }
         let Some(kept) = own_engines::named(name).map_err(Failure::usage)? else { continue };
-        let find = if kept.is_engine { find_engine } else { find };
         let found = find(&kept.path, Some(name), interrupt);
         super::signals::unless_stopped(interrupt)?;
         register(&found.map_err(Failure::usage)?).map_err(Failure::usage)?;
@@ -104,11 +100,15 @@ pub fn all() -> Vec<Plugin> {
 }
 
 impl RunArgs {
-    /// The same with its plug-ins among the mechanisms.
+    /// The same with its plug-ins among the mechanisms; beside `usual` where none is named.
     ///
     /// # Errors
     /// One can't be had.
-    pub fn with_plugins(&self, interrupt: &Interrupt) -> Result<RunArgs, Failure> {
+    pub fn with_plugins(
+        &self,
+        usual: &[impl ToString],
+        interrupt: &Interrupt,
+    ) -> Result<RunArgs, Failure> {
         let mut args = self.clone();
         let variants = self.plugins.register(interrupt)?;
         let any_kept = register_kept(&self.mechanisms, interrupt)?;
@@ -121,7 +121,7 @@ impl RunArgs {
             let named = named.map_err(Failure::usage)?;
             args.mechanisms = named.iter().map(Variant::to_string).collect();
             if named.is_empty() {
-                args.mechanisms = BESIDE.map(String::from).to_vec();
+                args.mechanisms = usual.iter().map(ToString::to_string).collect();
             }
             // One that is named among the mechanisms is measured as it is named there.
             let is_left =

@@ -4,6 +4,7 @@ use clap::Args;
 
 use super::factors::WorkersArg;
 use super::own_args::OwnArgs;
+use super::plugins::{self, BESIDE};
 use super::value_parsers::{
     Placements, Probes, Sizes, drawn_seed, placements, probes, sizes, variant,
 };
@@ -58,7 +59,12 @@ pub fn probe_effect(
     args: &ProbeEffectArgs,
     interrupt: &Interrupt,
 ) -> Result<u8, Failure> {
-    let request = args.request().map_err(Failure::usage)?;
+    let shown = args.own.of_run(&args.mechanisms).with_plugins(&BESIDE, interrupt)?;
+    let mut request = args.request().map_err(Failure::usage)?;
+    if !shown.mechanisms.is_empty() {
+        request.mechanisms.clone_from(&shown.mechanisms);
+        request.plugins = plugins::all();
+    }
     let refused = |probe: &Probe| Some((*probe, machine::available(*probe).err()?));
     let refused: Vec<_> = request.observe.iter().filter_map(refused).collect();
     if refused.len() == request.observe.len() {
@@ -78,7 +84,6 @@ pub fn probe_effect(
             request.mechanisms.join(", ")
         )));
     }
-    let shown = args.own.of_run(&args.mechanisms);
     run::measure(common, &shown, Some((request, plan)), interrupt)
 }
 
@@ -117,7 +122,7 @@ impl ProbeEffectArgs {
             return Err("--levels: no level is named: name software, trace, … (see --help)".into());
         }
         let mechanisms = if self.mechanisms.is_empty() {
-            vec!["pipe".into(), "unix-stream".into()]
+            BESIDE.map(String::from).to_vec()
         } else {
             self.mechanisms.clone()
         };

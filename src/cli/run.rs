@@ -27,7 +27,7 @@ use analysis::{CaseResult, Judged, Status};
 use machine::Topology;
 use mechanisms::{clean, clean_up_after_launches};
 use model::peer::PeerRequest;
-use model::plugin::Plugin;
+use model::plugin::{Kind, Plugin};
 use model::request::{Aim, Request};
 use model::route::Route;
 use store::{RunStatus, Store, StoredRun};
@@ -60,7 +60,7 @@ pub fn chosen(common: &Common, args: &RunArgs, interrupt: &Interrupt) -> Result<
 }
 
 fn run(common: &Common, args: &RunArgs, interrupt: &Interrupt) -> Result<u8, Failure> {
-    let args = &args.with_plugins(interrupt)?;
+    let args = &args.with_plugins(&plugins::BESIDE, interrupt)?;
     // Whatever is wrong with the request is said before anything is stored.
     let request = args.request().map_err(Failure::usage)?;
     document_output::can_print(args.pdf.as_deref())?;
@@ -178,13 +178,7 @@ fn measure_with(
     let open = std::mem::take(&mut routes.open);
     let peers: Vec<Peer> = open.routes.values().map(|route| route.peer.clone()).collect();
     let cleanup = cleanup.map(|command| Cleanup::stand_by(&command, interrupt)).transpose()?;
-    // An engine needs no loader.
-    let loads = |plugin: &Plugin| !plugin.is_engine();
-    let host = match plugins::all() {
-        all if all.iter().any(loads) => Some(host().map_err(Failure::usage)?),
-        all => (!all.is_empty()).then(|| PROGRAM.into()),
-    };
-    let launcher = Launcher::new(PROGRAM.into()).with_host(host);
+    let launcher = launcher_of(&plugins::all())?;
     let hosts = Hosts { launcher, routes: open, arms, turn };
     let with = Conditions { store: &mut store, interrupt, progress: &mut live };
     let argv: Vec<String> =
@@ -461,4 +455,17 @@ fn gate(judged: &Judged) -> u8 {
     } else {
         0
     }
+}
+
+/// What starts launches of these plug-ins and of what is built in.
+///
+/// # Errors
+/// One is a library, and the program that loads those isn't there.
+pub fn launcher_of(plugins: &[Plugin]) -> Result<Launcher, Failure> {
+    let loads = |plugin: &Plugin| plugin.kind == Kind::Library;
+    let host = match plugins {
+        all if all.iter().any(loads) => Some(host().map_err(Failure::usage)?),
+        all => (!all.is_empty()).then(|| PROGRAM.into()),
+    };
+    Ok(Launcher::new(PROGRAM.into()).with_host(host))
 }

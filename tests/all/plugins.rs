@@ -1,6 +1,7 @@
 //! `--plugin`: mechanisms of somebody else's, measured as those that are built in; and whatever is wrong with one is a line or a
 //! row.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -83,6 +84,25 @@ fn a_plug_in_is_measured_beside_what_is_built_in() {
     assert!(bench.must("report last -v").out.contains("c-pipe"));
 }
 
+/// `choose` has it among its candidates, `probe-effect` among what it observes.
+#[test]
+fn other_commands_take_a_plug_in() {
+    let bench = Bench::new();
+    let Some(library) = c_pipe(&bench) else { return };
+    let plugin = format!("--plugin {}", library.display());
+    let need = "--size 64 --rate 200 --bound p50:1s --launches 2 --format json";
+    let said = run(&bench, &format!("choose pipe {plugin} {need}"));
+    let answer: Value = serde_json::from_str(&said.out).unwrap_or_else(|_| panic!("{}", said.err));
+    let carried = answer["capacity"].as_array().expect("capacity");
+    let names: BTreeSet<&str> =
+        carried.iter().filter_map(|capacity| capacity["variant"].as_str()).collect();
+    assert_eq!(names, BTreeSet::from(["c-pipe", "pipe"]), "{answer}");
+    let level = "--levels software --times 1 -s 64 --launches 2 --format json";
+    let said = run(&bench, &format!("probe-effect c-pipe {plugin} {level}"));
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert_eq!(case(&serde_json::from_str(&said.out).unwrap(), "c-pipe")["status"], "ok");
+}
+
 #[test]
 fn what_a_plug_in_has_no_call_for_is_not_applicable() {
     let bench = Bench::new();
@@ -150,6 +170,7 @@ fn what_is_no_plug_in_is_refused_in_one_line() {
     std::fs::write(&text, "no library").unwrap();
     refused(&text, &["text.so"]);
     refused(Path::new("./nowhere.so"), &["nowhere.so", "No such file"]);
+    refused(Path::new("/bin/true"), &["/bin/true", "no program of the crate ipcmark-host"]);
     refused(Path::new("libmine.so"), &["./libmine.so"]);
     for (nth, words) in [
         (1, &["IPCMARK_PLUGIN_MAGIC"][..]),

@@ -72,7 +72,9 @@ use model::bend::Bend;
 use model::mechanism::{Carries, Cause, Framing, Scope, Traits, Unavailable, Waits};
 use model::plugin::Plugin;
 use network::{Call, ConnectVisitor, Cookie, ListenVisitor};
-pub use nonblocking::{Nonblocking, Received, Sent, WithNonblocking, open_nonblocking};
+pub use nonblocking::{
+    Nonblocking, Received, Sent, WithNonblocking, open_nonblocking, open_nonblocking_of,
+};
 pub use opened::Opened;
 pub use options::{Choice, OptionSpec, Options, Variant, catalogue};
 pub use plugin::{load_by, register, registered};

@@ -6,7 +6,7 @@ use std::os::fd::BorrowedFd;
 
 use rustix::event::PollFd;
 
-use super::{Endpoint, OpenError, OpenSpec, Opened, Visitor, open};
+use super::{Endpoint, Mechanism, OpenError, OpenSpec, Opened, Visitor, open};
 
 /// An endpoint that can be asked without waiting.
 ///
@@ -108,6 +108,17 @@ pub fn open_nonblocking<V: Visitor>(
     visitor: V,
 ) -> Result<V::Output, OpenError> {
     open(name, spec, Prepared { name, spec, visitor })?
+}
+
+/// The same of a mechanism that is in no table.
+///
+/// # Errors
+/// As of [`open_nonblocking`].
+pub fn open_nonblocking_of<M: Mechanism, V: Visitor>(
+    spec: &OpenSpec,
+    visitor: V,
+) -> Result<V::Output, OpenError> {
+    M::open(spec, Prepared { name: M::NAME, spec, visitor })?
 }
 
 /// Hands on ends that can be asked without waiting.

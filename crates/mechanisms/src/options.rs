@@ -42,6 +42,11 @@ pub enum Choice<'a> {
 pub struct Options(BTreeMap<String, String>);
 
 impl Options {
+    /// Those that are chosen; who calls has checked them.
+    pub fn of(chosen: BTreeMap<String, String>) -> Options {
+        Options(chosen)
+    }
+
     /// The value of an option of `specs`: what was chosen, else the default.
     pub fn get<'a>(&'a self, specs: &'static [OptionSpec], name: &str) -> Choice<'a> {
         let spec = specs.iter().find(|spec| spec.name == name).expect("a declared option");

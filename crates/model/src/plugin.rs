@@ -1,5 +1,5 @@
-//! A plug-in: a mechanism of somebody else's, in a shared library, or behind an engine. What it says of itself is asked once, by a process of its
-//! own, and kept with the run.
+//! A plug-in: a mechanism of somebody else's, in a shared library, a program or behind an engine. What it says of itself is asked once, of a
+//! process of its own, and kept with the run.
 
 use std::collections::BTreeMap;
 
@@ -14,6 +14,9 @@ use crate::mechanism::{Carries, Framing, Scope, Traits, Waits};
 pub struct Plugin {
     /// What it is called in the run.
     pub name: String,
+    /// What its file is.
+    #[serde(default)]
+    pub kind: Kind,
     /// Its file.
     pub path: String,
     /// SHA-256 of the file, in hexadecimal digits.
@@ -49,6 +52,19 @@ pub struct Plugin {
     pub variants: Vec<PluginVariant>,
 }
 
+/// What the file of a plug-in is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// A shared library with the table of include/ipcmark_plugin.h, loaded by the workers of a launch.
+    #[default]
+    Library,
+    /// A program of the crate `ipcmark-host`, started in place of ipcmark's own for a launch.
+    Program,
+    /// How an engine is started: a process that makes the timed loops itself.
+    Engine,
+}
+
 fn is_zero(ms: &u64) -> bool {
     *ms == 0
 }
@@ -67,7 +83,7 @@ pub struct PluginVariant {
 impl Plugin {
     /// Whether it is a process of its own, and no library.
     pub fn is_engine(&self) -> bool {
-        !self.run.is_empty()
+        self.kind == Kind::Engine
     }
 
     /// What it carries, and how.

@@ -17,6 +17,7 @@ pub mod campaign;
 pub mod conformance;
 pub mod fleet;
 pub mod floor;
+pub mod hosted;
 pub mod launch;
 pub mod plan;
 pub mod plugin;

@@ -1,11 +1,13 @@
 //! Plug-ins found: a library is asked what it is by a process of its own (`ipcmark-host plugin FILE`), never loaded here;
-//! an engine is started, and says it in its first line.
+//! a program is asked in the same way (`PROGRAM plugin`); an engine is started, and says it in its first line.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use serde::Deserialize;
+use object::read::elf::{ElfFile64, ProgramHeader};
+use object::{Endianness, elf};
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::launch::Interrupt;
@@ -14,7 +16,7 @@ use mechanisms::engine;
 use model::catalogue::OptionWords;
 use model::engine::{Line, PROTOCOL};
 use model::mechanism::{Carries, Framing};
-use model::plugin::{Plugin, PluginVariant, name, options};
+use model::plugin::{Kind, Plugin, PluginVariant, name, options};
 use sys::library;
 
 /// The word that asks a host what a library is.
@@ -42,15 +44,45 @@ pub fn host() -> Result<PathBuf, String> {
     }
 }
 
-/// Asks what the library of `path` is; it is called `called` in the run, else as it calls itself.
+/// Asks what the library, the program or the engine of the file `path` is; it is called `called` in the run, else as it calls itself.
 ///
 /// # Errors
 /// Why it is no plug-in, in a line.
 pub fn find(path: &Path, called: Option<&str>, interrupt: &Interrupt) -> Result<Plugin, String> {
-    let shown = path.display();
     let (file, bytes) = read(path)?;
+    let plugin = match kind_of(&file, &bytes) {
+        Kind::Engine => of_engine(path, &file, &bytes, interrupt)?,
+        Kind::Library => of_library(path, &file, interrupt)?,
+        Kind::Program => of_program(path, &file, interrupt)?,
+    };
+    let sha256 = if plugin.sha256.is_empty() { digest(&bytes) } else { plugin.sha256 };
+    let called = name(called.unwrap_or(&plugin.name))?;
+    Ok(Plugin { name: called, path: text_of(&file)?, sha256, ..plugin })
+}
+
+/// What a file is: by its name where it is text, else by its contents, where a program names a loader, or needs none.
+fn kind_of(file: &Path, bytes: &[u8]) -> Kind {
+    if file.extension().is_some_and(|ends| ends == "toml") {
+        return Kind::Engine;
+    }
+    let Ok(elf) = ElfFile64::<Endianness>::parse(bytes) else { return Kind::Library };
+    let endian = elf.endian();
+    let has_loader =
+        elf.elf_program_headers().iter().any(|part| part.p_type.get(endian) == elf::PT_INTERP);
+    let flags = elf.elf_program_headers().iter().find_map(|part| {
+        let words = part.dynamic(endian, bytes).ok()??;
+        words.iter().find(|word| word.d_tag.get(endian) == elf::DT_FLAGS_1)
+    });
+    let moves = flags
+        .is_some_and(|word| elf::DynamicFlags1(word.d_val.get(endian)).contains(elf::DF_1_PIE));
+    let is_program = elf.elf_header().e_type.get(endian) == elf::ET_EXEC || has_loader || moves;
+    if is_program { Kind::Program } else { Kind::Library }
+}
+
+fn of_library(shown: &Path, file: &Path, interrupt: &Interrupt) -> Result<Plugin, String> {
+    let shown = shown.display();
     let mut command = Command::new(host()?);
-    command.arg(WORD).arg(&file);
+    command.arg(WORD).arg(file);
     let Answer { status, output, complaint } =
         answer(command, interrupt).map_err(|error| format!("start {HOST} for {shown}: {error}"))?;
     let Some(status) = status else {
@@ -64,11 +96,43 @@ pub fn find(path: &Path, called: Option<&str>, interrupt: &Interrupt) -> Result<
         });
     }
     let found: Result<Plugin, _> = serde_json::from_str(output.trim_end());
-    let plugin = found.map_err(|_| {
+    found.map_err(|_| {
         format!("{shown}: it prints on standard output when it is loaded: it must not")
-    })?;
-    let called = name(called.unwrap_or(&plugin.name))?;
-    Ok(Plugin { name: called, path: text_of(&file)?, sha256: digest(&bytes), ..plugin })
+    })
+}
+
+/// What a program of the crate `ipcmark-host` answers.
+#[derive(Deserialize, Serialize)]
+pub(crate) struct Described {
+    /// The version of that crate: launches are understood by the same version alone.
+    pub host: String,
+    pub plugin: Plugin,
+}
+
+fn of_program(shown: &Path, file: &Path, interrupt: &Interrupt) -> Result<Plugin, String> {
+    let shown = shown.display();
+    let mut command = Command::new(file);
+    command.arg(WORD);
+    let Answer { status, output, complaint } =
+        answer(command, interrupt).map_err(|error| format!("start {shown}: {error}"))?;
+    if !status.is_some_and(|status| status.success()) {
+        let why = complaint.map(|last| format!(": {last}")).unwrap_or_default();
+        return Err(format!("{shown}: it is no program of the crate ipcmark-host{why}"));
+    }
+    said_by_program(&output).map_err(|why| format!("{shown}: {why}"))
+}
+
+fn said_by_program(output: &str) -> Result<Plugin, String> {
+    let found: Result<Described, _> = serde_json::from_str(output.trim_end());
+    let found = found.map_err(|_| "it is no program of the crate ipcmark-host")?;
+    let own = env!("CARGO_PKG_VERSION");
+    match found.host == own {
+        true => Ok(found.plugin),
+        false => Err(format!(
+            "made with ipcmark-host {}, and this is ipcmark {own}: build it with the same version",
+            found.host
+        )),
+    }
 }
 
 /// What the file of an engine says.
@@ -82,35 +146,62 @@ struct EngineFile {
     needs: String,
 }
 
-/// Asks what the engine of the file `path` is; it is called `called` in the run, else as it calls itself.
+/// What the command of an engine names beside its file; nothing of a library.
 ///
 /// # Errors
-/// Why it is none, in a line.
-pub fn find_engine(
-    path: &Path,
-    called: Option<&str>,
+/// It isn't the file of an engine, in a line.
+pub fn parts(path: &Path) -> Result<Vec<PathBuf>, String> {
+    let (file, bytes) = read(path)?;
+    match kind_of(&file, &bytes) {
+        Kind::Engine => Ok(EngineFile::of(&path.display().to_string(), &bytes)?.parts(&file)),
+        Kind::Library | Kind::Program => Ok(Vec::new()),
+    }
+}
+
+impl EngineFile {
+    fn of(shown: &str, bytes: &[u8]) -> Result<EngineFile, String> {
+        let text = std::str::from_utf8(bytes).map_err(|_| format!("{shown}: it isn't text"))?;
+        let said: EngineFile = toml::from_str(text).map_err(|error| {
+            let line = error.message().to_string();
+            format!("{shown}: {line}: as in run = [\"python3\", \"mine.py\"]")
+        })?;
+        match said.run.first().is_none_or(String::is_empty) {
+            true => Err(format!("{shown}: run = [] starts nothing")),
+            false => Ok(said),
+        }
+    }
+
+    fn parts(&self, file: &Path) -> Vec<PathBuf> {
+        let folder = file.parent().unwrap_or(Path::new("/"));
+        let named = self.run.iter().map(|word| folder.join(word));
+        named.filter(|part| part.is_file()).collect()
+    }
+}
+
+fn of_engine(
+    shown: &Path,
+    file: &Path,
+    bytes: &[u8],
     interrupt: &Interrupt,
 ) -> Result<Plugin, String> {
-    let shown = path.display();
-    let (file, mut bytes) = read(path)?;
-    let text = std::str::from_utf8(&bytes).map_err(|_| format!("{shown}: it isn't text"))?;
-    let said: EngineFile = toml::from_str(text).map_err(|error| {
-        let line = error.message().to_string();
-        format!("{shown}: {line}: as in run = [\"python3\", \"mine.py\"]")
-    })?;
-    if said.run.first().is_none_or(String::is_empty) {
-        return Err(format!("{shown}: run = [] starts nothing"));
-    }
-    let folder = file.parent().unwrap_or(Path::new("/"));
+    let shown = shown.display();
+    let said = EngineFile::of(&shown.to_string(), bytes)?;
     // What of its command lies beside it is a part of what was measured.
-    for word in &said.run {
-        bytes.extend(std::fs::read(folder.join(word)).unwrap_or_default());
+    let mut parts = bytes.to_vec();
+    for part in said.parts(file) {
+        parts.extend(std::fs::read(part).unwrap_or_default());
     }
     let needs = |why: String| match said.needs.as_str() {
         "" => why,
         needs => format!("{why}: it needs {needs}"),
     };
-    let started = Plugin { path: text_of(&file)?, run: said.run.clone(), ..Plugin::default() };
+    let started = Plugin {
+        kind: Kind::Engine,
+        path: text_of(file)?,
+        run: said.run.clone(),
+        sha256: digest(&parts),
+        ..Plugin::default()
+    };
     let Answer { status, output, complaint } = answer(engine::command(&started), interrupt)
         .map_err(|error| needs(format!("{shown}: start {}: {error}", said.run[0])))?;
     let first = output.lines().next().unwrap_or_default();
@@ -123,13 +214,11 @@ pub fn find_engine(
         return Err(needs(wrong));
     }
     let hello = Line::parse(first).map_err(|why| format!("{shown}: {why}"))?;
-    let found = of_hello(&hello).map_err(|why| format!("{shown}: its hello: {why}"))?;
-    let called = name(called.unwrap_or(&found.name))?;
-    Ok(Plugin { name: called, sha256: digest(&bytes), path: started.path, run: said.run, ..found })
+    of_hello(&hello, started).map_err(|why| format!("{shown}: its hello: {why}"))
 }
 
 /// What an engine says of itself.
-fn of_hello(hello: &Line) -> Result<Plugin, String> {
+fn of_hello(hello: &Line, started: Plugin) -> Result<Plugin, String> {
     let protocol = hello.number("protocol")?;
     if protocol != PROTOCOL {
         return Err(format!("it is of protocol {protocol}, and this program of {PROTOCOL}"));
@@ -165,7 +254,7 @@ fn of_hello(hello: &Line) -> Result<Plugin, String> {
         broker: one_of("broker", &["no", "yes"])? == 1,
         warmup_ms,
         variants: vec![PluginVariant { largest, waits, ..PluginVariant::default() }],
-        ..Plugin::default()
+        ..started
     })
 }
 
@@ -208,8 +297,6 @@ fn describe(path: &Path) -> Result<Plugin, String> {
     };
     let plugin = Plugin {
         name: name(&facts.name)?,
-        path: String::new(),
-        sha256: String::new(),
         summary: facts.summary,
         version: facts.version,
         language: facts.language,
@@ -220,9 +307,7 @@ fn describe(path: &Path) -> Result<Plugin, String> {
         broker: facts.broker,
         in_place: facts.in_place && library.lends(),
         without_waiting: facts.without_waiting,
-        run: Vec::new(),
-        warmup_ms: 0,
-        variants: Vec::new(),
+        ..Plugin::default()
     };
     let variant = |options: BTreeMap<String, String>| {
         let all = plugin.all_options(&options);
@@ -237,7 +322,7 @@ fn describe(path: &Path) -> Result<Plugin, String> {
 }
 
 /// Every combination of the words of options, the defaults first; an option that has its default isn't in one.
-fn combinations(options: &[OptionWords]) -> Vec<BTreeMap<String, String>> {
+pub(crate) fn combinations(options: &[OptionWords]) -> Vec<BTreeMap<String, String>> {
     let many = options.iter().map(|option| option.words.len()).product::<usize>();
     let mut all = vec![BTreeMap::new()];
     for option in options.iter().filter(|_| many <= MOST_VARIANTS) {
@@ -257,6 +342,26 @@ fn combinations(options: &[OptionWords]) -> Vec<BTreeMap<String, String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_file_is_stands_in_it() {
+        let own = std::fs::read("/proc/self/exe").unwrap();
+        assert_eq!(kind_of(Path::new("/x/libmine.so"), &own), Kind::Program);
+        assert_eq!(kind_of(Path::new("/x/mine.toml"), b"run = []"), Kind::Engine);
+        assert_eq!(kind_of(Path::new("/x/mine"), b"#!/bin/sh"), Kind::Library);
+    }
+
+    #[test]
+    fn a_program_of_another_version_is_refused() {
+        let said = |host: &str| {
+            let plugin = Plugin { name: "mine".into(), ..Plugin::default() };
+            let described = Described { host: host.into(), plugin };
+            said_by_program(&serde_json::to_string(&described).unwrap())
+        };
+        assert_eq!(said(env!("CARGO_PKG_VERSION")).unwrap().name, "mine");
+        assert!(said("0.0.9").unwrap_err().contains("ipcmark-host 0.0.9"));
+        assert!(said_by_program("").unwrap_err().contains("no program of the crate"));
+    }
 
     #[test]
     fn every_combination_is_asked_about_the_defaults_first() {

@@ -41,8 +41,7 @@ fn quoted(word: &str) -> Cow<'_, str> {
 pub fn resume_run(run: i64, asked: &Request) -> Vec<String> {
     let mut words = words(["run", "--resume", &run.to_string()]);
     for plugin in &asked.plugins {
-        let flag = if plugin.is_engine() { "--engine" } else { "--plugin" };
-        words.extend([flag.into(), format!("{}:name={}", plugin.path, plugin.name)]);
+        words.extend(["--plugin".into(), format!("{}:name={}", plugin.path, plugin.name)]);
     }
     for arm in &asked.arms {
         words.extend(["--arm".into(), format!("{}={}", arm.name, joined(&arm.prefix))]);

@@ -14,6 +14,7 @@ use super::state::{Stage, Wanted};
 use machine::interrupt::{Interrupt, Interrupted};
 use model::arm::{Arm, LAUNCH};
 use model::launch::{Outcome, Record};
+use model::plugin::Kind;
 
 /// How a launch is started.
 #[derive(Clone)]
@@ -91,6 +92,7 @@ impl Launcher {
     pub(super) fn launch(&self, spec: &Spec) -> io::Result<Command> {
         let program = match (&spec.plugin, &self.host) {
             (None, _) => &self.program,
+            (Some(plugin), Some(_)) if plugin.kind == Kind::Program => Path::new(&plugin.path),
             (Some(_), Some(host)) => host,
             (Some(_), None) => return Err(io::Error::other("plug-ins are of this host alone")),
         };

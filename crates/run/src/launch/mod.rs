@@ -52,6 +52,7 @@ pub use page::{Command, Page};
 pub use protocol::SETTLED;
 pub use spec::{Spec, not_started};
 pub use state::Stage;
+pub(crate) use supervisor::Pairs;
 pub use supervisor::serve;
 pub use trial::carries_a_message;
 pub(crate) use trial::{spec as trial_of, tried};

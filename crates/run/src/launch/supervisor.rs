@@ -19,6 +19,7 @@ use super::tracing::Tracing;
 use super::wire::{self, FrameKind, Reader, write_frame};
 use super::worker::{WorkerContext, WorkerFn, worker_fn};
 use super::workers::{OWNER_GONE, Reports, WorkerGroup};
+use crate::hosted;
 use crate::launch::not_started;
 use machine::Ledger;
 use machine::energy::PackageCounters;
@@ -190,10 +191,10 @@ impl Launching<'_> {
         let connections = self.spec.connections();
         let mut pairs = Pairs::of(connections);
         for _ in 0..self.spec.initiators() * connections {
-            if nonblocking {
-                mechanisms::open_nonblocking(name, open, &mut pairs)?;
-            } else {
-                mechanisms::open(name, open, &mut pairs)?;
+            match hosted::own() {
+                Some(opens) if self.spec.plugin.is_some() => opens(open, nonblocking, &mut pairs)?,
+                _ if nonblocking => mechanisms::open_nonblocking(name, open, &mut pairs)?,
+                _ => mechanisms::open(name, open, &mut pairs)?,
             }
         }
         let (functions, effective_settings, residues) = pairs.into_workers();
