@@ -424,7 +424,10 @@ impl CaseResult {
         self.largest_ns = values.iter().filter_map(|value| value.largest_ns).reduce(f64::max);
         let ok: Vec<&StoredLaunch> =
             launches.iter().filter(|launch| launch.status == "ok").copied().collect();
-        self.cpu_ns_per_operation = CpuCost::of(&ok);
+        // Of a server that isn't ours nobody knows what it used.
+        let described = run.catalogue.variant(&self.variant);
+        let foreign = described.is_some_and(|variant| variant.traits.foreign_server);
+        self.cpu_ns_per_operation = if foreign { None } else { CpuCost::of(&ok) };
         self.noise = Some(NoiseSeen::of(&ok));
         self.rate = self.rate.map(|rate| rate.with(&ok).by_bound(&self.bounded));
         self.clients = ClientsSeen::of(&ok);

@@ -37,6 +37,7 @@ pub mod condvar;
 mod eventfd;
 mod fd;
 pub mod fifo;
+mod foreign;
 mod futex;
 pub mod io_uring;
 pub mod network;

@@ -258,6 +258,10 @@ pub(super) fn check<M: Mechanism>(spec: &OpenSpec) -> Result<(), OpenError> {
         let reason = "threads of one process are on one machine: choose --workers process";
         return Err(OpenError::NotApplicable(reason.into()));
     }
+    if M::traits(&spec.options).foreign_server {
+        let reason = "a server that already runs is measured on this host: leave out --peer";
+        return Err(OpenError::NotApplicable(reason.into()));
+    }
     if let Choice::Size(bytes) = spec.options.get(M::OPTIONS, "mtu") {
         let reason = format!("mtu={bytes} is that of a loopback: between hosts the path has one");
         return Err(OpenError::NotApplicable(reason));

@@ -22,7 +22,8 @@ pub struct OptionSpec {
     /// One line for `list`.
     pub summary: &'static str,
     /// Words it takes; the first is the default. What is in capitals stands for a plain number, as
-    /// in a man page: `MICROSECONDS`, `reed-solomon-K-M`; of `PERCENT` and `SHARE` a decimal one.
+    /// in a man page: `MICROSECONDS`, `reed-solomon-K-M`; of `PERCENT` and `SHARE` a decimal one; or for a place of a server
+    /// ([`catalogue::PATH`], [`catalogue::LOOPBACK`]).
     pub words: &'static [&'static str],
     /// Whether it also takes a size in bytes.
     pub takes_size: bool,

@@ -1,12 +1,13 @@
 //! `tcp`: a TCP connection over the loopback interface, used with write and read. The
 //! listener lives only while the pair is opened, and takes no stranger's connection. Buffers are set before
 //! a socket listens or connects: the window scale is fixed by the handshake (tcp(7)).
-//! `mptcp=on` makes it a Multipath TCP connection (RFC 8684), and is content with nothing less.
+//! `mptcp=on` makes it a Multipath TCP connection (RFC 8684), and is content with nothing less. `connect=` goes to a server
+//! that already runs (`foreign`).
 
 mod remote;
 
 use std::borrow::Cow::Borrowed;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::io::Errno;
@@ -19,7 +20,7 @@ use super::fd::OneFd;
 use super::network::{Call, ConnectVisitor, Cookie, EffectiveSettings, ListenVisitor};
 use super::{
     Carries, Cause, Choice, Framing, Mechanism, OpenError, OpenSpec, Opened, OptionSpec, Options,
-    Scope, Traits, Unavailable, Visitor, socket,
+    Scope, Traits, Unavailable, Visitor, foreign, socket,
 };
 use model::bend::{Bend, Length, Only};
 use model::catalogue;
@@ -100,7 +101,14 @@ impl Mechanism for Tcp {
         socket::BUFFER,
         socket::BUSY_POLL,
         socket::MTU,
+        foreign::CONNECT_PORT,
+        foreign::FRAME,
     ];
+
+    fn traits(options: &Options) -> Traits {
+        let foreign_server = foreign::server(options, Self::OPTIONS).is_some();
+        Traits { foreign_server, ..Self::TRAITS }
+    }
 
     fn connection(options: &Options) -> Option<Connection> {
         Some(Connection {
@@ -111,6 +119,12 @@ impl Mechanism for Tcp {
     }
 
     fn open<V: Visitor>(spec: &OpenSpec, visitor: V) -> Result<V::Output, OpenError> {
+        if let Some(server) = foreign::asked(&spec.options, Self::OPTIONS, &["family", "mtu"])? {
+            let to: SocketAddr = server.parse().expect("checked at the door");
+            let near = foreign::connected(stream_socket(to.ip(), spec)?, &to, server)?;
+            let settings = prepare(near.as_fd(), spec)?;
+            return foreign::visit(near, settings, (&spec.options, Self::OPTIONS), visitor);
+        }
         let mtu = socket::enter_mtu(spec, Self::OPTIONS)?;
         let connection = Self::connection(&spec.options).expect("every variant connects");
         let (near, far) = connection.both(spec)?;

@@ -1,18 +1,19 @@
 //! `unix-stream`: a connected pair of Unix stream sockets (unix(7)), used with write and read.
 //! `bind=path|abstract` connects them through a name instead, which is gone before any message.
+//! `connect=` goes to a server that already runs (`foreign`).
 //! `wiring=self` is a control, wrong on purpose: each worker reads back its own messages.
 
 use std::borrow::Cow::Borrowed;
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, socketpair};
 
 use super::connection::{At, BIND, Connection, unix_socket};
 use super::fd::{OneFd, TwoFds};
 use super::network::EffectiveSettings;
 use super::{
     Carries, Choice, Framing, Mechanism, OpenError, OpenSpec, Opened, OptionSpec, Options, Traits,
-    Visitor, socket,
+    Visitor, foreign, socket,
 };
 use model::bend::{Bend, Length};
 
@@ -54,11 +55,14 @@ impl Mechanism for UnixStream {
             words: &["partner", "self"],
             takes_size: false,
         },
+        foreign::CONNECT_PATH,
+        foreign::FRAME,
     ];
 
     fn traits(options: &Options) -> Traits {
         let carries = if to_itself(options) { Carries::Own } else { Carries::Bytes };
-        Traits { carries, ..Self::TRAITS }
+        let foreign_server = foreign::server(options, Self::OPTIONS).is_some();
+        Traits { carries, foreign_server, ..Self::TRAITS }
     }
 
     fn connection(options: &Options) -> Option<Connection> {
@@ -70,6 +74,12 @@ impl Mechanism for UnixStream {
     }
 
     fn open<V: Visitor>(spec: &OpenSpec, visitor: V) -> Result<V::Output, OpenError> {
+        if let Some(server) = foreign::asked(&spec.options, Self::OPTIONS, &["bind", "wiring"])? {
+            let to = SocketAddrUnix::new(server).map_err(OpenError::call("name the socket"))?;
+            let near = foreign::connected(unix_socket(SocketType::STREAM)?, &to, server)?;
+            let settings = prepare::<Self>(near.as_fd(), spec)?;
+            return foreign::visit(near, settings, (&spec.options, Self::OPTIONS), visitor);
+        }
         let (left, right) = connected::<Self>(SocketType::STREAM, spec)?;
         let effective_settings = socket::effective_settings(&left);
         if !to_itself(&spec.options) {

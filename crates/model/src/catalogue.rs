@@ -3,6 +3,7 @@
 //! with every run.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -24,6 +25,14 @@ pub const LOSS: &str = "loss";
 pub const FLIPS: &str = "flips";
 /// The option that says how many are lost in a row.
 pub const BURST: &str = "burst";
+
+/// The option that names a server that already runs.
+pub const CONNECT: &str = "connect";
+/// Values of it, beside no server: where a Unix socket listens, and where a socket of this host does.
+pub const PATH: &str = "PATH";
+pub const LOOPBACK: &str = "ADDRESS:PORT";
+/// The longest name of a Unix socket (unix(7)), less the byte that ends it.
+const LONGEST_PATH: usize = 107;
 
 /// What a build can measure, and what it is.
 #[derive(Clone, Debug, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
@@ -66,7 +75,8 @@ pub struct OptionWords {
     /// Its name, before the `=`.
     pub name: String,
     /// Words it takes; the first is the default. What is in capitals stands for a plain number, as
-    /// in a man page: `MICROSECONDS`, `reed-solomon-K-M`; of `PERCENT` and `SHARE` a decimal one.
+    /// in a man page: `MICROSECONDS`, `reed-solomon-K-M`; of `PERCENT` and `SHARE` a decimal one. `PATH` stands for the path
+    /// of a socket, and `ADDRESS:PORT` for a port of this host.
     pub words: Vec<String>,
     /// Whether it also takes a size in bytes.
     pub takes_size: bool,
@@ -174,9 +184,10 @@ pub fn parse<'a>(
     let name = &*mechanism.name;
     let mut options = BTreeMap::new();
     for pair in rest.into_iter().flat_map(|rest| rest.split(',')) {
-        let (key, value) = pair
-            .split_once('=')
-            .ok_or_else(|| format!("{name}: `{pair}` is no option: write option=value"))?;
+        let (key, value) = pair.split_once('=').ok_or_else(|| {
+            let hint = if options.contains_key(CONNECT) { "; a path has no comma" } else { "" };
+            format!("{name}: `{pair}` is no option: write option=value{hint}")
+        })?;
         let known: Vec<&str> = mechanism.options.iter().map(|option| &*option.name).collect();
         let option = mechanism
             .option(key)
@@ -199,6 +210,9 @@ impl OptionWords {
         if words.contains(&value) && !holds_a_number(value) {
             return Ok(value.to_string());
         }
+        if let Some(written) = words.iter().find_map(|word| place(word, value)) {
+            return written.map_err(|why| format!("{mechanism}: {}={value}: {why}", self.name));
+        }
         let patterns = words.iter().filter(|word| holds_a_number(word));
         if let Some(written) = patterns.filter_map(|word| fitted(word, value)).next() {
             return Ok(written);
@@ -211,6 +225,42 @@ impl OptionWords {
             return Err(format!("{mechanism}: {}={value}: takes {words} or a size", self.name));
         }
         Err(unknown(&format!("value of {mechanism}:{}", self.name), value, &words))
+    }
+}
+
+/// `value` in the one way it is written, where `word` stands for the place of a socket; or what is wrong with it.
+fn place(word: &str, value: &str) -> Option<Result<String, String>> {
+    match word {
+        PATH => Some(path(value)),
+        LOOPBACK => Some(loopback(value)),
+        _ => None,
+    }
+}
+
+fn path(value: &str) -> Result<String, String> {
+    match value {
+        _ if !value.starts_with('/') => {
+            Err("write the path of the server's socket from `/` on, as in /run/echo.sock".into())
+        }
+        _ if value.len() > LONGEST_PATH => {
+            Err(format!("the path of a Unix socket has at most {LONGEST_PATH} bytes"))
+        }
+        _ if value.contains(char::is_control) => {
+            Err("a path with a control character has no name in a report".into())
+        }
+        _ => Ok(value.into()),
+    }
+}
+
+fn loopback(value: &str) -> Result<String, String> {
+    let example = "write an address and a port, as in 127.0.0.1:9000 or [::1]:9000";
+    let address: SocketAddr = value.parse().map_err(|_| example.to_string())?;
+    match address {
+        _ if address.port() == 0 => Err(format!("no server listens at port 0: {example}")),
+        _ if !address.ip().is_loopback() => {
+            Err("only loopback addresses of this host: another host is measured with --peer".into())
+        }
+        _ => Ok(address.to_string()),
     }
 }
 
@@ -278,6 +328,36 @@ pub fn burst(mechanism: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_place_of_a_server_is_a_path_or_a_port_of_this_host() {
+        let written = |word: &str, value: &str| place(word, value).unwrap();
+        assert_eq!(written(PATH, "/a=b:c d/é").as_deref(), Ok("/a=b:c d/é"));
+        for (value, is) in [
+            ("127.0.0.1:9000", "127.0.0.1:9000"),
+            ("127.9.9.9:1", "127.9.9.9:1"),
+            ("[0:0::1]:80", "[::1]:80"),
+        ] {
+            assert_eq!(written(LOOPBACK, value).as_deref(), Ok(is));
+        }
+        let long = format!("/{}", "x".repeat(LONGEST_PATH));
+        for (word, value, why) in [
+            (PATH, "echo.sock", "from `/` on"),
+            (PATH, "", "from `/` on"),
+            (PATH, &*long, "107 bytes"),
+            (PATH, "/a\nb", "control character"),
+            (LOOPBACK, "10.0.0.1:9000", "--peer"),
+            (LOOPBACK, "0.0.0.0:9000", "--peer"),
+            (LOOPBACK, "[::ffff:127.0.0.1]:9000", "--peer"),
+            (LOOPBACK, "127.0.0.1:0", "port 0"),
+            (LOOPBACK, "localhost:9000", "an address and a port"),
+            (LOOPBACK, "127.0.0.1", "an address and a port"),
+        ] {
+            let error = written(word, value).unwrap_err();
+            assert!(error.contains(why), "{value}: {error}");
+        }
+        assert!(place("MICROSECONDS", "5").is_none());
+    }
 
     #[test]
     fn what_is_in_capitals_is_a_number() {

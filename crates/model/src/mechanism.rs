@@ -17,13 +17,17 @@ pub struct Traits {
     /// How often a message's bytes are copied on their way from the sender's buffer to the
     /// receiver's, as far as the mechanism decides it; with in-place filling.
     pub copies: u8,
+    /// Whether the partner is a server that ran before the launch and isn't ours: it sends back what it gets, and nothing
+    /// else is known of it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub foreign_server: bool,
 }
 
 impl Traits {
     /// A mechanism on this host that copies a message in and out.
     pub const fn host(carries: Carries, framing: Framing) -> Traits {
         let copies = if matches!(carries, Carries::Bytes | Carries::Own) { 2 } else { 0 };
-        Traits { carries, framing, scope: Scope::Host, copies }
+        Traits { carries, framing, scope: Scope::Host, copies, foreign_server: false }
     }
 
     /// The copies of a message; None where there is no message of some size to copy.

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::catalogue::{MechanismWords, OptionWords};
-use crate::mechanism::{Carries, Framing, Scope, Traits, Waits};
+use crate::mechanism::{Carries, Framing, Traits, Waits};
 
 /// A plug-in, as it was found.
 #[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
@@ -90,7 +90,7 @@ impl Plugin {
     pub fn traits(&self) -> Traits {
         let has_bytes = self.carries == Carries::Bytes;
         let copies = if has_bytes && !self.in_place { 2 } else { 0 };
-        Traits { carries: self.carries, framing: self.framing, scope: Scope::Host, copies }
+        Traits { copies, ..Traits::host(self.carries, self.framing) }
     }
 
     /// How it is with these options: what was asked of those of its words, else of the defaults.

@@ -84,6 +84,12 @@ impl Check {
         Check { seeds: [partners, own], ..self }
     }
 
+    /// That of whoever begins, where the partner sends back what it got.
+    pub fn echoed(self) -> Check {
+        let [own, _] = self.seeds;
+        Check { seeds: [own, own], ..self }
+    }
+
     fn byte(seed: u64, number: u64, at: usize) -> u8 {
         let word = (seed ^ number.wrapping_mul(0x9E37_79B9_7F4A_7C15)).wrapping_add(at as u64 >> 3);
         (word.wrapping_mul(0xD134_2543_DE82_EF95) >> (8 * (at & 7))) as u8
@@ -106,7 +112,14 @@ impl Payload for Check {
             None => Ok(()),
             Some((at, _)) => Err(io::Error::new(
                 io::ErrorKind::InvalidData,
-                format!("message {number} differs from what was sent, from byte {at} on"),
+                if self.seeds[0] == self.seeds[1] {
+                    format!(
+                        "the server sent back something else than message {number}, from byte {at} on: it has to echo \
+                         messages as they are"
+                    )
+                } else {
+                    format!("message {number} differs from what was sent, from byte {at} on")
+                },
             )),
         }
     }
@@ -184,6 +197,19 @@ mod tests {
         sender.fill(&mut message);
         sender.fill(&mut message);
         assert!(receiver.look(&message).is_err(), "a message was skipped");
+    }
+
+    #[test]
+    fn an_echo_is_what_was_sent_and_nothing_older() {
+        let mut check = Check::new(7).echoed();
+        let (mut first, mut second) = ([0; 100], [0; 100]);
+        check.fill(&mut first);
+        check.look(&first).unwrap();
+        check.fill(&mut second);
+        assert!(check.look(&first).unwrap_err().to_string().contains("something else"));
+        check.fill(&mut second);
+        second[99] ^= 1;
+        assert!(check.look(&second).unwrap_err().to_string().contains("byte 99"));
     }
 
     #[test]

@@ -206,7 +206,9 @@ fn method(judged: &Judged) -> Section {
         summary: "Warm-up, CPU time and clock".into(),
         blocks: others.into(),
     });
-    let brought: Vec<(String, String)> = plugins(request).chain(arms(request)).collect();
+    let servers = servers(judged).map(|name| (format!("server of {name}"), SERVER.into()));
+    let brought: Vec<(String, String)> =
+        plugins(request).chain(arms(request)).chain(servers).collect();
     if !brought.is_empty() {
         section = section.with(Block::Facts(brought));
     }
@@ -228,6 +230,17 @@ fn method(judged: &Judged) -> Section {
             .code(format!("ipcmark export {} --format json", run.id))
             .plain("."),
     ))
+}
+
+/// What is known of a server that isn't ours.
+const SERVER: &str = "ran already, and sent back what it got: its version, its CPU and its CPU time are unknown, and a \
+                      placement is that of the client alone";
+
+/// The variants of a run that servers answered which ran already.
+pub(super) fn servers(judged: &Judged) -> impl Iterator<Item = &str> {
+    let variants = judged.run.catalogue.variants.iter();
+    let foreign = variants.filter(|variant| variant.traits.foreign_server);
+    foreign.map(|variant| variant.variant.as_str())
 }
 
 /// The plug-ins of a run: what each says of itself, and its file.

@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use facts::NEXT;
 pub use facts::{closing, noise};
 
+use super::background::servers;
 use super::{labels, rates, signs, unmeasured};
 use crate::{Block, Row, Section, Table, Text, Unit, Verdict, VerdictKind, units};
 use analysis::Site;
@@ -173,6 +174,13 @@ fn drawn(judged: &Judged, questions: &[Question], rows: usize, elsewhere: &str) 
         }
     }
     table.notes.extend(notes(&shown, questions, cut, elsewhere));
+    let named = |name: &&str| shown.iter().any(|case| case.variant == *name);
+    let servers: Vec<String> = servers(judged).filter(named).map(Into::into).collect();
+    if !servers.is_empty() {
+        table.notes.push(labels::few_codes(Text::new(), &servers).plain(
+            ": a server answers that isn't ipcmark's: its CPU and its CPU time are unknown.",
+        ));
+    }
     table
 }
 

@@ -36,14 +36,16 @@ impl Channel for EngineLoops<'_> {
     fn round_trips(&mut self, with: With, samples: &[AtomicU64]) -> io::Result<()> {
         match with {
             With::Nothing => self.exchange(Workload::Latency, samples, 1),
-            With::Pattern(seed) => self.engine.verify(samples.len() as u64, seed),
+            With::Pattern(seed) | With::Echoed(seed) => {
+                self.engine.verify(samples.len() as u64, seed)
+            }
         }
     }
 
     fn answer(&mut self, with: With, count: u64) -> io::Result<()> {
         match with {
             With::Nothing => self.engine.exchange(Workload::Latency.name(), count, 1).map(|_| ()),
-            With::Pattern(seed) => self.engine.verify(count, seed),
+            With::Pattern(seed) | With::Echoed(seed) => self.engine.verify(count, seed),
         }
     }
 

@@ -24,6 +24,8 @@ pub enum With {
     /// A pattern that is looked at: the check before timing. Holds the seed of the first side's pattern; that
     /// of each further side is one more.
     Pattern(u64),
+    /// The same, which the partner sends back.
+    Echoed(u64),
 }
 
 /// What a launch does over its mechanism for its own use, whatever the workload. Losses are injected in
@@ -170,6 +172,10 @@ impl<E: Endpoint, P: Payload> Channel for Vec<Side<'_, E, P>> {
                     let check = &mut Touched::Check(Check::new(seed.wrapping_add(nth)));
                     latency::initiate(*end, check, buffers, *clock, samples, 1)
                 }
+                With::Echoed(seed) => {
+                    let check = &mut Touched::Check(Check::new(seed.wrapping_add(nth)).echoed());
+                    latency::initiate(*end, check, buffers, *clock, samples, 1)
+                }
             };
             last.map(|_| ())
         })
@@ -181,7 +187,7 @@ impl<E: Endpoint, P: Payload> Channel for Vec<Side<'_, E, P>> {
             end.enter(Phase::Untimed)?;
             match with {
                 With::Nothing => latency::respond(*end, &mut Untouched, buffers, count),
-                With::Pattern(seed) => {
+                With::Pattern(seed) | With::Echoed(seed) => {
                     let check = &mut Touched::Check(Check::new(seed.wrapping_add(nth)).answering());
                     latency::respond(*end, check, buffers, count)
                 }

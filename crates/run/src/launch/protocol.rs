@@ -1,7 +1,7 @@
 //! The protocol between the workers: the first message, verify, warm up, time. The initiator sends
 //! commands over the page; the responder executes them. Of several initiators the first commands: the
 //! others do as many operations as it does, and it issues nothing before they are done. Where the
-//! workload says that the initiator works alone, the responder sleeps.
+//! workload says that the initiator works alone, and where a server that isn't ours answers, the responder sleeps.
 //!
 //! Between two hosts there is no page: commands go over the mechanism itself, between stretches too,
 //! and are acknowledged, so that the responder waits for what follows. The responder of set-ups
@@ -81,6 +81,8 @@ pub struct WorkerProtocol<'a> {
     traits: WorkloadTraits,
     row: &'static Row,
     carries: Carries,
+    /// Whether a server answers that isn't ours: the responder sleeps.
+    foreign_server: bool,
     pages: &'a [Page],
     instrumentation: Instrumentation,
     report: WorkerReport,
@@ -106,7 +108,8 @@ impl<'a> WorkerProtocol<'a> {
             spec,
             traits: spec.workload.traits(),
             row: row(spec.workload),
-            carries: context.carries,
+            carries: context.traits.carries,
+            foreign_server: context.traits.foreign_server,
             pages: &context.pages,
             instrumentation,
             report: WorkerReport::default(),
@@ -191,7 +194,8 @@ impl<'a> WorkerProtocol<'a> {
     /// Exchanges messages whose bytes are all compared, those of each initiator with a pattern of its own.
     fn verify(&mut self, nth: usize) -> io::Result<()> {
         let untimed = [const { AtomicU64::new(0) }; VERIFIED];
-        let pattern = With::Pattern((!self.spec.seed).wrapping_add(nth as u64));
+        let seed = (!self.spec.seed).wrapping_add(nth as u64);
+        let pattern = if self.foreign_server { With::Echoed(seed) } else { With::Pattern(seed) };
         self.report.operations += VERIFIED as u64;
         self.loops.channel().round_trips(pattern, &untimed)
     }
@@ -203,7 +207,8 @@ impl<'a> WorkerProtocol<'a> {
         }
         if self.spec.half.is_none() {
             self.pages[1..].iter().for_each(Page::wait_until_carried_out);
-            self.pages.iter().for_each(|page| page.issue(command));
+            let told = if self.has_follower(command) { self.pages } else { &self.pages[1..] };
+            told.iter().for_each(|page| page.issue(command));
             return Ok(());
         }
         if self.traits.sets_up {
@@ -218,6 +223,11 @@ impl<'a> WorkerProtocol<'a> {
                 answer => return answer,
             }
         }
+    }
+
+    /// Whether the responder has a part in `command`.
+    fn has_follower(&self, command: Command) -> bool {
+        !self.foreign_server || command == Command::Stop
     }
 
     /// What the initiator wants next. That the first message comes first goes without saying: on
@@ -260,7 +270,7 @@ impl<'a> WorkerProtocol<'a> {
 
     /// The first round trip since set-up: cold code, cold memory, a partner that waits.
     fn first(&mut self) -> io::Result<()> {
-        if self.spec.half.is_none() {
+        if self.spec.half.is_none() && self.has_follower(Command::First) {
             self.pages[0].issue(Command::First);
         }
         // Yielding, not sleeping: a wake-up could move a free worker to its partner's CPU.

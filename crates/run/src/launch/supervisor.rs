@@ -28,7 +28,7 @@ use mechanisms::network::{
 };
 use mechanisms::{Endpoint, OpenError, OpenSpec, Opened, Residue, Visitor};
 use model::launch::{Outcome, Record, Role};
-use model::mechanism::{Carries, Cause, Framing, Unavailable};
+use model::mechanism::{Cause, Framing, Traits, Unavailable};
 use model::memory::Memory;
 use model::noise::Traffic;
 use rustix::io::Errno;
@@ -90,15 +90,14 @@ fn launch(spec: Spec, owner: &mut Reader<io::Stdin>, started: Instant) -> Finish
     let (variant, open) = spec.to_open().map_err(failed)?;
     // Whatever is allocated for the launch from here on, by this process and by its workers.
     keep_memory(spec.memory)?;
-    let carries = variant.traits().carries;
+    let traits = variant.traits();
     let private =
         (variant.entry.wants_namespace)(&variant.options) && enter_private_namespace().is_ok();
     let (name, half) = (variant.entry.name, spec.half.clone());
     let sets_up = spec.workload.traits().sets_up;
-    let datagrams =
-        variant.entry.reaches_over_network() && variant.traits().framing == Framing::Message;
+    let datagrams = variant.entry.reaches_over_network() && traits.framing == Framing::Message;
     let family = datagrams.then(|| variant.is_ipv6());
-    let launching = Launching { spec: Arc::new(spec), carries, owner, started, private, family };
+    let launching = Launching { spec: Arc::new(spec), traits, owner, started, private, family };
     match half {
         None => launching.open(name, &open),
         Some(Half::Far { at, cookie }) => mechanisms::listen(name, &open, at, cookie, launching),
@@ -144,7 +143,7 @@ fn not_opened(error: OpenError) -> Outcome {
 /// The launch, once its mechanism is open.
 struct Launching<'a> {
     spec: Arc<Spec>,
-    carries: Carries,
+    traits: Traits,
     owner: &'a mut Reader<io::Stdin>,
     started: Instant,
     /// Whether the launch has an IPC namespace of its own, which resets kernel.msg* and kernel.sem
@@ -218,12 +217,12 @@ impl Launching<'_> {
         if self.private {
             effective_settings.insert("private_ipc_namespaces".into(), 1);
         }
-        let (spec, carries) = (&self.spec, self.carries);
+        let (spec, traits) = (&self.spec, self.traits);
         let tracing = Tracing::of(spec).map_err(failed)?;
         let context = |role, link| WorkerContext {
             role,
             spec: spec.clone(),
-            carries,
+            traits,
             pages: pages.clone(),
             link,
             marks: tracing.as_ref().map(|tracing| tracing.marks().clone()),

@@ -23,7 +23,7 @@ use mechanisms::workload::{
 };
 use mechanisms::{Deadline, Endpoint, Erased, unavailable_in};
 use model::launch::{Role, WorkerReport};
-use model::mechanism::Carries;
+use model::mechanism::{Carries, Traits};
 use model::memory::MemoryNodes;
 use model::workload::Policy;
 use sys::affinity::{self, Affinity};
@@ -45,7 +45,7 @@ pub enum Message {
 pub struct WorkerContext {
     pub role: Role,
     pub spec: Arc<Spec>,
-    pub carries: Carries,
+    pub traits: Traits,
     /// Shared with the other workers: one page of each initiator.
     pub pages: Arc<[Page]>,
     /// Packets to and from the supervisor.
@@ -236,10 +236,13 @@ impl WorkerContext {
     /// What is done to each message; None if nothing is. Checked are the patterns of `pair`, so that a
     /// message of another is found out.
     fn touch(&self, pair: u64) -> Option<Touched> {
-        if self.spec.verify && self.carries == Carries::Bytes {
+        if self.spec.verify && self.traits.carries == Carries::Bytes {
             let check = Check::new(self.spec.seed.wrapping_add(pair));
-            let answers = self.role == Role::Responder;
-            return Some(Touched::Check(if answers { check.answering() } else { check }));
+            return Some(Touched::Check(match self.role {
+                Role::Responder => check.answering(),
+                Role::Initiator(_) if self.traits.foreign_server => check.echoed(),
+                Role::Initiator(_) => check,
+            }));
         }
         #[cfg(any(debug_assertions, feature = "plant"))]
         if let Some(plant) = self.spec.plant {

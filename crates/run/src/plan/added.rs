@@ -21,6 +21,10 @@ const ONE_THREAD: &str = "instrumentation sees one thread of each worker: observ
 const NO_CROWD: &str =
     "instrumentation sees one thread of each worker: observe -w latency or throughput";
 
+/// Why nothing is observed of a server that isn't ours.
+const NOT_OURS: &str =
+    "instrumentation sees the workers of a launch: of a server that already runs perf(1) tells";
+
 /// Why nothing runs beside launches between hosts.
 const ONE_HOST: &str = "--beside works on local routes only: add --route local";
 
@@ -72,6 +76,7 @@ pub(super) fn observed(groups: &mut [Group], request: &Request) {
         };
         add(groups, observed, |case| match case.load.and_then(|load| load.choice()) {
             _ if !case.route.is_local() => Some(ONE_STACK.to_string()),
+            _ if case.variant.traits().foreign_server => Some(NOT_OURS.to_string()),
             Some(Server::Threads) => Some(ONE_THREAD.to_string()),
             _ if case.workload.traits().many_connections() => Some(NO_CROWD.to_string()),
             _ => refusal.clone(),

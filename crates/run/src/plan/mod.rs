@@ -11,7 +11,7 @@ pub use remote_host::{AvailableRoutes, RemoteHost};
 use crate::launch::placement;
 use model::distinct::distinct;
 use model::factor::Factor;
-use model::load::{Load, Server};
+use model::load::{Load, Server, Service};
 use model::request::Absence;
 use std::collections::BTreeMap;
 
@@ -317,7 +317,8 @@ fn absence(
         let reason = "a plug-in opens its ends before anything is timed: leave out -w connect";
         return Some((Absence::NotApplicable, reason.into()));
     }
-    if let Some(reason) = engine_objection(case, request.verify) {
+    if let Some(reason) = engine_objection(case, request.verify).or_else(|| server_objection(case))
+    {
         return Some((Absence::NotApplicable, reason.into()));
     }
     if carries == Carries::Own && sets_up {
@@ -386,6 +387,31 @@ fn engine_objection(case: &Case, verify: bool) -> Option<&'static str> {
         case if case.payload != Policy::Untouched => Some("an engine leaves messages as they are"),
         case if case.connections() > 1 => Some("an engine has one connection"),
         _ if verify => Some("an engine's messages are looked at before it is timed alone"),
+        _ => None,
+    }
+}
+
+/// Why a server that already runs can't do what a case asks for, where one answers: it sends back what it gets.
+fn server_objection(case: &Case) -> Option<&'static str> {
+    if !case.variant.traits().foreign_server {
+        return None;
+    }
+    let knows = matches!(case.workload, Workload::Latency | Workload::Rate);
+    let load = case.load.unwrap_or(Load::USUAL);
+    match case {
+        _ if !knows => Some("a server that already runs has latency, rate and capacity"),
+        case if case.payload != Policy::Untouched => {
+            Some("a server that already runs does with messages what it does: leave out --payload")
+        }
+        _ if load.response.is_some() => {
+            Some("a server that already runs sends back what it gets: leave out --response")
+        }
+        _ if load.service != Service::None => {
+            Some("a server that already runs works as it does: leave out --service")
+        }
+        _ if load.choice().is_some_and(|server| server != Server::Epoll) => {
+            Some("a server that already runs waits as it does: leave out --server")
+        }
         _ => None,
     }
 }
