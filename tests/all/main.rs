@@ -51,6 +51,7 @@ mod report_render;
 mod report_svg;
 mod routes;
 mod run_index;
+mod running_server;
 mod schemas;
 mod screening;
 mod seams;

@@ -391,3 +391,22 @@ fn of_another_length(header: &[u8], bytes: usize) -> io::Error {
     );
     io::Error::new(io::ErrorKind::InvalidData, text)
 }
+
+#[cfg(test)]
+mod tests {
+    use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, socket_with};
+    use std::net::{Ipv4Addr, SocketAddr};
+
+    use super::*;
+
+    #[test]
+    fn a_socket_that_connects_to_itself_has_no_server() {
+        let socket =
+            socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::CLOEXEC, None)
+                .unwrap();
+        bind(&socket, &SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).unwrap();
+        let own: SocketAddr = getsockname(&socket).unwrap().try_into().unwrap();
+        let error = connected(socket, &own, "its own port").unwrap_err().to_string();
+        assert!(error.contains("refused") && error.contains("start it"), "{error}");
+    }
+}

@@ -17,6 +17,7 @@ use crate::launch::supervised::Supervisors;
 use crate::launch::wire::{FrameKind, Missing, Reader, time_left, write_frame_line};
 use crate::launch::{Launcher, unstarted};
 use machine::Topology;
+use mechanisms::Variant;
 use model::launch::Record;
 use sys::network::addresses;
 use sys::process::ignore_broken_pipes;
@@ -215,7 +216,14 @@ impl Agent {
     }
 
     fn begin(&mut self, number: u32, spec: &Spec, padding: usize) -> Result<(), Missing> {
-        let Err(error) = self.supervisors.begin(number, spec, padding) else { return Ok(()) };
+        let asks_a_server =
+            Variant::parse(&spec.mechanism).is_ok_and(|variant| variant.traits().foreign_server);
+        let begun = if asks_a_server {
+            Err(io::Error::other("connect= of another host's command line is refused"))
+        } else {
+            self.supervisors.begin(number, spec, padding)
+        };
+        let Err(error) = begun else { return Ok(()) };
         let record = Record::without_samples(unstarted(&error));
         let text = serde_json::to_vec(&record).expect("a record is always JSON");
         relay(number, FrameKind::Record, &text)?;
