@@ -266,7 +266,8 @@ impl RunArgs {
         let local = self.routes().iter().any(Route::is_local);
         let waits = |load: &Load| load.choice().is_some_and(Server::needs_descriptors);
         let several = loads.iter().any(waits);
-        let one = loads.iter().any(|load| load.has_rate() && load.choice().is_none());
+        let paced = self.workload.iter().any(|task| task.workload().traits().paced);
+        let one = paced && loads.iter().any(|load| load.has_rate() && load.choice().is_none());
         let fits = |entry: &&Entry| local || entry.reaches_over_network();
         let options_of = |entry: &Entry| {
             let served = entry.served.iter().filter(|_| several);
