@@ -94,6 +94,31 @@ fn register_kept(mechanisms: &[String], interrupt: &Interrupt) -> Result<bool, F
     Ok(any)
 }
 
+impl PluginArgs {
+    /// Has a plug-in, or a place for it, for each that a study wants: one that is given, or kept.
+    ///
+    /// # Errors
+    /// One can't be had, or is given in vain.
+    pub fn of_study(&self, wanted: &[Plugin], interrupt: &Interrupt) -> Result<(), Failure> {
+        self.register(interrupt)?;
+        for given in all() {
+            if wanted.iter().all(|place| place.name != given.name) {
+                let line = format!("--plugin: the study has no place for {}", given.name);
+                return Err(Failure::usage(line));
+            }
+        }
+        for place in wanted {
+            if all().iter().any(|given| given.name == place.name) {
+                continue;
+            }
+            if !register_kept(std::slice::from_ref(&place.name), interrupt)? {
+                register(place).map_err(Failure::usage)?;
+            }
+        }
+        Ok(())
+    }
+}
+
 /// The plug-ins of this process.
 pub fn all() -> Vec<Plugin> {
     registered().into_iter().filter_map(|entry| entry.plugin.cloned()).collect()
@@ -132,9 +157,12 @@ impl RunArgs {
         Ok(args)
     }
 
-    /// Whether the plug-ins of a run that goes on were given again, the same files: none is taken from a store.
+    /// Whether the plug-ins of a run that goes on were given again, the same files: none is taken from a store but the
+    /// places of those that nobody gave.
     pub fn has_plugins_of(&self, run: &StoredRun) -> bool {
-        all() == run.request.plugins
+        let known = run.request.plugins.iter().cloned();
+        let (places, given): (Vec<Plugin>, Vec<Plugin>) = known.partition(Plugin::is_absent);
+        all() == given && places.iter().all(|place| register(place).is_ok())
     }
 }
 

@@ -462,7 +462,7 @@ fn gate(judged: &Judged) -> u8 {
 /// # Errors
 /// One is a library, and the program that loads those isn't there.
 pub fn launcher_of(plugins: &[Plugin]) -> Result<Launcher, Failure> {
-    let loads = |plugin: &Plugin| plugin.kind == Kind::Library;
+    let loads = |plugin: &Plugin| plugin.kind == Kind::Library && !plugin.is_absent();
     let host = match plugins {
         all if all.iter().any(loads) => Some(host().map_err(Failure::usage)?),
         all => (!all.is_empty()).then(|| PROGRAM.into()),

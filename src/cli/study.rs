@@ -11,6 +11,7 @@ use super::arms::ArmArgs;
 use super::export::ExportFiles;
 use super::forecast::Forecast;
 use super::peer::PeerArgs;
+use super::plugins::{self, PluginArgs};
 use super::routes::Routes;
 use super::value_parsers::{drawn_seed, launches, samples, seed};
 use super::{Common, Failure, complain, document_output, print, run, signals};
@@ -25,7 +26,7 @@ use model::request::Request;
 use model::route::Route;
 use study::builtin;
 use study::format;
-use study::validated::{ValidatedStudy, validate};
+use study::validated::{ValidatedStudy, validate, wanted};
 
 /// Flags of `study`.
 #[derive(Args)]
@@ -76,6 +77,8 @@ struct StudyRunArgs {
     /// Seed of every random choice [default: drawn]
     #[arg(long, value_name = "N", value_parser = seed, allow_negative_numbers = true)]
     seed: Option<u64>,
+    #[command(flatten)]
+    plugins: PluginArgs,
     #[command(flatten)]
     arms: ArmArgs,
     #[command(flatten)]
@@ -140,7 +143,10 @@ fn text_of(name: &str) -> Result<(String, String), Failure> {
 fn run_study(common: &Common, args: &StudyRunArgs, interrupt: &Interrupt) -> Result<u8, Failure> {
     let (name, text) = text_of(&args.name)?;
     let declared = validate(&text, &name, &mechanisms::catalogue(&[])).map_err(Failure::usage)?;
+    let wanted = wanted(&declared.study).map_err(Failure::usage)?;
+    args.plugins.of_study(&wanted, interrupt)?;
     let mut request = declared.request.clone();
+    request.plugins = plugins::all();
     request.seed = match args.seed {
         Some(seed) => seed,
         None => drawn_seed().map_err(Failure::other)?,

@@ -103,6 +103,50 @@ fn other_commands_take_a_plug_in() {
     assert_eq!(case(&serde_json::from_str(&said.out).unwrap(), "c-pipe")["status"], "ok");
 }
 
+/// A study has a place for it: who runs the study fills the place, or its rows say how that is done.
+#[test]
+fn a_study_takes_the_plug_in_that_is_given() {
+    let bench = Bench::new();
+    let Some(library) = c_pipe(&bench) else { return };
+    let study = bench.path("mine.toml");
+    let text = r#"
+        version = 1
+        title = "One that is there, and one that isn't"
+        question = "Is a pipe by way of a plug-in a pipe?"
+        plugins.c-pipe.get = "compile it"
+        plugins.elsewhere = { options = "wait=sleep|spin", get = "ask its maker" }
+        [variables.cause]
+        mechanism = "who calls the kernel"
+        [variables.effect]
+        latency = "time of a round trip"
+        [fixed]
+        size = "64"
+        launches = 2
+        [vary]
+        mechanism = ["pipe", "c-pipe", "elsewhere:wait=spin"]
+        [[hypothesis]]
+        statement = "The absent one is faster"
+        test = "faster"
+        left = { mechanism = "elsewhere:wait=spin" }
+        right = { mechanism = "pipe" }
+    "#;
+    std::fs::write(&study, text).unwrap();
+    let plugin = format!("--plugin {}", library.display());
+    let line = format!("study run {} --samples 20", study.display());
+    let said = run(&bench, &format!("{line} {plugin}"));
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(said.out.contains("Not testable here"), "{}", said.out);
+    assert!(said.out.contains("no plug-in elsewhere was given"), "{}", said.out);
+    assert_eq!(case(&bench.export(), "c-pipe")["status"], "ok");
+    assert_eq!(case(&bench.export(), "elsewhere:wait=spin")["status"], "unavailable");
+
+    let said = run(&bench, &format!("{line} --dry-run"));
+    assert!(said.out.contains("compile it") && said.out.contains("ask its maker"), "{}", said.out);
+    let said = run(&bench, &format!("study run 004 {plugin} --dry-run"));
+    assert_eq!(said.code, Some(2), "{}", said.out);
+    assert!(said.err.contains("no place for c-pipe"), "{}", said.err);
+}
+
 #[test]
 fn what_a_plug_in_has_no_call_for_is_not_applicable() {
     let bench = Bench::new();

@@ -88,6 +88,13 @@ pub(super) fn open<V: Visitor>(
     spec: &OpenSpec,
     visitor: V,
 ) -> Result<V::Output, OpenError> {
+    if plugin.is_absent() {
+        return Err(OpenError::Unavailable(Unavailable {
+            cause: Cause::Other,
+            reason: format!("no plug-in {} was given, and none is kept", plugin.name),
+            remedy: plugin.summary.clone(),
+        }));
+    }
     let folder = Residue::of_folder()?;
     let place = folder.folder().ok_or_else(|| OpenError::NotApplicable("no folder".into()))?;
     let name = super::residue::random_name()

@@ -81,6 +81,16 @@ pub struct PluginVariant {
 }
 
 impl Plugin {
+    /// One that a study wants and nobody has given: it takes a place, and can't be opened.
+    pub fn absent(name: &str, options: Vec<OptionWords>, get: &str) -> Plugin {
+        Plugin { name: name.into(), options, summary: get.into(), ..Plugin::default() }
+    }
+
+    /// Whether it is only a place in a study.
+    pub fn is_absent(&self) -> bool {
+        self.path.is_empty()
+    }
+
     /// Whether it is a process of its own, and no library.
     pub fn is_engine(&self) -> bool {
         self.kind == Kind::Engine

@@ -40,7 +40,7 @@ fn quoted(word: &str) -> Cow<'_, str> {
 /// `ipcmark run --resume` with all that it must be told again.
 pub fn resume_run(run: i64, asked: &Request) -> Vec<String> {
     let mut words = words(["run", "--resume", &run.to_string()]);
-    for plugin in &asked.plugins {
+    for plugin in asked.plugins.iter().filter(|plugin| !plugin.is_absent()) {
         words.extend(["--plugin".into(), format!("{}:name={}", plugin.path, plugin.name)]);
     }
     for arm in &asked.arms {

@@ -26,6 +26,17 @@ pub use super::outputs::{
 /// The only version of the format so far.
 const VERSION: i64 = 1;
 
+/// A mechanism that a study wants and that isn't built in: whoever runs it gives it.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WantedPlugin {
+    /// Its options, as a plug-in writes them: `wait=sleep|spin`.
+    #[serde(default)]
+    pub options: String,
+    /// How it is had, in words; they are shown, never run.
+    pub get: String,
+}
+
 /// A study, as text made it. Words are not yet checked against mechanisms and placements: see
 /// [`super::validated`].
 #[derive(Debug, Deserialize)]
@@ -39,6 +50,9 @@ pub struct Study {
     pub question: String,
     /// The published work that it reproduces, if it does.
     pub source: Option<Source>,
+    /// Mechanisms that aren't built in, by name.
+    #[serde(default)]
+    pub plugins: BTreeMap<String, WantedPlugin>,
     #[serde(default)]
     pub fixed: Fixed,
     /// What is varied: every combination is a case.

@@ -16,6 +16,7 @@ use model::duration::{self, in_ns};
 use model::factor::{FACTORS, Factor};
 use model::launch::{MOST_SAMPLES, Warmup};
 use model::placement::Placement;
+use model::plugin::{self, Plugin};
 use model::request::{MOST_LAUNCHES, Stopping, StudyText};
 use model::route::Route;
 use model::size;
@@ -44,7 +45,25 @@ pub struct ValidatedStudy {
 /// One line: file, line, what is wrong, and the nearest right word.
 pub fn validate(text: &str, file: &str, catalogue: &Catalogue) -> Result<ValidatedStudy, String> {
     let study = format::read(text, file)?;
-    Reader { text, file, catalogue }.validated(study)
+    let mut catalogue = catalogue.clone();
+    for plugin in wanted(&study).map_err(|why| format!("{file}: plugins: {why}"))? {
+        if catalogue.mechanisms.iter().all(|known| !known.is_called(&plugin.name)) {
+            catalogue.mechanisms.push(plugin.words());
+        }
+    }
+    Reader { text, file, catalogue: &catalogue }.validated(study)
+}
+
+/// The mechanisms that a study wants beside those that are built in, as places for them.
+///
+/// # Errors
+/// What is wrong with a name, or with options.
+pub fn wanted(study: &Study) -> Result<Vec<Plugin>, String> {
+    let place = |(name, wanted): (&String, &format::WantedPlugin)| {
+        let options = plugin::options(&wanted.options)?;
+        Ok(Plugin::absent(&plugin::name(name)?, options, &wanted.get))
+    };
+    study.plugins.iter().map(place).collect()
 }
 
 /// Reads a study's words, and names the file and the line of a wrong one.
