@@ -156,6 +156,7 @@ fn checked(common: &Common, file: &Path, interrupt: &Interrupt) -> Result<u8, Fa
     let launcher = run::launcher_of(std::slice::from_ref(&plugin))?;
     say(&format!("{} {}, {}: {}\n", plugin.name, plugin.version, plugin.language, plugin.summary))?;
     let (mut right, mut wrong) = (0, 0);
+    let before = inventory();
     // What it can't do here, or between processes, is no fault of it.
     let mut absent = BTreeSet::new();
     check(&launcher, &plugin, interrupt, |check| {
@@ -183,8 +184,18 @@ fn checked(common: &Common, file: &Path, interrupt: &Interrupt) -> Result<u8, Fa
     });
     signals::unless_stopped(interrupt)?;
     absent.iter().try_for_each(|line| say(line))?;
+    for path in inventory().difference(&before) {
+        say(&format!("left    {}, meanwhile: by this, or by another program\n", path.display()))?;
+    }
     say(&format!("{right} of {} checks hold\n", right + wrong))?;
     Ok(u8::from(wrong > 0 || right == 0))
+}
+
+/// What stands where libraries leave things: shared memory, queues, files for a moment.
+fn inventory() -> BTreeSet<PathBuf> {
+    let folders = [Path::new("/dev/shm"), Path::new("/dev/mqueue"), &std::env::temp_dir()];
+    let entries = folders.into_iter().flat_map(|folder| std::fs::read_dir(folder).ok());
+    entries.flatten().flatten().map(|entry| entry.path()).collect()
 }
 
 fn why(outcome: &Outcome) -> String {

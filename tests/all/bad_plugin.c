@@ -62,6 +62,29 @@ static int litters(const ipcmark_spec *spec, void **end)
     return open_end(spec, end);
 }
 
+static int litters_elsewhere(const ipcmark_spec *spec, void **end)
+{
+    char path[300];
+    snprintf(path, sizeof path, "/dev/shm/ipcmark-test-%s-%u", spec->name, spec->role);
+    FILE *file = fopen(path, "w");
+    if (file)
+        fputs("left", file), fclose(file);
+    return open_end(spec, end);
+}
+
+static void close_crashes(void *end)
+{
+    (void)end;
+    *(volatile int *)0 = 1;
+}
+
+static void close_hangs(void *end)
+{
+    (void)end;
+    for (;;)
+        pause();
+}
+
 /* Answers itself: nothing ever reaches the partner. */
 static char kept[1 << 20];
 
@@ -149,6 +172,9 @@ const ipcmark_plugin_table *ipcmark_plugin(void)
         bad.try_send = tries_to_send, bad.try_recv = tries_to_receive, bad.ready = readable;
         break;
     case 22: bad.in_place = 1; break;
+    case 23: bad.close = close_crashes; break;
+    case 24: bad.close = close_hangs; break;
+    case 25: bad.open = litters_elsewhere; break;
     case 18: bad.name = "Bad Name"; break;
     }
     return &bad;

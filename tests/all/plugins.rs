@@ -244,6 +244,8 @@ fn what_a_plug_in_does_wrong_is_its_row_and_nothing_else() {
         (19, "failed", "differs from what was sent"),
         (14, "failed", "exited with code 0"),
         (15, "failed", "signal 11"),
+        (23, "failed", "was killed by signal 11 when it closed its ends"),
+        (24, "failed", "didn't end within a second when it closed its ends"),
     ] {
         let bench = Bench::new();
         let Some(library) = bad(&bench, nth) else { return };
@@ -335,6 +337,30 @@ fn what_a_plug_in_leaves_in_its_folder_is_removed() {
     assert!(left.is_empty(), "{left:?} {}", said.err);
 }
 
+/// Root gives each launch a /dev/shm of its own.
+#[test]
+fn what_a_plug_in_leaves_in_shared_memory_ends_with_its_launch() {
+    let bench = Bench::new();
+    let Some(library) = bad(&bench, 25) else { return };
+    let line = format!(
+        "run bad --plugin {} -w latency -s 64 -p same-cpu --launches 2 --samples 20",
+        library.display()
+    );
+    let said = run(&bench, &line);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let document = bench.export();
+    let granted = case(&document, "bad")["effective_settings"].to_string();
+    let is_ours = |path: &PathBuf| path.to_string_lossy().contains("ipcmark-test-");
+    let files = std::fs::read_dir("/dev/shm").into_iter().flatten().flatten();
+    let left: Vec<PathBuf> = files.map(|entry| entry.path()).filter(is_ours).collect();
+    if granted.contains("private_shared_memory") {
+        assert_eq!(left, Vec::<PathBuf>::new());
+    } else {
+        left.iter().for_each(|path| std::fs::remove_file(path).unwrap());
+        say("skipped: no mount namespace may be made here");
+    }
+}
+
 #[test]
 fn a_run_with_a_plug_in_goes_on_with_the_same_file_alone() {
     let bench = Bench::new();
@@ -379,7 +405,7 @@ fn what_must_hold_of_a_plug_in_is_checked_for_its_author() {
     assert_eq!(said.code, Some(1), "{}{}", said.out, said.err);
     for line in [
         "ok      whole: duplex, 4 KiB",
-        "FAILED  whole: duplex, 64.0 KiB",
+        "FAILED  whole: duplex, 65,537 B",
         "ok      whole:wait=spin: latency, 64 KiB",
     ] {
         assert!(said.out.contains(line), "{line}: {}", said.out);

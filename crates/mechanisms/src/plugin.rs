@@ -167,7 +167,7 @@ impl Closed {
                 io::Error::other(OpenError::Unavailable(Unavailable {
                     cause: Cause::Other,
                     reason: format!("{}: {reason}", self.plugin.name),
-                    remedy: format!("the documentation of {} says more", self.plugin.name),
+                    remedy: "see to that, then run again".into(),
                 }))
             }
             PluginError::Failed(why) => failed(why),

@@ -98,6 +98,12 @@ impl Check {
     pub fn what(&self) -> String {
         let between = if self.workers == Workers::Thread { ", threads" } else { "" };
         let place = if self.same_cpu { "one CPU" } else { "placed freely" };
-        format!("{}, {}, {place}{between}", self.workload.name(), units::size(self.bytes as u64))
+        let bytes = self.bytes as u64;
+        // One byte more than a round number is no round number.
+        let size = match bytes.is_multiple_of(1024) {
+            true => units::size(bytes),
+            false => format!("{} B", units::count(bytes)),
+        };
+        format!("{}, {size}, {place}{between}", self.workload.name())
     }
 }

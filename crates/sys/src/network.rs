@@ -8,6 +8,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 
+use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 
 use model::peer::Address;
@@ -155,6 +156,21 @@ pub fn fresh_network() -> io::Result<()> {
 /// EPERM without CAP_SYS_ADMIN; EINVAL where threads share their working directory with others.
 pub fn own_mounts() -> io::Result<()> {
     unshare(libc::CLONE_NEWNS)
+}
+
+/// Where shared memory has names.
+pub const SHARED_MEMORY: &str = "/dev/shm";
+
+/// Gives the calling process, and those that it will start, an empty folder of shared memory, which ends with the last of them.
+///
+/// # Errors
+/// As unshare(2) and mount(2): EPERM without CAP_SYS_ADMIN.
+pub fn own_shared_memory() -> io::Result<()> {
+    own_mounts()?;
+    // Or the mount would be everybody's.
+    mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;
+    let flags = MountFlags::NOSUID | MountFlags::NODEV;
+    Ok(mount("ipcmark", SHARED_MEMORY, "tmpfs", flags, c"mode=1777")?)
 }
 
 fn unshare(flag: libc::c_int) -> io::Result<()> {

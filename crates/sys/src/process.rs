@@ -5,6 +5,7 @@
 //! otherwise; that makes it callable from safe code.
 
 use model::launch::Usage;
+use std::fs::{read_dir, read_to_string};
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -212,7 +213,7 @@ pub fn ends_with_this_thread(command: &mut Command) {
 pub fn usage_of(pid: u32) -> Option<Usage> {
     let mut usage = Usage::default();
     for task in std::fs::read_dir(format!("/proc/{pid}/task")).ok()?.flatten() {
-        let of = |name| std::fs::read_to_string(task.path().join(name)).unwrap_or_default();
+        let of = |name| read_to_string(task.path().join(name)).unwrap_or_default();
         let ran = of("schedstat");
         usage.user_ns += ran.split(' ').next().and_then(|ns| ns.parse().ok()).unwrap_or(0);
         let status = of("status");
@@ -249,6 +250,28 @@ fn stat_of(pid: u32) -> Option<Vec<String>> {
 pub fn process_usage() -> Usage {
     let _ = clock_gettime(ClockId::ProcessCPUTime);
     usage(libc::RUSAGE_SELF)
+}
+
+/// CPU time of all processes that this one has started, and that those have, as far as they still run.
+pub fn descendants_usage() -> Usage {
+    let tasks = |pid: u32| read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let mut left = vec![std::process::id()];
+    let mut used = Usage::default();
+    while let Some(pid) = left.pop() {
+        for task in tasks(pid) {
+            let text = |name| read_to_string(task.path().join(name)).unwrap_or_default();
+            left.extend(
+                text("children").split_ascii_whitespace().filter_map(|pid| pid.parse::<u32>().ok()),
+            );
+            if pid != std::process::id() {
+                let spent = text("schedstat");
+                let ns =
+                    spent.split_ascii_whitespace().next().and_then(|ns| ns.parse::<u64>().ok());
+                used.user_ns += ns.unwrap_or(0);
+            }
+        }
+    }
+    used
 }
 
 /// Reads the calling thread's use.
@@ -383,6 +406,22 @@ pub fn scheduler_slice_ns() -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Of one that spins: it grows until it is ended.
+    #[test]
+    #[cfg_attr(miri, ignore = "it makes system calls")]
+    fn what_a_process_has_started_is_counted() {
+        if read_to_string("/proc/self/schedstat").is_err() {
+            eprintln!("skipped: this kernel counts no time of a task (CONFIG_SCHED_INFO)");
+            return;
+        }
+        let mut child = Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap();
+        while descendants_usage().user_ns < 5_000_000 {
+            std::thread::yield_now();
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
 
     #[test]
     #[cfg_attr(miri, ignore = "it makes system calls")]

@@ -86,6 +86,7 @@ fn against(
         alpha: ALPHA,
         forced: false,
         differences: Vec::new(),
+        plugins: Vec::new(),
         outcome: terms.gate.map(|_| gate::outcome(&cases, &[])),
         cases,
         capacities: Vec::new(),

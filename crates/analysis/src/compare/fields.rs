@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::measured::{Measured, MeasuredCase};
 use model::factor;
+use model::plugin::Plugin;
 
 /// A field in which two runs differ.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize)]
@@ -66,6 +67,24 @@ pub fn of_the_machine(a: &Measured, b: &Measured) -> Vec<Difference> {
         }
     }
     found
+}
+
+/// The plug-ins of both runs whose file isn't the same: what may be the point of a comparison, and is no hindrance.
+pub fn of_plugins(a: &Measured, b: &Measured) -> Vec<Difference> {
+    let of = |run: &Measured| -> Vec<Plugin> {
+        serde_json::from_value(run.field("/request/plugins").clone()).unwrap_or_default()
+    };
+    let what = |plugin: &Plugin| {
+        let start = plugin.sha256.get(..12).unwrap_or(&plugin.sha256);
+        format!("version {}, SHA-256 {start}…", plugin.version)
+    };
+    let all_b = of(b);
+    let both = of(a).into_iter().filter_map(|plugin| {
+        let other = all_b.iter().find(|other| other.name == plugin.name)?;
+        let differs = other.sha256 != plugin.sha256;
+        differs.then(|| Difference { field: plugin.name.clone(), a: what(&plugin), b: what(other) })
+    });
+    both.collect()
 }
 
 /// The nodes of a fleet that answered, each with its name.

@@ -210,6 +210,8 @@ pub struct RunComparison {
     pub forced: bool,
     /// Fields in which the machines or the programs differ.
     pub differences: Vec<Difference>,
+    /// Plug-ins whose file was another one.
+    pub plugins: Vec<Difference>,
     /// The outcome of the gate: the worst of its cases; null without one.
     pub outcome: Option<Gate>,
     /// One per case that either run measured, in the order of the runs.
@@ -261,6 +263,7 @@ pub fn compare(a: (&str, &Measured), b: (&str, &Measured), terms: Terms) -> RunC
                 && alike(&cases)
                 && capacities.iter().all(|capacity| capacity.differences.is_empty())),
         differences,
+        plugins: fields::of_plugins(a.1, b.1),
         outcome: terms.gate.map(|_| gate::outcome(&cases, &capacities)),
         cases,
         capacities,

@@ -21,7 +21,7 @@ use model::memory::Memory;
 use model::plugin::Plugin;
 use model::probe::Probe;
 use model::workload::{Arrivals, Policy, Workload};
-use sys::process::{process_usage, thread_usage};
+use sys::process::{descendants_usage, process_usage, thread_usage};
 
 /// What both sides of the wire must agree on; another build is refused, with both named.
 pub const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), "/wire-9");
@@ -355,10 +355,16 @@ impl Spec {
     }
 
     /// What a worker has used: its thread, which makes all calls; of a plug-in its process, where other threads of a library
-    /// may do most of the work.
+    /// may do most of the work, and the broker that it has started.
     pub fn used(&self) -> Usage {
         let whole = self.plugin.is_some() && self.workers == Workers::Process;
-        if whole && self.connections() == 1 { process_usage() } else { thread_usage() }
+        if !whole || self.connections() > 1 {
+            return thread_usage();
+        }
+        match &self.plugin {
+            Some(plugin) if plugin.broker => process_usage().with(&descendants_usage()),
+            _ => process_usage(),
+        }
     }
 
     pub fn initiators(&self) -> usize {

@@ -31,8 +31,10 @@ use model::launch::{Outcome, Record, Role};
 use model::mechanism::{Cause, Framing, Traits, Unavailable};
 use model::memory::Memory;
 use model::noise::Traffic;
+use model::plugin::Plugin;
 use rustix::io::Errno;
 use sys::failed::errno_of;
+use sys::network::{SHARED_MEMORY, own_shared_memory};
 use sys::process::ignore_broken_pipes;
 use sys::system_v::enter_private_namespace;
 
@@ -91,8 +93,13 @@ fn launch(spec: Spec, owner: &mut Reader<io::Stdin>, started: Instant) -> Finish
     // Whatever is allocated for the launch from here on, by this process and by its workers.
     keep_memory(spec.memory)?;
     let traits = variant.traits();
-    let private =
-        (variant.entry.wants_namespace)(&variant.options) && enter_private_namespace().is_ok();
+    let mut private = Vec::new();
+    if (variant.entry.wants_namespace)(&variant.options) && enter_private_namespace().is_ok() {
+        private.push("private_ipc_namespaces");
+    }
+    if spec.plugin.as_deref().is_some_and(leaves_no_shared_memory) {
+        private.push("private_shared_memory");
+    }
     let (name, half) = (variant.entry.name, spec.half.clone());
     let sets_up = spec.workload.traits().sets_up;
     let datagrams = variant.entry.reaches_over_network() && traits.framing == Framing::Message;
@@ -114,6 +121,14 @@ fn launch(spec: Spec, owner: &mut Reader<io::Stdin>, started: Instant) -> Finish
         }
     }
     .map_err(not_opened)?
+}
+
+/// Whether this process, and those that it will start, have an empty folder of shared memory that ends with them. Not where
+/// the plug-in or the folders of launches lie in that of all.
+fn leaves_no_shared_memory(plugin: &Plugin) -> bool {
+    let lies_there = |path: &Path| path.starts_with(SHARED_MEMORY);
+    let needed = lies_there(Path::new(&plugin.path)) || lies_there(&std::env::temp_dir());
+    !needed && own_shared_memory().is_ok()
 }
 
 fn keep_memory(memory: Memory) -> Result<(), Outcome> {
@@ -146,9 +161,9 @@ struct Launching<'a> {
     traits: Traits,
     owner: &'a mut Reader<io::Stdin>,
     started: Instant,
-    /// Whether the launch has an IPC namespace of its own, which resets kernel.msg* and kernel.sem
-    /// to their defaults; recorded with what the kernel granted.
-    private: bool,
+    /// What the launch has for itself, as its settings name it: an IPC namespace, which resets kernel.msg* and kernel.sem to
+    /// their defaults; shared memory.
+    private: Vec<&'static str>,
     /// Of datagrams over a network: whether they are IPv6's.
     family: Option<bool>,
 }
@@ -214,9 +229,7 @@ impl Launching<'_> {
         let pages = pages.map_err(|error| not_started("mmap", &error))?;
         let mut effective_settings: BTreeMap<String, u64> =
             effective_settings.into_iter().collect();
-        if self.private {
-            effective_settings.insert("private_ipc_namespaces".into(), 1);
-        }
+        effective_settings.extend(self.private.iter().map(|name| (name.to_string(), 1)));
         let (spec, traits) = (&self.spec, self.traits);
         let tracing = Tracing::of(spec).map_err(failed)?;
         let context = |role, link| WorkerContext {
@@ -355,6 +368,11 @@ impl Conversation<'_> {
         self.tell_owner(FrameKind::Timed);
         self.await_owner(FrameKind::End)?;
         self.workers.say_all();
+        if self.spec.plugin.is_some()
+            && let Some(reason) = self.workers.ends_badly()
+        {
+            return Err(Outcome::Failed { reason }.into());
+        }
 
         let trace = match self.tracing.take() {
             Some(tracing) => Some(tracing.read([&initiator, &responder], &self.pages[0])?),

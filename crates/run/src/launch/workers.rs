@@ -33,6 +33,9 @@ const ECHO: Duration = Duration::from_millis(50);
 /// How long to wait for the exit status of a worker that has hung up, on a busy machine.
 const ENDING: Duration = Duration::from_secs(2);
 
+/// How a worker ends that has done its work.
+const EXITED: &str = "exited with code 0";
+
 /// A process of a launch, killed and reaped by whoever owns it.
 pub(super) struct Process {
     pub(super) pid: Pid,
@@ -313,6 +316,21 @@ impl Drop for WorkerGroup {
             }
             process.death(WaitIdOptions::empty());
         }
+    }
+}
+
+impl WorkerGroup {
+    /// How a worker that was dismissed ended, unless it just did: its ends were closed by somebody else's code.
+    pub fn ends_badly(&self) -> Option<String> {
+        self.processes.iter().find_map(|process| {
+            let how = match exits_soon(process) {
+                false => "didn't end within a second".to_string(),
+                // It stays to be reaped.
+                true => process.death(WaitIdOptions::NOWAIT)?,
+            };
+            let said = format!("{} {how} when it closed its ends", process.name());
+            (how != EXITED).then_some(said)
+        })
     }
 }
 

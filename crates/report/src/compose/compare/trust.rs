@@ -3,7 +3,7 @@
 use super::change;
 use crate::compose::labels;
 use crate::{Block, Section, Text, units};
-use analysis::compare::{CaseChange, RunComparison};
+use analysis::compare::{CaseChange, Difference, RunComparison};
 
 pub(super) fn section(found: &RunComparison) -> Section {
     let mut points = vec![Text::from(match found.paired {
@@ -19,11 +19,18 @@ pub(super) fn section(found: &RunComparison) -> Section {
         }
     })];
     points.extend(machines(found));
+    points.extend(found.plugins.iter().map(other_file));
     points.extend(noise(found));
     points.extend(harness(found));
     let mut section = Section::new("trust", "How far to trust it");
     section.blocks.push(Block::List(points));
     section
+}
+
+/// A plug-in whose file was another one.
+fn other_file(plugin: &Difference) -> Text {
+    let Difference { field, a, b } = plugin;
+    Text::new().code(field).plain(format!(" was another file: in A {a}; in B {b}."))
 }
 
 fn machines(found: &RunComparison) -> Option<Text> {
