@@ -2,6 +2,7 @@
 //! remove.
 
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use clap::{Args, Subcommand};
 use model::words::counted;
@@ -30,6 +31,9 @@ pub struct RunsArgs {
     /// Write index.html into this folder, with a row for each run and the history of cases, and a page of each run
     #[arg(long, value_name = "DIR", conflicts_with_all = ["check", "format"])]
     html: Option<PathBuf>,
+    /// Then show index.html: by $BROWSER, else by xdg-open
+    #[arg(long, requires = "html")]
+    open: bool,
     #[command(subcommand)]
     what: Option<What>,
 }
@@ -51,7 +55,12 @@ pub fn runs(common: &Common, args: &RunsArgs) -> Result<u8, Failure> {
     }
     let store = Store::open_existing(&common.store_path()?)?;
     if let Some(folder) = &args.html {
-        return write_pages(&store, folder);
+        let code = write_pages(&store, folder)?;
+        let index = folder.join(INDEX);
+        return match args.open && index.is_file() {
+            true => shown_by_browser(&index).map(|()| code),
+            false => Ok(code),
+        };
     }
     match args.format.as_str() {
         _ if args.check => check(&store),
@@ -91,9 +100,24 @@ fn removed(store: &Store, id: i64) -> String {
     }
 }
 
+/// The page that leads to all others.
+const INDEX: &str = "index.html";
+
+/// Starts what shows a page, and leaves it to itself.
+fn shown_by_browser(page: &Path) -> Result<(), Failure> {
+    let browser = std::env::var_os("BROWSER").filter(|name| !name.is_empty());
+    let browser = browser.unwrap_or_else(|| "xdg-open".into());
+    let page = page.canonicalize().unwrap_or_else(|_| page.into());
+    let mut command = Command::new(&browser);
+    command.arg(&page).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.spawn().map(drop).map_err(|error| {
+        let (browser, page) = (Path::new(&browser).display(), page.display());
+        Failure::usage(format!("--open: start {browser}: {error}: set $BROWSER, or open {page}"))
+    })
+}
+
 /// Writes the page of each run, and the one that leads to them.
 fn write_pages(store: &Store, path: &Path) -> Result<u8, Failure> {
-    const INDEX: &str = "index.html";
     const OTHER: &str = "name another folder with --html";
     let ids = store.run_ids()?;
     if ids.is_empty() {

@@ -4,7 +4,7 @@
 use std::fs;
 
 use crate::cli_support::stored::{Made, store_of};
-use crate::cli_support::{Bench, Said};
+use crate::cli_support::{Bench, Said, output};
 use model::case::Case;
 use model::host::Host;
 use model::placement::{Placement, ResolvedPlacement};
@@ -34,6 +34,38 @@ fn refused(said: &Said, words: &[&str]) {
     for word in words {
         assert!(said.err.contains(word), "no `{word}`: {}", said.err);
     }
+}
+
+/// What `$BROWSER` names gets the page's path, and nobody waits for its end.
+#[test]
+fn the_index_is_opened_by_the_users_browser() {
+    use std::os::unix::fs::PermissionsExt;
+    let bench = Bench::new();
+    store_of(&bench.store(), 1);
+    let (browser, told) = (bench.path("browser"), bench.path("told"));
+    // The name appears when the whole line is in the file.
+    let script = format!("#!/bin/sh\necho \"$1\" > {0}.new && mv {0}.new {0}\n", told.display());
+    std::fs::write(&browser, script).unwrap();
+    std::fs::set_permissions(&browser, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let open = |browser: &str| {
+        let mut command = bench.command(["runs", "--html", "pages", "--open"]);
+        output(command.env("BROWSER", browser))
+    };
+    let said = open(browser.to_str().unwrap());
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    while !told.exists() {
+        std::thread::yield_now();
+    }
+    let index = bench.path("pages/index.html").canonicalize().unwrap();
+    assert_eq!(std::fs::read_to_string(&told).unwrap().trim_end(), index.to_str().unwrap());
+    let said = open("/nowhere/browser");
+    assert_eq!((said.code, said.err.lines().count()), (Some(2), 1), "{}", said.err);
+    assert!(
+        said.err.contains("/nowhere/browser") && said.err.contains("index.html"),
+        "{}",
+        said.err
+    );
+    refused(&bench.run("runs --open"), &["--html"]);
 }
 
 #[test]
