@@ -313,6 +313,9 @@ fn a_plug_in_that_never_opens_is_given_up() {
     let said = run(&bench, &line);
     let document = bench.export();
     assert_eq!(case(&document, "bad")["status"], "failed", "{}", said.err);
+    // Where the kernel tells in what it waits, it is said.
+    let reason = case(&document, "bad")["reason"].to_string();
+    assert!(reason.contains("pause") || reason.contains(", which runs"), "{reason}");
     assert_eq!(case(&document, "pipe")["status"], "ok");
     assert_eq!(said.code, Some(5), "{}", said.err);
     bench.wait_for_silence(std::time::Duration::from_secs(30));

@@ -4,6 +4,7 @@
 //! deadline. A worker's error is often a consequence of its partner's death, so the wait status, where
 //! there is one, takes precedence over the error.
 
+use std::fs::read_to_string;
 use std::io;
 use std::ops::ControlFlow;
 use std::os::fd::{AsFd, OwnedFd};
@@ -297,9 +298,22 @@ impl WorkerGroup {
             .iter()
             .zip(&self.messages)
             .filter(|(_, message)| message.is_none())
-            .map(|((role, _), _)| role.to_string())
+            .map(|((role, _), _)| format!("{role}{}", self.doing(*role)))
             .collect();
         format!("{DEADLINE_PASSED}: no word from the {}", silent.join(" and the "))
+    }
+
+    /// What a worker of a process of its own does, as far as the kernel tells: `, which waits in pipe_read`.
+    fn doing(&self, role: Role) -> String {
+        let own = self.processes.iter().find(|process| process.role == Some(role));
+        let told = own.and_then(|process| {
+            read_to_string(format!("/proc/{}/wchan", process.pid.as_raw_nonzero())).ok()
+        });
+        match told.as_deref().map(str::trim) {
+            None | Some("") => String::new(),
+            Some("0") => ", which runs".into(),
+            Some(call) => format!(", which waits in {call}"),
+        }
     }
 }
 
