@@ -31,6 +31,8 @@ function parse(line) {
   return [word, asked];
 }
 
+const NOTHING = { send() {}, recv() {} };
+
 class End {
   constructor(own, asked) {
     this.own = own;
@@ -57,9 +59,11 @@ class End {
     return { sum: total };
   }
 
-  // Does samples * batch operations; says when it began and ended, and how many it did.
+  // Does samples * batch operations; says when it began and ended, and how many it did; a null is a latency without a mechanism.
   async exchange(workload, samples, batch) {
-    const { own, bytes, message, initiates } = this;
+    const { bytes, message, initiates } = this;
+    const own = workload === 'null' ? NOTHING : this.own;
+    const latency = workload !== 'throughput';
     const taken = initiates ? new BigUint64Array(samples) : null;
     const began = nowNs();
     let before = began;
@@ -68,7 +72,7 @@ class End {
       taken[nth] = now - before;
       before = now;
     };
-    if (workload === 'latency' && initiates) {
+    if (latency && initiates) {
       for (let nth = 0; nth < samples; nth += 1) {
         for (let each = 0; each < batch; each += 1) {
           await own.send(message);
@@ -76,7 +80,7 @@ class End {
         }
         stamp(nth);
       }
-    } else if (workload === 'latency') {
+    } else if (latency) {
       for (let nth = samples * batch; nth > 0; nth -= 1) await own.send(await own.recv(bytes));
     } else if (initiates) {
       for (let nth = 0; nth < samples; nth += 1) {
@@ -100,7 +104,7 @@ class End {
 // licence, options ('wait=sleep|spin'), framing ('messages'), waits ('spins'), largest.
 async function serve(open, about) {
   console.log = console.error; // what is printed must not be taken for an answer
-  say('hello', { protocol: 1, language: `Node ${process.versions.node}`, ...about });
+  say('hello', { protocol: 1, null: 'yes', language: `Node ${process.versions.node}`, ...about });
   try {
     let end;
     for await (const line of readline.createInterface({ input: process.stdin })) {

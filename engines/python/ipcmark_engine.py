@@ -33,7 +33,8 @@ def serve(open_end, **about):
         answers.write(f"{word}{pairs}\n")
         answers.flush()
 
-    say("hello", protocol=1, language=f"Python {sys.version.split()[0]}", **about)
+    language = f"Python {sys.version.split()[0]}"
+    say("hello", **{"protocol": 1, "language": language, "null": "yes", **about})
     end = None
     try:
         for line in sys.stdin:
@@ -54,6 +55,10 @@ def serve(open_end, **about):
     except Exception as error:
         say("failed", reason=f"{type(error).__name__}: {error}")
         sys.exit(1)
+
+
+def _nothing(_):
+    pass
 
 
 class _End:
@@ -87,8 +92,11 @@ class _End:
         return total
 
     def exchange(self, workload, samples, batch):
-        """Does samples * batch operations; gives when it began, when it ended, and how many it did."""
+        """Does samples * batch operations; gives when it began, when it ended, and how many it did; a null is a latency
+        without a mechanism."""
         send, recv, size, message = self.own.send, self.own.recv, self.bytes, self.message
+        if workload == "null":
+            send, recv, workload = _nothing, _nothing, "latency"
         taken = [0] * samples if self.initiates else None
         began = before = monotonic_ns()
         if workload == "latency" and self.initiates:

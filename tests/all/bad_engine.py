@@ -55,12 +55,16 @@ exchange = ipcmark_engine._End.exchange
 
 
 def lies(end, workload, samples, batch):
+    if BAD == 18 and workload == "null":
+        raise ValueError("no such workload")
     began, ended, done = exchange(end, workload, samples, batch)
+    if (workload == "null") != (BAD == 17):
+        return began, ended, done
     if BAD == 9:
         done -= 1
     if BAD == 10:
         began -= 10**12
-    if BAD == 11 and end.initiates:
+    if BAD in (11, 17) and end.initiates:
         os.pwrite(end.samples.fileno(), bytes(8 * samples), 0)
     if BAD == 14 and end.initiates:
         os.truncate(end.samples.fileno(), 8 * samples - 8)
@@ -83,6 +87,10 @@ if BAD == 6:
         print("unavailable reason=no%20broker remedy=start%20it", flush=True)
 if BAD == 7:
     print("starting ...", flush=True)
+if BAD == 18:
+    about["null"] = "no"
+if BAD == 19:
+    about["null"] = "maybe"
 if BAD == 15:
     print("hello protocol=1 name=bad version=1", flush=True)
     time.sleep(60)

@@ -55,7 +55,12 @@ fn measured(bench: &Bench, engine: &Path, name: &str, place: &str) {
     assert_eq!(own.len(), 2, "{results:?}");
     for case in own {
         assert_eq!(case["status"], "ok", "{case}");
+        let null = case["effective_settings"]["null_ns"].as_u64();
+        assert!(null.is_some_and(|ns| (1..100_000).contains(&ns)), "{case}");
     }
+    let said = run(bench, "report -v");
+    let null = said.out.split_once("Null operation ").map(|(_, told)| told.contains(name));
+    assert_eq!(null, Some(true), "{}", said.out);
     let plugin = &document["request"]["plugins"][0];
     assert_eq!(plugin["sha256"].as_str().map(str::len), Some(64), "{plugin}");
     assert!(plugin["language"].as_str().is_some_and(|text| text.contains(' ')), "{plugin}");
@@ -175,6 +180,7 @@ fn what_is_no_engine_is_refused_in_one_line() {
         (3, &["built in", ":name=my-pipe"]),
         (4, &["option `wait`"]),
         (7, &["no `hello …`"]),
+        (19, &["null=maybe: no or yes"]),
     ] {
         refused(&bad(&bench, nth), words);
     }
@@ -203,6 +209,7 @@ fn what_an_engine_does_wrong_is_its_row_and_nothing_else() {
         (12, "failed", "SIGSEGV"),
         (14, "failed", "fewer samples"),
         (16, "failed", "no answer to `open"),
+        (17, "failed", "its samples come to 0 ns"),
     ] {
         let bench = Bench::new();
         let line = format!(
@@ -224,6 +231,24 @@ fn what_an_engine_does_wrong_is_its_row_and_nothing_else() {
         // Of an engine that hangs, or that crashed, nothing is left.
         bench.wait_for_silence(std::time::Duration::from_secs(30));
     }
+}
+
+/// Engines from before it was asked.
+#[test]
+fn an_engine_without_a_null_operation_is_measured_all_the_same() {
+    let bench = Bench::new();
+    if !there_is("python3") {
+        return;
+    }
+    let line = format!(
+        "run bad --engine {} -w latency -s 64 -p same-cpu --launches 2 --samples 20",
+        bad(&bench, 18).display()
+    );
+    let said = run(&bench, &line);
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    let case = &bench.export()["results"][0];
+    assert_eq!(case["status"], "ok", "{case}");
+    assert_eq!(case["effective_settings"].get("null_ns"), None, "{case}");
 }
 
 #[test]

@@ -35,6 +35,9 @@ use model::metric::{Better, Metric, Unit};
 use model::route::Route;
 use store::{Concurrent, Store, StoreError, StoredCase, StoredGroup, StoredLaunch, StoredRun};
 
+/// Among the effective settings of an engine: what its loop and its clock take without a mechanism.
+pub const NULL_NS: &str = "null_ns";
+
 /// A case, judged.
 #[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct CaseResult {
@@ -150,7 +153,8 @@ pub struct CaseResult {
     /// reproduce a published mean, never a interval_of.
     #[serde(skip)]
     pub mean: Option<f64>,
-    /// What the kernel granted: buffers, capacities.
+    /// What the kernel granted: buffers, capacities. Of an engine also `null_ns`, what its loop and its clock take without a
+    /// mechanism: the median over launches.
     pub effective_settings: BTreeMap<String, u64>,
     /// ns per operation of each launch, by round (from 1); what comparisons are made of.
     #[serde(skip)]
@@ -435,6 +439,9 @@ impl CaseResult {
         self.counted.add(delivery::by_round(self, &ok, &run.rounds));
         self.effective_settings =
             ok.last().map(|launch| launch.record.effective_settings.clone()).unwrap_or_default();
+        let nulls = ok.iter().filter_map(|launch| launch.record.initiator.null_ns);
+        let null = stats::median_of(nulls.map(|ns| ns as f64));
+        self.effective_settings.extend(null.map(|ns| (NULL_NS.into(), ns.round() as u64)));
         self.secondary = per_launch::secondary(&self.metric, &ok, group.nth, &run.rounds);
         if self.placement.leaves_free() && !self.metric.is_set_up() && !self.two_machines {
             self.observed_placement = ObservedPlacement::of(&ok);

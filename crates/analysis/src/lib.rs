@@ -67,7 +67,7 @@ use store::{RunStatus, Store, StoreError, StoredRun};
 
 pub use beside::Accompanied;
 pub use capacity::Capacity;
-pub use case::CaseResult;
+pub use case::{CaseResult, NULL_NS};
 pub use choose::Choice;
 pub use clients::{ClientsSeen, OverClients, OverLaunches};
 use compare::ArmChanges;

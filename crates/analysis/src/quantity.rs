@@ -360,7 +360,11 @@ pub fn all(case: &CaseResult, standing: Option<&Standing>) -> Vec<Told> {
         others.map(|(name, count)| told(name.clone().into(), Count, (*count as f64).into())),
     );
     let settings = case.effective_settings.iter().map(|(name, value)| {
-        let unit = if name.ends_with("_bytes") { Bytes } else { Count };
+        let unit = match name.rsplit_once('_') {
+            Some((_, "bytes")) => Bytes,
+            Some((_, "ns")) => Nanoseconds,
+            _ => Count,
+        };
         told(format!("setting_{name}").into(), unit, (*value as f64).into())
     });
     all.extend(settings);

@@ -29,6 +29,10 @@ const LAST_WORD: Duration = Duration::from_millis(700);
 const OPENS_WITHIN: Duration = Duration::from_secs(9);
 /// How long it may take to end once its end is closed.
 const ENDS_WITHIN: Duration = Duration::from_millis(500);
+/// Empty operations of a stretch; how many stretches there are at least, and for how long they are begun.
+const NULL_SAMPLES: u64 = 2_000;
+const NULL_STRETCHES: usize = 4;
+const NULL_LASTS: Duration = Duration::from_millis(10);
 /// Bytes of the longest line that is read.
 const LONGEST_LINE: usize = 64 * 1024;
 /// Letters of what it says that are quoted.
@@ -69,6 +73,8 @@ pub struct Engine {
     /// Its standard error.
     complaints: File,
     deadline: Deadline,
+    /// Whether it runs its loop without a mechanism, too.
+    has_null: bool,
     /// When it must be open.
     opens_by: Instant,
     message_bytes: u64,
@@ -102,6 +108,7 @@ impl Engine {
             samples,
             complaints,
             deadline: deadline.clone(),
+            has_null: false,
             opens_by: Instant::now() + OPENS_WITHIN,
             message_bytes: opens.message_bytes,
             is_responder: opens.is_responder,
@@ -110,6 +117,7 @@ impl Engine {
         if hello.number("protocol") != Ok(PROTOCOL) || hello.text("version") != plugin.version {
             return Err(engine.failed(&format!("it said {:?} before", plugin.version)));
         }
+        engine.has_null = hello.text("null") == "yes";
         let role = if opens.is_responder { "responder" } else { "initiator" };
         let mut line = Line::of("open")
             .with("role", role)
@@ -181,6 +189,24 @@ impl Engine {
                 Err(self.failed(&wrong))
             }
         }
+    }
+
+    /// What its loop and its clock take, in ns, with an empty operation in place of the mechanism: the least median of
+    /// stretches, since languages translate while they run. None of one that doesn't know it.
+    ///
+    /// # Errors
+    /// As of an exchange.
+    pub fn null(&mut self) -> io::Result<Option<u64>> {
+        if !self.has_null {
+            return Ok(None);
+        }
+        let until = Instant::now() + NULL_LASTS;
+        let mut medians = Vec::new();
+        while medians.len() < NULL_STRETCHES || Instant::now() < until {
+            let mut samples = self.exchange("null", NULL_SAMPLES, 1)?;
+            medians.push(*samples.select_nth_unstable(NULL_SAMPLES as usize / 2).1);
+        }
+        Ok(medians.into_iter().min())
     }
 
     /// Closes its end; it ends by itself.

@@ -160,6 +160,10 @@ pub struct WorkerReport {
     /// Initiator: the median of its samples, in ns per operation; put in where the launch is stored.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub median_ns: Option<f64>,
+    /// Initiator of an engine: what its loop and its clock take in ns with an empty operation in place of the mechanism; None of
+    /// one that doesn't know it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub null_ns: Option<u64>,
     /// Parts of the metric that the workload tells by name, in their order and in the metric's unit: this worker's
     /// steps of a set-up. Empty where there are none, or where they are too short for the clock.
     pub parts: Vec<(String, f64)>,

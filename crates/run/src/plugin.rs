@@ -240,6 +240,7 @@ fn of_hello(hello: &Line, started: Plugin) -> Result<Plugin, String> {
     if warmup_ms > LONGEST_WARMUP_MS {
         return Err(format!("warmup_ms={warmup_ms}: at most {LONGEST_WARMUP_MS}"));
     }
+    one_of("null", &["no", "yes"])?;
     let waits = one_of("waits", &["sleeps", "yields", "spins"])? as u32;
     let text = |key| hello.text(key).to_string();
     Ok(Plugin {

@@ -1,11 +1,13 @@
 //! The machine, its noise, and how the run was measured.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
 use super::absences::absences;
 use super::{findings, labels};
 use crate::{Block, Section, Text, units};
-use analysis::{Carries, CaseResult, Judged, NoiseSeen};
+use analysis::{Carries, CaseResult, Judged, NULL_NS, NoiseSeen};
 use model::factor::Factor;
 use model::findings::Fitness;
 use model::host::Host;
@@ -49,6 +51,7 @@ pub fn remarks(judged: &Judged) -> Option<Section> {
     section.blocks.extend(super::datagrams::remarks(judged));
     section.blocks.extend(super::peer::noise(judged));
     section.blocks.extend(twins(judged));
+    section.blocks.extend(nulls(judged));
     (!section.blocks.is_empty()).then_some(section)
 }
 
@@ -95,6 +98,28 @@ fn twins(judged: &Judged) -> Option<Block> {
     })
 }
 
+/// What the loops of engines take without a mechanism, from the least of a variant's cases to the most.
+fn nulls(judged: &Judged) -> Option<Block> {
+    let mut ends: BTreeMap<&str, [u64; 2]> = BTreeMap::new();
+    for case in &judged.results {
+        if let Some(&ns) = case.effective_settings.get(NULL_NS) {
+            let [low, high] = ends.entry(&case.variant).or_insert([ns; 2]);
+            (*low, *high) = (ns.min(*low), ns.max(*high));
+        }
+    }
+    let one = |(variant, [low, high]): (&&str, &[u64; 2])| match low == high {
+        true => format!("{variant} {low} ns"),
+        false => format!("{variant} {low}–{high} ns"),
+    };
+    let all: Vec<String> = ends.iter().map(one).collect();
+    (!all.is_empty()).then(|| {
+        let what = "(the timed loop of an engine with nothing sent; part of its results, never \
+                    subtracted)";
+        let text = Text::new().strong("Null operation ");
+        Block::paragraph(text.plain(format!("{what}: {}.", all.join("; "))))
+    })
+}
+
 pub fn sections(judged: &Judged) -> Vec<Section> {
     let there = super::peer::section(judged);
     let datagrams = super::datagrams::section(judged);
@@ -112,6 +137,7 @@ fn noise(judged: &Judged) -> Section {
     }
     section.blocks.extend(unsteady_cpu(judged));
     section.blocks.extend(twins(judged));
+    section.blocks.extend(nulls(judged));
     let rounds = &judged.run.rounds;
     let steal: Vec<u64> =
         rounds.iter().filter_map(|round| round.noise.counters.steal_ticks).collect();

@@ -95,6 +95,10 @@ impl Loops for EngineLoops<'_> {
         self.engine.cpu()
     }
 
+    fn null(&mut self) -> io::Result<Option<u64>> {
+        self.engine.null()
+    }
+
     fn prepare_following(&mut self, _lead: u64, _operations: u64) {}
 
     fn prepare(&mut self, _samples: u64) {}

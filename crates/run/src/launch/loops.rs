@@ -72,6 +72,10 @@ pub trait Loops {
     fn cpu(&self) -> u32 {
         sched_getcpu() as u32
     }
+    /// What the loop takes in ns without a mechanism, where that is another language's.
+    fn null(&mut self) -> io::Result<Option<u64>> {
+        Ok(None)
+    }
     /// See [`Timed::works_alone`].
     fn works_alone(&self) -> bool;
     /// See [`Timed::announce`].

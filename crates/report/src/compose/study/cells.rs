@@ -239,9 +239,13 @@ fn phase(case: &CaseResult, step: &str) -> Text {
 
 /// What the kernel gave: `pipe capacity 64 KiB`.
 fn effective_settings(case: &CaseResult) -> Text {
-    let one = |(name, value): (&String, &u64)| match name.strip_suffix("_bytes") {
-        Some(name) => format!("{} {}", name.replace('_', " "), units::size(*value)),
-        None => format!("{} {}", name.replace('_', " "), units::count(*value)),
+    let one = |(name, value): (&String, &u64)| {
+        let (words, value) = match name.rsplit_once('_') {
+            Some((words, "bytes")) => (words, units::size(*value)),
+            Some((words, "ns")) => (words, units::duration(*value as f64)),
+            _ => (&name[..], units::count(*value)),
+        };
+        format!("{} {value}", words.replace('_', " "))
     };
     let parts: Vec<String> = case.effective_settings.iter().map(one).collect();
     Text::from(if parts.is_empty() { NOTHING.into() } else { parts.join(", ") })
