@@ -245,7 +245,7 @@ fn what_a_plug_in_does_wrong_is_its_row_and_nothing_else() {
         (14, "failed", "exited with code 0"),
         (15, "failed", "signal 11"),
         (23, "failed", "was killed by signal 11 when it closed its ends"),
-        (24, "failed", "didn't end within a second when it closed its ends"),
+        (24, "failed", "didn't end within 5 s when it closed its ends"),
     ] {
         let bench = Bench::new();
         let Some(library) = bad(&bench, nth) else { return };

@@ -34,6 +34,10 @@ const ECHO: Duration = Duration::from_millis(50);
 /// How long to wait for the exit status of a worker that has hung up, on a busy machine.
 const ENDING: Duration = Duration::from_secs(2);
 
+/// How long a worker may take to end that has nothing left to do.
+const DISMISSED_WITHIN: Duration = Duration::from_secs(1);
+/// How long it may take to close ends of somebody else's, which may have a server to end.
+const CLOSED_WITHIN: Duration = Duration::from_secs(5);
 /// How a worker ends that has done its work.
 const EXITED: &str = "exited with code 0";
 
@@ -325,7 +329,7 @@ impl Drop for WorkerGroup {
             }
         }
         for process in &self.processes {
-            if self.dismissed && !exits_soon(process) {
+            if self.dismissed && !exits_within(process, DISMISSED_WITHIN) {
                 let _ = pidfd_send_signal(&process.pidfd, Signal::KILL);
             }
             process.death(WaitIdOptions::empty());
@@ -337,8 +341,8 @@ impl WorkerGroup {
     /// How a worker that was dismissed ended, unless it just did: its ends were closed by somebody else's code.
     pub fn ends_badly(&self) -> Option<String> {
         self.processes.iter().find_map(|process| {
-            let how = match exits_soon(process) {
-                false => "didn't end within a second".to_string(),
+            let how = match exits_within(process, CLOSED_WITHIN) {
+                false => format!("didn't end within {} s", CLOSED_WITHIN.as_secs()),
                 // It stays to be reaped.
                 true => process.death(WaitIdOptions::NOWAIT)?,
             };
@@ -361,8 +365,8 @@ fn failed(reason: String) -> ControlFlow<Outcome> {
 }
 
 /// A dismissed worker has nothing left to do; one that still doesn't exit is killed.
-fn exits_soon(process: &Process) -> bool {
-    let within = Some(Instant::now() + Duration::from_secs(1));
+fn exits_within(process: &Process, time: Duration) -> bool {
+    let within = Some(Instant::now() + time);
     let mut fds = [PollFd::new(&process.pidfd, PollFlags::IN)];
     matches!(poll(&mut fds, time_left(within).as_ref()), Ok(1))
 }
