@@ -150,6 +150,9 @@ fn parts(text: &str) -> Vec<String> {
 #[test]
 fn every_published_number_stands_on_the_page_of_its_study() {
     for (name, text) in builtin::all() {
+        if !text.contains("[[published]]") {
+            continue;
+        }
         let (declared, judged) = as_if(name, text);
         let document = compose(&judged, Detail::Full);
         let page = html::render(&document);

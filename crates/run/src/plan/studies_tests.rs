@@ -4,11 +4,12 @@ use std::path::Path;
 
 use super::{AvailableRoutes, Case, Machine, WithMechanism, plan};
 use machine::Topology;
+use mechanisms::register;
 use model::factor::Factor;
 use study::builtin::all;
 use study::factor::{Chosen, chosen};
 use study::format::Hypothesis;
-use study::validated::{ValidatedStudy, validate};
+use study::validated::{ValidatedStudy, validate, wanted};
 
 /// Every built-in study with its cases on this machine, measured or absent with a reason.
 fn planned() -> Vec<(&'static str, ValidatedStudy, Vec<Case>)> {
@@ -19,6 +20,8 @@ fn planned() -> Vec<(&'static str, ValidatedStudy, Vec<Case>)> {
     let planned = |(name, text): (&'static str, &str)| {
         let declared =
             validate(text, &format!("studies/{name}.toml"), &mechanisms::catalogue(&[])).unwrap();
+        // What isn't built in has a place all the same.
+        wanted(&declared.study).unwrap().iter().for_each(|place| register(place).unwrap());
         let plan = plan(&declared.request, &machine).unwrap();
         let cases = plan.groups.into_iter().flat_map(|group| {
             assert!(group.absent.iter().all(|absent| !absent.reason.is_empty()));
