@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use crate::launch::Pairs;
 use crate::launch::answer::say;
-use crate::plugin::{Described, combinations};
+use crate::plugin::{Described, MARK, combinations};
 use mechanisms::{
     Endpoint, Mechanism, OpenError, OpenSpec, Opened, OptionSpec, Options, Visitor,
     open_nonblocking_of,
@@ -35,7 +35,7 @@ pub fn set<M: Mechanism>() {
 pub fn describe<M: Mechanism>(version: &str, licence: &str) -> i32 {
     let plugin = plugin_of::<M>(version, licence);
     let host = env!("CARGO_PKG_VERSION").to_string();
-    say(plugin.map(|plugin| Described { host, plugin }))
+    say(plugin.map(|plugin| Described { mark: MARK.into(), host, plugin }))
 }
 
 fn plugin_of<M: Mechanism>(version: &str, licence: &str) -> Result<Plugin, String> {
