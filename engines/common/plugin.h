@@ -68,6 +68,15 @@ static inline int too_late(const ipcmark_spec *spec)
     return fail("no %s before the deadline", spec->role ? "initiator" : "responder");
 }
 
+/* What is chosen for the option `key`. */
+static inline const char *option(const char *const *words, const char *key)
+{
+    for (; *words; words += 2)
+        if (!strcmp(words[0], key))
+            return words[1];
+    return "";
+}
+
 /* A path in the folder that both ends share. */
 static inline const char *inside(const ipcmark_spec *spec, const char *before, const char *name, char room[300])
 {

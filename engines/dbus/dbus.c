@@ -1,16 +1,17 @@
 /*
- * D-Bus: signals from one connection to the other, by way of a dbus-daemon.
+ * D-Bus: signals from one connection to the other, by way of a bus.
  *
- * The daemon belongs to the connection: the responder starts and ends it, and it runs on the responder's CPU. Its limits are those
- * of a session bus.
+ * Its dbus-daemon belongs to the connection: the responder starts and ends it, and it runs on the responder's CPU. Its limits are
+ * those of a session bus. `bus=session` takes the one of this user that runs, whatever serves it and wherever.
  */
 #include "plugin.h"
 
+#include <ctype.h>
 #include <dbus/dbus.h>
 
 struct end {
     DBusConnection *bus;
-    const char *partner;
+    char partner[300];
     pid_t daemon;
 };
 
@@ -44,16 +45,43 @@ static int started(const ipcmark_spec *spec, const char *address, struct end *en
     return end->daemon < 0 ? IPCMARK_UNAVAILABLE : IPCMARK_DONE;
 }
 
+static int is_session(const char *const *options)
+{
+    return !strcmp(option(options, "bus"), "session");
+}
+
+/* Where the bus is, which runs once this returns in the responder. */
+static int address_of(const ipcmark_spec *spec, char address[1000], struct end *end)
+{
+    char path[300];
+    if (is_session(spec->options)) {
+        const char *runs = getenv("DBUS_SESSION_BUS_ADDRESS");
+        snprintf(address, 1000, "%s", runs ? runs : "");
+        return runs ? IPCMARK_DONE : (fail("no session bus: DBUS_SESSION_BUS_ADDRESS isn't set"), IPCMARK_UNAVAILABLE);
+    }
+    char *escaped = dbus_address_escape_value(inside(spec, "", "bus", path));
+    snprintf(address, 1000, "unix:path=%s", escaped);
+    dbus_free(escaped);
+    return spec->role ? started(spec, address, end) : IPCMARK_DONE;
+}
+
+/* The name on the bus of an end of this connection. */
+static const char *named(const ipcmark_spec *spec, int is_responder, char name[300])
+{
+    int length = snprintf(name, 255, "ipcmark.%s.c", is_responder ? "responder" : "initiator");
+    for (const char *c = spec->name; *c && length < 254; c++)
+        name[length++] = isalnum((unsigned char)*c) ? *c : '_';
+    name[length] = 0;
+    return name;
+}
+
 static int open_end(const ipcmark_spec *spec, void **out)
 {
-    char path[300], address[1000];
+    char mine[300], address[1000];
     DBusError error = DBUS_ERROR_INIT;
     struct end *end = calloc(1, sizeof *end);
     *out = end;
-    char *escaped = dbus_address_escape_value(inside(spec, "", "bus", path));
-    snprintf(address, sizeof address, "unix:path=%s", escaped);
-    dbus_free(escaped);
-    int code = spec->role ? started(spec, address, end) : IPCMARK_DONE;
+    int code = address_of(spec, address, end);
     if (code)
         return code;
     dbus_connection_set_change_sigpipe(FALSE);
@@ -69,9 +97,8 @@ static int open_end(const ipcmark_spec *spec, void **out)
     /* Strings of bytes may be as large as the format allows. */
     dbus_connection_set_max_message_size(end->bus, DBUS_MAXIMUM_MESSAGE_LENGTH);
     dbus_connection_set_max_received_size(end->bus, DBUS_MAXIMUM_MESSAGE_LENGTH);
-    const char *mine = spec->role ? "ipcmark.responder" : "ipcmark.initiator";
-    end->partner = spec->role ? "ipcmark.initiator" : "ipcmark.responder";
-    if (dbus_bus_request_name(end->bus, mine, DBUS_NAME_FLAG_DO_NOT_QUEUE, &error) < 0)
+    named(spec, !spec->role, end->partner);
+    if (dbus_bus_request_name(end->bus, named(spec, (int)spec->role, mine), DBUS_NAME_FLAG_DO_NOT_QUEUE, &error) < 0)
         return failed("dbus_bus_request_name", &error);
     while (!dbus_bus_name_has_owner(end->bus, end->partner, &error)) {
         if (dbus_error_is_set(&error))
@@ -149,8 +176,8 @@ const ipcmark_plugin_table *ipcmark_plugin(void)
     static char version[40];
     static const ipcmark_plugin_table table = {
         .magic = IPCMARK_PLUGIN_MAGIC, .abi = IPCMARK_PLUGIN_ABI, .size = sizeof table,
-        .name = "dbus", .summary = "D-Bus, signals by way of a dbus-daemon", .version = version, .language = "C",
-        .licence = "AFL-2.1 or GPL-2.0-or-later", .carries = IPCMARK_BYTES, .framing = IPCMARK_MESSAGES, .broker = 1,
+        .name = "dbus", .summary = "D-Bus, signals by way of a bus", .version = version, .language = "C",
+        .licence = "AFL-2.1 or GPL-2.0-or-later", .options = "bus=own|session", .carries = IPCMARK_BYTES, .framing = IPCMARK_MESSAGES, .broker = 1,
         .largest = largest, .open = open_end, .send = send_all, .recv = recv_all, .close = close_end, .error = last_error,
     };
     int major, minor, micro;

@@ -20,14 +20,6 @@ static int failed(const char *call, ucs_status_t why)
     return fail("%s: %s", call, ucs_status_string(why));
 }
 
-static const char *option(const char *const *words, const char *key)
-{
-    for (; *words; words += 2)
-        if (!strcmp(words[0], key))
-            return words[1];
-    return "";
-}
-
 /* What has to happen before a request is done. */
 static void go_on(const struct end *end)
 {
