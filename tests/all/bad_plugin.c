@@ -172,6 +172,7 @@ const ipcmark_plugin_table *ipcmark_plugin(void)
         bad.try_send = tries_to_send, bad.try_recv = tries_to_receive, bad.ready = readable;
         break;
     case 22: bad.in_place = 1; break;
+    case 26: bad.name = "bus", bad.broker = 1; break;
     case 23: bad.close = close_crashes; break;
     case 24: bad.close = close_hangs; break;
     case 25: bad.open = litters_elsewhere; break;

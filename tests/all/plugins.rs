@@ -302,6 +302,48 @@ fn a_plug_in_with_every_call_does_what_is_built_in_does() {
     }
 }
 
+/// What is copied, what lies where both read it, and what a broker carries are compared with one reference, and each among
+/// themselves: none is the best of all.
+#[test]
+fn each_class_has_a_best_of_its_own() {
+    let bench = Bench::new();
+    let (Some(whole), Some(bus)) = (bad(&bench, 21), bad(&bench, 26)) else { return };
+    let line = format!(
+        "run pipe unix-stream whole whole:slots=8 bus --plugin {} --plugin {} -w latency -s 64 -p same-cpu \
+         --launches 8 --samples 20",
+        whole.display(),
+        bus.display()
+    );
+    assert_eq!(run(&bench, &line).code, Some(0));
+    let document = bench.export();
+    let class = |group: &Value| {
+        let standings = group["standings"].as_array().unwrap();
+        assert!(standings.iter().all(|standing| standing["ratio"].is_number()), "{group:#}");
+        assert!(standings.iter().any(|standing| standing["among_best"] == true), "{group:#}");
+        let names =
+            standings.iter().map(|standing| standing["variant"].as_str().unwrap().to_string());
+        (group["class"].as_str().unwrap().to_string(), names.collect::<BTreeSet<String>>())
+    };
+    let classes: Vec<_> = document["comparisons"].as_array().unwrap().iter().map(class).collect();
+    let expected = [
+        ("copying", &["pipe", "unix-stream"][..]),
+        ("in-place", &["whole", "whole:slots=8"]),
+        ("broker", &["bus"]),
+    ];
+    let expected = expected.map(|(class, names)| {
+        (class.to_string(), names.iter().map(ToString::to_string).collect::<BTreeSet<String>>())
+    });
+    assert_eq!(classes, expected);
+    let said = bench.must("report last").out;
+    for head in [
+        "Round trip, 64 B\n",
+        "Round trip, 64 B, in place\n",
+        "Round trip, 64 B, through a broker\n",
+    ] {
+        assert!(said.contains(head), "{said}");
+    }
+}
+
 #[test]
 fn a_plug_in_that_never_opens_is_given_up() {
     let bench = Bench::new();

@@ -7,7 +7,7 @@ mod draw;
 use crate::long_form::{is_long, many};
 use analysis::interval_of;
 use draw::Draw;
-use model::mechanism::Carries;
+use model::mechanism::Class;
 use model::screening::{self, Screened};
 use run::campaign::stopping::Bound;
 use stats::Interval;
@@ -568,7 +568,7 @@ fn two_modes_at_zero(draw: &mut Draw, apart: f64) -> f64 {
 fn screened(launches: &[Vec<f64>]) -> Vec<bool> {
     let case = |launches: &Vec<f64>| Screened {
         launches: launches[..screening::ROUNDS].iter().copied().map(Some).collect(),
-        carries: Carries::Bytes,
+        class: Class::Copying,
         spins: false,
         stays: false,
     };

@@ -30,6 +30,7 @@ impl CaseResult {
             mechanism: name.to_string(),
             options: model::catalogue::options(&case.variant),
             carries: catalogue.carries(&case.variant),
+            class: described.map(|described| described.traits.class()).unwrap_or_default(),
             copies: described.and_then(|described| described.traits.copied()),
             spins: described.is_some_and(Described::spins),
             metric: catalogue.metric(case.workload, &case.variant),

@@ -30,7 +30,7 @@ use model::capacity::BoundedLaunch;
 use model::case::Case;
 use model::clock::Record;
 use model::cycles::Cycles;
-use model::mechanism::Carries;
+use model::mechanism::{Carries, Class};
 use model::metric::{Better, Metric, Unit};
 use model::route::Route;
 use store::{Concurrent, Store, StoreError, StoredCase, StoredGroup, StoredLaunch, StoredRun};
@@ -55,6 +55,8 @@ pub struct CaseResult {
     pub options: BTreeMap<String, String>,
     /// `bytes`, `signal`, `nothing`.
     pub carries: Carries,
+    /// `copying`, `in-place`, `broker`, `signal`, `control`: what it competes with.
+    pub class: Class,
     /// How often the mechanism copies a message; null where there is none to copy.
     pub copies: Option<u8>,
     /// Whether a waiting worker busy-waits.

@@ -8,7 +8,7 @@
 //! the reference hold for the whole group at once (95 %); the interval of a ratio holds by itself.
 
 use std::cmp::Ordering;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -19,7 +19,7 @@ use super::site::{Site, is_a_case};
 use super::{ALPHA, EQUIVALENT_WITHIN};
 use super::{CaseResult, Status};
 use model::case::Case;
-use model::mechanism::Carries;
+use model::mechanism::Class;
 use model::metric::Metric;
 use model::reference;
 
@@ -49,7 +49,7 @@ pub struct Standing {
     pub p: Option<f64>,
     /// `faster`, `slower`, `equivalent`, `inconclusive`: than the reference.
     pub verdict: Option<&'static str>,
-    /// Whether it may be the best of the group.
+    /// Whether it may be the best of its class in the group.
     pub among_best: bool,
     /// The same among those that sleep while they wait.
     pub among_best_sleeping: bool,
@@ -87,6 +87,8 @@ pub struct GroupVerdict {
     /// What its cases have in common.
     #[serde(flatten)]
     pub case: Case<()>,
+    /// What competes in it.
+    pub class: Class,
     /// What it yields.
     #[serde(skip)]
     pub metric: Metric,
@@ -109,8 +111,8 @@ pub struct GroupVerdict {
     pub unknown_rounds: u64,
     /// Why it ended; null if it was interrupted.
     pub closed: Option<Closed>,
-    /// Index into the results of what ratios are to: named by the user, or the same in every run. Of wake-ups
-    /// it is what those that carry bytes are compared with.
+    /// Index into the results of what ratios are to: named by the user, or the same in every run. It may be of another
+    /// class.
     pub reference: Option<usize>,
     /// Comparisons over which ratios, and what is said of the best, are corrected: all cases but one.
     pub family: usize,
@@ -129,9 +131,8 @@ pub struct GroupVerdict {
 is_a_case!(GroupVerdict, ());
 
 impl GroupVerdict {
-    /// Judges a group whose results are the last of them, from index `first` on, once for each site, and wake-ups
-    /// without bytes by themselves: what is best here is one question, and what is best between two hosts, or where
-    /// nothing is to be carried, are others.
+    /// Judges a group whose results are the last of them, from index `first` on, once for each site and each class: what
+    /// is best here is one question, and what is best between two hosts, or where nothing is copied, are others.
     pub(super) fn of_each_site(
         group: &StoredGroup,
         first: usize,
@@ -159,8 +160,8 @@ impl GroupVerdict {
         judged.collect()
     }
 
-    /// Judges `members` of the results, those that carry bytes and those that carry wake-ups alone each by
-    /// themselves. They share one reference and one family; of what wasn't measured there is none.
+    /// Judges `members` of the results, each class by itself. They share one reference and one family; of what wasn't
+    /// measured there is none.
     fn of(
         group: &StoredGroup,
         members: &[usize],
@@ -178,8 +179,13 @@ impl GroupVerdict {
         out.sort_by(|a, b| typical(&results[*a]).total_cmp(&typical(&results[*b])));
         let all: Vec<usize> = ranked.iter().chain(&out).copied().collect();
         standings.extend(out.iter().map(|at| Standing::screened_out(*at, &all, results)));
-        let question = |wakes: bool| {
-            let own = |at: &usize| (results[*at].carries == Carries::Signal) == wakes;
+        // Controls stand with what copies.
+        let class_of = |at: &usize| match results[*at].class {
+            Class::Control => Class::Copying,
+            class => class,
+        };
+        let question = |class: Class| {
+            let own = |at: &usize| class_of(at) == class;
             let measured: Vec<usize> = measured.iter().copied().filter(own).collect();
             let head = &results[*measured.first()?];
             let by_ratio = !head.metric.is_set_up() && !head.is_on_one_cpu();
@@ -202,6 +208,7 @@ impl GroupVerdict {
                     total: measured.iter().find_map(|at| results[*at].total),
                     ..head.case.with(|_| ())
                 },
+                class,
                 metric: head.metric.clone(),
                 by_ratio,
                 site: head.site.clone(),
@@ -219,7 +226,8 @@ impl GroupVerdict {
                 members: measured,
             })
         };
-        [false, true].into_iter().filter_map(question).collect()
+        let classes: BTreeSet<Class> = measured.iter().map(class_of).collect();
+        classes.into_iter().filter_map(question).collect()
     }
 
     /// Whether it says what is best: something in it is shown to be slower. Wherever one is called best, this is asked.
@@ -319,10 +327,10 @@ fn reference_of(ranked: &[usize], results: &[CaseResult], asked: Option<&str>) -
 }
 
 fn standings(ranked: &[usize], results: &[CaseResult], reference: Option<usize>) -> Vec<Standing> {
-    // Each kind has its own best.
+    // Each class has its own best.
     let (mut best, mut best_asleep) = (Vec::new(), Vec::new());
-    for kind in [Carries::Bytes, Carries::Signal] {
-        let own = |at: &&usize| results[**at].carries == kind;
+    for class in ranked.iter().map(|at| results[*at].class).collect::<BTreeSet<_>>() {
+        let own = |at: &&usize| results[**at].class == class;
         let all: Vec<usize> = ranked.iter().filter(own).copied().collect();
         let asleep: Vec<usize> = all.iter().copied().filter(|at| !results[*at].spins).collect();
         best.extend(among(&all, results));

@@ -54,7 +54,7 @@ use serde::Serialize;
 pub use claims::{Claim, JudgedStudy};
 use model::floors::Floors;
 use model::host::Host;
-pub use model::mechanism::Carries;
+pub use model::mechanism::{Carries, Class};
 use model::metric::Metric;
 pub use model::noise::Traffic;
 use model::peer::PeerRecord;

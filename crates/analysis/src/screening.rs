@@ -61,12 +61,12 @@ impl LeftOut {
     fn of(at: usize, ranked: &[usize], results: &[CaseResult]) -> Option<LeftOut> {
         let screened = |at: &usize| Screened {
             launches: results[*at].screened.clone(),
-            carries: results[*at].carries,
+            class: results[*at].class,
             spins: results[*at].spins,
             stays: false,
         };
         let cases: Vec<Screened> = ranked.iter().map(screened).collect();
-        let own = |screened: &Screened| screened.carries == results[at].carries;
+        let own = |screened: &Screened| screened.class == results[at].class;
         let first = *screening::quickest(&cases, own).first()?;
         let rounds = results[at].screened.iter().zip(&cases[first].launches);
         let ratios: Vec<f64> =

@@ -17,6 +17,9 @@ pub struct Traits {
     /// How often a message's bytes are copied on their way from the sender's buffer to the
     /// receiver's, as far as the mechanism decides it; with in-place filling.
     pub copies: u8,
+    /// Whether a third process carries messages.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub broker: bool,
     /// Whether the partner is a server that ran before the launch and isn't ours: it sends back what it gets, and nothing
     /// else is known of it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -27,12 +30,71 @@ impl Traits {
     /// A mechanism on this host that copies a message in and out.
     pub const fn host(carries: Carries, framing: Framing) -> Traits {
         let copies = if matches!(carries, Carries::Bytes | Carries::Own) { 2 } else { 0 };
-        Traits { carries, framing, scope: Scope::Host, copies, foreign_server: false }
+        Traits {
+            carries,
+            framing,
+            scope: Scope::Host,
+            copies,
+            broker: false,
+            foreign_server: false,
+        }
+    }
+
+    /// What it competes with.
+    pub fn class(&self) -> Class {
+        match self.carries {
+            Carries::Nothing | Carries::Own => Class::Control,
+            Carries::Signal => Class::Signal,
+            Carries::Bytes if self.broker => Class::Broker,
+            Carries::Bytes if self.copies == 0 => Class::InPlace,
+            Carries::Bytes => Class::Copying,
+        }
     }
 
     /// The copies of a message; None where there is no message of some size to copy.
     pub fn copied(&self) -> Option<u8> {
         self.carries.has_size().then_some(self.copies)
+    }
+}
+
+/// What competes with what: only within a class one is the best.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    JsonSchema,
+    Serialize,
+    Deserialize,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Class {
+    /// Bytes are copied from one worker to the other.
+    #[default]
+    Copying,
+    /// Bytes are written and read where both workers share them.
+    InPlace,
+    /// Bytes go by way of a third process.
+    Broker,
+    /// Wake-ups alone.
+    Signal,
+    /// A control, which competes with nothing.
+    Control,
+}
+
+impl Class {
+    /// What follows a size: `, in place`; nothing of what is usual.
+    pub fn words(self) -> &'static str {
+        match self {
+            Class::InPlace => ", in place",
+            Class::Broker => ", through a broker",
+            Class::Copying | Class::Signal | Class::Control => "",
+        }
     }
 }
 

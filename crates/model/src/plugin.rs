@@ -100,7 +100,7 @@ impl Plugin {
     pub fn traits(&self) -> Traits {
         let has_bytes = self.carries == Carries::Bytes;
         let copies = if has_bytes && !self.in_place { 2 } else { 0 };
-        Traits { copies, ..Traits::host(self.carries, self.framing) }
+        Traits { copies, broker: self.broker, ..Traits::host(self.carries, self.framing) }
     }
 
     /// How it is with these options: what was asked of those of its words, else of the defaults.

@@ -1,10 +1,11 @@
 //! Screening: which cases go on once all have had their first rounds.
 //!
-//! The quickest go on, and what may be as quick: of those that carry bytes and of those that carry wake-ups alone, and in
-//! each of all and of those that sleep while they wait. What is dropped lies beyond the third, not the first: the first of
+//! The quickest go on, and what may be as quick: of each class, of all in it and of those that sleep while they wait. What is dropped lies beyond the third, not the first: the first of
 //! many is one that was lucky.
 
-use crate::mechanism::Carries;
+use std::collections::BTreeSet;
+
+use crate::mechanism::Class;
 
 /// Rounds of all cases that decide it.
 pub const ROUNDS: usize = 4;
@@ -17,8 +18,8 @@ const BEYOND: f64 = 1.3;
 pub struct Screened {
     /// Time per operation of its first launches, by round; None where one failed.
     pub launches: Vec<Option<f64>>,
-    /// What it carries: cases of one kind are rivals.
-    pub carries: Carries,
+    /// Cases of one class are rivals.
+    pub class: Class,
     /// Whether it busy-waits.
     pub spins: bool,
     /// Whether it goes on whatever it took: others are compared with it.
@@ -27,11 +28,10 @@ pub struct Screened {
 
 pub fn contenders(cases: &[Screened]) -> Vec<bool> {
     let mut on: Vec<bool> =
-        cases.iter().map(|case| case.stays || case.carries.is_control()).collect();
-    for carries in [Carries::Bytes, Carries::Signal] {
+        cases.iter().map(|case| case.stays || case.class == Class::Control).collect();
+    for class in cases.iter().map(|case| case.class).collect::<BTreeSet<_>>() {
         for all in [true, false] {
-            let rivals =
-                |screened: &Screened| screened.carries == carries && (all || !screened.spins);
+            let rivals = |screened: &Screened| screened.class == class && (all || !screened.spins);
             let last = quickest(cases, rivals).get(QUICKEST - 1).map(|at| &cases[*at]);
             for (case, on) in cases.iter().zip(&mut on).filter(|pair| rivals(pair.0)) {
                 *on |= last.is_none_or(|screened| !is_beyond(case, screened));
@@ -67,14 +67,14 @@ fn is_beyond(case: &Screened, last: &Screened) -> bool {
 mod tests {
     use super::*;
 
-    fn case(launches: [f64; 4], carries: Carries, spins: bool) -> Screened {
-        Screened { launches: launches.map(Some).to_vec(), carries, spins, stays: false }
+    fn case(launches: [f64; 4], class: Class, spins: bool) -> Screened {
+        Screened { launches: launches.map(Some).to_vec(), class, spins, stays: false }
     }
 
     #[test]
-    fn what_was_slower_in_every_round_is_dropped_among_its_own_kind() {
+    fn what_was_slower_in_every_round_is_dropped_among_its_own_class() {
         let even = |ns: f64| [ns, 1.1 * ns, 0.9 * ns, ns];
-        let bytes = |ns, spins| case(even(ns), Carries::Bytes, spins);
+        let bytes = |ns, spins| case(even(ns), Class::Copying, spins);
         let mut cases = vec![
             bytes(1.0, true),
             bytes(1.5, true),
@@ -84,11 +84,11 @@ mod tests {
             bytes(5.0, false),
             bytes(6.0, false),
             bytes(7.0, false),
-            case([99.0, 99.0, 99.0, 9.0], Carries::Bytes, false),
-            case([99.0, 99.0, 99.0, 9.2], Carries::Bytes, false),
-            case(even(50.0), Carries::Signal, false),
-            case(even(90.0), Carries::Signal, false),
-            case(even(99.0), Carries::Nothing, false),
+            case([99.0, 99.0, 99.0, 9.0], Class::Copying, false),
+            case([99.0, 99.0, 99.0, 9.2], Class::Copying, false),
+            case(even(50.0), Class::Signal, false),
+            case(even(90.0), Class::InPlace, false),
+            case(even(99.0), Class::Control, false),
         ];
         // 2 and 7 are the thirds, of all and of those that sleep; of wake-ups there is none.
         let mut on = [true; 13];

@@ -12,7 +12,7 @@ use super::background::servers;
 use super::{labels, rates, signs, unmeasured};
 use crate::{Block, Row, Section, Table, Text, Unit, Verdict, VerdictKind, units};
 use analysis::Site;
-use analysis::{Carries, CaseResult, GroupVerdict, Judged, Standing};
+use analysis::{CaseResult, Class, GroupVerdict, Judged, Standing};
 use model::placement::Placement;
 
 /// Lines of the table's rows, headings of its questions counted, and of the facts below it: with what surrounds
@@ -98,7 +98,7 @@ fn questions(judged: &Judged) -> Vec<Question<'_>> {
     let by_median =
         |verdict: &&GroupVerdict| !verdict.standings.is_empty() && !verdict.metric.paced;
     for group in judged.groups.iter().filter(by_median) {
-        let head = head(judged, group);
+        let head = head(group);
         match questions.iter_mut().find(|question| question.head == head) {
             Some(question) => question.groups.push(group),
             None => questions.push(Question { head, groups: vec![group] }),
@@ -117,21 +117,21 @@ fn questions(judged: &Judged) -> Vec<Question<'_>> {
 }
 
 /// `Round trip, 64 B`; `Round trip of a wake-up, no bytes`.
-fn head(judged: &Judged, group: &GroupVerdict) -> String {
+fn head(group: &GroupVerdict) -> String {
     let title = &group.metric.title;
-    let wakes = |standing: &Standing| judged.results[standing.result].carries == Carries::Signal;
     let what = match group.message_bytes {
         Some(size) if group.metric.is_transfer() => {
             format!("{title}, messages of {}", units::size(size))
         }
         Some(size) => format!("{title}, {}", units::size(size)),
-        None if group.metric.is_set_up() && group.standings.iter().all(wakes) => {
+        None if group.metric.is_set_up() && group.class == Class::Signal => {
             format!("{title} of what wakes alone")
         }
         None if group.metric.is_set_up() || group.metric.is_transfer() => title.to_string(),
         None => format!("{title} of a wake-up, no bytes"),
     };
-    format!("{what}{}{}", labels::conditions(&group.case), labels::threads(group.workers))
+    let class = group.class.words();
+    format!("{what}{class}{}{}", labels::conditions(&group.case), labels::threads(group.workers))
 }
 
 fn drawn(judged: &Judged, questions: &[Question], rows: usize, elsewhere: &str) -> Table {

@@ -4,7 +4,7 @@ use super::absences::absent;
 use super::{capacity, energy, labels, percentiles, ratios, signs};
 use crate::document::{Listing, Value};
 use crate::{Block, Text, Unit};
-use analysis::{Carries, CaseResult, FIRST_MESSAGE, Judged};
+use analysis::{CaseResult, Class, FIRST_MESSAGE, Judged};
 
 const MEANING: &str = "from, to: the ends of the 95 % interval of the median; it holds by itself, and a median without one has too few launches. The median of a time is its p50; a p99 is the median \
      over launches of each launch's own, where a launch has the 368 samples that it takes, else a dash; later: the share of all messages \
@@ -42,7 +42,7 @@ const COLUMNS: [ColumnOf; 19] = [
     (energy::COLUMN, |_, case| energy::value(case)),
     ("× bound", |_, case| bound(case)),
     ("copies", |_, case| Value::number(Unit::Count, case.copies.map(f64::from))),
-    ("class", |_, case| Value::Words(class(case).into())),
+    ("class", |_, case| Value::Words(class(case))),
     ("launches", |_, case| Value::number(Unit::Count, Some(case.launches as f64))),
 ];
 
@@ -150,11 +150,12 @@ fn ratio(judged: &Judged, case: &CaseResult) -> Value {
 }
 
 /// What a mechanism pays for: a CPU that waits, or the bytes of a message; a control moves nothing.
-fn class(case: &CaseResult) -> &'static str {
-    match (case.spins, case.carries) {
+fn class(case: &CaseResult) -> String {
+    let waits = match (case.spins, case.class) {
         (true, _) => "busy-waits",
-        (false, it) if it.is_control() => "control",
-        (false, Carries::Signal) => "notifies",
+        (false, Class::Control) => "control",
+        (false, Class::Signal) => "notifies",
         (false, _) => "blocking",
-    }
+    };
+    format!("{waits}{}", case.class.words())
 }

@@ -96,7 +96,7 @@ pub fn group(group: &GroupVerdict) -> String {
         return format!("{}{conditions}, {}{workers}", group.metric.title, place(&group.site));
     }
     let of = group.message_bytes.map_or("a wake-up".into(), units::size);
-    let what = group.metric.many(&of) + &conditions(&group.case);
+    let what = group.metric.many(&of) + group.class.words() + &conditions(&group.case);
     format!("{what}, {}{workers}", place(&group.site))
 }
 

@@ -145,7 +145,8 @@ fn question(judged: &Judged, case: &CaseResult) -> String {
         (_, Some(size)) => units::size(size),
         (_, None) => "no bytes".to_string(),
     };
-    format!("{what}{}{}", labels::conditions(&case.case), capacity::stage(judged, case))
+    let class = case.class.words();
+    format!("{what}{class}{}{}", labels::conditions(&case.case), capacity::stage(judged, case))
 }
 
 /// Sizes first, then wake-ups, then what shows the harness.

@@ -168,6 +168,7 @@ fn identity(cells: &mut Cells, case: &CaseResult) {
         }
     }
     cells.put("carries", word(&case.carries));
+    cells.put("class", word(&case.class));
     cells.maybe("copies", case.copies);
     cells.put("spins", case.spins);
     cells.put("status", word(&case.status));

@@ -111,7 +111,7 @@ impl LiveGroup {
         };
         let screened = self.cases.iter().enumerate().map(|(at, live)| Screened {
             launches: live.medians.clone(),
-            carries: live.case.variant.traits().carries,
+            class: live.case.variant.traits().class(),
             spins: live.case.variant.busy_waits(),
             stays: reference == Some(at) || paired(live),
         });
