@@ -11,12 +11,11 @@ use rustix::event::PollFd;
 use rustix::time::{ClockId, clock_gettime};
 
 use super::engine::{Engine, Opens};
-use super::null::Null;
 use super::{
-    Deadline, Endpoint, Entry, Nonblocking, OpenError, OpenSpec, Opened, Options, Received,
-    Residue, Sent, Traits, Visitor, WithNonblocking,
+    Deadline, Endpoint, Entry, Nonblocking, OpenError, OpenSpec, Opened, Received, Residue, Sent,
+    Visitor, WithNonblocking,
 };
-use model::mechanism::{Cause, Unavailable, Waits};
+use model::mechanism::{Cause, Unavailable};
 use model::plugin::Plugin;
 use sys::library::{self, End, EndSpec, PluginError};
 
@@ -57,20 +56,7 @@ pub fn register(plugin: &Plugin) -> Result<(), String> {
     }
     // As long as the process: a run has few.
     let plugin: &'static Plugin = Box::leak(Box::new(plugin.clone()));
-    all.push(Box::leak(Box::new(Entry {
-        name: &plugin.name,
-        summary: &plugin.summary,
-        plugin: Some(plugin),
-        aliases: &[],
-        options: &[],
-        shown: &[""],
-        measured: &[""],
-        served: &[],
-        bends: &[],
-        leaves_objects: false,
-        // What only the built-in ones have of their own: its answers are the plug-in's.
-        ..Entry::of::<Null>()
-    })));
+    all.push(Box::leak(Box::new(Entry::of_plugin(plugin))));
     Ok(())
 }
 
@@ -295,36 +281,5 @@ impl Endpoint for InPlace {
 
     fn finish(&mut self) -> io::Result<()> {
         self.0.finish()
-    }
-}
-
-impl Entry {
-    /// What it carries, and how, with these options.
-    pub fn traits(&self, options: &Options) -> Traits {
-        self.plugin.map_or_else(|| (self.traits_with)(options), Plugin::traits)
-    }
-
-    /// What a worker does while it waits.
-    pub fn waits(&self, options: &Options) -> Waits {
-        match self.plugin {
-            Some(plugin) => plugin.waits(options.chosen()),
-            None => (self.waits_with)(options),
-        }
-    }
-
-    /// Bytes of its largest message on this machine; None without a limit.
-    pub fn largest(&self, options: &Options) -> Option<usize> {
-        match self.plugin {
-            Some(plugin) => plugin.with(options.chosen()).largest.map(|bytes| bytes as usize),
-            None => (self.largest_with)(options),
-        }
-    }
-
-    /// One line for `list`.
-    pub fn summary(&self, options: &Options) -> &'static str {
-        match self.plugin {
-            Some(plugin) => &plugin.summary,
-            None => (self.summary_with)(options),
-        }
     }
 }

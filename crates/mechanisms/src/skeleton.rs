@@ -4,7 +4,7 @@
 //! It carries messages between threads of one process by the standard library's channels. What is timed is
 //! `send` and `recv`; nothing else is. Each hook says "required", or "optional" and what its default is:
 //! leave out what you don't need. A mechanism without options and without a limit is as short as
-//! `fifo.rs`; after writing it, add its row to the table at the end of `lib.rs`.
+//! `fifo.rs`; after writing it, add its row to the table at the end of `table.rs`.
 
 use std::io;
 use std::net::IpAddr;
@@ -343,7 +343,7 @@ fn the_skeleton_carries_messages() {
 #[test]
 fn no_hook_is_missing_and_each_says_whether_it_is_required() {
     const TRAITS: [(&str, &str, &str); 3] = [
-        (include_str!("lib.rs"), "pub trait Mechanism {", "impl Mechanism for Skeleton {"),
+        (include_str!("contract.rs"), "pub trait Mechanism {", "impl Mechanism for Skeleton {"),
         (
             include_str!("endpoint.rs"),
             "pub trait Endpoint: Send {",

@@ -4,7 +4,8 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-use super::{answer, brief, capacity, choose, fleet, labels, machine, measured, study};
+use super::titles::{machine, measured};
+use super::{answer, brief, capacity, choose, fleet, labels, study};
 use crate::export::name;
 use crate::{
     Axis, Block, Document, Emphasis, Figure, FigureKind, Point, Row, Scale, Section, Series, Table,

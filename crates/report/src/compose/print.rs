@@ -1,7 +1,8 @@
 //! A run on few pages: the answer, its figures, the machine, and the list of all results, as many of them as the
 //! pages hold.
 
-use super::{background, brief, cautions, everything, figures, headline, subtitle};
+use super::titles::{headline, subtitle};
+use super::{background, brief, cautions, everything, figures};
 use crate::document::Listing;
 use crate::{Block, Document, Figure, FigureKind, Section, Text, Unit, units};
 use ::study::paper::Form;

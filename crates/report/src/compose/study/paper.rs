@@ -8,7 +8,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Written, claims, method};
-use crate::compose::{labels, subtitle};
+use crate::compose::labels;
+use crate::compose::titles::subtitle;
 use crate::{Block, Document, Figure, FigureKind, Section, Target, Text, units};
 use analysis::hypothesis::{Decision, Finding};
 use analysis::{Judged, Route};
