@@ -76,6 +76,12 @@ fn a_plug_in_is_measured_beside_what_is_built_in() {
         found.len()
     };
     assert_eq!((own("pipe"), own("c-pipe")), (8, 8));
+    // Where it has a process of its own, all that happens in that is its.
+    for case in results.iter().filter(|case| case["twin"] == false) {
+        let whole = case["variant"] == "c-pipe" && case["workers"] == "process";
+        let threads = case["noise"]["threads"].as_f64();
+        assert_eq!(threads.map(|count| count >= 2.0), whole.then_some(true), "{case:#}");
+    }
     let plugin = &document["request"]["plugins"][0];
     assert_eq!((plugin["version"].as_str(), plugin["language"].as_str()), (Some("1"), Some("C")));
     assert_eq!(plugin["sha256"].as_str().map(str::len), Some(64));

@@ -14,6 +14,9 @@ pub struct NoiseSeen {
     pub involuntary_switches: Option<f64>,
     /// Times a worker slept, both together.
     pub voluntary_switches: Option<f64>,
+    /// Threads of both workers' processes together, of which the switches, the faults and the CPU time are; null where
+    /// these are of the threads that send and receive alone.
+    pub threads: Option<f64>,
     /// Page faults, both together.
     pub page_faults: Option<f64>,
     /// Interrupts on the used CPUs.
@@ -84,6 +87,10 @@ impl NoiseSeen {
             }),
             voluntary_switches: typical(&|launch| {
                 Some(both(launch).iter().map(|usage| usage.voluntary_switches).sum())
+            }),
+            threads: typical(&|launch| {
+                let threads = both(launch).iter().map(|usage| usage.threads).sum();
+                (threads > 0).then_some(threads)
             }),
             page_faults: typical(&|launch| {
                 Some(both(launch).iter().map(|usage| usage.minor_faults + usage.major_faults).sum())

@@ -279,6 +279,7 @@ pub static QUANTITIES: &[Quantity] = &[
     // What happened beside, in a launch.
     row("involuntary_switches", Count, |case| number(case.noise.as_ref()?.involuntary_switches)),
     row("voluntary_switches", Count, |case| number(case.noise.as_ref()?.voluntary_switches)),
+    row("threads", Count, |case| number(case.noise.as_ref()?.threads)),
     row("page_faults", Count, |case| number(case.noise.as_ref()?.page_faults)),
     row("interrupts", Count, |case| number(case.noise.as_ref()?.interrupts)),
     row("launches_with_forks", Count, |case| whole(case.noise.as_ref()?.launches_with_forks)),

@@ -406,7 +406,7 @@ impl Clients {
     }
 }
 
-/// What the calling thread has used since it began (getrusage(2), RUSAGE_THREAD).
+/// What a thread has used since it began (getrusage(2), RUSAGE_THREAD), or a process with all its threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Usage {
     /// Time in user mode, in ns (microsecond steps, and coarser where the kernel samples).
@@ -421,10 +421,17 @@ pub struct Usage {
     pub minor_faults: u64,
     /// Page faults that had to read from a disk.
     pub major_faults: u64,
+    /// Of a process the threads that it had; 0 of a thread.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub threads: u64,
+}
+
+fn is_none(count: &u64) -> bool {
+    *count == 0
 }
 
 impl Usage {
-    /// What two threads used together.
+    /// What two used together, or one in two stretches: of the threads the most that there were.
     pub fn with(&self, other: &Usage) -> Usage {
         Usage {
             user_ns: self.user_ns + other.user_ns,
@@ -433,6 +440,7 @@ impl Usage {
             involuntary_switches: self.involuntary_switches + other.involuntary_switches,
             minor_faults: self.minor_faults + other.minor_faults,
             major_faults: self.major_faults + other.major_faults,
+            threads: self.threads.max(other.threads),
         }
     }
 
@@ -446,6 +454,7 @@ impl Usage {
             involuntary_switches: of(self.involuntary_switches),
             minor_faults: of(self.minor_faults),
             major_faults: of(self.major_faults),
+            threads: self.threads,
         }
     }
 
@@ -454,10 +463,13 @@ impl Usage {
         Usage {
             user_ns: self.user_ns.saturating_sub(earlier.user_ns),
             system_ns: self.system_ns.saturating_sub(earlier.system_ns),
-            voluntary_switches: self.voluntary_switches - earlier.voluntary_switches,
-            involuntary_switches: self.involuntary_switches - earlier.involuntary_switches,
-            minor_faults: self.minor_faults - earlier.minor_faults,
-            major_faults: self.major_faults - earlier.major_faults,
+            voluntary_switches: self.voluntary_switches.saturating_sub(earlier.voluntary_switches),
+            involuntary_switches: self
+                .involuntary_switches
+                .saturating_sub(earlier.involuntary_switches),
+            minor_faults: self.minor_faults.saturating_sub(earlier.minor_faults),
+            major_faults: self.major_faults.saturating_sub(earlier.major_faults),
+            threads: self.threads,
         }
     }
 }

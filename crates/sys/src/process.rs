@@ -5,7 +5,7 @@
 //! otherwise; that makes it callable from safe code.
 
 use model::launch::Usage;
-use std::fs::{read_dir, read_to_string};
+use std::fs::{DirEntry, read_dir, read_to_string};
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -223,6 +223,7 @@ pub fn usage_of(pid: u32) -> Option<Usage> {
         };
         usage.voluntary_switches += counted("voluntary_ctxt_switches:");
         usage.involuntary_switches += counted("nonvoluntary_ctxt_switches:");
+        usage.threads += 1;
     }
     let fields = stat_of(pid)?;
     let field = |nth: usize| fields.get(nth - 3).and_then(|text| text.parse::<u64>().ok());
@@ -249,29 +250,28 @@ fn stat_of(pid: u32) -> Option<Vec<String>> {
 /// Reads the use of the whole process: of all threads that a library has started in it.
 pub fn process_usage() -> Usage {
     let _ = clock_gettime(ClockId::ProcessCPUTime);
-    usage(libc::RUSAGE_SELF)
+    let threads = read_dir("/proc/self/task").map_or(0, |tasks| tasks.count() as u64);
+    Usage { threads, ..usage(libc::RUSAGE_SELF) }
 }
 
-/// CPU time of all processes that this one has started, and that those have, as far as they still run.
+/// The use of all processes that this one has started, and that those have, as far as they still run.
 pub fn descendants_usage() -> Usage {
-    let tasks = |pid: u32| read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
-    let mut left = vec![std::process::id()];
+    let mut left = children_of(std::process::id());
     let mut used = Usage::default();
     while let Some(pid) = left.pop() {
-        for task in tasks(pid) {
-            let text = |name| read_to_string(task.path().join(name)).unwrap_or_default();
-            left.extend(
-                text("children").split_ascii_whitespace().filter_map(|pid| pid.parse::<u32>().ok()),
-            );
-            if pid != std::process::id() {
-                let spent = text("schedstat");
-                let ns =
-                    spent.split_ascii_whitespace().next().and_then(|ns| ns.parse::<u64>().ok());
-                used.user_ns += ns.unwrap_or(0);
-            }
-        }
+        used = used.with(&usage_of(pid).unwrap_or_default());
+        left.extend(children_of(pid));
     }
-    used
+    // Those are of others.
+    Usage { threads: 0, ..used }
+}
+
+fn children_of(pid: u32) -> Vec<u32> {
+    let tasks = read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let children =
+        |task: DirEntry| read_to_string(task.path().join("children")).unwrap_or_default();
+    let all: String = tasks.map(children).collect();
+    all.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect()
 }
 
 /// Reads the calling thread's use.
@@ -297,6 +297,7 @@ fn usage(of: libc::c_int) -> Usage {
         involuntary_switches: raw.ru_nivcsw as u64,
         minor_faults: raw.ru_minflt as u64,
         major_faults: raw.ru_majflt as u64,
+        threads: 0,
     }
 }
 

@@ -254,9 +254,17 @@ fn of_usage(used: &Usage) -> Vec<u8> {
         involuntary_switches,
         minor_faults,
         major_faults,
+        threads,
     } = *used;
-    let numbers =
-        [user_ns, system_ns, voluntary_switches, involuntary_switches, minor_faults, major_faults];
+    let numbers = [
+        user_ns,
+        system_ns,
+        voluntary_switches,
+        involuntary_switches,
+        minor_faults,
+        major_faults,
+        threads,
+    ];
     numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
 }
 
@@ -271,6 +279,7 @@ fn to_usage(bytes: &[u8]) -> Usage {
         involuntary_switches: next(),
         minor_faults: next(),
         major_faults: next(),
+        threads: next(),
     }
 }
 
