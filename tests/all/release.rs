@@ -84,13 +84,21 @@ fn packages_hold_what_they_are_built_from_and_name_no_builder() {
         must(Command::new("tar").arg("-xzf").arg(archive).arg("-C").arg(bench.path("")));
     }
     assert_eq!(crates.count(), 1 + std::fs::read_dir(format!("{TREE}/crates")).unwrap().count());
+    for package in std::fs::read_dir(bench.path("")).unwrap().flatten() {
+        let (path, name) = (package.path(), package.file_name());
+        if name.to_string_lossy().starts_with("ipcmark") {
+            for licence in ["LICENSE-MIT", "LICENSE-APACHE"] {
+                let found = path.join(licence).symlink_metadata();
+                assert!(found.is_ok_and(|found| found.is_file()), "{name:?} lacks {licence}");
+            }
+        }
+    }
     let version = env!("CARGO_PKG_VERSION");
     for (of, file) in [
         ("ipcmark-machine", "bpf/ipcmark.bpf.o"),
         ("ipcmark-study", "studies/001.toml"),
         ("ipcmark", "engines/c-pipe/c-pipe.c"),
         ("ipcmark", "include/ipcmark_plugin.h"),
-        ("ipcmark", "LICENSE-MIT"),
     ] {
         let path = bench.path(&format!("{of}-{version}/{file}"));
         assert!(path.symlink_metadata().is_ok_and(|found| found.is_file()), "{}", path.display());
