@@ -4,12 +4,13 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use serde::{Serialize, Serializer};
+
 use crate::alignment::Alignment;
 use crate::arm;
 use crate::case::Case;
 use crate::catalogue;
 use crate::company::{Company, QUIET};
-use crate::identity::Level;
 use crate::lab::hops;
 use crate::launch::Workers;
 use crate::load::{self, Load};
@@ -74,6 +75,39 @@ pub enum Factor {
     Loss,
     /// How many of them are lost in a row.
     Burst,
+}
+
+/// The level of a factor.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Level {
+    /// The case has none: a wake-up has no size.
+    Absent,
+    /// It is so, or it isn't.
+    Flag(bool),
+    /// A number.
+    Count(u64),
+    /// A word.
+    Word(String),
+    /// What one transfer carries: a word, or a number of bytes.
+    Total(Total),
+    /// The CPUs of both workers.
+    Cpus([u32; 2]),
+    /// Nodes of a fleet.
+    Nodes(Vec<String>),
+}
+
+impl Serialize for Level {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Level::Absent => to.serialize_none(),
+            Level::Flag(is_so) => is_so.serialize(to),
+            Level::Count(number) => number.serialize(to),
+            Level::Word(word) => word.serialize(to),
+            Level::Total(total) => total.serialize(to),
+            Level::Cpus(cpus) => cpus.serialize(to),
+            Level::Nodes(nodes) => nodes.serialize(to),
+        }
+    }
 }
 
 /// What exports have of a case in a column.

@@ -1,10 +1,6 @@
 //! What was found about a machine's fitness to measure on: findings, whether they let it pass, and the
 //! marks of rounds that were disturbed.
 
-use crate::noise::RoundNoise;
-use crate::words::{counted, were};
-use std::collections::BTreeMap;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -188,69 +184,9 @@ fn list(names: &[&str]) -> String {
     }
 }
 
-/// One sentence on the rounds that were disturbed, most frequent cause first; `None` where none was.
-pub fn count_disturbed<'a>(rounds: impl IntoIterator<Item = &'a RoundNoise>) -> Option<String> {
-    let (mut all, mut marked) = (0, 0);
-    let mut causes: BTreeMap<&str, (u64, Option<&Mark>)> = BTreeMap::new();
-    for round in rounds {
-        all += 1;
-        marked += u64::from(!round.causes().is_empty());
-        for cause in round.causes() {
-            let (count, worst) = causes.entry(cause).or_default();
-            *count += 1;
-            let mark = round.marks.iter().find(|mark| mark.check == cause);
-            if mark.map(|mark| mark.level) > worst.map(|mark| mark.level) {
-                *worst = mark;
-            }
-        }
-    }
-    let mut causes: Vec<(&str, (u64, Option<&Mark>))> = causes.into_iter().collect();
-    causes.sort_by_key(|(_, (count, _))| std::cmp::Reverse(*count));
-    let cause = |(check, (count, worst)): (&str, (u64, Option<&Mark>))| {
-        let example = worst.map_or(String::new(), |mark| format!(" (for example: {})", mark.found));
-        format!("{check} in {count}{example}")
-    };
-    let causes: Vec<String> = causes.into_iter().map(cause).collect();
-    (marked > 0).then(|| {
-        format!(
-            "{marked} of {} {} disturbed: {}; `ipcmark doctor` says what to do",
-            counted(all, "round"),
-            were(marked),
-            causes.join(", ")
-        )
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn mark(check: &str, level: Level, found: &str) -> Mark {
-        Mark { check: check.into(), level, found: found.into() }
-    }
-
-    #[test]
-    fn marked_rounds_are_counted_once_and_causes_by_frequency() {
-        let load = mark("load", Level::Note, "others used 0.20 CPUs");
-        let more = mark("load", Level::Warning, "others used 1.20 CPUs");
-        let steal = mark("steal", Level::Note, "20 ms of 400 ms");
-        let of = |marks| RoundNoise { marks, ..RoundNoise::default() };
-        // Forks are no check of the doctor, and mark a round as well.
-        let forks = RoundNoise { forks: true, ..RoundNoise::default() };
-        let rounds = [of(vec![]), of(vec![steal, load.clone()]), of(vec![more]), of(vec![load])];
-        let sentence = count_disturbed(rounds.iter().chain([&forks])).unwrap();
-        assert_eq!(
-            sentence,
-            "4 of 5 rounds were disturbed: load in 3 (for example: others used 1.20 CPUs), \
-             forks in 1, steal in 1 (for example: 20 ms of 400 ms); `ipcmark doctor` says what to do"
-        );
-        let counted = rounds.iter().filter(|round| !round.disturbance().is_none()).count();
-        assert_eq!(counted, 3, "as everywhere else");
-        let one = count_disturbed(&rounds[1..2]).unwrap();
-        assert!(one.starts_with("1 of 1 round was disturbed: "), "{one}");
-        assert_eq!(count_disturbed([&of(vec![]), &of(vec![])]), None);
-        assert_eq!(count_disturbed([]), None);
-    }
 
     #[test]
     fn names_are_listed_as_one_speaks() {

@@ -8,28 +8,9 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
 use crate::case::Case;
-use crate::factor::FACTORS;
+use crate::factor::{FACTORS, Level};
 use crate::load::Service;
 use crate::total::Total;
-
-/// The level of a factor.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Level {
-    /// The case has none: a wake-up has no size.
-    Absent,
-    /// It is so, or it isn't.
-    Flag(bool),
-    /// A number.
-    Count(u64),
-    /// A word.
-    Word(String),
-    /// What one transfer carries: a word, or a number of bytes.
-    Total(Total),
-    /// The CPUs of both workers.
-    Cpus([u32; 2]),
-    /// Nodes of a fleet.
-    Nodes(Vec<String>),
-}
 
 /// Every factor of a case by its key, in the order in which exports have them. As JSON a map.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -149,19 +130,5 @@ impl Serialize for Identity {
             map.serialize_entry(key, level)?;
         }
         map.end()
-    }
-}
-
-impl Serialize for Level {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Level::Absent => to.serialize_none(),
-            Level::Flag(is_so) => is_so.serialize(to),
-            Level::Count(number) => number.serialize(to),
-            Level::Word(word) => word.serialize(to),
-            Level::Total(total) => total.serialize(to),
-            Level::Cpus(cpus) => cpus.serialize(to),
-            Level::Nodes(nodes) => nodes.serialize(to),
-        }
     }
 }

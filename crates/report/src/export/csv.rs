@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use analysis::quantity::{self, Found, OVER_REFERENCE, Told};
 use analysis::{CaseResult, Judged, JudgedStudy, Standing};
-use model::identity::Level;
+use model::factor::Level;
 
 /// One cell after the other, with the names of their columns.
 #[derive(Default)]

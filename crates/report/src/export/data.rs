@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use super::csv::{early, quoted};
 use super::{launches, npy, stored};
 use analysis::{CaseResult, Judged};
-use model::identity::Level;
+use model::factor::Level;
 use store::{Store, StoreError, StoredCase, StoredLaunch};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

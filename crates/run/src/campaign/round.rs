@@ -8,8 +8,8 @@ use crate::launch::{LaunchResult, Spec};
 use crate::plan::are_waited_for;
 use machine::interrupt::Interrupted;
 use model::capacity::LOOKS;
-use model::findings::count_disturbed;
 use model::launch::SampleCount;
+use model::noise::count_disturbed;
 use store::{NewLaunch, StoreError};
 
 impl Campaign<'_> {
