@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use super::columns;
 use super::counted::{Count, FAILED_LAUNCHES, unknown_or_count};
 use super::format::{DerivedSpec, Hypothesis, Interval, Over, Test};
+use super::reader::Reader;
 use super::size_bound::{Caches, SizeBound};
-use super::validated::Reader;
 use model::factor::Factor;
 use model::nearest::unknown;
 

@@ -3,7 +3,7 @@
 use super::counted::{Count, unknown_or_count};
 use super::expression::{Expression, PERCENTILES, STATISTICS, is_percentile};
 use super::format::{DerivedSpec, FLOORS, Study};
-use super::validated::Reader;
+use super::reader::Reader;
 use model::nearest::unknown;
 
 /// Statistics that a table may show, beside percentiles and derived columns.

@@ -5,7 +5,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::ops::Range;
 
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{MapAccess, SeqAccess, Visitor};
@@ -13,7 +12,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use toml::Spanned;
 
 use super::paper::Paper;
-use super::table::{Own, Table};
+use super::table::{Own, Table, Words};
 use model::factor::Factor;
 use model::nearest::unknown;
 
@@ -96,34 +95,6 @@ pub struct Source {
     pub year: Option<i64>,
     pub machine: Option<String>,
     pub address: Option<String>,
-}
-
-/// One or several words: `"pipe"`, or `["pipe", "tcp"]`.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(transparent)]
-pub struct Words(Spanned<OneOrMany>);
-
-#[derive(Clone, Debug, Deserialize)]
-#[serde(untagged)]
-pub(super) enum OneOrMany {
-    One(String),
-    Many(Vec<String>),
-}
-
-impl Words {
-    /// Each word with its place in `text`, from which this was read.
-    pub fn each<'a>(&'a self, text: &'a str) -> impl Iterator<Item = (&'a str, Range<usize>)> {
-        let words = match self.0.get_ref() {
-            OneOrMany::One(word) => std::slice::from_ref(word),
-            OneOrMany::Many(words) => words,
-        };
-        let whole = self.0.span();
-        words.iter().map(move |word| {
-            let within = text.get(whole.clone()).unwrap_or_default();
-            let start = whole.start + within.find(word.as_str()).unwrap_or(0);
-            (word.as_str(), start..whole.end)
-        })
-    }
 }
 
 /// Levels of the factors, each a list or one.

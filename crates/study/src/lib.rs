@@ -18,6 +18,7 @@ mod observed;
 mod open_loop;
 mod outputs;
 pub mod paper;
+mod reader;
 pub mod size_bound;
 mod table;
 pub mod validated;

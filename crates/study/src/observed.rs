@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 
 use super::format::{Levels, Study};
-use super::validated::Reader;
+use super::reader::Reader;
+use super::table::Words;
 use model::factor::Factor;
 
 /// Levels by the name of their factor: a case is observed if it has one of each.
@@ -63,7 +64,7 @@ impl Reader<'_> {
     }
 }
 
-fn any_word(levels: &Levels) -> Option<&super::format::Words> {
+fn any_word(levels: &Levels) -> Option<&Words> {
     levels.named().next().map(|(_, words)| words)
 }
 

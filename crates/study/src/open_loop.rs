@@ -8,7 +8,7 @@ use std::ops::Range;
 use toml::Spanned;
 
 use super::format::{self, Fixed};
-use super::validated::Reader;
+use super::reader::Reader;
 use model::case::Case;
 use model::distinct::distinct;
 use model::factor::Factor;

@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Deserializer};
 use toml::Spanned;
 
-use super::format::{OneOrMany, Selector, one_or_several};
+use super::format::{Selector, one_or_several};
+use super::table::OneOrMany;
 
 /// A column that is worked out of others.
 #[derive(Clone, Debug, Deserialize)]
@@ -119,6 +120,14 @@ pub struct PublishedFigure {
     pub floor: Option<String>,
     #[serde(flatten)]
     pub levels: BTreeMap<String, String>,
+}
+
+impl Published {
+    /// Where its figures are from: `name (median on a machine, 2007)`.
+    pub fn source(&self) -> String {
+        let year = self.year.map(|year| format!(", {year}")).unwrap_or_default();
+        format!("{} ({} on {}{year})", self.name, self.statistic, self.machine)
+    }
 }
 
 impl PublishedFigure {

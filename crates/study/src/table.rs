@@ -4,13 +4,13 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
-use std::ops::Deref;
+use std::ops::{Deref, Range};
 
 use serde::de::value::StringDeserializer;
 use serde::de::{DeserializeOwned, DeserializeSeed, IntoDeserializer, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, forward_to_deserialize_any};
+use toml::Spanned;
 
-use super::format::Words;
 use model::factor::Factor;
 use model::nearest::unknown;
 
@@ -18,6 +18,34 @@ use model::nearest::unknown;
 pub trait Own: DeserializeOwned {
     /// Whether a factor has levels here.
     fn takes(factor: Factor) -> bool;
+}
+
+/// One or several words: `"pipe"`, or `["pipe", "tcp"]`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(transparent)]
+pub struct Words(Spanned<OneOrMany>);
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged)]
+pub(super) enum OneOrMany {
+    One(String),
+    Many(Vec<String>),
+}
+
+impl Words {
+    /// Each word with its place in `text`, from which this was read.
+    pub fn each<'a>(&'a self, text: &'a str) -> impl Iterator<Item = (&'a str, Range<usize>)> {
+        let words = match self.0.get_ref() {
+            OneOrMany::One(word) => std::slice::from_ref(word),
+            OneOrMany::Many(words) => words,
+        };
+        let whole = self.0.span();
+        words.iter().map(move |word| {
+            let within = text.get(whole.clone()).unwrap_or_default();
+            let start = whole.start + within.find(word.as_str()).unwrap_or(0);
+            (word.as_str(), start..whole.end)
+        })
+    }
 }
 
 /// Levels by their factor, and the rest of the table.

@@ -1,14 +1,14 @@
 //! A study whose every word has been checked: what will be asked of the machine.
 
-use model::catalogue::{BURST, Catalogue, LOSS};
+use model::catalogue::Catalogue;
 use model::metric::{Better, Measured};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
-use std::ops::Range;
 
 use super::factor::Chosen;
-use super::format::{self, Fixed, Levels, PublishedFigure, Study, Words, line_at};
+use super::format::{self, Fixed, Levels, PublishedFigure, Study};
 use super::paper::{Form, Has};
+use super::reader::Reader;
+use super::table::Words;
 use super::{Request, figure, losses, open_loop};
 use model::case::Case;
 use model::company::Company;
@@ -66,13 +66,6 @@ pub fn wanted(study: &Study) -> Result<Vec<Plugin>, String> {
     study.plugins.iter().map(place).collect()
 }
 
-/// Reads a study's words, and names the file and the line of a wrong one.
-pub(super) struct Reader<'a> {
-    pub(super) text: &'a str,
-    pub(super) file: &'a str,
-    catalogue: &'a Catalogue,
-}
-
 impl Reader<'_> {
     /// Each of these workloads, and which way is better in it.
     fn better<'b>(&self, workloads: &'b [String]) -> Vec<(&'b str, Better)> {
@@ -81,10 +74,6 @@ impl Reader<'_> {
             Some((name.as_str(), self.catalogue.metrics.iter().find(is)?.bytes.better))
         };
         workloads.iter().filter_map(found).collect()
-    }
-
-    pub(super) fn at(&self, span: Range<usize>, what: impl fmt::Display) -> String {
-        format!("{}:{}: {what}", self.file, line_at(self.text, span.start))
     }
 
     fn validated(&self, mut study: Study) -> Result<ValidatedStudy, String> {
@@ -347,36 +336,6 @@ impl Reader<'_> {
             study: Some(StudyText { name: self.file.into(), text: self.text.into() }),
             ..Request::default()
         })
-    }
-
-    fn count(&self, count: &Option<toml::Spanned<i64>>, most: u64) -> Result<Option<u64>, String> {
-        let Some(count) = count else { return Ok(None) };
-        match u64::try_from(*count.get_ref()) {
-            Ok(number) if (1..=most).contains(&number) => Ok(Some(number)),
-            _ => Err(self.at(count.span(), format!("write a whole number from 1 to {most}"))),
-        }
-    }
-
-    pub(super) fn factor(&self, word: &toml::Spanned<String>) -> Result<Factor, String> {
-        Factor::parse(word.get_ref()).map_err(|error| self.at(word.span(), error))
-    }
-
-    pub(super) fn selector(&self, selector: &format::Selector) -> Result<(), String> {
-        for (name, word) in selector {
-            let failed = |error| self.at(word.span(), error);
-            Factor::parse(name).and_then(|factor| factor.level(word.get_ref())).map_err(failed)?;
-        }
-        Ok(())
-    }
-
-    /// A level in the one way it is written everywhere.
-    fn level(&self, factor: Factor, word: &str) -> Result<String, String> {
-        match factor {
-            Factor::Mechanism => factor.level(&self.catalogue.written(word)?),
-            Factor::Loss => losses::level(self.catalogue, LOSS, word),
-            Factor::Burst => losses::level(self.catalogue, BURST, word),
-            _ => factor.level(word),
-        }
     }
 
     /// Brings the levels that choose cases into the way in which those of cases are written.
