@@ -3,7 +3,6 @@
 use rusqlite::{Connection, Error, Transaction, TransactionBehavior};
 
 use super::APPLICATION_ID;
-use super::open::pragma;
 use super::seal::{Seals, Table};
 
 /// What makes a store of each version, from 1 on, one of the next: SQL, after which its tables are those of schema.sql,
@@ -42,6 +41,10 @@ pub(super) fn migrate(db: &Connection, steps: &[&str]) -> rusqlite::Result<()> {
     }
     db.pragma_update(None, "user_version", steps.len() as i64 + 1)?;
     transaction.commit()
+}
+
+pub(super) fn pragma(db: &Connection, name: &str) -> rusqlite::Result<i64> {
+    db.pragma_query_value(None, name, |row| row.get(0))
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 
 use super::claim::Claims;
-use super::migrate::{self, migrate};
+use super::migrate::{self, migrate, pragma};
 use super::seal::{Seals, define};
 use super::{APPLICATION_ID, SCHEMA_VERSION, Store, StoreError, explain, kind, place};
 
@@ -210,10 +210,6 @@ fn guard(db: &Connection) -> rusqlite::Result<()> {
     db.set_limit(Limit::SQLITE_LIMIT_ATTACHED, 0)?;
     db.execute_batch("PRAGMA cell_size_check = ON; PRAGMA mmap_size = 0")?;
     define(db)
-}
-
-pub(super) fn pragma(db: &Connection, name: &str) -> rusqlite::Result<i64> {
-    db.pragma_query_value(None, name, |row| row.get(0))
 }
 
 /// Whether nobody has made anything of the file yet.
