@@ -24,7 +24,7 @@ use super::many::lead;
 use super::pipelined::Pipelined;
 use super::schedule::{Adherence, Offered, Schedule, Timeline, Wait};
 use super::server::{self, Waiting};
-use super::service::Work;
+use super::service::{Work, serve};
 use super::threads::Threads;
 use super::{Buffers, Found, Payload, Side, Size, Timed, WorkloadSpec};
 use crate::{Endpoint, Phase};
@@ -85,24 +85,6 @@ pub fn initiate<E: Endpoint, P: Payload, C: Timeline>(
         now = clock.now();
         sample.store(now.saturating_sub(due), Ordering::Relaxed);
         adherence.free(now);
-    }
-    Ok(())
-}
-
-/// The responder's side, where it has work over each request: answers `count` messages.
-#[inline(never)]
-pub fn serve<E: Endpoint, P: Payload>(
-    end: &mut E,
-    payload: &mut P,
-    buffers: &mut Buffers,
-    work: &mut Work,
-    count: u64,
-) -> io::Result<()> {
-    let (out, into) = buffers.split();
-    for _ in 0..count {
-        end.recv_with(into, |message| payload.look(message))?;
-        work.spin();
-        end.send_with(out, |message| payload.fill(message))?;
     }
     Ok(())
 }

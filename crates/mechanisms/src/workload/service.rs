@@ -3,6 +3,10 @@
 //! Timed by its own clock, from when the request was received; the draw is inside. A server that loses its CPU
 //! meanwhile works on by the clock, as one whose work takes so long in the end: what it took is kept beside.
 
+use std::io;
+
+use super::{Buffers, Payload};
+use crate::Endpoint;
 use model::clock::ClockKind;
 use model::launch::Worked;
 use model::load::Service;
@@ -87,6 +91,24 @@ impl Work {
         let mean = |ticks: u64| ticks as f64 * self.ns_per_tick / self.requests as f64;
         (self.requests > 0).then(|| Worked { asked_ns: mean(self.asked), took_ns: mean(self.took) })
     }
+}
+
+/// The responder's side, where it has work over each request: answers `count` messages.
+#[inline(never)]
+pub fn serve<E: Endpoint, P: Payload>(
+    end: &mut E,
+    payload: &mut P,
+    buffers: &mut Buffers,
+    work: &mut Work,
+    count: u64,
+) -> io::Result<()> {
+    let (out, into) = buffers.split();
+    for _ in 0..count {
+        end.recv_with(into, |message| payload.look(message))?;
+        work.spin();
+        end.send_with(out, |message| payload.fill(message))?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]

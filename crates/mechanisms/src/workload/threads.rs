@@ -16,8 +16,8 @@ use sys::failed::named;
 
 use super::assignment::Assignment;
 use super::schedule::Offered;
-use super::service::Work;
-use super::{Payload, Side, WorkloadSpec, latency, rate};
+use super::service::{self, Work};
+use super::{Payload, Side, WorkloadSpec, latency};
 use crate::Endpoint;
 use model::launch::{Usage, Worked};
 
@@ -187,7 +187,7 @@ fn answer<E: Endpoint, P: Payload>(
 ) -> io::Result<()> {
     let Side { end, payload, buffers, .. } = side;
     match work {
-        Some(work) => rate::serve(*end, payload, buffers, work, share),
+        Some(work) => service::serve(*end, payload, buffers, work, share),
         None => latency::respond(*end, payload, buffers, share),
     }
 }
