@@ -138,8 +138,11 @@ impl<const SEND: usize, const TAKE: usize> FragmentsEnd<SEND, TAKE> {
         message_bytes: usize,
     ) -> Result<Vec<(String, u64)>, OpenError> {
         let (window, batch) = (self.window, self.batch);
-        let mut effective_settings =
-            path::effective_settings(&self.socket, message_bytes, path::Laid::Cut(datagram));
+        let mut effective_settings = path::effective_settings(
+            &self.socket,
+            message_bytes,
+            path::Laid::Cut { datagram, header: HEADER },
+        );
         effective_settings.push(("window_datagrams".into(), window));
         effective_settings.push(("datagram_bytes".into(), datagram as u64));
         if SEND > 1 {

@@ -3,10 +3,8 @@
 use std::io;
 use std::net::UdpSocket;
 
-use super::remote::Make;
 use super::{Udp, datagram_here, is, path, set_failed, window};
-use crate::network::EffectiveSettings;
-use crate::reliable::{ArqEnd, DatagramSocket, FecEnd, Half, Plan};
+use crate::reliable::{DatagramSocket, Plan};
 use crate::{Mechanism, OpenError, Options};
 
 /// What recovers lost datagrams with these options; None where a lost one ends the launch.
@@ -42,46 +40,6 @@ impl DatagramSocket for UdpSocket {
         let ipv6 = self.peer_addr().is_ok_and(|address| address.is_ipv6());
         sys::socket::without_checksums(self, ipv6)
             .map_err(OpenError::call("setsockopt SO_NO_CHECK"))
-    }
-}
-
-/// Makes an endpoint without retransmission.
-#[derive(Clone)]
-pub struct MakeFec(pub Half);
-
-/// Makes an endpoint that retransmits what is lost.
-#[derive(Clone)]
-pub struct MakeArq(pub Half);
-
-impl Make for MakeFec {
-    type End = FecEnd<UdpSocket>;
-
-    fn datagram(&self) -> usize {
-        self.0.datagram()
-    }
-
-    fn make(
-        &self,
-        socket: UdpSocket,
-        window: u32,
-    ) -> Result<(Self::End, EffectiveSettings), OpenError> {
-        self.0.fec(socket, window)
-    }
-}
-
-impl Make for MakeArq {
-    type End = ArqEnd<UdpSocket>;
-
-    fn datagram(&self) -> usize {
-        self.0.datagram()
-    }
-
-    fn make(
-        &self,
-        socket: UdpSocket,
-        window: u32,
-    ) -> Result<(Self::End, EffectiveSettings), OpenError> {
-        self.0.arq(socket, window)
     }
 }
 

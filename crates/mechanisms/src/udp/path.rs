@@ -7,8 +7,6 @@ use std::net::{IpAddr, SocketAddr, UdpSocket};
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, socket_with};
 
-use super::fragments::HEADER;
-
 /// Bytes of a UDP header (udp(7)).
 const UDP: usize = 8;
 
@@ -45,8 +43,11 @@ pub fn mtu_to(to: IpAddr) -> io::Result<u32> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Laid {
     Bare,
-    /// As fragments in datagrams of so many bytes, their headers included.
-    Cut(usize),
+    /// As fragments in datagrams of so many bytes, of which each begins with a `header` of ours.
+    Cut {
+        datagram: usize,
+        header: usize,
+    },
 }
 
 /// Bytes on the wire of a message of `bytes`: the message, our headers of its fragments, and for each
@@ -55,10 +56,10 @@ pub enum Laid {
 pub fn wire_bytes(bytes: usize, laid: Laid, mtu: u32, ipv6: bool) -> usize {
     match laid {
         Laid::Bare => packets(bytes, mtu, ipv6),
-        Laid::Cut(datagram) => {
-            let payload = datagram - HEADER;
+        Laid::Cut { datagram, header } => {
+            let payload = datagram - header;
             let (full, rest) = (bytes / payload, bytes % payload);
-            let last = if rest > 0 { packets(rest + HEADER, mtu, ipv6) } else { 0 };
+            let last = if rest > 0 { packets(rest + header, mtu, ipv6) } else { 0 };
             full * packets(datagram, mtu, ipv6) + last
         }
     }
@@ -101,6 +102,7 @@ mod tests {
     #[test]
     fn every_header_is_counted_once() {
         let of = |bytes, laid, mtu, ipv6| wire_bytes(bytes, laid, mtu, ipv6);
+        let cut = |datagram| Laid::Cut { datagram, header: 8 };
         assert_eq!(of(64, Laid::Bare, 1500, false), 64 + 8 + 20);
         assert_eq!(of(64, Laid::Bare, 1500, true), 64 + 8 + 40);
         // Whole, and one byte more: the kernel makes two packets of it.
@@ -110,10 +112,10 @@ mod tests {
         // 65,507 + 8 bytes in packets of 1,480.
         assert_eq!(of(65_507, Laid::Bare, 1500, false), 65_515 + 45 * 20);
         // Ours: two full ones of 1,464 bytes, and one of 72.
-        assert_eq!(of(3000, Laid::Cut(1472), 1500, false), 3000 + 3 * (8 + 8 + 20));
-        assert_eq!(of(2928, Laid::Cut(1472), 1500, false), 2928 + 2 * (8 + 8 + 20));
+        assert_eq!(of(3000, cut(1472), 1500, false), 3000 + 3 * (8 + 8 + 20));
+        assert_eq!(of(2928, cut(1472), 1500, false), 2928 + 2 * (8 + 8 + 20));
         // Ours and the kernel's: each of 8,192 bytes is cut into six again.
-        assert_eq!(of(8184, Laid::Cut(8192), 1500, false), 8200 + 6 * 20);
+        assert_eq!(of(8184, cut(8192), 1500, false), 8200 + 6 * 20);
     }
 
     #[test]

@@ -14,7 +14,7 @@ use crate::network::{
     Answer, Call, ConnectVisitor, ConnectionKind, Cookie, EffectiveSettings, Hello, ListenVisitor,
     Listener, MEETING, Wait,
 };
-use crate::reliable::Half;
+use crate::reliable::{ArqEnd, FecEnd, Half};
 use crate::tcp::{no_address, unreachable};
 use crate::{Endpoint, OpenError, OpenSpec, Step};
 use model::mechanism::{Cause, Unavailable};
@@ -27,7 +27,7 @@ const TIMED_TRIES: u64 = 4;
 const STRANGERS: usize = 256;
 
 /// What becomes of a connected socket, by what the spec asks.
-pub(super) trait Make: Clone + Send + 'static {
+trait Make: Clone + Send + 'static {
     type End: Endpoint + 'static;
     fn datagram(&self) -> usize;
     /// The end, with no more under way than `window`.
@@ -90,6 +90,46 @@ impl<const SEND: usize, const TAKE: usize> Make for Fragments<SEND, TAKE> {
     }
 }
 
+/// Makes an endpoint without retransmission.
+#[derive(Clone)]
+struct MakeFec(Half);
+
+/// Makes an endpoint that retransmits what is lost.
+#[derive(Clone)]
+struct MakeArq(Half);
+
+impl Make for MakeFec {
+    type End = FecEnd<UdpSocket>;
+
+    fn datagram(&self) -> usize {
+        self.0.datagram()
+    }
+
+    fn make(
+        &self,
+        socket: UdpSocket,
+        window: u32,
+    ) -> Result<(Self::End, EffectiveSettings), OpenError> {
+        self.0.fec(socket, window)
+    }
+}
+
+impl Make for MakeArq {
+    type End = ArqEnd<UdpSocket>;
+
+    fn datagram(&self) -> usize {
+        self.0.datagram()
+    }
+
+    fn make(
+        &self,
+        socket: UdpSocket,
+        window: u32,
+    ) -> Result<(Self::End, EffectiveSettings), OpenError> {
+        self.0.arq(socket, window)
+    }
+}
+
 /// What is done with whichever way of making ends the spec asks for.
 trait With {
     type Output;
@@ -103,9 +143,9 @@ fn choose<W: With>(spec: &OpenSpec, answers: bool, what: W) -> Result<W::Output,
     if let Some(plan) = lossy::plan(&spec.options)? {
         let half = Half { plan, message_bytes, answers, seed: spec.seed };
         return Ok(if half.plan.is_arq() {
-            what.with(lossy::MakeArq(half))
+            what.with(MakeArq(half))
         } else {
-            what.with(lossy::MakeFec(half))
+            what.with(MakeFec(half))
         });
     }
     // A launch between hosts says what the path decides: both must cut alike.
