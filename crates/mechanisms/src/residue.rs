@@ -8,6 +8,7 @@
 mod clean;
 mod folder;
 mod record;
+mod wire;
 
 use std::ffi::CString;
 use std::io;
@@ -17,7 +18,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use self::record::{DRAWS, Record, WireEntry, draw};
+use self::record::Record;
+use self::wire::{DRAWS, WireEntry, draw};
 use super::{Choice, OpenError, OptionSpec, Options, Unavailable, cause_of};
 use model::mechanism::Cause;
 use sys::signal;
@@ -26,7 +28,8 @@ use sys::system_v::{self, Object, ObjectKind};
 pub use self::clean::{
     Cleaned, clean, clean_up_after_launches, clean_up_after_process, note_launch,
 };
-pub use self::record::{KeptRecord, keep_record, random_name};
+pub use self::record::{KeptRecord, keep_record};
+pub use self::wire::random_name;
 
 /// The option `namespace=private|host` of what is made in an IPC namespace.
 pub const NAMESPACE: OptionSpec = OptionSpec {

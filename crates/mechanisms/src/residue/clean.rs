@@ -23,7 +23,7 @@ use rustix::io::Errno;
 use super::folder::{
     Disbelief, Others, RecordFolder, believable, euid, kind_of, names_in, same_file, text_of,
 };
-use super::record::{HEADER, SLOT, WireEntry, WireHeader, is_random, is_record};
+use super::wire::{HEADER, SLOT, WireEntry, WireHeader, is_random, is_record};
 use sys::identity::{self, Liveness};
 use sys::posix;
 use sys::system_v::{self, Object, Status};

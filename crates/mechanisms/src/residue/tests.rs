@@ -36,7 +36,7 @@ fn what_a_living_process_made_stays() {
 
 #[test]
 fn only_names_that_are_drawn_are_ours() {
-    use super::record::{is_random, is_record};
+    use super::wire::{is_random, is_record};
     let drawn = random_name().unwrap();
     assert!(is_random(&drawn) && is_record(&format!("{drawn}.record")));
     for other in ["ipcmark.20241123", "ipcmark.2024.results", "ipcmark-", "ipcmark-0.record"] {
