@@ -60,5 +60,15 @@ impl Order {
     }
 }
 
+/// What crosses to the floor process.
+#[derive(Serialize, Deserialize)]
+struct WireOrder {
+    /// The process that asks: this one doesn't outlive it.
+    pub owner: u32,
+    pub order: Order,
+    /// Whether the process stays, and measures single bounds whenever it is asked.
+    pub rounds: bool,
+}
+
 /// The reason of a part that comes later, until it is measured.
 const NOT_YET: &str = "the floor process ended before it was measured";

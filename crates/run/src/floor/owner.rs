@@ -6,8 +6,7 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use super::worker::WireOrder;
-use super::{FloorDetail, NOT_YET, Order};
+use super::{FloorDetail, NOT_YET, Order, WireOrder};
 use crate::launch::Interrupt;
 use crate::launch::wire::{FrameKind, Missing, Reader, write_frame};
 use model::floors::{Floors, Part};

@@ -5,25 +5,14 @@ use std::io::{self, IsTerminal};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
-use serde::{Deserialize, Serialize};
 
 use super::setting::{Setting, pin};
-use super::{NOT_YET, Order, calls, clocks, copy, line, rounds, wake_up};
+use super::{NOT_YET, Order, WireOrder, calls, clocks, copy, line, rounds, wake_up};
 use crate::launch::wire::{self, Reader, write_frame};
 use model::floors::{Floors, Part};
 
 /// How long the order may take to come.
 const ORDERED_WITHIN: Duration = Duration::from_secs(10);
-
-/// What crosses to the floor process.
-#[derive(Serialize, Deserialize)]
-pub(super) struct WireOrder {
-    /// The process that asks: this one doesn't outlive it.
-    pub owner: u32,
-    pub order: Order,
-    /// Whether the process stays, and measures single bounds whenever it is asked.
-    pub rounds: bool,
-}
 
 /// Serves one order over standard input and output; gives the exit code.
 pub fn serve() -> u8 {
