@@ -16,11 +16,12 @@ use rand_chacha::ChaCha8Rng;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
-use super::handle::{LaunchResult, Launcher, unstarted};
+use super::launcher::{Launcher, unstarted};
 use super::peer::connection::PONG_WITHIN;
 use super::peer::link::Link;
 use super::state::{
-    COLLECTED_WITHIN, ECHO, LaunchState, Message, Outgoing, READY_WITHIN, Stage, Wanted, dispatch,
+    COLLECTED_WITHIN, ECHO, LaunchResult, LaunchState, Message, Outgoing, READY_WITHIN, Stage,
+    Wanted, dispatch,
 };
 use super::supervised::Supervisors;
 use super::wire::time_left;

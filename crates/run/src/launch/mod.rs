@@ -1,6 +1,6 @@
 //! One fresh execution of a case: new processes, descriptors, mappings. The experimental unit.
 //!
-//! The coordinator never measures. It starts this program again (`handle`), hands over a spec
+//! The coordinator never measures. It starts this program again (`launcher`, `handle`), hands over a spec
 //! (`spec`) and reads back a record and the samples (`wire`). The new process is a supervisor:
 //! single-threaded, it opens the mechanism, forks the workers (`workers`) and watches them until
 //! the end. The workers (`worker`) follow a `protocol`: the initiator commands the responder over a
@@ -24,9 +24,11 @@
 pub mod answer;
 pub mod arm;
 mod company;
+mod context;
 mod engine;
 mod handle;
 mod instrumentation;
+mod launcher;
 pub(crate) mod launches;
 mod loops;
 mod page;
@@ -45,13 +47,14 @@ pub mod plant;
 pub mod spec;
 pub mod wire;
 
-pub(crate) use handle::unstarted;
-pub use handle::{Launch, LaunchResult, Launcher, PeerRoute};
+pub use handle::{Launch, PeerRoute};
+pub use launcher::Launcher;
+pub(crate) use launcher::unstarted;
 pub use machine::interrupt::Interrupt;
 pub use page::{Command, Page};
 pub use protocol::SETTLED;
 pub use spec::{Spec, not_started};
-pub use state::Stage;
+pub use state::{LaunchResult, Stage};
 pub(crate) use supervisor::Pairs;
 pub use supervisor::serve;
 pub use trial::carries_a_message;

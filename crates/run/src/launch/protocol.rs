@@ -17,11 +17,11 @@ use sys::clock::Now;
 
 use rustix::thread::sched_yield;
 
+use super::context::WorkerContext;
 use super::instrumentation::Instrumentation;
 use super::loops::{Channel, Loops, With};
 use super::page::{Command, Page};
 use super::spec::Spec;
-use super::worker::WorkerContext;
 use mechanisms::network::ConnectionKind;
 use mechanisms::workload::{Row, row};
 use mechanisms::{Deadline, unavailable_in};

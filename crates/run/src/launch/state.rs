@@ -10,7 +10,6 @@ use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use super::LaunchResult;
 use super::peer::connection::{Frame, of_launch};
 use super::spec::{Half, Spec};
 use super::wire::FrameKind;
@@ -34,6 +33,21 @@ const FAILURES: usize = 3;
 /// Whether further launches of a case would only cost time.
 pub fn is_given_up(failed: usize, worked: usize) -> bool {
     worked == 0 && failed >= FAILURES
+}
+
+/// The result of a launch: its record, and its samples in ticks.
+#[derive(Debug)]
+pub struct LaunchResult {
+    pub record: Record,
+    /// Every sample, in ticks, in the order they were taken. Empty unless the outcome is `Ok`.
+    pub samples: Vec<u64>,
+}
+
+impl LaunchResult {
+    /// The result of a launch that was never begun.
+    pub fn of(outcome: Outcome) -> LaunchResult {
+        LaunchResult { record: Record::without_samples(outcome), samples: Vec::new() }
+    }
 }
 
 /// One launch, before it is started.

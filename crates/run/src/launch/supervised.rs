@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
-use super::handle::Launcher;
+use super::launcher::Launcher;
 use super::spec::Spec;
 use super::wire::{FrameKind, Missing, Reader, write_frame};
 use model::launch::{Outcome, Record};

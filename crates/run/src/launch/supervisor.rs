@@ -13,11 +13,12 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::company::Companions;
+use super::context::WorkerContext;
 use super::page::Page;
 use super::spec::{BUILD, Half, Spec};
 use super::tracing::Tracing;
 use super::wire::{self, FrameKind, Reader, write_frame};
-use super::worker::{WorkerContext, WorkerFn, worker_fn};
+use super::worker::{WorkerFn, worker_fn};
 use super::workers::{OWNER_GONE, Reports, WorkerGroup};
 use crate::hosted;
 use crate::launch::not_started;

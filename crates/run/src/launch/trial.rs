@@ -1,7 +1,7 @@
 //! Whether a mechanism carries a message here: a launch of one message, by processes of their own, which can't hang
 //! and leave nothing. Opening alone doesn't tell: what a filter denies may be the call that moves the bytes.
 
-use super::handle::{Launcher, unstarted};
+use super::launcher::{Launcher, unstarted};
 use super::spec::Spec;
 use super::state::Stage;
 use machine::interrupt::Interrupt;

@@ -4,55 +4,25 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::ops::Range;
-use std::os::fd::OwnedFd;
-use std::sync::Arc;
 
-use rustix::io::{read, write};
-use serde::{Deserialize, Serialize};
-
+use super::context::{Message, WorkerContext, stopped};
 use super::engine::EngineLoops;
 use super::instrumentation::Instrumentation;
 use super::loops::{Compiled, Loops};
 use super::page::Page;
 use super::protocol::WorkerProtocol;
-use super::spec::Spec;
-use machine::trace::Marks;
 use mechanisms::workload::payload::{Read, Touched, Untouched, Written};
 use mechanisms::workload::{
     Buffers, Check, Payload, Side, Timed, WorkloadSpec, WorkloadVisitor, dispatch,
 };
-use mechanisms::{Deadline, Endpoint, Erased, unavailable_in};
+use mechanisms::{Deadline, Endpoint, Erased};
 use model::launch::{Role, WorkerReport};
-use model::mechanism::{Carries, Traits};
+use model::mechanism::Carries;
 use model::memory::MemoryNodes;
 use model::workload::Policy;
 use sys::affinity::{self, Affinity};
 use sys::numa::{here, nodes_of};
 use sys::shared::places;
-
-/// What a worker tells its supervisor.
-#[derive(Serialize, Deserialize)]
-pub enum Message {
-    /// Pinned and faulted in; waiting for the word to go.
-    Ready,
-    /// The first initiator's turn is over, or its first one comes: it waits for the next.
-    Paused,
-    /// Finished, or stopped early.
-    Report(Box<WorkerReport>),
-}
-
-/// What a worker needs besides its endpoint.
-pub struct WorkerContext {
-    pub role: Role,
-    pub spec: Arc<Spec>,
-    pub traits: Traits,
-    /// Shared with the other workers: one page of each initiator.
-    pub pages: Arc<[Page]>,
-    /// Packets to and from the supervisor.
-    pub link: OwnedFd,
-    /// By which a trace follows it, if there is one.
-    pub marks: Option<Marks>,
-}
 
 /// What a worker runs. The endpoint is inside, so that one type covers all mechanisms.
 pub type WorkerFn = Box<dyn FnOnce(WorkerContext) + Send>;
@@ -96,15 +66,6 @@ fn found_on(
     MemoryNodes { buffers: count(buffers), shared: count(shared) }
 }
 
-/// The report of a worker that was stopped by `error` before it began.
-fn stopped(error: &io::Error) -> WorkerReport {
-    WorkerReport {
-        unavailable: unavailable_in(error),
-        error: Some(error.to_string()),
-        ..Default::default()
-    }
-}
-
 impl WorkerContext {
     fn pin(&self) -> io::Result<()> {
         if let Some(cpu) = self.spec.cpu_of(self.role) {
@@ -136,28 +97,6 @@ impl WorkerContext {
                 None
             }
         }
-    }
-
-    /// Reports what keeps it from working.
-    pub(super) fn give_up(&self, error: &io::Error) {
-        self.report(stopped(error));
-    }
-
-    /// Reports to the supervisor, and waits until that needs nothing more.
-    fn report(&self, report: WorkerReport) {
-        self.tell(&Message::Report(Box::new(report)));
-        self.hear();
-    }
-
-    fn tell(&self, message: &Message) {
-        let text = serde_json::to_vec(message).expect("a report is always JSON");
-        // By write(2), not send(2): what a filter denies to a mechanism must not silence who tells of it.
-        let _ = write(&self.link, &text);
-    }
-
-    /// Waits for a word from the supervisor; false if it is gone.
-    fn hear(&self) -> bool {
-        matches!(read(&self.link, &mut [0u8; 1][..]), Ok(1))
     }
 
     fn measure<E: Endpoint>(
@@ -252,15 +191,6 @@ impl WorkerContext {
             Policy::Untouched => None,
             Policy::Written => Some(Touched::Written(Written::default())),
             Policy::Read => Some(Touched::Read(Read::default())),
-        }
-    }
-
-    /// Waits for the next turn of the first initiator.
-    pub(super) fn take_turn(&self) -> io::Result<()> {
-        self.tell(&Message::Paused);
-        match self.hear() {
-            true => Ok(()),
-            false => Err(io::Error::other("the supervisor is gone")),
         }
     }
 

@@ -21,8 +21,9 @@ use rustix::process::{
     set_parent_process_death_signal, waitid,
 };
 
+use super::context::{Message, WorkerContext};
 use super::wire::{LARGEST, Reader, time_left};
-use super::worker::{Message, WorkerContext, WorkerFn};
+use super::worker::WorkerFn;
 use model::launch::{DEADLINE_PASSED, Outcome, Role, WorkerReport, Workers};
 use sys::failed::named;
 use sys::process::fork_with_first;
