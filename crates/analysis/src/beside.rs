@@ -3,8 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::case::{Asked, asked};
-use super::observed::is_beside;
+use super::observed::{Asked, asked, is_beside};
 use super::paired::{CaseRatio, log_ratios};
 use super::{ALPHA, CaseResult, EQUIVALENT_WITHIN, Status};
 use stats::Verdict;

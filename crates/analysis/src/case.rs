@@ -201,23 +201,6 @@ fn percentiles<S: Serializer>(
 
 is_a_case!(CaseResult);
 
-/// What an export says of a case whose launches are no results: what was asked, and where.
-#[derive(JsonSchema, Serialize)]
-pub(super) struct Asked<'a> {
-    #[serde(flatten)]
-    case: &'a Case,
-    /// As of a result.
-    nodes: &'a [String],
-    /// As of a result.
-    concurrent: Option<Concurrent>,
-}
-
-/// Writes of a result what was asked of it.
-pub(super) fn asked<S: serde::Serializer>(result: &CaseResult, to: S) -> Result<S::Ok, S::Error> {
-    let CaseResult { case, nodes, concurrent, .. } = result;
-    Asked { case, nodes, concurrent: *concurrent }.serialize(to)
-}
-
 /// What an export says of the metric of each result: all of it is once in `metrics`.
 pub(super) fn brief<S: serde::Serializer>(metric: &Metric, to: S) -> Result<S::Ok, S::Error> {
     Brief { name: &metric.name, unit: metric.unit, better: metric.better }.serialize(to)

@@ -3,48 +3,14 @@
 //! An end of an interval errs in 2.5 % (`crate::capacity`), and a verdict rests on one end of each run.
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::fields::{self, Difference};
-use super::measured::Measured;
+use super::measured::{Measured, MeasuredCapacity, Subject};
 use super::{Gate, Terms};
 use crate::Status;
 use crate::capacity::Found;
-use crate::site::is_a_case;
-use model::capacity::TailBound;
-use model::case::Case;
 use model::workload::Arrivals;
-
-/// What a capacity is of: a mechanism with everything but the rate.
-#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize, Deserialize)]
-pub struct Subject {
-    /// What was asked, at no rate of its own.
-    #[serde(flatten)]
-    pub case: Case,
-    /// What was asked of the response time.
-    pub bound: TailBound,
-}
-
-is_a_case!(Subject);
-
-/// A capacity of an exported run.
-#[derive(Clone, Debug, Deserialize)]
-pub struct MeasuredCapacity {
-    #[serde(flatten)]
-    subject: Subject,
-    status: Status,
-    reason: Option<String>,
-    every_round_disturbed: bool,
-    #[serde(flatten)]
-    found: Found,
-    rates: Vec<MeasuredRate>,
-}
-
-#[derive(Clone, Copy, Debug, Deserialize)]
-struct MeasuredRate {
-    per_sec: u64,
-    result: usize,
-}
 
 /// Between which rates a capacity is in one of the runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize)]

@@ -3,12 +3,14 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::super::{Judged, RoundCounts, RoundState, SCHEMA_VERSION, Status};
-use super::capacities::MeasuredCapacity;
+use crate::capacity::Found as FoundCapacity;
 use crate::site::is_a_case;
+use model::capacity::TailBound;
 use model::case::Case;
 use model::factor;
 use model::identity::Identity;
@@ -128,6 +130,36 @@ pub struct MeasuredRate {
     pub overloaded: bool,
     /// Whether less was offered.
     pub void: bool,
+}
+
+/// What a capacity is of: a mechanism with everything but the rate.
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize, Deserialize)]
+pub struct Subject {
+    /// What was asked, at no rate of its own.
+    #[serde(flatten)]
+    pub case: Case,
+    /// What was asked of the response time.
+    pub bound: TailBound,
+}
+
+/// A capacity of an exported run.
+#[derive(Clone, Debug, Deserialize)]
+pub struct MeasuredCapacity {
+    #[serde(flatten)]
+    pub subject: Subject,
+    pub status: Status,
+    pub reason: Option<String>,
+    pub every_round_disturbed: bool,
+    #[serde(flatten)]
+    pub found: FoundCapacity,
+    pub rates: Vec<TriedRate>,
+}
+
+/// A rate that was tried, with the index of its result.
+#[derive(Clone, Copy, Debug, Deserialize)]
+pub struct TriedRate {
+    pub per_sec: u64,
+    pub result: usize,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -279,6 +311,7 @@ const AGAIN: &str = "write it with `ipcmark export last -o run.json`";
 
 is_a_case!(MeasuredCase);
 is_a_case!(MeasuredGroup, ());
+is_a_case!(Subject);
 
 impl MeasuredCase {
     /// Whether it shows the harness and not a mechanism.

@@ -27,10 +27,12 @@ use stats::{Shift, Verdict};
 use store::Concurrent;
 
 pub use arms::{ArmChanges, arms};
-pub use capacities::{CapacityChange, CapacityVerdict, MeasuredCapacity, Side, Subject};
+pub use capacities::{CapacityChange, CapacityVerdict, Side};
 pub use fields::Difference;
 pub use gate::{Gate, GateGroup, GateOn, LEAST_UNMARKED, Moved, Unsettled};
-pub use measured::{Measured, MeasuredCase, MeasuredGroup, MeasuredTwin};
+pub use measured::{
+    Measured, MeasuredCapacity, MeasuredCase, MeasuredGroup, MeasuredTwin, Subject,
+};
 
 /// What is asked of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -13,14 +13,14 @@ mod tests;
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
-use super::case::{Asked, asked};
 use super::{CaseRatio, CaseResult, MedianInterval, OverRounds, Status};
+use model::case::Case;
 use model::counts::{Counts, FIGURES};
 use model::probe::Probe;
 use model::trace::{Traced, Trips};
-use store::StoredLaunch;
+use store::{Concurrent, StoredLaunch};
 
 pub(super) use figures::assign;
 pub use trace_summary::{
@@ -67,6 +67,23 @@ pub struct Observed {
     /// Index of the result that it is compared with.
     #[serde(skip)]
     pub beside: Option<usize>,
+}
+
+/// What an export says of a case whose launches are no results: what was asked, and where.
+#[derive(JsonSchema, Serialize)]
+pub(super) struct Asked<'a> {
+    #[serde(flatten)]
+    case: &'a Case,
+    /// As of a result.
+    nodes: &'a [String],
+    /// As of a result.
+    concurrent: Option<Concurrent>,
+}
+
+/// Writes of a result what was asked of it.
+pub(super) fn asked<S: Serializer>(result: &CaseResult, to: S) -> Result<S::Ok, S::Error> {
+    let CaseResult { case, nodes, concurrent, .. } = result;
+    Asked { case, nodes, concurrent: *concurrent }.serialize(to)
 }
 
 /// How often something happened per operation: a round trip, a message, a set-up.
