@@ -106,7 +106,6 @@ const STILL_ALONE: &[&str] = &[
     "crates/report/src/compose/figures/floors.rs",
     "crates/report/src/compose/lists.rs",
     "crates/report/src/compose/study/floors.rs",
-    "crates/report/src/export/npy.rs",
     "crates/report/src/svg/boxes.rs",
 ];
 

@@ -1,14 +1,17 @@
 //! Launches and samples as tables, a row each, for programs that compute: CSV (RFC 4180), or the `.npy` that
-//! numpy loads (`npy.rs`). Rows are written as they are read: a run may have more samples than memory.
+//! numpy loads. Rows are written as they are read: a run may have more samples than memory.
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 use super::csv::{early, quoted};
-use super::{launches, npy, stored};
+use super::{launches, stored};
 use analysis::{CaseResult, Judged};
 use model::factor::Level;
 use store::{Store, StoreError, StoredCase, StoredLaunch};
+
+/// What the length of numpy's heading is a multiple of.
+const ALIGNED: usize = 64;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rows {
@@ -48,7 +51,7 @@ impl From<io::Error> for DataError {
 
 /// A cell, which has the type of its column.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Cell<'a> {
+enum Cell<'a> {
     /// A count or a number of something; None is an empty cell of CSV, -1 of an array.
     Count(Option<u64>),
     /// A time in ns; None is an empty cell of CSV, NaN of an array.
@@ -99,11 +102,11 @@ pub fn write(
     };
     match container {
         Container::Csv => header(&heading, out)?,
-        Container::Npy => npy::header(&heading, count, out)?,
+        Container::Npy => numpy_header(&heading, count, out)?,
     }
     let mut put = |row: &[Named]| match container {
         Container::Csv => line(row, out),
-        Container::Npy => npy::row(row, out),
+        Container::Npy => numpy_row(row, out),
     };
     for (nth, launch) in kept {
         let (case, result) = cases.all[*nth];
@@ -226,4 +229,46 @@ fn line(row: &[Named], out: &mut impl Write) -> io::Result<()> {
         }
     }
     out.write_all(b"\r\n")
+}
+
+/// The heading of an array of `count` rows like `row`: a magic word, the type of a row as Python writes it, and how many
+/// there are (numpy.lib.format, version 1.0).
+fn numpy_header(row: &[Named], count: u64, out: &mut impl Write) -> io::Result<()> {
+    let field = |(name, cell): &Named| match cell {
+        Cell::Count(_) => format!("('{name}', '<i8')"),
+        Cell::Time(_) => format!("('{name}', '<f8')"),
+        Cell::Word(_, width) => format!("('{name}', '<U{width}')"),
+    };
+    let fields: Vec<String> = row.iter().map(field).collect();
+    let mut text = format!(
+        "{{'descr': [{}], 'fortran_order': False, 'shape': ({count},), }}",
+        fields.join(", ")
+    );
+    let before = b"\x93NUMPY\x01\x00".len() + size_of::<u16>();
+    let padded = (before + text.len() + 1).next_multiple_of(ALIGNED) - before;
+    text.push_str(&" ".repeat(padded - 1 - text.len()));
+    text.push('\n');
+    out.write_all(b"\x93NUMPY\x01\x00")?;
+    out.write_all(&(padded as u16).to_le_bytes())?;
+    out.write_all(text.as_bytes())
+}
+
+/// One row of numpy's, little-endian: integers and floats have eight bytes, words four a character; -1 and NaN for what is
+/// absent, zeros after a word that is shorter than others.
+fn numpy_row(row: &[Named], out: &mut impl Write) -> io::Result<()> {
+    for (_, cell) in row {
+        match cell {
+            Cell::Count(number) => {
+                out.write_all(&number.map_or(-1, |number| number as i64).to_le_bytes())?;
+            }
+            Cell::Time(ns) => out.write_all(&ns.unwrap_or(f64::NAN).to_le_bytes())?,
+            Cell::Word(text, width) => {
+                let letters = text.chars().map(u32::from).chain(std::iter::repeat(0));
+                for letter in letters.take(*width) {
+                    out.write_all(&letter.to_le_bytes())?;
+                }
+            }
+        }
+    }
+    Ok(())
 }

@@ -12,7 +12,6 @@ mod json;
 mod lkp;
 mod matrix;
 pub mod ndjson;
-mod npy;
 mod openmetrics;
 
 use crate::compose::{self, Detail};
