@@ -11,7 +11,7 @@ mod text;
 
 use serde::{Deserialize, Serialize};
 
-use super::figure::Figure;
+use super::figure::{Figure, VerdictKind};
 
 pub use listing::{Listing, Value};
 pub use text::{Run, Target, Text};
@@ -186,20 +186,6 @@ impl Verdict {
     pub fn new(kind: VerdictKind, headline: impl Into<Text>, detail: impl Into<Text>) -> Self {
         Self { kind, headline: headline.into(), detail: detail.into() }
     }
-}
-
-/// The tone of a verdict.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum VerdictKind {
-    /// Found, and in favour: the best, faster, supported, within the gate.
-    Good,
-    /// Found, and against: slower, refuted, a regression.
-    Bad,
-    /// Found, and neither: equivalent within the stated margin.
-    Neutral,
-    /// Not found out: inconclusive, or not testable here.
-    Unknown,
 }
 
 /// Rows and columns with a caption.

@@ -9,7 +9,6 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 mod protocol;
 
-use super::document::VerdictKind;
 use super::html::escape::slug;
 use super::units::Unit;
 pub use protocol::{Protocol, Step};
@@ -224,6 +223,20 @@ pub enum Scale {
     Tail,
     /// Names in a given order.
     Category,
+}
+
+/// The tone of a verdict, and of a series that shows one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum VerdictKind {
+    /// Found, and in favour: the best, faster, supported, within the gate.
+    Good,
+    /// Found, and against: slower, refuted, a regression.
+    Bad,
+    /// Found, and neither: equivalent within the stated margin.
+    Neutral,
+    /// Not found out: inconclusive, or not testable here.
+    Unknown,
 }
 
 /// The data of one thing that is compared.

@@ -15,8 +15,8 @@ use sha2::{Digest as _, Sha256};
 
 use super::document::{
     Align, Block, Column, Document, Emphasis, Row, Run, Section, Table, Target, Text, Verdict,
-    VerdictKind,
 };
+use super::figure::VerdictKind;
 use escape::{escape, sentence, slug};
 
 const STYLE: &str = include_str!("assets/report.css");

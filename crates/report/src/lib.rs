@@ -21,7 +21,9 @@ pub mod typst;
 
 pub use document::{
     ASIDE, Align, Block, Column, Document, Emphasis, Listing, Row, Run, Section, Table, Target,
-    Text, Value, Verdict, VerdictKind,
+    Text, Value, Verdict,
 };
-pub use figure::{Axis, Drawn, Figure, FigureKind, Mark, Point, Protocol, Scale, Series, Step};
+pub use figure::{
+    Axis, Drawn, Figure, FigureKind, Mark, Point, Protocol, Scale, Series, Step, VerdictKind,
+};
 pub use model::units::{self, Unit};

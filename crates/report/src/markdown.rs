@@ -1,8 +1,8 @@
 //! Markdown as GitHub shows it: verdicts and tables, and pictures where there is a place for
 //! them. Any document can be written so.
 
-use super::document::{Align, Block, Document, Run, Table, Text, Verdict, VerdictKind};
-use super::figure::Figure;
+use super::document::{Align, Block, Document, Run, Table, Text, Verdict};
+use super::figure::{Figure, VerdictKind};
 
 /// Any document, with a line in the place of each figure.
 pub fn render(document: &Document) -> String {

@@ -14,7 +14,6 @@
 //! it; text, circles and `class="rigid"` are moved but not stretched, with `data-x` as if they stood
 //! there.
 
-mod axes;
 mod bars;
 mod boxes;
 mod frame;

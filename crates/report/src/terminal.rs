@@ -13,8 +13,8 @@ mod protocol;
 mod table;
 mod wrap;
 
-use super::document::{Block, Document, Table, Text, Verdict, VerdictKind};
-use super::figure::{Figure, FigureKind, Scale};
+use super::document::{Block, Document, Table, Text, Verdict};
+use super::figure::{Figure, FigureKind, Scale, VerdictKind};
 use wrap::{Ink, Line, wrap_text};
 
 /// How the terminal is written to.

@@ -7,8 +7,8 @@
 mod escape;
 mod table;
 
-use super::document::{Block, Document, Run, Section, Table, Target, Text, Verdict, VerdictKind};
-use super::figure::{Figure, FigureKind};
+use super::document::{Block, Document, Run, Section, Table, Target, Text, Verdict};
+use super::figure::{Figure, FigureKind, VerdictKind};
 use super::svg;
 use escape::{label, string, words};
 use study::paper::Form;

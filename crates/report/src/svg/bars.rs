@@ -1,7 +1,8 @@
 //! Bars: stacked by series, or beside each other with whiskers and signs from elsewhere.
 
 use super::intervals::{reason, said, words_behind};
-use super::sheet::{Anchor, Sheet, TEXT, TextStyle, stroke};
+use super::metrics::TEXT;
+use super::sheet::{Anchor, Sheet, TextStyle, stroke};
 use super::{frame, legend};
 use crate::figure::{Drawn, Figure, Point, Series, finite};
 

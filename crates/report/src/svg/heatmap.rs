@@ -1,9 +1,8 @@
 //! A field of cells: its colours grow darker evenly, so that a grey print keeps their order.
 
-use super::axes;
-use super::frame::LINE;
-use super::metrics::{shorten, width_of, wrap};
-use super::sheet::{Anchor, Area, Sheet, TEXT, TextStyle, stroke};
+use super::frame::{self, LINE};
+use super::metrics::{TEXT, shorten, width_of, wrap};
+use super::sheet::{Anchor, Area, Sheet, TextStyle, stroke};
 use super::track::Track;
 use crate::figure::{Figure, Point, finite};
 
@@ -113,7 +112,7 @@ fn cell(
 
 fn columns_below(sheet: &mut Sheet, figure: &Figure, plot: Area, wide: f64) -> f64 {
     let at = |nth: usize| Some(plot.left + wide * (nth as f64 + 0.5));
-    let foot = axes::names_below(sheet, figure, plot.bottom, wide - 4.0, at);
+    let foot = frame::names_below(sheet, figure, plot.bottom, wide - 4.0, at);
     let middle = [(plot.left + plot.right) / 2.0, foot + 2.0];
     sheet.text(middle, TextStyle::new(Anchor::Middle, sheet.theme.muted), &figure.x.label);
     foot + 12.0

@@ -1,7 +1,7 @@
 //! A sign with a bar from low to high per category and series, the value in words behind it.
 
-use super::metrics::{shorten, width_of};
-use super::sheet::{Anchor, Sheet, Spot, TEXT, TextStyle, stroke};
+use super::metrics::{TEXT, shorten, width_of};
+use super::sheet::{Anchor, Sheet, Spot, TextStyle, stroke};
 use super::theme::number_of;
 use super::{frame, legend};
 use crate::figure::{Figure, Point, Series, finite};

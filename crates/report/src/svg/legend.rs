@@ -1,8 +1,8 @@
 //! The legend above a figure: a sample of each series with its name, in as many rows as it takes.
 
-use super::metrics::{width_of, wrap};
-use super::sheet::{Anchor, Area, Sheet, TEXT, TextStyle, stroke};
-use super::theme::number_of;
+use super::metrics::{TEXT, width_of, wrap};
+use super::sheet::{Anchor, Area, Sheet, TextStyle, stroke};
+use super::theme::{number_of, signed};
 use crate::figure::{Drawn, Figure, FigureKind};
 
 /// How a series shows in the legend.
@@ -47,7 +47,7 @@ const MOST_LINES: usize = 3;
 pub(super) fn entries(figure: &Figure) -> Vec<Entry> {
     let mut beside = 0;
     let mut entry = |(nth, series): (usize, &crate::figure::Series)| {
-        let signed = super::lines::signed(figure, series);
+        let signed = signed(figure, series);
         let number = number_of(series, nth);
         let sample = match (series.drawn, figure.kind) {
             (Drawn::Line, _) => Sample::Quiet,

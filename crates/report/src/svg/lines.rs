@@ -2,14 +2,9 @@
 
 use super::intervals::said;
 use super::sheet::{Sheet, Spot, stroke};
-use super::theme::number_of;
+use super::theme::{number_of, signed};
 use super::{frame, legend};
 use crate::figure::{Drawn, Figure, Point, Series, finite};
-
-/// Whether each point of a series has a sign: not where there are too many to distinguish.
-pub(super) fn signed(figure: &Figure, series: &Series) -> bool {
-    series.points.len() <= 24 && figure.points() <= 240 && series.drawn != Drawn::Line
-}
 
 pub(super) fn draw(sheet: &mut Sheet, figure: &Figure) -> f64 {
     let tall = (0.5 * sheet.width).clamp(150.0, 226.0);

@@ -2,7 +2,8 @@
 
 use unicode_width::UnicodeWidthChar;
 
-use super::sheet::TEXT;
+/// The size of plain text.
+pub(super) const TEXT: f64 = 8.0;
 
 /// How wide a text is at most, in the widest of the faces that may be at hand.
 pub(super) fn width_of(text: &str, size: f64) -> f64 {

@@ -1,7 +1,7 @@
 //! A message sequence: the parties side by side, time down the page, what is timed in a bracket.
 
-use super::metrics::{shorten, width_of, wrap};
-use super::sheet::{Anchor, Area, Sheet, Spot, TEXT, TextStyle, stroke};
+use super::metrics::{TEXT, shorten, width_of, wrap};
+use super::sheet::{Anchor, Area, Sheet, Spot, TextStyle, stroke};
 use crate::figure::{Figure, Protocol, Step};
 
 /// From one step to the next.

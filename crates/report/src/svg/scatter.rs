@@ -2,8 +2,8 @@
 
 use super::intervals::said;
 use super::lines::{runs, stairs};
-use super::metrics::{shorten, width_of};
-use super::sheet::{Anchor, Area, Sheet, Spot, TEXT, TextStyle, stroke};
+use super::metrics::{TEXT, shorten, width_of};
+use super::sheet::{Anchor, Area, Sheet, Spot, TextStyle, stroke};
 use super::theme::number_of;
 use super::{frame, legend};
 use crate::figure::{Drawn, Figure, Series, finite};

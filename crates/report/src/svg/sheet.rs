@@ -2,11 +2,10 @@
 
 use std::fmt::Write;
 
-use super::metrics::width_of;
+use super::metrics::{TEXT, width_of};
 use super::theme::Theme;
 use crate::html::escape::escape;
 
-pub(super) const TEXT: f64 = 8.0;
 /// Faces in the order of wish; none of them need be there.
 const FACES: &str = "Libertinus Serif, DejaVu Sans, sans-serif";
 

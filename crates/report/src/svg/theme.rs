@@ -1,7 +1,6 @@
 //! The colours of a picture, by what they mean, and the numbers that series are drawn by.
 
-use crate::document::VerdictKind;
-use crate::figure::{LIT, Series};
+use crate::figure::{Drawn, Figure, LIT, Series, VerdictKind};
 
 /// The colours of a picture, by what they mean.
 pub(super) struct Theme {
@@ -84,6 +83,11 @@ impl Theme {
             None => self.series[nth % self.series.len()],
         }
     }
+}
+
+/// Whether each point of a series has a sign: not where there are too many to distinguish.
+pub(super) fn signed(figure: &Figure, series: &Series) -> bool {
+    series.points.len() <= 24 && figure.points() <= 240 && series.drawn != Drawn::Line
 }
 
 #[cfg(test)]

@@ -2,8 +2,8 @@
 
 use super::frame;
 use super::lines::runs;
-use super::metrics::{shorten, wrap};
-use super::sheet::{Anchor, Sheet, Spot, TEXT, TextStyle, stroke};
+use super::metrics::{TEXT, shorten, wrap};
+use super::sheet::{Anchor, Sheet, Spot, TextStyle, stroke};
 use crate::figure::{Drawn, Figure, Point, Series, finite};
 
 /// Panels that a printed page holds, the others are named below; and that a page shows unasked.

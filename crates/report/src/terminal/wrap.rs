@@ -8,7 +8,8 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use std::cell::Cell;
 
-use crate::document::{Run, Text, VerdictKind};
+use crate::document::{Run, Text};
+use crate::figure::VerdictKind;
 use model::hint;
 use model::plain_signs::ascii;
 
