@@ -2,28 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
-
 use super::absences::absences;
+use super::host::{NOT_KNOWN, facts};
 use super::{findings, labels};
 use crate::{Block, Section, Text, units};
 use analysis::{Carries, CaseResult, Judged, NULL_NS, NoiseSeen};
 use model::factor::Factor;
 use model::findings::Fitness;
-use model::host::Host;
 use model::request::Request;
 use store::command_line;
 
 /// Third over first quartile of the launches of `noop` up to which the CPUs count as steady.
 const STEADY_CPU: f64 = 1.05;
-
-/// `2 CPUs`, as many as are online.
-pub(super) fn cpus_of(host: &Host) -> String {
-    match &host.cpus_online {
-        Some(online) => units::counted(online.len() as u64, "CPU"),
-        None => "an unknown number of CPUs".into(),
-    }
-}
 
 /// A few facts for the head of the page.
 pub fn meta(judged: &Judged) -> Vec<(String, String)> {
@@ -49,7 +39,7 @@ pub fn remarks(judged: &Judged) -> Option<Section> {
     }
     section.blocks.extend(super::open_loop::remarks(judged));
     section.blocks.extend(super::datagrams::remarks(judged));
-    section.blocks.extend(super::peer::noise(judged));
+    section.blocks.extend(noise_of_both(judged));
     section.blocks.extend(twins(judged));
     section.blocks.extend(nulls(judged));
     (!section.blocks.is_empty()).then_some(section)
@@ -166,7 +156,7 @@ fn noise(judged: &Judged) -> Section {
             units::duration(longest as f64)
         ),
     };
-    let share_there = super::peer::noise_facts(judged);
+    let share_there = noise_facts(judged);
     section.with(Block::Facts(
         vec![
             ("steal time of the used CPUs".into(), steal),
@@ -180,11 +170,63 @@ fn noise(judged: &Judged) -> Section {
 }
 
 /// `3 of 40`: of the launches that can be known of, those during which others forked. None where that is none.
-pub(super) fn forked(judged: &Judged, of: impl Fn(&NoiseSeen) -> Option<u64>) -> Option<String> {
+fn forked(judged: &Judged, of: impl Fn(&NoiseSeen) -> Option<u64>) -> Option<String> {
     let known =
         judged.results.iter().filter_map(|case| Some((of(case.noise.as_ref()?)?, case.launches)));
     let (forked, launches) = known.reduce(|a, b| (a.0 + b.0, a.1 + b.1))?;
     Some(format!("{forked} of {launches}"))
+}
+
+/// What happened beside the launches, there and here, over all cases: the medians' range, and forks.
+fn noise_facts(judged: &Judged) -> Vec<(String, String)> {
+    let noisy = || judged.results.iter().filter_map(|case| Some((case, case.noise.as_ref()?)));
+    let there = || noisy().filter_map(|(case, noise)| Some((case, noise.peer.as_ref()?)));
+    if there().next().is_none() {
+        return Vec::new();
+    }
+    let forked = forked(judged, |noise| noise.peer.as_ref()?.launches_with_forks);
+    let of = |what: &str, range: Option<String>| {
+        let range = range.unwrap_or_else(|| "not known: the worker was free".into());
+        (format!("{what} of a launch, at the peer (medians of the cases)"), range)
+    };
+    vec![
+        ("launches with forks by others at the peer".into(), forked.unwrap_or(NOT_KNOWN.into())),
+        of("interrupts on the used CPU", range(there().filter_map(|pair| pair.1.interrupts))),
+        of("softirqs on the used CPU", range(there().filter_map(|pair| pair.1.softirqs))),
+        of("context switches", range(there().filter_map(|pair| pair.1.context_switches))),
+    ]
+}
+
+fn range(values: impl Iterator<Item = f64>) -> Option<String> {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    let (least, most) = (values.first()?, values.last()?);
+    let count = |value: &f64| units::count(value.round() as u64);
+    Some(if least == most { count(least) } else { format!("{} to {}", count(least), count(most)) })
+}
+
+/// The noise of both hosts in a sentence.
+fn noise_of_both(judged: &Judged) -> Option<Block> {
+    let noisy = || judged.results.iter().filter_map(|case| Some((case, case.noise.as_ref()?)));
+    let there = || noisy().filter_map(|(case, noise)| Some((case, noise.peer.as_ref()?)));
+    let launches: u64 = there().map(|(case, _)| case.launches).sum();
+    let in_words = |of: Option<String>| match of {
+        Some(of) => format!("{of} launches"),
+        None => "an unknown number of launches".into(),
+    };
+    let here = in_words(forked(judged, |noise| noise.launches_with_forks));
+    let far = in_words(forked(judged, |noise| noise.peer.as_ref()?.launches_with_forks));
+    let switches = range(there().filter_map(|pair| pair.1.context_switches));
+    let switches = switches.map_or(String::new(), |switches| {
+        format!("; context switches of a launch there: {switches} (medians of the cases)")
+    });
+    (launches > 0).then(|| {
+        Block::paragraph(
+            Text::new()
+                .strong("Noise of both hosts: ")
+                .plain(format!("others forked during {here} here, {far} there{switches}.")),
+        )
+    })
 }
 
 fn method(judged: &Judged) -> Section {
@@ -307,74 +349,8 @@ fn machine(judged: &Judged) -> Section {
     if !found.is_empty() {
         section = section.with(Block::Details {
             summary: format!("Before the run: {}", Fitness::sentence(found)).into(),
-            blocks: findings::sections(found).into_iter().flat_map(titled).collect(),
+            blocks: findings::blocks(found),
         });
     }
     section.with(Block::Facts(facts(&judged.run.host)))
-}
-
-/// What most changes a result, in the order of a page; the rest of the record follows.
-const FIRST: [&str; 12] = [
-    "processor.name",
-    "cpus_online",
-    "smt.active",
-    "hypervisor.flag",
-    "container.kind",
-    "kernel.release",
-    "kernel.preemption.mode",
-    "kernel.hz",
-    "frequency.driver",
-    "idle.driver",
-    "clock_source.current",
-    "memory.total_bytes",
-];
-
-/// All that is known of a machine, field by field, what matters most first.
-pub(super) fn facts(host: &Host) -> Vec<(String, String)> {
-    let mut host = serde_json::to_value(host).unwrap_or(Value::Null);
-    // Findings have a section of their own.
-    host.as_object_mut().and_then(|host| host.remove("findings"));
-    let mut facts = Vec::new();
-    flatten("", &host, &mut facts);
-    let place = |key: &str| FIRST.iter().position(|text| *text == key).unwrap_or(FIRST.len());
-    facts.sort_by_key(|(key, _)| place(key));
-    facts
-}
-
-pub(super) fn titled(section: Section) -> Vec<Block> {
-    let title = Block::paragraph(Text::new().strong(section.title));
-    std::iter::once(title).chain(section.blocks).collect()
-}
-
-/// The record as `a.b.c` and value; what is absent is said to be so.
-fn flatten(path: &str, value: &Value, facts: &mut Vec<(String, String)>) {
-    let below = |key: &str| if path.is_empty() { key.into() } else { format!("{path}.{key}") };
-    match value {
-        Value::Object(fields) => {
-            for (key, value) in fields {
-                flatten(&below(key), value, facts);
-            }
-        }
-        Value::Array(items) if items.iter().all(|item| !item.is_object()) => {
-            let words: Vec<String> = items.iter().map(plain).collect();
-            facts.push((path.into(), words.join(" ")));
-        }
-        Value::Array(items) => {
-            for (nth, item) in items.iter().enumerate() {
-                flatten(&below(&nth.to_string()), item, facts);
-            }
-        }
-        leaf => facts.push((path.into(), plain(leaf))),
-    }
-}
-
-/// What is said of what couldn't be read.
-pub(super) const NOT_KNOWN: &str = "not known here";
-
-fn plain(value: &Value) -> String {
-    match value {
-        Value::Null => NOT_KNOWN.into(),
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
-    }
 }

@@ -9,7 +9,7 @@ use facts::NEXT;
 pub use facts::{closing, noise};
 
 use super::background::servers;
-use super::{labels, rates, signs, unmeasured};
+use super::{labels, signs, unmeasured};
 use crate::{Block, Row, Section, Table, Text, Unit, Verdict, VerdictKind, units};
 use analysis::Site;
 use analysis::{CaseResult, Class, GroupVerdict, Judged, Standing};
@@ -63,11 +63,12 @@ pub fn above(judged: &Judged, groups: &[&GroupVerdict]) -> Vec<Block> {
 }
 
 /// The same for a page, which has all results below it: without cautions and without what to do next.
-pub fn page(judged: &Judged, rows: usize) -> Vec<Block> {
+/// `rates` is what there is of open loops.
+pub fn page(judged: &Judged, rows: usize, rates: Vec<Block>) -> Vec<Block> {
     let groups: Vec<&GroupVerdict> = judged.groups.iter().collect();
     let mut blocks: Vec<Block> = undecided(&groups).map(Block::from).collect();
     blocks.extend(listed(judged, rows, " below").map(Block::from));
-    blocks.extend(rates::blocks(judged, rows));
+    blocks.extend(rates);
     if !blocks.is_empty() {
         let facts = closing(judged).into_iter().filter(|pair| pair.0 != NEXT);
         blocks.push(Block::Facts(facts.collect()));

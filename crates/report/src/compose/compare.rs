@@ -7,7 +7,7 @@ mod gate;
 mod tables;
 mod trust;
 
-use super::{Detail, labels, open_loop};
+use super::{Detail, labels, loads};
 use crate::{Block, Document, Row, Section, Table, Text, Unit, Verdict, VerdictKind, units};
 use analysis::Site;
 use analysis::compare::{CaseChange, Change, RunComparison};
@@ -254,7 +254,7 @@ fn short_name(case: &CaseChange) -> String {
 fn conditions(case: &CaseChange) -> String {
     let rate = case.load.filter(Load::has_rate);
     let rate = rate.map(|rate| format!(" at {}", Unit::PerSecond.format(rate.per_second as f64)));
-    let beside = case.load.map(open_loop::beside_rate).unwrap_or_default();
+    let beside = case.load.map(loads::beside_rate).unwrap_or_default();
     let total = case.total.filter(|total| *total != Total::Long);
     let total = total.map(|total| format!(", {total} a transfer")).unwrap_or_default();
     let plain = factor::conditions(&case.case);

@@ -29,6 +29,15 @@ pub fn sections(findings: &[Finding]) -> Vec<Section> {
     titles.into_iter().filter_map(section).collect()
 }
 
+/// The same as blocks, each section's title before its own.
+pub fn blocks(findings: &[Finding]) -> Vec<Block> {
+    let titled = |section: Section| {
+        let title = Block::paragraph(Text::new().strong(section.title));
+        std::iter::once(title).chain(section.blocks)
+    };
+    sections(findings).into_iter().flat_map(titled).collect()
+}
+
 fn text(finding: &Finding) -> Text {
     let text = Text::new().strong(format!("{}: ", finding.check)).plain(sentence(&finding.found));
     let text = text.muted(format!(" Wanted: {} ", sentence(&finding.wanted)));

@@ -1,7 +1,7 @@
 //! Along a sweep over sizes: a table of where the cost of a byte changes, and for each place a
 //! sentence with what is known to lie there.
 
-use super::{labels, open_loop};
+use super::{labels, loads};
 use crate::{Block, Column, Row, Section, Table, Text, units};
 use analysis::{Candidate, Inflection, Judged, Sweep, Total};
 use stats::LEAST_SIZES;
@@ -83,7 +83,7 @@ fn place(sweep: &Sweep) -> String {
         None | Some(Total::Long) => String::new(),
         Some(total) => format!(" of {total}"),
     };
-    let load = sweep.load.map(open_loop::loaded).unwrap_or_default();
+    let load = sweep.load.map(loads::loaded).unwrap_or_default();
     let plain = model::factor::conditions(&sweep.case);
     format!("{what}{total}{load}{plain}, {}", labels::place_of(&sweep.site))
 }

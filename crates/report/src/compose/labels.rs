@@ -9,6 +9,7 @@ use analysis::hypothesis::Decision;
 use analysis::{CaseResult, GroupVerdict, Judged, Site, Standing};
 use asked::{between, lossy};
 use model::distinct::distinct;
+use model::factor::Factor;
 use model::launch::Workers;
 use model::metric::Metric;
 use model::placement::Placement;
@@ -24,6 +25,22 @@ pub fn best_median(case: &CaseResult) -> &'static str {
     match unit(case) {
         Unit::Nanoseconds => "smallest median",
         _ => "largest median",
+    }
+}
+
+/// A level in words: `4 KiB`, `one CPU`, `threads`.
+pub fn level_name(factor: Factor, level: &str) -> String {
+    match (factor, model::size::parse(level)) {
+        (Factor::Size | Factor::Response, Ok(bytes)) => units::size(bytes),
+        (Factor::Rate, _) => {
+            let rate = model::rate::parse(level).map(units::count);
+            rate.map_or(level.into(), |rate| format!("{rate} a second"))
+        }
+        (Factor::Placement, _) => Placement::parse(level).map_or(level.into(), placement),
+        (Factor::Workers, _) if level == "process" => "processes".into(),
+        (Factor::Workers, _) => "threads".into(),
+        (Factor::Route, _) => route(level),
+        _ => level.to_string(),
     }
 }
 
@@ -128,7 +145,7 @@ pub fn value(case: &CaseResult) -> String {
 
 /// What replaces a value where a schedule was not kept.
 pub fn not_kept(case: &CaseResult) -> Option<String> {
-    case.rate.filter(|rate| !rate.is_kept()).map(super::open_loop::shortfall)
+    case.rate.filter(|rate| !rate.is_kept()).map(super::loads::shortfall)
 }
 
 /// `36.0–52.0 µs, 5 runs`: the results of earlier runs, where there were any.

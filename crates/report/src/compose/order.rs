@@ -115,7 +115,7 @@ pub fn compose(judged: &Judged, detail: Detail) -> Document {
     );
     verdicts.blocks.extend(cautions(judged));
     if detail == Detail::Full {
-        verdicts.blocks.extend(brief::page(judged, PAGE_ROWS));
+        verdicts.blocks.extend(brief::page(judged, PAGE_ROWS, rates::blocks(judged, PAGE_ROWS)));
     }
     verdicts.blocks.extend(match detail {
         Detail::Summary => verdicts::blocks(judged, detail),

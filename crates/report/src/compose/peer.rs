@@ -1,7 +1,7 @@
 //! The other host of a run: where it was, what it is, and what may be concluded of a distance.
 
-use super::background::{NOT_KNOWN, cpus_of, facts, forked};
 use super::findings;
+use super::host::{cpus_of, facts};
 use crate::{Block, Section, Text, units};
 use analysis::Judged;
 use model::findings::Fitness;
@@ -72,58 +72,6 @@ fn laboratories(judged: &Judged) -> Option<Block> {
     Some(Block::paragraph(text))
 }
 
-/// What happened beside the launches, there and here, over all cases: the medians' range, and forks.
-pub fn noise_facts(judged: &Judged) -> Vec<(String, String)> {
-    let noisy = || judged.results.iter().filter_map(|case| Some((case, case.noise.as_ref()?)));
-    let there = || noisy().filter_map(|(case, noise)| Some((case, noise.peer.as_ref()?)));
-    if there().next().is_none() {
-        return Vec::new();
-    }
-    let forked = forked(judged, |noise| noise.peer.as_ref()?.launches_with_forks);
-    let of = |what: &str, range: Option<String>| {
-        let range = range.unwrap_or_else(|| "not known: the worker was free".into());
-        (format!("{what} of a launch, at the peer (medians of the cases)"), range)
-    };
-    vec![
-        ("launches with forks by others at the peer".into(), forked.unwrap_or(NOT_KNOWN.into())),
-        of("interrupts on the used CPU", range(there().filter_map(|pair| pair.1.interrupts))),
-        of("softirqs on the used CPU", range(there().filter_map(|pair| pair.1.softirqs))),
-        of("context switches", range(there().filter_map(|pair| pair.1.context_switches))),
-    ]
-}
-
-fn range(values: impl Iterator<Item = f64>) -> Option<String> {
-    let mut values: Vec<f64> = values.collect();
-    values.sort_by(f64::total_cmp);
-    let (least, most) = (values.first()?, values.last()?);
-    let count = |value: &f64| units::count(value.round() as u64);
-    Some(if least == most { count(least) } else { format!("{} to {}", count(least), count(most)) })
-}
-
-/// The noise of both hosts in a sentence.
-pub fn noise(judged: &Judged) -> Option<Block> {
-    let noisy = || judged.results.iter().filter_map(|case| Some((case, case.noise.as_ref()?)));
-    let there = || noisy().filter_map(|(case, noise)| Some((case, noise.peer.as_ref()?)));
-    let launches: u64 = there().map(|(case, _)| case.launches).sum();
-    let in_words = |of: Option<String>| match of {
-        Some(of) => format!("{of} launches"),
-        None => "an unknown number of launches".into(),
-    };
-    let here = in_words(forked(judged, |noise| noise.launches_with_forks));
-    let far = in_words(forked(judged, |noise| noise.peer.as_ref()?.launches_with_forks));
-    let switches = range(there().filter_map(|pair| pair.1.context_switches));
-    let switches = switches.map_or(String::new(), |switches| {
-        format!("; context switches of a launch there: {switches} (medians of the cases)")
-    });
-    (launches > 0).then(|| {
-        Block::paragraph(
-            Text::new()
-                .strong("Noise of both hosts: ")
-                .plain(format!("others forked during {here} here, {far} there{switches}.")),
-        )
-    })
-}
-
 /// All that is known of the other host.
 pub fn section(judged: &Judged) -> Option<Section> {
     let peer = judged.run.peer.as_ref()?;
@@ -141,10 +89,7 @@ pub fn section(judged: &Judged) -> Option<Section> {
     if !found.is_empty() {
         section = section.with(Block::Details {
             summary: format!("Before the run, there: {}", Fitness::sentence(found)).into(),
-            blocks: findings::sections(found)
-                .into_iter()
-                .flat_map(super::background::titled)
-                .collect(),
+            blocks: findings::blocks(found),
         });
     }
     Some(section.with(Block::Facts(facts(&peer.host))))

@@ -1,7 +1,7 @@
 //! Percentiles of single operations beside the median: p99 and the largest sample; and what the launches of a
 //! case lack for one.
 
-use super::{labels, open_loop};
+use super::{labels, loads};
 use crate::{Column, Row, Table, Text, Unit, units};
 use analysis::{CaseResult, Judged, PERCENTILES, Percentile};
 
@@ -57,7 +57,7 @@ impl Columns {
         let cells = [
             (self.tails, cell(case, "p99")),
             (self.tails, largest(case)),
-            (self.served, served.map_or("–".into(), |value| open_loop::per_second(value).into())),
+            (self.served, served.map_or("–".into(), |value| loads::per_second(value).into())),
             (self.clock, clock.unwrap_or_else(|| "–".into()).into()),
         ];
         cells.into_iter().filter(|cell| cell.0).map(|cell| cell.1)

@@ -2,7 +2,7 @@
 //! pages hold.
 
 use super::titles::{headline, subtitle};
-use super::{background, brief, cautions, everything, figures};
+use super::{background, brief, cautions, everything, figures, host};
 use crate::document::Listing;
 use crate::{Block, Document, Figure, FigureKind, Section, Text, Unit, units};
 use ::study::paper::Form;
@@ -95,7 +95,7 @@ fn answer(judged: &Judged) -> Section {
 }
 
 fn machine(judged: &Judged) -> Section {
-    let facts = background::facts(&judged.run.host).into_iter().take(FACTS).collect();
+    let facts = host::facts(&judged.run.host).into_iter().take(FACTS).collect();
     Section::new("machine", "The machine").with(Block::Facts(facts))
 }
 

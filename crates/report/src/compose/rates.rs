@@ -1,7 +1,7 @@
 //! Open loops on one screen: at each rate the response times of what was served, and in words what was not.
 
 use super::percentiles::{Columns, lacking};
-use super::{brief, labels, open_loop};
+use super::{brief, labels, loads, open_loop};
 use crate::{Block, Emphasis, Row, Section, Table, Text, units};
 use analysis::{CaseResult, GroupVerdict, Judged, RateSeen, Standing};
 
@@ -102,12 +102,10 @@ fn not_kept(judged: &Judged, groups: &[&GroupVerdict]) -> Vec<Block> {
             .collect();
         told.extend(seen.iter().map(|pair| std::ptr::from_ref(pair.0)));
         let of = |void: bool| seen.iter().filter(move |pair| pair.1.void == void);
-        let at =
-            open_loop::per_second(seen.first().map_or(0.0, |pair| pair.1.load.per_second as f64));
+        let at = loads::per_second(seen.first().map_or(0.0, |pair| pair.1.load.per_second as f64));
         let place = labels::place_of(&group.site);
-        let served: Vec<(&str, String)> = of(false)
-            .map(|(case, rate)| (case.variant.as_str(), open_loop::served(*rate)))
-            .collect();
+        let served: Vec<(&str, String)> =
+            of(false).map(|(case, rate)| (case.variant.as_str(), loads::served(*rate))).collect();
         match served.as_slice() {
             [] => {}
             [(name, served)] => {

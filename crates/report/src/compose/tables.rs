@@ -4,7 +4,7 @@ use analysis::Site;
 use model::distinct::distinct;
 use std::collections::BTreeSet;
 
-use super::{capacity, labels, open_loop, percentiles, ratios, signs};
+use super::{capacity, labels, loads, percentiles, ratios, signs};
 use crate::{ASIDE, Block, Column, Emphasis, Row, Table, Text, Unit, units};
 use analysis::{Bound, BoundKind, Carries, CaseResult, Judged, Status};
 use model::load::Load;
@@ -117,7 +117,7 @@ fn table(judged: &Judged, head: &Head, cases: &[&CaseResult]) -> Table {
         let mut cells = vec![Text::new().code(shown_name(case))];
         cells.extend(reference.as_ref().map(|_| ratios::brief_cell(judged, case)));
         cells.push(match case.rate.filter(|rate| !rate.is_kept()) {
-            Some(rate) => Text::new().muted(open_loop::short_of(rate)),
+            Some(rate) => Text::new().muted(loads::short_of(rate)),
             None => labels::ends(case).into(),
         });
         cells.extend(counts.then(|| Text::from(case.launches.to_string())));

@@ -1,6 +1,6 @@
 //! What a run is called, and what stands below its name.
 
-use super::background;
+use super::host;
 use crate::units;
 use analysis::Judged;
 use model::request::Aim;
@@ -33,7 +33,7 @@ pub fn machine(judged: &Judged) -> String {
     let model = host.processor.name.clone().unwrap_or_else(|| "unknown CPU".into());
     format!(
         "{model}, {}, Linux {}",
-        background::cpus_of(host),
+        host::cpus_of(host),
         host.kernel.release.as_deref().unwrap_or("unknown"),
     )
 }

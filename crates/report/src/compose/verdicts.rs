@@ -1,6 +1,6 @@
 //! What is best, by how much, how sure: one verdict per group, then what stayed open.
 
-use super::{Detail, failures, labels, open_loop, over_sessions, ratios, unmeasured};
+use super::{Detail, failures, labels, loads, open_loop, over_sessions, ratios, unmeasured};
 use crate::{Block, Text, Unit, Verdict, VerdictKind, units};
 use analysis::{CaseResult, GroupVerdict, Judged, Standing};
 use store::Closed;
@@ -174,7 +174,7 @@ fn detail(judged: &Judged, group: &GroupVerdict) -> Text {
 /// `Not ranked: pipe can't serve 50.0 k/s here (13.1 k/s).`, or nothing.
 fn not_ranked(judged: &Judged, group: &GroupVerdict) -> String {
     let cases = open_loop::unranked(judged, group);
-    let each = cases.iter().filter_map(|case| Some(open_loop::told(&case.variant, case.rate?)));
+    let each = cases.iter().filter_map(|case| Some(loads::told(&case.variant, case.rate?)));
     if cases.is_empty() {
         String::new()
     } else {

@@ -3,7 +3,7 @@
 use model::distinct::distinct;
 
 use crate::compose::capacity::percentile;
-use crate::compose::{clients, labels, open_loop};
+use crate::compose::{clients, labels, loads};
 use crate::figure::Mark;
 use crate::{Axis, Figure, FigureKind, Point, Scale, Series, Unit, units};
 use analysis::capacity::{Capacity, RateTried, RateVerdict};
@@ -110,7 +110,7 @@ fn curves(
     let (case, site) = asked;
     let load = case.load.unwrap_or(Load::USUAL);
     let (size, plain) = (labels::of_size(case.message_bytes), factor::conditions(case));
-    let connected = open_loop::connected(load);
+    let connected = loads::connected(load);
     let depth =
         if load.depth > 1 { format!(", at most {} under way", load.depth) } else { String::new() };
     let answers = load.response.map(|response| format!(", answers of {}", units::size(response)));

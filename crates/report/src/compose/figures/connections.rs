@@ -5,7 +5,7 @@ use analysis::Site;
 use model::distinct::distinct;
 
 use super::{at, intervals, place_id};
-use crate::compose::{clients, labels, open_loop};
+use crate::compose::{clients, labels, loads};
 use crate::{Axis, Figure, FigureKind, Point, Scale, Series, Unit};
 use analysis::{CaseResult, ClientsSeen, Judged, Status};
 use model::case::Case;
@@ -32,7 +32,7 @@ const CONNECTIONS: Over = Over {
         let alone = Load { connections: 1, server: None, ..load };
         let server =
             unusual(load).map_or(String::new(), |server| format!(", by {}", server.name()));
-        if load.has_rate() { open_loop::loaded(alone) + &server } else { String::new() }
+        if load.has_rate() { loads::loaded(alone) + &server } else { String::new() }
     },
 };
 
@@ -51,7 +51,7 @@ const RATE: Over = Over {
     axis: || Axis::new("messages due per second", Unit::PerSecond, Scale::Log),
     at: |load| load.per_second as f64,
     rest: |load| Load { per_second: 0, ..load },
-    words: open_loop::beside_rate,
+    words: loads::beside_rate,
 };
 
 type Draw = fn(&[&CaseResult], &Site) -> Figure;
@@ -136,7 +136,7 @@ fn fairness(here: &[&CaseResult], place: &Site) -> Figure {
         here.iter().filter_map(|case| Some((*case, case.clients?))).collect();
     let one_load = distinct(seen.iter().map(|pair| pair.0.load.map(CONNECTIONS.rest))).len() == 1;
     let name = |(case, seen): &(&CaseResult, ClientsSeen)| {
-        let load = if one_load { open_loop::connected } else { open_loop::loaded };
+        let load = if one_load { loads::connected } else { loads::loaded };
         let of = labels::of_size(case.message_bytes) + &case.load.map(load).unwrap_or_default();
         let of = of + &beside_load(case);
         format!("{}{of}: Jain\u{a0}{}", case.variant, Unit::Number.format(seen.jain.median))

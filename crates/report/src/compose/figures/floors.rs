@@ -1,6 +1,5 @@
 //! The figure of the machine's own bounds that a study asks for: a bar for each, published figures as signs.
 
-use super::study::source;
 use crate::{Axis, Drawn, Figure, FigureKind, Mark, Point, Scale, Series, Unit};
 use analysis::floor_rows::{FloorRow, Floors, Repeats, rows};
 use study::figure::{FigureSpec, Printed};
@@ -32,7 +31,7 @@ pub(super) fn figure(
     for published in names.filter_map(|name| study.published.iter().find(|set| set.name == name.0))
     {
         figure.series.push(printed(published, &shown));
-        sources.push(source(published));
+        sources.push(published.source());
     }
     figure.caption = [spec.caption.trim(), BARS].join(" ").trim_start().to_string();
     if !sources.is_empty() {

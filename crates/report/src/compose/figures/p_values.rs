@@ -1,7 +1,8 @@
 //! Where the curves of a study differ from one of them beyond a constant factor: the p of every
 //! level, as an uncorrected analysis has it, and corrected over the levels.
 
-use super::study::{Panel, level_name};
+use super::study::Panel;
+use crate::compose::labels::level_name;
 use crate::{Axis, Figure, FigureKind, Mark, Point, Scale, Series, Unit};
 use analysis::hypothesis::{PointByPoint, point_by_point};
 use analysis::{ALPHA, CaseResult, Status};

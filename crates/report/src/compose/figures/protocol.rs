@@ -1,6 +1,6 @@
 //! The message sequence of a workload, as a study declares it: what is sent, and what is timed.
 
-use super::study::level_name;
+use crate::compose::labels::level_name;
 use crate::compose::setup::steps_of;
 use crate::{Figure, Protocol, Step};
 use analysis::CaseResult;

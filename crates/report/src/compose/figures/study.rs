@@ -2,13 +2,12 @@
 //! varies makes a figure of its own for each level: no point stands for two cases.
 
 use super::protocol;
-use crate::compose::labels;
+use crate::compose::labels::{self, level_name};
 use crate::{Axis, Drawn, Figure, FigureKind, Point, Scale, Series, Unit, units};
 use analysis::floor_rows::Floors;
 use analysis::hypothesis::{quantity, takes};
 use analysis::{CaseResult, OverRounds, Status};
 use model::factor::Factor;
-use model::placement::Placement;
 use study::counted::Count;
 use study::factor::{Chosen, chosen};
 use study::figure::{self, FigureSpec, HALF_SAMPLES, Printed, beside_medians};
@@ -135,22 +134,6 @@ pub fn panel_name(factor: Factor, level: &str) -> String {
         (Factor::Depth, _) => format!("at most {level} under way"),
         (Factor::Response, _) => format!("answers of {}", level_name(factor, level)),
         _ => level_name(factor, level),
-    }
-}
-
-/// A level in words: `4 KiB`, `one CPU`, `threads`.
-pub(super) fn level_name(factor: Factor, level: &str) -> String {
-    match (factor, model::size::parse(level)) {
-        (Factor::Size | Factor::Response, Ok(bytes)) => units::size(bytes),
-        (Factor::Rate, _) => {
-            let rate = model::rate::parse(level).map(units::count);
-            rate.map_or(level.into(), |rate| format!("{rate} a second"))
-        }
-        (Factor::Placement, _) => Placement::parse(level).map_or(level.into(), labels::placement),
-        (Factor::Workers, _) if level == "process" => "processes".into(),
-        (Factor::Workers, _) => "threads".into(),
-        (Factor::Route, _) => labels::route(level),
-        _ => level.to_string(),
     }
 }
 
@@ -441,18 +424,13 @@ impl<'a> Panel<'a> {
         let shown = |published: &&Published| {
             figure.series.iter().any(|series| series.name == published.name)
         };
-        let sources: Vec<String> = self.published().into_iter().filter(shown).map(source).collect();
+        let sources: Vec<String> =
+            self.published().into_iter().filter(shown).map(Published::source).collect();
         if !sources.is_empty() {
             caption += &format!(" Signs stand for what was printed: {}.", sources.join("; "));
         }
         caption
     }
-}
-
-/// Where published figures are from.
-pub(super) fn source(published: &Published) -> String {
-    let year = published.year.map(|year| format!(", {year}")).unwrap_or_default();
-    format!("{} ({} on {}{year})", published.name, published.statistic, published.machine)
 }
 
 /// Median, quartiles and extremes of the launches.

@@ -1,6 +1,6 @@
 //! What was asked of a case beside its variant, size and place; and what it does without, which its time would hide.
 
-use crate::compose::open_loop;
+use crate::compose::loads;
 use analysis::CaseResult;
 use model::case::Case;
 use model::factor;
@@ -18,7 +18,7 @@ pub(super) fn between(case: &CaseResult) -> String {
 /// connections by epoll`, `, 16M a transfer`, `, bytes written`; nothing of what is usual. What is known by no such
 /// word has a name of its own (`Identity`).
 pub fn conditions<V>(case: &Case<V>) -> String {
-    let load = case.load.map(open_loop::loaded).unwrap_or_default();
+    let load = case.load.map(loads::loaded).unwrap_or_default();
     let total = match case.total {
         None | Some(Total::Long) => String::new(),
         Some(total) => format!(", {total} a transfer"),

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::Written;
-use crate::compose::background::cpus_of;
+use crate::compose::host::cpus_of;
 use crate::compose::{absences, labels, over_sessions, peer};
 use crate::{Block, Figure, FigureKind, Row, Section, Table, Target, Text, units};
 use analysis::floor_rows::rows;

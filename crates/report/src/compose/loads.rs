@@ -1,0 +1,77 @@
+//! What the load of a case is called, and what was served of its rate.
+
+use crate::{Unit, units};
+use analysis::RateSeen;
+use model::load::{Load, Service};
+
+/// `, 10,000 a second, at most 8 under way, 16 connections by epoll, answers of 4 KiB, exponential service of 5 µs`;
+/// of a closed loop `, 16 connections`.
+pub fn loaded(load: Load) -> String {
+    if !load.has_rate() {
+        return connected(load);
+    }
+    format!(", {} a second{}", units::count(load.per_second), beside_rate(load))
+}
+
+/// The same without the rate: `, at most 8 under way, 16 connections by epoll`.
+pub fn beside_rate(load: Load) -> String {
+    let depth = under_way(load);
+    let answers = load.response.map(|response| format!(", answers of {}", units::size(response)));
+    let answers = answers.unwrap_or_default();
+    let service = match load.service {
+        Service::None => String::new(),
+        Service::Fixed(ns) => format!(", service of {}", units::duration(ns as f64)),
+        Service::Exponential(ns) => {
+            format!(", exponential service of {}", units::duration(ns as f64))
+        }
+    };
+    let connected = connected(load);
+    format!("{depth}{connected}{answers}{service}")
+}
+
+/// `, at most 8 under way`; nothing of one at a time.
+pub fn under_way(load: Load) -> String {
+    match load.depth {
+        1 => String::new(),
+        depth => format!(", at most {depth} under way"),
+    }
+}
+
+/// `, 16 connections by epoll`; nothing of one connection whose server needs no choice. Of a closed loop
+/// `, 16 connections`.
+pub fn connected(load: Load) -> String {
+    let connections = units::counted(u64::from(load.connections), "connection");
+    match load.choice() {
+        Some(server) => format!(", {connections} by {}", server.name()),
+        None if load.has_rate() => String::new(),
+        None => format!(", {connections}"),
+    }
+}
+
+pub fn per_second(rate: f64) -> String {
+    Unit::PerSecond.format(rate)
+}
+
+/// `can't serve 50.0 k/s here (13.1 k/s)`; where the sender was too late to tell, that.
+pub fn shortfall(rate: RateSeen) -> String {
+    if rate.void { short_of(rate) } else { format!("{} ({})", short_of(rate), served(rate)) }
+}
+
+/// What was served of a rate: `13.1 k/s`.
+pub fn served(rate: RateSeen) -> String {
+    rate.served_per_sec.map_or("–".into(), per_second)
+}
+
+/// The same without what was served.
+pub fn short_of(rate: RateSeen) -> String {
+    let asked = per_second(rate.load.per_second as f64);
+    match rate.void {
+        true => format!("the load generator was late at {asked}: no result"),
+        false => format!("can't serve {asked} here"),
+    }
+}
+
+/// The same with the case's name before it: `tcp can't serve 10.0 k/s here (9.10 k/s)`.
+pub fn told(name: &str, rate: RateSeen) -> String {
+    format!("{name}{} {}", if rate.void { ":" } else { "" }, shortfall(rate))
+}
