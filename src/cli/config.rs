@@ -16,6 +16,7 @@ use serde::Serialize;
 use toml::Value;
 
 use super::factors::plain;
+use super::own_engines::{WRITABLE_BY_OTHERS, user_folder};
 use model::nearest::unknown;
 
 /// The flags that a file may give a default for, beside those of factors.
@@ -78,8 +79,6 @@ const COMMON: [&str; 3] = ["color", "quiet", "verbose"];
 const NAME: &str = "ipcmark.toml";
 /// Most bytes of one: more are a slip.
 const LONGEST: u64 = 64 << 10;
-/// What only the owner may do.
-pub const WRITABLE_BY_OTHERS: u32 = 0o022;
 
 /// The defaults of all files, the later before the earlier.
 #[derive(Clone, Debug, Default)]
@@ -194,15 +193,6 @@ fn flag_within<'a>(command: &'a Command, name: &str) -> Option<&'a Arg> {
 /// The file of the user, wherever they are.
 fn user_file() -> Option<PathBuf> {
     user_folder().map(|config| config.join(NAME))
-}
-
-/// Where a user's files of programs lie.
-pub fn user_folder() -> Option<PathBuf> {
-    let named =
-        |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let config = named("XDG_CONFIG_HOME").filter(|path| path.is_absolute());
-    let home = || named("HOME").filter(|path| path.is_absolute()).map(|path| path.join(".config"));
-    config.or_else(home)
 }
 
 /// The text of a file that is the user's alone to change; None where there is none.

@@ -5,11 +5,22 @@ use std::fs::{metadata, read_dir};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::config::{WRITABLE_BY_OTHERS, user_folder};
 use ::run::plugin::parts;
 
 /// The variable that names folders, parted by `:`.
 pub const FOLDERS: &str = "IPCMARK_ENGINES";
+
+/// Where a user's files of programs lie.
+pub fn user_folder() -> Option<PathBuf> {
+    let named =
+        |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let config = named("XDG_CONFIG_HOME").filter(|path| path.is_absolute());
+    let home = || named("HOME").filter(|path| path.is_absolute()).map(|path| path.join(".config"));
+    config.or_else(home)
+}
+
+/// What only the owner may do.
+pub const WRITABLE_BY_OTHERS: u32 = 0o022;
 
 /// A file of one of the folders.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,9 +1,8 @@
 //! What is shown of copying.
 
-use super::page::cell;
 use ::report::{Block, Row, Table, Text, Unit, units};
 use model::alignment::Alignment;
-use model::floors::{Copied, Copy, CopyLevel, Part};
+use model::floors::{Copied, Copy, CopyLevel, Part, Repeats};
 
 /// The levels, and the places of buffers.
 pub fn blocks(found: &Copy) -> Vec<Block> {
@@ -30,6 +29,22 @@ pub fn blocks(found: &Copy) -> Vec<Block> {
     );
     let blocks = [table.into(), meaning].into_iter().chain(slower_than_larger(found));
     blocks.chain(placed(found)).collect()
+}
+
+/// `4.12 µs [4.10, 4.15]`; without an interval where all repeats are alike, or too few.
+pub(super) fn cell(unit: Unit, repeats: &Repeats) -> String {
+    match (repeats.median, repeats.low.zip(repeats.high), repeats.modes) {
+        (Some(median), Some((low, high)), _) if low < high => unit.interval(median, low, high),
+        (Some(median), ..) => unit.format(median),
+        (None, _, Some(modes)) => format!(
+            "{} ({:.0} %) | {} ({:.0} %)",
+            unit.format(modes.low),
+            100.0 * modes.low_share,
+            unit.format(modes.high),
+            100.0 * modes.high_share
+        ),
+        _ => "–".into(),
+    }
 }
 
 /// What the place of a buffer does.
@@ -71,7 +86,6 @@ fn slower_than_larger(found: &Copy) -> Option<Block> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::floors::Repeats;
 
     #[test]
     fn a_cache_that_copies_more_slowly_than_a_larger_one_is_told() {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::copies;
+use super::copies::{self, cell};
 
 use ::report::{Block, Column, Document, Row, Section, Table, Text, Unit, units};
 use model::floors::{
@@ -46,22 +46,6 @@ fn section<T>(id: &str, title: &str, part: &Part<T>, blocks: impl Fn(&T) -> Vec<
 
 fn absent(reason: &str) -> Block {
     Block::paragraph(Text::new().strong("Not measured: ").plain(reason))
-}
-
-/// `4.12 µs [4.10, 4.15]`; without an interval where all repeats are alike, or too few.
-pub(super) fn cell(unit: Unit, repeats: &Repeats) -> String {
-    match (repeats.median, repeats.low.zip(repeats.high), repeats.modes) {
-        (Some(median), Some((low, high)), _) if low < high => unit.interval(median, low, high),
-        (Some(median), ..) => unit.format(median),
-        (None, _, Some(modes)) => format!(
-            "{} ({:.0} %) | {} ({:.0} %)",
-            unit.format(modes.low),
-            100.0 * modes.low_share,
-            unit.format(modes.high),
-            100.0 * modes.high_share
-        ),
-        _ => "–".into(),
-    }
 }
 
 fn part_cell(unit: Unit, part: &Part<Repeats>) -> Text {
