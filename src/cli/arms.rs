@@ -9,8 +9,7 @@ use clap::Args;
 use rustix::process::setsid;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
-use super::run::PROGRAM;
-use super::{Failure, complain};
+use super::{Failure, PROGRAM, complain};
 use ::run::campaign::shell;
 use ::run::launch::arm::try_arm;
 use ::run::launch::{Interrupt, Launcher};

@@ -3,9 +3,10 @@
 use std::path::Path;
 
 use super::Failure;
-use super::args::{RunArgs, Shown};
+use super::args::RunArgs;
 use super::export::is_folder;
 use super::output::{Folder, Output};
+use super::shown::Shown;
 use ::report::export::Format;
 
 /// Holds open what can't be opened twice, until the files are written.

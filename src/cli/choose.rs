@@ -1,23 +1,22 @@
 //! `ipcmark choose`: what to use for a described need, by measuring what can qualify.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
 
-use super::args::{RunArgs, Shown};
+use super::args::RunArgs;
 use super::open_loop::{Counts, server};
 use super::peer::PeerArgs;
 use super::plugins::PluginArgs;
+use super::shown::Shown;
 use super::value_parsers::{
     Depths, Placements, Rates, Sizes, Suggesting, Task, bound, every_shown_variant, launches,
     placement_names, placements, seed, service, variant,
 };
-use super::{Common, Failure, output, print, run};
+use super::{Common, Failure, run};
 use ::report::export::Format;
 use ::run::launch::Interrupt;
-use analysis::choose::Answer;
-use analysis::{Choice, Judged};
 use clap::builder::PossibleValuesParser;
 use model::capacity::TailBound;
 use model::choice::Need;
@@ -28,8 +27,6 @@ use model::placement::Placement;
 use model::rate;
 use model::request::{Aim, Request};
 use model::size;
-use schemars::JsonSchema;
-use serde::Serialize;
 use store::Label;
 
 /// Time for measuring where none is given.
@@ -37,9 +34,6 @@ const BUDGET: Duration = Duration::from_secs(30);
 
 /// Launches that make sure of a mechanism.
 const SURE: u32 = model::choice::SURE_LAUNCHES as u32;
-
-/// The exit code where the launches that there was time for don't tell.
-const UNDECIDED: u8 = super::compare::INCONCLUSIVE;
 
 /// Flags of `choose`.
 #[derive(Args)]
@@ -202,53 +196,6 @@ impl ChooseArgs {
     pub fn request(&self, shown: &RunArgs) -> Result<Request, String> {
         Ok(Request { aim: Aim::Choice(self.need()), ..shown.request()? })
     }
-}
-
-/// An answer for other programs.
-#[derive(JsonSchema, Serialize)]
-pub struct Told<'a> {
-    /// Version of this format, a count that grows when a reader could misread the next one.
-    schema_version: u32,
-    /// Program and version that measured.
-    tool: &'a str,
-    /// Seed of every random choice.
-    seed: u64,
-    #[serde(flatten)]
-    choice: &'a Choice,
-    /// What each mechanism carries.
-    capacity: &'a [analysis::Capacity],
-}
-
-/// Writes the answer of a run that was made for a need as JSON, to a file or to standard output.
-pub fn show_json(path: Option<&Path>, judged: &Judged) -> Result<(), Failure> {
-    let Some(choice) = Choice::of(judged) else { return Ok(()) };
-    let told = Told {
-        schema_version: analysis::SCHEMA_VERSION,
-        tool: &judged.run.tool,
-        seed: judged.run.request.seed,
-        choice: &choice,
-        capacity: &judged.capacity,
-    };
-    let text = serde_json::to_string_pretty(&told).expect("an answer is always JSON") + "\n";
-    match path {
-        Some(path) => {
-            let again = format!("export {} --format json -o FILE", judged.run.id);
-            output::write(path, &text, &output::again(&again))
-        }
-        None => print(&text),
-    }
-}
-
-/// The exit code of a run that was made for a need; None of any other.
-pub fn exit_code(judged: &Judged) -> Option<u8> {
-    let choice = Choice::of(judged)?;
-    let nothing_was = choice.evidence.candidates == 0;
-    Some(match choice.answer {
-        Answer::Pick => 0,
-        Answer::Nothing if nothing_was && !judged.asked_in_vain().is_empty() => run::UNAVAILABLE,
-        Answer::Nothing => 1,
-        Answer::Undecided => UNDECIDED,
-    })
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::exit_codes::UNAVAILABLE;
 use super::output::{self, Folder, Unwritten};
 use super::{Failure, print, typst};
 use ::report::compose::Draft;
@@ -122,7 +123,7 @@ impl Printer {
     pub fn of(run: i64) -> Result<Printer, Failure> {
         let compiler = typst::Compiler::find().map_err(|none| {
             let again = output::again(&format!("report {run} --pdf FILE"));
-            Failure { line: format!("{none}; {again}"), code: super::run::UNAVAILABLE }
+            Failure { line: format!("{none}; {again}"), code: UNAVAILABLE }
         })?;
         Ok(Printer { compiler, run })
     }
@@ -168,10 +169,7 @@ pub fn pages(text: &str) -> Result<Pages, String> {
 /// # Errors
 /// Where there is no compiler; the words say how to get one.
 pub fn can_print(pdf: Option<&Path>) -> Result<(), Failure> {
-    let none = |none| Failure {
-        line: format!("{none}; nothing was measured"),
-        code: super::run::UNAVAILABLE,
-    };
+    let none = |none| Failure { line: format!("{none}; nothing was measured"), code: UNAVAILABLE };
     pdf.map_or(Ok(()), |_| typst::Compiler::find().map(drop).map_err(none))
 }
 

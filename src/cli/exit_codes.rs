@@ -1,11 +1,18 @@
 //! Every exit code of every command: what the manual, the help and docs/COMPARE.md say of them.
 
+use std::path::Path;
+
+use super::Failure;
+
 /// Nobody reads standard output any more: that of a program that SIGPIPE ends.
 pub const CLOSED: u8 = 128 + 13;
 /// Added by `compare --bisect` to the code of what failed: git ends a bisection there.
 pub const BISECT_FAILED: u8 = 128;
 /// What `git bisect run` takes for undecided.
 pub const BISECT_SKIP: u8 = 125;
+
+/// Where a mechanism, or a size or a place of one, that was asked for isn't there.
+pub const UNAVAILABLE: u8 = 5;
 
 /// A code, and where it means that.
 pub struct ExitCode {
@@ -122,6 +129,19 @@ impl ExitCode {
     }
 }
 
+/// Exit code 5, by name, where no launch can be made.
+pub fn can_measure() -> Result<(), Failure> {
+    let lacking = machine::needs::lacking(Path::new("/"));
+    let lines: Vec<String> = lacking.iter().map(ToString::to_string).collect();
+    match lines.as_slice() {
+        [] => Ok(()),
+        lines => Err(Failure {
+            line: format!("nothing can be measured here: {}", lines.join("; ")),
+            code: UNAVAILABLE,
+        }),
+    }
+}
+
 /// What stands in the help of a command beside its examples.
 pub fn in_help(command: &str) -> String {
     let line = |code: &ExitCode| {
@@ -142,7 +162,6 @@ pub fn in_help(command: &str) -> String {
 mod tests {
     use super::*;
     use crate::cli::compare::{INCONCLUSIVE, REGRESSION};
-    use crate::cli::run::UNAVAILABLE;
 
     #[test]
     fn the_codes_that_the_program_returns_are_in_the_table() {

@@ -7,7 +7,7 @@ use super::factors::WorkersArg;
 use super::own_args::OwnArgs;
 use super::plugins::BESIDE;
 use super::value_parsers::{Placements, Probes, Sizes, Task, placements, probes, sizes, variant};
-use super::{Common, Failure, run};
+use super::{Common, Failure, exit_codes, run};
 use ::run::launch::Interrupt;
 use ::run::plan::{Absent, AvailableRoutes};
 use model::mechanism::Carries;
@@ -42,7 +42,7 @@ pub fn explain(common: &Common, args: &ExplainArgs, interrupt: &Interrupt) -> Re
     let asked = asked(args).map_err(Failure::usage)?.with_plugins(&BESIDE, interrupt)?;
     if let Err(refusal) = machine::available(Probe::trace(Scope::All)) {
         let line = format!("explain needs a trace of the kernel: {refusal}");
-        return Err(Failure { line, code: run::UNAVAILABLE });
+        return Err(Failure { line, code: exit_codes::UNAVAILABLE });
     }
     let mut request = asked.request().map_err(Failure::usage)?;
     request.aim = Aim::Explanation { teach: args.teach };
@@ -60,7 +60,7 @@ pub fn explain(common: &Common, args: &ExplainArgs, interrupt: &Interrupt) -> Re
         return Err(match absent.next() {
             Some(Absent { case, reason, .. }) => Failure {
                 line: format!("nothing to take apart: {}: {reason}", case.variant),
-                code: run::UNAVAILABLE,
+                code: exit_codes::UNAVAILABLE,
             },
             None => Failure::usage("nothing to take apart: name a mechanism that carries messages"),
         });

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::output::{self, Folder, Output, Unwritten};
-use super::{Common, Failure, args, print, report};
+use super::{Common, Failure, print, report, shown};
 use ::report::export::{self, Container, DataError, Format, Rows};
 use analysis::Judged;
 use store::Store;
@@ -22,7 +22,7 @@ pub struct ExportArgs {
     /// all), claims-csv (of a study), markdown, hgrm (HdrHistogram's percentile spectrum), bmf (Bencher), google-benchmark, github-action-benchmark,
     /// openmetrics, lkp; docs/FORMAT.md describes each
     #[arg(long, value_name = "FORMAT", default_value = "json", hide_possible_values = true,
-          value_parser = args::exported())]
+          value_parser = shown::exported())]
     format: Format,
     /// Write to this file instead of standard output; hgrm and cpu-matrix: a folder, as in spectra/, with a
     /// file for each; launches and samples: a name ending in .npy is for numpy

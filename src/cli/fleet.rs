@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::args::{Shown, shown_or_written};
 use super::awaited::Awaited;
 use super::fleet_report::{self, Judgement};
 use super::peer::{Words, words};
 use super::progress::StderrProgress;
 use super::run::{claim, say_what_is_left};
+use super::shown::{Shown, shown_or_written};
 use super::value_parsers::{Placements, Sizes, drawn_seed};
 use super::value_parsers::{placements, samples, seed, sizes, variant, workload};
 use super::{Common, Failure, complain, export, resume};
@@ -224,7 +224,7 @@ impl FleetArgs {
 
 /// Measures on all nodes, or goes on with that, and shows what came of it.
 pub fn fleet(common: &Common, args: &FleetArgs, interrupt: &Interrupt) -> Result<u8, Failure> {
-    super::run::can_measure()?;
+    super::exit_codes::can_measure()?;
     let mut awaited = Awaited::default();
     awaited.file("--html", args.html.as_deref())?;
     awaited.file("-o", args.output.as_deref())?;

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use super::args::{Script, Shown};
+use super::document_output::Script;
+use super::shown::Shown;
 use super::{Common, Failure, document_output, output, report};
 use ::report::compose::{Detail, fleet};
 use ::report::{Document, html, terminal};

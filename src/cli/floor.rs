@@ -44,7 +44,7 @@ struct Export<'a> {
 
 /// Measures the floors of this machine and shows them.
 pub fn floor(common: &Common, args: &FloorArgs, interrupt: &Interrupt) -> Result<u8, Failure> {
-    super::run::can_measure()?;
+    super::exit_codes::can_measure()?;
     let mut awaited = Awaited::default();
     awaited.file("--html", args.html.as_deref())?;
     awaited.file("-o", args.output.as_deref())?;

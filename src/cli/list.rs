@@ -6,8 +6,7 @@ use std::path::Path;
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::run::PROGRAM;
-use super::{Common, Failure, print, signals};
+use super::{Common, Failure, PROGRAM, print, signals};
 use ::report::{Block, Document, Emphasis, Row, Section, Table, Text};
 use ::run::launch::{Interrupt, Launcher, carries_a_message};
 use mechanisms::{MECHANISMS, OpenError, OptionSpec, Variant, probe};

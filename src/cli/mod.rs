@@ -6,6 +6,7 @@ mod arms;
 mod awaited;
 mod bare;
 mod capacity;
+mod choice;
 mod choose;
 mod clean;
 mod compare;
@@ -42,12 +43,14 @@ mod progress;
 #[cfg(test)]
 mod refusals;
 mod report;
+mod request;
 mod resume;
 mod routes;
 mod run;
 mod runs;
 mod schema;
 mod screen;
+mod shown;
 mod signals;
 mod step_summary;
 mod study;
@@ -71,7 +74,9 @@ use store::{Store, StoreError};
 use sys::process;
 
 pub use arms::{WATCH, watch};
-pub use run::UNAVAILABLE;
+pub use exit_codes::UNAVAILABLE;
+/// This program, whatever became of its file since.
+const PROGRAM: &str = "/proc/self/exe";
 /// What the program was built from (build.rs); empty where nobody knows.
 pub const BUILT_FROM: &str = env!("IPCMARK_BUILT_FROM");
 

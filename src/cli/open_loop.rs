@@ -3,11 +3,9 @@
 
 use clap::Args;
 
-use super::args::RunArgs;
-use super::capacity;
-use super::value_parsers::{Depths, Rates, Suggesting, arrival_words, arrivals, bound, service};
+use super::value_parsers::{Suggesting, arrival_words, arrivals, bound, service};
 use model::capacity::TailBound;
-use model::load::{self, Levels, Load, Server, Service};
+use model::load::{self, Levels, Server, Service};
 use model::size;
 use model::workload::{Arrivals, Workload};
 
@@ -52,29 +50,9 @@ pub fn server(text: &str) -> Result<Server, String> {
     text.parse()
 }
 
-/// Every load that a run of `workloads` asks for.
-///
-/// # Errors
-/// A flag that none of them takes, or more connections than one of them can have.
-pub fn loads(args: &RunArgs, workloads: &[Workload]) -> Result<Vec<Load>, String> {
-    args.open_loop.check(workloads, args.rate.is_some())?;
-    let mut levels = Levels::default();
-    if let Some(Rates(rates)) = &args.rate {
-        levels.rates.clone_from(rates);
-    }
-    if let Some(Depths(depths)) = &args.depth {
-        levels.depths.clone_from(depths);
-    }
-    args.open_loop.apply(&mut levels);
-    if let Some(rates) = capacity::rates(args) {
-        levels.rates = rates;
-    }
-    levels.of(workloads).map_err(|error| format!("--connections: {error}"))
-}
-
 impl OpenLoopArgs {
     /// Refuses what none of `workloads` takes, and what contradicts a rate that was given.
-    fn check(&self, workloads: &[Workload], has_rate: bool) -> Result<(), String> {
+    pub fn check(&self, workloads: &[Workload], has_rate: bool) -> Result<(), String> {
         let connected =
             |workload: &Workload| workload.traits().paced || workload.traits().many_connections();
         if self.connections.is_some() && !workloads.iter().any(connected) {

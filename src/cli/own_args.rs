@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::args::{RunArgs, Shown, shown_or_exported};
+use super::args::RunArgs;
 use super::export::ExportFiles;
 use super::plugins::PluginArgs;
+use super::shown::{Shown, shown_or_exported};
 use super::value_parsers::{launches, seed};
 use model::duration::budget;
 use store::Label;

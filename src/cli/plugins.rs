@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::Failure;
-use super::args::RunArgs;
 use super::own_engines;
 use ::run::launch::Interrupt;
 use ::run::plugin::find;
@@ -58,7 +57,7 @@ impl PluginArgs {
     ///
     /// # Errors
     /// Which is none, and why.
-    fn register(&self, interrupt: &Interrupt) -> Result<Vec<Variant>, Failure> {
+    pub fn register(&self, interrupt: &Interrupt) -> Result<Vec<Variant>, Failure> {
         let mut variants = Vec::new();
         for asked in &self.plugins {
             let refused = |why| Failure::usage(format!("--plugin: {why}"));
@@ -77,7 +76,7 @@ impl PluginArgs {
 }
 
 /// Finds those of `mechanisms` that are in a folder of the user's own; whether there are any.
-fn register_kept(mechanisms: &[String], interrupt: &Interrupt) -> Result<bool, Failure> {
+pub fn register_kept(mechanisms: &[String], interrupt: &Interrupt) -> Result<bool, Failure> {
     let mut any = false;
     for text in mechanisms {
         let name = catalogue::name(text);
@@ -124,46 +123,12 @@ pub fn all() -> Vec<Plugin> {
     registered().into_iter().filter_map(|entry| entry.plugin.cloned()).collect()
 }
 
-impl RunArgs {
-    /// The same with its plug-ins among the mechanisms; beside `usual` where none is named.
-    ///
-    /// # Errors
-    /// One can't be had.
-    pub fn with_plugins(
-        &self,
-        usual: &[impl ToString],
-        interrupt: &Interrupt,
-    ) -> Result<RunArgs, Failure> {
-        let mut args = self.clone();
-        let variants = self.plugins.register(interrupt)?;
-        let any_kept = register_kept(&self.mechanisms, interrupt)?;
-        if variants.is_empty() && !any_kept {
-            return Ok(args);
-        }
-        if self.resume.is_none() {
-            let named = args.mechanisms.iter().map(|text| Variant::parse(text));
-            let named: Result<Vec<Variant>, String> = named.collect();
-            let named = named.map_err(Failure::usage)?;
-            args.mechanisms = named.iter().map(Variant::to_string).collect();
-            if named.is_empty() {
-                args.mechanisms = usual.iter().map(ToString::to_string).collect();
-            }
-            // One that is named among the mechanisms is measured as it is named there.
-            let is_left =
-                |variant: &Variant| named.iter().all(|one| one.entry.name != variant.entry.name);
-            let left = variants.iter().filter(|variant| is_left(variant));
-            args.mechanisms.extend(left.map(Variant::to_string));
-        }
-        Ok(args)
-    }
-
-    /// Whether the plug-ins of a run that goes on were given again, the same files: none is taken from a store but the
-    /// places of those that nobody gave.
-    pub fn has_plugins_of(&self, run: &StoredRun) -> bool {
-        let known = run.request.plugins.iter().cloned();
-        let (places, given): (Vec<Plugin>, Vec<Plugin>) = known.partition(Plugin::is_absent);
-        all() == given && places.iter().all(|place| register(place).is_ok())
-    }
+/// Whether the plug-ins of a run that goes on were given again, the same files: none is taken from a store but the
+/// places of those that nobody gave.
+pub fn are_those_of(run: &StoredRun) -> bool {
+    let known = run.request.plugins.iter().cloned();
+    let (places, given): (Vec<Plugin>, Vec<Plugin>) = known.partition(Plugin::is_absent);
+    all() == given && places.iter().all(|place| register(place).is_ok())
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use super::plugins::{self, BESIDE};
 use super::value_parsers::{
     Placements, Probes, Sizes, drawn_seed, placements, probes, sizes, variant,
 };
-use super::{Common, Failure, run};
+use super::{Common, Failure, exit_codes, run};
 use ::run::launch::Interrupt;
 use ::run::plan::AvailableRoutes;
 use model::counts::{FAMILIES, Family};
@@ -71,7 +71,7 @@ pub fn probe_effect(
         // Of what is only refused there is nothing to measure.
         let (probe, why) = &refused[0];
         let line = format!("no level that was named is available here: {probe}: {why}");
-        return Err(Failure { line, code: run::UNAVAILABLE });
+        return Err(Failure { line, code: exit_codes::UNAVAILABLE });
     }
     let plan = run::planned(&request, &AvailableRoutes::default(), interrupt)?;
     let mut cases = plan

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::args::{Shown, text_or_written};
 use super::document_output::{Pages, pages};
 use super::fleet_report::{self, Judgement};
+use super::shown::{Shown, text_or_written};
 use super::value_parsers::variant;
 use super::{Common, Failure, compare, complain, document_output, output};
 use ::report::compose::{Detail, answer, compose, exported, fleet};

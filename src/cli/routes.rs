@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::peer::PeerArgs;
-use super::{Failure, complain};
+use super::{Failure, PROGRAM, complain};
 use ::run::campaign::OpenRoutes;
 use ::run::launch::peer::Peer;
 use ::run::launch::{Interrupt, PeerRoute};
@@ -19,8 +19,6 @@ use model::request::Request;
 use model::route::{LabRecord, Route};
 use sys::identity::Liveness;
 
-/// This program, whatever became of its file since: also to a process that was it before.
-const PROGRAM: &str = "/proc/self/exe";
 /// The hosts of a laboratory between which is measured.
 const ENDS: [&str; 2] = ["a", "b"];
 

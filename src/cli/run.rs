@@ -6,15 +6,17 @@ use analysis::hypothesis::Decision;
 use std::path::Path;
 use std::time::Duration;
 
-use super::args::{RunArgs, Shown};
+use super::args::RunArgs;
 use super::arms::{self, Cleanup};
 use super::awaited::Awaited;
 use super::events::{Events, Live};
+use super::exit_codes::{UNAVAILABLE, can_measure};
 use super::progress::StderrProgress;
 use super::routes::{self, Routes};
+use super::shown::Shown;
 use super::{
-    Common, Failure, choose, complain, document_output, export, forecast, plugins, print, report,
-    resume, signals, step_summary, tell,
+    Common, Failure, PROGRAM, choice, complain, document_output, export, forecast, plugins, print,
+    report, resume, signals, step_summary, tell,
 };
 use ::report::compose::{answer, answer_of_arms};
 use ::report::export::{Format, planned_name};
@@ -32,27 +34,8 @@ use model::request::{Aim, Request};
 use model::route::Route;
 use store::{RunStatus, Store, StoredRun};
 
-/// This program, whatever became of its file since.
-pub const PROGRAM: &str = "/proc/self/exe";
-
 /// How long a process that is slow to die may keep what its launch made, at the end of a run.
 const SLOW_TO_DIE: Duration = Duration::from_secs(5);
-
-/// Exit code where a mechanism, or a size or a place of one, that was asked for isn't there.
-pub const UNAVAILABLE: u8 = 5;
-
-/// Exit code 5, by name, where no launch can be made.
-pub fn can_measure() -> Result<(), Failure> {
-    let lacking = machine::needs::lacking(Path::new("/"));
-    let lines: Vec<String> = lacking.iter().map(ToString::to_string).collect();
-    match lines.as_slice() {
-        [] => Ok(()),
-        lines => Err(Failure {
-            line: format!("nothing can be measured here: {}", lines.join("; ")),
-            code: UNAVAILABLE,
-        }),
-    }
-}
 
 /// `ipcmark run …`.
 pub fn chosen(common: &Common, args: &RunArgs, interrupt: &Interrupt) -> Result<u8, Failure> {
@@ -144,7 +127,7 @@ fn measure_with(
             let run = store.run(id)?;
             let peer = named_again(args, &run)?;
             arms_again(args, &run, interrupt)?;
-            if !args.has_plugins_of(&run) {
+            if !plugins::are_those_of(&run) {
                 return Err(resume::refused(run.id, &resume::line(&run)));
             }
             Some((run, peer))
@@ -215,7 +198,7 @@ fn measure_with(
         complain("nothing that was asked for is available here; the reasons are listed above");
         return Ok(UNAVAILABLE);
     }
-    if let Some(code) = choose::exit_code(&judged) {
+    if let Some(code) = choice::exit_code(&judged) {
         return Ok(code);
     }
     let code = exit_code(args, &judged);
@@ -389,7 +372,7 @@ fn show(common: &Common, args: &RunArgs, judged: &Judged, store: &Store) -> Resu
         // Its events have been written while they happened; the last ones follow.
         (Shown::Exported(Format::Ndjson), _) => Ok(()),
         (Shown::Exported(Format::Json), path) if judged.run.request.aim.need().is_some() => {
-            choose::show_json(path.as_deref(), judged)
+            choice::show_json(path.as_deref(), judged)
         }
         (Shown::Exported(format), path) => export::write(format, path.as_deref(), judged, store),
         (Shown::Written(script), path) => document_output::write(script, path.as_deref(), judged),

@@ -5,7 +5,7 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
 use serde_json::Value;
 
-use super::choose::Told;
+use super::choice::Told;
 use super::{Failure, print};
 use analysis::Export;
 use analysis::compare::RunComparison;

@@ -5,7 +5,7 @@ use std::io;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::Failure;
-use super::run::UNAVAILABLE;
+use super::exit_codes::{UNAVAILABLE, can_measure};
 use ::run::launch::Interrupt;
 use machine::interrupt::not_removed;
 use mechanisms::unavailable_in;
@@ -32,7 +32,7 @@ pub fn take_over() -> Result<Interrupt, Failure> {
             };
             Failure { line: format!("take over signals: {line}"), code }
         };
-        super::run::can_measure().err().unwrap_or_else(other)
+        can_measure().err().unwrap_or_else(other)
     })
 }
 

@@ -6,13 +6,14 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 
-use super::args::{RunArgs, Shown, shown_or_written};
+use super::args::RunArgs;
 use super::arms::ArmArgs;
 use super::export::ExportFiles;
 use super::forecast::Forecast;
 use super::peer::PeerArgs;
 use super::plugins::{self, PluginArgs};
 use super::routes::Routes;
+use super::shown::{Shown, shown_or_written};
 use super::value_parsers::{drawn_seed, launches, samples, seed};
 use super::{Common, Failure, complain, document_output, print, run, signals};
 use crate::cli::input;
