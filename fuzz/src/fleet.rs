@@ -14,8 +14,8 @@ use run::launch::peer::connection::{AgentHere, Frame};
 use run::launch::state::{FarEnd, LaunchState, Outgoing, Wanted, dispatch};
 use run::launch::wire::FrameKind;
 
-use crate::frames::{far, frame, is_whole, spec, understood};
 use crate::input::Input;
+use crate::messages::{far, frame, is_whole, spec, understood};
 
 const NAMES: [&str; 3] = ["a", "b", "c"];
 const NODES: usize = NAMES.len();

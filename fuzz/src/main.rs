@@ -12,6 +12,7 @@ mod fleet;
 mod frames;
 mod host;
 mod input;
+mod messages;
 mod object;
 mod rows;
 mod studies;
