@@ -47,7 +47,7 @@ pub fn write(script: Script, path: Option<&Path>, judged: &Judged) -> Result<(),
 
 /// What writes a stored run so where a file couldn't be written.
 pub fn again(script: Script, run: i64) -> String {
-    output::again(&format!("report {run} --format {} -o FILE", script.name()))
+    output::report_again(run, &format!("--format {} -o FILE", script.name()))
 }
 
 /// Writes any document so; `again` is the remedy where a file can't be written.
@@ -122,7 +122,7 @@ impl Printer {
     /// Where there is none.
     pub fn of(run: i64) -> Result<Printer, Failure> {
         let compiler = typst::Compiler::find().map_err(|none| {
-            let again = output::again(&format!("report {run} --pdf FILE"));
+            let again = output::report_again(run, "--pdf FILE");
             Failure { line: format!("{none}; {again}"), code: UNAVAILABLE }
         })?;
         Ok(Printer { compiler, run })
@@ -136,7 +136,7 @@ impl Printer {
 
     pub fn write(&self, path: &Path, bytes: Vec<u8>) -> Result<(), Failure> {
         let run = self.run;
-        output::write(path, bytes, &output::again(&format!("report {run} --pdf FILE")))
+        output::write(path, bytes, &output::report_again(run, "--pdf FILE"))
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::document_output::Script;
 use super::shown::Shown;
-use super::{Common, Failure, document_output, output, report};
+use super::{Common, Failure, document_output, output};
 use ::report::compose::{Detail, fleet};
 use ::report::{Document, html, terminal};
 use analysis::GroupVerdict;
@@ -62,7 +62,7 @@ pub fn show(
         (_, Some(path)) => {
             let style = terminal::Style::default();
             let text = terminal::render(&found.document(detail), &style);
-            output::write(path, text, &report::again(found.fleet.run.id, "-o FILE"))
+            output::write(path, text, &output::report_again(found.fleet.run.id, "-o FILE"))
         }
         (_, None) => common.show(&found.document(detail)),
     }
@@ -76,6 +76,6 @@ pub fn pdf(path: &Path, found: &Judgement) -> Result<(), Failure> {
 
 /// Writes the self-contained page.
 pub fn write_page(path: &Path, found: &Judgement) -> Result<(), Failure> {
-    let again = report::again(found.fleet.run.id, "--html FILE");
+    let again = output::report_again(found.fleet.run.id, "--html FILE");
     output::write(path, html::render(&found.document(Detail::Full)), &again)
 }

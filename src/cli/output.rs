@@ -108,6 +108,11 @@ pub fn again(words: &str) -> String {
     format!("the run is stored: `ipcmark {words}` writes it")
 }
 
+/// The same of what `report` writes with such `flags`.
+pub fn report_again(run: i64, flags: &str) -> String {
+    again(&format!("report {run} {flags}"))
+}
+
 /// An error of a write, which may be the limit that a shell has set.
 pub fn reason(error: &io::Error) -> String {
     match Errno::from_io_error(error) {

@@ -159,7 +159,7 @@ pub fn document(common: &Common, judged: &Judged) -> Document {
 
 /// Writes the self-contained page.
 pub fn write_page(path: &Path, judged: &Judged) -> Result<(), Failure> {
-    output::write(path, page(judged), &again(judged.run.id, "--html FILE"))
+    output::write(path, page(judged), &output::report_again(judged.run.id, "--html FILE"))
 }
 
 /// The self-contained page of any run.
@@ -173,10 +173,5 @@ pub fn page(judged: &Judged) -> String {
 /// Writes what a terminal would show, 80 columns wide and without colour.
 pub fn write_text(common: &Common, path: &Path, judged: &Judged) -> Result<(), Failure> {
     let text = terminal::render(&document(common, judged), &terminal::Style::default());
-    output::write(path, text, &again(judged.run.id, "-o FILE"))
-}
-
-/// Nothing measured is lost where a file can't be written: how it is written up again.
-pub fn again(run: i64, flags: &str) -> String {
-    output::again(&format!("report {run} {flags}"))
+    output::write(path, text, &output::report_again(judged.run.id, "-o FILE"))
 }
