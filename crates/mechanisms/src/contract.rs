@@ -85,7 +85,7 @@ pub trait Mechanism {
         Ok(options.clone())
     }
 
-    /// Whether it could be had between two hosts with what `spec` asks; [`Scope::Network`] only.
+    /// Whether it could be had between two hosts with what `spec` asks: of what a network carries.
     fn over_network(spec: &OpenSpec) -> Result<(), OpenError>
     where
         Self: Sized,

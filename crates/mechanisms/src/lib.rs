@@ -1,6 +1,6 @@
 //! Mechanisms: ways in which the system moves bytes or wake-ups between two workers.
 //!
-//! Each is one file and one row of the [`table`]. What must hold of every mechanism (the conformance suite in tests/
+//! Each is one file and one row of [`MECHANISMS`]. What must hold of every mechanism (the conformance suite in tests/
 //! proves it):
 //!
 //! - What one end sends, the other receives: all of it, in order, unchanged; a message

@@ -1,4 +1,4 @@
-//! What a record says and what things are called: whose it is, what it names, and the names that nobody can have taken.
+//! What a record says: whose it is, what it names, and the names that nobody can have taken.
 
 use std::io;
 
