@@ -21,8 +21,8 @@ pub type Said<'a> = (FrameKind, &'a [u8]);
 pub const ANSWERS_WITHIN: Duration = Duration::from_secs(60);
 /// How long one that is asked whether it is there may take to say so.
 pub const PONG_WITHIN: Duration = Duration::from_secs(3);
-/// How long an agent that has closed its output may take to say how it ended.
-const ENDS_WITHIN: Duration = Duration::from_secs(1);
+/// How long an agent that has closed its output may take to say how it ended: its keeper hears all its complaints before.
+const ENDS_WITHIN: Duration = Duration::from_secs(5);
 
 /// An agent that is an object of this process.
 pub trait AgentHere {
