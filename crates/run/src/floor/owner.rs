@@ -105,7 +105,7 @@ impl Process {
             (Some(signal), _) => format!("was killed by signal {signal}"),
             (None, code) => format!("exited with code {}", code.unwrap_or_default()),
         };
-        let until = Instant::now() + Duration::from_millis(500);
+        let until = Instant::now() + Duration::from_secs(5);
         loop {
             match self.child.try_wait() {
                 Ok(Some(status)) => return format!("the floor process {}", how(status)),
