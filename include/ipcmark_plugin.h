@@ -49,7 +49,7 @@ enum {
     IPCMARK_UNAVAILABLE = -2   /* of open() alone: not available here; error() says why and what would enable it */
 };
 
-enum { IPCMARK_BYTES = 0, IPCMARK_WAKEUP = 1 };
+enum { IPCMARK_BYTES = 0, IPCMARK_WAKEUP = 1, IPCMARK_NOTHING = 2 /* a control */ };
 enum { IPCMARK_STREAM = 0, IPCMARK_MESSAGES = 1 };
 enum { IPCMARK_SLEEPS = 0, IPCMARK_YIELDS = 1, IPCMARK_SPINS = 2 };
 
@@ -82,7 +82,7 @@ typedef struct ipcmark_plugin {
     const char *language;
     const char *licence;
     const char *options;           /* "wait=sleep|spin slots=64|SIZE": the first value of each is the default; NULL: none */
-    uint32_t carries;              /* IPCMARK_BYTES, IPCMARK_WAKEUP */
+    uint32_t carries;              /* IPCMARK_BYTES, … */
     uint32_t framing;              /* IPCMARK_STREAM, IPCMARK_MESSAGES */
     uint32_t broker;               /* 1: a third process carries messages */
     uint32_t in_place;             /* 1: loan() and take() lend memory that both processes share */

@@ -62,13 +62,19 @@ static int litters(const ipcmark_spec *spec, void **end)
     return open_end(spec, end);
 }
 
-static int litters_elsewhere(const ipcmark_spec *spec, void **end)
+static void litter(const ipcmark_spec *spec, const char *folder)
 {
     char path[300];
-    snprintf(path, sizeof path, "/dev/shm/ipcmark-test-%s-%u", spec->name, spec->role);
+    snprintf(path, sizeof path, "%s/ipcmark-test-%s-%u", folder, spec->name, spec->role);
     FILE *file = fopen(path, "w");
     if (file)
         fputs("left", file), fclose(file);
+}
+
+static int litters_elsewhere(const ipcmark_spec *spec, void **end)
+{
+    litter(spec, "/dev/shm");
+    litter(spec, "/tmp");
     return open_end(spec, end);
 }
 

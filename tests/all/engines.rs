@@ -145,6 +145,74 @@ fn options_of_an_engine_are_its_variants() {
     }
 }
 
+/// The file of an engine with a daemon that is told `words`.
+fn relayed(bench: &Bench, program: &str, words: &[&str]) -> PathBuf {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/all/relayed_engine.py");
+    let (script, kit) = (script.display().to_string(), kits().join("python").display().to_string());
+    let mut daemon = vec![program, script.as_str(), "daemon"];
+    daemon.extend(words);
+    let file = bench.path("relayed.toml");
+    let run = ["python3", script.as_str(), "engine", kit.as_str()];
+    std::fs::write(&file, format!("run = {run:?}\ndaemon = {daemon:?}\n")).unwrap();
+    file
+}
+
+#[test]
+fn the_daemon_of_an_engine_lives_as_long_as_its_launch() {
+    let bench = Bench::new();
+    if !there_is("python3") {
+        return;
+    }
+    // Its second argument tells this test's daemons from others.
+    let engine = relayed(&bench, "python3", &["{folder}", &bench.store().display().to_string()]);
+    let line = format!(
+        "run relayed --engine {} -w latency -s 64 -p same-cpu --launches 2 --samples 20",
+        engine.display()
+    );
+    let said = run(&bench, &line);
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    let document = bench.export();
+    let own = &document["results"][0];
+    assert_eq!((own["status"].as_str(), own["class"].as_str()), (Some("ok"), Some("broker")));
+    // Each round trip both ends sleep once, and the daemon at least twice.
+    let slept = own["noise"]["voluntary_switches"].as_f64();
+    assert!(slept.is_some_and(|times| times > 3.0 * 20.0), "{own}");
+    let store = bench.store().display().to_string();
+    let is_left = |entry: &std::fs::DirEntry| {
+        let words = std::fs::read_to_string(entry.path().join("cmdline")).unwrap_or_default();
+        words.contains("relayed_engine.py") && words.contains(&store)
+    };
+    let left = std::fs::read_dir("/proc").unwrap().flatten().find(is_left);
+    assert!(left.is_none(), "{left:?}");
+}
+
+#[test]
+fn a_daemon_that_ends_or_is_missing_is_the_reason() {
+    let bench = Bench::new();
+    if !there_is("python3") {
+        return;
+    }
+    for (program, status, reason) in [
+        ("python3", "failed", "its daemon ended with exit status: 1: no room for a daemon"),
+        ("./nowhere", "unavailable", "start its daemon ./nowhere"),
+    ] {
+        let engine = relayed(&bench, program, &["ends"]);
+        let line = format!(
+            "run relayed --engine {} -w latency -s 64 -p same-cpu --launches 1 --samples 20",
+            engine.display()
+        );
+        let said = run(&bench, &line);
+        let document = bench.export();
+        let own = &document["results"][0];
+        assert_eq!(own["status"], status, "{own} {}", said.err);
+        assert!(own["reason"].as_str().unwrap().contains(reason), "{own}");
+    }
+    let none = bench.path("none.toml");
+    std::fs::write(&none, "run = ['python3']\ndaemon = []\n").unwrap();
+    let said = run(&bench, &format!("run --engine {}", none.display()));
+    assert_eq!((said.code, said.err.contains("daemon = [] starts nothing")), (Some(2), true));
+}
+
 #[test]
 fn what_an_engine_has_no_loop_for_is_not_applicable() {
     let bench = Bench::new();

@@ -4,7 +4,7 @@
 
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use rustix::time::{ClockId, clock_gettime};
 
 use super::{Deadline, OpenError};
@@ -41,10 +42,17 @@ const QUOTED: usize = 160;
 /// reads in a way of its own may differ.
 const UNACCOUNTED: (f64, f64) = (0.01, 20_000.0);
 
+/// Stands in the command of a daemon for the folder of its launch.
+const FOLDER: &str = "{folder}";
+
 /// The command that starts an engine, in the folder of its file.
 pub fn command(plugin: &Plugin) -> Command {
+    command_of(plugin, &plugin.run)
+}
+
+fn command_of(plugin: &Plugin, words: &[String]) -> Command {
     let folder = Path::new(&plugin.path).parent().unwrap_or(Path::new("/"));
-    let (program, words) = plugin.run.split_first().expect("an engine has a command");
+    let (program, words) = words.split_first().expect("a command has a program");
     let beside = program.contains('/').then(|| folder.join(program));
     let mut command = Command::new(beside.unwrap_or_else(|| program.into()));
     command.args(words).current_dir(folder);
@@ -60,10 +68,79 @@ pub(super) struct Opens<'a> {
     pub options: &'a [(String, String)],
 }
 
+/// What carries messages between the ends of one launch, and ends with it.
+struct Daemon {
+    child: Child,
+    /// Readable from its end on.
+    ends: OwnedFd,
+    complaints: File,
+}
+
+impl Daemon {
+    /// Starts it, and doesn't wait until it can be reached: the ends ask until they are answered.
+    fn start(plugin: &Plugin, folder: &Path) -> io::Result<Daemon> {
+        let folder = folder.display().to_string();
+        let words: Vec<String> =
+            plugin.daemon.iter().map(|word| word.replace(FOLDER, &folder)).collect();
+        let complaints = File::from(memfd_create("complaints", MemfdFlags::CLOEXEC)?);
+        let mut command = command_of(plugin, &words);
+        command
+            .stdin(Stdio::null())
+            .stdout(complaints.try_clone()?)
+            .stderr(complaints.try_clone()?)
+            .process_group(0);
+        ends_with_this_thread(&mut command);
+        let mut child = command.spawn().map_err(|error| {
+            io::Error::other(OpenError::Unavailable(Unavailable {
+                cause: Cause::Other,
+                reason: format!("{}: start its daemon {}: {error}", plugin.name, words[0]),
+                remedy: "install it, or mend `daemon` in the engine's file".into(),
+            }))
+        })?;
+        match pidfd_open(Pid::from_child(&child), PidfdFlags::empty()) {
+            Ok(ends) => Ok(Daemon { child, ends, complaints }),
+            Err(errno) => {
+                end_group(&mut child)?;
+                Err(errno.into())
+            }
+        }
+    }
+
+    /// How it ended, where it has.
+    fn ended(&mut self) -> Option<String> {
+        let status = self.child.try_wait().ok()??;
+        Some(format!("its daemon ended with {status}{}", last_line(&self.complaints)))
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        if has_ended(&self.child).is_ok() {
+            let _ = end_group(&mut self.child);
+        }
+    }
+}
+
+/// `: ` and the last line of a file of what a process has said, as far as it is quoted; else nothing.
+fn last_line(said: &File) -> String {
+    let mut bytes = vec![0; 4096];
+    let length = said.metadata().map_or(0, |file| file.len());
+    let from = length.saturating_sub(bytes.len() as u64);
+    let read = said.read_at(&mut bytes, from).unwrap_or(0);
+    let said = String::from_utf8_lossy(&bytes[..read]).into_owned();
+    let last = said.lines().rev().find(|line| !line.trim().is_empty());
+    last.map_or_else(String::new, |line| {
+        let quoted: String = one_line(line).chars().take(QUOTED).collect();
+        format!(": {quoted}")
+    })
+}
+
 /// One end: a process that is told what to do.
 pub struct Engine {
     name: String,
     child: Child,
+    /// Of the responder's end, where the engine has one.
+    daemon: Option<Daemon>,
     to: ChildStdin,
     from: ChildStdout,
     /// What has come of the next line.
@@ -87,6 +164,8 @@ impl Engine {
         // Its samples' file has no CLOEXEC: the engine finds it under the same number.
         let samples = File::from(memfd_create("samples", MemfdFlags::empty())?);
         let complaints = File::from(memfd_create("complaints", MemfdFlags::CLOEXEC)?);
+        let has_daemon = opens.is_responder && !plugin.daemon.is_empty();
+        let daemon = has_daemon.then(|| Daemon::start(plugin, opens.folder)).transpose()?;
         let mut command = command(plugin);
         command
             .stdin(Stdio::piped())
@@ -102,6 +181,7 @@ impl Engine {
         let mut engine = Engine {
             name: plugin.name.clone(),
             child,
+            daemon,
             to: to.expect("piped"),
             from: from.expect("piped"),
             begun: Vec::new(),
@@ -159,7 +239,7 @@ impl Engine {
         let before = monotonic_ns();
         let answer = self.ask(&asked, "exchanged")?;
         let after = monotonic_ns();
-        let number = |key| answer.number(key).map_err(|why| self.failed(&why));
+        let mut number = |key| answer.number(key).map_err(|why| self.failed(&why));
         let (began, ended) = (number("begun_ns")?, number("ended_ns")?);
         let operations = number("operations")?;
         if operations != samples * batch {
@@ -232,9 +312,11 @@ impl Engine {
         }
     }
 
-    /// What it has used, with all its threads.
+    /// What it has used, with all its threads; and its daemon, whose threads don't count.
     pub fn usage(&self) -> Usage {
-        usage_of(self.child.id()).unwrap_or_default()
+        let own = usage_of(self.child.id()).unwrap_or_default();
+        let daemon = self.daemon.as_ref().and_then(|daemon| usage_of(daemon.child.id()));
+        daemon.map_or(own, |daemon| own.with(&Usage { threads: 0, ..daemon }))
     }
 
     /// The CPU that it ran on last.
@@ -284,11 +366,12 @@ impl Engine {
             }
             let left = until.saturating_duration_since(Instant::now());
             let left = Timespec::try_from(left).unwrap_or_default();
-            match poll(
-                &mut [PollFd::from_borrowed_fd(self.from.as_fd(), PollFlags::IN)],
-                Some(&left),
-            ) {
+            let mut waited = vec![PollFd::from_borrowed_fd(self.from.as_fd(), PollFlags::IN)];
+            let daemon = self.daemon.as_ref().map(|daemon| daemon.ends.as_fd());
+            waited.extend(daemon.map(|ends| PollFd::from_borrowed_fd(ends, PollFlags::IN)));
+            match poll(&mut waited, Some(&left)) {
                 Ok(0) => return Err(io::ErrorKind::TimedOut.into()),
+                Ok(_) if waited[0].revents().is_empty() => return Err(self.failed("can't go on")),
                 Ok(_) => {}
                 Err(rustix::io::Errno::INTR) => continue,
                 Err(errno) => return Err(errno.into()),
@@ -312,18 +395,13 @@ impl Engine {
         end_group(&mut self.child)
     }
 
-    /// What is wrong, with the last line that it wrote to standard error.
-    fn failed(&self, why: &str) -> io::Error {
-        let mut bytes = vec![0; 4096];
-        let length = self.complaints.metadata().map_or(0, |file| file.len());
-        let from = length.saturating_sub(bytes.len() as u64);
-        let read = self.complaints.read_at(&mut bytes, from).unwrap_or(0);
-        let said = String::from_utf8_lossy(&bytes[..read]).into_owned();
-        let last = said.lines().rev().find(|line| !line.trim().is_empty());
-        let last = last.map(|line| one_line(line).chars().take(QUOTED).collect::<String>());
+    /// What is wrong, with the last line that it wrote to standard error; and with its daemon, where that is the reason.
+    fn failed(&mut self, why: &str) -> io::Error {
+        let last = last_line(&self.complaints);
         let side = if self.is_responder { "responder" } else { "initiator" };
-        let last = last.map_or_else(String::new, |last| format!(": {last}"));
-        io::Error::other(format!("{}, {side}: {why}{last}", self.name))
+        let ended = self.daemon.as_mut().and_then(Daemon::ended);
+        let daemon = ended.map_or_else(String::new, |ended| format!("; {ended}"));
+        io::Error::other(format!("{}, {side}: {why}{last}{daemon}", self.name))
     }
 }
 

@@ -45,6 +45,9 @@ pub struct Plugin {
     /// that command is run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub run: Vec<String>,
+    /// The command of what carries an engine's messages, started for each launch; empty without one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub daemon: Vec<String>,
     /// How long an engine wants to be warmed up at least, in ms.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub warmup_ms: u64,

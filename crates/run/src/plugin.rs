@@ -137,6 +137,8 @@ fn said_by_program(output: &str) -> Result<Plugin, String> {
 struct EngineFile {
     /// The command that starts it, run in the file's folder.
     run: Vec<String>,
+    /// The command of what carries its messages, started for each launch: `{folder}` in it is the folder of that.
+    daemon: Option<Vec<String>>,
     /// What it needs, and where that is had: told where it can't be started.
     #[serde(default)]
     needs: String,
@@ -161,15 +163,18 @@ impl EngineFile {
             let line = error.message().to_string();
             format!("{shown}: {line}: as in run = [\"python3\", \"mine.py\"]")
         })?;
-        match said.run.first().is_none_or(String::is_empty) {
-            true => Err(format!("{shown}: run = [] starts nothing")),
-            false => Ok(said),
+        let starts_nothing = |words: &Vec<String>| words.first().is_none_or(String::is_empty);
+        match (starts_nothing(&said.run), said.daemon.as_ref().is_some_and(starts_nothing)) {
+            (true, _) => Err(format!("{shown}: run = [] starts nothing")),
+            (_, true) => Err(format!("{shown}: daemon = [] starts nothing: leave it out")),
+            (false, false) => Ok(said),
         }
     }
 
     fn parts(&self, file: &Path) -> Vec<PathBuf> {
         let folder = file.parent().unwrap_or(Path::new("/"));
-        let named = self.run.iter().map(|word| folder.join(word));
+        let words = self.run.iter().chain(self.daemon.iter().flatten());
+        let named = words.map(|word| folder.join(word));
         named.filter(|part| part.is_file()).collect()
     }
 }
@@ -195,6 +200,7 @@ fn of_engine(
         kind: Kind::Engine,
         path: text_of(file)?,
         run: said.run.clone(),
+        daemon: said.daemon.clone().unwrap_or_default(),
         sha256: digest(&parts),
         ..Plugin::default()
     };
@@ -285,7 +291,12 @@ fn describe(path: &Path) -> Result<Plugin, String> {
     let carries = match facts.carries {
         0 => Carries::Bytes,
         1 => Carries::Signal,
-        other => return Err(format!("carries = {other}: IPCMARK_BYTES or IPCMARK_WAKEUP")),
+        2 => Carries::Nothing,
+        other => {
+            return Err(format!(
+                "carries = {other}: IPCMARK_BYTES, IPCMARK_WAKEUP or IPCMARK_NOTHING"
+            ));
+        }
     };
     let framing = match facts.framing {
         0 => Framing::Stream,

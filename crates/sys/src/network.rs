@@ -10,7 +10,9 @@ use std::os::unix::fs::OpenOptionsExt;
 
 use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
+use rustix::process::{WaitOptions, getgid, getuid, waitpid};
 
+use crate::process::fork_with_first;
 use model::peer::Address;
 
 thread_local! {
@@ -161,16 +163,47 @@ pub fn own_mounts() -> io::Result<()> {
 /// Where shared memory has names.
 pub const SHARED_MEMORY: &str = "/dev/shm";
 
-/// Gives the calling process, and those that it will start, an empty folder of shared memory, which ends with the last of them.
+/// Gives the calling process, and those that it will start, an empty folder in memory in place of each of `folders`: they
+/// end with the last of them. An unprivileged user gets them inside a new user namespace, in which he stays who he is.
 ///
 /// # Errors
-/// As unshare(2) and mount(2): EPERM without CAP_SYS_ADMIN.
-pub fn own_shared_memory() -> io::Result<()> {
-    own_mounts()?;
-    // Or the mount would be everybody's.
+/// As unshare(2) and mount(2): EPERM where neither is allowed. The process is then what it was.
+pub fn own_folders(folders: &[&str]) -> io::Result<()> {
+    // Some systems allow the namespace of a user, and nothing in it: another process tries first.
+    if getuid().is_root() || is_allowed(folders)? {
+        return replace(folders);
+    }
+    Err(io::ErrorKind::PermissionDenied.into())
+}
+
+fn is_allowed(folders: &[&str]) -> io::Result<bool> {
+    let folders: Vec<String> = folders.iter().map(|folder| folder.to_string()).collect();
+    let tries = |folders: Vec<String>| {
+        let folders: Vec<&str> = folders.iter().map(String::as_str).collect();
+        i32::from(replace(&folders).is_err())
+    };
+    let child = fork_with_first(&mut vec![folders], tries)?;
+    let ended = waitpid(Some(child), WaitOptions::empty())?;
+    Ok(ended.is_some_and(|(_, status)| status.exit_status() == Some(0)))
+}
+
+fn replace(folders: &[&str]) -> io::Result<()> {
+    own_mounts().or_else(|_| own_mounts_of_a_user())?;
+    // Or the mounts would be everybody's.
     mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;
     let flags = MountFlags::NOSUID | MountFlags::NODEV;
-    Ok(mount("ipcmark", SHARED_MEMORY, "tmpfs", flags, c"mode=1777")?)
+    folders
+        .iter()
+        .try_for_each(|folder| Ok(mount("ipcmark", *folder, "tmpfs", flags, c"mode=1777")?))
+}
+
+fn own_mounts_of_a_user() -> io::Result<()> {
+    let (user, group) = (getuid().as_raw(), getgid().as_raw());
+    unshare(libc::CLONE_NEWUSER | libc::CLONE_NEWNS)?;
+    let says = |file: &str, text: String| std::fs::write(format!("/proc/self/{file}"), text);
+    says("setgroups", "deny".into())?;
+    says("uid_map", format!("{user} {user} 1"))?;
+    says("gid_map", format!("{group} {group} 1"))
 }
 
 fn unshare(flag: libc::c_int) -> io::Result<()> {

@@ -6,6 +6,7 @@
 
 use std::any::Any;
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::io::{self, IsTerminal};
 use std::path::Path;
 use std::sync::Arc;
@@ -35,7 +36,7 @@ use model::noise::Traffic;
 use model::plugin::Plugin;
 use rustix::io::Errno;
 use sys::failed::errno_of;
-use sys::network::{SHARED_MEMORY, own_shared_memory};
+use sys::network::{SHARED_MEMORY, own_folders};
 use sys::process::ignore_broken_pipes;
 use sys::system_v::enter_private_namespace;
 
@@ -98,9 +99,7 @@ fn launch(spec: Spec, owner: &mut Reader<io::Stdin>, started: Instant) -> Finish
     if (variant.entry.wants_namespace)(&variant.options) && enter_private_namespace().is_ok() {
         private.push("private_ipc_namespaces");
     }
-    if spec.plugin.as_deref().is_some_and(leaves_no_shared_memory) {
-        private.push("private_shared_memory");
-    }
+    private.extend(spec.plugin.as_deref().map(own_folders_of).unwrap_or_default());
     let (name, half) = (variant.entry.name, spec.half.clone());
     let sets_up = spec.workload.traits().sets_up;
     let datagrams = variant.entry.reaches_over_network() && traits.framing == Framing::Message;
@@ -124,12 +123,25 @@ fn launch(spec: Spec, owner: &mut Reader<io::Stdin>, started: Instant) -> Finish
     .map_err(not_opened)?
 }
 
-/// Whether this process, and those that it will start, have an empty folder of shared memory that ends with them. Not where
-/// the plug-in or the folders of launches lie in that of all.
-fn leaves_no_shared_memory(plugin: &Plugin) -> bool {
-    let lies_there = |path: &Path| path.starts_with(SHARED_MEMORY);
-    let needed = lies_there(Path::new(&plugin.path)) || lies_there(&std::env::temp_dir());
-    !needed && own_shared_memory().is_ok()
+/// The folders of which this process, and those that it will start, have empty ones now that end with them, as settings name
+/// them. Not those in which the plug-in lies, or anything that the environment names.
+fn own_folders_of(plugin: &Plugin) -> Vec<&'static str> {
+    let is_ours = |name: &OsStr| name.as_encoded_bytes().starts_with(b"IPCMARK_");
+    let named = std::env::vars_os().filter(|(name, _)| !is_ours(name));
+    let named: Vec<String> = named.map(|(_, value)| value.to_string_lossy().into_owned()).collect();
+    let words = || named.iter().chain([&plugin.path]).chain(&plugin.run).chain(&plugin.daemon);
+    let known = [(SHARED_MEMORY, "private_shared_memory"), ("/tmp", "private_temporary_files")];
+    let (folders, names): (Vec<_>, Vec<_>) = known
+        .into_iter()
+        .filter(|(folder, _)| !words().any(|word| names_a_file_in(folder, word)))
+        .unzip();
+    own_folders(&folders).map_or_else(|_| Vec::new(), |()| names)
+}
+
+/// Whether a path in `word`, as in `unix:path=/tmp/bus,guid=1` or `/usr/bin:/tmp/bin`, lies in `folder`.
+fn names_a_file_in(folder: &str, word: &str) -> bool {
+    let within = |before: char| before.is_ascii_alphanumeric() || "-_./".contains(before);
+    word.match_indices(&format!("{folder}/")).any(|(at, _)| !word[..at].ends_with(within))
 }
 
 fn keep_memory(memory: Memory) -> Result<(), Outcome> {
