@@ -11,6 +11,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 use rustix::process::{WaitOptions, getgid, getuid, waitpid};
+use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabilities};
 
 use crate::process::fork_with_first;
 use model::peer::Address;
@@ -164,14 +165,15 @@ pub fn own_mounts() -> io::Result<()> {
 pub const SHARED_MEMORY: &str = "/dev/shm";
 
 /// Gives the calling process, and those that it will start, an empty folder in memory in place of each of `folders`: they
-/// end with the last of them. An unprivileged user gets them inside a new user namespace, in which he stays who he is.
+/// end with the last of them. A user without rights gets them inside a new user namespace, in which he stays who he is.
 ///
 /// # Errors
 /// As unshare(2) and mount(2): EPERM where neither is allowed. The process is then what it was.
 pub fn own_folders(folders: &[&str]) -> io::Result<()> {
+    let has_rights = !capabilities(None)?.effective.is_empty();
     // Some systems allow the namespace of a user, and nothing in it: another process tries first.
-    if getuid().is_root() || is_allowed(folders)? {
-        return replace(folders);
+    if has_rights || is_allowed(folders)? {
+        return replace(folders, has_rights);
     }
     Err(io::ErrorKind::PermissionDenied.into())
 }
@@ -180,21 +182,32 @@ fn is_allowed(folders: &[&str]) -> io::Result<bool> {
     let folders: Vec<String> = folders.iter().map(|folder| folder.to_string()).collect();
     let tries = |folders: Vec<String>| {
         let folders: Vec<&str> = folders.iter().map(String::as_str).collect();
-        i32::from(replace(&folders).is_err())
+        i32::from(replace(&folders, false).is_err())
     };
     let child = fork_with_first(&mut vec![folders], tries)?;
     let ended = waitpid(Some(child), WaitOptions::empty())?;
     Ok(ended.is_some_and(|(_, status)| status.exit_status() == Some(0)))
 }
 
-fn replace(folders: &[&str]) -> io::Result<()> {
-    own_mounts().or_else(|_| own_mounts_of_a_user())?;
+fn replace(folders: &[&str], has_rights: bool) -> io::Result<()> {
+    if has_rights {
+        own_mounts()?
+    } else {
+        own_mounts_of_a_user()?
+    }
     // Or the mounts would be everybody's.
     mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;
     let flags = MountFlags::NOSUID | MountFlags::NODEV;
     folders
         .iter()
-        .try_for_each(|folder| Ok(mount("ipcmark", *folder, "tmpfs", flags, c"mode=1777")?))
+        .try_for_each(|folder| mount("ipcmark", *folder, "tmpfs", flags, c"mode=1777"))?;
+    if !has_rights {
+        // What such a namespace grants counts in it alone: a library that looks would believe in rights that it hasn't.
+        let none = CapabilitySet::empty();
+        let (effective, permitted, inheritable) = (none, none, none);
+        set_capabilities(None, CapabilitySets { effective, permitted, inheritable })?;
+    }
+    Ok(())
 }
 
 fn own_mounts_of_a_user() -> io::Result<()> {
