@@ -11,12 +11,12 @@ use clap::{Args, Subcommand};
 use serde::Serialize;
 
 use super::{Common, Failure, complain, print, say, signals};
+use ::lab::relay::Counts;
+use ::lab::status::{Condition, Impairment, Relay};
+use ::lab::{self, CAVEAT, LabError, State, Status};
 use ::report::units;
 use ::run::launch::Interrupt;
 use machine::interrupt::Removal;
-use machine::lab::relay::Counts;
-use machine::lab::status::{Condition, Impairment, Relay};
-use machine::lab::{self, CAVEAT, LabError, State, Status};
 use model::lab::{self as words, By};
 use model::lab::{LabRequest, Loss};
 

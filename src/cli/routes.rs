@@ -7,12 +7,12 @@ use std::sync::Arc;
 
 use super::peer::PeerArgs;
 use super::{Failure, PROGRAM, complain};
+use ::lab::{self, LabError, State, own};
 use ::run::campaign::OpenRoutes;
 use ::run::launch::peer::Peer;
 use ::run::launch::{Interrupt, PeerRoute};
 use ::run::plan::{AvailableRoutes, RemoteHost};
 use machine::interrupt::Removal;
-use machine::lab::{self, LabError, State, own};
 use mechanisms::Cleaned;
 use model::peer::PeerRequest;
 use model::request::Request;

@@ -15,6 +15,7 @@ const MAY_SEE: &[(&str, &[&str])] = &[
     ("sys", &["model"]),
     ("mechanisms", &["codes", "model", "sys"]),
     ("machine", &["model", "sys"]),
+    ("lab", &["machine", "model", "sys"]),
     ("store", &["model"]),
     ("study", &["model"]),
     ("run", &["machine", "mechanisms", "model", "stats", "store", "study", "sys"]),

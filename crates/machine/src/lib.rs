@@ -1,5 +1,5 @@
 //! What surrounds a measurement: who shares what ([`Topology`]), what the host is ([`host`]),
-//! and what else happened meanwhile ([`Counters`]). Beside it stand laboratories ([`lab`]).
+//! and what else happened meanwhile ([`Counters`]).
 //!
 //! Everything but those and the quota of `cgroup.rs` is read from /proc and /sys below a root directory (`/` in production, a
 //! stored tree in tests), spawns nothing, and changes no setting.
@@ -21,7 +21,6 @@
 //! | `energy.rs` | what the processor packages have used of energy |
 //! | `datagrams.rs` | what a network namespace counts of UDP |
 //! | `tree.rs` | small reads, absent as `None` |
-//! | `lab/` | hosts to measure between, made of network namespaces |
 //! | `program.rs` | where other programs are |
 //! | `interrupt.rs` | signals that ask for an end |
 
@@ -33,7 +32,6 @@ pub mod doctor;
 pub mod energy;
 pub mod host;
 pub mod interrupt;
-pub mod lab;
 pub mod needs;
 pub mod noise;
 pub mod program;

@@ -8,8 +8,8 @@ use std::process::{Command, Stdio};
 
 use super::LabError;
 use super::space::Space;
-use crate::interrupt::end_goes_on;
-use crate::program;
+use machine::interrupt::end_goes_on;
+use machine::program;
 
 /// Runs a program inside `space`, with `input` on its standard input. It holds `lock` as long as it
 /// lives, also when the caller is killed meanwhile: cleaning up waits for it.

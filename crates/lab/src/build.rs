@@ -18,7 +18,7 @@ use super::run::{listen, run};
 use super::space::{Identity, Space};
 use super::state::{Lock, Made, NAMES, State};
 use super::{LabError, LabRequest, Plan, price};
-use crate::interrupt::{Interrupt, end_goes_on};
+use machine::interrupt::{Interrupt, end_goes_on};
 use sys::identity::ProcessIdentity;
 
 /// Builds what is asked for, which has been checked; for a run that ends with `owner`, or to stay.
