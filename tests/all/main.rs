@@ -52,7 +52,6 @@ mod report_svg;
 mod routes;
 mod run_index;
 mod running_server;
-mod schemas;
 mod screening;
 mod seams;
 mod shared;
