@@ -17,7 +17,7 @@ pub trait Payload: Send {
 }
 
 /// [`Untouched`](model::workload::Policy::Untouched).
-#[derive(Default)]
+#[derive(Default, Clone)]
 pub struct Untouched;
 
 impl Payload for Untouched {

@@ -11,8 +11,9 @@ use rustix::thread::sched_getcpu;
 
 use mechanisms::network::ConnectionKind;
 use mechanisms::workload::payload::{Touched, Untouched};
-use mechanisms::workload::{Check, Payload, Side, Timed, latency};
-use mechanisms::{Endpoint, Phase};
+use mechanisms::workload::{Buffers, Check, Payload, Side, Timed, latency};
+use mechanisms::{Endpoint, Erased, Phase};
+use model::clock::ClockKind;
 use model::launch::{Usage, WorkerReport};
 use model::mechanism::Stats;
 
@@ -26,6 +27,28 @@ pub enum With {
     Pattern(u64),
     /// The same, which the partner sends back.
     Echoed(u64),
+}
+
+impl With {
+    /// What is sent, and expected, over the side of that number.
+    fn checked(self, nth: u64) -> Option<Touched> {
+        let check = |seed: u64| Check::new(seed.wrapping_add(nth));
+        match self {
+            With::Nothing => None,
+            With::Pattern(seed) => Some(Touched::Check(check(seed))),
+            With::Echoed(seed) => Some(Touched::Check(check(seed).echoed())),
+        }
+    }
+
+    /// What is expected there, and sent back.
+    fn answered(self, nth: u64) -> Option<Touched> {
+        match self {
+            With::Nothing => None,
+            With::Pattern(seed) | With::Echoed(seed) => {
+                Some(Touched::Check(Check::new(seed.wrapping_add(nth)).answering()))
+            }
+        }
+    }
 }
 
 /// What a launch does over its mechanism for its own use, whatever the workload. Losses are injected in
@@ -163,40 +186,22 @@ impl<E: Endpoint, P: Payload, W: Timed> Loops for Compiled<'_, E, P, W> {
     }
 }
 
-impl<E: Endpoint, P: Payload> Channel for Vec<Side<'_, E, P>> {
+/// None of what it does is the workload's: it is compiled once, and calls through a table.
+impl<E: Endpoint, P> Channel for Vec<Side<'_, E, P>> {
     fn round_trips(&mut self, with: With, samples: &[AtomicU64]) -> io::Result<()> {
-        let sides = if matches!(with, With::Nothing) { &mut self[..1] } else { &mut self[..] };
-        sides.iter_mut().zip(0..).try_for_each(|(Side { end, buffers, clock, .. }, nth)| {
-            end.enter(Phase::Untimed)?;
-            let last = match with {
-                With::Nothing => {
-                    latency::initiate(*end, &mut Untouched, buffers, *clock, samples, 1)
-                }
-                With::Pattern(seed) => {
-                    let check = &mut Touched::Check(Check::new(seed.wrapping_add(nth)));
-                    latency::initiate(*end, check, buffers, *clock, samples, 1)
-                }
-                With::Echoed(seed) => {
-                    let check = &mut Touched::Check(Check::new(seed.wrapping_add(nth)).echoed());
-                    latency::initiate(*end, check, buffers, *clock, samples, 1)
-                }
-            };
-            last.map(|_| ())
-        })
+        let sides = if matches!(with, With::Nothing) { 1 } else { self.len() };
+        for (Side { end, buffers, clock, .. }, nth) in self[..sides].iter_mut().zip(0..) {
+            round_trips(Erased::new(*end), with, nth, (buffers, *clock), samples)?;
+        }
+        Ok(())
     }
 
     fn answer(&mut self, with: With, count: u64) -> io::Result<()> {
-        let sides = if matches!(with, With::Nothing) { &mut self[..1] } else { &mut self[..] };
-        sides.iter_mut().zip(0..).try_for_each(|(Side { end, buffers, .. }, nth)| {
-            end.enter(Phase::Untimed)?;
-            match with {
-                With::Nothing => latency::respond(*end, &mut Untouched, buffers, count),
-                With::Pattern(seed) | With::Echoed(seed) => {
-                    let check = &mut Touched::Check(Check::new(seed.wrapping_add(nth)).answering());
-                    latency::respond(*end, check, buffers, count)
-                }
-            }
-        })
+        let sides = if matches!(with, With::Nothing) { 1 } else { self.len() };
+        for (Side { end, buffers, .. }, nth) in self[..sides].iter_mut().zip(0..) {
+            answer(Erased::new(*end), with, nth, buffers, count)?;
+        }
+        Ok(())
     }
 
     fn say(&mut self, message: &[u8]) -> io::Result<()> {
@@ -219,5 +224,35 @@ impl<E: Endpoint, P: Payload> Channel for Vec<Side<'_, E, P>> {
             all.add(stats);
         }
         all
+    }
+}
+
+fn round_trips(
+    mut end: Erased<'_>,
+    with: With,
+    nth: u64,
+    (buffers, clock): (&mut Buffers, ClockKind),
+    samples: &[AtomicU64],
+) -> io::Result<()> {
+    end.enter(Phase::Untimed)?;
+    let mut checked = with.checked(nth);
+    let last = match &mut checked {
+        None => latency::initiate(&mut end, &mut Untouched, buffers, clock, samples, 1),
+        Some(check) => latency::initiate(&mut end, check, buffers, clock, samples, 1),
+    };
+    last.map(|_| ())
+}
+
+fn answer(
+    mut end: Erased<'_>,
+    with: With,
+    nth: u64,
+    buffers: &mut Buffers,
+    count: u64,
+) -> io::Result<()> {
+    end.enter(Phase::Untimed)?;
+    match with.answered(nth) {
+        None => latency::respond(&mut end, &mut Untouched, buffers, count),
+        Some(mut check) => latency::respond(&mut end, &mut check, buffers, count),
     }
 }

@@ -111,7 +111,7 @@ fn launch(spec: Spec, owner: &mut Reader<io::Stdin>, started: Instant) -> Finish
         // It sets up what it times.
         Some(Half::Near { .. }) if sets_up => {
             mechanisms::check_over_network(name, &open).map(|()| {
-                let initiator = (Role::Initiator(0), worker_fn(vec![NoEndpoint]));
+                let initiator = (Role::Initiator(0), worker_fn(vec![SetUpOnly(None)]));
                 launching.with(vec![initiator], Vec::new(), Vec::new())
             })
         }
@@ -198,11 +198,12 @@ impl ConnectVisitor for Launching<'_> {
 impl ListenVisitor for Launching<'_> {
     type Output = Finished;
 
-    fn visit<L: Listener>(self, listener: L) -> Self::Output {
+    fn visit<L: Listener>(self, mut listener: L) -> Self::Output {
         // A closed pipe shows at the next read of the owner's stream.
         let _ = write_frame(io::stdout(), FrameKind::Bound, &listener.port().to_le_bytes());
         if self.spec.workload.traits().sets_up {
-            let responder = (Role::Responder, worker_fn(vec![AcceptOnly(listener)]));
+            let accepts = SetUpOnly(Some(Box::new(move || listener.accept_and_close())));
+            let responder = (Role::Responder, worker_fn(vec![accepts]));
             return self.with(vec![responder], Vec::new(), Vec::new());
         }
         let wait = Wait { until: Instant::now() + MEETING, owner: self.owner.as_fd() };
@@ -455,31 +456,21 @@ fn owner_gone() -> Outcome {
     Outcome::Failed { reason: OWNER_GONE.into() }
 }
 
-/// The near side's endpoint: none. Sending and receiving fail with `NotConnected`.
-pub struct NoEndpoint;
+/// What has no connection of its own, where set-ups are timed. The far side's accepts and closes a connection with each
+/// `recv`, and fills the message with its kind; all else fails with `NotConnected`.
+pub struct SetUpOnly(Option<Accept>);
 
-impl Endpoint for NoEndpoint {
-    fn send(&mut self, _message: &[u8]) -> io::Result<()> {
-        Err(io::ErrorKind::NotConnected.into())
-    }
+/// Accepts and closes a connection.
+type Accept = Box<dyn FnMut() -> io::Result<ConnectionKind> + Send>;
 
-    fn recv(&mut self, _message: &mut [u8]) -> io::Result<()> {
-        Err(io::ErrorKind::NotConnected.into())
-    }
-}
-
-/// The far side's endpoint: a listener. Each `recv` accepts and closes one connection and fills the
-/// message with its kind. Sending fails with `NotConnected`.
-pub struct AcceptOnly<L>(pub L);
-
-impl<L: Listener> Endpoint for AcceptOnly<L> {
+impl Endpoint for SetUpOnly {
     fn send(&mut self, _message: &[u8]) -> io::Result<()> {
         Err(io::ErrorKind::NotConnected.into())
     }
 
     fn recv(&mut self, message: &mut [u8]) -> io::Result<()> {
-        let kind = self.0.accept_and_close()?;
-        message.fill(kind as u8);
+        let accept = self.0.as_mut().ok_or(io::ErrorKind::NotConnected)?;
+        message.fill(accept()? as u8);
         Ok(())
     }
 }

@@ -126,13 +126,19 @@ impl WorkerContext {
         asked: WorkloadSpec,
         around: (Instrumentation, &Deadline),
     ) -> WorkerReport {
-        let sides = ends.iter_mut().zip(payloads).map(|(end, payload)| self.side(end, payload));
-        match sides.collect() {
-            Ok(sides) => {
+        match self.buffers_of(ends.len()) {
+            Ok(buffers) => {
+                let mut sides = Vec::with_capacity(buffers.len());
+                for ((end, payload), buffers) in ends.iter_mut().zip(payloads).zip(buffers) {
+                    sides.push(Side { end, payload, buffers, clock: self.spec.clock });
+                }
                 let mut loops = Compiled { sides, workload: W::new(asked) };
                 let report = self.run(&mut loops, around);
-                let buffers: Vec<_> = loops.sides.iter().map(|side| side.buffers.place()).collect();
-                self.with_memory(report, &buffers)
+                let mut places = Vec::with_capacity(loops.sides.len());
+                for side in &loops.sides {
+                    places.push(side.buffers.place());
+                }
+                self.with_memory(report, &places)
             }
             Err(error) => stopped(&error),
         }
@@ -152,15 +158,14 @@ impl WorkerContext {
         report
     }
 
-    fn side<'a, E, P>(&self, end: &'a mut E, payload: P) -> io::Result<Side<'a, E, P>> {
-        let spec = &self.spec;
-        let (request, answer) = (spec.message_bytes, spec.answer_bytes());
+    /// The buffers of so many ends.
+    fn buffers_of(&self, ends: usize) -> io::Result<Vec<Buffers>> {
+        let (request, answer) = (self.spec.message_bytes, self.spec.answer_bytes());
         let (out, into) = match self.role {
             Role::Initiator(_) => (request, answer),
             Role::Responder => (answer, request),
         };
-        let buffers = Buffers::sized(out, into, spec.buffer_offset)?;
-        Ok(Side { end, payload, buffers, clock: spec.clock })
+        (0..ends).map(|_| Buffers::sized(out, into, self.spec.buffer_offset)).collect()
     }
 
     /// What is done to the messages of each of so many ends.
@@ -214,10 +219,7 @@ impl<E: Endpoint> WorkloadVisitor for Measuring<'_, E> {
         let Measuring { context, ends, asked, around } = self;
         let touched: Option<Vec<Touched>> = context.touched(ends.len()).into_iter().collect();
         match touched {
-            None => {
-                let untouched = ends.iter().map(|_| Untouched).collect();
-                context.over::<W, _, _>(ends, untouched, asked, around)
-            }
+            None => context.over::<W, _, _>(ends, vec![Untouched; ends.len()], asked, around),
             Some(touched) => context.over::<W, _, _>(ends, touched, asked, around),
         }
     }
