@@ -204,7 +204,7 @@ impl Bench {
             clock,
             peer: None,
             labs: &[],
-            catalogue: &mechanisms::catalogue(&request.mechanisms),
+            catalogue: &workload::catalogue(&request.mechanisms),
             fleet: None,
         };
         let run = store.begin_run(&run).map_err(failed)?;

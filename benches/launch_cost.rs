@@ -107,7 +107,7 @@ fn appends(machine: &Machine, endings: Vec<LaunchResult>) -> Result<Vec<f64>, St
         clock: &machine.clock,
         peer: None,
         labs: &[],
-        catalogue: &mechanisms::catalogue(&request.mechanisms),
+        catalogue: &workload::catalogue(&request.mechanisms),
         fleet: None,
     };
     let run = store.begin_run(&run).map_err(failed)?;

@@ -25,8 +25,6 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use sys::clock::Now;
 
-use mechanisms::workload::payload::Untouched;
-use mechanisms::workload::{Buffers, latency};
 use mechanisms::{Deadline, Endpoint, OpenSpec, Opened, Variant, Visitor, open};
 use model::alignment::Alignment;
 use model::clock::ClockKind;
@@ -34,6 +32,8 @@ use model::launch::Warmup;
 use run::launch::Page;
 use stats::{compare_paired, two_modes};
 use sys::shared::{LINE, Mapping};
+use workload::payload::Untouched;
+use workload::{Buffers, latency};
 
 use common::contest::{Blocks, Contest, SETTLE, Setting, Side};
 use common::workers::Loop;

@@ -15,7 +15,6 @@ use common::launching::{conclude, endless, finish, interrupt, quick, reach, star
 use common::proc::{Process, Resources, children, lying_around, soon};
 use common::{Rng, alone, say, variants};
 use machine::Topology;
-use mechanisms::workload::connect::{self, Ends};
 use mechanisms::{OpenError, OpenSpec, Variant};
 use model::launch::{Outcome, SampleCount, Warmup, Workers};
 use model::mechanism::{Carries, Cause};
@@ -26,6 +25,7 @@ use run::launch::{Launcher, Spec, Stage};
 use run::plan::{AvailableRoutes, Machine, plan};
 use rustix::process::{Pid, Signal, kill_process};
 use store::Store;
+use workload::connect::{self, Ends};
 
 /// What stamps the set-ups; every machine has it.
 const CLOCK: model::clock::ClockKind = model::clock::ClockKind::MonotonicRaw;

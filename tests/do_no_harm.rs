@@ -329,7 +329,7 @@ fn a_folder_of_names_that_a_kill_left_is_removed() {
     for mechanism in ["fifo", "unix-stream:bind=path"] {
         let connect = run::launch::Spec {
             workload: Workload::Connect,
-            message_bytes: mechanisms::workload::connect::OPENED_FOR as usize,
+            message_bytes: workload::connect::OPENED_FOR as usize,
             ..endless(mechanism, Workers::Process)
         };
         let is_folder = |path: &PathBuf| {

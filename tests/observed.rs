@@ -264,7 +264,7 @@ fn wrong_counts_of_a_study_end_with_the_nearest_right_word() {
     ] {
         assert!(STUDY.contains(from), "{from}");
         let text = STUDY.replacen(from, to, 1);
-        let refused = validate(&text, "wrong.toml", &mechanisms::catalogue(&[])).expect_err(to);
+        let refused = validate(&text, "wrong.toml", &workload::catalogue(&[])).expect_err(to);
         assert!(refused.lines().count() == 1 && refused.contains(word), "{to}: {refused}");
     }
 }

@@ -11,7 +11,7 @@ use crate::input::Input;
 
 fn catalogue() -> &'static Catalogue {
     static CATALOGUE: OnceLock<Catalogue> = OnceLock::new();
-    CATALOGUE.get_or_init(|| mechanisms::catalogue(&[]))
+    CATALOGUE.get_or_init(|| workload::catalogue(&[]))
 }
 
 pub fn run(data: &[u8]) {

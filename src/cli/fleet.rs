@@ -306,7 +306,7 @@ fn begin(common: &Common, args: &FleetArgs) -> Result<(Store, i64), Failure> {
         clock: &sys::clock::measure(kind, why_not).1,
         peer: None,
         labs: &[],
-        catalogue: &mechanisms::catalogue(&request.mechanisms),
+        catalogue: &workload::catalogue(&request.mechanisms),
         fleet: Some(&asked),
     })?;
     plan::store(&mut store, run, &asked, &groups)?;

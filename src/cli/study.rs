@@ -119,7 +119,7 @@ fn list(common: &Common) -> Result<u8, Failure> {
         Table::new("`ipcmark study run 001` runs one of them; a file of your own does as well")
             .words([("name", 0), ("what it asks", 0)]);
     for (name, text) in builtin::all() {
-        let declared = validate(text, name, &mechanisms::catalogue(&[])).map_err(Failure::other)?;
+        let declared = validate(text, name, &workload::catalogue(&[])).map_err(Failure::other)?;
         let title = Text::new().strong(&declared.study.title);
         let asked = title.plain(format!(": {}", declared.study.question.trim()));
         table.rows.push(Row::new([Text::new().code(name), asked]));
@@ -143,7 +143,7 @@ fn text_of(name: &str) -> Result<(String, String), Failure> {
 
 fn run_study(common: &Common, args: &StudyRunArgs, interrupt: &Interrupt) -> Result<u8, Failure> {
     let (name, text) = text_of(&args.name)?;
-    let declared = validate(&text, &name, &mechanisms::catalogue(&[])).map_err(Failure::usage)?;
+    let declared = validate(&text, &name, &workload::catalogue(&[])).map_err(Failure::usage)?;
     let wanted = wanted(&declared.study).map_err(Failure::usage)?;
     args.plugins.of_study(&wanted, interrupt)?;
     let mut request = declared.request.clone();

@@ -123,7 +123,7 @@ fn file(bench: &Bench, text: &str) -> String {
 #[test]
 fn studies_that_ask_for_the_impossible_are_refused_with_their_line() {
     let bench = Bench::new();
-    let catalogue = mechanisms::catalogue(&[]);
+    let catalogue = workload::catalogue(&[]);
     let with = |from: &str, to: &str| SMALL.replace(from, to);
     let fixed = |line: &str| with("samples = 10", line);
     let derived = |expression: &str| {
@@ -354,7 +354,7 @@ fn no_study_is_too_damaged_to_be_refused() {
                 _ => text.push_str(piece),
             }
         }
-        match validate(&text, "s.toml", &mechanisms::catalogue(&[])) {
+        match validate(&text, "s.toml", &workload::catalogue(&[])) {
             Ok(_) => declared += 1,
             Err(error) => {
                 assert!(error.starts_with("s.toml") && !error.contains('\n'), "{error:?}")

@@ -145,7 +145,7 @@ fn write(path: &Path, cases: &[Made], setting: &Setting) -> i64 {
             clock: &at_work(),
             peer: None,
             labs: &[],
-            catalogue: &mechanisms::catalogue(&variants),
+            catalogue: &workload::catalogue(&variants),
             fleet: None,
         })
         .unwrap();

@@ -154,7 +154,7 @@ fn choice() -> Made {
 }
 
 fn study() -> Made {
-    let declared = study::validated::validate(STUDY, "small.toml", &mechanisms::catalogue(&[]));
+    let declared = study::validated::validate(STUDY, "small.toml", &workload::catalogue(&[]));
     let text = StudyText { name: "small.toml".into(), text: STUDY.into() };
     let request = Request { study: Some(text), ..declared.expect("a study").request };
     let all = ["shm-ring", "tcp", "unix-stream:wiring=self"];

@@ -19,7 +19,7 @@ fn fenced(language: &str) -> Vec<&'static str> {
 fn the_example_declares() {
     let examples = fenced("toml");
     assert_eq!(examples.len(), 1, "one example to copy");
-    let declared = validate(examples[0], "docs/STUDIES.md", &mechanisms::catalogue(&[])).unwrap();
+    let declared = validate(examples[0], "docs/STUDIES.md", &workload::catalogue(&[])).unwrap();
     assert_eq!(declared.study.hypothesis.len(), 2);
     assert_eq!(declared.request.workloads[0].1.len(), 6, "1K to 1M by 4");
 }
@@ -41,7 +41,7 @@ fn the_document_shows_the_headline_figures_as_they_are_printed() {
         figure.show.as_deref().is_none_or(|text| text == "p50" || text == "mean" || text == "total")
     };
     for (name, text) in builtin::all() {
-        let declared = validate(text, name, &mechanisms::catalogue(&[])).unwrap();
+        let declared = validate(text, name, &workload::catalogue(&[])).unwrap();
         for published in &declared.study.published {
             for figure in published.figures.iter().filter(repeated) {
                 let printed = figure.as_printed();
@@ -68,7 +68,7 @@ fn every_claim_figure_and_table_stands_in_the_rows_of_its_work() {
     for (name, text) in builtin::all() {
         let section = WORKS.split("\n## ").find(|part| part.starts_with(&format!("{name}:")));
         let section = section.unwrap_or_else(|| panic!("docs/WORKS.md: no section of {name}"));
-        let study = validate(text, name, &mechanisms::catalogue(&[])).unwrap().study;
+        let study = validate(text, name, &workload::catalogue(&[])).unwrap().study;
         for (letter, many) in [
             ('c', study.hypothesis.len()),
             ('f', study.figure.len()),

@@ -331,7 +331,7 @@ fn what_is_wrong_is_one_line_with_file_line_and_word() {
     for (from, to, word) in broken {
         assert!(SMALL.contains(from), "{from}");
         let text = SMALL.replacen(from, to, 1);
-        let refused = validate(&text, "broken.toml", &mechanisms::catalogue(&[])).expect_err(to);
+        let refused = validate(&text, "broken.toml", &workload::catalogue(&[])).expect_err(to);
         assert!(refused.contains("broken.toml:") && refused.contains(word), "{refused}");
     }
     for (line, word) in [

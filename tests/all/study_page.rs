@@ -52,7 +52,7 @@ fn result(template: &CaseResult, case: &Case) -> CaseResult {
     made.site = Site::of(case);
     made.mechanism = made.variant.split(':').next().unwrap_or_default().to_string();
     made.carries = case.variant.traits().carries;
-    made.metric = mechanisms::workload::metric(made.workload, made.carries).clone();
+    made.metric = workload::metric(made.workload, made.carries).clone();
     (made.status, made.reason) = (Status::Ok, None);
     made.by_round = vec![Some(ns); 6];
     made.others_by_round.insert("min", vec![Some(ns); 6]);
@@ -64,7 +64,7 @@ fn result(template: &CaseResult, case: &Case) -> CaseResult {
 
 /// The run as if it had been made for that study.
 fn as_if(name: &str, text: &str) -> (ValidatedStudy, Judged) {
-    let declared = validate(text, name, &mechanisms::catalogue(&[])).unwrap();
+    let declared = validate(text, name, &workload::catalogue(&[])).unwrap();
     let topology = Topology::read(Path::new("/")).unwrap();
     let allowed = topology.online();
     let machine =

@@ -62,7 +62,7 @@ fn begin_run(store: &mut Store, made: &Made) -> Result<i64, StoreError> {
         clock: &clock(),
         peer: made.peer.as_ref(),
         labs: &[],
-        catalogue: &mechanisms::catalogue(&made.request.mechanisms),
+        catalogue: &workload::catalogue(&made.request.mechanisms),
         fleet: made.fleet.as_ref(),
     })
 }

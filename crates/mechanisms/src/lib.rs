@@ -14,13 +14,13 @@
 //!
 //! No mechanism sees a clock, a statistic or the store. What is done over them, timed, is in [`workload`].
 
-mod connection;
+pub mod connection;
 mod connections;
 mod contract;
 mod counts;
 mod endpoint;
 pub mod engine;
-mod nonblocking;
+pub mod nonblocking;
 mod opened;
 mod options;
 mod partner_ids;
@@ -37,7 +37,7 @@ mod zero_copy_pipe;
 
 pub mod condvar;
 mod eventfd;
-mod fd;
+pub mod fd;
 pub mod fifo;
 mod foreign;
 mod futex;
@@ -63,7 +63,6 @@ pub mod unix_seqpacket;
 pub mod unix_stream;
 pub mod vmsplice;
 mod waiting;
-pub mod workload;
 
 pub use connection::Connection;
 pub use connections::{held_by_ends, probe_connections, probe_crowd};

@@ -9,10 +9,9 @@ use std::sync::LazyLock;
 
 use super::{Entry, MECHANISMS, Scope, Traits, Waits, plugin};
 use model::catalogue::{self, Catalogue, Described, MechanismWords, OptionWords};
+use model::metric::Measured;
 use model::plugin::Plugin;
 use model::size;
-
-use super::workload;
 
 /// One option that a mechanism knows.
 #[derive(Debug)]
@@ -110,8 +109,11 @@ fn words() -> &'static [MechanismWords] {
     &WORDS
 }
 
-/// What this build can measure, and what each of `variants` is; those that are none are left out.
-pub fn catalogue<'a>(variants: impl IntoIterator<Item = &'a String>) -> Catalogue {
+/// What this build has, with `metrics`, and what each of `variants` is; those that are none are left out.
+pub fn catalogue<'a>(
+    variants: impl IntoIterator<Item = &'a String>,
+    metrics: Vec<Measured>,
+) -> Catalogue {
     let mut found: Vec<Described> = Vec::new();
     for variant in variants.into_iter().filter_map(|variant| Variant::parse(variant).ok()) {
         let (traits, waits) = (variant.traits(), variant.waits());
@@ -123,7 +125,7 @@ pub fn catalogue<'a>(variants: impl IntoIterator<Item = &'a String>) -> Catalogu
     }
     let plugins = plugin::registered().into_iter().filter_map(|entry| entry.plugin);
     let mechanisms = words().iter().cloned().chain(plugins.map(Plugin::words)).collect();
-    Catalogue { mechanisms, variants: found, metrics: workload::metrics() }
+    Catalogue { mechanisms, variants: found, metrics }
 }
 
 impl Entry {

@@ -57,7 +57,7 @@ mod tests {
 
     /// What this build can measure.
     pub fn catalogue() -> Catalogue {
-        mechanisms::catalogue(&[])
+        workload::catalogue(&[])
     }
 
     /// Asserts that `study` with `from` replaced by `to` is refused in one line with these words.

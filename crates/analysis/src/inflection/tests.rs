@@ -55,7 +55,7 @@ fn names(candidates: &[Candidate]) -> Vec<&str> {
 
 /// What the mechanisms say of themselves.
 fn catalogue(cases: &[CaseResult]) -> Catalogue {
-    mechanisms::catalogue(cases.iter().map(|case| &case.variant))
+    workload::catalogue(cases.iter().map(|case| &case.variant))
 }
 
 fn swept_all(cases: &[CaseResult]) -> Vec<Sweep> {
@@ -203,7 +203,7 @@ fn a_message_has_a_part_of_a_cache() {
 fn what_a_run_keeps_is_what_was_declared() {
     let every: Vec<String> =
         mechanisms::MECHANISMS.iter().map(|mechanism| mechanism.name.to_string()).collect();
-    let declared = mechanisms::catalogue(&every);
+    let declared = workload::catalogue(&every);
     let kept = serde_json::to_string(&declared).unwrap();
     assert_eq!(serde_json::from_str::<Catalogue>(&kept).unwrap(), declared);
     let with = declared.variants.iter().filter(|variant| !variant.bends.is_empty()).count();

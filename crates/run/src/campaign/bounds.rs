@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use super::{LiveCase, LiveGroup};
 use crate::floor::Rounds;
 use crate::launch::Interrupt;
-use mechanisms::workload::metric;
 use model::bound::{Beside, RoundBound};
+use workload::metric;
 
 /// Rounds of each group in which bounds are measured whatever it costs.
 const ALWAYS: u64 = 6;

@@ -127,7 +127,7 @@ impl<'a> Campaign<'a> {
             clock: &clock.1,
             peer: peer.as_ref(),
             labs: &hosts.routes.labs,
-            catalogue: &mechanisms::catalogue(&request.mechanisms),
+            catalogue: &workload::catalogue(&request.mechanisms),
             fleet: None,
         })?;
         look::add_groups(with.store, run, plan)?;

@@ -5,11 +5,11 @@ use crate::plan::{Case, are_held_back, are_waited_for};
 
 use super::{Campaign, LiveCase, value_ns};
 use crate::launch::{LaunchResult, Spec};
-use mechanisms::workload::{Found, Size, row};
 use model::launch::{MOST_SAMPLES, Outcome, SampleCount, Warmup};
 use model::load::Load;
 use model::mechanism::Carries;
 use stats::LEAST_LAUNCHES;
+use workload::{Found, Size, row};
 
 /// What a launch should last once its workers share a CPU, and otherwise, in ns.
 const LASTING_ON_ONE_CPU: f64 = 20e6;

@@ -11,10 +11,10 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use super::setting::{Setting, repeat};
-use mechanisms::workload::Buffers;
 use model::alignment::Alignment;
 use model::floors::Part;
 use model::host::Cache;
+use workload::Buffers;
 
 /// Levels that are looked for, beside memory.
 const LEVELS: [u32; 3] = [1, 2, 3];

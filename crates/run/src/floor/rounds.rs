@@ -17,10 +17,10 @@ use super::setting::{Setting, pin};
 use super::{Order, copy, line, wake_up};
 use crate::launch::Interrupt;
 use crate::launch::wire::{FrameKind, Missing, Reader, write_frame};
-use mechanisms::workload::Buffers;
 use model::alignment::Alignment;
 use model::bound::{Beside, RoundBound};
 use sys::shared::{LINE, Mapping, PAGE};
+use workload::Buffers;
 
 /// How long an answer may take before the process is taken for hung.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(10);

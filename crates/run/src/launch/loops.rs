@@ -10,12 +10,12 @@ use std::sync::atomic::AtomicU64;
 use rustix::thread::sched_getcpu;
 
 use mechanisms::network::ConnectionKind;
-use mechanisms::workload::payload::{Touched, Untouched};
-use mechanisms::workload::{Buffers, Check, Payload, Side, Timed, latency};
 use mechanisms::{Endpoint, Erased, Phase};
 use model::clock::ClockKind;
 use model::launch::{Usage, WorkerReport};
 use model::mechanism::Stats;
+use workload::payload::{Touched, Untouched};
+use workload::{Buffers, Check, Payload, Side, Timed, latency};
 
 /// What goes with the messages that every launch exchanges before its workload.
 #[derive(Clone, Copy)]

@@ -4,7 +4,7 @@
 //! (`spec`) and reads back a record and the samples (`wire`). The new process is a supervisor:
 //! single-threaded, it opens the mechanism, forks the workers (`workers`) and watches them until
 //! the end. The workers (`worker`) follow a `protocol`: the initiator commands the responder over a
-//! shared page (`page`), and both run the timed loops (`loops`) of a workload of `mechanisms::workload`.
+//! shared page (`page`), and both run the timed loops (`loops`) of a workload of `workload`.
 //! There may be several initiators, each with a pair of ends: the first commands them all.
 //! An observed launch has `instrumentation` in its workers, and may be traced (`tracing`) by its
 //! supervisor. One in `company` has others run beside its workers. A launch between two hosts is made of two

@@ -9,7 +9,7 @@ use rustix::process::getppid;
 use rustix::rand::{GetRandomFlags, getrandom};
 use serde::{Deserialize, Serialize};
 
-use mechanisms::workload::Payload;
+use workload::Payload;
 
 /// Whether this build can plant anything.
 pub const PLANTS: bool = cfg!(any(debug_assertions, feature = "plant"));

@@ -23,13 +23,13 @@ use super::loops::{Channel, Loops, With};
 use super::page::{Command, Page};
 use super::spec::Spec;
 use mechanisms::network::ConnectionKind;
-use mechanisms::workload::{Row, row};
 use mechanisms::{Deadline, unavailable_in};
 use model::cycles::{Turns, slices};
 use model::launch::{Role, SampleCount, Usage, Warmup, WorkerReport};
 use model::load::Load;
 use model::mechanism::Carries;
 use model::workload::WorkloadTraits;
+use workload::{Row, row};
 
 /// Round trips of the check before timing; each direction carries as many messages.
 const VERIFIED: usize = 2;

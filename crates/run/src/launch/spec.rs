@@ -12,7 +12,6 @@ use serde::{Deserialize, Serialize};
 
 use super::plant::{self, Plant};
 use mechanisms::network::Cookie;
-use mechanisms::workload::WorkloadSpec;
 use mechanisms::{OpenSpec, Variant, cause_of, unavailable};
 use model::clock::ClockKind;
 use model::company::Company;
@@ -22,6 +21,7 @@ use model::plugin::Plugin;
 use model::probe::Probe;
 use model::workload::{Arrivals, Policy, Workload};
 use sys::process::{descendants_usage, process_usage, thread_usage};
+use workload::WorkloadSpec;
 
 /// What both sides of the wire must agree on; another build is refused, with both named.
 pub const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), "/wire-9");

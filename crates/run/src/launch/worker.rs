@@ -11,10 +11,6 @@ use super::instrumentation::Instrumentation;
 use super::loops::{Compiled, Loops};
 use super::page::Page;
 use super::protocol::WorkerProtocol;
-use mechanisms::workload::payload::{Read, Touched, Untouched, Written};
-use mechanisms::workload::{
-    Buffers, Check, Payload, Side, Timed, WorkloadSpec, WorkloadVisitor, dispatch,
-};
 use mechanisms::{Deadline, Endpoint, Erased};
 use model::launch::{Role, WorkerReport};
 use model::mechanism::Carries;
@@ -23,6 +19,8 @@ use model::workload::Policy;
 use sys::affinity::{self, Affinity};
 use sys::numa::{here, nodes_of};
 use sys::shared::places;
+use workload::payload::{Read, Touched, Untouched, Written};
+use workload::{Buffers, Check, Payload, Side, Timed, WorkloadSpec, WorkloadVisitor, dispatch};
 
 /// What a worker runs. The endpoint is inside, so that one type covers all mechanisms.
 pub type WorkerFn = Box<dyn FnOnce(WorkerContext) + Send>;

@@ -24,7 +24,7 @@ size = "4K"
 
 #[test]
 fn probes_keep_to_the_levels_that_they_are_given() {
-    let declared = validate(STUDY, "s.toml", &mechanisms::catalogue(&[])).unwrap();
+    let declared = validate(STUDY, "s.toml", &workload::catalogue(&[])).unwrap();
     let topology = Topology::read(Path::new("/")).unwrap();
     let allowed = topology.online();
     let machine =
@@ -52,7 +52,7 @@ fn what_is_excepted_is_no_case() {
     let cases = |more: &str| {
         let text =
             STUDY.split("[observed]").next().unwrap().replace("\"trace:times=2\"", "\"calls\"");
-        let declared = validate(&format!("{text}{more}"), "s.toml", &mechanisms::catalogue(&[]))?;
+        let declared = validate(&format!("{text}{more}"), "s.toml", &workload::catalogue(&[]))?;
         let topology = Topology::read(Path::new("/")).unwrap();
         let allowed = topology.online();
         let routes = AvailableRoutes::default();
@@ -88,7 +88,7 @@ fn nothing_looks_at_workers_that_have_many_threads_or_processes() {
              cause = {{ observe = \"instrumentation\" }}\neffect = {{ {effect} = \"e\" }}\n\
              [vary]\nobserve = [\"none\", \"software\"]\n"
         );
-        let declared = validate(&text, "s.toml", &mechanisms::catalogue(&[])).unwrap();
+        let declared = validate(&text, "s.toml", &workload::catalogue(&[])).unwrap();
         let topology = Topology::read(Path::new("/")).unwrap();
         let allowed = topology.online();
         let routes = AvailableRoutes::default();

@@ -1,10 +1,10 @@
 //! A case that is about to be measured: with its mechanism at hand.
 
 use mechanisms::Variant;
-use mechanisms::workload::connect;
 use model::catalogue::{FLIPS, LOSS, NODELAY, RECOVERY};
 use model::mechanism::Framing;
 use model::route::Route;
+use workload::connect;
 
 /// One combination of factor levels, with its mechanism at hand.
 pub type Case = model::case::Case<Variant>;

@@ -19,7 +19,7 @@ fn planned() -> Vec<(&'static str, ValidatedStudy, Vec<Case>)> {
         Machine { topology: &topology, allowed: &allowed, routes: &AvailableRoutes::default() };
     let planned = |(name, text): (&'static str, &str)| {
         let declared =
-            validate(text, &format!("studies/{name}.toml"), &mechanisms::catalogue(&[])).unwrap();
+            validate(text, &format!("studies/{name}.toml"), &workload::catalogue(&[])).unwrap();
         // What isn't built in has a place all the same.
         wanted(&declared.study).unwrap().iter().for_each(|place| register(place).unwrap());
         let plan = plan(&declared.request, &machine).unwrap();

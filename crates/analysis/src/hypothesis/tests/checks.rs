@@ -24,7 +24,7 @@ fn study(claim: &str) -> ValidatedStudy {
          [vary]\nmechanism = \"pipe\"\nplacement = [\"free\", \"same-cpu\", \"same-llc\"]\n\
          [[hypothesis]]\nstatement = \"s\"\n{claim}"
     );
-    validate(&text, "s.toml", &mechanisms::catalogue(&[])).unwrap()
+    validate(&text, "s.toml", &workload::catalogue(&[])).unwrap()
 }
 
 fn decided(claim: &str, results: &[CaseResult]) -> (Decision, String) {

@@ -33,7 +33,7 @@ fn findings(claims: &[String], results: &[CaseResult]) -> Vec<Finding> {
          [vary]\nmechanism = [\"pipe\", \"tcp\", \"udp\"]\n\
          placement = [\"free\", \"same-cpu\", \"same-llc\"]\n{claims}"
     );
-    let declared = validate(&text, "s.toml", &mechanisms::catalogue(&[])).unwrap();
+    let declared = validate(&text, "s.toml", &workload::catalogue(&[])).unwrap();
     super::super::decide(&Ground {
         declared: &declared,
         results,

@@ -10,8 +10,8 @@ use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
 
 use super::{Payload, Side, latency};
-use crate::nonblocking::{only_asked, only_waits};
-use crate::{Endpoint, Nonblocking};
+use mechanisms::nonblocking::{only_asked, only_waits};
+use mechanisms::{Endpoint, Nonblocking};
 use sys::failed::{failed, named};
 
 /// Connections that one epoll_wait(2) tells of.

@@ -18,7 +18,7 @@ use super::assignment::Assignment;
 use super::schedule::Offered;
 use super::service::{self, Work};
 use super::{Payload, Side, WorkloadSpec, latency};
-use crate::Endpoint;
+use mechanisms::Endpoint;
 use model::launch::{Usage, Worked};
 
 /// The stack of a thread, of which it touches some pages: thousands of them fit an address space.

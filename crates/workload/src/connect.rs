@@ -21,9 +21,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use sys::clock::Now;
 
 use super::{Found, Payload, Side, Size, Timed, WorkloadSpec, median};
-use crate::connection::{Address, Listening, Server};
-use crate::network::{Call, ConnectVisitor, ConnectionKind, EffectiveSettings};
-use crate::{
+use mechanisms::connection::{Address, Listening, Server};
+use mechanisms::network::{Call, ConnectVisitor, ConnectionKind, EffectiveSettings};
+use mechanisms::{
     Chooser, Connection, Endpoint, MECHANISMS, Mechanism, OpenError, OpenSpec, Opened, Step,
     Visitor, choose, keep_record,
 };

@@ -10,7 +10,7 @@ use rustix::thread::sched_yield;
 use super::Payload;
 use super::many::asked;
 use super::schedule::{Adherence, Schedule, Wait};
-use crate::{Endpoint, Nonblocking, Received, Sent};
+use mechanisms::{Endpoint, Nonblocking, Received, Sent};
 use sys::failed::failed;
 
 /// A stretch of an open loop.

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use sys::clock::Now;
 
 use super::{Buffers, Found, Payload, Side, Size, Timed, WorkloadSpec};
-use crate::Endpoint;
+use mechanisms::Endpoint;
 use model::workload::Workload;
 
 /// What a pilot's transfer should last, in ns.

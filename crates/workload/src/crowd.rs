@@ -15,7 +15,7 @@ use rustix::process::{
 };
 
 use super::threads::began;
-use crate::{OpenError, dies_with_parent_here, unavailable_in};
+use mechanisms::{OpenError, dies_with_parent_here, unavailable_in};
 use model::launch::Usage;
 use sys::failed::{failed, named};
 use sys::process::{fork_with_first, thread_usage};

@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use super::*;
-use crate::Endpoint;
-use crate::workload::Buffers;
-use crate::workload::payload::Untouched;
-use crate::workload::rate::initiate;
-use crate::workload::schedule::{Adherence, Offered, Schedule, Timeline, Wait};
+use crate::Buffers;
+use crate::payload::Untouched;
+use crate::rate::initiate;
+use crate::schedule::{Adherence, Offered, Schedule, Timeline, Wait};
+use mechanisms::Endpoint;
 use model::workload::Arrivals;
 
 const CLOCK: ClockKind = ClockKind::MonotonicRaw;

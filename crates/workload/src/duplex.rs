@@ -15,8 +15,8 @@ use rustix::thread::sched_yield;
 
 use super::throughput::Throughput;
 use super::{Found, Payload, Side, Size, Timed, WorkloadSpec, median};
-use crate::nonblocking::only_waits;
-use crate::{Endpoint, MECHANISMS, Nonblocking, Received, Sent, WithNonblocking};
+use mechanisms::nonblocking::only_waits;
+use mechanisms::{Endpoint, MECHANISMS, Nonblocking, Received, Sent, WithNonblocking};
 use model::launch::WorkerReport;
 use model::mechanism::Carries;
 use model::workload::Workload;

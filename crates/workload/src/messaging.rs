@@ -17,8 +17,8 @@ use super::crowd::{Crowd, Task};
 use super::many::asked;
 use super::payload::{Read, Touched, Written};
 use super::{Check, Found, Payload, Side, Size, Timed, WorkloadSpec, median};
-use crate::Endpoint;
-use crate::fd::{read_full, write_all};
+use mechanisms::Endpoint;
+use mechanisms::fd::{read_full, write_all};
 use model::launch::{Usage, WorkerReport};
 use model::workload::{Policy, Workload};
 

@@ -18,7 +18,7 @@ use super::many::{EVENTS, Messages, Ready, ready_of, split};
 use super::server::await_room;
 use super::threads::in_threads;
 use super::{Found, Payload, Side, Size, Timed, WorkloadSpec};
-use crate::{Endpoint, Nonblocking, Received, Sent};
+use mechanisms::{Endpoint, Nonblocking, Received, Sent};
 use model::launch::{Usage, WorkerReport};
 use model::workload::Workload;
 

@@ -3,8 +3,8 @@
 use std::os::fd::BorrowedFd;
 
 use super::*;
-use crate::workload::payload::Untouched;
-use crate::workload::schedule::Offered;
+use crate::payload::Untouched;
+use crate::schedule::Offered;
 use model::clock::ClockKind;
 use model::workload::Arrivals;
 

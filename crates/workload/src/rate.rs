@@ -27,7 +27,7 @@ use super::server::{self, Waiting};
 use super::service::{Work, serve};
 use super::threads::Threads;
 use super::{Buffers, Found, Payload, Side, Size, Timed, WorkloadSpec};
-use crate::{Endpoint, Phase};
+use mechanisms::{Endpoint, Phase};
 use model::launch::{Clients, Punctuality, WorkerReport};
 use model::load::{Load, Server};
 use model::workload::{Arrivals, Workload};

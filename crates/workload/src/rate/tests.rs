@@ -5,8 +5,8 @@ use std::time::Duration;
 use sys::clock::Now;
 
 use super::*;
-use crate::workload::payload::Untouched;
-use crate::workload::schedule::{Offered, Wait};
+use crate::payload::Untouched;
+use crate::schedule::{Offered, Wait};
 use model::clock::ClockKind;
 use model::workload::Arrivals;
 

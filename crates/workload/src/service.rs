@@ -6,7 +6,7 @@
 use std::io;
 
 use super::{Buffers, Payload};
-use crate::Endpoint;
+use mechanisms::Endpoint;
 use model::clock::ClockKind;
 use model::launch::Worked;
 use model::load::Service;

@@ -30,9 +30,10 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::network::{ConnectionKind, Cookie};
-use crate::{Endpoint, OpenSpec};
 pub use buffers::Buffers;
+use mechanisms::network::{ConnectionKind, Cookie};
+use mechanisms::{Endpoint, OpenSpec};
+use model::catalogue::Catalogue;
 use model::launch::WorkerReport;
 use model::load::Load;
 use model::mechanism::Carries;
@@ -290,6 +291,11 @@ fn many_connections() -> io::Error {
     io::Error::new(io::ErrorKind::Unsupported, "its loop is over all connections")
 }
 
+/// What this build can measure, and what each of `variants` is; those that are none are left out.
+pub fn catalogue<'a>(variants: impl IntoIterator<Item = &'a String>) -> Catalogue {
+    mechanisms::catalogue(variants, metrics())
+}
+
 /// Code that is generic over the workload: one of the two is called, once, with the workload as its type.
 pub trait WorkloadVisitor {
     /// What comes of it.
@@ -297,7 +303,7 @@ pub trait WorkloadVisitor {
     /// A workload whose loops hold the calls of each mechanism themselves: one through a table would be a part of what
     /// a message of a few ns takes. Both ways at once, one of a ring takes 57 ns of CPU time, and 84 by way of a table.
     fn inlined<W: Timed>(self) -> Self::Output;
-    /// A workload that calls through a table ([`Erased`](crate::Erased)), and is compiled once for all mechanisms.
+    /// A workload that calls through a table ([`Erased`](mechanisms::Erased)), and is compiled once for all mechanisms.
     fn erased<W: Timed>(self) -> Self::Output;
 }
 

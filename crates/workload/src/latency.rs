@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use sys::clock::Now;
 
 use super::{Buffers, Found, Payload, Side, Size, Timed, WorkloadSpec};
-use crate::Endpoint;
+use mechanisms::Endpoint;
 use model::workload::Workload;
 
 pub static METRIC: Metric = Metric {

@@ -17,7 +17,7 @@ use super::many::{EVENTS, Messages, Ready, ready_of, split};
 use super::schedule::{Adherence, Schedule, Wait};
 use super::threads::{Start, together};
 use super::{Payload, Side};
-use crate::{Endpoint, Nonblocking, Received, Sent};
+use mechanisms::{Endpoint, Nonblocking, Received, Sent};
 use model::launch::Usage;
 use sys::affinity::pin;
 use sys::failed::failed;
