@@ -7,10 +7,10 @@ use std::sync::OnceLock;
 
 use model::launch::Outcome;
 use model::peer::FarHost;
-use run::fleet::simulated;
-use run::fleet::simulated_agent::{Planted, SimulatedAgent, address};
 use run::launch::Stage;
 use run::launch::peer::connection::{AgentHere, Frame};
+use run::launch::peer::simulated;
+use run::launch::peer::simulated_agent::{Planted, SimulatedAgent, address};
 use run::launch::state::{FarEnd, LaunchState, Outgoing, Wanted, dispatch};
 use run::launch::wire::FrameKind;
 

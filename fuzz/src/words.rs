@@ -111,7 +111,7 @@ pub fn run(data: &[u8]) {
             }
             let _ = Probe::each_of(&text);
             let _ = text.parse::<store::Label>();
-            let _ = run::fleet::nodes::named(&text);
+            let _ = fleet::nodes::named(&text);
         }
         _ => {
             let _ = (duration::parse(&text), rate::parse(&text));

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use crate::cli_support::{Bench, Said, output};
+use fleet::{network, nodes};
 use machine::parse_cpu_list;
 use mechanisms::Variant;
 use model::placement::Placement;
@@ -16,7 +17,6 @@ use model::total::Total;
 use model::{duration, rate, size};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use run::fleet::{network, nodes};
 use store::Label;
 use study::builtin;
 use study::expression::Expression;

@@ -20,6 +20,7 @@ const MAY_SEE: &[(&str, &[&str])] = &[
     ("store", &["model"]),
     ("study", &["model"]),
     ("run", &["machine", "mechanisms", "model", "stats", "store", "study", "sys", "workload"]),
+    ("fleet", &["machine", "mechanisms", "model", "run", "store"]),
     ("host", &["mechanisms", "model", "run", "sys"]),
     ("analysis", &["model", "stats", "store", "study"]),
     ("report", &["analysis", "model", "stats", "store", "study"]),

@@ -11,11 +11,9 @@
 //! | [`launch`] | one fresh execution of a case, here or between two hosts |
 //! | [`floor`] | what no result can undercut |
 //! | [`campaign`] | rounds of launches until a group is precise, or the time is up: here, at a peer, on many nodes |
-//! | [`fleet`] | many nodes: their agents, who meets whom in a round, and the driver that has them launch |
 
 pub mod campaign;
 pub mod conformance;
-pub mod fleet;
 pub mod floor;
 pub mod hosted;
 pub mod launch;

@@ -1,5 +1,5 @@
 //! Which launches a round is made of, and on which nodes: this host and those that it has a route to
-//! ([`super::hosts`]), or those of a fleet ([`crate::fleet`]). How one is made is the same for both
+//! ([`super::hosts`]), or those of a fleet. How one is made is the same for both
 //! ([`crate::launch::launches`]). What a round is made of, how often there is one, what is given up and
 //! what is stored, the campaign decides for both alike.
 
@@ -20,7 +20,7 @@ use model::route::Route;
 
 /// One launch of a round, before it is started.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Turn {
+pub struct Turn {
     /// The group, by its place in the campaign.
     pub group: usize,
     pub case: usize,
@@ -39,7 +39,7 @@ pub(crate) struct Turn {
 }
 
 /// The generator of one of a run's random choices: each has a stream of its own.
-pub(crate) fn rng(seed: u64, stream: u64) -> ChaCha8Rng {
+pub fn rng(seed: u64, stream: u64) -> ChaCha8Rng {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     rng.set_stream(stream);
     rng
@@ -47,7 +47,7 @@ pub(crate) fn rng(seed: u64, stream: u64) -> ChaCha8Rng {
 
 /// Whether the two ends of `what` change roles: in blocks of two rounds, one each way, in an order drawn per
 /// block.
-pub(crate) fn swapped(seed: u64, what: usize, round: u64) -> bool {
+pub fn swapped(seed: u64, what: usize, round: u64) -> bool {
     let mut rng = rng(seed, 1 << 63 | (what as u64) << 32 | round.div_ceil(2));
     rng.random::<bool>() ^ round.is_multiple_of(2)
 }
@@ -70,7 +70,7 @@ impl Turn {
     }
 }
 
-pub(crate) struct LaunchRequest {
+pub struct LaunchRequest {
     pub spec: Spec,
     /// Where client and server of it run.
     pub route: Route,
@@ -85,7 +85,7 @@ pub(crate) struct LaunchRequest {
 }
 
 /// A round of some groups.
-pub(crate) struct RoundOf<'a> {
+pub struct RoundOf<'a> {
     pub groups: &'a [LiveGroup],
     pub of: &'a [usize],
     /// From 1; 0 is that of the pilots.
@@ -94,10 +94,10 @@ pub(crate) struct RoundOf<'a> {
 }
 
 /// Sets of launches that are set up together.
-pub(crate) type Sets = Box<dyn Iterator<Item = Vec<Turn>>>;
+pub type Sets = Box<dyn Iterator<Item = Vec<Turn>>>;
 
 /// Who makes the launches.
-pub(crate) trait Driver {
+pub trait Driver {
     /// The open groups, in those that have their rounds together.
     fn together(&self, open: Vec<usize>) -> Vec<Vec<usize>>;
 

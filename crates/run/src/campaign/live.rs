@@ -10,7 +10,7 @@ use model::total::Total;
 use model::words::counted;
 use store::{Closed, Ends};
 
-pub(crate) struct LiveCase {
+pub struct LiveCase {
     pub id: i64,
     /// Of a fleet it is that of many pairs of nodes.
     pub case: Rc<Case>,
@@ -28,7 +28,7 @@ pub(crate) struct LiveCase {
     pub given_up: bool,
 }
 
-pub(crate) struct LiveGroup {
+pub struct LiveGroup {
     pub nth: usize,
     pub cases: Vec<LiveCase>,
     pub wants_quiet: bool,

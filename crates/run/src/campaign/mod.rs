@@ -7,7 +7,7 @@
 
 mod arms;
 mod bounds;
-pub(crate) mod driver;
+pub mod driver;
 mod exclusive;
 mod hosts;
 mod live;
@@ -47,7 +47,7 @@ use store::{Label, NewLaunch, NewRun, RunStatus, Store, StoreError, StoredRun};
 pub use arms::shell;
 pub use exclusive::{Other, Turn};
 pub use hosts::{Hosts, OpenRoutes};
-pub(crate) use live::{LiveCase, LiveGroup};
+pub use live::{LiveCase, LiveGroup};
 pub use look::value_ns;
 pub use progress::{Launched, Progress, Status};
 pub use settle::find_quiet;
@@ -99,7 +99,7 @@ type StoredLaunches = HashSet<(i64, u64)>;
 const EXAMINED: Duration = Duration::from_millis(100);
 
 /// The clock that this machine offers, and when it was measured.
-pub(crate) fn measured_clock() -> (Anchor, model::clock::Record) {
+pub fn measured_clock() -> (Anchor, model::clock::Record) {
     let (kind, why_not) = sys::clock::choose(Path::new("/"));
     sys::clock::measure(kind, why_not)
 }
@@ -178,7 +178,7 @@ impl<'a> Campaign<'a> {
     }
 
     /// A stored run that is measured by `driver`, at its beginning or where it was interrupted.
-    pub(crate) fn of(
+    pub fn of(
         with: Conditions<'a>,
         driver: Box<dyn Driver + 'a>,
         run: StoredRun,

@@ -30,7 +30,7 @@ use model::cycles::slices;
 use model::launch::Outcome;
 
 /// Where supervisors are started.
-pub(crate) enum Node {
+pub enum Node {
     /// This host, or one of its networks.
     Here(Box<Supervisors>),
     Agent {
@@ -42,7 +42,7 @@ pub(crate) enum Node {
 
 impl Node {
     /// This host, in a network of its own or that of this process.
-    pub(crate) fn here(launcher: &Launcher, network: Option<Arc<File>>) -> Node {
+    pub fn here(launcher: &Launcher, network: Option<Arc<File>>) -> Node {
         Node::Here(Box::new(Supervisors::new(launcher.clone(), network)))
     }
 
@@ -70,14 +70,14 @@ impl Node {
 }
 
 /// The launches in progress, and all nodes.
-pub(crate) struct Launches {
+pub struct Launches {
     nodes: Vec<Node>,
     states: HashMap<u32, LaunchState>,
     next: u32,
 }
 
 impl Launches {
-    pub(crate) fn of(nodes: Vec<Node>) -> Launches {
+    pub fn of(nodes: Vec<Node>) -> Launches {
         Launches { nodes, states: HashMap::new(), next: 0 }
     }
 
@@ -86,7 +86,7 @@ impl Launches {
     ///
     /// # Errors
     /// A signal came, or a peer is lost: nothing can be measured any more.
-    pub(crate) fn run(
+    pub fn run(
         &mut self,
         set: Vec<Result<Wanted, Outcome>>,
         quiet: Duration,
@@ -336,7 +336,7 @@ impl Launches {
     ///
     /// # Errors
     /// A signal came.
-    pub(crate) fn silent(
+    pub fn silent(
         &mut self,
         nodes: &[usize],
         hello: &[u8],
@@ -494,7 +494,7 @@ impl Launches {
     }
 
     /// Lets the initiator of one have its turn.
-    pub(in crate::launch) fn turn(&mut self, number: u32) {
+    pub fn turn(&mut self, number: u32) {
         self.say_of(&[number], |launch| vec![launch.turn()]);
     }
 }

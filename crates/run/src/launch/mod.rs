@@ -29,7 +29,7 @@ mod engine;
 mod handle;
 mod instrumentation;
 mod launcher;
-pub(crate) mod launches;
+pub mod launches;
 mod loops;
 mod page;
 pub mod peer;

@@ -24,7 +24,7 @@ use sys::process::{end_group, has_ended, in_a_thread};
 const ENDS_WITHIN: Duration = Duration::from_millis(500);
 
 /// Supervisors on this host, or in one of its networks, by the numbers of their launches.
-pub(crate) struct Supervisors {
+pub struct Supervisors {
     launcher: Launcher,
     /// None for this process's own network.
     network: Option<Arc<File>>,

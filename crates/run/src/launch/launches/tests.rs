@@ -1,9 +1,9 @@
 //! Launches on nodes whose agents are objects of this process: what one of them does to the others.
 
 use super::*;
-use crate::fleet::simulated;
-use crate::fleet::simulated_agent::{Planted, SimulatedAgent};
 use crate::launch::peer::connection::{AgentHere, Connection, Frame};
+use crate::launch::peer::simulated;
+use crate::launch::peer::simulated_agent::{Planted, SimulatedAgent};
 use crate::launch::state::tests::wanted;
 use crate::launch::wire::{FrameKind, Missing};
 

@@ -19,22 +19,22 @@ use model::peer::PeerRequest;
 const ENDS_WITHIN: Duration = Duration::from_secs(1);
 
 /// The agent over there.
-pub(crate) struct Link {
+pub struct Link {
     /// None once it is lost.
     agent: Option<Connection>,
     /// The host that it described in its hello.
-    pub(crate) far: Option<FarHost>,
+    pub far: Option<FarHost>,
     /// Whether it has said that it is there, since it was asked.
     answered: bool,
     /// Why nothing comes any more.
     missing: Option<Missing>,
     /// Why it takes no part any more.
-    pub(crate) lost: Option<String>,
+    pub lost: Option<String>,
 }
 
 impl Link {
     /// The way to an agent that was just started, if it could be.
-    pub(crate) fn of(agent: Result<Connection, String>) -> Link {
+    pub fn of(agent: Result<Connection, String>) -> Link {
         let lost = agent.as_ref().err().cloned();
         Link { agent: agent.ok(), far: None, answered: false, missing: None, lost }
     }
@@ -70,30 +70,30 @@ impl Link {
         Ok((link, far))
     }
 
-    pub(crate) fn say(&mut self, kind: FrameKind, payload: &[u8]) {
+    pub fn say(&mut self, kind: FrameKind, payload: &[u8]) {
         if let Some(agent) = &mut self.agent {
             agent.say(kind, payload);
         }
     }
 
     /// Says `hello`, which the agent answers.
-    pub(crate) fn ask(&mut self, hello: &[u8]) {
+    pub fn ask(&mut self, hello: &[u8]) {
         self.answered = false;
         self.say(FrameKind::Hello, hello);
     }
 
     /// Whether it has answered, or never will.
-    pub(crate) fn has_answered(&self) -> bool {
+    pub fn has_answered(&self) -> bool {
         self.answered || self.lost.is_some()
     }
 
     /// Takes in what has come, after poll(2) said that something has.
-    pub(crate) fn fill(&mut self) {
+    pub fn fill(&mut self) {
         self.missing = self.agent.as_mut().and_then(|agent| agent.fill().err());
     }
 
     /// The next frame of a launch that has come.
-    pub(crate) fn next(&mut self) -> Option<Frame> {
+    pub fn next(&mut self) -> Option<Frame> {
         loop {
             match self.agent.as_mut()?.buffered() {
                 Ok(Some((FrameKind::Hello, text))) => self.meet(&text),
@@ -124,7 +124,7 @@ impl Link {
     }
 
     /// Takes in that it doesn't even say that it is there.
-    pub(crate) fn fall_silent(&mut self) {
+    pub fn fall_silent(&mut self) {
         self.lose(&Missing::Late);
     }
 
@@ -134,7 +134,7 @@ impl Link {
     }
 
     /// Takes it out, for this reason.
-    pub(crate) fn give_up(&mut self, why: String) {
+    pub fn give_up(&mut self, why: String) {
         self.lost.get_or_insert(why);
         self.end();
     }
@@ -145,7 +145,7 @@ impl Link {
     }
 
     /// Where its frames come from; None of one that is lost, or in this process.
-    pub(crate) fn fd(&self) -> Option<BorrowedFd<'_>> {
+    pub fn fd(&self) -> Option<BorrowedFd<'_>> {
         self.agent.as_ref().and_then(Connection::fd)
     }
 }
@@ -158,7 +158,7 @@ impl Drop for Link {
 }
 
 /// Ends all agents, each of which may take so long.
-pub(crate) fn end_links(links: &[Rc<RefCell<Link>>], within: Duration) {
+pub fn end_links(links: &[Rc<RefCell<Link>>], within: Duration) {
     let mut links: Vec<RefMut<'_, Link>> = links.iter().map(|link| link.borrow_mut()).collect();
     end_all(links.iter_mut().filter_map(|link| link.agent.as_mut()), within);
 }

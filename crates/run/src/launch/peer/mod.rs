@@ -16,8 +16,10 @@ mod agent;
 pub mod connection;
 mod deploy;
 pub mod keeper;
-pub(crate) mod link;
+pub mod link;
 mod process;
+pub mod simulated;
+pub mod simulated_agent;
 
 use model::peer::{FarHost, PeerRecord, PeerRequest};
 use std::cell::RefCell;

@@ -8,15 +8,15 @@ use std::time::Duration;
 use super::agent_pool::AgentPool;
 use super::floors;
 use super::order::{sets, waves};
-use crate::campaign::driver::{Driver, LaunchRequest, RoundOf, Sets};
-use crate::campaign::{Campaign, Conditions, LiveCase, measured_clock, now_utc};
-use crate::launch::peer::address;
-use crate::launch::state::{FarEnd, Wanted};
-use crate::launch::{Interrupt, LaunchResult};
-use crate::plan::Case;
 use machine::interrupt::Interrupted;
 use model::launch::Outcome;
 use model::peer::{Address, FarHost};
+use run::campaign::driver::{Driver, LaunchRequest, RoundOf, Sets};
+use run::campaign::{Campaign, Conditions, LiveCase, measured_clock, now_utc};
+use run::launch::peer::address;
+use run::launch::state::{FarEnd, Wanted};
+use run::launch::{Interrupt, LaunchResult};
+use run::plan::Case;
 use store::{FleetRequest, RunStatus, StoreError, StoredNode, StoredRun};
 
 /// Longest time for which ended launches that were simulated are only in memory: they end by the

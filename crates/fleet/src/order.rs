@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use rand::seq::SliceRandom;
 
 use super::tournament::{self, Pair, index};
-use crate::campaign::driver::{RoundOf, Sets, Turn, rng, swapped};
 use model::alignment::Alignment;
 use model::peer::FarHost;
+use run::campaign::driver::{RoundOf, Sets, Turn, rng, swapped};
 use store::Concurrent;
 
 /// Launches of one node that are set up together.
@@ -108,10 +108,10 @@ mod tests {
     use std::rc::Rc;
 
     use super::*;
-    use crate::campaign::{LiveCase, LiveGroup};
-    use crate::fleet::plan::plan;
+    use crate::plan::plan;
     use model::placement::Placement;
     use model::workload::Workload;
+    use run::campaign::{LiveCase, LiveGroup};
     use store::{Ends, FleetRequest};
 
     fn request(nodes: usize) -> FleetRequest {
@@ -137,7 +137,7 @@ mod tests {
     fn groups(request: &FleetRequest) -> Vec<LiveGroup> {
         let nodes = request.nodes.len();
         let plans = plan(request).unwrap().into_iter().enumerate();
-        let group = |(nth, plan): (usize, crate::fleet::plan::GroupPlan)| {
+        let group = |(nth, plan): (usize, crate::plan::GroupPlan)| {
             let (case, concurrent) = (Rc::new(plan.case), plan.concurrent);
             let ends: Vec<(usize, Option<usize>)> = match concurrent {
                 None => (0..nodes).map(|number| (number, None)).collect(),

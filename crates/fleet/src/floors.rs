@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use rustix::fs::{MemfdFlags, memfd_create};
 
 use super::nodes;
-use crate::launch::Interrupt;
 use model::floors::{FloorDetail, Floors};
+use run::launch::Interrupt;
 use store::FleetRequest;
 
 /// How long it may take, with its step's set-up.

@@ -5,7 +5,7 @@
 
 use rand::seq::SliceRandom;
 
-use crate::campaign::driver::rng;
+use run::campaign::driver::rng;
 
 /// Two nodes by their numbers, the smaller one first.
 pub type Pair = (usize, usize);

@@ -1,14 +1,14 @@
 //! From what was asked to cases: what is done on every node by itself, and between every pair. One
 //! group each: its cases differ in node or pair alone, and are compared with each other.
 
-use crate::launch::placement;
-use crate::plan::{Case, WithMechanism};
 use mechanisms::{OpenSpec, Variant, check_over_network, probe};
 use model::placement::Placement;
 use model::placement::ResolvedPlacement;
 use model::route::Route;
 use model::total::Total;
 use model::workload::Workload;
+use run::launch::placement;
+use run::plan::{Case, WithMechanism};
 use store::{Concurrent, Ends, FleetRequest, NewCase, Store, StoreError};
 
 /// Samples of a simulated launch.
