@@ -9,8 +9,7 @@ use model::launch::Outcome;
 use model::peer::FarHost;
 use run::launch::Stage;
 use run::launch::peer::connection::{AgentHere, Frame};
-use run::launch::peer::simulated;
-use run::launch::peer::simulated_agent::{Planted, SimulatedAgent, address};
+use run::launch::peer::simulated::{self, Planted, SimulatedAgent, address};
 use run::launch::state::{FarEnd, LaunchState, Outgoing, Wanted, dispatch};
 use run::launch::wire::FrameKind;
 

@@ -12,7 +12,7 @@ use run::launch::Interrupt;
 use run::launch::launches::{Launches, Node};
 use run::launch::peer::connection::{ANSWERS_WITHIN, Connection, hello};
 use run::launch::peer::link::{Link, end_links};
-use run::launch::peer::simulated_agent::{Planted, SimulatedAgent};
+use run::launch::peer::simulated::{self, Planted, SimulatedAgent};
 use store::FleetRequest;
 
 /// How long agents may take to end once they are asked to.
@@ -36,10 +36,10 @@ impl<'a> AgentPool<'a> {
         asked: &FleetRequest,
         interrupt: &'a Interrupt,
     ) -> Result<AgentPool<'a>, Interrupted> {
-        let simulated = asked.simulated.then(run::launch::peer::simulated::host);
-        let start = |(nth, name): (usize, &String)| match &simulated {
+        let like = asked.simulated.then(simulated::host);
+        let start = |(nth, name): (usize, &String)| match &like {
             Some(host) => {
-                let far = run::launch::peer::simulated::node(host, nth, name);
+                let far = simulated::node(host, nth, name);
                 let planted = Planted::among(asked.nodes.len());
                 let agent = SimulatedAgent::new(nth, planted, far, asked.seed);
                 Ok(Connection::Here(Box::new(agent)))

@@ -4,8 +4,8 @@
 //! agent on each (`nodes`, `agent_pool`). Launches are driven as those on one host are
 //! (`launch::launches`). Pairs meet in a round-robin tournament (`tournament`), which is a round of a
 //! campaign as any other (`driver`, [`run::campaign`]). A node that fails, hangs or has another build becomes a
-//! row with the reason. A fleet that isn't at hand can be simulated over the same wire format (`simulated_agent`,
-//! `simulated`).
+//! row with the reason. A fleet that isn't at hand can be simulated over the same wire format
+//! ([`run::launch::peer::simulated`]).
 
 mod agent_pool;
 mod driver;

@@ -12,7 +12,7 @@
 //!   unlinked before `open` returns. What can't be (System V objects) is [`Residue`], removed
 //!   by the process that opened it.
 //!
-//! No mechanism sees a clock, a statistic or the store. What is done over them, timed, is in [`workload`].
+//! No mechanism sees a clock, a statistic or the store. What is done over them, timed, is in the crate `workload`.
 
 pub mod connection;
 mod connections;

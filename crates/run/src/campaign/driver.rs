@@ -1,5 +1,5 @@
 //! Which launches a round is made of, and on which nodes: this host and those that it has a route to
-//! ([`super::hosts`]), or those of a fleet. How one is made is the same for both
+//! (`hosts`), or those of a fleet. How one is made is the same for both
 //! ([`crate::launch::launches`]). What a round is made of, how often there is one, what is given up and
 //! what is stored, the campaign decides for both alike.
 

@@ -398,7 +398,7 @@ impl Launches {
                     self.states.get_mut(&number).and_then(|state| state.hear(node, kind, &payload))
                 }
                 Node::Agent { link, .. } => {
-                    let Some(frame) = link.borrow_mut().next() else { break };
+                    let Some(frame) = link.borrow_mut().next_frame() else { break };
                     dispatch(&mut self.states, node, &frame)
                 }
             };

@@ -2,8 +2,7 @@
 
 use super::*;
 use crate::launch::peer::connection::{AgentHere, Connection, Frame};
-use crate::launch::peer::simulated;
-use crate::launch::peer::simulated_agent::{Planted, SimulatedAgent};
+use crate::launch::peer::simulated::{self, Planted, SimulatedAgent};
 use crate::launch::state::tests::wanted;
 use crate::launch::wire::{FrameKind, Missing};
 

@@ -93,7 +93,7 @@ impl Link {
     }
 
     /// The next frame of a launch that has come.
-    pub fn next(&mut self) -> Option<Frame> {
+    pub fn next_frame(&mut self) -> Option<Frame> {
         loop {
             match self.agent.as_mut()?.buffered() {
                 Ok(Some((FrameKind::Hello, text))) => self.meet(&text),

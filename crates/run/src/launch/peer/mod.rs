@@ -19,7 +19,6 @@ pub mod keeper;
 pub mod link;
 mod process;
 pub mod simulated;
-pub mod simulated_agent;
 
 use model::peer::{FarHost, PeerRecord, PeerRequest};
 use std::cell::RefCell;
