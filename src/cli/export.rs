@@ -18,11 +18,8 @@ pub struct ExportArgs {
     /// The run: its number, label, `last`, or `last~1` for the one before it
     #[arg(value_name = "RUN", default_value = "last")]
     run: String,
-    /// json, ndjson (events), csv (a row per case and metric), launches and samples (a row each), cpu-matrix (of -p
-    /// all), claims-csv (of a study), markdown, hgrm (HdrHistogram's percentile spectrum), bmf (Bencher), google-benchmark, github-action-benchmark,
-    /// openmetrics, lkp; docs/FORMAT.md describes each
-    #[arg(long, value_name = "FORMAT", default_value = "json", hide_possible_values = true,
-          value_parser = shown::exported())]
+    /// json, ndjson, csv, samples, markdown, openmetrics and others; docs/FORMAT.md describes each
+    #[arg(long, value_name = "FORMAT", default_value = "json", value_parser = shown::exported())]
     format: Format,
     /// Write to this file instead of standard output; hgrm and cpu-matrix: a folder, as in spectra/, with a
     /// file for each; launches and samples: a name ending in .npy is for numpy

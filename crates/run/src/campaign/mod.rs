@@ -411,31 +411,20 @@ impl<'a> Campaign<'a> {
         let clock = self.clock(near);
         let [initiator_cpu, responder_cpu] = self.driver.cpus(near, &live.case);
         Spec {
-            plugin: live.case.variant.entry.plugin.cloned().map(Box::new),
-            workload: live.case.workload,
             message_bytes: live.case.request_bytes(),
-            workers: live.case.workers,
             initiator_cpu,
             responder_cpu,
-            memory: live.case.memory,
-            writers: live.case.writers,
-            readers: live.case.readers,
-            payload: live.case.payload,
             verify: self.request.verify,
             warmup: self.request.warmup,
             samples: model::launch::SampleCount::Exactly(live.samples),
             batch: live.batch,
-            load: live.case.load,
             arrivals: self.request.arrivals,
             clock: clock.kind,
             ns_per_tick: clock.ns_per_tick,
             deadline_ms: live.deadline_ms(),
-            buffer_offset: live.case.align.offset(0),
-            observe: live.case.observe,
-            beside: live.case.beside,
             energy: self.request.energy,
             seed: self.request.seed,
-            ..Spec::new(&live.case.variant)
+            ..Spec::of(&live.case)
         }
     }
 }

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::plant::{self, Plant};
 use mechanisms::network::Cookie;
 use mechanisms::{OpenSpec, Variant, cause_of, unavailable};
+use model::case::Case;
 use model::clock::ClockKind;
 use model::company::Company;
 use model::mechanism::Cause;
@@ -206,6 +207,25 @@ impl Spec {
             _ if self.load.is_some_and(|load| load.choice().is_some()) => self.check_choice(),
             _ if self.others.is_empty() => Ok(()),
             _ => self.check_many(),
+        }
+    }
+
+    /// What `case` says of its launches: all but its CPUs and the bytes of its messages, which the machine and the mechanism
+    /// have a say in.
+    pub fn of(case: &Case<Variant>) -> Spec {
+        Spec {
+            plugin: case.variant.entry.plugin.cloned().map(Box::new),
+            workload: case.workload,
+            workers: case.workers,
+            memory: case.memory,
+            writers: case.writers,
+            readers: case.readers,
+            payload: case.payload,
+            load: case.load,
+            buffer_offset: case.align.offset(0),
+            observe: case.observe,
+            beside: case.beside,
+            ..Spec::new(&case.variant)
         }
     }
 
