@@ -145,6 +145,37 @@ fn options_of_an_engine_are_its_variants() {
     }
 }
 
+#[test]
+fn workers_and_what_they_start_are_as_nice_as_asked() {
+    let bench = Bench::new();
+    if !there_is("python3") {
+        return;
+    }
+    let script = bench.path("nice.py");
+    let text = "import os\nprint('hello protocol=1 name=nicest version=1', flush=True)\n\
+                input()\nprint(f'failed reason=nice:{os.nice(0)}', flush=True)\n";
+    std::fs::write(&script, text).unwrap();
+    let engine = file(&bench, "nice.toml", &["python3", &script.display().to_string()]);
+    let line = format!(
+        "run nicest --engine {} --nice 0,7 -w latency -s 64 -p same-cpu --launches 1 --samples 20",
+        engine.display()
+    );
+    run(&bench, &line);
+    let document = bench.export();
+    let cases = document["results"].as_array().unwrap().iter().filter(|case| case["twin"] == false);
+    let own = rustix::process::getpriority_process(None).unwrap();
+    let mut found = Vec::new();
+    for case in cases {
+        let nice = case["nice"].as_i64().unwrap() as i32;
+        let reason = case["reason"].as_str().unwrap();
+        assert!(reason.contains(&format!("nice:{}", own + nice)), "{case}");
+        found.push(nice);
+    }
+    assert_eq!(found, [0, 7]);
+    let said = run(&bench, "run pipe --nice 20");
+    assert_eq!((said.code, said.err.contains("niceness is -20 to 19")), (Some(2), true));
+}
+
 /// The file of an engine with a daemon that is told `words`.
 fn relayed(bench: &Bench, program: &str, words: &[&str]) -> PathBuf {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/all/relayed_engine.py");

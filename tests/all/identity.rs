@@ -42,6 +42,7 @@ fn changes(base: &Case) -> Vec<Change> {
         payload: _,
         align: _,
         memory: _,
+        nice: _,
         writers: _,
         readers: _,
         twin: _,
@@ -62,6 +63,7 @@ fn changes(base: &Case) -> Vec<Change> {
         ("twin", |case| case.twin = true),
         ("arm", |case| case.arm = Some("rt".into())),
         ("memory", |case| case.memory = Memory::Local),
+        ("nice", |case| case.nice = 5),
         ("route", |case| case.route = Route::parse("lab:routers=1").unwrap()),
     ];
     if *workload == Workload::Shared {
@@ -394,7 +396,7 @@ fn entry(value: &serde_json::Value, keys: &[&str]) -> String {
     keys.iter().map(|key| format!("{key}={} ", value[key])).collect()
 }
 
-const IDENTITY: [&str; 23] = [
+const IDENTITY: [&str; 24] = [
     "variant",
     "workload",
     "message_bytes",
@@ -414,6 +416,7 @@ const IDENTITY: [&str; 23] = [
     "payload",
     "align",
     "memory",
+    "nice",
     "writers",
     "readers",
     "arm",

@@ -41,6 +41,9 @@ pub struct Case<V = String> {
     /// On which node of the machine its memory lies.
     #[serde(default)]
     pub memory: Memory,
+    /// What is added to the niceness of its workers.
+    #[serde(default)]
+    pub nice: i32,
     /// Writers that share each connection; 1 of what has one.
     #[serde(default = "one")]
     pub writers: u32,
@@ -79,6 +82,7 @@ impl<V> Case<V> {
             payload: Policy::Untouched,
             align: Alignment::default(),
             memory: Memory::Free,
+            nice: 0,
             writers: 1,
             readers: 1,
             twin: false,
@@ -94,7 +98,17 @@ impl<V> Case<V> {
         let Case { ref variant, workload, message_bytes, total, load, placement, place, .. } =
             *self;
         let Case {
-            workers, payload, align, memory, writers, readers, twin, observe, beside, ..
+            workers,
+            payload,
+            align,
+            memory,
+            nice,
+            writers,
+            readers,
+            twin,
+            observe,
+            beside,
+            ..
         } = *self;
         let (variant, route, arm) = (other(variant), self.route.clone(), self.arm.clone());
         Case {
@@ -109,6 +123,7 @@ impl<V> Case<V> {
             payload,
             align,
             memory,
+            nice,
             writers,
             readers,
             twin,

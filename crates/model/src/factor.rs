@@ -55,6 +55,8 @@ pub enum Factor {
     Align,
     /// On which node of the machine memory lies.
     Memory,
+    /// What is added to the niceness of workers.
+    Nice,
     /// Writers that share a connection.
     Writers,
     /// Readers that share a connection.
@@ -189,6 +191,13 @@ fn members(word: &str) -> Result<String, String> {
     }
 }
 
+fn niceness(word: &str) -> Result<i32, String> {
+    match word.parse() {
+        Ok(nice @ -20..=19) => Ok(nice),
+        _ => Err(format!("`{word}`: niceness is -20 to 19")),
+    }
+}
+
 /// `, 4 writers`; nothing of one.
 fn several(workload: Workload, number: u32, what: &str) -> Cow<'static, str> {
     match number {
@@ -215,7 +224,7 @@ const NOT_PLAIN: Row = Row {
 };
 
 /// Every factor, in the order in which exports have them.
-pub const FACTORS: [Row; 23] = [
+pub const FACTORS: [Row; 24] = [
     Row {
         factor: Factor::Mechanism,
         key: "mechanism",
@@ -429,6 +438,27 @@ pub const FACTORS: [Row; 23] = [
                 Memory::Free => "".into(),
                 Memory::Local => ", memory local".into(),
                 Memory::Node(node) => format!(", memory on node {node}").into(),
+            },
+        }),
+    },
+    Row {
+        factor: Factor::Nice,
+        key: "nice",
+        summary: "What is added to the niceness of workers.",
+        usual: Some("0"),
+        of: |case| Some(case.nice.to_string()),
+        written: |word| niceness(word).map(|nice| nice.to_string()),
+        columns: &[("nice", |case| word(case.nice))],
+        loose: true,
+        plain: Some(Plain {
+            help: "What is added to the niceness of the workers, as nice(1) has it: -20 to 19, or several of these; below 0 \
+                   needs rights",
+            value_name: "N",
+            levels: &["0", "10", "-10"],
+            all: None,
+            set: |case, word| case.nice = niceness(word).unwrap_or(case.nice),
+            words: |case| {
+                if case.nice == 0 { "".into() } else { format!(", nice {}", case.nice).into() }
             },
         }),
     },

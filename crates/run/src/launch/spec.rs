@@ -67,6 +67,9 @@ pub struct Spec {
     /// On which node of the machine its memory lies.
     #[serde(default, skip_serializing_if = "Memory::is_free")]
     pub memory: Memory,
+    /// What is added to the niceness of its workers.
+    #[serde(default, skip_serializing_if = "is_nothing")]
+    pub nice: i32,
     /// Writers and readers that share each connection, of a workload that has several.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub writers: u32,
@@ -145,6 +148,7 @@ impl Spec {
             responder_cpu: None,
             generators: Vec::new(),
             memory: Memory::Free,
+            nice: 0,
             writers: 1,
             readers: 1,
             payload: Policy::Untouched,
@@ -218,6 +222,7 @@ impl Spec {
             workload: case.workload,
             workers: case.workers,
             memory: case.memory,
+            nice: case.nice,
             writers: case.writers,
             readers: case.readers,
             payload: case.payload,
@@ -497,6 +502,10 @@ fn one() -> u32 {
 
 fn is_one(count: &u32) -> bool {
     *count == 1
+}
+
+fn is_nothing(nice: &i32) -> bool {
+    *nice == 0
 }
 
 fn is_zero(count: &u64) -> bool {

@@ -11,11 +11,12 @@ use super::instrumentation::Instrumentation;
 use super::loops::{Compiled, Loops};
 use super::page::Page;
 use super::protocol::WorkerProtocol;
-use mechanisms::{Deadline, Endpoint, Erased};
+use mechanisms::{Deadline, Endpoint, Erased, OpenError};
 use model::launch::{Role, WorkerReport};
-use model::mechanism::Carries;
+use model::mechanism::{Carries, Cause, Unavailable};
 use model::memory::MemoryNodes;
 use model::workload::Policy;
+use rustix::process::nice;
 use sys::affinity::{self, Affinity};
 use sys::numa::{here, nodes_of};
 use sys::shared::places;
@@ -37,7 +38,8 @@ pub fn worker_fn<E: Endpoint + 'static>(mut ends: Vec<E>) -> WorkerFn {
             let _ = rustix::stdio::dup2_stdout(std::io::stderr());
         }
         let start = |end: &mut E| end.start(&deadline);
-        let started = context.pin().and_then(|()| ends.iter_mut().try_for_each(start));
+        let placed = context.pin().and_then(|()| context.be_nice());
+        let started = placed.and_then(|()| ends.iter_mut().try_for_each(start));
         if let Some(instrumentation) = context.stand_ready(started) {
             let report = context.measure(&mut ends, asked, (instrumentation, &deadline));
             context.report(report);
@@ -77,6 +79,21 @@ impl WorkerContext {
         let named =
             |error| io::Error::other(format!("pin to CPUs beside the generators': {error}"));
         beside.apply().map_err(named)
+    }
+
+    /// What a library starts, and generators, begin with the same.
+    fn be_nice(&self) -> io::Result<()> {
+        let added = self.spec.nice;
+        if added == 0 {
+            return Ok(());
+        }
+        nice(added).map(drop).map_err(|errno| {
+            io::Error::other(OpenError::Unavailable(Unavailable {
+                cause: Cause::Denied,
+                reason: format!("--nice {added}: nice: {errno}"),
+                remedy: "run as root, or with CAP_SYS_NICE, or raise ulimit -e".into(),
+            }))
+        })
     }
 
     /// Faults pages in, opens the instrumentation and waits for go; None if go doesn't come.
