@@ -154,6 +154,10 @@ pub static QUANTITIES: &[Quantity] = &[
     }),
     row("cpu_time_user", Nanoseconds, |case| number(Some(case.cpu_ns_per_operation?.user))),
     row("cpu_time_system", Nanoseconds, |case| number(Some(case.cpu_ns_per_operation?.system))),
+    row("kernel_share", Unit::Share, |case| {
+        let cpu = case.cpu_ns_per_operation?;
+        number((cpu.total > 0.0).then(|| cpu.system / cpu.total))
+    }),
     row(FIRST_MESSAGE, Nanoseconds, |case| Some((&case.secondary(FIRST_MESSAGE)?.value).into())),
     row(ENERGY, Joules, |case| Some((&case.secondary(ENERGY)?.value).into()))
         .under(&[(Energy, "energy", 0)]),
