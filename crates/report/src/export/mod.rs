@@ -9,6 +9,7 @@ mod github_action;
 mod google_benchmark;
 mod hgrm;
 mod json;
+mod latex;
 mod lkp;
 mod matrix;
 pub mod ndjson;
@@ -58,13 +59,14 @@ pub enum Format {
 type Tool = (&'static str, fn(&Judged) -> String);
 
 /// What other tools read, a file of `export/` each: Bencher, Google Benchmark's compare.py, github-action-benchmark,
-/// Prometheus and its kin, lkp-tests.
-const TOOLS: [Tool; 5] = [
+/// Prometheus and its kin, lkp-tests, LaTeX.
+const TOOLS: [Tool; 6] = [
     ("bmf", bmf::text),
     ("google-benchmark", google_benchmark::text),
     ("github-action-benchmark", github_action::text),
     ("openmetrics", openmetrics::text),
     ("lkp", lkp::text),
+    ("latex", latex::text),
 ];
 
 impl Format {
