@@ -166,14 +166,14 @@ fn workers_and_what_they_start_are_as_nice_as_asked() {
     let own = rustix::process::getpriority_process(None).unwrap();
     let mut found = Vec::new();
     for case in cases {
-        let nice = case["nice"].as_i64().unwrap() as i32;
+        let nice = case["nice"].as_u64().unwrap() as i32;
         let reason = case["reason"].as_str().unwrap();
         assert!(reason.contains(&format!("nice:{}", own + nice)), "{case}");
         found.push(nice);
     }
     assert_eq!(found, [0, 7]);
     let said = run(&bench, "run pipe --nice 20");
-    assert_eq!((said.code, said.err.contains("niceness is -20 to 19")), (Some(2), true));
+    assert_eq!((said.code, said.err.contains("0 to 19 are added")), (Some(2), true));
 }
 
 /// The file of an engine with a daemon that is told `words`.

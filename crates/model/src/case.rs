@@ -43,7 +43,7 @@ pub struct Case<V = String> {
     pub memory: Memory,
     /// What is added to the niceness of its workers.
     #[serde(default)]
-    pub nice: i32,
+    pub nice: u32,
     /// Writers that share each connection; 1 of what has one.
     #[serde(default = "one")]
     pub writers: u32,

@@ -191,10 +191,10 @@ fn members(word: &str) -> Result<String, String> {
     }
 }
 
-fn niceness(word: &str) -> Result<i32, String> {
+fn niceness(word: &str) -> Result<u32, String> {
     match word.parse() {
-        Ok(nice @ -20..=19) => Ok(nice),
-        _ => Err(format!("`{word}`: niceness is -20 to 19")),
+        Ok(nice @ 0..=19) => Ok(nice),
+        _ => Err(format!("`{word}`: 0 to 19 are added; --arm less='nice -n -5' takes away")),
     }
 }
 
@@ -448,13 +448,12 @@ pub const FACTORS: [Row; 24] = [
         usual: Some("0"),
         of: |case| Some(case.nice.to_string()),
         written: |word| niceness(word).map(|nice| nice.to_string()),
-        columns: &[("nice", |case| word(case.nice))],
+        columns: &[("nice", |case| count(Some(case.nice)))],
         loose: true,
         plain: Some(Plain {
-            help: "What is added to the niceness of the workers, as nice(1) has it: -20 to 19, or several of these; below 0 \
-                   needs rights",
+            help: "What is added to the niceness of the workers, as nice(1) has it: 0 to 19, or several of these",
             value_name: "N",
-            levels: &["0", "10", "-10"],
+            levels: &["0", "10", "19"],
             all: None,
             set: |case, word| case.nice = niceness(word).unwrap_or(case.nice),
             words: |case| {

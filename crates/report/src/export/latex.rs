@@ -9,7 +9,7 @@ use analysis::Judged;
 pub fn text(judged: &Judged) -> String {
     let run = &judged.run;
     let mut text = format!(
-        "% {}: ipcmark run {}, {}\n% Needs \\usepackage{{booktabs}}.\n\\begin{{tabular}}{{lrrr}}\n\\toprule\n",
+        "% {}: run {}, {}\n% Needs \\usepackage{{booktabs}}.\n\\begin{{tabular}}{{lrrr}}\n\\toprule\n",
         run.tool, run.id, run.started
     );
     text.push_str("case & median & 95\\,\\% interval & over the reference \\\\\n");
@@ -19,13 +19,15 @@ pub fn text(judged: &Judged) -> String {
             text.push_str("\\midrule\n");
         }
         let of = judged.groups.iter().find_map(|group| {
-            let own = |place: &&analysis::Standing| std::ptr::eq(&judged.results[place.result], case);
+            let own =
+                |place: &&analysis::Standing| std::ptr::eq(&judged.results[place.result], case);
             Some((group, group.standings.iter().find(own)?))
         });
         let ratio = of.and_then(|(group, standing)| labels::short_ratio(group, standing));
         let ends = case.value.as_ref().and_then(|value| value.interval.ends());
         let range = ends.map_or("--".into(), |(low, high)| labels::unit(case).range(low, high));
-        let cells = [labels::case(case), labels::brief_value(case), range, ratio.unwrap_or_default()];
+        let cells =
+            [labels::case(case), labels::brief_value(case), range, ratio.unwrap_or_default()];
         writeln!(text, "{} \\\\", cells.map(|cell| escaped(&cell)).join(" & ")).expect("memory");
     }
     text.push_str("\\bottomrule\n\\end{tabular}\n");

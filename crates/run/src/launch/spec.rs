@@ -69,7 +69,7 @@ pub struct Spec {
     pub memory: Memory,
     /// What is added to the niceness of its workers.
     #[serde(default, skip_serializing_if = "is_nothing")]
-    pub nice: i32,
+    pub nice: u32,
     /// Writers and readers that share each connection, of a workload that has several.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub writers: u32,
@@ -504,7 +504,7 @@ fn is_one(count: &u32) -> bool {
     *count == 1
 }
 
-fn is_nothing(nice: &i32) -> bool {
+fn is_nothing(nice: &u32) -> bool {
     *nice == 0
 }
 

@@ -11,9 +11,9 @@ use super::instrumentation::Instrumentation;
 use super::loops::{Compiled, Loops};
 use super::page::Page;
 use super::protocol::WorkerProtocol;
-use mechanisms::{Deadline, Endpoint, Erased, OpenError};
+use mechanisms::{Deadline, Endpoint, Erased};
 use model::launch::{Role, WorkerReport};
-use model::mechanism::{Carries, Cause, Unavailable};
+use model::mechanism::Carries;
 use model::memory::MemoryNodes;
 use model::workload::Policy;
 use rustix::process::nice;
@@ -83,17 +83,10 @@ impl WorkerContext {
 
     /// What a library starts, and generators, begin with the same.
     fn be_nice(&self) -> io::Result<()> {
-        let added = self.spec.nice;
-        if added == 0 {
-            return Ok(());
+        match self.spec.nice {
+            0 => Ok(()),
+            added => Ok(nice(added as i32).map(drop)?),
         }
-        nice(added).map(drop).map_err(|errno| {
-            io::Error::other(OpenError::Unavailable(Unavailable {
-                cause: Cause::Denied,
-                reason: format!("--nice {added}: nice: {errno}"),
-                remedy: "run as root, or with CAP_SYS_NICE, or raise ulimit -e".into(),
-            }))
-        })
     }
 
     /// Faults pages in, opens the instrumentation and waits for go; None if go doesn't come.
