@@ -168,8 +168,11 @@ pub const SHARED_MEMORY: &str = "/dev/shm";
 /// end with the last of them. A user without rights gets them inside a new user namespace, in which he stays who he is.
 ///
 /// # Errors
-/// As unshare(2) and mount(2): EPERM where neither is allowed. The process is then what it was.
+/// As unshare(2) and mount(2): EPERM where neither is allowed. A user without rights is then where he was.
 pub fn own_folders(folders: &[&str]) -> io::Result<()> {
+    if folders.is_empty() {
+        return Ok(());
+    }
     let has_rights = !capabilities(None)?.effective.is_empty();
     // Some systems allow the namespace of a user, and nothing in it: another process tries first.
     if has_rights || is_allowed(folders)? {
