@@ -205,9 +205,9 @@ fn the_daemon_of_an_engine_lives_as_long_as_its_launch() {
     let document = bench.export();
     let own = &document["results"][0];
     assert_eq!((own["status"].as_str(), own["class"].as_str()), (Some("ok"), Some("broker")));
-    // Each round trip both ends sleep once, and the daemon at least twice.
+    // Each round trip the daemon sleeps 20 times, and both ends a few.
     let slept = own["noise"]["voluntary_switches"].as_f64();
-    assert!(slept.is_some_and(|times| times > 3.0 * 20.0), "{own}");
+    assert!(slept.is_some_and(|times| times > 15.0 * 20.0), "{own}");
     let store = bench.store().display().to_string();
     let is_left = |entry: &std::fs::DirEntry| {
         let words = std::fs::read_to_string(entry.path().join("cmdline")).unwrap_or_default();
