@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-use crate::launch::Pairs;
 use crate::launch::answer::say;
 use crate::plugin::{Described, MARK, combinations};
 use mechanisms::{
@@ -13,6 +12,7 @@ use mechanisms::{
 use model::catalogue::OptionWords;
 use model::mechanism::Waits;
 use model::plugin::{Kind, Plugin, PluginVariant, name};
+use workload::opened::Pairs;
 
 /// Opens a pair, for whoever asks its ends without waiting or not.
 type Opens = fn(&OpenSpec, bool, &mut Pairs) -> Result<(), OpenError>;

@@ -3,12 +3,12 @@
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::loops::{Channel, Loops, With};
 use mechanisms::engine::Engine;
 use mechanisms::network::ConnectionKind;
 use model::launch::{Usage, WorkerReport};
 use model::mechanism::Stats;
 use model::workload::Workload;
+use workload::loops::{Channel, Loops, With};
 
 /// What an engine does for a workload.
 pub struct EngineLoops<'a> {
@@ -32,7 +32,7 @@ impl EngineLoops<'_> {
     }
 }
 
-impl Channel for EngineLoops<'_> {
+impl Channel for &mut EngineLoops<'_> {
     fn round_trips(&mut self, with: With, samples: &[AtomicU64]) -> io::Result<()> {
         match with {
             With::Nothing => self.exchange(Workload::Latency, samples, 1),
@@ -67,8 +67,8 @@ impl Channel for EngineLoops<'_> {
 }
 
 impl Loops for EngineLoops<'_> {
-    fn channel(&mut self) -> &mut dyn Channel {
-        self
+    fn channel(&mut self) -> Box<dyn Channel + '_> {
+        Box::new(self)
     }
 
     fn lead(&mut self, samples: &[AtomicU64], batch: u64) -> io::Result<Option<u64>> {

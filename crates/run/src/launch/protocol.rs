@@ -19,7 +19,6 @@ use rustix::thread::sched_yield;
 
 use super::context::WorkerContext;
 use super::instrumentation::Instrumentation;
-use super::loops::{Channel, Loops, With};
 use super::page::{Command, Page};
 use super::spec::Spec;
 use mechanisms::network::ConnectionKind;
@@ -29,6 +28,7 @@ use model::launch::{Role, SampleCount, Usage, Warmup, WorkerReport};
 use model::load::Load;
 use model::mechanism::Carries;
 use model::workload::WorkloadTraits;
+use workload::loops::{Channel, Loops, With};
 use workload::{Row, row};
 
 /// Round trips of the check before timing; each direction carries as many messages.
@@ -136,7 +136,7 @@ impl<'a> WorkerProtocol<'a> {
             Role::Initiator(nth) => self.accompany(nth),
             Role::Responder => self.follow(),
         };
-        let channel = self.loops.channel();
+        let mut channel = self.loops.channel();
         if result.is_ok() {
             // The partner may be gone already: then nothing is owed any more.
             let _ = channel.finish();
@@ -216,7 +216,7 @@ impl<'a> WorkerProtocol<'a> {
         if self.traits.sets_up {
             return self.loops.announce(ConnectionKind::Last);
         }
-        let channel = self.loops.channel();
+        let mut channel = self.loops.channel();
         channel.say(&command.to_bytes())?;
         let since = Instant::now();
         loop {
@@ -258,8 +258,8 @@ impl<'a> WorkerProtocol<'a> {
     ) -> io::Result<()> {
         loop {
             let early = Instant::now() < self.last_word;
-            let channel = self.loops.channel();
-            match wait(channel) {
+            let mut channel = self.loops.channel();
+            match wait(&mut *channel) {
                 Err(error)
                     if self.spec.half.is_some()
                         && is_silence(&error)

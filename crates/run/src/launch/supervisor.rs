@@ -4,7 +4,6 @@
 //! Whatever happens to a worker becomes a record that names it. Nothing outlives this process:
 //! workers ask the kernel to be killed with their parent, and are killed and reaped with their group.
 
-use std::any::Any;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::io::{self, IsTerminal};
@@ -19,16 +18,13 @@ use super::page::Page;
 use super::spec::{BUILD, Half, Spec};
 use super::tracing::Tracing;
 use super::wire::{self, FrameKind, Reader, write_frame};
-use super::worker::{WorkerFn, worker_fn};
 use super::workers::{OWNER_GONE, Reports, WorkerGroup};
 use crate::hosted;
 use crate::launch::not_started;
 use machine::Ledger;
 use machine::energy::PackageCounters;
-use mechanisms::network::{
-    Call, ConnectVisitor, ConnectionKind, EffectiveSettings, ListenVisitor, Listener, MEETING, Wait,
-};
-use mechanisms::{Endpoint, OpenError, OpenSpec, Opened, Residue, Visitor};
+use mechanisms::network::{Call, ConnectionKind, EffectiveSettings, MEETING, Wait};
+use mechanisms::{OpenError, OpenSpec, Residue};
 use model::launch::{Outcome, Record, Role};
 use model::mechanism::{Cause, Framing, Traits, Unavailable};
 use model::memory::Memory;
@@ -39,6 +35,8 @@ use sys::failed::errno_of;
 use sys::network::{SHARED_MEMORY, own_folders};
 use sys::process::ignore_broken_pipes;
 use sys::system_v::enter_private_namespace;
+use workload::loops::Ends;
+use workload::opened::{self, Listens, Open, Pairs, set_up_only};
 
 /// How long workers may take to get ready.
 const READY_WITHIN: Duration = Duration::from_secs(10);
@@ -107,17 +105,19 @@ fn launch(spec: Spec, owner: &mut Reader<io::Stdin>, started: Instant) -> Finish
     let launching = Launching { spec: Arc::new(spec), traits, owner, started, private, family };
     match half {
         None => launching.open(name, &open),
-        Some(Half::Far { at, cookie }) => mechanisms::listen(name, &open, at, cookie, launching),
+        Some(Half::Far { at, cookie }) => {
+            opened::listen(name, &open, at, cookie).map(|listener| launching.listen(listener))
+        }
         // It sets up what it times.
         Some(Half::Near { .. }) if sets_up => {
             mechanisms::check_over_network(name, &open).map(|()| {
-                let initiator = (Role::Initiator(0), worker_fn(vec![SetUpOnly(None)]));
+                let initiator = (Role::Initiator(0), set_up_only(None));
                 launching.with(vec![initiator], Vec::new(), Vec::new())
             })
         }
         Some(Half::Near { to, cookie }) => {
             let call = Call { to, cookie, kind: ConnectionKind::Persistent };
-            mechanisms::connect(name, &open, &call, launching)
+            launching.connect(name, &open, &call)
         }
     }
     .map_err(not_opened)?
@@ -181,38 +181,29 @@ struct Launching<'a> {
     family: Option<bool>,
 }
 
-/// The near half: starts the initiator on the connected endpoint.
-impl ConnectVisitor for Launching<'_> {
-    type Output = Finished;
-
-    fn visit<E: Endpoint + 'static>(
-        self,
-        end: E,
-        effective_settings: EffectiveSettings,
-    ) -> Self::Output {
-        self.with(vec![(Role::Initiator(0), worker_fn(vec![end]))], effective_settings, Vec::new())
+impl Launching<'_> {
+    /// The near half: starts the initiator on the connected endpoint.
+    fn connect(self, name: &str, open: &OpenSpec, call: &Call) -> Result<Finished, OpenError> {
+        let (end, effective_settings) = opened::connect(name, open, call)?;
+        Ok(self.with(vec![(Role::Initiator(0), end)], effective_settings, Vec::new()))
     }
-}
 
-/// The far half: reports its port, accepts its partner, and starts the responder.
-impl ListenVisitor for Launching<'_> {
-    type Output = Finished;
-
-    fn visit<L: Listener>(self, mut listener: L) -> Self::Output {
+    /// The far half: reports its port, accepts its partner, and starts the responder.
+    fn listen(self, listener: Box<dyn Listens>) -> Finished {
         // A closed pipe shows at the next read of the owner's stream.
         let _ = write_frame(io::stdout(), FrameKind::Bound, &listener.port().to_le_bytes());
         if self.spec.workload.traits().sets_up {
-            let accepts = SetUpOnly(Some(Box::new(move || listener.accept_and_close())));
-            let responder = (Role::Responder, worker_fn(vec![accepts]));
-            return self.with(vec![responder], Vec::new(), Vec::new());
+            return self.with(
+                vec![(Role::Responder, set_up_only(Some(listener)))],
+                Vec::new(),
+                Vec::new(),
+            );
         }
         let wait = Wait { until: Instant::now() + MEETING, owner: self.owner.as_fd() };
         let (end, effective_settings) = listener.accept(&wait).map_err(not_opened)?;
-        self.with(vec![(Role::Responder, worker_fn(vec![end]))], effective_settings, Vec::new())
+        self.with(vec![(Role::Responder, end)], effective_settings, Vec::new())
     }
-}
 
-impl Launching<'_> {
     /// Opens the mechanism called `name` for each connection, and launches.
     fn open(self, name: &str, open: &OpenSpec) -> Result<Finished, OpenError> {
         let nonblocking = self.spec.asks_without_waiting();
@@ -221,18 +212,20 @@ impl Launching<'_> {
         for _ in 0..self.spec.initiators() * connections {
             match hosted::own() {
                 Some(opens) if self.spec.plugin.is_some() => opens(open, nonblocking, &mut pairs)?,
-                _ if nonblocking => mechanisms::open_nonblocking(name, open, &mut pairs)?,
-                _ => mechanisms::open(name, open, &mut pairs)?,
+                _ => pairs.open(name, open, nonblocking)?,
             }
         }
-        let (functions, effective_settings, residues) = pairs.into_workers();
-        Ok(self.with(functions, effective_settings, residues))
+        let Open { initiators, responder, effective_settings, residues } = pairs.opened();
+        let initiators = initiators.into_iter().zip(0..);
+        let mut ends: Vec<_> = initiators.map(|(ends, nth)| (Role::Initiator(nth), ends)).collect();
+        ends.extend(responder.map(|ends| (Role::Responder, ends)));
+        Ok(self.with(ends, effective_settings, residues))
     }
 
-    /// Forks a worker for each of `functions` and supervises the launch until it ends.
+    /// Forks a worker for each of `ends` and supervises the launch until it ends.
     fn with(
         self,
-        functions: Vec<(Role, WorkerFn)>,
+        ends: Vec<(Role, Box<dyn Ends>)>,
         effective_settings: EffectiveSettings,
         residues: Vec<Residue>,
     ) -> Finished {
@@ -254,7 +247,7 @@ impl Launching<'_> {
             link,
             marks: tracing.as_ref().map(|tracing| tracing.marks().clone()),
         };
-        let mut workers = WorkerGroup::spawn(spec.workers, functions, context)
+        let mut workers = WorkerGroup::spawn(spec.workers, ends, context)
             .map_err(|error| not_started("start the workers", &error))?;
         let companions = Companions::of(spec, &workers)?;
         let (owner, family) = (self.owner, self.family);
@@ -454,80 +447,4 @@ impl Conversation<'_> {
 
 fn owner_gone() -> Outcome {
     Outcome::Failed { reason: OWNER_GONE.into() }
-}
-
-/// What has no connection of its own, where set-ups are timed. The far side's accepts and closes a connection with each
-/// `recv`, and fills the message with its kind; all else fails with `NotConnected`.
-pub struct SetUpOnly(Option<Accept>);
-
-/// Accepts and closes a connection.
-type Accept = Box<dyn FnMut() -> io::Result<ConnectionKind> + Send>;
-
-impl Endpoint for SetUpOnly {
-    fn send(&mut self, _message: &[u8]) -> io::Result<()> {
-        Err(io::ErrorKind::NotConnected.into())
-    }
-
-    fn recv(&mut self, message: &mut [u8]) -> io::Result<()> {
-        let accept = self.0.as_mut().ok_or(io::ErrorKind::NotConnected)?;
-        message.fill(accept()? as u8);
-        Ok(())
-    }
-}
-
-/// An end of a type that only its worker knows.
-type AnyEnd = Box<dyn Any>;
-
-/// What has been opened so far. Every pair must be of the same variant.
-pub struct Pairs {
-    /// How many connections each initiator has.
-    connections: usize,
-    /// The first initiator's ends, then those of the next.
-    initiators: Vec<AnyEnd>,
-    responder: Vec<AnyEnd>,
-    /// Makes a worker of ends of the type that all have.
-    worker: Option<fn(&mut dyn Iterator<Item = AnyEnd>) -> WorkerFn>,
-    effective_settings: EffectiveSettings,
-    residues: Vec<Residue>,
-}
-
-fn worker<E: Endpoint + 'static>(ends: &mut dyn Iterator<Item = AnyEnd>) -> WorkerFn {
-    let own = |end: AnyEnd| *end.downcast::<E>().expect("a variant has one type of end");
-    worker_fn(ends.map(own).collect())
-}
-
-impl Pairs {
-    /// None yet, of initiators that have so many `connections` each.
-    pub fn of(connections: usize) -> Pairs {
-        let (initiators, responder, residues) = (Vec::new(), Vec::new(), Vec::new());
-        let effective_settings = EffectiveSettings::default();
-        Pairs { connections, initiators, responder, worker: None, effective_settings, residues }
-    }
-
-    /// A function for each worker, the initiators' first; what the kernel granted; and what must be removed
-    /// once the workers are gone.
-    pub fn into_workers(self) -> (Vec<(Role, WorkerFn)>, EffectiveSettings, Vec<Residue>) {
-        let mut workers = Vec::new();
-        if let Some(worker) = self.worker {
-            let mut ends = self.initiators.into_iter();
-            while ends.len() > 0 {
-                let role = Role::Initiator(workers.len());
-                workers.push((role, worker(&mut ends.by_ref().take(self.connections))));
-            }
-            workers.push((Role::Responder, worker(&mut self.responder.into_iter())));
-        }
-        (workers, self.effective_settings, self.residues)
-    }
-}
-
-impl Visitor for &mut Pairs {
-    type Output = ();
-
-    fn visit<E: Endpoint + 'static>(self, opened: Opened<E>) {
-        self.initiators.push(Box::new(opened.initiator));
-        self.responder.push(Box::new(opened.responder));
-        self.worker = Some(worker::<E>);
-        self.effective_settings = opened.effective_settings; // the same for each
-        self.residues.push(opened.residue);
-    }
 }

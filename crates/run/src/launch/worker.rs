@@ -8,10 +8,9 @@ use std::ops::Range;
 use super::context::{Message, WorkerContext, stopped};
 use super::engine::EngineLoops;
 use super::instrumentation::Instrumentation;
-use super::loops::{Compiled, Loops};
 use super::page::Page;
 use super::protocol::WorkerProtocol;
-use mechanisms::{Deadline, Endpoint, Erased};
+use mechanisms::{Deadline, Endpoint};
 use model::launch::{Role, WorkerReport};
 use model::mechanism::Carries;
 use model::memory::MemoryNodes;
@@ -20,31 +19,26 @@ use rustix::process::nice;
 use sys::affinity::{self, Affinity};
 use sys::numa::{here, nodes_of};
 use sys::shared::places;
-use workload::payload::{Read, Touched, Untouched, Written};
-use workload::{Buffers, Check, Payload, Side, Timed, WorkloadSpec, WorkloadVisitor, dispatch};
+use workload::loops::{Ends, Loops, Outfit};
+use workload::payload::{Read, Touched, Written};
+use workload::{Buffers, Check, WorkloadSpec};
 
-/// What a worker runs. The endpoint is inside, so that one type covers all mechanisms.
-pub type WorkerFn = Box<dyn FnOnce(WorkerContext) + Send>;
-
-/// The function of a worker with the endpoints `ends`: an initiator's one, or a responder's, one for each
-/// initiator. It returns when the supervisor tells it to exit or hangs up.
-pub fn worker_fn<E: Endpoint + 'static>(mut ends: Vec<E>) -> WorkerFn {
-    Box::new(move |context| {
-        let deadline = Deadline::default();
-        // Before it is pinned: whether it has only one CPU is part of it.
-        let asked = context.spec.asked();
-        if context.spec.plugin.is_some() {
-            // Standard output is the supervisor's stream: what a library prints goes where it disturbs nobody.
-            let _ = rustix::stdio::dup2_stdout(std::io::stderr());
-        }
-        let start = |end: &mut E| end.start(&deadline);
-        let placed = context.pin().and_then(|()| context.be_nice());
-        let started = placed.and_then(|()| ends.iter_mut().try_for_each(start));
-        if let Some(instrumentation) = context.stand_ready(started) {
-            let report = context.measure(&mut ends, asked, (instrumentation, &deadline));
-            context.report(report);
-        }
-    })
+/// What a worker does with its ends. It returns when the supervisor tells it to exit or hangs up.
+pub fn work(mut ends: Box<dyn Ends>, context: WorkerContext) {
+    let deadline = Deadline::default();
+    // Before it is pinned: whether it has only one CPU is part of it.
+    let asked = context.spec.asked();
+    if context.spec.plugin.is_some() {
+        // Standard output is the supervisor's stream: what a library prints goes where it disturbs nobody.
+        let _ = rustix::stdio::dup2_stdout(std::io::stderr());
+    }
+    let placed = context.pin().and_then(|()| context.be_nice());
+    let started =
+        placed.and_then(|()| ends.erased().iter_mut().try_for_each(|end| end.start(&deadline)));
+    if let Some(instrumentation) = context.stand_ready(started) {
+        let report = context.measure(&mut *ends, asked, (instrumentation, &deadline));
+        context.report(report);
+    }
 }
 
 /// Tells the node of each page of some memory.
@@ -107,49 +101,32 @@ impl WorkerContext {
         }
     }
 
-    fn measure<E: Endpoint>(
+    fn measure(
         &self,
-        ends: &mut [E],
+        ends: &mut dyn Ends,
         asked: Result<WorkloadSpec, String>,
         around: (Instrumentation, &Deadline),
     ) -> WorkerReport {
-        if let Some(engine) = ends.first_mut().and_then(Endpoint::engine) {
-            let (workload, ns_per_tick) = (self.spec.workload, self.spec.ns_per_tick);
+        let workload = self.spec.workload;
+        if let Some(engine) = ends.engine() {
+            let ns_per_tick = self.spec.ns_per_tick;
             return self.run(&mut EngineLoops { engine, workload, ns_per_tick }, around);
         }
-        match asked {
-            Ok(asked) => {
-                let measuring = Measuring { context: self, ends, asked, around };
-                dispatch(self.spec.workload, measuring)
-            }
-            Err(error) => WorkerReport { error: Some(error), ..Default::default() },
-        }
-    }
-
-    /// Measures workload `W` over `ends`, each with its payload.
-    fn over<W: Timed, E: Endpoint, P: Payload>(
-        &self,
-        ends: &mut [E],
-        payloads: Vec<P>,
-        asked: WorkloadSpec,
-        around: (Instrumentation, &Deadline),
-    ) -> WorkerReport {
-        match self.buffers_of(ends.len()) {
-            Ok(buffers) => {
-                let mut sides = Vec::with_capacity(buffers.len());
-                for ((end, payload), buffers) in ends.iter_mut().zip(payloads).zip(buffers) {
-                    sides.push(Side { end, payload, buffers, clock: self.spec.clock });
-                }
-                let mut loops = Compiled { sides, workload: W::new(asked) };
-                let report = self.run(&mut loops, around);
-                let mut places = Vec::with_capacity(loops.sides.len());
-                for side in &loops.sides {
-                    places.push(side.buffers.place());
-                }
-                self.with_memory(report, &places)
-            }
-            Err(error) => stopped(&error),
-        }
+        let asked = match asked {
+            Ok(asked) => asked,
+            Err(error) => return WorkerReport { error: Some(error), ..Default::default() },
+        };
+        let count = ends.erased().len();
+        let buffers = match self.buffers_of(count) {
+            Ok(buffers) => buffers,
+            Err(error) => return stopped(&error),
+        };
+        let places: Vec<Range<usize>> = buffers.iter().map(Buffers::place).collect();
+        let touched = self.touched(count);
+        let outfit = Outfit { workload, touched, buffers, clock: self.spec.clock };
+        // While the buffers are there: where they lie is asked afterwards.
+        let run = |loops: &mut dyn Loops| self.with_memory(self.run(loops, around), &places);
+        ends.looped(asked, outfit, Box::new(run))
     }
 
     /// Asks where memory lies: the message buffers, and what the workers share but for the pages of commands and samples. Where
@@ -209,34 +186,6 @@ impl WorkerContext {
 
     fn run(&self, loops: &mut dyn Loops, around: (Instrumentation, &Deadline)) -> WorkerReport {
         WorkerProtocol::new(loops, self, around).run(self.role)
-    }
-}
-
-/// A worker about to measure with its endpoints, until its workload is known as a type.
-struct Measuring<'a, E> {
-    context: &'a WorkerContext,
-    ends: &'a mut [E],
-    asked: WorkloadSpec,
-    around: (Instrumentation, &'a Deadline),
-}
-
-impl<E: Endpoint> WorkloadVisitor for Measuring<'_, E> {
-    type Output = WorkerReport;
-
-    fn inlined<W: Timed>(self) -> WorkerReport {
-        let Measuring { context, ends, asked, around } = self;
-        let touched: Option<Vec<Touched>> = context.touched(ends.len()).into_iter().collect();
-        match touched {
-            None => context.over::<W, _, _>(ends, vec![Untouched; ends.len()], asked, around),
-            Some(touched) => context.over::<W, _, _>(ends, touched, asked, around),
-        }
-    }
-
-    fn erased<W: Timed>(self) -> WorkerReport {
-        let Measuring { context, ends, asked, around } = self;
-        let mut ends: Vec<Erased<'_>> = ends.iter_mut().map(Erased::new).collect();
-        let touched = context.touched(ends.len());
-        context.over::<W, _, _>(&mut ends, touched, asked, around)
     }
 }
 

@@ -23,10 +23,11 @@ use rustix::process::{
 
 use super::context::{Message, WorkerContext};
 use super::wire::{LARGEST, Reader, time_left};
-use super::worker::WorkerFn;
+use super::worker::work;
 use model::launch::{DEADLINE_PASSED, Outcome, Role, WorkerReport, Workers};
 use sys::failed::named;
 use sys::process::fork_with_first;
+use workload::loops::Ends;
 
 /// Why a launch ended whose coordinator did, or had it end.
 pub const OWNER_GONE: &str = "the coordinator is gone";
@@ -93,24 +94,24 @@ pub struct WorkerGroup {
 }
 
 impl WorkerGroup {
-    /// Forks one process per function, or one process that runs each function in a thread. `context`
+    /// Forks one process for each of `ends`, or one process with a thread for each. `context`
     /// gives a worker its context, from its role and its socket. A child keeps only its own endpoint.
     ///
     /// # Errors
     /// As socketpair(2), fork(2) and pidfd_open(2).
     pub fn spawn(
         workers: Workers,
-        functions: Vec<(Role, WorkerFn)>,
+        ends: Vec<(Role, Box<dyn Ends>)>,
         context: impl Fn(Role, OwnedFd) -> WorkerContext,
     ) -> io::Result<WorkerGroup> {
         let mut links = Vec::new();
         let mut theirs = Vec::new();
-        for (role, function) in functions {
+        for (role, ends) in ends {
             let (ours, its) =
                 socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
                     .map_err(|error| named("socketpair AF_UNIX", error))?;
             links.push((role, ours));
-            theirs.push((function, context(role, its)));
+            theirs.push((ends, context(role, its)));
         }
         let messages = links.iter().map(|_| None).collect();
         let group =
@@ -123,7 +124,7 @@ impl WorkerGroup {
         let mut processes = Vec::new();
         while let Some((_, context)) = theirs.first() {
             let role = Some(context.role);
-            let run = |(function, context): (WorkerFn, WorkerContext)| function(context);
+            let run = |(ends, context)| work(ends, context);
             processes.push(fork_worker(owner, role, &mut theirs, run)?);
         }
         Ok(group(processes))
@@ -396,18 +397,18 @@ pub(super) fn fork_worker<T: 'static>(
     Ok(Process { pid, pidfd, role })
 }
 
-/// Runs the first function, and each of the others in a thread of its own. One for which there is no thread says so
+/// Lets the first work here, and each of the others in a thread of its own. One for which there is no thread says so
 /// instead of its report.
-fn in_threads(theirs: Vec<(WorkerFn, WorkerContext)>) {
+fn in_threads(theirs: Vec<(Box<dyn Ends>, WorkerContext)>) {
     let mut theirs = theirs.into_iter();
     let first = theirs.next();
     let others: Vec<_> = theirs.map(|pair| Mutex::new(Some(pair))).collect();
-    let take = |mutex: &Mutex<Option<(WorkerFn, WorkerContext)>>| mutex.lock().ok()?.take();
+    let take = |mutex: &Mutex<Option<_>>| mutex.lock().ok()?.take();
     std::thread::scope(|scope| {
         for other in &others {
             let run = move || {
-                if let Some((function, context)) = take(other) {
-                    function(context);
+                if let Some((ends, context)) = take(other) {
+                    work(ends, context);
                 }
             };
             if let Err(error) = Builder::new().spawn_scoped(scope, run)
@@ -417,8 +418,8 @@ fn in_threads(theirs: Vec<(WorkerFn, WorkerContext)>) {
                 context.give_up(&named("pthread_create", errno));
             }
         }
-        if let Some((function, context)) = first {
-            function(context);
+        if let Some((ends, context)) = first {
+            work(ends, context);
         }
     });
 }

@@ -2,12 +2,12 @@
 
 use std::io;
 
-use super::super::loops::With;
 use super::super::page::Command;
 use super::{STRETCHES, WorkerProtocol};
 use mechanisms::network::ConnectionKind;
 use model::launch::Usage;
 use model::mechanism::Carries;
+use workload::loops::With;
 
 impl WorkerProtocol<'_> {
     /// The responder: carries out commands, until the one to stop.

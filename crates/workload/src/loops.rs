@@ -9,13 +9,115 @@ use std::sync::atomic::AtomicU64;
 
 use rustix::thread::sched_getcpu;
 
+use crate::payload::{Touched, Untouched};
+use crate::{
+    Buffers, Check, Payload, Side, Timed, WorkloadSpec, WorkloadVisitor, dispatch, latency,
+};
+use mechanisms::engine::Engine;
 use mechanisms::network::ConnectionKind;
 use mechanisms::{Endpoint, Erased, Phase};
 use model::clock::ClockKind;
 use model::launch::{Usage, WorkerReport};
 use model::mechanism::Stats;
-use workload::payload::{Touched, Untouched};
-use workload::{Buffers, Check, Payload, Side, Timed, latency};
+use model::workload::Workload;
+
+/// The ends of one worker, of whichever type: one for each of an initiator's connections, or of a responder's
+/// partners.
+pub trait Ends: Send {
+    /// Each of them behind a table of calls.
+    fn erased(&mut self) -> Vec<Erased<'_>>;
+    /// See [`Endpoint::engine`].
+    fn engine(&mut self) -> Option<&mut Engine>;
+    /// Has `run` work with the loops that a workload has over them.
+    fn looped(&mut self, asked: WorkloadSpec, outfit: Outfit, run: Run<'_>) -> WorkerReport;
+}
+
+/// What goes with the ends, one of each for every end.
+pub struct Outfit {
+    pub workload: Workload,
+    /// What is done to each message; None if nothing is.
+    pub touched: Vec<Option<Touched>>,
+    pub buffers: Vec<Buffers>,
+    pub clock: ClockKind,
+}
+
+/// What a worker does with its loops.
+pub type Run<'a> = Box<dyn FnOnce(&mut dyn Loops) -> WorkerReport + 'a>;
+
+impl<E: Endpoint> Ends for Vec<E> {
+    fn erased(&mut self) -> Vec<Erased<'_>> {
+        self.iter_mut().map(Erased::new).collect()
+    }
+
+    fn engine(&mut self) -> Option<&mut Engine> {
+        self.first_mut().and_then(Endpoint::engine)
+    }
+
+    fn looped(&mut self, asked: WorkloadSpec, outfit: Outfit, run: Run<'_>) -> WorkerReport {
+        dispatch(outfit.workload, Looped { ends: self, asked, outfit, run })
+    }
+}
+
+/// Ends whose workload isn't known as a type yet.
+struct Looped<'a, E> {
+    ends: &'a mut Vec<E>,
+    asked: WorkloadSpec,
+    outfit: Outfit,
+    run: Run<'a>,
+}
+
+impl<E: Endpoint> WorkloadVisitor for Looped<'_, E> {
+    type Output = WorkerReport;
+
+    fn inlined<W: Timed>(self) -> WorkerReport {
+        let Looped { ends, asked, outfit: Outfit { touched, buffers, clock, .. }, run } = self;
+        match touched.into_iter().collect::<Option<Vec<Touched>>>() {
+            None => {
+                let untouched = vec![Untouched; ends.len()];
+                over::<_, _, W>(sides(ends, untouched, buffers, clock), asked, run)
+            }
+            Some(touched) => over::<_, _, W>(sides(ends, touched, buffers, clock), asked, run),
+        }
+    }
+
+    fn erased<W: Timed>(self) -> WorkerReport {
+        let Looped { ends, asked, outfit, run } = self;
+        by_table::<W>(ends.erased(), asked, outfit, run)
+    }
+}
+
+fn by_table<W: Timed>(
+    mut ends: Vec<Erased<'_>>,
+    asked: WorkloadSpec,
+    outfit: Outfit,
+    run: Run<'_>,
+) -> WorkerReport {
+    let Outfit { touched, buffers, clock, .. } = outfit;
+    over::<_, _, W>(sides(&mut ends, touched, buffers, clock), asked, run)
+}
+
+fn over<E: Endpoint, P: Payload, W: Timed>(
+    sides: Vec<Side<'_, E, P>>,
+    asked: WorkloadSpec,
+    run: Run<'_>,
+) -> WorkerReport {
+    run(&mut Compiled { sides, workload: W::new(asked) })
+}
+
+/// Compiled once for all workloads.
+#[inline(never)]
+fn sides<E, P>(
+    ends: &mut [E],
+    payloads: Vec<P>,
+    buffers: Vec<Buffers>,
+    clock: ClockKind,
+) -> Vec<Side<'_, E, P>> {
+    let mut sides = Vec::with_capacity(ends.len());
+    for ((end, payload), buffers) in ends.iter_mut().zip(payloads).zip(buffers) {
+        sides.push(Side { end, payload, buffers, clock });
+    }
+    sides
+}
 
 /// What goes with the messages that every launch exchanges before its workload.
 #[derive(Clone, Copy)]
@@ -72,7 +174,7 @@ pub trait Channel {
 /// The loops of a workload, and what its file does around them; see [`Timed`].
 pub trait Loops {
     /// The sides that they run over.
-    fn channel(&mut self) -> &mut dyn Channel;
+    fn channel(&mut self) -> Box<dyn Channel + '_>;
     /// See [`Timed::lead`]; over all sides.
     fn lead(&mut self, samples: &[AtomicU64], batch: u64) -> io::Result<Option<u64>>;
     /// See [`Timed::time`]; over all sides.
@@ -112,10 +214,10 @@ pub trait Loops {
 }
 
 /// The loops of workload `W` over endpoints `E`, with payload `P`. There is at least one side.
-pub struct Compiled<'a, E, P, W> {
+struct Compiled<'a, E, P, W> {
     /// One side per partner, or per connection.
-    pub sides: Vec<Side<'a, E, P>>,
-    pub workload: W,
+    sides: Vec<Side<'a, E, P>>,
+    workload: W,
 }
 
 impl<E: Endpoint, P, W> Compiled<'_, E, P, W> {
@@ -125,8 +227,12 @@ impl<E: Endpoint, P, W> Compiled<'_, E, P, W> {
 }
 
 impl<E: Endpoint, P: Payload, W: Timed> Loops for Compiled<'_, E, P, W> {
-    fn channel(&mut self) -> &mut dyn Channel {
-        &mut self.sides
+    fn channel(&mut self) -> Box<dyn Channel + '_> {
+        let mut sides = Vec::with_capacity(self.sides.len());
+        for Side { end, buffers, clock, .. } in &mut self.sides {
+            sides.push((Erased::new(*end), buffers, *clock));
+        }
+        Box::new(Sides(sides))
     }
 
     fn lead(&mut self, samples: &[AtomicU64], batch: u64) -> io::Result<Option<u64>> {
@@ -186,73 +292,53 @@ impl<E: Endpoint, P: Payload, W: Timed> Loops for Compiled<'_, E, P, W> {
     }
 }
 
-/// None of what it does is the workload's: it is compiled once, and calls through a table.
-impl<E: Endpoint, P> Channel for Vec<Side<'_, E, P>> {
+/// Sides as what is not timed sees them: none of it is the workload's, so it is compiled once.
+struct Sides<'a>(Vec<(Erased<'a>, &'a mut Buffers, ClockKind)>);
+
+impl Channel for Sides<'_> {
     fn round_trips(&mut self, with: With, samples: &[AtomicU64]) -> io::Result<()> {
-        let sides = if matches!(with, With::Nothing) { 1 } else { self.len() };
-        for (Side { end, buffers, clock, .. }, nth) in self[..sides].iter_mut().zip(0..) {
-            round_trips(Erased::new(*end), with, nth, (buffers, *clock), samples)?;
+        let sides = if matches!(with, With::Nothing) { 1 } else { self.0.len() };
+        for ((end, buffers, clock), nth) in self.0[..sides].iter_mut().zip(0..) {
+            end.enter(Phase::Untimed)?;
+            match with.checked(nth) {
+                None => latency::initiate(end, &mut Untouched, buffers, *clock, samples, 1)?,
+                Some(mut check) => latency::initiate(end, &mut check, buffers, *clock, samples, 1)?,
+            };
         }
         Ok(())
     }
 
     fn answer(&mut self, with: With, count: u64) -> io::Result<()> {
-        let sides = if matches!(with, With::Nothing) { 1 } else { self.len() };
-        for (Side { end, buffers, .. }, nth) in self[..sides].iter_mut().zip(0..) {
-            answer(Erased::new(*end), with, nth, buffers, count)?;
+        let sides = if matches!(with, With::Nothing) { 1 } else { self.0.len() };
+        for ((end, buffers, _), nth) in self.0[..sides].iter_mut().zip(0..) {
+            end.enter(Phase::Untimed)?;
+            match with.answered(nth) {
+                None => latency::respond(end, &mut Untouched, buffers, count)?,
+                Some(mut check) => latency::respond(end, &mut check, buffers, count)?,
+            }
         }
         Ok(())
     }
 
     fn say(&mut self, message: &[u8]) -> io::Result<()> {
-        self[0].end.enter(Phase::Untimed)?;
-        self[0].end.send(message)
+        self.0[0].0.enter(Phase::Untimed)?;
+        self.0[0].0.send(message)
     }
 
     fn hear(&mut self, message: &mut [u8]) -> io::Result<()> {
-        self[0].end.enter(Phase::Untimed)?;
-        self[0].end.recv(message)
+        self.0[0].0.enter(Phase::Untimed)?;
+        self.0[0].0.recv(message)
     }
 
     fn finish(&mut self) -> io::Result<()> {
-        self.iter_mut().try_for_each(|side| side.end.finish())
+        self.0.iter_mut().try_for_each(|(end, ..)| end.finish())
     }
 
     fn stats(&self) -> Stats {
         let mut all = Stats::default();
-        for stats in self.iter().filter_map(|side| side.end.stats()) {
+        for stats in self.0.iter().filter_map(|(end, ..)| end.stats()) {
             all.add(stats);
         }
         all
-    }
-}
-
-fn round_trips(
-    mut end: Erased<'_>,
-    with: With,
-    nth: u64,
-    (buffers, clock): (&mut Buffers, ClockKind),
-    samples: &[AtomicU64],
-) -> io::Result<()> {
-    end.enter(Phase::Untimed)?;
-    let mut checked = with.checked(nth);
-    let last = match &mut checked {
-        None => latency::initiate(&mut end, &mut Untouched, buffers, clock, samples, 1),
-        Some(check) => latency::initiate(&mut end, check, buffers, clock, samples, 1),
-    };
-    last.map(|_| ())
-}
-
-fn answer(
-    mut end: Erased<'_>,
-    with: With,
-    nth: u64,
-    buffers: &mut Buffers,
-    count: u64,
-) -> io::Result<()> {
-    end.enter(Phase::Untimed)?;
-    match with.answered(nth) {
-        None => latency::respond(&mut end, &mut Untouched, buffers, count),
-        Some(mut check) => latency::respond(&mut end, &mut check, buffers, count),
     }
 }
