@@ -13,6 +13,8 @@ use mechanisms::{Endpoint, OpenError, OpenSpec, Opened, Residue, Visitor};
 
 /// An end of a type that only its worker knows.
 type AnyEnd = Box<dyn Any>;
+/// Gives ends their type again.
+type Collect = fn(&mut dyn Iterator<Item = AnyEnd>) -> Box<dyn Ends>;
 
 /// What has been opened so far. Every pair must be of the same variant.
 pub struct Pairs {
@@ -22,7 +24,7 @@ pub struct Pairs {
     initiators: Vec<AnyEnd>,
     responder: Vec<AnyEnd>,
     /// Collects ends of the type that all have.
-    collect: Option<fn(&mut dyn Iterator<Item = AnyEnd>) -> Box<dyn Ends>>,
+    collect: Option<Collect>,
     effective_settings: EffectiveSettings,
     residues: Vec<Residue>,
 }
