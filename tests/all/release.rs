@@ -34,8 +34,8 @@ fn made(bench: &Bench) -> Option<PathBuf> {
             say(&format!("skipped what is released: python3: {error}"));
             None
         }
-        Ok(_) => {
-            must(&mut build);
+        Ok(said) => {
+            assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
             Some(dist)
         }
     }
