@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use super::observed::Returned;
 use super::{CaseResult, Observed, OverRounds, Status, TraceSummary, explain};
 use model::probe::{Probe, Scope};
-use study::counted::{Count, TRACED_EVENTS};
+use study::counted::{Count, FIRINGS, TRACED_EVENTS};
+use study::expression::MEDIAN_UNOBSERVED;
 
 /// What is in the way of counting at a tracepoint, and its remedy.
 const TRACEFS: &str = "its tracepoint couldn't be read; mount -t tracefs tracefs /sys/kernel/tracing, as root, \
@@ -29,11 +30,22 @@ pub(super) fn assign(results: &mut [CaseResult], observed: &mut [Observed]) {
         let lost = case.datagrams.as_ref().map(|datagram| datagram.lost());
         case.counted.add(lost.unwrap_or_default());
     }
-    for entry in observed.iter_mut() {
+    // Empty programs fire as often as those at work.
+    let at_work = |entry: &Observed| {
+        let probe = Probe { empty: false, ..entry.probe };
+        let same = |other: &&Observed| other.probe == probe && other.is_same_case(entry);
+        observed.iter().find(same)?.firings.clone()
+    };
+    let firings: Vec<Option<OverRounds>> = observed.iter().map(at_work).collect();
+    for (entry, firings) in observed.iter_mut().zip(firings) {
         let mut own = entry.case.counted.clone();
         own.take(entry);
+        let firings = firings.map(|firings| (FIRINGS.to_string(), firings.scaled(own.operations)));
+        own.events.extend(firings);
         entry.case.counted = own;
         if let Some(beside) = entry.beside {
+            let plain = results[beside].by_round.clone();
+            entry.case.others_by_round.insert(MEDIAN_UNOBSERVED, plain);
             results[beside].counted.take(entry);
         }
     }
@@ -52,15 +64,15 @@ impl Counted {
         if matches!(observed.status, Status::Unavailable | Status::Failed) {
             self.refused.push((observed.probe, observed.reason.clone().unwrap_or_default()));
         }
-        if observed.probe.times > 1 || observed.probe.empty {
-            return;
-        }
         let messages = observed
             .case
             .total
             .zip(observed.case.message_bytes)
             .and_then(|(all, size)| all.messages(size));
         self.operations = messages.unwrap_or(1) as f64;
+        if observed.probe.times > 1 || observed.probe.empty {
+            return;
+        }
         for event in &observed.events {
             let counted = OverRounds::of(event.by_round.clone());
             let scaled = counted.map(|rounds| (event.name.clone(), rounds.scaled(self.operations)));

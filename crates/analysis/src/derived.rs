@@ -5,11 +5,11 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::CaseResult;
+use super::{CaseResult, Observed};
 use model::floors::Floors;
 use store::StoredRun;
 use study::counted::Count;
-use study::expression::{Expression, is_percentile};
+use study::expression::{Expression, MEDIAN_UNOBSERVED, is_percentile};
 use study::validated::validate;
 
 /// A derived figure of one case.
@@ -39,13 +39,14 @@ struct Machine {
 }
 
 /// Works out the derived columns of the study that the run was made for, if it was.
-pub(super) fn assign(results: &mut [CaseResult], run: &StoredRun) {
+pub(super) fn assign(results: &mut [CaseResult], observed: &mut [Observed], run: &StoredRun) {
     let machine = Machine {
         slice: run.host.kernel.scheduler_slice_ns.map(|number| number as f64),
         getppid: run.floors.as_ref().and_then(getppid),
     };
     for (name, unit, expression) in columns(run) {
-        for case in results.iter_mut() {
+        let observed = observed.iter_mut().map(|observed| &mut observed.case);
+        for case in results.iter_mut().chain(observed) {
             let of_round = |round: usize| {
                 expression.value(&|statistic| of_launch(case, &machine, statistic, round))
             };
@@ -80,7 +81,9 @@ fn getppid(floors: &Floors) -> Option<f64> {
 fn of_launch(case: &CaseResult, machine: &Machine, statistic: &str, round: usize) -> Option<f64> {
     let own = match statistic {
         "median" | "p50" => Some(&case.by_round),
-        own if own == "mean" || is_percentile(own) => case.others_by_round.get(own),
+        own if ["mean", MEDIAN_UNOBSERVED].contains(&own) || is_percentile(own) => {
+            case.others_by_round.get(own)
+        }
         _ => None,
     };
     let Some(rounds) = own else { return of_case(case, machine, statistic) };
@@ -161,5 +164,25 @@ mod tests {
             Some(crate::NoiseSeen { voluntary_switches: Some(400.0), ..Default::default() });
         assert_eq!(of(&case, "switches"), Some(2.0));
         assert_eq!(of(&case, "mean"), None);
+    }
+
+    #[test]
+    fn what_a_firing_costs_is_what_its_level_adds_within_a_round() {
+        let mut machine = crate::testing::Machine::seeded(1);
+        let at = machine.plain("pipe", 64, 4000.0);
+        machine.under("trace", at, 5200.0, &[]);
+        machine.under("trace:empty", at, 4600.0, &[]);
+        machine.observed[0].firings = crate::OverRounds::of(vec![Some(8.0); 12]);
+        crate::counted::assign(&mut machine.results, &mut machine.observed);
+        let firing = Expression::parse("(median - unobserved) / [firings]").unwrap();
+        let of = |case: &CaseResult| {
+            let round = |nth| firing.value(&|text| of_launch(case, &Machine::default(), text, nth));
+            stats::median_of((0..12).filter_map(round))
+        };
+        for (observed, planted) in machine.observed.iter().zip([150.0, 75.0]) {
+            let found = of(&observed.case).unwrap();
+            assert!((found / planted - 1.0).abs() < 0.1, "{}: {found}", observed.probe);
+        }
+        assert_eq!(of(&machine.results[at]), None, "nothing fires");
     }
 }

@@ -117,7 +117,7 @@ impl Judged {
             None if run.fleet.is_none() => run.warnings.push(NO_FLOORS.into()),
             None => {}
         }
-        derived::assign(&mut results, &run);
+        derived::assign(&mut results, &mut observed, &run);
         let one_at_a_time = run.fleet.is_none() && run.measuring_ns > 0;
         let timed_share = one_at_a_time.then(|| (timed_ns / run.measuring_ns as f64).min(1.0));
         let capacity = capacity::capacities(&results, run.request.bound);

@@ -130,6 +130,7 @@ impl Machine {
     pub fn under(&mut self, probe: &str, beside: usize, ns: f64, events: &[(&str, f64)]) {
         let mut case = self.results[beside].clone();
         case.by_round = self.launches(ns);
+        case.observe = Some(probe.parse().unwrap());
         let seen = self.seen(probe, case, Some(beside));
         let count = |(name, count): &(&str, f64)| {
             EventCount::of((*name).into(), vec![Some(*count); ROUNDS], Default::default()).unwrap()

@@ -594,11 +594,13 @@ impl Factor {
         (self.row().written)(word)
     }
 
-    /// A level as a number, where it is one: bytes, messages a second, how many there are.
+    /// A level as a number, where it is one: bytes, messages a second, how many there are, how often a probe is attached.
     pub fn number(self, level: &str) -> Option<f64> {
         match self {
             Factor::Size | Factor::Response => size::parse(level).ok().map(|bytes| bytes as f64),
             Factor::Rate => rate::parse(level).ok().map(|rate| rate as f64),
+            Factor::Observe if level == UNOBSERVED => Some(0.0),
+            Factor::Observe => level.parse::<Probe>().ok().map(|probe| f64::from(probe.times)),
             _ => level.parse().ok(),
         }
     }

@@ -54,6 +54,9 @@ pub const CALLS_AND_WAKE_UPS: &str = "calls-and-wake-ups";
 pub const WHOLE_CALLS_AND_WAKE_UPS: &str = "whole-calls-and-wake-ups";
 const PARTS: [&str; 2] = [CALLS_AND_WAKE_UPS, WHOLE_CALLS_AND_WAKE_UPS];
 
+/// How often the instrumentation itself ran for the workers of an observed case: of that case alone.
+pub const FIRINGS: &str = "firings";
+
 /// A count that a study asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Count<'a> {
@@ -65,6 +68,8 @@ pub enum Count<'a> {
     Wait(&'a str),
     /// A share of the parts of a round trip.
     Parts,
+    /// [`FIRINGS`].
+    Firings,
     /// One of [`DELIVERY`].
     Delivery(&'a str),
     /// One of [`LOST`].
@@ -92,6 +97,9 @@ impl<'a> Count<'a> {
         }
         if PARTS.contains(&word) {
             return Some(Count::Parts);
+        }
+        if word == FIRINGS {
+            return Some(Count::Firings);
         }
         if DELIVERY.contains(&word) {
             return Some(Count::Delivery(word));
@@ -146,7 +154,7 @@ pub fn unknown_or_count(what: &str, word: &str, known: &[&str]) -> String {
     let events = FAMILIES.iter().flat_map(|family| family.names());
     let names: Vec<String> = events.chain(figures().into_iter().map(|figure| figure.0)).collect();
     let names = names.iter().map(String::as_str).chain(WAITS).chain(DELIVERY).chain(LOST);
-    let names = names.chain(PARTS);
+    let names = names.chain(PARTS).chain([FIRINGS]);
     let all: Vec<&str> = known.iter().copied().chain(names).collect();
     let error = unknown(what, word, &all);
     // Of so many only the nearest is worth a line.

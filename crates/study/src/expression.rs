@@ -6,13 +6,25 @@ use model::nearest::unknown;
 
 /// Statistics that an expression may name, beside percentiles (`p99.9`): of the case's estimate,
 /// in ns or in bytes (or wake-ups) per second, and of the case itself.
-pub const STATISTICS: [&str; 13] = [
-    "median", "mean", "min", "q1", "q3", "max", // of its estimate
-    "size", "total", // bytes of a message, and of a transfer
-    "switches", "cpu",   // of an operation, both workers: counted; in ns
+pub const STATISTICS: [&str; 14] = [
+    "median",
+    "mean",
+    "min",
+    "q1",
+    "q3",
+    "max", // of its estimate
+    "size",
+    "total", // bytes of a message, and of a transfer
+    "switches",
+    "cpu", // of an operation, both workers: counted; in ns
+    MEDIAN_UNOBSERVED,
     "floor", // the bound that fits it
-    "slice", "getppid", // of the machine: the scheduler's slice and a kernel call, in ns
+    "slice",
+    "getppid", // of the machine: the scheduler's slice and a kernel call, in ns
 ];
+
+/// Of an observed case: the median of the same case unobserved, in the same round.
+pub const MEDIAN_UNOBSERVED: &str = "unobserved";
 
 /// Percentiles of each launch that tables and expressions may name.
 pub const PERCENTILES: [&str; 7] = ["p50", "p75", "p90", "p99", "p99.9", "p99.99", "p99.999"];

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use super::needed::LEAST_ROUNDS;
 use super::parts::refuting;
 use super::ratio::{decided, times};
-use super::select::{cases, level, quantity, shared_at};
+use super::select::{Measure, cases, level, quantity, shared_at};
 use super::{ALPHA, CaseResult, Decision, Effect, TestResult};
 use model::factor::{Factor, UNOBSERVED};
+use model::probe::Probe;
 use stats::{Interval, peak};
 use study::factor::Chosen;
 
@@ -25,13 +26,20 @@ pub struct Curve {
     pub among: usize,
 }
 
+/// Of the levels of `observe` those that a curve along it goes over: none at all, and the probe that is named, however often.
+pub fn attached<'a>(probe: &str, levels: &'a [String]) -> impl Iterator<Item = &'a String> {
+    let once = |level: &str| Some(Probe { times: 1, ..level.parse().ok()? });
+    let probe = once(probe);
+    levels.iter().filter(move |level| *level == UNOBSERVED || once(level) == probe)
+}
+
 /// The curves that a selector chooses, one for each combination of the other factors.
 pub fn curves(
     chosen: &Chosen,
     along: Factor,
     order: &[String],
     results: &[CaseResult],
-    of: &str,
+    measure: Measure,
 ) -> Result<Vec<Curve>, TestResult> {
     let others =
         || Factor::ALL.into_iter().filter(|factor| *factor != along && !factor.is_of_reach());
@@ -39,7 +47,14 @@ pub fn curves(
     let names: Vec<bool> =
         others().map(|factor| factor == Factor::Mechanism || varies(factor, results)).collect();
     let mut series: BTreeMap<Vec<String>, Vec<&CaseResult>> = BTreeMap::new();
-    for case in cases(chosen, results)? {
+    let chosen_cases = match chosen.level(Factor::Observe).filter(|_| along == Factor::Observe) {
+        Some(probe) => attached(probe, order)
+            .map(|level| cases(&chosen.with(along, level), results))
+            .collect::<Result<Vec<_>, _>>()?
+            .concat(),
+        None => cases(chosen, results)?,
+    };
+    for case in chosen_cases {
         let key = others().map(|factor| level(case, factor));
         let route = (along != Factor::Route).then(|| apart_from(along, case));
         series.entry(key.chain(route).collect()).or_default().push(case);
@@ -49,7 +64,7 @@ pub fn curves(
         let at = |wanted: &String| cases.iter().find(|case| level(case, along) == *wanted);
         let found: Vec<_> =
             order.iter().filter_map(|text| Some((text.clone(), *at(text)?))).collect();
-        let columns: Vec<_> = found.iter().map(|(_, case)| quantity(case, of)).collect();
+        let columns: Vec<_> = found.iter().map(|(_, case)| measure.by_round(case)).collect();
         // Behind the factors stands the route.
         let named = names.iter().chain([&true]).zip(key).filter(|(named, _)| **named);
         let mut name: Vec<String> = named.map(|(_, word)| word).collect();

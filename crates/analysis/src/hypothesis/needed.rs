@@ -4,7 +4,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::ALPHA;
+use super::curves::attached;
 use model::factor::Factor;
+use study::factor::chosen;
 use study::format::{Hypothesis, Test};
 use study::validated::ValidatedStudy;
 
@@ -55,7 +57,13 @@ pub fn needed(declared: &ValidatedStudy) -> Needed {
 /// Intervals that must hold together for one claim.
 fn comparisons(claim: &Hypothesis, declared: &ValidatedStudy) -> usize {
     let factor = claim.along.as_ref().and_then(|value| Factor::parse(value.get_ref()).ok());
-    let levels = factor.map_or(0, |factor| declared.levels[&factor].len());
+    let levels = factor.map_or(0, |factor| {
+        let all = &declared.levels[&factor];
+        match chosen(&claim.left).level(Factor::Observe).filter(|_| factor == Factor::Observe) {
+            Some(probe) => attached(probe, all).count(),
+            None => all.len(),
+        }
+    });
     match claim.test {
         Test::SameShape => levels.max(1),
         Test::Straight => levels.saturating_sub(2).max(1),

@@ -148,6 +148,7 @@ impl<'a> Steps<'a> {
         let step = match self.along {
             Factor::Routers => "a router".into(),
             Factor::Switches => "a switch".into(),
+            Factor::Observe => "each time".into(),
             other => format!("a step of {other}"),
         };
         format!("{}: {} {step}", self.curve.name, amounts(slope, of_time))

@@ -131,10 +131,13 @@ fn along(
     let factor = factor.ok_or_else(|| TestResult::not_testable("the claim names no factor"))?;
     let order = &on.declared.levels[&factor];
     let of = claim.of.as_ref().map_or("median", |value| value.get_ref());
-    let lefts = curves(left, factor, order, results, of)?;
+    // A best level is that of the least time.
+    let by_goodness = matches!(claim.test, Test::Peak | Test::PeaksEarlier | Test::SamePeak);
+    let measure = Measure { of, by_goodness };
+    let lefts = curves(left, factor, order, results, measure)?;
     let each = |test: &dyn Fn(&Curve) -> TestResult| together(lefts.iter().map(test).collect());
     let against = |test: &dyn Fn(&Curve, &Curve) -> TestResult| {
-        let rights = curves(right, factor, order, results, of)?;
+        let rights = curves(right, factor, order, results, measure)?;
         let pairs = lefts.iter().enumerate().filter_map(|(nth, curve)| {
             // One right curve serves all; else they go by their order.
             Some((curve, rights.get(nth).or(rights.first())?))
@@ -176,7 +179,7 @@ fn along(
             let than = claim.than.as_ref().and_then(|value| Factor::parse(value.get_ref()).ok());
             let than =
                 than.ok_or_else(|| TestResult::not_testable("the claim names no other factor"))?;
-            let rights = curves(right, than, &on.declared.levels[&than], results, of)?;
+            let rights = curves(right, than, &on.declared.levels[&than], results, measure)?;
             let pair = |(a, b): (&Curve, &Curve)| {
                 let other = Steps::of(b, than);
                 stepped(a, factor, |steps| match other {

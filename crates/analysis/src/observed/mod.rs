@@ -17,8 +17,8 @@ use serde::{Serialize, Serializer};
 
 use super::{CaseRatio, CaseResult, MedianInterval, OverRounds, Status};
 use model::case::Case;
-use model::counts::{Counts, FIGURES};
-use model::probe::Probe;
+use model::counts::{Counts, FIGURES, Family};
+use model::probe::{Instrument, Probe};
 use model::trace::{Traced, Trips};
 use store::{Concurrent, StoredLaunch};
 
@@ -54,10 +54,10 @@ pub struct Observed {
     /// Tracing overhead; null where too few rounds have both.
     #[serde(rename = "price")]
     pub overhead: Option<CaseRatio>,
-    /// How often the programs of a trace ran for the workers, per operation of the initiator; null
-    /// of counters, and of programs that do nothing.
+    /// How often the instrumentation ran for the workers, per operation of the initiator: programs of a trace, events of
+    /// `software`, calls entered of `calls`. The processor's counters don't run, and empty programs don't count.
     #[serde(skip)]
-    pub firings: Option<OverRounds>,
+    pub(super) firings: Option<OverRounds>,
     /// The round trips of each traced launch, decomposed, by round from 1; empty of counters.
     #[serde(skip)]
     pub trips: Vec<Option<Trips>>,
@@ -158,7 +158,7 @@ impl Observed {
             trace: if probe.empty { None } else { TraceSummary::of(launches) },
             overhead: beside.and_then(|at| CaseRatio::of(&case.log_ratios_to(&plain[at]))),
             beside: beside.map(|at| first + at),
-            firings: OverRounds::of(firings(launches)),
+            firings: OverRounds::of(firings(probe, launches)),
             trips: of_traces(launches, |traced| traced.trips.clone()),
             call_ns: of_traces(launches, |traced| {
                 Some([traced.bare_call_ns, traced.attached_call_ns])
@@ -198,16 +198,27 @@ fn of_traces<T: Clone>(
 }
 
 /// Firings per operation of each launch, by round.
-fn firings(launches: &[StoredLaunch]) -> Vec<Option<f64>> {
+fn firings(probe: Probe, launches: &[StoredLaunch]) -> Vec<Option<f64>> {
     let mut by_round = Vec::new();
     for launch in launches.iter().filter(|launch| launch.round > 0) {
         let at = launch.round as usize - 1;
         by_round.resize(by_round.len().max(at + 1), None);
-        by_round[at] = launch.record.trace.as_ref().and_then(|trace| {
-            let fired: u64 = trace.firings.values().map(|firing| firing.of_workers).sum();
-            let operations = trace.initiator.operations;
-            (fired > 0 && operations > 0).then(|| fired as f64 / operations as f64)
-        });
+        let mut counts = counted(launch);
+        // Of a counter that is attached several times one says what it counted.
+        let all = |count: f64| count * f64::from(probe.times);
+        by_round[at] = match probe.instrument {
+            Instrument::Counters(Family::Calls) => counts.remove("calls").map(all),
+            Instrument::Counters(Family::Software) if !counts.is_empty() => {
+                counts.retain(|name, _| !name.ends_with("-ns"));
+                Some(all(counts.values().sum()))
+            }
+            Instrument::Counters(_) => None,
+            Instrument::Trace(_) => launch.record.trace.as_ref().and_then(|trace| {
+                let fired: u64 = trace.firings.values().map(|firing| firing.of_workers).sum();
+                let operations = trace.initiator.operations;
+                (fired > 0 && operations > 0).then(|| fired as f64 / operations as f64)
+            }),
+        };
     }
     by_round
 }

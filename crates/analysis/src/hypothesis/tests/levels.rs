@@ -5,6 +5,7 @@ use super::super::{Finding, needed};
 use super::checks::measured;
 use super::*;
 use crate::Status;
+use crate::testing::Machine;
 use model::workload::Workload;
 use study::size_bound::Caches;
 use study::validated::validate;
@@ -238,4 +239,49 @@ fn too_few_rounds_are_another_verdict_than_a_machine_that_lacks_something() {
     let lacking =
         in_rounds(12).into_iter().filter(|round| round.variant == "tcp").collect::<Vec<_>>();
     assert_eq!(one(&claim, &lacking).decision, Decision::NotTestable);
+}
+
+#[test]
+fn a_price_goes_along_how_often_it_is_paid() {
+    let judge = |prices: [f64; 3]| {
+        let mut machine = Machine::seeded(2);
+        let at = machine.plain("pipe", 64, 4000.0);
+        machine.under("software", at, 9000.0, &[]);
+        for (probe, price) in ["trace", "trace:times=2", "trace:times=4"].into_iter().zip(prices) {
+            machine.under(probe, at, 4000.0 + price, &[]);
+        }
+        let cases = machine.observed.into_iter().map(|observed| observed.case);
+        let results: Vec<CaseResult> = machine.results.into_iter().chain(cases).collect();
+        let text = "version = 1\ntitle = \"t\"\nquestion = \"q\"\n[variables]\ncause = {}\neffect = {}\n\
+            [vary]\nmechanism = \"pipe\"\n\
+            observe = [\"none\", \"software\", \"trace\", \"trace:times=2\", \"trace:times=4\"]\n\
+            [[hypothesis]]\nstatement = \"s\"\ntest = \"straight\"\nalong = \"observe\"\n\
+            left = { mechanism = \"pipe\", observe = \"trace\" }\n";
+        let declared = validate(text, "s.toml", &workload::catalogue(&[])).unwrap();
+        assert_eq!(needed(&declared).for_intervals, 7, "two levels between the ends");
+        let caches = Caches::default();
+        let on = Ground { declared: &declared, results: &results, floors: None, caches };
+        decide(&declared.study.hypothesis[0], &on)
+    };
+    let line = judge([1000.0, 2000.0, 4000.0]);
+    assert_eq!(line.decision, Decision::Supported, "{}", line.effect);
+    assert!(line.effect.contains("each time"), "{}", line.effect);
+    let first_costs_more = judge([2000.0, 2700.0, 4000.0]);
+    assert_eq!(first_costs_more.decision, Decision::Refuted, "{}", first_costs_more.effect);
+}
+
+#[test]
+fn the_best_level_of_a_time_is_its_least() {
+    let mut machine = Machine::seeded(3);
+    for (bytes, ns) in [(64, 4000.0), (4096, 3000.0), (65_536, 9000.0)] {
+        machine.plain("pipe", bytes, ns);
+    }
+    let text = "version = 1\ntitle = \"t\"\nquestion = \"q\"\n[variables]\ncause = {}\neffect = {}\n\
+        [vary]\nmechanism = \"pipe\"\nsize = [\"64\", \"4K\", \"64K\"]\n[[hypothesis]]\nstatement = \"s\"\n\
+        test = \"peak\"\nalong = \"size\"\nleft = { mechanism = \"pipe\" }\nwithin = [\"4K\", \"4K\"]\n";
+    let declared = validate(text, "s.toml", &workload::catalogue(&[])).unwrap();
+    let (results, caches) = (&machine.results[..], Caches::default());
+    let on = Ground { declared: &declared, results, floors: None, caches };
+    let found = decide(&declared.study.hypothesis[0], &on);
+    assert_eq!(found.decision, Decision::Supported, "{}", found.effect);
 }
