@@ -157,7 +157,6 @@ fn a_signal_in_the_first_set_up_ends_every_command_in_order_and_leaves_nothing()
         "run fifo sysv-queue:namespace=host",
         "choose fifo -s 64 --rate 100 --bound p99:1s --launches 1",
         "explain fifo -s 64",
-        "probe-effect fifo -s 64 --levels software",
         "study run 003",
         "study run 003 --dry-run",
     ];

@@ -50,7 +50,7 @@ fn words_of_fish() -> String {
     let studies = builtin::all().iter().map(|(name, _)| *name).collect::<Vec<_>>().join(" ");
     let runs = "(ipcmark complete-runs 2>/dev/null)";
     let mut lines = line(&format!("run; and not {seen} study"), "-f ", &mechanisms);
-    lines += &line("explain probe-effect choose fleet", "-f ", &mechanisms);
+    lines += &line("explain choose fleet", "-f ", &mechanisms);
     // Files are words there, too.
     lines += &line(&format!("study; and {seen} show run"), "", &studies);
     lines += &line("report compare", "", runs);

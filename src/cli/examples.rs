@@ -7,7 +7,7 @@ use super::exit_codes;
 /// A command with its examples, each with its meaning.
 type Examples = (&'static str, &'static [(&'static str, &'static str)]);
 
-const EXAMPLES: [Examples; 32] = [
+const EXAMPLES: [Examples; 31] = [
     (
         "ipcmark",
         &[
@@ -73,7 +73,6 @@ const EXAMPLES: [Examples; 32] = [
             ("ipcmark study run my.toml --html page.html", "one of your own"),
         ],
     ),
-    ("probe-effect", &[("ipcmark probe-effect pipe --levels software", "what counting costs")]),
     (
         "runs",
         &[

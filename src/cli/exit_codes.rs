@@ -32,7 +32,7 @@ pub const ALL: [ExitCode; 24] = [
     ExitCode { code: "1", of: &["choose"], meaning: "Nothing qualifies." },
     ExitCode {
         code: "1",
-        of: &["run", "ab", "report", "explain", "probe-effect"],
+        of: &["run", "ab", "report", "explain"],
         meaning: "There are no results: nothing could be measured.",
     },
     ExitCode {
@@ -82,7 +82,7 @@ pub const ALL: [ExitCode; 24] = [
     ExitCode { code: "4", of: &["choose"], meaning: "Undecided: some mechanisms might qualify." },
     ExitCode {
         code: "5",
-        of: &["run", "ab", "study run", "explain", "probe-effect", "choose"],
+        of: &["run", "ab", "study run", "explain", "choose"],
         meaning: "A requested mechanism, size or placement is not available here, or a plug-in fails.",
     },
     ExitCode {

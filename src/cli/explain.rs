@@ -1,20 +1,28 @@
 //! `ipcmark explain`: where a message's time goes, by traced launches beside unobserved ones.
 
+use std::path::PathBuf;
+use std::time::Duration;
+
 use clap::Args;
 
 use super::args::RunArgs;
+use super::export::ExportFiles;
 use super::factors::WorkersArg;
-use super::own_args::OwnArgs;
-use super::plugins::BESIDE;
-use super::value_parsers::{Placements, Probes, Sizes, Task, placements, probes, sizes, variant};
+use super::plugins::{BESIDE, PluginArgs};
+use super::shown::{Shown, shown_or_exported};
+use super::value_parsers::{
+    Placements, Probes, Sizes, Task, launches, placements, probes, seed, sizes, variant,
+};
 use super::{Common, Failure, exit_codes, run};
 use ::run::launch::Interrupt;
 use ::run::plan::{Absent, AvailableRoutes};
+use model::duration::budget;
 use model::mechanism::Carries;
 use model::placement::Placement;
 use model::probe::{Probe, Scope};
 use model::request::Aim;
 use model::workload::Workload;
+use store::Label;
 
 /// Flags of `explain`.
 #[derive(Args)]
@@ -33,8 +41,40 @@ pub struct ExplainArgs {
     /// Explain each part, and give a command that would change it
     #[arg(long)]
     teach: bool,
+    /// Launches of each case, unobserved and traced [default: 12]
+    #[arg(long, value_name = "N", value_parser = launches, allow_negative_numbers = true)]
+    launches: Option<u64>,
+    /// Time for measuring, as in 30s or 5m [default: as long as the launches take]
+    #[arg(long, value_name = "TIME", visible_alias = "duration", value_parser = budget,
+          allow_negative_numbers = true)]
+    budget: Option<Duration>,
+    /// Measure at once, even while another run measures on this machine [default: wait for its end,
+    /// two minutes at most]
+    #[arg(long)]
+    no_wait: bool,
+    /// Seed of every random choice [default: drawn]
+    #[arg(long, value_name = "N", value_parser = seed, allow_negative_numbers = true)]
+    seed: Option<u64>,
+    /// A name for this run
+    #[arg(long, value_name = "NAME")]
+    label: Option<Label>,
+    /// text, json, ndjson, csv, markdown and others, as for `run`
+    #[arg(long, value_name = "FORMAT", default_value = "text", hide_possible_values = true,
+          value_parser = shown_or_exported())]
+    format: Shown,
+    /// Write the page with the figures to this file
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// Write results to this file instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
     #[command(flatten)]
-    own: OwnArgs,
+    files: ExportFiles,
+    #[command(flatten)]
+    plugins: PluginArgs,
+    /// Refused, with the reason.
+    #[arg(long, value_name = "COMMAND", hide = true)]
+    peer: Option<String>,
 }
 
 /// `ipcmark explain …`.
@@ -51,7 +91,7 @@ pub fn explain(common: &Common, args: &ExplainArgs, interrupt: &Interrupt) -> Re
     request.named.sizes = args.size.is_some();
     request.named.placements = !args.placement.is_empty();
     // A round trip is decomposed one by one, and half of a short launch is enough of them.
-    request.stopping.launches = Some(args.own.launches());
+    request.stopping.launches = Some(args.launches.unwrap_or(stats::LEAST_LAUNCHES as u64));
     let plan = run::planned(&request, &AvailableRoutes::default(), interrupt)?;
     if plan.groups.iter().flat_map(|group| &group.cases).all(|case| case.observe.is_none()) {
         let absent = plan.groups.iter().flat_map(|group| &group.absent);
@@ -70,7 +110,11 @@ pub fn explain(common: &Common, args: &ExplainArgs, interrupt: &Interrupt) -> Re
 
 /// The same as flags of `run`.
 pub fn asked(args: &ExplainArgs) -> Result<RunArgs, String> {
-    args.own.check_here()?;
+    if args.peer.is_some() {
+        return Err("--peer: instrumentation sees the workers of one kernel, and half of a round trip can't be told \
+                    from a wait: leave it out, or measure with `ipcmark run --peer 'ssh HOST'`"
+            .into());
+    }
     let default_sizes = || sizes("1,4K,64K");
     let observe: Vec<Probes> =
         ["trace", "trace:times=2"].into_iter().map(probes).collect::<Result<_, _>>()?;
@@ -81,6 +125,17 @@ pub fn asked(args: &ExplainArgs) -> Result<RunArgs, String> {
         placement: if args.placement.is_empty() { vec![pinned()] } else { args.placement.clone() },
         factors: args.workers.0.clone(),
         observe,
-        ..args.own.of_run(&args.mechanisms)
+        mechanisms: args.mechanisms.clone(),
+        budget: args.budget,
+        launches: args.launches,
+        no_wait: args.no_wait,
+        seed: args.seed,
+        label: args.label.clone(),
+        format: args.format,
+        html: args.html.clone(),
+        output: args.output.clone(),
+        files: args.files.clone(),
+        plugins: args.plugins.clone(),
+        ..RunArgs::default()
     })
 }

@@ -32,13 +32,11 @@ mod lookup;
 mod man;
 mod open_loop;
 mod output;
-mod own_args;
 mod own_engines;
 mod peer;
 mod plugins;
 #[cfg(test)]
 mod printed;
-mod probe_effect;
 mod progress;
 #[cfg(test)]
 mod refusals;
@@ -67,6 +65,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use ::report::{Document, terminal};
+use ::study::builtin;
 use mechanisms::MECHANISMS;
 use model::hint;
 use model::visible::{one_line, visible_lines};
@@ -149,8 +148,6 @@ enum Command {
     Explain(Box<explain::ExplainArgs>),
     /// Experiments declared before they run: built in, or from a TOML file
     Study(study::StudyArgs),
-    /// Tracing overhead: per operation, per firing, and whether a curve keeps its shape
-    ProbeEffect(Box<probe_effect::ProbeEffectArgs>),
     /// The runs in the store
     Runs(runs::RunsArgs),
     /// Two runs, case by case: faster, slower, equivalent; an exit code for a gate
@@ -286,7 +283,6 @@ fn dispatch(words: &bare::Words, cli: &Cli) -> Result<u8, Failure> {
         Some(Command::Choose(args)) => choose::choose(common, args, &signals()?),
         Some(Command::Explain(args)) => explain::explain(common, args, &signals()?),
         Some(Command::Study(args)) => study::study(common, args),
-        Some(Command::ProbeEffect(args)) => probe_effect::probe_effect(common, args, &signals()?),
         Some(Command::Runs(args)) => runs::runs(common, args),
         Some(Command::Compare(args)) => compare::compare(common, args),
         Some(Command::Report(args)) => report::report(common, args),
@@ -365,6 +361,9 @@ fn in_one_line(error: &clap::Error) -> String {
             if MECHANISMS.iter().any(|mechanism| mechanism.is_meant(&word)) =>
         {
             format!("`{word}` is no command: `ipcmark run {word}` measures it")
+        }
+        ErrorKind::InvalidSubcommand if builtin::find(&word).is_ok() => {
+            format!("`{word}` is no command but a study: `ipcmark study run {word}` measures it")
         }
         _ => {
             let text = error.render().to_string();

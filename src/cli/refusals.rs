@@ -25,7 +25,6 @@ fn request(command: &Command) -> Result<(), String> {
         Command::Run(args) => args.request().map(drop),
         Command::Choose(args) => args.of_run().and_then(|run| args.request(&run)).map(drop),
         Command::Explain(args) => explain::asked(args).and_then(|run| run.request()).map(drop),
-        Command::ProbeEffect(args) => args.request().map(drop),
         Command::Fleet(args) => args.asked().map(drop),
         Command::Lab(args) => match &args.command {
             LabCommand::Up(args) => args.asked().map(drop),

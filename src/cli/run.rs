@@ -221,17 +221,9 @@ fn measure_with(
 
 /// Why a run that was measured answers nothing of what it was made for.
 fn unanswered(judged: &Judged) -> Option<&'static str> {
-    let observed = || judged.observed.iter().any(|observed| observed.status == Status::Ok);
-    match judged.run.request.aim {
-        Aim::Explanation { .. } => explain(judged)
-            .cases
-            .is_empty()
-            .then_some("nothing could be taken apart; the reasons are listed above"),
-        Aim::ProbeEffect => {
-            (!observed()).then_some("no level could be measured; the reasons are listed above")
-        }
-        _ => None,
-    }
+    let asked = matches!(judged.run.request.aim, Aim::Explanation { .. });
+    (asked && explain(judged).cases.is_empty())
+        .then_some("nothing could be taken apart; the reasons are listed above")
 }
 
 /// Removes what launches have left behind, once none is under way any more, and says what stays.

@@ -217,7 +217,7 @@ const NEVER: [&str; 30] = [
 #[test]
 fn a_file_takes_every_flag_that_says_how_to_measure() {
     let bench = Bench::new();
-    for command in ["run", "choose", "explain", "probe-effect"] {
+    for command in ["run", "choose", "explain"] {
         let help = bench.must(&format!("{command} --help")).out;
         let lines = help.lines().map(str::trim_start).filter(|start| start.starts_with('-'));
         let named = lines.filter_map(|line| {

@@ -76,7 +76,7 @@ fn what_is_printed_to_be_typed_next_runs_as_printed() {
         said.out
     );
     let mut commands = found;
-    let situations: [(&str, &[&str]); 14] = [
+    let situations: [(&str, &[&str]); 13] = [
         ("report -v", &[]),
         ("pipe", &["ipcmark run pipe"]),
         ("report 99", &["ipcmark runs"]),
@@ -89,7 +89,6 @@ fn what_is_printed_to_be_typed_next_runs_as_printed() {
         ("doctor", &[]),
         ("lab status", &[]),
         ("study run 001 --budget 1s --samples 20", &["ipcmark study run 001"]),
-        ("probe-effect pipe --levels software --launches 2 -s 64", &[]),
         ("run pipe -w capacity --bound p50:1s -s 64 -p same-cpu --budget 1s", &[]),
     ];
     for (line, expected) in situations {

@@ -43,7 +43,6 @@ mod oracle;
 mod outputs;
 mod peer_doors;
 mod plugins;
-mod probe_effect;
 mod rate;
 mod release;
 mod reliability;

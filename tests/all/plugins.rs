@@ -90,9 +90,9 @@ fn a_plug_in_is_measured_beside_what_is_built_in() {
     assert!(bench.must("report last -v").out.contains("c-pipe"));
 }
 
-/// `choose` has it among its candidates, `probe-effect` among what it observes.
+/// It is among the candidates of `choose`.
 #[test]
-fn other_commands_take_a_plug_in() {
+fn choose_takes_a_plug_in() {
     let bench = Bench::new();
     let Some(library) = c_pipe(&bench) else { return };
     let plugin = format!("--plugin {}", library.display());
@@ -103,10 +103,6 @@ fn other_commands_take_a_plug_in() {
     let names: BTreeSet<&str> =
         carried.iter().filter_map(|capacity| capacity["variant"].as_str()).collect();
     assert_eq!(names, BTreeSet::from(["c-pipe", "pipe"]), "{answer}");
-    let level = "--levels software --times 1 -s 64 --launches 2 --format json";
-    let said = run(&bench, &format!("probe-effect c-pipe {plugin} {level}"));
-    assert_eq!(said.code, Some(0), "{}", said.err);
-    assert_eq!(case(&serde_json::from_str(&said.out).unwrap(), "c-pipe")["status"], "ok");
 }
 
 /// A study has a place for it: who runs the study fills the place, or its rows say how that is done.

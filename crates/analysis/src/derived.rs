@@ -170,8 +170,8 @@ mod tests {
     fn what_a_firing_costs_is_what_its_level_adds_within_a_round() {
         let mut machine = crate::testing::Machine::seeded(1);
         let at = machine.plain("pipe", 64, 4000.0);
-        machine.under("trace", at, 5200.0, &[]);
-        machine.under("trace:empty", at, 4600.0, &[]);
+        machine.under("trace", at, 5200.0);
+        machine.under("trace:empty", at, 4600.0);
         machine.observed[0].firings = crate::OverRounds::of(vec![Some(8.0); 12]);
         crate::counted::assign(&mut machine.results, &mut machine.observed);
         let firing = Expression::parse("(median - unobserved) / [firings]").unwrap();

@@ -37,7 +37,6 @@ mod paired;
 mod per_launch;
 mod percentile;
 mod pool;
-pub mod probe;
 pub mod quantity;
 mod rate;
 mod rounds;

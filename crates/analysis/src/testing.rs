@@ -1,7 +1,6 @@
 //! Results as they might have been measured, for tests here and in `report`.
 
-use crate::probe::ProbeEffect;
-use crate::{CaseResult, Estimate, EventCount, MedianInterval, Observed, Status};
+use crate::{CaseResult, Estimate, MedianInterval, Observed};
 use model::case::Case;
 use model::catalogue::{Catalogue, Described};
 use model::mechanism::{Carries, Framing, Traits, Waits};
@@ -87,13 +86,7 @@ pub fn estimate(median: f64) -> Estimate {
     }
 }
 
-pub const ROUNDS: usize = 12;
-/// Its sizes, in bytes.
-pub const SIZES: [u64; 5] = [64, 1 << 10, 4 << 10, 16 << 10, 64 << 10];
-/// What each system call entered or left costs under `trace-calls`, and each under `calls`.
-pub const FIRING_NS: f64 = 150.0;
-/// See [`FIRING_NS`].
-pub const COUNTER_NS: f64 = 700.0;
+const ROUNDS: usize = 12;
 
 /// A machine with noise of 1 % in each launch, and 5 % in each round.
 pub struct Machine {
@@ -126,58 +119,18 @@ impl Machine {
         self.results.len() - 1
     }
 
-    /// The same under `probe`, with what it counted per operation.
-    pub fn under(&mut self, probe: &str, beside: usize, ns: f64, events: &[(&str, f64)]) {
+    /// The same under `probe`.
+    pub fn under(&mut self, probe: &str, beside: usize, ns: f64) {
         let mut case = self.results[beside].clone();
         case.by_round = self.launches(ns);
-        case.observe = Some(probe.parse().unwrap());
-        let seen = self.seen(probe, case, Some(beside));
-        let count = |(name, count): &(&str, f64)| {
-            EventCount::of((*name).into(), vec![Some(*count); ROUNDS], Default::default()).unwrap()
-        };
-        self.observed.push(Observed { events: events.iter().map(count).collect(), ..seen });
-    }
-
-    pub fn refuses(&mut self, probe: &str, beside: usize, reason: &str) {
-        let mut case = self.results[beside].clone();
-        case.by_round = Vec::new();
-        let seen = self.seen(probe, case, Some(beside));
-        let (status, reason) = (Status::Unavailable, Some(reason.to_string()));
-        self.observed.push(Observed { status, reason, launches: 0, ..seen });
-    }
-
-    fn seen(&self, probe: &str, case: CaseResult, beside: Option<usize>) -> Observed {
-        let launches = ROUNDS as u64;
-        Observed { launches, beside, ..Observed::of(probe.parse().unwrap(), case, &[], &[], 0) }
-    }
-
-    pub fn judged(&self) -> ProbeEffect {
-        ProbeEffect::of(&self.results, &self.observed).unwrap()
+        let probe = probe.parse().unwrap();
+        case.observe = Some(probe);
+        self.observed
+            .push(Observed { beside: Some(beside), ..Observed::of(probe, case, &[], &[], 0) });
     }
 }
 
 fn normal(rng: &mut ChaCha8Rng) -> f64 {
     let (u, v): (f64, f64) = (1.0 - rng.random::<f64>(), rng.random());
     (-2.0 * u.ln()).sqrt() * (TAU * v).cos()
-}
-
-/// Pipes and sockets whose calls cost what the constants say, under linear probes; a pipe takes
-/// four calls a round trip, and time by its size. No counters of the processor.
-pub fn machine(seed: u64) -> Machine {
-    let mut machine = Machine::seeded(seed);
-    for size in SIZES {
-        for (mechanism, ns) in [("pipe", 4000.0), ("unix-stream", 8000.0)] {
-            let ns = ns + size as f64 / 10.0;
-            let at = machine.plain(mechanism, size, ns);
-            let calls = [("calls", 4.0), ("read", 2.0), ("write", 2.0)];
-            machine.under("calls", at, ns + 4.0 * COUNTER_NS, &calls);
-            for (probe, times) in
-                [("trace-calls", 1.0), ("trace-calls:times=2", 2.0), ("trace-calls:times=4", 4.0)]
-            {
-                machine.under(probe, at, ns + 8.0 * FIRING_NS * times, &[]);
-            }
-            machine.refuses("l1d", at, "this machine has no counter of l1d-reads:u");
-        }
-    }
-    machine
 }

@@ -14,18 +14,8 @@ enum Stored {
 static STORED: OnceLock<Stored> = OnceLock::new();
 const BEGINS: &str = "`ipcmark ";
 /// Commands that use the store.
-const READERS: [&str; 10] = [
-    "choose",
-    "compare",
-    "explain",
-    "export",
-    "fleet",
-    "probe-effect",
-    "report",
-    "run",
-    "runs",
-    "study",
-];
+const READERS: [&str; 9] =
+    ["choose", "compare", "explain", "export", "fleet", "report", "run", "runs", "study"];
 
 /// From now on commands name this store, as it is to be typed. The first that is named counts.
 pub fn name_store(typed: &str) {

@@ -176,8 +176,6 @@ pub enum Aim {
         /// Whether each part is explained too.
         teach: bool,
     },
-    /// What observing costs: `ipcmark probe-effect`.
-    ProbeEffect,
     /// What to use for a need: `ipcmark choose`.
     Choice(Need),
 }

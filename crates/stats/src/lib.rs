@@ -8,9 +8,8 @@
 //! - [`mod@apart`]: whether one case moved between two runs, or all did
 //! - [`mod@compare`]: ratios by round, verdicts, families of claims
 //! - [`modes`]: where the launches of a case split into two modes
-//! - [`mod@overhead_line`]: what tracing costs by how often it is done, whether that is a straight line, and what a step adds
 //! - [`mod@peak`]: where a curve has its peak, and whether it lies elsewhere in another
-//! - [`shape`]: whether one curve is another one rescaled
+//! - [`shape`]: whether one curve is another one rescaled, and what a step along a curve adds
 //! - [`mod@inflection`]: where the cost per byte changes along a sweep, and how sure that place is
 //! - [`series`]: whether launches that follow each other are alike
 //!
@@ -23,7 +22,6 @@ pub mod compare;
 pub mod inflection;
 pub mod interval;
 pub mod modes;
-pub mod overhead_line;
 pub mod peak;
 pub mod quantile;
 pub mod series;
@@ -47,12 +45,11 @@ pub use interval::{
     surely_most,
 };
 pub use modes::{Mode, Modes, two_modes};
-pub use overhead_line::{OverheadLine, overhead_line, theil_sen};
 pub use peak::{Moved, Peak, moved, peak};
 pub use quantile::{median, median_of, mid_quantile, quantile, samples_needed};
 pub use series::serial_correlation;
 
-pub use shape::{Rescaled, pointwise, rescaled};
+pub use shape::{Rescaled, pointwise, rescaled, theil_sen};
 pub use share::{Share, binomial_share, clustered_share, over_sessions};
 pub use signed_rank::{SignedRank, signed_rank};
 

@@ -221,23 +221,6 @@ fn sign_flips_are_those_of_scipy() {
 }
 
 #[test]
-fn dose_lines_are_those_of_numpy() {
-    #[derive(Deserialize)]
-    struct Row {
-        levels: Vec<f64>,
-        rounds: Vec<Vec<f64>>,
-        none: Vec<f64>,
-        slope: f64,
-        at_none: f64,
-    }
-    for row in rows::<Row>("price.json", "lines") {
-        let found = stats::overhead_line(&row.levels, &row.rounds, &row.none, 0.05).unwrap();
-        assert_close(found.slope.estimate, row.slope, 1e-9);
-        assert_close(found.at_none.estimate, row.at_none, 1e-9);
-    }
-}
-
-#[test]
 fn modes_split_where_the_least_variance_is_left() {
     #[derive(Deserialize)]
     struct Row {

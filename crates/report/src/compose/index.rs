@@ -185,7 +185,6 @@ fn subject(judged: &Judged) -> String {
     match (judged.run.request.aim, titled) {
         (_, Some(section)) => section.title,
         (Aim::Explanation { .. }, _) => "where the time goes".into(),
-        (Aim::ProbeEffect, _) => "tracing overhead".into(),
         _ => labels::few_with_commas(&workloads(judged)),
     }
 }

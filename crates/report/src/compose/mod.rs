@@ -35,7 +35,6 @@ mod over_sessions;
 mod peer;
 mod percentiles;
 mod print;
-mod probe;
 mod quantities;
 mod rates;
 mod ratios;

@@ -4,7 +4,7 @@ use super::titles::{headline, machine, measured, subtitle};
 use super::{
     arms, background, beside, brief, capacity, choose, clients, cpu_pairs, delivery, energy,
     everything, explain, figures, inflections, labels, observed, open_loop, peer, percentiles,
-    probe, rates, setup, study, tables, unmeasured, verdicts,
+    rates, setup, study, tables, unmeasured, verdicts,
 };
 use crate::{Block, Document, Section, Text, VerdictKind, units};
 use analysis::Judged;
@@ -104,7 +104,6 @@ pub fn compose(judged: &Judged, detail: Detail) -> Document {
     }
     document.sections.extend(arms::sections(judged, arms::TERMS, detail));
     document.sections.extend(explain::sections(judged));
-    document.sections.extend(probe::sections(judged, detail));
     let own = document.sections.len();
     let mut verdicts = Section::new(
         "verdicts",

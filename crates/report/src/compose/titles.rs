@@ -11,7 +11,6 @@ pub fn headline(run: &StoredRun) -> &'static str {
         Aim::Comparison if run.peer.is_some() => "How processes talk to each other on two hosts",
         Aim::Comparison => "How processes talk to each other on this machine",
         Aim::Explanation { .. } => "Where the time of a message goes",
-        Aim::ProbeEffect => "Tracing overhead",
         Aim::Choice(_) => "What to use for a need",
     }
 }

@@ -257,7 +257,7 @@ def as_published(first, second):
 
 
 def prices(rng):
-    shapes, lines = [], []
+    shapes = []
     for rounds, levels, bent in [(6, 2, 1.0), (8, 5, 1.1), (10, 9, 1.0), (12, 9, 1.1), (12, 4, 1.05)]:
         first, second = curve_pairs(rng, rounds, levels, bent)
         p, p_of_levels = flips(first, second)
@@ -270,15 +270,7 @@ def prices(rng):
                 "as_published": as_published(first, second),
             }
         )
-    for n, levels in [(6, [1, 2]), (12, [1, 2, 4]), (20, [1, 2, 4])]:
-        none = rounded(rng.normal(4000, 50, n))
-        rounds = [rounded(4000 + 500 * np.array(levels) + rng.normal(0, 50, len(levels))) for _ in none]
-        fits = [np.polyfit(levels, row, 1) for row in rounds]
-        row = {"levels": levels, "rounds": rounds, "none": none}
-        for name, values in [("slope", [it[0] for it in fits]), ("at_none", [it[1] for it in fits])]:
-            row[name] = float(np.median(values))
-        lines.append(row)
-    write("price", shapes=shapes, lines=lines)
+    write("price", shapes=shapes)
 
 
 def modes(rng):

@@ -246,9 +246,9 @@ fn a_price_goes_along_how_often_it_is_paid() {
     let judge = |prices: [f64; 3]| {
         let mut machine = Machine::seeded(2);
         let at = machine.plain("pipe", 64, 4000.0);
-        machine.under("software", at, 9000.0, &[]);
+        machine.under("software", at, 9000.0);
         for (probe, price) in ["trace", "trace:times=2", "trace:times=4"].into_iter().zip(prices) {
-            machine.under(probe, at, 4000.0 + price, &[]);
+            machine.under(probe, at, 4000.0 + price);
         }
         let cases = machine.observed.into_iter().map(|observed| observed.case);
         let results: Vec<CaseResult> = machine.results.into_iter().chain(cases).collect();

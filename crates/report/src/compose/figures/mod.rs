@@ -16,7 +16,6 @@ mod time_series;
 
 use std::collections::BTreeSet;
 
-pub use p_values::drawn as of_p;
 pub use study::{panel_name, study_figures};
 
 use crate::compose::labels;

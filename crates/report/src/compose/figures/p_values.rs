@@ -17,7 +17,7 @@ const CORRECTED: &str = "Log ratios less their round's mean; each level compared
      deviation that flipping the signs of whole rounds makes.";
 
 /// The figure of p over `x`: each series with its places and its p, and a line at 5 %.
-pub fn drawn(
+fn drawn(
     id: String,
     title: String,
     caption: &str,
