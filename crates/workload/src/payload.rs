@@ -1,9 +1,8 @@
 //! What happens to a message's bytes around each transfer: the payload policy.
 //!
 //! Two kinds of loop are compiled: one that leaves messages alone, and has no branch for it, and
-//! one for [`Touched`], whose branch is nothing beside the bytes that it touches. `Check` is not a
-//! policy but the control: every message carries a pattern made from its number, and the receiver
-//! compares all of it.
+//! one for [`Touched`], which is called. `Check` is not a policy but the control: every message
+//! carries a pattern made from its number, and the receiver compares all of it.
 
 use std::io;
 
@@ -57,15 +56,10 @@ impl Payload for Read {
     }
     #[inline(always)]
     fn look(&mut self, message: &[u8]) -> io::Result<()> {
-        std::hint::black_box(sum(message));
+        let sum = message.iter().fold(0u64, |sum, byte| sum.wrapping_add(u64::from(*byte)));
+        std::hint::black_box(sum);
         Ok(())
     }
-}
-
-/// Reads every byte: a function that is called, as a program's is, and once for all loops.
-#[inline(never)]
-fn sum(message: &[u8]) -> u64 {
-    message.iter().fold(0u64, |sum, byte| sum.wrapping_add(u64::from(*byte)))
 }
 
 /// Fills and checks every byte of every message. Each direction counts its own messages, and has patterns of its own: an
@@ -101,9 +95,7 @@ impl Check {
     }
 }
 
-/// Never a part of a loop: what it takes is no figure, and there are hundreds of loops.
 impl Payload for Check {
-    #[inline(never)]
     fn fill(&mut self, message: &mut [u8]) {
         for (at, byte) in message.iter_mut().enumerate() {
             *byte = Self::byte(self.seeds[0], self.sent, at);
@@ -111,7 +103,6 @@ impl Payload for Check {
         self.sent += 1;
     }
 
-    #[inline(never)]
     fn look(&mut self, message: &[u8]) -> io::Result<()> {
         let number = self.seen;
         self.seen += 1;
@@ -154,8 +145,9 @@ impl Touched {
     }
 }
 
+/// Functions that the loops call, as a program's would: in each of hundreds of loops they would be copied.
 impl Payload for Touched {
-    #[inline]
+    #[inline(never)]
     fn fill(&mut self, message: &mut [u8]) {
         match self {
             Touched::Written(it) => it.fill(message),
@@ -165,7 +157,7 @@ impl Payload for Touched {
         }
     }
 
-    #[inline]
+    #[inline(never)]
     fn look(&mut self, message: &[u8]) -> io::Result<()> {
         match self {
             Touched::Written(it) => it.look(message),
