@@ -6,10 +6,10 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use super::{FloorDetail, NOT_YET, Order, WireOrder};
+use super::{NOT_YET, Order, WireOrder};
 use crate::launch::Interrupt;
 use crate::launch::wire::{FrameKind, Missing, Reader, write_frame};
-use model::floors::{Floors, Part};
+use model::floors::{FloorDetail, Floors, Part};
 
 /// This program, whatever became of its file since.
 pub(super) const PROGRAM: &str = "/proc/self/exe";

@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
 
-use super::setting::{Setting, pin};
-use super::{NOT_YET, Order, WireOrder, calls, clocks, copy, line, rounds, wake_up};
+use super::{NOT_YET, Order, WireOrder, rounds};
 use crate::launch::wire::{self, Reader, write_frame};
+use ::floors::{Setting, calls, clocks, copy, line, pin, wake_up};
 use model::floors::{Floors, Part};
 
 /// How long the order may take to come.

@@ -4,10 +4,10 @@ use std::path::Path;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use super::{FloorDetail, Order};
+use super::Order;
 use machine::Topology;
 use model::clock::ClockKind;
-use model::floors::Repeats;
+use model::floors::{FloorDetail, Repeats};
 use model::host::Host;
 use model::placement::Relation;
 use sys::clock::Now;
@@ -16,7 +16,7 @@ use sys::clock::Now;
 const FEWEST: usize = 6;
 
 /// Measures by the clock that the run uses.
-pub(super) struct Stopwatch {
+pub struct Stopwatch {
     pub kind: ClockKind,
     pub ns_per_tick: f64,
     /// Shortest batch that the clock tells well, in ns.
@@ -24,10 +24,10 @@ pub(super) struct Stopwatch {
 }
 
 /// A pair of CPUs, or why there is none.
-pub(super) type Found = Result<(u32, u32), String>;
+pub type Found = Result<(u32, u32), String>;
 
 /// Where and how thoroughly floors are measured.
-pub(super) struct Setting {
+pub struct Setting {
     pub order: Order,
     pub topology: Topology,
     /// CPUs that this process may use.
@@ -127,7 +127,7 @@ pub(super) fn repeat(
 }
 
 /// Pins the calling thread.
-pub(super) fn pin(cpu: u32) -> Result<(), String> {
+pub fn pin(cpu: u32) -> Result<(), String> {
     sys::affinity::pin(cpu).map_err(|error| error.to_string())
 }
 

@@ -32,7 +32,7 @@ const LARGEST: u64 = 512 << 20;
 const PART_OF_MEMORY: u64 = 4;
 
 /// Measures each level on the CPU that the caller is pinned to.
-pub(super) fn measure(setting: &Setting) -> Copy {
+pub fn measure(setting: &Setting) -> Copy {
     let caches: Vec<&Cache> = setting
         .host
         .caches

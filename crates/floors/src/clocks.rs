@@ -43,7 +43,7 @@ impl Clock for Monotonic {
     }
 }
 
-pub(super) fn measure(setting: &Setting) -> Clocks {
+pub fn measure(setting: &Setting) -> Clocks {
     let mut clocks = Vec::new();
     let watch = &setting.watch;
     if watch.kind == ClockKind::Tsc {

@@ -24,7 +24,7 @@ const TOKEN: u32 = 1;
 const STOP: u32 = 2;
 
 /// Measures a pair of each relation that matters.
-pub(super) fn measure(setting: &Setting) -> Result<WakeUps, String> {
+pub fn measure(setting: &Setting) -> Result<WakeUps, String> {
     let wake_up = |(relation, pair): (Relation, Found)| WakeUp {
         relation,
         found: pair.and_then(|cpus| round_trip(setting, cpus)).into(),

@@ -23,7 +23,7 @@ const BY_PIPE: &str = "64 bytes through a pipe";
 const BY_SOCKET: &str = "64 bytes through a Unix stream";
 
 /// Measures the calls in turns, so that drift hits all alike.
-pub(super) fn measure(setting: &Setting) -> Result<Calls, String> {
+pub fn measure(setting: &Setting) -> Result<Calls, String> {
     let pipe = || std::io::pipe().map_err(|error| format!("pipe: {error}"));
     let ((empty, _full), (out, into)) = (pipe()?, pipe()?);
     let (one, other) = UnixStream::pair().map_err(|error| format!("socketpair: {error}"))?;

@@ -26,7 +26,7 @@ const PAIR_WITHIN: Duration = Duration::from_millis(50);
 pub(super) const STOP: u32 = u32::MAX;
 
 /// Measures the pairs that matter.
-pub(super) fn measure(setting: &Setting) -> Result<Lines, String> {
+pub fn measure(setting: &Setting) -> Result<Lines, String> {
     let all = all_pairs(setting);
     if all.is_empty() {
         return Err(setting.topology.why_not(Relation::SameLlc, &setting.allowed));
