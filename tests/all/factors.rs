@@ -10,7 +10,7 @@ What a case can differ in. Each is a key of `[vary]` and `[fixed]` in a [study](
 table's rows and columns; those with a flag are flags of `ipcmark run` and keys of `ipcmark.toml`, too. The columns are those of
 exports ([FORMAT.md](FORMAT.md)). Two cases of a run that differ in one of these differ in a column.
 
-| key | what it is | where nothing is said | flag, with its levels | columns |
+| key | what it is | default | flag, with its levels | columns |
 | --- | --- | --- | --- | --- |
 ";
 

@@ -242,7 +242,7 @@ pub const FACTORS: [Row; 24] = [
     Row {
         factor: Factor::Workload,
         key: "workload",
-        summary: "What is done over it.",
+        summary: "What is measured over the mechanism.",
         usual: Some("latency"),
         of: |case| Some(case.workload.name().to_string()),
         written: |word| Workload::parse(word).map(|workload| workload.name().to_string()),
@@ -262,7 +262,7 @@ pub const FACTORS: [Row; 24] = [
     Row {
         factor: Factor::Total,
         key: "total",
-        summary: "What one transfer of a throughput carries.",
+        summary: "What one transfer carries, in throughput.",
         usual: Some("long"),
         of: |case| case.total.map(|total| total.to_string()),
         written: |word| Total::parse(word).map(|total| total.to_string()),
@@ -291,7 +291,7 @@ pub const FACTORS: [Row; 24] = [
     Row {
         factor: Factor::Connections,
         key: "connections",
-        summary: "Connections of an open loop, or of a closed one of several.",
+        summary: "Connections of an open loop, or of a closed loop that has several.",
         of: |case| case.load.map(|load| load.connections.to_string()),
         written: |word| load::connections(word).map(|connections| connections.to_string()),
         columns: &[
@@ -421,7 +421,7 @@ pub const FACTORS: [Row; 24] = [
     Row {
         factor: Factor::Memory,
         key: "memory",
-        summary: "On which node of the machine memory lies.",
+        summary: "The memory node on which memory lies.",
         usual: Some("free"),
         of: |case| Some(case.memory.to_string()),
         written: |word| Memory::parse(word).map(|memory| memory.to_string()),
@@ -444,14 +444,14 @@ pub const FACTORS: [Row; 24] = [
     Row {
         factor: Factor::Nice,
         key: "nice",
-        summary: "What is added to the niceness of workers.",
+        summary: "Added to the niceness of the workers.",
         usual: Some("0"),
         of: |case| Some(case.nice.to_string()),
         written: |word| niceness(word).map(|nice| nice.to_string()),
         columns: &[("nice", |case| count(Some(case.nice)))],
         loose: true,
         plain: Some(Plain {
-            help: "What is added to the niceness of the workers, as nice(1) has it: 0 to 19, or several of these",
+            help: "Added to the niceness of the workers, as by nice(1): 0 to 19, or several of these",
             value_name: "N",
             levels: &["0", "10", "19"],
             all: None,
@@ -530,7 +530,7 @@ pub const FACTORS: [Row; 24] = [
     Row {
         factor: Factor::Loss,
         key: "loss",
-        summary: "Share of datagrams lost, of mechanisms that survive it.",
+        summary: "Share of datagrams lost, for mechanisms that tolerate losses.",
         usual: Some(catalogue::NO_LOSS),
         of: |case| Some(catalogue::loss(&case.variant)),
         ..NOT_PLAIN
