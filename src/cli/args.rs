@@ -55,8 +55,8 @@ pub struct RunArgs {
     pub responder_cpu: Option<u32>,
     #[command(flatten)]
     pub factors: FactorArgs,
-    /// Number of slices in which launches are timed, in turns with those that they are compared with; 0
-    /// times launches whole, one after the other
+    /// Time each launch in this many slices, in turns with the launches that it is compared with; 0 times
+    /// each launch whole, one after the other
     #[arg(long, value_name = "N", default_value_t = CYCLES,
           value_parser = clap::value_parser!(u64).range(..=MOST_CYCLES), allow_negative_numbers = true)]
     pub cycles: u64,
@@ -78,15 +78,15 @@ pub struct RunArgs {
     pub depth: Option<Depths>,
     #[command(flatten)]
     pub open_loop: OpenLoopArgs,
-    /// Time each round trip by itself, even if too short for the clock, so that it has percentiles
+    /// Time each round trip by itself, so that there are percentiles, even if it is too short for the clock
     #[arg(long)]
     pub unbatched: bool,
     /// Untimed operations, or time, before each launch's first sample
     #[arg(long, value_name = "N|TIME", value_parser = duration::warmup, allow_negative_numbers = true)]
     pub warmup: Option<duration::Warmup>,
-    /// Samples per launch; one of a throughput is a whole transfer [default: latency for 20 ms on
-    /// one CPU, 35 ms across, down to half of that where the budget is tight; throughput for 20 ms,
-    /// three at least; rate for 200 ms]
+    /// Samples per launch; a sample of throughput is a whole transfer [default: in latency as many as
+    /// last 20 ms on one CPU and 35 ms across CPUs, or half of that where the budget is tight; in
+    /// throughput 20 ms, three at least; in rate 200 ms]
     #[arg(long, value_name = "N", value_parser = samples, allow_negative_numbers = true)]
     pub samples: Option<u64>,
     /// Exactly this many launches per case [default: as many as the precision needs and the time allows, 12
@@ -136,7 +136,7 @@ pub struct RunArgs {
           conflicts_with_all = ["command", "resume"],
           value_parser = Suggesting { parser: company, words: company_names })]
     pub beside: Vec<Level>,
-    /// Also the energy per round trip or message, where package counters can be read (mostly as root)
+    /// Also measure the energy per round trip or message, where package counters can be read (mostly as root)
     #[arg(long, conflicts_with_all = ["command", "resume"])]
     pub energy: bool,
     /// A name for this run, by which report, export and compare find it
@@ -180,7 +180,7 @@ pub struct RunArgs {
     /// Whether the claims of a study set the exit code.
     #[arg(skip)]
     pub gate: bool,
-    /// Write it as PDF; needs a Typst compiler
+    /// Write the document as PDF; needs a Typst compiler
     #[arg(long, value_name = "FILE")]
     pub pdf: Option<std::path::PathBuf>,
     /// Largest number of pages of the PDF, or `all` [default: 4]; a study may need more, and says

@@ -28,9 +28,9 @@ const LOOKED_AT: Duration = Duration::from_millis(5);
 /// The flags of arms.
 #[derive(Args, Clone, Debug, Default)]
 pub struct ArmArgs {
-    /// Measure every case under this command too, in the same rounds: a name, and a command prefix, as in rt='chrt
-    /// -f 50', or none. A command that ends in launch is run as it is: new='./other/ipcmark launch'. The first arm
-    /// is the baseline
+    /// Also measure every case under this command, in the same rounds: a name and a command prefix, as in rt='chrt
+    /// -f 50'; the prefix may be empty. A command that ends in launch is run as it is: new='./other/ipcmark launch'.
+    /// The first arm is the baseline
     #[arg(long = "arm", value_name = "NAME=PREFIX", value_parser = arm)]
     arms: Vec<Arm>,
     /// Run this shell command before launches of an arm in each round, as in on='sysctl -w x=1'

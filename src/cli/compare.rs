@@ -35,7 +35,7 @@ pub struct CompareArgs {
     #[arg(value_name = "B")]
     b: String,
     /// Exit with 3 if a case is slower by more than this, as in 5%, with 4 if that is undecided; p99:10% judges a percentile of
-    /// each launch, throughput:5% (or another workload) its cases alone, capacity:20% the largest rates of two searches
+    /// each launch, throughput:5% the cases of that workload alone, capacity:20% the largest rates of two searches
     #[arg(long, value_name = "SLOWER", value_parser = held)]
     gate: Option<Held>,
     /// For `git bisect run`: exit with 0 where no case is slower than the gate (5% without --gate), with 1 where one
@@ -69,9 +69,9 @@ pub struct Against {
     /// Compare with this run once it is measured: number, label, `last`, or a file written by `ipcmark export`
     #[arg(long, value_name = "RUN|FILE")]
     against: Option<String>,
-    /// Exit with 3 if a case is slower by more than this, as in 5%, than in that run or under the first --arm, with 4 if that is
-    /// undecided; p99:10% judges a percentile of each launch, throughput:5% (or another workload) its cases alone, capacity:20%
-    /// the largest rates
+    /// Exit with 3 if a case is slower than in that run, or than under the first --arm, by more than this, as in 5%; with 4 if
+    /// that is undecided; p99:10% judges a percentile of each launch, throughput:5% the cases of that workload alone,
+    /// capacity:20% the largest rates
     #[arg(long, value_name = "SLOWER", value_parser = held)]
     gate: Option<Held>,
 }

@@ -21,15 +21,15 @@ pub struct EngineArgs {
 
 #[derive(Subcommand)]
 enum What {
-    /// Whether every byte of messages of many sizes arrives, in every way that it has: exit code 1 if not
+    /// Check that every byte of messages of many sizes arrives, by every call that it has; exit code 1 if not
     Check {
         /// Plug-ins (./libmine.so) and engine files (./engine.toml)
         #[arg(required = true, value_name = "FILE")]
         files: Vec<PathBuf>,
     },
-    /// Those that are kept where they are found by their name: in $IPCMARK_ENGINES, else in ~/.config/ipcmark/engines
+    /// List those that a run finds by name: in $IPCMARK_ENGINES, else in ~/.config/ipcmark/engines
     List,
-    /// Write a small one that works, to be changed
+    /// Write a small working example, to change
     New {
         /// c (a plug-in), python, node, go, java (engines)
         #[arg(value_enum, hide_possible_values = true)]

@@ -28,7 +28,7 @@ const EXAMPLES: [Examples; 31] = [
                 "ipcmark run tcp pipe -w capacity --bound p99:200us",
                 "the largest load within a bound",
             ),
-            ("ipcmark run -w throughput --export-csv a.csv", "a table, too"),
+            ("ipcmark run -w throughput --export-csv a.csv", "also write a table"),
             ("ipcmark run tcp --peer 'ssh host'", "to another host"),
         ],
     ),
@@ -119,11 +119,11 @@ const EXAMPLES: [Examples; 31] = [
         "lab",
         &[
             ("ipcmark lab up --routers 2 --loss 1%", "two hosts, far apart"),
-            ("ipcmark lab exec a -- ip route", "in one of them"),
+            ("ipcmark lab exec a -- ip route", "a command in one of them"),
             ("ipcmark lab down", "removes it"),
         ],
     ),
-    ("engine", &[("ipcmark engine check ./libmine.so", "whether it is correct, in seconds")]),
+    ("engine", &[("ipcmark engine check ./libmine.so", "is it correct? in seconds")]),
     (
         "engine check",
         &[
@@ -137,7 +137,7 @@ const EXAMPLES: [Examples; 31] = [
     ("completions", &[("ipcmark completions zsh > ~/.zfunc/_ipcmark", "for zsh")]),
     ("man", &[("ipcmark man | man -l -", "the manual, installed or not")]),
     ("lab exec", &[("ipcmark lab exec b -- ip route", "its routes")]),
-    ("lab status", &[("ipcmark lab status", "laboratories, and their lines")]),
+    ("lab status", &[("ipcmark lab status", "the laboratories and their lines")]),
     ("lab down", &[("ipcmark lab down --kill", "and kill what runs in it")]),
     ("lab up", &[("ipcmark lab up --delay 10ms --rate 100mbit", "a slow line")]),
 ];

@@ -60,7 +60,7 @@ pub const ALL: [ExitCode; 24] = [
     ExitCode {
         code: "3",
         of: &["run --gate", "ab --gate"],
-        meaning: "A case is slower by more than the gate than in the run that --against names, or than under the first arm.",
+        meaning: "A case is slower than in the run that --against names, or than under the first arm, by more than the gate.",
     },
     ExitCode { code: "3", of: &["study run --gate"], meaning: "A claim is refuted." },
     ExitCode { code: "4", of: &["compare"], meaning: "Nothing could be compared." },
@@ -72,7 +72,7 @@ pub const ALL: [ExitCode; 24] = [
     ExitCode {
         code: "4",
         of: &["run --gate", "ab --gate"],
-        meaning: "No case is slower than there, but some are undecided.",
+        meaning: "No case is slower by more than the gate, but some are undecided.",
     },
     ExitCode {
         code: "4",

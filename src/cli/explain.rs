@@ -27,7 +27,7 @@ use store::Label;
 /// Flags of `explain`.
 #[derive(Args)]
 pub struct ExplainArgs {
-    /// Mechanisms, with options; with a second one, where the difference comes from
+    /// Mechanisms, with options; with several, also what their differences consist of
     #[arg(value_name = "MECHANISM", required = true, value_parser = variant)]
     mechanisms: Vec<String>,
     /// Message sizes; three or more separate copying from the rest [default: 1,4K,64K]

@@ -35,7 +35,7 @@ pub enum LabCommand {
     Exec(ExecArgs),
     /// Show laboratories, and how their lines are impaired
     Status(StatusArgs),
-    /// Remove a laboratory, also one that was left half made
+    /// Remove a laboratory, even one that is only half made
     Down(DownArgs),
     /// The process that is a line in user space
     #[command(hide = true)]

@@ -134,41 +134,41 @@ struct Common {
 enum Command {
     /// Measure chosen mechanisms, workloads, sizes and placements
     Run(Box<args::RunArgs>),
-    /// Compare A with B in the same rounds: two prefixes, settings or builds; faster, slower, equivalent
+    /// Compare two command prefixes, settings or builds in the same rounds: faster, slower, equivalent
     Ab(Box<ab::AbArgs>),
-    /// Clocks, kernel calls, copying, cache lines, wake-ups: the bounds to compare results with
+    /// Measure the bounds of results: clocks, kernel calls, copying, cache lines, wake-ups
     Floor(floor::FloorArgs),
-    /// The mechanisms of this machine; of the others, why not and what would enable them
+    /// List the mechanisms of this machine; for each that it lacks, why, and what would enable it
     List(list::ListArgs),
     /// Is this machine fit to measure on? Advice, never a change
     Doctor(doctor::DoctorArgs),
-    /// Recommends a mechanism for a load and a latency bound
+    /// Recommend a mechanism for a load and a latency bound
     Choose(Box<choose::ChooseArgs>),
-    /// Where a message's time goes: calls, copying, waking, waiting, switching
+    /// Show where a message's time goes: calls, copying, waking, waiting, switching
     Explain(Box<explain::ExplainArgs>),
-    /// Experiments declared before they run: built in, or from a TOML file
+    /// Run a study, an experiment declared in advance: built in, or a TOML file
     Study(study::StudyArgs),
-    /// The runs in the store
+    /// List the runs in the store
     Runs(runs::RunsArgs),
-    /// Two runs, case by case: faster, slower, equivalent; an exit code for a gate
+    /// Compare two stored runs, case by case: faster, slower, equivalent; with an exit code for a gate
     Compare(compare::CompareArgs),
     /// Show a stored run, or write it up
     Report(report::ReportArgs),
-    /// A stored run for other programs
+    /// Write a stored run in a format for other programs
     Export(export::ExportArgs),
-    /// The JSON Schema of what ipcmark writes for other programs
+    /// Print the JSON Schema of what ipcmark writes for other programs
     Schema(schema::SchemaArgs),
-    /// The same experiment on every node of a Slurm allocation, and between all pairs of them
+    /// Measure on every node of a Slurm allocation, and between all pairs of nodes
     Fleet(Box<fleet::FleetArgs>),
-    /// Hosts, switches and routers on this machine, as network namespaces; a line that can be impaired
+    /// Make hosts, switches and routers from network namespaces, with a line that can be impaired
     Lab(lab::LabArgs),
-    /// Your own mechanism: write a skeleton, and check that it is correct
+    /// Add your own mechanism: write a skeleton, check that it is correct
     Engine(engine::EngineArgs),
     /// Remove what killed runs left behind
     Clean,
-    /// Completions for a shell, as in `source <(ipcmark completions bash)`
+    /// Print completions for a shell, as in `source <(ipcmark completions bash)`
     Completions(completions::CompletionsArgs),
-    /// The manual, as in `ipcmark man | man -l -`
+    /// Print the manual, as in `ipcmark man | man -l -`
     Man(man::ManArgs),
     /// The process in which floors are measured
     #[command(hide = true)]

@@ -19,7 +19,7 @@ pub struct PeerArgs {
     /// Path of this program on the other host [default: as here]
     #[arg(long = "peer-program", value_name = "PATH")]
     pub program: Option<String>,
-    /// Address of the other host to measure to, where it can't be found out; two for IPv4 and IPv6
+    /// Address of the other host, where ipcmark can't find it; two addresses for IPv4 and IPv6
     #[arg(long = "peer-address", value_name = "ADDRESS", value_delimiter = ',')]
     pub addresses: Vec<IpAddr>,
     /// Copy this program to the other host over the same command first; the copy is removed as soon

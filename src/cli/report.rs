@@ -30,7 +30,7 @@ pub struct ReportArgs {
     /// Write the page with the figures to this file
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
-    /// Write it as PDF; needs a Typst compiler
+    /// Write the document as PDF; needs a Typst compiler
     #[arg(long, value_name = "FILE")]
     pdf: Option<PathBuf>,
     /// Largest number of pages of the PDF, or `all` [default: 4; for a study its own]; a study may need more, and says

@@ -31,7 +31,7 @@ pub struct RunsArgs {
     /// Write index.html into this folder, with a row for each run and the history of cases, and a page of each run
     #[arg(long, value_name = "DIR", conflicts_with_all = ["check", "format"])]
     html: Option<PathBuf>,
-    /// Then show index.html: by $BROWSER, else by xdg-open
+    /// Then open index.html with $BROWSER, else with xdg-open
     #[arg(long, requires = "html")]
     open: bool,
     #[command(subcommand)]

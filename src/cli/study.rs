@@ -38,9 +38,9 @@ pub struct StudyArgs {
 
 #[derive(Subcommand)]
 enum What {
-    /// The studies that come with the program
+    /// List the built-in studies
     List,
-    /// A study's text, to read or to copy
+    /// Print a study's text, to read or to copy
     Show {
         /// Its name, or a file
         #[arg(value_name = "NAME|FILE")]
