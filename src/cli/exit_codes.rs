@@ -106,7 +106,7 @@ pub const ALL: [ExitCode; 24] = [
          two seconds, however many signals come; everything is stored.",
     ),
     every("141", "Standard output was closed early, as by `| head`; what was measured is stored."),
-    ExitCode { code: "any", of: &["lab exec"], meaning: "That of the command that it ran." },
+    ExitCode { code: "any", of: &["lab exec"], meaning: "The exit code of the command." },
 ];
 
 /// The codes that say something of one command, with its flags or without: those of every command last.

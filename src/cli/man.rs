@@ -16,21 +16,21 @@ const FURTHER: [(&str, &[(&str, &str)]); 3] = [
         &[
             ("IPCMARK_STORE", "The file that stores every run."),
             ("XDG_CONFIG_HOME", "Where ipcmark.toml is, instead of ~/.config."),
-            ("XDG_DATA_HOME", "Where the store is otherwise, in ipcmark/runs.sqlite."),
+            ("XDG_DATA_HOME", "Where ipcmark/runs.sqlite is, without IPCMARK_STORE."),
             ("NO_COLOR", "No colours, if set and not empty."),
             ("COLUMNS", "Width of the output, in columns."),
             ("TERM", "No colours and no moving cursor if unset or dumb."),
             (
                 "LC_ALL, LC_CTYPE, LANG",
-                "The first that is set names the locale: text is ASCII only unless that is a UTF-8 one. Files \
-                 and exports are UTF-8 in any case.",
+                "The first that is set names the locale: text is ASCII unless the locale is UTF-8. Files and \
+                 exports are always UTF-8.",
             ),
         ],
     ),
     (
         "FILES",
         &[
-            ("~/.local/share/ipcmark/runs.sqlite", "The store, unless chosen otherwise."),
+            ("~/.local/share/ipcmark/runs.sqlite", "The store, unless another is named."),
             (
                 "~/.local/share/ipcmark/runs.sqlite-claims",
                 "Locks of the runs being measured; empty.",
@@ -38,8 +38,8 @@ const FURTHER: [(&str, &[(&str, &str)]); 3] = [
             (
                 "~/.config/ipcmark.toml, ./ipcmark.toml",
                 "Defaults for flags, by their long names (budget = \"5m\"), for every command or in a table for \
-                 one ([run]); the second before the first. Never for a flag that starts a program or names a \
-                 file to write. One that another user owns or may write is not read.",
+                 one ([run]); the second file wins. Never for a flag that starts a program or names a file to \
+                 write. A file that another user owns or may write is not read.",
             ),
             (
                 "report.html",

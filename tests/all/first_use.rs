@@ -392,7 +392,7 @@ fn the_manual_has_every_exit_code_and_each_help_those_of_its_own() {
         ("compare --help", "with --gate: A case is slower"),
         ("study run --help", "with --gate: A claim is refuted."),
         ("compare --help", "125"),
-        ("lab exec --help", "That of the command that it ran."),
+        ("lab exec --help", "The exit code of the command."),
     ] {
         assert!(bench.must(line).out.contains(words), "{line}");
     }
