@@ -62,7 +62,8 @@ fn the_command_line_comes_first_then_this_folder_then_the_user() {
 #[test]
 fn the_example_of_the_readme_is_taken() {
     let bench = Bench::new();
-    let text = include_str!("../../docs/QUESTIONS.md").split("```toml\n").nth(1).expect("an example");
+    let text =
+        include_str!("../../docs/QUESTIONS.md").split("```toml\n").nth(1).expect("an example");
     put(&bench, "ipcmark.toml", text.split("```").next().unwrap());
     let shown = bench.must("doctor").out;
     for words in ["--precision 1%", "--no-wait true", "run: --placement same-cpu,0,1"] {

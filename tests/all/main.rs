@@ -1,5 +1,5 @@
 //! The tests of the program that run beside each other: one program, a module for each subject, so that
-//! `cargo test exports::` runs one subject. What must run alone has a program of its own in tests/.
+//! `cargo test exports::` runs one subject. What no others may run beside is in tests/alone.
 
 #[path = "../cli_support/mod.rs"]
 mod cli_support;
@@ -7,6 +7,9 @@ mod cli_support;
 mod common;
 #[path = "../long_form/mod.rs"]
 mod long_form;
+
+/// Tests of all subjects run beside each other (`common::rooms`).
+const ONE_SUBJECT_AT_A_TIME: bool = false;
 
 mod across_cpus;
 mod arms;

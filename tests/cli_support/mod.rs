@@ -5,16 +5,13 @@
 // Each test program uses its own part of this.
 #![allow(dead_code)]
 
-#[path = "../common/aloud.rs"]
-#[allow(clippy::duplicate_mod)] // a program that has tests/common too has it twice
-mod aloud;
 pub mod deny;
 mod edit;
 pub mod searches;
 pub mod stored;
 pub mod strike;
 
-pub use aloud::say;
+pub use crate::common::say;
 pub use edit::*;
 
 use std::collections::BTreeMap;
@@ -59,6 +56,7 @@ pub struct Said {
 impl Bench {
     pub fn new() -> Bench {
         static NTH: AtomicU32 = AtomicU32::new(0);
+        crate::common::enter();
         hear_signals();
         let nth = NTH.fetch_add(1, Ordering::Relaxed);
         let folder = tempfile::tempdir().expect("a folder");

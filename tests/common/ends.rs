@@ -73,6 +73,7 @@ impl Visitor for IntoBoxes {
 
 /// Opens `variant` for messages of at most `bytes`.
 pub fn try_open(variant: &Variant, bytes: usize, same_process: bool) -> Result<Pair, OpenError> {
+    super::enter();
     let spec =
         OpenSpec { options: variant.options.clone(), message_bytes: bytes, same_process, seed: 1 };
     mechanisms::open(variant.entry.name, &spec, IntoBoxes)

@@ -13,6 +13,7 @@ impl Inventory {
     /// System V objects of the calling thread's IPC namespace, of user `uid` alone if one is named, and
     /// all that is below `folders`.
     pub fn of(uid: Option<u32>, folders: &[&Path]) -> Inventory {
+        super::enter();
         let mut all = BTreeMap::new();
         for kind in ["msg", "sem", "shm"] {
             let table = fs::read_to_string(format!("/proc/sysvipc/{kind}")).unwrap_or_default();

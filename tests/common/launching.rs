@@ -13,6 +13,7 @@ pub const LEAD: RangeInclusive<u64> = 1..=16;
 
 /// A launcher of the program under test.
 pub fn launcher() -> Launcher {
+    super::enter();
     Launcher::new(env!("CARGO_BIN_EXE_ipcmark").into())
 }
 
@@ -32,6 +33,7 @@ fn measured_clock() -> &'static model::clock::Record {
 
 /// A latency launch of free processes: 20 samples of one round trip each, all verified.
 pub fn quick(mechanism: &str, message_bytes: usize) -> Spec {
+    super::enter();
     let clock = measured_clock();
     Spec {
         message_bytes,
@@ -48,6 +50,7 @@ pub fn quick(mechanism: &str, message_bytes: usize) -> Spec {
 
 /// A launch that is still timing when any test is done with it.
 pub fn endless(mechanism: &str, workers: Workers) -> Spec {
+    super::enter();
     let samples = SampleCount::Exactly(20_000);
     let (batch, deadline_ms) = (100_000, 60_000);
     Spec { workers, samples, batch, deadline_ms, verify: false, ..quick(mechanism, 64) }

@@ -2,19 +2,20 @@
 //! guards against hanging, launches driven to their end, and /proc as a witness.
 #![allow(dead_code)] // each test binary takes a part of it
 
-#[allow(clippy::duplicate_mod)] // tests/cli_support has it too
 mod aloud;
 pub mod binomial;
 pub mod ends;
 pub mod inventory;
 pub mod launching;
 pub mod proc;
+pub mod rooms;
 
 use std::net::{Ipv6Addr, UdpSocket};
-use std::sync::{OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::OnceLock;
 
 pub use aloud::say;
 use mechanisms::Variant;
+pub use rooms::enter;
 
 /// Tried as the largest message of a mechanism without a limit.
 pub const MIB: usize = 1 << 20;
@@ -62,6 +63,7 @@ const ALSO: [&str; 37] = [
 
 /// What the suite covers: every shown variant, and a few options that change the code.
 pub fn variants() -> Vec<Variant> {
+    enter();
     let mut variants = Variant::shown();
     for text in ALSO {
         if text.contains("family=6") && !has_ipv6_loopback() {
@@ -90,19 +92,6 @@ pub fn sizes(variant: &Variant) -> Vec<usize> {
     let mut sizes: Vec<usize> = around.into_iter().filter(|size| *size < largest).collect();
     sizes.push(largest);
     sizes
-}
-
-static PLACE: RwLock<()> = RwLock::new(());
-
-/// No other test of this program meanwhile: of those that count what the process and the machine hold, or
-/// spin on both CPUs.
-pub fn alone() -> RwLockWriteGuard<'static, ()> {
-    PLACE.write().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Beside other tests, but beside none that is [`alone`].
-pub fn beside_others() -> RwLockReadGuard<'static, ()> {
-    PLACE.read().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A small seeded generator (splitmix64): the same moments and sizes in every run.

@@ -90,6 +90,7 @@ pub struct Resources {
 impl Resources {
     /// What is held now.
     pub fn now() -> Resources {
+        super::enter();
         let mut descriptors: Vec<String> = fs::read_dir("/proc/self/fd")
             .expect("/proc is mounted")
             .flatten()
@@ -116,6 +117,7 @@ impl Resources {
 
 /// Inodes of every TCP socket that listens in this network namespace.
 pub fn listening() -> BTreeSet<String> {
+    super::enter();
     const LISTEN: &str = "0A";
     ["/proc/net/tcp", "/proc/net/tcp6"]
         .iter()
@@ -132,6 +134,7 @@ pub fn listening() -> BTreeSet<String> {
 /// Names of objects that outlive their process: files of POSIX shared memory and queues,
 /// System V objects, folders of ours for FIFOs and sockets, and the records of both.
 pub fn lying_around() -> BTreeSet<String> {
+    super::enter();
     let mut found = BTreeSet::new();
     for folder in ["/dev/shm", "/dev/mqueue"] {
         for entry in fs::read_dir(folder).into_iter().flatten().flatten() {

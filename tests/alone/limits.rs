@@ -1,15 +1,13 @@
 //! Limits and denials: the case is `unavailable` with the reason, and the rest of the run goes
 //! on. As an unprivileged user, through setpriv and prlimit (util-linux), where they can be had.
 
-mod cli_support;
-
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use cli_support::deny::{Denied, output_denied};
-use cli_support::{Bench, Said, output, say, wait_until_startable, works};
+use crate::cli_support::deny::{Denied, output_denied};
+use crate::cli_support::{Bench, Said, output, say, wait_until_startable, works};
 use serde_json::Value;
 
 /// A folder that anybody may use, with a copy of the program in it.
@@ -435,7 +433,7 @@ fn messages_that_no_memory_holds_are_unavailable_with_the_limit() {
                 --no-wait --format json";
     let said = output(&mut bench.after("ulimit -n $(ulimit -H -n)", line));
     if results(&said).iter().all(|result| result.2.contains("limit on open files")) {
-        cli_support::say("skipped the memory of 4,096 connections: too few open files");
+        crate::cli_support::say("skipped the memory of 4,096 connections: too few open files");
         return;
     }
     assert_unavailable(&said, "unix-stream", &["4096 connections of 1 GiB", "leaves"]);

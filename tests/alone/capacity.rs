@@ -2,13 +2,13 @@
 //! shown, what an interrupted run goes on with, exit codes. Nothing here asserts a speed: where tests side by side
 //! made a sender late or left a server no time, only the contract is held.
 
-mod cli_support;
-
 use std::time::Duration;
 
-use cli_support::searches::{WIDE, alone, capacities, line_of, must_be_consistent, was_disturbed};
-use cli_support::strike::{Half, failed_of, kill_in_one_launch, must_have_left_nothing};
-use cli_support::{Bench, flat, must_fit_the_schema, number, say, wait_for};
+use crate::cli_support::searches::{
+    WIDE, alone, capacities, line_of, must_be_consistent, was_disturbed,
+};
+use crate::cli_support::strike::{Half, failed_of, kill_in_one_launch, must_have_left_nothing};
+use crate::cli_support::{Bench, flat, must_fit_the_schema, number, say, wait_for};
 use rustix::process::Signal;
 
 #[test]

@@ -4,17 +4,15 @@
 //! Needs the right to load programs (root, or CAP_BPF and CAP_PERFMON); says so aloud where it is
 //! missing.
 
-mod common;
-
 use std::collections::BTreeSet;
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 use std::time::Duration;
 
-use common::launching::{LEAD, conclude, endless, finish, quick, reach, start};
-use common::proc::soon;
-use common::say;
+use crate::common::launching::{LEAD, conclude, endless, finish, quick, reach, start};
+use crate::common::proc::soon;
+use crate::common::say;
 use machine::trace;
 use model::launch::{Outcome, Record, SampleCount, Warmup, Workers};
 use model::trace::{Deeds, Direction, Traced};
@@ -327,7 +325,7 @@ fn programs_are_attached_only_while_their_launch_is_timed() {
     reach(&mut launch, Stage::Timed);
     assert_eq!(open_in(supervisor, LINK).len(), 0, "nor afterwards");
     launch.end();
-    let record = launch.collect(common::launching::interrupt()).record;
+    let record = launch.collect(crate::common::launching::interrupt()).record;
     assert_eq!(record.trace.expect("a trace").initiator.calls_of("read"), ROUND_TRIPS);
 }
 
@@ -343,7 +341,7 @@ fn nothing_stays_attached_when_a_supervisor_is_killed_in_mid_launch() {
         let supervisor = launch.pid() as i32;
         let programs = open_in(supervisor, PROGRAM);
         assert_eq!(programs.len(), 2 * 10, "each program twice");
-        for child in common::proc::children(supervisor) {
+        for child in crate::common::proc::children(supervisor) {
             assert!(open_in(child, PROGRAM).is_empty(), "no worker holds a program");
         }
         launch.go();

@@ -3,17 +3,15 @@
 //! sides for ever, so a watchdog turns it into a failure: once nothing has moved for half a minute,
 //! however long a busy machine takes for all of it.
 
-mod common;
-mod long_form;
-
 use std::hint::spin_loop;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-use common::ends::{End, HANG, Pair, await_moving, try_open};
-use common::{Rng, alone, contents};
-use long_form::many;
+use crate::common::ends::{End, HANG, Pair, await_moving, try_open};
+use crate::common::rooms::alone;
+use crate::common::{Rng, contents};
+use crate::long_form::many;
 use mechanisms::{Deadline, Variant};
 use model::mechanism::Carries;
 

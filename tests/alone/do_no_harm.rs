@@ -4,10 +4,6 @@
 //! Every test has a folder for temporary files to itself, and an IPC namespace where that is allowed;
 //! else it says so aloud, and looks at its own objects alone.
 
-mod cli_support;
-mod common;
-mod long_form;
-
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::os::unix::fs::{
@@ -18,12 +14,14 @@ use std::process::{Command, Stdio};
 use std::sync::RwLockWriteGuard;
 use std::time::Duration;
 
-use cli_support::{Bench, Said, behind, output, send, wait_for, wait_until_startable, works};
-use common::inventory::Inventory;
-use common::launching::{endless, reach};
-use common::proc::Process;
-use common::{Rng, say};
-use long_form::many;
+use crate::cli_support::{
+    Bench, Said, behind, output, send, wait_for, wait_until_startable, works,
+};
+use crate::common::inventory::Inventory;
+use crate::common::launching::{endless, reach};
+use crate::common::proc::Process;
+use crate::common::{Rng, say};
+use crate::long_form::many;
 use model::launch::Workers;
 use model::workload::Workload;
 use run::launch::{Launch, Launcher, Stage};
@@ -53,7 +51,7 @@ impl Site {
     fn new() -> Site {
         let alone = system_v::enter_private_namespace().is_err().then(|| {
             say("skipped an IPC namespace of the test's own: not allowed here");
-            common::alone()
+            crate::common::rooms::alone()
         });
         let bench = Bench::new();
         let tmp = bench.path("tmp");

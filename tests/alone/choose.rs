@@ -1,25 +1,23 @@
 //! Choices by the program: the answer on one screen and as JSON, its exit code, where nothing is measured, and
 //! workers that die. As in tests/capacity.rs no speed is asserted.
 
-mod cli_support;
-
 use std::time::Duration;
 
-use boon::{Compiler, Schemas};
-use cli_support::searches::{
+use crate::cli_support::searches::{
     NARROW, WIDE, alone, capacities, line_of, must_be_consistent, was_disturbed,
 };
-use cli_support::strike::{
+use crate::cli_support::strike::{
     Half, await_store, failed_of, kill_in_every_launch, kill_in_one_launch, must_have_left_nothing,
 };
-use cli_support::{Bench, flat, must_fit_the_schema, number, output, parse, say};
+use crate::cli_support::{Bench, flat, must_fit_the_schema, number, output, parse, say};
+use boon::{Compiler, Schemas};
 use rustix::process::Signal;
 use serde_json::Value;
 
 /// An answer is what its published schema says.
 fn must_fit_the_choice(document: &Value) {
     let (mut schemas, mut compiler) = (Schemas::new(), Compiler::new());
-    let choice = parse(include_str!("../docs/choice.schema.json"));
+    let choice = parse(include_str!("../../docs/choice.schema.json"));
     compiler.add_resource("urn:ipcmark:choice:1", choice).expect("a resource");
     let index = compiler.compile("urn:ipcmark:choice:1", &mut schemas).expect("a valid schema");
     if let Err(error) = schemas.validate(document, index) {

@@ -1,16 +1,15 @@
 //! Real signals to a real run: whichever process gets them, nothing of ours remains, and the store keeps
 //! what was finished. The moments are drawn, from fixed seeds; time limits are against hangs.
 
-mod cli_support;
-mod long_form;
-
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::time::Duration;
 
-use cli_support::{Bench, Process, Running, Said, flat, number, rows, say, send, strike, wait_for};
-use long_form::is_long;
+use crate::cli_support::{
+    Bench, Process, Running, Said, flat, number, rows, say, send, strike, wait_for,
+};
+use crate::long_form::is_long;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};

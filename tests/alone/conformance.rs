@@ -2,19 +2,17 @@
 //! directly; then in real launches of processes and of threads, at each kind of placement.
 //! A new mechanism is covered by being in the table.
 
-mod common;
-mod long_form;
-
 use std::collections::BTreeMap;
 use std::sync::{RwLockReadGuard, RwLockWriteGuard, mpsc};
 use std::time::Duration;
 use std::{io, thread};
 
-use common::ends::{End, HANG, Pair, await_threads, both, lost, open, try_open};
-use common::launching::{conclude, quick, start};
-use common::proc::{Process, Resources, listening, lying_around};
-use common::{Rng, alone, beside_others, contents, largest, say, sizes, variants};
-use long_form::{is_long, many};
+use crate::common::ends::{End, HANG, Pair, await_threads, both, lost, open, try_open};
+use crate::common::launching::{conclude, quick, start};
+use crate::common::proc::{Process, Resources, listening, lying_around};
+use crate::common::rooms::{alone, beside_others};
+use crate::common::{Rng, contents, largest, say, sizes, variants};
+use crate::long_form::{is_long, many};
 use mechanisms::{Deadline, MECHANISMS, OpenError, Variant, probe};
 use model::launch::{Outcome, SampleCount, Workers};
 use model::mechanism::{Carries, Framing, Waits};

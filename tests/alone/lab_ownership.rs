@@ -2,16 +2,15 @@
 //! a run's own laboratory lives as long as its run, whatever that is called. Needs root; says aloud
 //! that it skips without. Where files are forged, /run is a file system of the test's own.
 
-mod cli_support;
-mod common;
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use cli_support::{Bench, Said, behind, output, send, wait_for, wait_until_startable, works};
+use crate::cli_support::{
+    Bench, Said, behind, output, send, wait_for, wait_until_startable, works,
+};
 use rustix::process::Signal;
 
 /// Virtual machines pause for seconds at times.

@@ -4,13 +4,10 @@
 //!
 //! Needs tracefs and the right to count, or to load programs; says so aloud where it is missing.
 
-mod cli_support;
-mod common;
-
 use std::path::Path;
 
-use cli_support::{Bench, Said};
-use common::say;
+use crate::cli_support::{Bench, Said};
+use crate::common::say;
 use machine::counts;
 use machine::trace;
 use model::counts::Family;

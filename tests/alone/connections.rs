@@ -2,15 +2,12 @@
 //! threads. Every message is checked, with a pattern of its own connection's. Then what is refused, and in which
 //! words; then the tool: flags, studies, exports, pages.
 
-mod cli_support;
-mod common;
-
 use std::path::Path;
 use std::time::Duration;
 
-use cli_support::strike::{Half, failed_of, kill_in_one_launch, must_have_left_nothing};
-use cli_support::{Bench, flat, must_fit_the_schema, number, say};
-use common::launching::{conclude, quick, start};
+use crate::cli_support::strike::{Half, failed_of, kill_in_one_launch, must_have_left_nothing};
+use crate::cli_support::{Bench, flat, must_fit_the_schema, number, say};
+use crate::common::launching::{conclude, quick, start};
 use machine::Topology;
 use model::launch::{Clients, Outcome, SampleCount, Workers};
 use model::load::{Load, Server, Service};
@@ -331,7 +328,7 @@ fn more_connections_than_descriptors_are_refused_before_anything_is_opened() {
     limited
         .args(["-c", &line])
         .envs(envs.get_envs().filter_map(|(name, text)| Some((name, text?))));
-    let said = cli_support::output(&mut limited);
+    let said = crate::cli_support::output(&mut limited);
     let document: Value =
         serde_json::from_str(&said.out).unwrap_or_else(|_| panic!("{}", said.err));
     let case = of(&document, "pipe", 40);

@@ -1,13 +1,11 @@
 //! Sandboxes, and machines that show little of themselves: what lacks is said by its name, once, before anything is
 //! measured; what can't be read is unknown; and the rest is measured.
 
-mod cli_support;
-
-use cli_support::deny::{Denied, output_denied};
-use cli_support::strike::await_store;
+use crate::cli_support::deny::{Denied, output_denied};
+use crate::cli_support::strike::await_store;
 use std::time::Duration;
 
-use cli_support::{Bench, Said, flat, output, parse, results, say, works};
+use crate::cli_support::{Bench, Said, flat, output, parse, results, say, works};
 use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde_json::Value;
@@ -172,7 +170,7 @@ fn a_machine_whose_counters_stand_still_is_not_called_calm() {
     assert!(warnings.contains("fewer than 3 rounds"), "{warnings}");
     let unknown =
         |value: &Value| value["unknown"].as_str().is_some_and(|text| text.contains("load"));
-    let report = cli_support::flat(&bench.must("report last").out);
+    let report = crate::cli_support::flat(&bench.must("report last").out);
     assert!(!report.contains("0 of 4 rounds disturbed"), "{report}");
     if rounds.iter().any(unknown) {
         assert!(report.contains("unknown whether others disturbed"), "{report}");

@@ -5,16 +5,13 @@
 //! IPCMARK_LONG=5). The counts are said aloud. Mechanisms are those that could leave something: names, System V objects in the
 //! machine's own namespace, rings, memory of each other's processes.
 
-mod cli_support;
-mod long_form;
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-use cli_support::{Bench, Running, number, send, wait_for};
-use long_form::many;
+use crate::cli_support::{Bench, Running, number, send, wait_for};
+use crate::long_form::many;
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -110,7 +107,7 @@ fn objects() -> Vec<String> {
 /// leaves it. Gives how many there were.
 fn unnoted(bench: &Bench, what: &str) -> u64 {
     let mut clean = bench.command(["clean"]);
-    let said = cli_support::output(clean.env("TMPDIR", bench.path("tmp")));
+    let said = crate::cli_support::output(clean.env("TMPDIR", bench.path("tmp")));
     let mut count = 0;
     // Not the laboratories of others on this machine, which may be of another version.
     let of_others = said.err.lines().all(|line| line.contains("ipcmark-lab"));
@@ -126,7 +123,7 @@ fn unnoted(bench: &Bench, what: &str) -> u64 {
     }
     if count > 0 {
         // Now that nothing is there, nothing has to be named.
-        let again = cli_support::output(clean.env("TMPDIR", bench.path("tmp")));
+        let again = crate::cli_support::output(clean.env("TMPDIR", bench.path("tmp")));
         let of_others = |line: &str| line.starts_with("left laboratory ");
         let is_clean = |line: &str| line == "nothing was left behind" || of_others(line);
         assert!(again.out.lines().all(is_clean), "{what}: {}", again.out);

@@ -1,15 +1,13 @@
 //! Runs on one machine notice each other, whatever their stores: the second waits for the first, for
 //! two minutes at most, and says so. A process that occupies their address costs them no more than that.
 
-mod cli_support;
-
 use std::io::{BufRead, BufReader, Read};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use cli_support::{Bench, output, results};
+use crate::cli_support::{Bench, output, results};
 use rustix::process::Signal;
 
 const HUNG: Duration = Duration::from_secs(90);
@@ -55,7 +53,7 @@ fn the_second_run_waits_for_the_first_whatever_their_stores() {
     let (child, line, err) = waiting(meeting(&second, &at, SHORT));
     assert!(line.contains(&format!("another run (process {})", running.pid())), "{line}");
     let mine = "SELECT count(*) FROM runs";
-    assert_eq!(cli_support::number(&second.open(), mine), 0, "it measures while it waits");
+    assert_eq!(crate::cli_support::number(&second.open(), mine), 0, "it measures while it waits");
     running.signal(Signal::TERM);
     running.finish(HUNG);
     let (code, text) = rest(child, err);
@@ -83,7 +81,7 @@ fn a_run_that_is_stopped_while_it_waits_has_measured_nothing() {
     let running = first.begin_with(meeting(&first, &at, ENDLESS));
     wait_until_it_measures(&first);
     let (child, _, err) = waiting(meeting(&second, &at, SHORT));
-    cli_support::send(child.id() as i32, Signal::INT);
+    crate::cli_support::send(child.id() as i32, Signal::INT);
     let (code, text) = rest(child, err);
     assert_eq!(code, Some(130), "{text}");
     assert!(text.contains("stopped before anything was measured"), "{text}");
@@ -123,7 +121,7 @@ fn a_killed_run_gives_its_turn_back() {
 
 /// A run has its turn by the time it is in its store.
 fn wait_until_it_measures(bench: &Bench) {
-    cli_support::wait_for("the run in its store", HUNG, || {
+    crate::cli_support::wait_for("the run in its store", HUNG, || {
         let db = rusqlite::Connection::open(bench.store()).ok()?;
         let runs = db.query_row("SELECT count(*) FROM runs", [], |row| row.get(0)).unwrap_or(0);
         (runs > 0i64).then_some(())
@@ -131,7 +129,7 @@ fn wait_until_it_measures(bench: &Bench) {
 }
 
 fn warnings(bench: &Bench) -> Vec<String> {
-    cli_support::rows(&bench.open(), "SELECT text FROM warnings")
+    crate::cli_support::rows(&bench.open(), "SELECT text FROM warnings")
 }
 
 #[test]

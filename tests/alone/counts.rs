@@ -2,12 +2,10 @@
 //!
 //! Needs tracefs and the right to count; says so aloud where either is missing.
 
-mod common;
-
 use std::path::Path;
 
-use common::launching::{LEAD, conclude, quick};
-use common::say;
+use crate::common::launching::{LEAD, conclude, quick};
+use crate::common::say;
 use machine::counts::Counting;
 use model::counts::{Counts, Family};
 use model::launch::{Outcome, SampleCount, WorkerReport, Workers};
@@ -31,7 +29,7 @@ fn can_count(family: Family) -> bool {
 
 /// A launch's reports: initiator and responder.
 fn counted(spec: Spec) -> [WorkerReport; 2] {
-    let record = conclude(common::launching::start(&spec)).record;
+    let record = conclude(crate::common::launching::start(&spec)).record;
     assert_eq!(record.outcome, Outcome::Ok, "{record:?}");
     [record.initiator, record.responder]
 }
@@ -138,7 +136,7 @@ fn without_hardware_a_launch_says_what_is_missing() {
         return;
     }
     let spec = observed("pipe", Family::Core, Workers::Process);
-    let record = conclude(common::launching::start(&spec)).record;
+    let record = conclude(crate::common::launching::start(&spec)).record;
     let Outcome::Failed { reason } = record.outcome else { panic!("{record:?}") };
     assert!(reason.contains("instructions"), "{reason}");
 }

@@ -1,14 +1,12 @@
 //! A disk that fills up, and memory that runs out, in the middle of a run: what was finished is
 //! in the store, which opens, and nothing of ours remains.
 
-mod cli_support;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use cli_support::{Bench, Said, number, output, rows, say};
+use crate::cli_support::{Bench, Said, number, output, rows, say};
 
 const GONE: Duration = Duration::from_secs(30);
 

@@ -2,18 +2,17 @@
 //! when killed in their midst; a limit in their way is a row with its reason; every launch of
 //! a latency knows its first message.
 
-mod common;
-
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use std::{fs, thread};
 
+use crate::common::launching::{conclude, endless, finish, interrupt, quick, reach, start};
+use crate::common::proc::{Process, Resources, children, lying_around, soon};
+use crate::common::rooms::alone;
+use crate::common::{Rng, say, variants};
 use analysis::{Judged, Status};
-use common::launching::{conclude, endless, finish, interrupt, quick, reach, start};
-use common::proc::{Process, Resources, children, lying_around, soon};
-use common::{Rng, alone, say, variants};
 use machine::Topology;
 use mechanisms::{OpenError, OpenSpec, Variant};
 use model::launch::{Outcome, SampleCount, Warmup, Workers};

@@ -2,9 +2,6 @@
 //! nothing is left. Hosts are entered by sockets made in a thread of their namespace. Needs root;
 //! says aloud that it skips without.
 
-mod cli_support;
-mod common;
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{ErrorKind, Read, Write};
@@ -14,8 +11,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use cli_support::{Bench, Said, output, wait_for};
-use common::say;
+use crate::cli_support::{Bench, Said, output, wait_for};
+use crate::common::say;
 use rustix::process::Signal;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use serde_json::Value;
@@ -74,7 +71,7 @@ impl Lab {
     }
 
     fn relays(&self) -> Vec<i32> {
-        let processes = common::proc::Process::all().into_iter();
+        let processes = crate::common::proc::Process::all().into_iter();
         let is_relay = |pid: &i32| {
             let line = fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
             line.contains(&format!("lab\0relay\0{}\0", self.name))
@@ -440,7 +437,7 @@ fn an_interrupted_up_leaves_nothing() {
     let mut up = lab.bench.command(words.split(' '));
     let child = up.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     wait_for("the first namespace", PATIENCE, || (!lab.left().is_empty()).then_some(()));
-    cli_support::send(child.id() as i32, Signal::INT);
+    crate::cli_support::send(child.id() as i32, Signal::INT);
     let ended = child.wait_with_output().unwrap();
     assert_eq!(ended.status.code(), Some(130), "{}", String::from_utf8_lossy(&ended.stderr));
     lab.assert_nothing_left();

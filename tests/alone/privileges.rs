@@ -2,14 +2,11 @@
 //! with what was found, what is needed and the remedy. Nothing of the system is changed: a
 //! privilege is given up by the program alone, a setting changed in a namespace of its own.
 
-mod cli_support;
-mod common;
-
 use std::process::Command;
 
-use cli_support::{Bench, output};
-use common::launching::{conclude, quick, start};
-use common::say;
+use crate::cli_support::{Bench, output};
+use crate::common::launching::{conclude, quick, start};
+use crate::common::say;
 use model::launch::Outcome;
 
 /// CAP_NET_ADMIN, by its number (linux/capability.h).
