@@ -89,7 +89,7 @@ pub struct RunArgs {
     /// throughput 20 ms, three at least; in rate 200 ms]
     #[arg(long, value_name = "N", value_parser = samples, allow_negative_numbers = true)]
     pub samples: Option<u64>,
-    /// Exactly this many launches per case [default: as many as the precision needs and the time allows, 12
+    /// This many launches per case, fewer where --budget ends first [default: as many as the precision needs and the time allows, 12
     /// at least]
     #[arg(long, value_name = "N", value_parser = launches, allow_negative_numbers = true)]
     pub launches: Option<u64>,

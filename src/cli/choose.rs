@@ -86,7 +86,7 @@ pub struct ChooseArgs {
     /// Time for measuring [default: 30s]
     #[arg(long, value_name = "TIME", value_parser = budget, allow_negative_numbers = true)]
     budget: Option<Duration>,
-    /// Exactly this many launches of each mechanism at each rate [default: what the time allows]
+    /// This many launches of each mechanism at each rate, fewer where --budget ends first [default: what the time allows]
     #[arg(long, value_name = "N", value_parser = launches, allow_negative_numbers = true)]
     launches: Option<u64>,
     /// Measure at once, even while another run measures on this machine [default: wait for its end,
