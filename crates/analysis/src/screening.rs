@@ -66,8 +66,9 @@ impl LeftOut {
             stays: false,
         };
         let cases: Vec<Screened> = ranked.iter().map(screened).collect();
-        let own = |screened: &Screened| screened.class == results[at].class;
-        let first = *screening::quickest(&cases, own).first()?;
+        let is_rival = |nth: &usize| cases[*nth].class == results[at].class;
+        let rivals: Vec<usize> = (0..cases.len()).filter(is_rival).collect();
+        let first = *screening::quickest(&cases, &rivals).first()?;
         let rounds = results[at].screened.iter().zip(&cases[first].launches);
         let ratios: Vec<f64> =
             rounds.filter_map(|(own, first)| Some((*own)? / (*first)?)).collect();

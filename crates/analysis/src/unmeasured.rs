@@ -8,7 +8,8 @@ use model::request::Named;
 pub(super) const NO_TIME: &str = "the run ended before it was launched";
 
 /// Why a case was not placed freely.
-pub(super) const LEFT_OUT: &str = "slower than the first wherever else it is, in every round that screened: `-p free` measures it";
+pub(super) const LEFT_OUT: &str =
+    "not among the three quickest of its kind at any other placement: `-p free` measures it";
 
 impl CaseResult {
     /// Whether it could not be measured: it makes no sense, or can't be had here.

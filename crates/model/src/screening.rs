@@ -27,28 +27,39 @@ pub struct Screened {
 }
 
 pub fn contenders(cases: &[Screened]) -> Vec<bool> {
+    chosen(cases, |rivals, last| {
+        rivals.iter().copied().filter(|at| !is_beyond(&cases[*at], last)).collect()
+    })
+}
+
+/// The quickest alone, of each class and of those of it that sleep.
+pub fn front(cases: &[Screened]) -> Vec<bool> {
+    chosen(cases, |rivals, _| quickest(cases, rivals).into_iter().take(QUICKEST).collect())
+}
+
+/// What stays in any case; of each class, and of those of it that sleep, what `choose` says of where its members stand and of
+/// the last of the quickest; all where they are no more than these.
+fn chosen(cases: &[Screened], choose: impl Fn(&[usize], &Screened) -> Vec<usize>) -> Vec<bool> {
     let mut on: Vec<bool> =
         cases.iter().map(|case| case.stays || case.class == Class::Control).collect();
     for class in cases.iter().map(|case| case.class).collect::<BTreeSet<_>>() {
         for all in [true, false] {
-            let rivals = |screened: &Screened| screened.class == class && (all || !screened.spins);
-            let last = quickest(cases, rivals).get(QUICKEST - 1).map(|at| &cases[*at]);
-            for (case, on) in cases.iter().zip(&mut on).filter(|pair| rivals(pair.0)) {
-                *on |= last.is_none_or(|screened| !is_beyond(case, screened));
-            }
+            let is_rival = |case: &Screened| case.class == class && (all || !case.spins);
+            let rivals: Vec<usize> = (0..cases.len()).filter(|at| is_rival(&cases[*at])).collect();
+            let last = quickest(cases, &rivals).get(QUICKEST - 1).map(|at| &cases[*at]);
+            let named = last.map_or(rivals.clone(), |last| choose(&rivals, last));
+            named.into_iter().for_each(|at| on[at] = true);
         }
     }
     on
 }
 
-/// Those of which something was measured, the smallest median first.
-pub fn quickest(cases: &[Screened], rivals: impl Fn(&Screened) -> bool) -> Vec<usize> {
-    let median = |screened: &Screened| {
-        stats::median_of(screened.launches.iter().take(ROUNDS).flatten().copied())
-    };
-    let rivals = cases.iter().enumerate().filter(|pair| rivals(pair.1));
-    let mut known: Vec<(usize, f64)> =
-        rivals.filter_map(|(at, screened)| Some((at, median(screened)?))).collect();
+/// Those of the cases at `rivals` of which something was measured, the smallest median first.
+pub fn quickest(cases: &[Screened], rivals: &[usize]) -> Vec<usize> {
+    let median =
+        |case: &Screened| stats::median_of(case.launches.iter().take(ROUNDS).flatten().copied());
+    let known = rivals.iter().filter_map(|at| Some((*at, median(&cases[*at])?)));
+    let mut known: Vec<(usize, f64)> = known.collect();
     known.sort_by(|a, b| a.1.total_cmp(&b.1));
     known.into_iter().map(|pair| pair.0).collect()
 }
@@ -94,6 +105,8 @@ mod tests {
         let mut on = [true; 13];
         (on[4], on[9]) = (false, false);
         assert_eq!(contenders(&cases), on);
+        let ahead: Vec<usize> = (0..13).filter(|at| front(&cases)[*at]).collect();
+        assert_eq!(ahead, [0, 1, 2, 5, 6, 7, 10, 11, 12]);
         cases[4].stays = true;
         cases[9].launches[2] = None;
         assert_eq!(contenders(&cases), [true; 13]);

@@ -5,7 +5,7 @@ use crate::plan::Case;
 use model::cycles::Cycles;
 use model::reference;
 use model::request::Request;
-use model::screening::{ROUNDS, Screened, contenders};
+use model::screening::{ROUNDS, Screened, contenders, front};
 use stats::LEAST_LAUNCHES;
 use store::StoreError;
 
@@ -55,7 +55,7 @@ impl Campaign<'_> {
         if self.groups[nth].rounds != ROUNDS as u64 {
             return;
         }
-        let on = self.groups[nth].contenders(&self.request);
+        let on = contenders(&self.groups[nth].screened(&self.request));
         let bound = self.bound(nth);
         let group = &mut self.groups[nth];
         let now = group.cases.iter().filter(|case| !case.given_up).count();
@@ -80,16 +80,19 @@ impl Campaign<'_> {
         self.request.screens() && !self.request.named.placements && pinned
     }
 
-    /// Leaves out of a group of free workers, before its first round, what screening left out wherever else it is.
+    /// Leaves in a group of free workers, before its first round, what was among the quickest elsewhere: a round of all takes
+    /// half of the time, and names no best, since the kernel places each launch anew.
     fn choose_free(&mut self, nth: usize) {
         if self.groups[nth].rounds > 0 {
             return;
         }
-        let pinned =
-            || self.groups.iter().filter(|group| !group.is_free()).flat_map(|group| &group.cases);
+        let pinned = self.groups.iter().filter(|group| !group.is_free());
+        let pinned: Vec<(&LiveCase, bool)> = pinned
+            .flat_map(|group| group.cases.iter().zip(front(&group.screened(&self.request))))
+            .collect();
         let on = |live: &LiveCase| {
-            let elsewhere = || pinned().filter(|case| case.is_of(live));
-            elsewhere().next().is_none() || elsewhere().any(|case| !case.given_up)
+            let elsewhere = || pinned.iter().filter(|(case, _)| case.is_of(live));
+            elsewhere().next().is_none() || elsewhere().any(|(_, ahead)| *ahead)
         };
         let on: Vec<bool> = self.groups[nth].cases.iter().map(on).collect();
         self.groups[nth].keep(&on);
@@ -97,8 +100,8 @@ impl Campaign<'_> {
 }
 
 impl LiveGroup {
-    /// Which of its cases go on, by its first rounds.
-    fn contenders(&self, request: &Request) -> Vec<bool> {
+    /// What its first rounds say of its cases.
+    fn screened(&self, request: &Request) -> Vec<Screened> {
         let names: Vec<String> =
             self.cases.iter().map(|case| case.case.variant.to_string()).collect();
         let local = self.cases.iter().all(|case| case.case.route.is_local());
@@ -109,13 +112,13 @@ impl LiveGroup {
             let same = |case: &&LiveCase| case.case.variant == live.case.variant;
             live.case.twin || self.cases.iter().filter(same).any(|case| case.case.twin)
         };
-        let screened = self.cases.iter().enumerate().map(|(at, live)| Screened {
+        let screened = |(at, live): (usize, &LiveCase)| Screened {
             launches: live.medians.clone(),
             class: live.case.variant.traits().class(),
             spins: live.case.variant.busy_waits(),
             stays: reference == Some(at) || paired(live),
-        });
-        contenders(&screened.collect::<Vec<_>>())
+        };
+        self.cases.iter().enumerate().map(screened).collect()
     }
 
     fn keep(&mut self, on: &[bool]) {
@@ -230,7 +233,7 @@ mod tests {
         .map(|(name, ns)| live(name, ns))
         .collect();
         let group = |cases| LiveGroup::new(0, cases, false);
-        let on = group(std::mem::take(&mut cases)).contenders(&Request::default());
+        let on = contenders(&group(std::mem::take(&mut cases)).screened(&Request::default()));
         assert_eq!(on, [true, true, true, true, false, true]);
         let mut second = live("pty", 9.0);
         second.case = Rc::new(Case { twin: true, ..(*second.case).clone() });
@@ -239,7 +242,8 @@ mod tests {
             named.iter().zip([1.0, 1.1, 1.2, 9.0, 9.0]).map(|(name, ns)| live(name, ns)).collect();
         cases.push(second);
         let asked = Request { reference: Some("fifo".into()), ..Request::default() };
-        assert_eq!(group(cases).contenders(&asked), [true, true, true, false, true, true]);
+        let on = contenders(&group(cases).screened(&asked));
+        assert_eq!(on, [true, true, true, false, true, true]);
     }
 
     #[test]
