@@ -1,5 +1,5 @@
 //! `ipcmark fleet` inside a real Slurm: a controller and three nodes on this machine, each in
-//! namespaces of its own (tests/alone/slurm.sh), with a slow line that the report must find, and a node that
+//! namespaces of its own (tests/alone/hosts/slurm.sh), with a slow line that the report must find, and a node that
 //! is cut off and killed in the middle. Skipped, aloud, without root or Debian's packages.
 
 use std::path::PathBuf;
@@ -44,7 +44,7 @@ impl Slurm {
 
     /// `slurm.sh WHAT FOLDER …`.
     fn script(&self, words: &[&str]) -> Command {
-        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/alone/slurm.sh");
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/alone/hosts/slurm.sh");
         let mut command = Command::new("sh");
         command.arg(script).arg(words[0]).arg(&self.folder).args(&words[1..]).stdin(Stdio::null());
         command
