@@ -87,6 +87,26 @@ fn what_others_could_have_written_is_not_believed() {
 }
 
 #[test]
+fn what_a_kill_cut_off_goes_and_nothing_else() {
+    let own_run = ["unshare", "--mount", "--net", "sh", "-c", "mount -t tmpfs none /run"];
+    if !works("laboratories that were cut off", &own_run) {
+        return;
+    }
+    let bench = Bench::new();
+    let cut_off =
+        "mkdir -m 700 ipcmark-lab; cd ipcmark-lab; touch a.json.fresh made-run-netns.fresh";
+    for (files, left) in [("true", "."), ("touch notes.fresh b.counts.fresh", "ipcmark-lab")] {
+        let prepare = format!("( {cut_off}; {files} )");
+        let said = in_fresh_run(&bench, &prepare, "lab down --name a", "find . -name '*'");
+        assert_eq!(said.code, Some(2), "{}{}", said.out, said.err);
+        assert!(said.out.contains(left) && !said.out.contains("json"), "{}", said.out);
+        assert_eq!(said.out.contains("ipcmark-lab"), left == "ipcmark-lab", "{}", said.out);
+        assert_eq!(said.out.contains("b.counts.fresh"), left == "ipcmark-lab", "{}", said.out);
+        assert!(!said.out.contains("made-run-netns"), "{}", said.out);
+    }
+}
+
+#[test]
 fn whatever_the_umask_nobody_else_may_write() {
     let own_run = ["unshare", "--mount", "--net", "sh", "-c", "mount -t tmpfs none /run"];
     if !works("a laboratory under umask 000", &own_run) {

@@ -267,7 +267,9 @@ pub struct TakenDown {
 /// If there is none of that name, or programs still run in it.
 pub fn down(name: &str, kill: bool) -> Result<TakenDown, LabError> {
     require_privileges()?;
-    State::existing(name)?;
+    if !State::is_begun(name)? {
+        State::existing(name)?;
+    }
     locked(|lock| {
         let state = State::existing(name)?;
         end_programs(&state, kill)?;

@@ -15,6 +15,8 @@ use super::LabError;
 
 /// Where it is: below what only root may write, and what a boot empties.
 pub const FOLDER: &str = "/run/ipcmark-lab";
+/// What the name of a file ends with while it is written.
+const UNFINISHED: &str = ".fresh";
 /// No file in it is longer.
 const LONGEST: u64 = 1 << 20;
 
@@ -97,7 +99,7 @@ impl Folder {
 
     /// Writes file `name`, in one step.
     pub fn write(&self, name: &str, text: &str) -> Result<(), LabError> {
-        let fresh = format!("{name}.fresh");
+        let fresh = format!("{name}{UNFINISHED}");
         // Left by one that was killed; whatever it is, it goes.
         self.remove(&fresh)?;
         let mut file = self
@@ -105,6 +107,20 @@ impl Folder {
             .map_err(failed("make", &fresh))?;
         file.write_all(text.as_bytes()).map_err(failed("write", &fresh))?;
         renameat(&self.0, &*fresh, &self.0, name).map_err(failed("write", name))
+    }
+
+    /// Whether one that was killed had not finished writing file `name`.
+    pub fn is_unfinished(&self, name: &str) -> Result<bool, LabError> {
+        Ok(self.names()?.contains(&format!("{name}{UNFINISHED}")))
+    }
+
+    /// Removes what one that was killed had not finished writing, of files that end so. Nobody may be writing such a file.
+    pub fn drop_unfinished(&self, endings: &[&str]) -> Result<(), LabError> {
+        let of_these = |name: &String| {
+            let file = name.strip_suffix(UNFINISHED);
+            file.is_some_and(|file| endings.iter().any(|ending| file.ends_with(ending)))
+        };
+        self.names()?.iter().filter(|name| of_these(name)).try_for_each(|name| self.remove(name))
     }
 
     /// File `name`, to lock; made if it isn't there.

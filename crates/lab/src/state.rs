@@ -68,6 +68,15 @@ impl State {
         Folder::existing()?.map_or(Ok(None), |folder| State::read_in(&folder, name))
     }
 
+    /// Whether something is kept of the laboratory called `name`, even if a kill cut off writing it.
+    ///
+    /// # Errors
+    /// As [`State::read`].
+    pub fn is_begun(name: &str) -> Result<bool, LabError> {
+        let Some(folder) = Folder::existing()? else { return Ok(false) };
+        Ok(folder.is_unfinished(&file(name))? || State::read_in(&folder, name)?.is_some())
+    }
+
     fn read_in(folder: &Folder, name: &str) -> Result<Option<State>, LabError> {
         let Some(text) = folder.read(&file(name))? else { return Ok(None) };
         let path = format!("{FOLDER}/{}", file(name));
@@ -166,6 +175,7 @@ impl Lock {
                 file => file?,
             };
             if file.try_lock().is_ok() && folder.is_current() && folder.holds(LOCK, &file) {
+                folder.drop_unfinished(&[ENDING, MADE_NAMES])?;
                 return Ok(Lock { file, folder });
             }
             if Instant::now() > until {
