@@ -28,7 +28,7 @@ pub fn slices(samples: u64, cycles: u64) -> impl Iterator<Item = std::ops::Range
 }
 
 /// One launch, cycle by cycle.
-#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Cycles {
     /// The set of its round: launches of the same set took turns.
     set: u64,
@@ -46,6 +46,11 @@ impl Cycles {
         };
         let ns = slices(samples.len() as u64, turns.cycles).map(median).collect();
         Cycles { set: turns.set, ns }
+    }
+
+    /// The set of its round, and what it took in each cycle, in ns per operation.
+    pub fn in_set(&self) -> (u64, Vec<Option<f64>>) {
+        (self.set, self.ns.clone())
     }
 
     /// The log of how many times as long this launch took as another one of its round: the median over the cycles in

@@ -33,7 +33,7 @@ pub mod two_sample;
 #[cfg(test)]
 mod draw;
 
-pub use apart::{Apart, LEAST_TO_TELL_APART, apart};
+pub use apart::{Apart, InRound, LEAST_TO_TELL_APART, apart};
 pub use best::{AgainstBest, against_best};
 pub use compare::{
     Comparison, Verdict, compare, compare_paired, equivalent, holm, log_ratio, smallest_holm_n,

@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::measured::{Measured, MeasuredCase};
 use super::{CapacityChange, CaseChange, Pair, Terms};
 use crate::ALPHA;
-use stats::{LEAST_TO_TELL_APART, Shift};
+use stats::{InRound, LEAST_TO_TELL_APART, Shift};
 
 /// Unmarked rounds that each of two runs needs for a gate.
 pub const LEAST_UNMARKED: u64 = 12;
@@ -149,8 +149,9 @@ impl Group {
         let apart = stats::apart(&a, &b, ALPHA);
         found.common = apart.as_ref().map(|apart| Moved::of(apart.common));
         let alone = |nth: usize| {
-            let values =
-                |values: &[Option<f64>]| values.iter().flatten().copied().collect::<Vec<f64>>();
+            let values = |rounds: &[Option<InRound>]| -> Vec<f64> {
+                rounds.iter().flatten().map(|round| round.time).collect()
+            };
             stats::compare_unpaired(&values(&b[nth]), &values(&a[nth]), ALPHA)
         };
         let own = match (apart, terms.gate_on) {

@@ -12,11 +12,13 @@ use crate::capacity::Found as FoundCapacity;
 use crate::site::is_a_case;
 use model::capacity::TailBound;
 use model::case::Case;
+use model::cycles::Cycles;
 use model::factor;
 use model::identity::Identity;
 use model::mechanism::Carries;
 use model::metric::{Better, Metric, Unit};
 use model::workload::Arrivals;
+use stats::InRound;
 use store::Concurrent;
 
 /// The version of exports that is read here.
@@ -92,6 +94,9 @@ pub struct MeasuredCase {
     pub reason: Option<String>,
     /// By round, in the unit of the estimate.
     pub launch_medians: Vec<Option<f64>>,
+    /// By round, the cycles of each launch that took turns with others.
+    #[serde(default)]
+    launch_cycles: Vec<Option<Cycles>>,
     /// The percentiles of each launch by name, by round.
     #[serde(default)]
     pub launch_percentiles: BTreeMap<String, Vec<Option<f64>>>,
@@ -240,19 +245,22 @@ impl Measured {
         &self,
         case: &MeasuredCase,
         percentile: Option<&str>,
-    ) -> Vec<Option<f64>> {
+    ) -> Vec<Option<InRound>> {
         let quiet: Vec<u64> = self.quiet(case.group).collect();
-        let counts = |round| self.is_unchecked() || quiet.contains(&round);
-        let held = match percentile {
-            None => case.by_round().collect(),
-            Some(name) => case.launch_percentiles.get(name).cloned().unwrap_or_default(),
+        let counts = |round: &u64| self.is_unchecked() || quiet.contains(round);
+        let held: Vec<Option<InRound>> = match percentile {
+            None => case.in_rounds().collect(),
+            Some(name) => {
+                let found = case.launch_percentiles.get(name).into_iter().flatten();
+                found.map(|time| time.map(InRound::from)).collect()
+            }
         };
-        held.into_iter().zip(1..).map(|(time, round)| time.filter(|_| counts(round))).collect()
+        held.into_iter().zip(1..).map(|(time, round)| time.filter(|_| counts(&round))).collect()
     }
 
     /// Rounds of a group whose cases have these times, and how many of them are known to be undisturbed; of a
     /// fleet, all.
-    pub(super) fn rounds_of(&self, group: usize, cases: &[Vec<Option<f64>>]) -> [u64; 2] {
+    pub(super) fn rounds_of(&self, group: usize, cases: &[Vec<Option<InRound>>]) -> [u64; 2] {
         let all = cases.iter().map(Vec::len).max().unwrap_or(0) as u64;
         let quiet = self.quiet(group).filter(|round| *round <= all).count() as u64;
         [all, if self.is_unchecked() { all } else { quiet }]
@@ -351,6 +359,15 @@ impl MeasuredCase {
         let is_rate = self.metric().better == Better::Higher;
         let time = move |value: f64| if is_rate { 1.0 / value } else { value };
         self.launch_medians.iter().map(move |median| median.map(time))
+    }
+
+    /// The same, with its cycles.
+    fn in_rounds(&self) -> impl Iterator<Item = Option<InRound>> {
+        let cycles = self.launch_cycles.iter().chain(std::iter::repeat(&None));
+        let in_round = |(time, cycles): (Option<f64>, &Option<Cycles>)| {
+            Some(InRound { time: time?, in_turns: cycles.as_ref().map(Cycles::in_set) })
+        };
+        self.by_round().zip(cycles).map(in_round)
     }
 
     /// Whether it is the same case of another run; how it was done may differ.
