@@ -52,8 +52,8 @@ fn is_root() -> bool {
     Command::new("id").arg("-u").output().is_ok_and(|said| said.stdout == b"0\n")
 }
 
-/// Runs the program of a root that has nothing else, as nobody.
-fn runs_in(root: &Path) {
+/// Runs `program` of a root that has nothing else, as nobody.
+fn runs_in(root: &Path, program: &str) {
     if !is_root() {
         return say("skipped a chroot: it is root's");
     }
@@ -62,9 +62,9 @@ fn runs_in(root: &Path) {
     must(Command::new("chmod").arg("1777").arg(&folder));
     must(Command::new("mkdir").arg("-p").arg(root.join("proc")).arg(root.join("dev")));
     let line = "mount -t proc proc \"$0/proc\" && mount --bind /dev \"$0/dev\" && \
-                chroot --userspec=65534:65534 \"$0\" /usr/bin/ipcmark --store /tmp/runs.sqlite run pipe eventfd \
+                chroot --userspec=65534:65534 \"$0\" \"$1\" --store /tmp/runs.sqlite run pipe eventfd \
                 -w latency -s 64 -p free --launches 2 --samples 20";
-    let said = must(Command::new("unshare").args(["-m", "sh", "-c", line]).arg(root));
+    let said = must(Command::new("unshare").args(["-m", "sh", "-c", line]).arg(root).arg(program));
     assert!(String::from_utf8_lossy(&said.stdout).contains("pipe"), "{said:?}");
 }
 
@@ -183,12 +183,15 @@ fn packages_run_from_an_empty_root(bench: &Bench, dist: &Path) {
     {
         assert!(root.join("usr").join(file).is_file(), "{file}");
     }
-    runs_in(&root);
+    runs_in(&root, "/usr/bin/ipcmark");
+    a_deb_comes_and_goes(&bench.path("deb"), dist);
+    an_rpm_comes_and_goes(&bench.path("rpm"), dist);
+}
 
+fn a_deb_comes_and_goes(root: &Path, dist: &Path) {
     if Command::new("dpkg").arg("--version").output().is_err() || !is_root() {
         return say("skipped the .deb: it needs dpkg, and root");
     }
-    let root = bench.path("deb");
     for folder in ["var/lib/dpkg/info", "var/lib/dpkg/updates"] {
         std::fs::create_dir_all(root.join(folder)).unwrap();
     }
@@ -199,9 +202,30 @@ fn packages_run_from_an_empty_root(bench: &Bench, dist: &Path) {
         command
     };
     must(dpkg().arg("-i").arg(one(dist, ".deb")));
-    runs_in(&root);
+    runs_in(root, "/usr/bin/ipcmark");
     must(dpkg().args(["--purge", "ipcmark"]));
-    let left = must(Command::new("find").arg(&root).args(["-path", "*ipcmark*", "-type", "f"]));
+    nothing_is_left_in(root);
+}
+
+fn an_rpm_comes_and_goes(root: &Path, dist: &Path) {
+    let both = ["rpm", "rpmbuild"].map(|name| Command::new(name).arg("--version").output());
+    if both.iter().any(Result::is_err) || !is_root() {
+        return say("skipped the .rpm: it needs rpm, rpmbuild, and root");
+    }
+    std::fs::create_dir(root).unwrap();
+    let rpm = || {
+        let mut command = Command::new("rpm");
+        command.arg("--root").arg(root).args(["--dbpath", "/var/lib/rpm"]);
+        command
+    };
+    must(rpm().args(["-i", "--nodeps"]).arg(one(dist, ".rpm")));
+    runs_in(root, "/usr/bin/ipcmark");
+    must(rpm().args(["-e", "ipcmark"]));
+    nothing_is_left_in(root);
+}
+
+fn nothing_is_left_in(root: &Path) {
+    let left = must(Command::new("find").args([".", "-path", "*ipcmark*"]).current_dir(root));
     assert!(left.stdout.is_empty(), "{}", String::from_utf8_lossy(&left.stdout));
 }
 
@@ -252,4 +276,8 @@ fn an_image_is_one_of_the_program_alone(bench: &Bench, dist: &Path) {
     let layer = layout.join(blob(&manifest["layers"][0]));
     let listed = must(Command::new("tar").arg("-tzf").arg(&layer));
     assert_eq!(String::from_utf8_lossy(&listed.stdout), "bin/\nbin/ipcmark\n");
+    let root = bench.path("image");
+    std::fs::create_dir(&root).unwrap();
+    must(Command::new("tar").arg("-xzf").arg(&layer).arg("-C").arg(&root));
+    runs_in(&root, config["config"]["Entrypoint"][0].as_str().unwrap());
 }
