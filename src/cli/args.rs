@@ -1,5 +1,6 @@
 //! The flags of `run`: what they ask for is in `request.rs`.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
@@ -20,6 +21,32 @@ use model::duration::{self, budget};
 use model::route::Route;
 use model::size;
 use store::Label;
+
+/// How a run is taken, by whatever command.
+#[derive(Args, Clone, Default)]
+pub struct TakenArgs {
+    /// Measure at once, even while another run measures on this machine [default: wait for its end,
+    /// two minutes at most]
+    #[arg(long)]
+    pub no_wait: bool,
+    /// Seed of every random choice [default: drawn]
+    #[arg(long, value_name = "N", value_parser = seed, allow_negative_numbers = true)]
+    pub seed: Option<u64>,
+    /// A name for this run, by which report, export and compare find it
+    #[arg(long, value_name = "NAME")]
+    pub label: Option<Label>,
+}
+
+/// The files of what is found.
+#[derive(Args, Clone, Default)]
+pub struct ResultFiles {
+    /// Write the page with the figures to this file
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// Write results to this file instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
 
 /// Flags of `run`.
 #[derive(Args, Clone, Default)]
@@ -114,17 +141,12 @@ pub struct RunArgs {
     #[arg(long, value_name = "TIME", value_parser = every, requires = "sessions",
           allow_negative_numbers = true)]
     pub every: Option<Duration>,
-    /// Measure at once, even while another run measures on this machine [default: wait for its end,
-    /// two minutes at most]
-    #[arg(long)]
-    pub no_wait: bool,
+    #[command(flatten)]
+    pub taken: TakenArgs,
     /// The reference of ratios, one of the measured mechanisms [default: pipe; between hosts tcp; else
     /// the first]
     #[arg(long, value_name = "MECHANISM", conflicts_with = "resume")]
     pub reference: Option<String>,
-    /// Seed of every random choice [default: drawn]
-    #[arg(long, value_name = "N", value_parser = seed, allow_negative_numbers = true)]
-    pub seed: Option<u64>,
     /// Instrumentation, in separate launches: counters, hardware, trace, or single families
     /// (software, calls, l1d and so on)
     #[arg(long, value_name = "LIST", value_delimiter = ',', hide_possible_values = true,
@@ -139,9 +161,6 @@ pub struct RunArgs {
     /// Also measure the energy per round trip or message, where package counters can be read (mostly as root)
     #[arg(long, conflicts_with_all = ["command", "resume"])]
     pub energy: bool,
-    /// A name for this run, by which report, export and compare find it
-    #[arg(long, value_name = "NAME")]
-    pub label: Option<Label>,
     /// Where client and server run, all in the same rounds: local, peer (the host behind --peer),
     /// lab:routers=2,switches=1,delay=1ms (a laboratory that the run makes; needs root) [default:
     /// local; with --peer: peer]
@@ -164,12 +183,8 @@ pub struct RunArgs {
     #[arg(long, value_name = "FORMAT", default_value = "text", hide_possible_values = true,
           value_parser = shown_or_exported())]
     pub format: Shown,
-    /// Write the page with the figures to this file
-    #[arg(long, value_name = "FILE")]
-    pub html: Option<std::path::PathBuf>,
-    /// Write results to this file instead of standard output
-    #[arg(short, long, value_name = "FILE")]
-    pub output: Option<std::path::PathBuf>,
+    #[command(flatten)]
+    pub to: ResultFiles,
     #[command(flatten)]
     pub files: ExportFiles,
     #[command(flatten)]
@@ -182,7 +197,7 @@ pub struct RunArgs {
     pub gate: bool,
     /// Write the document as PDF; needs a Typst compiler
     #[arg(long, value_name = "FILE")]
-    pub pdf: Option<std::path::PathBuf>,
+    pub pdf: Option<PathBuf>,
     /// Largest number of pages of the PDF, or `all` [default: 4]; a study may need more, and says
     /// so
     #[arg(long, value_name = "N|all", value_parser = super::document_output::pages, requires = "pdf")]

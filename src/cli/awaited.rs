@@ -33,9 +33,9 @@ impl Awaited {
     /// As [`Awaited::file`].
     pub fn of(args: &RunArgs) -> Result<Awaited, Failure> {
         let mut awaited = Awaited::default();
-        awaited.file("--html", args.html.as_deref())?;
+        awaited.file("--html", args.to.html.as_deref())?;
         awaited.file("--pdf", args.pdf.as_deref())?;
-        match (&args.output, args.format) {
+        match (&args.to.output, args.format) {
             (Some(path), Shown::Exported(Format::Hgrm | Format::CpuMatrix)) if is_folder(path) => {
                 Folder::make(path)
                     .and_then(|folder| folder.try_out())

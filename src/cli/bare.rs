@@ -85,7 +85,7 @@ pub fn run(common: &Common, args: &RunArgs, interrupt: &Interrupt) -> Result<u8,
             "without a command every mechanism is measured: name some behind `run`, as in `ipcmark run {name}`"
         )));
     }
-    let mut html = args.html.clone();
+    let mut html = args.to.html.clone();
     if html.is_none() {
         // Nobody named the page: a folder that takes none is no reason to measure nothing.
         match Awaited::default().file("--html", Some(Path::new(PAGE))) {
@@ -93,7 +93,9 @@ pub fn run(common: &Common, args: &RunArgs, interrupt: &Interrupt) -> Result<u8,
             Err(failure) => complain(&format!("{}; goes on without the page", failure.line)),
         }
     }
-    run::chosen(common, &RunArgs { html, ..args.clone() }, interrupt)
+    let mut args = args.clone();
+    args.to.html = html;
+    run::chosen(common, &args, interrupt)
 }
 
 #[cfg(test)]

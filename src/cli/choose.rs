@@ -1,18 +1,17 @@
 //! `ipcmark choose`: what to use for a described need, by measuring what can qualify.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
 
-use super::args::RunArgs;
+use super::args::{ResultFiles, RunArgs, TakenArgs};
 use super::open_loop::{Counts, server};
 use super::peer::PeerArgs;
 use super::plugins::PluginArgs;
 use super::shown::Shown;
 use super::value_parsers::{
     Depths, Placements, Rates, Sizes, Suggesting, Task, bound, every_shown_variant, launches,
-    placement_names, placements, seed, service, variant,
+    placement_names, placements, service, variant,
 };
 use super::{Common, Failure, run};
 use ::report::export::Format;
@@ -27,7 +26,6 @@ use model::placement::Placement;
 use model::rate;
 use model::request::{Aim, Request};
 use model::size;
-use store::Label;
 
 /// Time for measuring where none is given.
 const BUDGET: Duration = Duration::from_secs(30);
@@ -89,26 +87,14 @@ pub struct ChooseArgs {
     /// This many launches of each mechanism at each rate, fewer where --budget ends first [default: what the time allows]
     #[arg(long, value_name = "N", value_parser = launches, allow_negative_numbers = true)]
     launches: Option<u64>,
-    /// Measure at once, even while another run measures on this machine [default: wait for its end,
-    /// two minutes at most]
-    #[arg(long)]
-    no_wait: bool,
-    /// Seed of every random choice [default: drawn]
-    #[arg(long, value_name = "N", value_parser = seed, allow_negative_numbers = true)]
-    seed: Option<u64>,
-    /// A name for this run
-    #[arg(long, value_name = "NAME")]
-    label: Option<Label>,
+    #[command(flatten)]
+    taken: TakenArgs,
     /// text, or json
     #[arg(long, value_name = "FORMAT", default_value = "text", hide_possible_values = true,
           value_parser = PossibleValuesParser::new(["text", "json"]))]
     format: String,
-    /// Write the page with the figures to this file
-    #[arg(long, value_name = "FILE")]
-    html: Option<PathBuf>,
-    /// Write the answer to this file instead of standard output
-    #[arg(short, long, value_name = "FILE")]
-    output: Option<PathBuf>,
+    #[command(flatten)]
+    to: ResultFiles,
 }
 
 /// `ipcmark choose …`.
@@ -177,12 +163,9 @@ impl ChooseArgs {
             peer: self.peer.clone(),
             plugins: self.plugins.clone(),
             launches: self.launches,
-            no_wait: self.no_wait,
-            seed: self.seed,
-            label: self.label.clone(),
+            taken: self.taken.clone(),
             format: if self.format == "json" { Shown::Exported(Format::Json) } else { Shown::Text },
-            html: self.html.clone(),
-            output: self.output.clone(),
+            to: self.to.clone(),
             ..RunArgs::default()
         };
         args.open_loop.bound = Some(self.bound);

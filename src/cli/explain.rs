@@ -1,17 +1,16 @@
 //! `ipcmark explain`: where a message's time goes, by traced launches beside unobserved ones.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
 
-use super::args::RunArgs;
+use super::args::{ResultFiles, RunArgs, TakenArgs};
 use super::export::ExportFiles;
 use super::factors::WorkersArg;
 use super::plugins::{BESIDE, PluginArgs};
 use super::shown::{Shown, shown_or_exported};
 use super::value_parsers::{
-    Placements, Probes, Sizes, Task, launches, placements, probes, seed, sizes, variant,
+    Placements, Probes, Sizes, Task, launches, placements, probes, sizes, variant,
 };
 use super::{Common, Failure, exit_codes, run};
 use ::run::launch::Interrupt;
@@ -22,7 +21,6 @@ use model::placement::Placement;
 use model::probe::{Probe, Scope};
 use model::request::Aim;
 use model::workload::Workload;
-use store::Label;
 
 /// Flags of `explain`.
 #[derive(Args)]
@@ -48,26 +46,14 @@ pub struct ExplainArgs {
     #[arg(long, value_name = "TIME", visible_alias = "duration", value_parser = budget,
           allow_negative_numbers = true)]
     budget: Option<Duration>,
-    /// Measure at once, even while another run measures on this machine [default: wait for its end,
-    /// two minutes at most]
-    #[arg(long)]
-    no_wait: bool,
-    /// Seed of every random choice [default: drawn]
-    #[arg(long, value_name = "N", value_parser = seed, allow_negative_numbers = true)]
-    seed: Option<u64>,
-    /// A name for this run
-    #[arg(long, value_name = "NAME")]
-    label: Option<Label>,
+    #[command(flatten)]
+    taken: TakenArgs,
     /// text, json, ndjson, csv, markdown and others, as for `run`
     #[arg(long, value_name = "FORMAT", default_value = "text", hide_possible_values = true,
           value_parser = shown_or_exported())]
     format: Shown,
-    /// Write the page with the figures to this file
-    #[arg(long, value_name = "FILE")]
-    html: Option<PathBuf>,
-    /// Write results to this file instead of standard output
-    #[arg(short, long, value_name = "FILE")]
-    output: Option<PathBuf>,
+    #[command(flatten)]
+    to: ResultFiles,
     #[command(flatten)]
     files: ExportFiles,
     #[command(flatten)]
@@ -128,12 +114,9 @@ pub fn asked(args: &ExplainArgs) -> Result<RunArgs, String> {
         mechanisms: args.mechanisms.clone(),
         budget: args.budget,
         launches: args.launches,
-        no_wait: args.no_wait,
-        seed: args.seed,
-        label: args.label.clone(),
+        taken: args.taken.clone(),
         format: args.format,
-        html: args.html.clone(),
-        output: args.output.clone(),
+        to: args.to.clone(),
         files: args.files.clone(),
         plugins: args.plugins.clone(),
         ..RunArgs::default()

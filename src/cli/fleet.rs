@@ -1,10 +1,11 @@
 //! `ipcmark fleet`: the same experiment on every node of an allocation, and between all of them.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use clap::Args;
 
+use super::args::ResultFiles;
 use super::awaited::Awaited;
 use super::fleet_report::{self, Judgement};
 use super::peer::{Words, words};
@@ -92,12 +93,8 @@ pub struct FleetArgs {
     #[arg(long, value_name = "FORMAT", default_value = "text", hide_possible_values = true,
           value_parser = shown_or_written())]
     format: Shown,
-    /// Write the page with the figures to this file
-    #[arg(long, value_name = "FILE")]
-    html: Option<PathBuf>,
-    /// Write results to this file instead of standard output
-    #[arg(short, long, value_name = "FILE")]
-    output: Option<PathBuf>,
+    #[command(flatten)]
+    to: ResultFiles,
 }
 
 /// A list of nodes as one argument.
@@ -227,8 +224,8 @@ impl FleetArgs {
 pub fn fleet(common: &Common, args: &FleetArgs, interrupt: &Interrupt) -> Result<u8, Failure> {
     super::exit_codes::can_measure()?;
     let mut awaited = Awaited::default();
-    awaited.file("--html", args.html.as_deref())?;
-    awaited.file("-o", args.output.as_deref())?;
+    awaited.file("--html", args.to.html.as_deref())?;
+    awaited.file("-o", args.to.output.as_deref())?;
     let (mut store, run) = match &args.resume {
         Some(name) => {
             let mut store = Store::reopen(&common.store_path()?)?;
@@ -262,11 +259,11 @@ pub fn fleet(common: &Common, args: &FleetArgs, interrupt: &Interrupt) -> Result
         .ok_or_else(|| Failure::other(format!("run {run} has no nodes")))?;
     let shown = match args.format {
         Shown::Exported(format) => {
-            export::write(format, args.output.as_deref(), &Judged::of(&store, run)?, &store)
+            export::write(format, args.to.output.as_deref(), &Judged::of(&store, run)?, &store)
         }
-        form => fleet_report::show(common, &found, form, args.output.as_deref()),
+        form => fleet_report::show(common, &found, form, args.to.output.as_deref()),
     };
-    let page = args.html.as_ref().map_or(Ok(()), |html| fleet_report::write_page(html, &found));
+    let page = args.to.html.as_ref().map_or(Ok(()), |html| fleet_report::write_page(html, &found));
     let shown = shown.and(page);
     if let (RunStatus::Interrupted, Some(signal)) = (status, interrupt.signal()) {
         if let Err(failure) = shown {

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
+use super::args::ResultFiles;
 use super::document_output::{Pages, pages};
 use super::fleet_report::{self, Judgement};
 use super::shown::{Shown, text_or_written};
@@ -27,9 +28,8 @@ pub struct ReportArgs {
     /// Another machine's store: also show its last run of the same study, in every table and claim
     #[arg(long, value_name = "STORE")]
     beside: Option<PathBuf>,
-    /// Write the page with the figures to this file
-    #[arg(long, value_name = "FILE")]
-    html: Option<PathBuf>,
+    #[command(flatten)]
+    to: ResultFiles,
     /// Write the document as PDF; needs a Typst compiler
     #[arg(long, value_name = "FILE")]
     pdf: Option<PathBuf>,
@@ -41,9 +41,6 @@ pub struct ReportArgs {
     #[arg(long, value_name = "FORMAT", default_value = "text", hide_possible_values = true,
           value_parser = text_or_written())]
     format: Shown,
-    /// Write to this file instead of standard output
-    #[arg(short, long, value_name = "FILE")]
-    output: Option<PathBuf>,
 }
 
 /// Shows a run, and writes its page where asked.
@@ -59,13 +56,13 @@ pub fn report(common: &Common, args: &ReportArgs) -> Result<u8, Failure> {
         if let Some(name) = reference.filter(|reference| !found.has(reference)) {
             return Err(not_measured(id, name));
         }
-        if let Some(path) = &args.html {
+        if let Some(path) = &args.to.html {
             fleet_report::write_page(path, &found)?;
         }
         if let Some(path) = &args.pdf {
             fleet_report::pdf(path, &found)?;
         }
-        fleet_report::show(common, &found, args.format, args.output.as_deref())?;
+        fleet_report::show(common, &found, args.format, args.to.output.as_deref())?;
         return Ok(answered(id, found.fleet.launches > 0));
     }
     let mut judged = Judged::against(&store, id, reference)?;
@@ -80,10 +77,10 @@ pub fn report(common: &Common, args: &ReportArgs) -> Result<u8, Failure> {
     if let Some(name) = reference.filter(|reference| !has(reference)) {
         return Err(not_measured(id, name));
     }
-    if let Some(path) = &args.html {
+    if let Some(path) = &args.to.html {
         write_page(path, &judged)?;
     }
-    match (args.format, &args.output) {
+    match (args.format, &args.to.output) {
         (Shown::Written(script), path) => document_output::write(script, path.as_deref(), &judged)?,
         (_, Some(path)) => write_text(common, path, &judged)?,
         (_, None) => common.show(&document(common, &judged))?,
@@ -121,10 +118,10 @@ fn of_export(common: &Common, args: &ReportArgs, document: &Document) -> Result<
             args.run
         )));
     }
-    if let Some(path) = &args.html {
+    if let Some(path) = &args.to.html {
         output::write(path, html::render(document), "name another file")?;
     }
-    match (args.format, &args.output) {
+    match (args.format, &args.to.output) {
         (Shown::Written(script), path) => {
             let again = "name another file";
             document_output::write_document(script, path.as_deref(), again, document, &Form::PLAIN)

@@ -164,7 +164,7 @@ impl RunArgs {
             // A run that goes on has one already, or none.
             peer: if self.resume.is_none() { self.peer.asked()? } else { None },
             named: self.named(),
-            seed: self.seed.map_or_else(drawn_seed, Ok)?,
+            seed: self.taken.seed.map_or_else(drawn_seed, Ok)?,
             ..Request::default()
         })
     }

@@ -139,7 +139,7 @@ fn measure_with(
         complain(&format!("removed {line}"));
     }
     let events = match args.format {
-        Shown::Exported(Format::Ndjson) => Some(Events::to(args.output.as_deref(), interrupt)?),
+        Shown::Exported(Format::Ndjson) => Some(Events::to(args.to.output.as_deref(), interrupt)?),
         _ => None,
     };
     let mut live = Live::new(StderrProgress::new(common.quiet), events);
@@ -150,7 +150,7 @@ fn measure_with(
         }
         None => None,
     };
-    let turn = Turn::wait(args.no_wait, interrupt, |other| {
+    let turn = Turn::wait(args.taken.no_wait, interrupt, |other| {
         if !common.quiet {
             complain(&format!(
                 "{other} measures here: waiting for its end, two minutes at most (--no-wait: at once)"
@@ -171,7 +171,7 @@ fn measure_with(
         (None, Some(id)) => Campaign::resume(with, hosts, id, args.budget)?,
         (None, None) => unreachable!("a run is planned or resumed"),
     };
-    if let Some(label) = &args.label {
+    if let Some(label) = &args.taken.label {
         campaign.label(label)?;
     }
     let (id, status) = campaign.run()?;
@@ -211,7 +211,7 @@ fn measure_with(
     }
     match baseline.filter(|_| code == 0) {
         Some(baseline) => {
-            let shown = args.format == Shown::Text && args.output.is_none();
+            let shown = args.format == Shown::Text && args.to.output.is_none();
             baseline.hold(common, &judged, shown)
         }
         None if code == 0 => Ok(args.against.exit_code_of_arms(&judged)),
@@ -360,7 +360,7 @@ fn boot_id() -> Option<String> {
 
 /// Shows and writes all that was asked for: what can't be written is no reason to keep the rest back.
 fn show(common: &Common, args: &RunArgs, judged: &Judged, store: &Store) -> Result<(), Failure> {
-    let results = match (args.format, &args.output) {
+    let results = match (args.format, &args.to.output) {
         // Its events have been written while they happened; the last ones follow.
         (Shown::Exported(Format::Ndjson), _) => Ok(()),
         (Shown::Exported(Format::Json), path) if judged.run.request.aim.need().is_some() => {
@@ -379,7 +379,7 @@ fn show(common: &Common, args: &RunArgs, judged: &Judged, store: &Store) -> Resu
         (Shown::Text, None) => common.show(&report::document(common, judged)),
     };
     step_summary::add(&answer(judged));
-    let page = args.html.as_ref().map_or(Ok(()), |path| {
+    let page = args.to.html.as_ref().map_or(Ok(()), |path| {
         report::write_page(path, judged)?;
         if !common.quiet {
             tell(&format!("The page with all figures: {}", path.display()));

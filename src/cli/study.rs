@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 
-use super::args::RunArgs;
+use super::args::{ResultFiles, RunArgs, TakenArgs};
 use super::arms::ArmArgs;
 use super::export::ExportFiles;
 use super::forecast::Forecast;
@@ -84,9 +84,8 @@ struct StudyRunArgs {
     arms: ArmArgs,
     #[command(flatten)]
     peer: PeerArgs,
-    /// Write the page with the figures to this file
-    #[arg(long, value_name = "FILE")]
-    html: Option<PathBuf>,
+    #[command(flatten)]
+    to: ResultFiles,
     /// Write the paper as PDF [default: the study's name and .pdf]; needs a Typst compiler
     #[arg(long, value_name = "FILE", num_args = 0..=1)]
     pdf: Option<Option<PathBuf>>,
@@ -95,9 +94,6 @@ struct StudyRunArgs {
     #[arg(long, value_name = "FORMAT", default_value = "text", hide_possible_values = true,
           value_parser = shown_or_written())]
     format: Shown,
-    /// Write results to this file instead of standard output
-    #[arg(short, long, value_name = "FILE")]
-    output: Option<PathBuf>,
     #[command(flatten)]
     files: ExportFiles,
 }
@@ -194,14 +190,13 @@ fn run_study(common: &Common, args: &StudyRunArgs, interrupt: &Interrupt) -> Res
     let named = || PathBuf::from(&name).with_extension("pdf");
     let pdf = args.pdf.as_ref().map(|path| path.clone().unwrap_or_else(named));
     let args = RunArgs {
-        html: args.html.clone(),
+        to: args.to.clone(),
         pdf,
         format: args.format,
-        output: args.output.clone(),
         files: args.files.clone(),
         arms: args.arms.clone(),
         peer: args.peer.clone(),
-        no_wait: args.no_wait,
+        taken: TakenArgs { no_wait: args.no_wait, ..TakenArgs::default() },
         gate: args.gate,
         ..RunArgs::default()
     };
