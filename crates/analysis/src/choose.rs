@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::capacity::{Capacity, RateTried, RateVerdict};
 use super::paired::log_ratios;
-use super::{ALPHA, CaseResult, Judged, RoundState, Status, failures};
+use super::{ALPHA, CaseResult, Judged, NEGLIGIBLE, RoundState, Status, failures};
 use model::capacity::{Standing, TailBound};
 use model::choice::{self, Need};
 use model::load::{Load, Server};
@@ -317,7 +317,7 @@ fn rank(holding: &[(&Capacity, &RateTried)], results: &[CaseResult]) -> Vec<Cand
     let ratios = |a: usize, b: usize| -> Vec<f64> {
         log_ratios(&columns[a], &columns[b]).into_iter().flatten().collect()
     };
-    let against = stats::against_best(columns.len(), ratios, ALPHA);
+    let against = stats::against_best(columns.len(), ratios, ALPHA, NEGLIGIBLE);
     let of = |((capacity, rate), against): (&(&Capacity, &RateTried), AgainstBest)| {
         Candidate::of(capacity, rate, results, Some(against))
     };

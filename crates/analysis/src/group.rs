@@ -16,7 +16,7 @@ use serde::Serialize;
 use super::paired::CaseRatio;
 use super::screening::LeftOut;
 use super::site::{Site, is_a_case};
-use super::{ALPHA, EQUIVALENT_WITHIN};
+use super::{ALPHA, EQUIVALENT_WITHIN, NEGLIGIBLE};
 use super::{CaseResult, Status};
 use model::case::Case;
 use model::mechanism::Class;
@@ -49,7 +49,7 @@ pub struct Standing {
     pub p: Option<f64>,
     /// `faster`, `slower`, `equivalent`, `inconclusive`: than the reference.
     pub verdict: Option<&'static str>,
-    /// Whether it may be the best of its class in the group.
+    /// Whether it may be the best of its class in the group: none is shown to be over 1 % quicker.
     pub among_best: bool,
     /// The same among those that sleep while they wait.
     pub among_best_sleeping: bool,
@@ -413,7 +413,7 @@ fn among(cases: &[usize], results: &[CaseResult]) -> Vec<(usize, AgainstBest)> {
     let measured = |at: &&usize| results[**at].by_round.iter().any(Option::is_some);
     let cases: Vec<usize> = cases.iter().filter(measured).copied().collect();
     let ratios = |a: usize, b: usize| results[cases[a]].shared_log_ratios_to(&results[cases[b]]);
-    let against = stats::against_best(cases.len(), ratios, ALPHA);
+    let against = stats::against_best(cases.len(), ratios, ALPHA, NEGLIGIBLE);
     cases.iter().copied().zip(against).collect()
 }
 

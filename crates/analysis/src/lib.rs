@@ -94,6 +94,9 @@ pub use time_series::{DRAWN as TIME_SERIES_DRAWN, Slice, TimeSeries};
 pub const ALPHA: f64 = 0.05;
 /// Ratios within this distance of 1 are called equivalent.
 pub const EQUIVALENT_WITHIN: f64 = 0.02;
+/// A share by which a case may be slower than the best and still be called as good: two programs that make the same
+/// calls differ by as much (`cargo bench --bench fidelity`).
+pub const NEGLIGIBLE: f64 = 0.01;
 
 /// The median of one value per launch, with its interval and the ranks of its ends.
 #[derive(Clone, Copy, Debug, PartialEq)]

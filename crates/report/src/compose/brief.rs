@@ -12,7 +12,7 @@ use super::background::servers;
 use super::{labels, signs, unmeasured};
 use crate::{Block, Row, Section, Table, Text, Unit, Verdict, VerdictKind, units};
 use analysis::Site;
-use analysis::{CaseResult, Class, GroupVerdict, Judged, Standing};
+use analysis::{CaseResult, Class, GroupVerdict, Judged, NEGLIGIBLE, Standing};
 use model::placement::Placement;
 
 /// Lines of the table's rows, headings of its questions counted, and of the facts below it: with what surrounds
@@ -190,6 +190,15 @@ fn drawn(judged: &Judged, questions: &[Question], rows: usize, elsewhere: &str) 
 pub fn shares(groups: &[&GroupVerdict], room: usize) -> Vec<usize> {
     let mut shares = vec![1; groups.len()];
     let mut left = room.saturating_sub(groups.len());
+    // What is not separated from the best is named beside it.
+    let tied = |at: &usize| {
+        let best = groups[*at].standings.iter().filter(|standing| standing.among_best);
+        groups[*at].names_the_best() && best.count() > 1
+    };
+    for at in (0..groups.len()).filter(tied).take(left) {
+        shares[at] += 1;
+        left -= 1;
+    }
     for bytes in [true, false] {
         while left > 0 {
             let takes = |at: &usize| {
@@ -259,6 +268,10 @@ fn of_best(group: &GroupVerdict, standing: &Standing) -> Text {
         _ if group.standings.len() < 2 => Text::default(),
         _ if !group.names_the_best() => Text::new().muted("–"),
         _ if standing.among_best && alone => Text::new().strong("best"),
+        // Outwards: what is less is as good.
+        (Some(middle), Some((_, most)), _) if most < NEGLIGIBLE => {
+            Unit::Ratio.short(1.0 + middle, Some((1.0, 1.0 + NEGLIGIBLE))).into()
+        }
         (Some(middle), Some((least, most)), _) => {
             Unit::Ratio.short(1.0 + middle, Some((1.0 + least, 1.0 + most))).into()
         }
@@ -313,8 +326,8 @@ fn notes(shown: &[&CaseResult], questions: &[Question], cut: usize, elsewhere: &
         questions.iter().flat_map(|question| &question.groups).any(|group| group.names_the_best());
     if named {
         notes.push(Text::new().muted(
-            "✓ best. ≈ not separated from the best. Intervals of a median hold by themselves, those of the best for all rows \
-             of a question together.",
+            "✓ best. ≈ not separated from the best by more than 1 %. Intervals of a median hold by themselves, those of the \
+             best for all rows of a question together.",
         ));
     }
     if shown.iter().any(|case| case.screened_out) {

@@ -35,7 +35,7 @@ pub fn exported(run: &Measured) -> Document {
     answer.blocks.extend(capacities(run).map(Block::from));
     answer.blocks.extend(absent(run));
     answer.blocks.push(Block::paragraph(
-        "✓ best, or not separated from the best. [ ]: 95 % interval of a median. The samples, and what is drawn of them, are in the store \
+        "✓ best, or not separated from the best by more than 1 %. [ ]: 95 % interval of a median. The samples, and what is drawn of them, are in the store \
          that the file was written from.",
     ));
     document.sections.push(answer);

@@ -332,7 +332,7 @@ fn best(named: &[String]) -> String {
         [] => String::new(),
         // ≈ is explained at its first use.
         _ if named.iter().any(|text| text.contains('≈')) => {
-            format!("Best (≈: not separated): {}.", named.join("; "))
+            format!("Best (≈: not separated by more than 1 %): {}.", named.join("; "))
         }
         _ => format!("Best: {}.", named.join("; ")),
     }

@@ -77,7 +77,7 @@ fn row(columns: &Columns, group: &GroupVerdict, standing: &Standing, case: &Case
 
 fn meaning(groups: &[&GroupVerdict], shown: &[&CaseResult]) -> Text {
     let best = match groups.iter().any(|group| group.names_the_best()) {
-        true => "✓ best, or not separated from the best. ",
+        true => "✓ best, or not separated from the best by more than 1 %. ",
         false => "",
     };
     let few = match shown.iter().any(|case| lacking(case, "p99").is_some()) {

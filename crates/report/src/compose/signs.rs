@@ -6,10 +6,11 @@ use analysis::{CaseResult, GroupVerdict, Judged, Standing};
 
 /// Stands before what is among the best.
 const BEST: char = '*';
-const BEST_IN_WORDS: &str = "* among the best of its group: not separated from the best.";
+const BEST_IN_WORDS: &str =
+    "* among the best of its group: not separated from the best by more than 1 %.";
 
 const BEST_ALONE: &str = "✓ best under its heading.";
-const NOT_SEPARATED: &str = "≈ not separated from the best under its heading.";
+const NOT_SEPARATED: &str = "≈ not separated by more than 1 % from the best under its heading.";
 
 /// What the sign of the best means, where it is used in `table`.
 pub fn best_in_words(table: &Table) -> Option<Text> {
