@@ -82,6 +82,11 @@ impl DatagramsSeen {
 }
 
 impl DatagramsSeen {
+    /// How many launches failed, pilots among them.
+    pub fn launches_failed(&self) -> u64 {
+        self.launches.iter().filter(|launch| launch.status != "ok").count() as u64
+    }
+
     /// The launches of its rounds; of a case that was given up after its pilot, that one.
     fn counting(&self) -> impl Iterator<Item = &LaunchDatagrams> {
         let given_up = self.launches.iter().all(|launch| launch.round == 0);

@@ -35,6 +35,8 @@ pub enum Topic {
     Flips,
     /// The energy of an operation.
     Energy,
+    /// What became of datagrams.
+    Datagrams,
 }
 
 impl Topic {
@@ -47,7 +49,13 @@ impl Topic {
             Topic::Losses => flips == Some(false),
             Topic::Flips => flips == Some(true),
             Topic::Energy => case.secondary(ENERGY).is_some(),
+            Topic::Datagrams => case.datagrams.is_some(),
         }
+    }
+
+    /// Whether cases without a result are shown, too: launches that lost a datagram fail.
+    pub fn is_of_failures(self) -> bool {
+        self == Topic::Datagrams
     }
 
     /// The quantities that it shows, in their order: with the head of each, and how soon it is left out.
@@ -109,7 +117,7 @@ impl From<Share> for Found {
     }
 }
 
-use Topic::{Clients, Energy, Flips, Losses, Schedule};
+use Topic::{Clients, Datagrams, Energy, Flips, Losses, Schedule};
 use Unit::{Bytes, Count, Flag, Joules, Nanoseconds, Number, PerSecond, Ratio};
 
 /// One row.
@@ -267,19 +275,71 @@ pub static QUANTITIES: &[Quantity] = &[
         let by_size = || case.datagrams.as_ref()?.wire_bytes_per_payload_byte;
         number(counted.or_else(by_size))
     })
-    .under(&[(Losses, "wire / payload", 0), (Flips, "wire / payload", 2)]),
+    .under(&[
+        (Losses, "wire / payload", 0),
+        (Flips, "wire / payload", 2),
+        (Datagrams, "wire / payload", 0),
+    ]),
     row("lost_datagrams", Count, |case| number(counted(case, Losses, "lost_datagrams")))
         .under(&[(Losses, "datagrams lost", 3)]),
     // What the kernel and the receivers know of datagrams.
-    row("queue_overflows", Count, |case| whole(case.datagrams.as_ref()?.queue_overflows)),
-    row("fragments", Count, |case| whole(Some(case.datagrams.as_ref()?.fragments?.received))),
-    row("fragments_lost", Count, |case| whole(Some(case.datagrams.as_ref()?.fragments?.lost))),
+    row("datagram_launches", Count, |case| {
+        whole(Some(case.datagrams.as_ref()?.launches.len() as u64))
+    })
+    .under(&[(Datagrams, "launches", 0)]),
+    row("datagram_launches_failed", Count, |case| {
+        whole(Some(case.datagrams.as_ref()?.launches_failed()))
+    })
+    .under(&[(Datagrams, "failed", 0)]),
+    row("queue_overflows", Count, |case| whole(case.datagrams.as_ref()?.queue_overflows))
+        .under(&[(Datagrams, "queue full", 0)]),
+    row("fragments", Count, |case| whole(Some(case.datagrams.as_ref()?.fragments?.received)))
+        .under(&[(Datagrams, "fragments", 1)]),
+    row("fragments_lost", Count, |case| whole(Some(case.datagrams.as_ref()?.fragments?.lost)))
+        .under(&[(Datagrams, "lost", 0)]),
     row("fragments_reordered", Count, |case| {
         whole(Some(case.datagrams.as_ref()?.fragments?.reordered))
-    }),
+    })
+    .under(&[(Datagrams, "late", 1)]),
     row("fragments_duplicated", Count, |case| {
         whole(Some(case.datagrams.as_ref()?.fragments?.duplicated))
-    }),
+    })
+    .under(&[(Datagrams, "twice", 1)]),
+    row("udp_sent", Count, |case| whole(case.datagrams.as_ref()?.here?.sent)).under(&[(
+        Datagrams,
+        "kernel: sent",
+        2,
+    )]),
+    row("udp_received", Count, |case| whole(case.datagrams.as_ref()?.here?.received)).under(&[(
+        Datagrams,
+        "kernel: received",
+        2,
+    )]),
+    row("udp_queue_full", Count, |case| whole(case.datagrams.as_ref()?.here?.receive_queue_errors))
+        .under(&[(Datagrams, "kernel: queues full", 2)]),
+    row("udp_checksum_errors", Count, |case| whole(case.datagrams.as_ref()?.here?.checksum_errors))
+        .under(&[(Datagrams, "kernel: checksums", 2)]),
+    row("udp_no_send_space", Count, |case| whole(case.datagrams.as_ref()?.here?.send_queue_errors))
+        .under(&[(Datagrams, "kernel: send space", 2)]),
+    row("peer_udp_sent", Count, |case| whole(case.datagrams.as_ref()?.peer?.sent)).under(&[(
+        Datagrams,
+        "peer: sent",
+        3,
+    )]),
+    row("peer_udp_received", Count, |case| whole(case.datagrams.as_ref()?.peer?.received))
+        .under(&[(Datagrams, "peer: received", 3)]),
+    row("peer_udp_queue_full", Count, |case| {
+        whole(case.datagrams.as_ref()?.peer?.receive_queue_errors)
+    })
+    .under(&[(Datagrams, "peer: queues full", 3)]),
+    row("peer_udp_checksum_errors", Count, |case| {
+        whole(case.datagrams.as_ref()?.peer?.checksum_errors)
+    })
+    .under(&[(Datagrams, "peer: checksums", 3)]),
+    row("peer_udp_no_send_space", Count, |case| {
+        whole(case.datagrams.as_ref()?.peer?.send_queue_errors)
+    })
+    .under(&[(Datagrams, "peer: send space", 3)]),
     // What happened beside, in a launch.
     row("involuntary_switches", Count, |case| number(case.noise.as_ref()?.involuntary_switches)),
     row("voluntary_switches", Count, |case| number(case.noise.as_ref()?.voluntary_switches)),

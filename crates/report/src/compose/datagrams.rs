@@ -1,8 +1,9 @@
 //! Datagrams: which arrived, were lost, late or duplicated, with the kernel's own counters, and the
 //! bytes of a message on the wire. Shown for every case that sends any, also where nothing was lost.
 
-use super::labels;
-use crate::{Block, Row, Section, Table, Text, units};
+use super::{labels, quantities};
+use crate::{Block, Section, Text, units};
+use analysis::quantity::Topic;
 use analysis::{CaseResult, DatagramsSeen, Judged, Traffic};
 use model::distinct::{distinct, grouped};
 
@@ -10,8 +11,8 @@ const MEANING: &str = "Counted over all launches of a case, pilots and failed on
      the receivers of both ends: lost, waited for in vain; late, received \
      after one sent later. A datagram that is a whole message has no number: only the kernel counts \
      those. Its counters are those of a network namespace, with all sockets in it: \
-     sent and received while launches were timed and warmed up; dropped: receive queues that were full \
-     (of these sockets, and of all), wrong checksums, no space to send.";
+     sent and received while launches were timed and warmed up; dropped for queues that were full, for wrong \
+     checksums, for want of space to send. queue full: of these sockets alone.";
 
 const WIRE: &str = "Throughput is goodput: bytes of messages that arrived. On the wire: bytes of \
      IP packets per byte of a message, in its direction, with the headers of fragments, UDP and IP, and \
@@ -78,7 +79,7 @@ fn of_variant(variant: &str, cases: &[Sent]) -> Vec<Block> {
 /// Whether a datagram was lost, late, duplicated or dropped, or a launch failed.
 fn has_lost(seen: &DatagramsSeen) -> bool {
     let fragments = seen.fragments.unwrap_or_default();
-    let failed = seen.launches.iter().any(|launch| launch.status != "ok");
+    let failed = seen.launches_failed() > 0;
     let dropped = [seen.here, seen.peer].into_iter().flatten().any(|traffic| dropped(&traffic) > 0);
     let astray = fragments.lost + fragments.reordered + fragments.duplicated;
     failed || dropped || astray > 0 || seen.queue_overflows > Some(0)
@@ -86,7 +87,8 @@ fn has_lost(seen: &DatagramsSeen) -> bool {
 
 /// Whether the kernel's counters of what it dropped could be read.
 fn drops_are_known(seen: &DatagramsSeen) -> bool {
-    let known = |of: Traffic| of.receive_errors.is_some() && of.send_queue_errors.is_some();
+    let known =
+        |traffic: Traffic| traffic.receive_errors.is_some() && traffic.send_queue_errors.is_some();
     seen.here.is_some_and(known) && seen.peer.is_none_or(known)
 }
 
@@ -95,9 +97,8 @@ fn dropped(of: &Traffic) -> u64 {
 }
 
 fn counts(seen: &DatagramsSeen) -> String {
-    let failed = seen.launches.iter().filter(|launch| launch.status != "ok").count();
     let launches = units::counted(seen.launches.len() as u64, "launch");
-    let mut parts = vec![format!("{failed} of {launches} failed")];
+    let mut parts = vec![format!("{} of {launches} failed", seen.launches_failed())];
     if let Some(it) = seen.fragments {
         parts.push(format!(
             "fragments: {} arrived, {} lost, {} late, {} duplicated",
@@ -116,7 +117,7 @@ fn counts(seen: &DatagramsSeen) -> String {
 }
 
 fn kernel(traffic: &Traffic) -> String {
-    let count = |of: Option<u64>| of.map_or("?".into(), units::count);
+    let count = |counter: Option<u64>| counter.map_or("?".into(), units::count);
     format!(
         "{} sent, {} received, dropped {} for full queues, {} for checksums, {} for lack of send space",
         count(traffic.sent),
@@ -129,47 +130,14 @@ fn kernel(traffic: &Traffic) -> String {
 
 /// For the page: every case.
 pub fn section(judged: &Judged) -> Option<Section> {
-    let mut table = Table::new("What became of datagrams")
-        .words([("mechanism", 0), ("case", 0)])
-        .numbers([("launches (failed)", 0), ("on the wire", 0), ("fragments", 1), ("lost", 0)])
-        .numbers([("late", 1), ("twice", 1), ("queue full", 0)])
-        .words([("the kernel", 2)])
-        .note(MEANING)
-        .note(WIRE);
-    for (case, seen) in cases(judged) {
-        let failed = seen.launches.iter().filter(|launch| launch.status != "ok").count();
-        let of_fragments = |of: u64| match seen.fragments {
-            Some(_) => units::count(of),
-            None => "–".into(),
-        };
-        let it = seen.fragments.unwrap_or_default();
-        let here = seen.here.as_ref().map(kernel);
-        let there = seen.peer.as_ref().map(|peer| format!("at the peer: {}", kernel(peer)));
-        let parts: Vec<String> = here.into_iter().chain(there).collect();
-        table.rows.push(Row::new([
-            Text::new().code(&case.variant),
-            labels::what(case).into(),
-            format!("{} ({failed})", seen.launches.len()).into(),
-            seen.wire_bytes_per_payload_byte
-                .map_or("–".into(), |wire_bytes| format!("{wire_bytes:.3}"))
-                .into(),
-            of_fragments(it.received).into(),
-            of_fragments(it.lost).into(),
-            of_fragments(it.reordered).into(),
-            of_fragments(it.duplicated).into(),
-            seen.queue_overflows.map_or("–".into(), units::count).into(),
-            parts.join("; ").into(),
-        ]));
-    }
-    if table.rows.is_empty() {
-        return None;
-    }
+    let table = quantities::table(judged, Topic::Datagrams, "What became of datagrams")?;
     let all = units::counted(table.rows.len() as u64, "case");
     let lossy = cases(judged).filter(|case| has_lost(case.1)).count() as u64;
     let summary = match lossy {
         0 => format!("Counters of {all}: no datagram is known to be lost"),
         lossy => format!("Counters of {all}: {} lost datagrams, or failed", units::count(lossy)),
     };
+    let table = table.note(MEANING).note(WIRE);
     let folded = Block::Details { summary: summary.into(), blocks: vec![table.into()] };
     Some(Section::new("datagrams", "Datagrams").with(folded))
 }

@@ -9,9 +9,10 @@ use crate::{Column, Row, Table, Text, Unit, units};
 /// A row for each case that the topic concerns; None where it concerns none. A column in which no case has anything
 /// is left out.
 pub fn table(judged: &Judged, topic: Topic, caption: &str) -> Option<Table> {
-    let measured = |case: &&CaseResult| case.status == Status::Ok && !case.twin;
-    let cases: Vec<&CaseResult> =
-        judged.results.iter().filter(measured).filter(|case| topic.concerns(case)).collect();
+    let is_shown = |case: &&CaseResult| {
+        !case.twin && (case.status == Status::Ok || topic.is_of_failures()) && topic.concerns(case)
+    };
+    let cases: Vec<&CaseResult> = judged.results.iter().filter(is_shown).collect();
     let columns: Vec<_> = topic
         .columns()
         .filter(|(quantity, ..)| cases.iter().any(|case| (quantity.of)(case).is_some()))
