@@ -89,16 +89,17 @@ impl Check {
         Check { seeds: [own, own], ..self }
     }
 
-    fn byte(seed: u64, number: u64, at: usize) -> u8 {
-        let word = (seed ^ number.wrapping_mul(0x9E37_79B9_7F4A_7C15)).wrapping_add(at as u64 >> 3);
-        (word.wrapping_mul(0xD134_2543_DE82_EF95) >> (8 * (at & 7))) as u8
+    /// Eight bytes of a message, from byte 8 × `nth` on.
+    fn word(seed: u64, number: u64, nth: u64) -> [u8; 8] {
+        let word = (seed ^ number.wrapping_mul(0x9E37_79B9_7F4A_7C15)).wrapping_add(nth);
+        word.wrapping_mul(0xD134_2543_DE82_EF95).to_le_bytes()
     }
 }
 
 impl Payload for Check {
     fn fill(&mut self, message: &mut [u8]) {
-        for (at, byte) in message.iter_mut().enumerate() {
-            *byte = Self::byte(self.seeds[0], self.sent, at);
+        for (part, nth) in message.chunks_mut(8).zip(0..) {
+            part.copy_from_slice(&Self::word(self.seeds[0], self.sent, nth)[..part.len()]);
         }
         self.sent += 1;
     }
@@ -106,21 +107,28 @@ impl Payload for Check {
     fn look(&mut self, message: &[u8]) -> io::Result<()> {
         let number = self.seen;
         self.seen += 1;
-        let wrong = |(at, byte): &(usize, &u8)| **byte != Self::byte(self.seeds[1], number, *at);
-        match message.iter().enumerate().find(wrong) {
-            None => Ok(()),
-            Some((at, _)) => Err(io::Error::new(
-                io::ErrorKind::InvalidData,
-                if self.seeds[0] == self.seeds[1] {
-                    format!(
-                        "the server sent back something else than message {number}, from byte {at} on: it has to echo \
-                         messages as they are"
-                    )
-                } else {
-                    format!("message {number} differs from what was sent, from byte {at} on")
-                },
-            )),
+        for (part, nth) in message.chunks(8).zip(0..) {
+            let due = Self::word(self.seeds[1], number, nth);
+            if *part != due[..part.len()] {
+                let same = part.iter().zip(&due).take_while(|(byte, due)| byte == due).count();
+                return Err(self.differs(number, 8 * nth as usize + same));
+            }
         }
+        Ok(())
+    }
+}
+
+impl Check {
+    fn differs(&self, number: u64, at: usize) -> io::Error {
+        let text = if self.seeds[0] == self.seeds[1] {
+            format!(
+                "the server sent back something else than message {number}, from byte {at} on: it has to echo \
+                 messages as they are"
+            )
+        } else {
+            format!("message {number} differs from what was sent, from byte {at} on")
+        };
+        io::Error::new(io::ErrorKind::InvalidData, text)
     }
 }
 
