@@ -53,6 +53,7 @@ fn log(bench: &Bench) -> String {
 }
 
 #[test]
+#[ignore = "long form"]
 fn every_case_is_launched_under_each_arm_and_the_second_is_held_against_the_first() {
     let bench = Bench::new();
     let said = must(&bench, &format!("ab '' 'env SHELL=/bin/sh' {ONE} eventfd --launches 12"));
@@ -125,6 +126,7 @@ fn a_command_that_starts_no_launch_is_refused_before_anything_is_measured() {
 }
 
 #[test]
+#[ignore = "long form"]
 fn a_command_that_hangs_is_ended_with_all_that_it_started() {
     let bench = Bench::new();
     let line = format!("ab '' 'sh -c \"sleep 300; true\" sh' {ONE}");
@@ -202,6 +204,7 @@ fn a_clean_up_that_fails_is_told_now_and_by_the_next_command() {
 }
 
 #[test]
+#[ignore = "long form"]
 fn a_run_goes_on_under_the_same_arms_given_again_and_under_no_others() {
     let bench = Bench::new();
     let arms = "--arm a= --arm b='nice -n 3'";

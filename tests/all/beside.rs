@@ -79,6 +79,7 @@ fn a_launch_whose_company_has_died_is_no_launch_in_company() {
 }
 
 #[test]
+#[ignore = "long form"]
 fn each_level_stands_beside_the_quiet_launches_of_every_round() {
     let bench = Bench::new();
     let page = bench.path("page.html");

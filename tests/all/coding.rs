@@ -238,6 +238,7 @@ fn golay_loses_as_many_blocks_as_the_oracle_says() {
 }
 
 #[test]
+#[ignore = "long form"]
 fn reed_solomon_loses_as_many_blocks_as_the_oracle_says() {
     block_losses_are_as_the_oracle_says("reed-solomon-4-3", 0.2, 4);
 }

@@ -225,6 +225,7 @@ fn quiet_prints_nothing_on_standard_error() {
 }
 
 #[test]
+#[ignore = "long form"]
 fn output_fits_80_columns_away_from_a_terminal() {
     let bench = Bench::new();
     let wide = "run pipe shm-ring:wait=spin eventfd udp tcp:nodelay=off -w latency -p same-cpu \
@@ -252,6 +253,7 @@ fn help_fits_80_columns_away_from_a_terminal() {
 }
 
 #[test]
+#[ignore = "long form"]
 fn columns_widen_the_output() {
     let bench = Bench::new();
     let width = |columns: &str| {
@@ -382,6 +384,7 @@ fn file_names_need_not_be_utf8() {
 }
 
 #[test]
+#[ignore = "long form"]
 fn the_same_seed_gives_the_same_order() {
     let bench = Bench::new();
     let run = "run pipe eventfd noop unix-stream -w latency -s 64 -p same-cpu --launches 5 \
@@ -525,6 +528,7 @@ fn buffers_begin_where_they_were_asked_to() {
 }
 
 #[test]
+#[ignore = "long form"]
 fn verifying_checks_every_message_and_measures() {
     let bench = Bench::new();
     bench.must(
@@ -645,6 +649,7 @@ fn exits_with_5_if_a_mechanism_that_was_asked_for_is_unavailable() {
 }
 
 #[test]
+#[ignore = "long form"]
 fn a_size_and_a_place_that_were_asked_for_and_not_measured_are_told_and_exit_with_5() {
     let bench = Bench::new();
     let rest = "-w latency --launches 1 --samples 10";

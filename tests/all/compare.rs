@@ -366,6 +366,7 @@ fn gated(bench: &Bench, more: &str) -> (Option<i32>, String) {
 }
 
 #[test]
+#[ignore = "long form"]
 fn a_machine_that_changed_is_no_regression() {
     let machine = two(&usual(), &all_slower(1.3));
     let (code, shown) = gated(&machine, "");
@@ -391,6 +392,7 @@ fn a_machine_that_changed_is_no_regression() {
 }
 
 #[test]
+#[ignore = "long form"]
 fn the_gate_judges_rounds_that_nobody_disturbed() {
     // The same code; of the second run's rounds a third were disturbed.
     let disturbed =
@@ -412,6 +414,7 @@ fn the_gate_judges_rounds_that_nobody_disturbed() {
 }
 
 #[test]
+#[ignore = "long form"]
 fn rounds_of_which_nobody_knows_are_not_undisturbed() {
     let unknown =
         |rounds| with_settings(&usual(), &usual(), move |setting| setting.unknown = rounds);
@@ -437,6 +440,7 @@ fn rounds_of_which_nobody_knows_are_not_undisturbed() {
 }
 
 #[test]
+#[ignore = "long form"]
 fn where_others_disturbed_every_round_of_a_run_nothing_is_concluded() {
     const ALL: &[u64] = &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20];
     // A planted difference of 40 %, that every test finds.
@@ -484,6 +488,7 @@ fn two_cases_can_not_be_separated_from_their_machine() {
 }
 
 #[test]
+#[ignore = "long form"]
 fn a_case_that_is_gone_is_open_and_a_new_one_is_not() {
     let mut fewer = usual();
     fewer.remove(2);
@@ -507,6 +512,7 @@ fn a_case_that_is_gone_is_open_and_a_new_one_is_not() {
 }
 
 #[test]
+#[ignore = "long form"]
 fn another_machine_is_incomparable_and_the_field_is_named() {
     type Change = (&'static str, fn(&mut Setting));
     let changes: [Change; 8] = [
@@ -561,6 +567,7 @@ fn another_boot_or_name_of_a_machine_is_comparable() {
 }
 
 #[test]
+#[ignore = "long form"]
 fn a_case_that_was_measured_otherwise_is_incomparable_alone() {
     let mut other = usual();
     other[0].payload = Policy::Written;
@@ -591,6 +598,7 @@ fn a_case_that_was_measured_otherwise_is_incomparable_alone() {
 }
 
 #[test]
+#[ignore = "long form"]
 fn runs_have_names_and_so_have_files() {
     let bench = two(&usual(), &planted(0, 1.2));
     for run in ["1", "before", "last~1"] {
@@ -628,6 +636,7 @@ fn refused(said: &Said, words: &[&str]) {
 }
 
 #[test]
+#[ignore = "long form"]
 fn what_cannot_be_read_ends_with_one_line_and_2() {
     let bench = two(&usual(), &usual());
     let file = |name: &str, text: &str| -> PathBuf {
@@ -742,6 +751,7 @@ fn with_tails(bench: &Bench, variant: &str, times: f64) {
 }
 
 #[test]
+#[ignore = "long form"]
 fn a_gate_may_hold_a_percentile_of_each_launch_or_one_workload() {
     let bench = two(&usual(), &usual());
     with_tails(&bench, "tcp", 1.5);
@@ -766,6 +776,7 @@ fn a_gate_may_hold_a_percentile_of_each_launch_or_one_workload() {
 
 /// A stranger makes some launches several times as long, others' tails all the more; the tails of launches scatter by a quarter.
 #[test]
+#[ignore = "long form"]
 fn a_gate_on_a_percentile_cries_wolf_in_at_most_5_percent_and_finds_what_is_planted() {
     let bench = two(&usual(), &usual());
     let text = bench.export_of("before").to_string();
@@ -810,6 +821,7 @@ fn a_gate_on_a_percentile_cries_wolf_in_at_most_5_percent_and_finds_what_is_plan
 
 /// In a repository of six commits, of which the fourth can't be judged, and from the fifth on a case is slower.
 #[test]
+#[ignore = "long form"]
 fn git_bisect_run_finds_the_commit_and_no_failure_blames_one() {
     if Command::new("git").arg("--version").output().is_err() {
         return say("skipped git bisect: no git");

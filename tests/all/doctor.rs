@@ -237,6 +237,7 @@ impl Drop for Limited {
 }
 
 #[test]
+#[ignore = "long form"]
 fn a_quota_is_named_and_marks_the_rounds_that_it_stopped() {
     let limited = match Limited::new() {
         Ok(limited) => limited,

@@ -83,6 +83,7 @@ fn energy(case: &Value) -> &Value {
 }
 
 #[test]
+#[ignore = "long form"]
 fn launches_are_counted_whole_and_rounds_hold_an_idle_stretch() {
     if !mounts_can_be_made("energy of a package that a test makes") {
         return;

@@ -76,6 +76,7 @@ fn an_engine_in_python_is_measured_beside_what_is_built_in() {
 }
 
 #[test]
+#[ignore = "long form"]
 fn an_engine_in_node_is_measured_beside_what_is_built_in() {
     let bench = Bench::new();
     if there_is("node") {
@@ -84,6 +85,7 @@ fn an_engine_in_node_is_measured_beside_what_is_built_in() {
 }
 
 #[test]
+#[ignore = "long form"]
 fn an_engine_in_go_is_measured_beside_what_is_built_in() {
     let bench = Bench::new();
     if !there_is("go") {
@@ -106,6 +108,7 @@ fn an_engine_in_go_is_measured_beside_what_is_built_in() {
 static EVERY_CPU: Mutex<()> = Mutex::new(());
 
 #[test]
+#[ignore = "long form"]
 fn an_engine_in_java_is_measured_beside_what_is_built_in() {
     let _alone = EVERY_CPU.lock().unwrap_or_else(PoisonError::into_inner);
     let bench = Bench::new();
@@ -125,6 +128,7 @@ fn an_engine_in_java_is_measured_beside_what_is_built_in() {
 }
 
 #[test]
+#[ignore = "long form"]
 fn options_of_an_engine_are_its_variants() {
     let bench = Bench::new();
     if !there_is("python3") {
@@ -245,6 +249,7 @@ fn a_daemon_that_ends_or_is_missing_is_the_reason() {
 }
 
 #[test]
+#[ignore = "long form"]
 fn what_an_engine_has_no_loop_for_is_not_applicable() {
     let bench = Bench::new();
     if !there_is("python3") {
@@ -301,6 +306,7 @@ fn what_is_no_engine_is_refused_in_one_line() {
 }
 
 #[test]
+#[ignore = "long form"]
 fn what_an_engine_does_wrong_is_its_row_and_nothing_else() {
     if !there_is("python3") {
         return;
@@ -411,6 +417,7 @@ fn what_a_library_is_left_out_for_is_said() {
 }
 
 #[test]
+#[ignore = "long form"]
 fn every_byte_arrives_by_each_library_that_is_here() {
     let _alone = EVERY_CPU.lock().unwrap_or_else(PoisonError::into_inner);
     let bench = Bench::new();

@@ -80,6 +80,7 @@ fn a_round_trip_is_taken_apart_and_written_up_again() {
 }
 
 #[test]
+#[ignore = "long form"]
 fn three_sizes_tell_copying_from_the_rest() {
     if !can_trace() {
         return;
@@ -110,6 +111,7 @@ fn what_was_not_asked_to_explain_explains_nothing() {
 }
 
 #[test]
+#[ignore = "long form"]
 fn what_was_asked_and_cannot_be_taken_apart_exits_with_5_and_nothing_else_does() {
     if !can_trace() {
         return;
@@ -131,6 +133,7 @@ fn what_was_asked_and_cannot_be_taken_apart_exits_with_5_and_nothing_else_does()
 }
 
 #[test]
+#[ignore = "long form"]
 fn where_others_disturbed_every_round_no_difference_is_firm() {
     if !can_trace() {
         return;

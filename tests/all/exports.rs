@@ -170,6 +170,7 @@ fn leave_after(bench: &Bench, last: &str) -> String {
 }
 
 #[test]
+#[ignore = "long form"]
 fn a_reader_that_leaves_ends_the_run_and_loses_nothing() {
     for last in ["start", "launch"] {
         let bench = Bench::new();
@@ -194,6 +195,7 @@ fn a_reader_that_leaves_ends_the_run_and_loses_nothing() {
 }
 
 #[test]
+#[ignore = "long form"]
 fn a_reader_that_hangs_does_not_delay_a_signal() {
     let bench = Bench::new();
     let mut child = begin(&bench, Stdio::null());
@@ -221,6 +223,7 @@ fn a_reader_that_hangs_does_not_delay_a_signal() {
 /// A round of more launches than are set up together is stored in parts: as few descriptors as here
 /// allow twelve.
 #[test]
+#[ignore = "long form"]
 fn a_round_that_is_cut_short_tells_what_it_stored() {
     let bench = Bench::new();
     let capacities = ["4K", "8K", "16K", "32K", "64K", "128K", "256K", "512K"];
@@ -430,6 +433,7 @@ fn formats(page: &std::path::Path) {
 
 /// The lines of Python that docs/METHOD.md gives make every interval and every ratio of a run again.
 #[test]
+#[ignore = "long form"]
 fn the_documented_python_makes_every_interval_again() {
     if Command::new("python3").arg("--version").output().is_err() {
         return say("skipped: there is no python3");
@@ -451,7 +455,7 @@ fn the_documented_python_makes_every_interval_again() {
     let in_turns = ratios.iter().filter(|ratio| ratio["verdict"].is_string());
     let in_turns = in_turns.flat_map(|turn| turn["by_round"].as_array().into_iter().flatten());
     let [values, ratios] = [values.collect(), ratios.clone()]
-        .map(|all: Vec<&Value>| all.iter().filter(|value| value["ranks"].is_array()).count());
+        .map(|cases: Vec<&Value>| cases.iter().filter(|value| value["ranks"].is_array()).count());
     let counts = [values, ratios, in_turns.filter(|turn| turn.is_number()).count()];
     assert!(counts[0] > 4 && counts[1] > 1 && counts[2] > 6, "{counts:?}: {}", said.out);
     assert_eq!(scripts.len(), counts.len());
@@ -564,6 +568,7 @@ assert len(times) == 2 and all(0 < time.value < 1 for time in times), times' ",
 
 /// Who reads the formats elsewhere reads them here.
 #[test]
+#[ignore = "long form"]
 fn other_tools_own_readers_take_what_is_written_for_them() {
     let bench = Bench::new();
     bench.must(&SHORT.replace("pipe", "pipe unix-stream"));
@@ -587,6 +592,7 @@ fn other_tools_own_readers_take_what_is_written_for_them() {
 
 /// What a harness is promised, it gets: the names before a run are those after it.
 #[test]
+#[ignore = "long form"]
 fn the_names_of_cases_are_known_before_they_are_measured() {
     let bench = Bench::new();
     let line =
@@ -619,6 +625,7 @@ fn a_step_of_github_actions_gets_a_summary() {
 
 /// The scripts of docs/HARNESS.md, as a harness starts them: short, so that any verdict will do.
 #[test]
+#[ignore = "long form"]
 fn scripts_for_harnesses_end_as_they_say() {
     let bench = Bench::new();
     let cases = "pipe -w latency -s 64 -p same-cpu --launches 6 --samples 20";

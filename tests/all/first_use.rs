@@ -23,6 +23,7 @@ fn refused(said: &Said, words: &[&str]) {
 }
 
 #[test]
+#[ignore = "long form"]
 fn flags_without_a_command_are_those_of_run_and_leave_a_page() {
     let bench = Bench::new();
     let few = "-w latency -s 64 -p same-cpu --launches 1 --samples 3";
@@ -62,6 +63,7 @@ fn must_run_as_printed(bench: &Bench, command: &str) {
 }
 
 #[test]
+#[ignore = "long form"]
 fn what_is_printed_to_be_typed_next_runs_as_printed() {
     let bench = Bench::new();
     // Which of the two depends on what else the machine does.
@@ -144,6 +146,7 @@ fn on_a_terminal(command: &mut Command, columns: u16) -> String {
 }
 
 #[test]
+#[ignore = "long form"]
 fn a_terminal_gets_escapes_unless_it_is_dumb() {
     let bench = Bench::new();
     bench.must(SHORT);
@@ -168,6 +171,7 @@ fn a_terminal_gets_escapes_unless_it_is_dumb() {
 }
 
 #[test]
+#[ignore = "long form"]
 fn progress_is_redrawn_within_the_terminal_and_warnings_break_between_words() {
     let bench = Bench::new();
     for columns in [30, 50, 80] {
@@ -194,6 +198,7 @@ fn progress_is_redrawn_within_the_terminal_and_warnings_break_between_words() {
 }
 
 #[test]
+#[ignore = "long form"]
 fn in_the_c_locale_text_is_ascii_and_exports_are_not() {
     let bench = Bench::new();
     bench.must("run pipe unix-stream -w latency -s 64 -p same-cpu --launches 6 --samples 20");
@@ -241,6 +246,7 @@ fn in_the_c_locale_text_is_ascii_and_exports_are_not() {
 }
 
 #[test]
+#[ignore = "long form"]
 fn a_reader_that_leaves_is_left_in_silence() {
     let bench = Bench::new();
     bench.must(SHORT);
@@ -278,6 +284,7 @@ fn a_reader_that_leaves_is_left_in_silence() {
 }
 
 #[test]
+#[ignore = "long form"]
 fn runs_are_listed_for_programs_and_removed_by_name() {
     let bench = Bench::new();
     for label in ["a", "b", "c"] {

@@ -41,6 +41,7 @@ fn repeats(value: &Value) -> Vec<&Value> {
 }
 
 #[test]
+#[ignore = "long form"]
 fn every_part_is_there_with_its_spread() {
     let bench = Bench::thorough();
     let floors = floors(&bench.must("floor --format json"));
@@ -75,6 +76,7 @@ fn every_part_is_there_with_its_spread() {
 }
 
 #[test]
+#[ignore = "long form"]
 fn every_pair_of_a_small_machine_is_measured() {
     let cpus = allowed().len();
     if !(2..=16).contains(&cpus) {
@@ -112,6 +114,7 @@ fn on_one_cpu(bench: &Bench, line: &str) -> Said {
 }
 
 #[test]
+#[ignore = "long form"]
 fn on_one_cpu_pairs_are_absent_with_the_reason() {
     let bench = Bench::thorough();
     let floors = floors(&on_one_cpu(&bench, "floor --format json"));
@@ -210,6 +213,7 @@ fn signals_end_it_and_nothing_remains() {
 }
 
 #[test]
+#[ignore = "long form"]
 fn a_run_keeps_its_floors_and_shows_them_beside_each_result() {
     let bench = Bench::thorough();
     bench
@@ -267,6 +271,7 @@ fn a_run_survives_the_death_of_its_floor_process() {
 }
 
 #[test]
+#[ignore = "long form"]
 fn a_run_survives_a_floor_process_that_hangs() {
     let bench = Bench::thorough();
     let (child, worker) = begun(&bench, SHORT);

@@ -306,6 +306,7 @@ const ALL: [Workload; 7] = [
 ];
 
 #[test]
+#[ignore = "long form"]
 fn no_two_cases_share_a_name_in_what_a_person_reads() {
     let mut shared = Shared::default();
     for workload in ALL {
@@ -322,6 +323,7 @@ fn no_two_cases_share_a_name_in_what_a_person_reads() {
 }
 
 #[test]
+#[ignore = "long form"]
 fn each_answer_of_a_run_has_its_rows_and_what_is_true_of_all_is_said_once() {
     let other = Case { variant: "unix-stream".into(), ..base(Workload::Latency) };
     let quiet = vec![base(Workload::Latency), other];
@@ -340,6 +342,7 @@ fn each_answer_of_a_run_has_its_rows_and_what_is_true_of_all_is_said_once() {
 }
 
 #[test]
+#[ignore = "long form"]
 fn no_two_cases_share_a_name_in_a_comparison_of_runs() {
     let mut shared = Shared::default();
     for workload in ALL {
@@ -424,6 +427,7 @@ const IDENTITY: [&str; 24] = [
 ];
 
 #[test]
+#[ignore = "long form"]
 fn no_two_cases_share_a_name_in_what_a_program_reads() {
     let mut shared = Shared::default();
     for workload in ALL {

@@ -23,6 +23,7 @@ fn messages_of_a_burst_are_due_at_once_and_its_rate_is_what_bursts_come_to() {
 }
 
 #[test]
+#[ignore = "long form"]
 fn a_server_works_over_each_request_and_says_what_it_took() {
     let bench = Bench::new();
     let line =
@@ -55,6 +56,7 @@ fn a_server_works_over_each_request_and_says_what_it_took() {
 }
 
 #[test]
+#[ignore = "long form"]
 fn answers_have_a_size_of_their_own_and_every_byte_of_them_is_theirs() {
     let bench = Bench::new();
     let mechanisms = "pipe unix-stream unix-seqpacket unix-dgram tcp udp pty sysv-queue posix-queue vmsplice splice \
@@ -151,6 +153,7 @@ fn null_shows_the_rate_that_the_sender_keeps_by_itself() {
 }
 
 #[test]
+#[ignore = "long form"]
 fn null_shows_the_ceiling_of_a_generator_of_many_clients_however_their_server_waits() {
     let bench = Bench::new();
     for server in ["epoll", "poll", "scan", "threads"] {

@@ -65,6 +65,7 @@ fn works(test: &str, before: &[&str]) -> bool {
 const WITHOUT: [&str; 2] = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"];
 
 #[test]
+#[ignore = "long form"]
 fn on_a_full_disk_every_earlier_file_is_kept() {
     let bench = measured();
     let folder = bench.path("full");
@@ -329,6 +330,7 @@ fn files_that_cannot_be_written_are_refused_before_anything_is_measured() {
 }
 
 #[test]
+#[ignore = "long form"]
 fn without_a_store_nothing_is_kept_and_nothing_is_said_to_be() {
     let bench = Bench::new();
     let none = |line: &str| {

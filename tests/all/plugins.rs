@@ -175,6 +175,7 @@ fn what_a_plug_in_has_no_call_for_is_not_applicable() {
 }
 
 #[test]
+#[ignore = "long form"]
 fn two_builds_of_one_library_are_measured_in_the_same_rounds() {
     let bench = Bench::new();
     let Some(old) = c_pipe(&bench) else { return };
@@ -201,6 +202,7 @@ fn two_builds_of_one_library_are_measured_in_the_same_rounds() {
 }
 
 #[test]
+#[ignore = "long form"]
 fn what_is_no_plug_in_is_refused_in_one_line() {
     let bench = Bench::new();
     let refused = |path: &Path, words: &[&str]| {
@@ -238,6 +240,7 @@ fn what_is_no_plug_in_is_refused_in_one_line() {
 }
 
 #[test]
+#[ignore = "long form"]
 fn what_a_plug_in_does_wrong_is_its_row_and_nothing_else() {
     for (nth, status, words) in [
         (11, "unavailable", "no daemon at /run/mine: start mined"),
@@ -280,6 +283,7 @@ fn what_a_plug_in_prints_goes_where_it_disturbs_nobody() {
 }
 
 #[test]
+#[ignore = "long form"]
 fn a_plug_in_with_every_call_does_what_is_built_in_does() {
     let bench = Bench::new();
     let Some(library) = bad(&bench, 21) else { return };
@@ -307,6 +311,7 @@ fn a_plug_in_with_every_call_does_what_is_built_in_does() {
 /// What is copied, what lies where both read it, and what a broker carries are compared with one reference, and each among
 /// themselves: none is the best of all.
 #[test]
+#[ignore = "long form"]
 fn each_class_has_a_best_of_its_own() {
     let bench = Bench::new();
     let (Some(whole), Some(bus)) = (bad(&bench, 21), bad(&bench, 26)) else { return };
@@ -347,6 +352,7 @@ fn each_class_has_a_best_of_its_own() {
 }
 
 #[test]
+#[ignore = "long form"]
 fn a_plug_in_that_never_opens_is_given_up() {
     let bench = Bench::new();
     let Some(library) = bad(&bench, 10) else { return };
@@ -448,6 +454,7 @@ fn a_run_with_a_plug_in_goes_on_with_the_same_file_alone() {
 }
 
 #[test]
+#[ignore = "long form"]
 fn what_must_hold_of_a_plug_in_is_checked_for_its_author() {
     let bench = Bench::new();
     let Some(library) = c_pipe(&bench) else { return };

@@ -32,6 +32,7 @@ fn assert_kept(case: &Value, asked: u64, launches: u64, samples: u64) {
 }
 
 #[test]
+#[ignore = "long form"]
 fn processes_and_threads_keep_a_schedule_here() {
     let bench = Bench::new();
     let said = bench.must(
@@ -123,6 +124,7 @@ fn a_rate_that_cannot_be_served_is_said_to_be_overloaded() {
 }
 
 #[test]
+#[ignore = "long form"]
 fn what_is_overloaded_is_ranked_nowhere() {
     let bench = Bench::new();
     // Nobody switches twice in 100 ns; `noop` does nothing, and is a control.
@@ -188,6 +190,7 @@ fn arrivals_are_poisson_unless_asked_otherwise_and_stored() {
 }
 
 #[test]
+#[ignore = "long form"]
 fn unbatched_round_trips_of_a_spinning_mechanism_have_a_tail() {
     let bench = Bench::new();
     let line = "run shm-ring:wait=spin -w latency -s 64 -p free --launches 6 --samples 400 -q";

@@ -89,7 +89,7 @@ fn packages_hold_what_they_are_built_from_and_name_no_builder() {
         if name.to_string_lossy().starts_with("ipcmark") {
             for licence in ["LICENSE-MIT", "LICENSE-APACHE"] {
                 let found = path.join(licence).symlink_metadata();
-                assert!(found.is_ok_and(|found| found.is_file()), "{name:?} lacks {licence}");
+                assert!(found.is_ok_and(|file| file.is_file()), "{name:?} lacks {licence}");
             }
         }
     }
@@ -101,7 +101,7 @@ fn packages_hold_what_they_are_built_from_and_name_no_builder() {
         ("ipcmark", "include/ipcmark_plugin.h"),
     ] {
         let path = bench.path(&format!("{of}-{version}/{file}"));
-        assert!(path.symlink_metadata().is_ok_and(|found| found.is_file()), "{}", path.display());
+        assert!(path.symlink_metadata().is_ok_and(|file| file.is_file()), "{}", path.display());
     }
     let named = Command::new("grep")
         .args(["-rlF", TREE, "--exclude-dir=target"])
@@ -112,6 +112,7 @@ fn packages_hold_what_they_are_built_from_and_name_no_builder() {
 }
 
 #[test]
+#[ignore = "long form"]
 fn what_is_released_is_installed_from_nothing_run_and_leaves_nothing() {
     let bench = Bench::new();
     let Some(dist) = made(&bench) else { return };

@@ -114,6 +114,7 @@ const AGAIN: [&str; 7] = [
 ];
 
 #[test]
+#[ignore = "long form"]
 fn what_sends_again_delivers_every_message() {
     for scheme in AGAIN {
         for (loss, burst) in [("5%", 1), ("20%", 8)] {
@@ -154,6 +155,7 @@ fn repair_leaves_less_to_send_again() {
 }
 
 #[test]
+#[ignore = "long form"]
 fn who_hears_nothing_gives_up_before_the_launch_ends() {
     for scheme in ["stop-and-wait", "selective-repeat", "golay-24-12+arq"] {
         let mut pair = pair(&format!("reliability={scheme},loss=100%"), 64);
@@ -256,6 +258,7 @@ fn every_scheme_meets_the_same_trace() {
 }
 
 #[test]
+#[ignore = "long form"]
 fn rates_over_sockets_lie_where_the_oracle_puts_them() {
     let cases = [
         ("none", 5, 1_000),

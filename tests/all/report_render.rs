@@ -87,6 +87,7 @@ fn figure_data(page: &str) -> Vec<serde_json::Value> {
 }
 
 #[test]
+#[ignore = "long form"]
 fn no_line_is_wider_than_the_terminal() {
     for document in documents().into_iter().chain([hostile()]) {
         for width in [40, 60, 80, 81, 132] {

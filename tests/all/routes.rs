@@ -84,6 +84,7 @@ fn study(bench: &Bench, text: &str) -> String {
 // ---- here and to a peer ------------------------------------------------------------------------
 
 #[test]
+#[ignore = "long form"]
 fn one_round_holds_what_is_here_and_what_is_there() {
     let bench = Bench::new();
     bench.must("run pipe tcp udp -w latency -s 64 --route local,peer --peer env --launches 4");
@@ -148,6 +149,7 @@ fn what_is_asked_wrongly_is_refused_in_a_line() {
 // ---- laboratories ------------------------------------------------------------------------------
 
 #[test]
+#[ignore = "long form"]
 fn a_run_makes_its_laboratories_and_takes_them_down() {
     if !labs_can_be_had("laboratories of a run") {
         return;
@@ -201,6 +203,7 @@ fn without_the_privilege_its_cases_say_so() {
 const LONG: &str = "run tcp -w latency -s 64 --launches 100 --route local,lab:routers=1";
 
 #[test]
+#[ignore = "long form"]
 fn after_an_interrupt_nothing_is_left_and_the_run_goes_on() {
     if !labs_can_be_had("laboratories of a run that is interrupted") {
         return;

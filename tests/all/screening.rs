@@ -10,6 +10,7 @@ fn numbers(of: &Value) -> Vec<Option<f64>> {
 }
 
 #[test]
+#[ignore = "long form"]
 fn what_is_slow_has_four_launches_and_the_others_are_judged_without_these() {
     let bench = Bench::new();
     bench.must(ASKED);
@@ -65,6 +66,7 @@ fn what_is_slow_has_four_launches_and_the_others_are_judged_without_these() {
 }
 
 #[test]
+#[ignore = "long form"]
 fn what_a_user_names_has_every_round() {
     let bench = Bench::new();
     bench.must("run pipe tcp pty fifo unix-stream -w latency -s 64 -p same-cpu --samples 20 --precision 50% -q");

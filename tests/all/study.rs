@@ -76,6 +76,7 @@ fn a_study_is_run_decided_and_written_up_again() {
 }
 
 #[test]
+#[ignore = "long form"]
 fn the_gate_of_a_study_is_what_became_of_its_claims() {
     let bench = Bench::new();
     let file = small(&bench);
@@ -99,6 +100,7 @@ fn launches_that_the_time_limit_cut_are_told_before_the_claims() {
 }
 
 #[test]
+#[ignore = "long form"]
 fn a_stored_study_that_can_not_be_read_is_one_line_and_no_missing_section() {
     let bench = Bench::new();
     let file = small(&bench);
@@ -194,6 +196,7 @@ figures = [{ total = "message", value = 31.5 }]
 "#;
 
 #[test]
+#[ignore = "long form"]
 fn totals_are_levels_and_derived_columns_and_floors_stand_in_tables() {
     let bench = Bench::thorough();
     let file = bench.path("transfers.toml");
@@ -244,6 +247,7 @@ fn totals_are_levels_and_derived_columns_and_floors_stand_in_tables() {
 
 /// What its server costs, and what a wake-up does, stand beside the response times of a load.
 #[test]
+#[ignore = "long form"]
 fn the_server_of_a_load_has_its_cpus_and_curves_of_times_the_bounds_of_the_machine() {
     const SERVED: &str = r#"
         version = 1
@@ -300,6 +304,7 @@ fn the_server_of_a_load_has_its_cpus_and_curves_of_times_the_bounds_of_the_machi
 }
 
 #[test]
+#[ignore = "long form"]
 fn a_control_is_marked_and_never_ranked() {
     let bench = Bench::new();
     let line = "-q run unix-stream unix-stream:wiring=self pipe -w latency -s 64 -p same-cpu";

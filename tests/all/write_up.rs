@@ -210,6 +210,7 @@ fn a_paper_that_no_omission_makes_short_enough_is_an_error() {
 
 /// The claims rest on the figures: these are placed before the section that holds the table of claims begins.
 #[test]
+#[ignore = "long form"]
 fn what_floats_in_a_paper_is_placed_before_the_next_section() {
     let bench = measured("[paper]\nform = \"assignment\"\n", "");
     let source = bench.must("report last --format typst").out;
@@ -297,6 +298,7 @@ fn a_run_is_printed_on_four_pages_and_on_as_many_as_asked() {
 }
 
 #[test]
+#[ignore = "long form"]
 fn markdown_has_its_pictures_beside_or_inside() {
     let bench = measured("", "");
     bench.must("report last --format markdown -o paper.md");

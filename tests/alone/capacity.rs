@@ -12,6 +12,7 @@ use crate::cli_support::{Bench, flat, must_fit_the_schema, number, say, wait_for
 use rustix::process::Signal;
 
 #[test]
+#[ignore = "long form"]
 fn a_capacity_is_sought_in_two_stages_and_told_everywhere() {
     let _turn = alone();
     let bench = Bench::new();
@@ -45,6 +46,7 @@ fn a_capacity_is_sought_in_two_stages_and_told_everywhere() {
 }
 
 #[test]
+#[ignore = "long form"]
 fn launches_with_too_few_messages_say_how_many_they_lack() {
     let _turn = alone();
     let bench = Bench::new();
@@ -66,6 +68,7 @@ fn launches_with_too_few_messages_say_how_many_they_lack() {
 }
 
 #[test]
+#[ignore = "long form"]
 fn launches_that_the_time_limit_cut_and_what_was_not_tried_are_told() {
     let _turn = alone();
     for line in [
@@ -81,6 +84,7 @@ fn launches_that_the_time_limit_cut_and_what_was_not_tried_are_told() {
 }
 
 #[test]
+#[ignore = "long form"]
 fn an_interrupted_search_is_taken_up_again_in_either_stage() {
     let _turn = alone();
     let asked = format!(
@@ -123,6 +127,7 @@ fn an_interrupted_search_is_taken_up_again_in_either_stage() {
 }
 
 #[test]
+#[ignore = "long form"]
 fn a_worker_that_dies_during_a_search_is_named_and_the_rest_is_reported() {
     let _turn = alone();
     for half in [Half::Initiator, Half::Responder] {

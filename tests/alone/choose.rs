@@ -84,6 +84,7 @@ fn a_choice_is_told_in_one_screen_and_its_exit_code_is_that_of_its_answer() {
 }
 
 #[test]
+#[ignore = "long form"]
 fn a_budget_that_is_too_short_is_said_after_the_first_round() {
     let _turn = alone();
     let line = "choose pipe fifo unix-stream tcp --size 64 -p same-cpu --rate 1k --bound p99:1s --budget 3s";
@@ -96,6 +97,7 @@ fn a_budget_that_is_too_short_is_said_after_the_first_round() {
 }
 
 #[test]
+#[ignore = "long form"]
 fn a_budget_that_has_no_time_for_all_leaves_out_what_matters_least() {
     let _turn = alone();
     let bench = Bench::new();
@@ -119,6 +121,7 @@ fn a_budget_that_has_no_time_for_all_leaves_out_what_matters_least() {
 }
 
 #[test]
+#[ignore = "long form"]
 fn a_choice_to_another_host_is_among_what_reaches_it() {
     let _turn = alone();
     let bench = Bench::new();
@@ -140,6 +143,7 @@ fn a_choice_to_another_host_is_among_what_reaches_it() {
 }
 
 #[test]
+#[ignore = "long form"]
 fn where_nothing_is_measured_the_evidence_says_so() {
     let _turn = alone();
     let need = format!("--size 64 --rate 1k --bound {WIDE} -p same-cpu");
@@ -180,6 +184,7 @@ fn where_nothing_is_measured_the_evidence_says_so() {
 }
 
 #[test]
+#[ignore = "long form"]
 fn an_interrupted_choice_keeps_all_its_finished_rounds() {
     let _turn = alone();
     let bench = Bench::new();
@@ -194,10 +199,10 @@ fn an_interrupted_choice_keeps_all_its_finished_rounds() {
         return say("skipped a choice taken up again: it ended before the signal");
     }
     assert_eq!(said.code, Some(130), "{}", said.err);
-    let ids = |of: &Bench| {
+    let ids = |bench: &Bench| {
         let launches = "SELECT group_concat(id) FROM (SELECT launches.id FROM launches JOIN cases ON \
                         cases.id = case_id WHERE round BETWEEN 1 AND 8 AND levels ->> '$.load.per_second' = 2000 ORDER BY round)";
-        of.open().query_row(launches, [], |row| row.get::<_, String>(0)).expect("launches")
+        bench.open().query_row(launches, [], |row| row.get::<_, String>(0)).expect("launches")
     };
     let before = ids(&bench);
     bench.run("run --resume last");
@@ -208,6 +213,7 @@ fn an_interrupted_choice_keeps_all_its_finished_rounds() {
 }
 
 #[test]
+#[ignore = "long form"]
 fn a_choice_names_who_died_and_picks_nothing_that_did() {
     let _turn = alone();
     let need =
@@ -237,6 +243,7 @@ fn a_choice_names_who_died_and_picks_nothing_that_did() {
 }
 
 #[test]
+#[ignore = "long form"]
 fn a_mechanism_whose_launches_all_fail_is_rejected_with_the_reason() {
     let _turn = alone();
     let bench = Bench::new();

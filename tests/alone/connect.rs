@@ -104,6 +104,7 @@ fn a_set_up_has_the_parts_that_its_mechanism_takes() {
 }
 
 #[test]
+#[ignore = "long form"]
 fn a_connection_wakes_a_responder_that_sleeps_and_nothing_else_does() {
     let _alone = alone();
     // Both workers on one CPU: whoever waits leaves it to the other.
@@ -124,6 +125,7 @@ fn a_connection_wakes_a_responder_that_sleeps_and_nothing_else_does() {
 }
 
 #[test]
+#[ignore = "long form"]
 fn parts_come_with_a_launch_unless_set_ups_are_batched() {
     let _alone = alone();
     for mechanism in ["tcp", "pipe"] {
@@ -140,6 +142,7 @@ fn kill(pid: i32) {
 }
 
 #[test]
+#[ignore = "long form"]
 fn killed_in_the_midst_of_set_ups_nothing_is_left_after_cleaning() {
     let _alone = alone();
     let mut rng = Rng(21);
@@ -200,6 +203,7 @@ fn too_few_for(mechanism: &str, folder: &Path) -> Option<u32> {
 }
 
 #[test]
+#[ignore = "long form"]
 fn a_limit_that_only_the_worker_meets_is_reported_as_data() {
     let _alone = alone();
     let folder = tempfile::tempdir().expect("a folder");
@@ -226,6 +230,7 @@ impl Progress for Silent {
 }
 
 #[test]
+#[ignore = "long form"]
 fn a_limit_on_open_files_makes_a_row_that_is_unavailable_with_the_reason() {
     let _alone = alone();
     let folder = tempfile::tempdir().expect("a folder");
@@ -270,6 +275,7 @@ fn a_limit_on_open_files_makes_a_row_that_is_unavailable_with_the_reason() {
 }
 
 #[test]
+#[ignore = "long form"]
 fn with_only_a_few_descriptors_every_mechanism_says_which_limit_is_in_the_way() {
     let _alone = alone();
     let folder = tempfile::tempdir().expect("a folder");
@@ -299,6 +305,7 @@ fn with_only_a_few_descriptors_every_mechanism_says_which_limit_is_in_the_way() 
 // Of every variant: tests/conformance.rs.
 
 #[test]
+#[ignore = "long form"]
 fn other_workloads_and_controls_have_no_first_message_to_tell() {
     let _alone = alone();
     for workload in [Workload::Throughput, Workload::Connect] {

@@ -58,6 +58,7 @@ fn refusal(spec: &Spec) -> String {
 }
 
 #[test]
+#[ignore = "long form"]
 fn every_client_gets_the_answers_to_its_own_messages_and_all_of_them() {
     let sockets = [
         "pipe",
@@ -144,6 +145,7 @@ fn several_generators_divide_the_connections_and_keep_one_schedule() {
 }
 
 #[test]
+#[ignore = "long form"]
 fn messages_larger_than_a_connection_holds_come_whole() {
     for server in Server::ALL {
         let spec = Spec { message_bytes: 300_000, ..many("pipe", server, 2) };
@@ -206,6 +208,7 @@ fn every_thread_of_a_server_answers_what_comes_over_its_connection() {
 
 /// What takes silence for a loss knows how far apart requests are.
 #[test]
+#[ignore = "long form"]
 fn a_rate_at_which_a_connection_idles_for_long_loses_no_datagram() {
     let constant = (8, Arrivals::Constant, 9);
     let bursts = (1, Arrivals::Bursts { messages: 7, every_ns: 700_000_000 }, 8);
@@ -361,6 +364,7 @@ fn a_study_fixes_connections_and_a_server() {
 }
 
 #[test]
+#[ignore = "long form"]
 fn a_study_varies_rates_depths_connections_and_answers() {
     let bench = Bench::new();
     let study = "version = 1\ntitle = \"t\"\nquestion = \"q\"\n[fixed]\nworkload = \"rate\"\n\
@@ -420,6 +424,7 @@ fn fails_with_one_line_on_what_are_no_connections() {
 }
 
 #[test]
+#[ignore = "long form"]
 fn a_worker_that_dies_in_the_middle_of_a_run_is_named_and_the_rest_is_reported() {
     for half in [Half::Initiator, Half::Responder] {
         let bench = Bench::new();

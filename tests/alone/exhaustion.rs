@@ -21,6 +21,7 @@ fn after(bench: &Bench, wrapper: &[&str], before: &str, line: &str) -> Said {
 }
 
 #[test]
+#[ignore = "long form"]
 fn a_disk_that_fills_up_costs_nothing_that_was_stored() {
     let bench = Bench::new();
     let disk = bench.path("disk");

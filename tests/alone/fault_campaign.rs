@@ -230,17 +230,20 @@ fn half(first: u64) {
 }
 
 #[test]
+#[ignore = "long form"]
 fn nothing_is_lost_and_nothing_is_left_at_any_moment() {
     half(0);
 }
 
 #[test]
+#[ignore = "long form"]
 fn nothing_is_lost_and_nothing_is_left_at_any_other_moment() {
     half(1);
 }
 
 /// A process that starts a program is blocked until that has begun, and handles no signal meanwhile.
 #[test]
+#[ignore = "long form"]
 fn a_supervisor_that_is_stopped_before_it_has_begun_holds_nobody() {
     let bench = Bench::new();
     let running =

@@ -105,6 +105,7 @@ fn an_unprivileged_user_measures_every_mechanism() {
 }
 
 #[test]
+#[ignore = "long form"]
 fn too_few_open_files_make_a_case_unavailable_and_the_run_goes_on() {
     if !works("few open files", &["prlimit", "--nofile=64", "true"]) {
         return;
@@ -252,6 +253,7 @@ fn a_queue_whose_name_stays_is_said_and_cleaned_up() {
 
 /// An errno alone says nothing of what is to be allowed.
 #[test]
+#[ignore = "long form"]
 fn a_denied_call_is_named_where_the_kernel_says_only_that_it_was() {
     let prctl = Denied::call_with(libc::SYS_prctl, 0, libc::PR_SET_PDEATHSIG as u64);
     let call = Denied::call;
@@ -311,6 +313,7 @@ fn a_umask_that_takes_the_owners_rights_is_named() {
 
 /// What opens may carry nothing: `list` sends a message, and a run ends with 5 where all that it was asked for is denied.
 #[test]
+#[ignore = "long form"]
 fn what_a_filter_denies_later_than_open_is_unavailable_with_its_call() {
     let bench = Bench::new();
     let cases: [(&str, &[i64], &str); 3] = [
@@ -504,6 +507,7 @@ fn a_small_stack_and_few_files_are_named_in_one_line() {
 
 /// As on network file systems without a lock daemon: SQLite takes it for another program's lock.
 #[test]
+#[ignore = "long form"]
 fn a_store_without_locks_is_told_to_be_elsewhere() {
     let bench = Bench::new();
     let denied = [Denied::call_with(libc::SYS_fcntl, 1, libc::F_SETLK as u64)];

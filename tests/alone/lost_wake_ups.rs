@@ -90,6 +90,7 @@ fn stress(text: &str, room: usize, same_process: bool, messages: (u64, u64)) {
 }
 
 #[test]
+#[ignore = "long form"]
 fn a_ring_of_many_slots_loses_no_wake_up() {
     stress("shm-ring:wait=futex", 64, true, MESSAGES);
 }
@@ -105,6 +106,7 @@ fn a_ring_on_eventfds_loses_no_wake_up() {
 }
 
 #[test]
+#[ignore = "long form"]
 fn a_futex_slept_on_through_io_uring_loses_no_wake_up() {
     stress("io-uring:op=futex", 1, false, MESSAGES);
 }

@@ -178,6 +178,7 @@ fn a_machine_whose_counters_stand_still_is_not_called_calm() {
 }
 
 #[test]
+#[ignore = "long form"]
 fn cpus_that_are_taken_from_a_run_are_named() {
     let allowed = sched_getaffinity(None).expect("an affinity");
     let cpus: Vec<usize> = (0..CpuSet::MAX_CPU).filter(|cpu| allowed.is_set(*cpu)).collect();

@@ -37,6 +37,7 @@ fn works(program: &str, args: &[&str]) -> bool {
 const ONE: &str = "-w latency -s 64 -p same-cpu --launches 1 --samples 10";
 
 #[test]
+#[ignore = "long form"]
 fn a_buffer_above_the_limits_is_granted_whole_with_the_privilege() {
     if !privileged() {
         return say("skipped buffers above the limits: this process lacks CAP_NET_ADMIN");
@@ -56,6 +57,7 @@ fn a_buffer_above_the_limits_is_granted_whole_with_the_privilege() {
 }
 
 #[test]
+#[ignore = "long form"]
 fn a_buffer_above_the_limits_is_refused_without_the_privilege() {
     let (dropper, drop_it) = ("setpriv", ["--bounding-set=-net_admin"]);
     if privileged() && !works(dropper, &drop_it) {
@@ -90,6 +92,7 @@ fn a_buffer_above_the_limits_is_refused_without_the_privilege() {
 }
 
 #[test]
+#[ignore = "long form"]
 fn an_mtu_is_that_of_a_network_of_the_launchs_own() {
     if !works("unshare", &["--net"]) {
         return say("skipped MTUs: they take a network namespace of their own");
@@ -110,6 +113,7 @@ fn an_mtu_is_that_of_a_network_of_the_launchs_own() {
 }
 
 #[test]
+#[ignore = "long form"]
 fn multipath_tcp_that_is_switched_off_is_named_with_its_setting() {
     if !works("unshare", &["--net"]) || sysctl("net/mptcp/enabled").is_none() {
         return say("skipped Multipath TCP switched off: it takes a network namespace of its own");

@@ -133,6 +133,7 @@ fn warnings(bench: &Bench) -> Vec<String> {
 }
 
 #[test]
+#[ignore = "long form"]
 fn samples_that_no_budget_holds_are_cut_and_the_run_says_so() {
     let bench = Bench::new();
     let said = bench.must(

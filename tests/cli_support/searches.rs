@@ -23,7 +23,7 @@ pub fn alone() -> MutexGuard<'static, ()> {
 /// What holds of any capacity, whatever was measured.
 pub fn must_be_consistent(value: &Value) {
     let rates = value["rates"].as_array().expect("rates");
-    let number = |of: &Value| of.as_u64().unwrap_or_else(|| panic!("a number: {value:#}"));
+    let number = |value: &Value| value.as_u64().unwrap_or_else(|| panic!("a number: {value:#}"));
     let each: Vec<u64> = rates.iter().map(|rate| number(&rate["per_sec"])).collect();
     assert!(each.is_sorted_by(|a, b| a < b), "{value:#}");
     for rate in rates {

@@ -32,7 +32,7 @@ fn a_mechanism_in_rust_gets_judged_results() {
     let mut command = Command::new(&example);
     let flags = "-w latency,throughput -s 64,64K -p same-cpu --launches 3 --samples 50 --format json --no-wait";
     command.args(flags.split(' ')).arg("--store").arg(&store).arg("--bench");
-    let (out, _) = answer(command.env("IPCMARK", &ipcmark));
+    let (out, _) = answer(command.env("IPCMARK", &ipcmark).env("IPCMARK_BRIEF", "1"));
     let judged: serde_json::Value = serde_json::from_str(&out).expect("JSON");
     let cases = judged["results"].as_array().expect("results");
     let of = |name: &str| {

@@ -101,6 +101,7 @@ fn every_pair_and_every_node_is_measured_and_kept_as_its_own_case() {
 }
 
 #[test]
+#[ignore = "long form"]
 fn the_bounds_of_the_nodes_stand_side_by_side() {
     let bench = Bench::new();
     let said = bench.must(
@@ -114,6 +115,7 @@ fn the_bounds_of_the_nodes_stand_side_by_side() {
 }
 
 #[test]
+#[ignore = "long form"]
 fn a_node_that_is_missing_or_of_another_build_is_a_row_and_the_rest_goes_on() {
     let bench = Bench::new();
     let script = bench.path("launch");
@@ -151,6 +153,7 @@ fn a_node_that_is_missing_or_of_another_build_is_a_row_and_the_rest_goes_on() {
 
 /// A container often is a PID namespace inside of another session: there getsid(2) gives 0.
 #[test]
+#[ignore = "long form"]
 fn a_node_answers_where_the_session_belongs_to_another_pid_namespace() {
     let unshared = ["unshare", "--pid", "--fork", "--mount-proc"];
     if !works("PID namespaces", &[&unshared[..], &["true"]].concat()) {
@@ -163,6 +166,7 @@ fn a_node_answers_where_the_session_belongs_to_another_pid_namespace() {
 }
 
 #[test]
+#[ignore = "long form"]
 fn a_node_that_falls_silent_or_dies_is_lost_alone_and_comes_back_with_resume() {
     let bench = Bench::new();
     let script = bench.path("launch");
@@ -210,6 +214,7 @@ fn a_node_that_falls_silent_or_dies_is_lost_alone_and_comes_back_with_resume() {
 }
 
 #[test]
+#[ignore = "long form"]
 fn a_pair_that_was_given_up_is_not_tried_again_by_resume() {
     let bench = Bench::new();
     bench.must(&format!("fleet tcp --nodes a,b --launcher env --rounds 3 {QUICK}"));
@@ -281,6 +286,7 @@ fn nothing_that_a_store_says_is_executed() {
 }
 
 #[test]
+#[ignore = "long form"]
 fn a_simulated_rack_is_planned_kept_and_reported_and_its_slow_node_found() {
     let bench = Bench::new();
     let said = bench.must("fleet --simulate 40 --seed 7 --html page.html");

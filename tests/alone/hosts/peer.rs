@@ -39,6 +39,7 @@ fn listening() -> BTreeSet<u16> {
 // ---- what can be measured --------------------------------------------------------------------
 
 #[test]
+#[ignore = "long form"]
 fn every_workload_over_both_protocols_and_families() {
     let bench = Bench::new();
     bench.must(
@@ -156,6 +157,7 @@ fn refused(bench: &Bench, peer: &str, code: i32) -> String {
 }
 
 #[test]
+#[ignore = "long form"]
 fn a_command_that_reaches_nothing_is_one_line_with_the_remedy() {
     let bench = Bench::new();
     for (peer, code, what) in [
@@ -296,6 +298,7 @@ fn copies(bench: &Bench) -> usize {
 }
 
 #[test]
+#[ignore = "long form"]
 fn of_a_copy_nothing_stays_whoever_is_killed_whenever() {
     let bench = Bench::new();
     let line = "run tcp -w latency -s 64 --peer env --deploy --launches 30 --samples 3000";
@@ -329,6 +332,7 @@ fn of_a_copy_nothing_stays_whoever_is_killed_whenever() {
 }
 
 #[test]
+#[ignore = "long form"]
 fn what_the_command_leaves_running_ends_with_the_run() {
     let bench = Bench::new();
     let quick = ["run", "tcp", "-w", "latency", "-s", "64", "--launches", "1", "--peer"];
@@ -372,6 +376,7 @@ fn who_begins_a_session_means_to_stay() {
 }
 
 #[test]
+#[ignore = "long form"]
 fn what_a_peer_complains_of_is_quoted_short_and_steers_no_terminal() {
     let bench = Bench::new();
     let noise =
@@ -392,6 +397,7 @@ fn what_a_peer_complains_of_is_quoted_short_and_steers_no_terminal() {
 }
 
 #[test]
+#[ignore = "long form"]
 fn after_the_death_of_a_far_worker_the_run_goes_on() {
     let bench = Bench::new();
     let mut running = begin(&bench, 14);
@@ -487,6 +493,7 @@ fn nothing_that_a_store_says_is_executed() {
 }
 
 #[test]
+#[ignore = "long form"]
 fn after_the_death_of_the_peer_the_rest_is_kept_and_can_be_resumed() {
     let bench = Bench::new();
     let running = begin(&bench, 6);
@@ -494,6 +501,7 @@ fn after_the_death_of_the_peer_the_rest_is_kept_and_can_be_resumed() {
 }
 
 #[test]
+#[ignore = "long form"]
 fn a_peer_that_hangs_is_given_up_and_a_copy_is_deployed_again() {
     let bench = Bench::new();
     let line = "run tcp udp -w latency -s 64 --peer env --deploy --launches 6 --samples 3000";

@@ -20,6 +20,7 @@ fn counted(document: &Value) -> Vec<(String, &Value)> {
 }
 
 #[test]
+#[ignore = "long form"]
 fn losses_to_another_host_are_counted_and_mended() {
     let bench = Bench::new();
     bench.must(
@@ -58,6 +59,7 @@ fn losses_to_another_host_are_counted_and_mended() {
 }
 
 #[test]
+#[ignore = "long form"]
 fn on_a_long_path_nothing_is_missed_before_it_can_be_there() {
     if !labs_can_be_had("reliability over a path of 10 ms") {
         return;
@@ -89,6 +91,7 @@ fn on_a_long_path_nothing_is_missed_before_it_can_be_there() {
 }
 
 #[test]
+#[ignore = "long form"]
 fn a_line_that_loses_by_itself_costs_time_and_no_message() {
     if !labs_can_be_had("reliability over a line that loses") {
         return;

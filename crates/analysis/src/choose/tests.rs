@@ -211,6 +211,7 @@ fn wrong_picks(beyond: f64, rounds: usize, sd: f64, shared: f64) -> f64 {
 const DRAWS: usize = 2_000;
 
 #[test]
+#[ignore = "long form"]
 fn of_25_that_are_10_percent_beyond_the_bound_one_is_picked_in_5_percent_at_most() {
     let slack = 3.0 * (0.05 * 0.95 / DRAWS as f64).sqrt();
     for rounds in [6, 7, 9, 12, 22] {
