@@ -246,7 +246,7 @@ impl Gates {
     /// `ok`, `OVER`, `UNDER` or `open`, and the gate.
     fn judge(&mut self, case: &Case, found: &Option<Comparison>) -> String {
         let [least, most] = if case.one_cpu() { GATE_ONE_CPU } else { GATE_ACROSS };
-        let word = match found.as_ref().map(|found| (found.ratio.low, found.ratio.high)) {
+        let word = match found.as_ref().map(|compared| (compared.ratio.low, compared.ratio.high)) {
             Some((low, high)) if least <= low && high <= most => "ok",
             Some((low, _)) if low > most => "OVER",
             Some((_, high)) if high < least => "UNDER",

@@ -329,7 +329,7 @@ fn halves(
 /// ping-pong's time.
 fn reachable(bytes: usize, least: &Blocks) -> bool {
     let found = compare_paired(&least.tool, &least.bare, 0.05);
-    let above = |found: &stats::Comparison| found.ratio.low > GATE;
+    let above = |compared: &stats::Comparison| compared.ratio.low > GATE;
     let reachable = !found.as_ref().is_some_and(above);
     println!(
         "{bytes:>4} B  {:<8} {:>6}  {:>8.1}  {:>9.1}  {}  {}",

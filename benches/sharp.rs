@@ -54,7 +54,7 @@ struct Found {
 
 impl Found {
     fn take(&mut self, run: &Value) {
-        let list = |of: &Value, name: &str| of[name].as_array().cloned().unwrap_or_default();
+        let list = |value: &Value, name: &str| value[name].as_array().cloned().unwrap_or_default();
         for group in list(run, "comparisons") {
             let across = usize::from(group["placement"] != "same-cpu");
             let ends = |value: &Value| value["low"].as_f64().zip(value["high"].as_f64());

@@ -111,7 +111,7 @@ pub const ALL: [ExitCode; 24] = [
 
 /// The codes that say something of one command, with its flags or without: those of every command last.
 pub fn of(command: &str) -> impl Iterator<Item = &'static ExitCode> {
-    ALL.iter().filter(move |code| code.of.iter().any(|of| is_of(of, command)))
+    ALL.iter().filter(move |code| code.of.iter().any(|meant| is_of(meant, command)))
 }
 
 /// Whether `typed`, as in `study run --gate`, is of the command `study run`.
@@ -145,8 +145,10 @@ pub fn can_measure() -> Result<(), Failure> {
 /// What stands in the help of a command beside its examples.
 pub fn in_help(command: &str) -> String {
     let line = |code: &ExitCode| {
-        let flag =
-            code.of.iter().find_map(|of| of.strip_prefix(command).filter(|_| is_of(of, command)));
+        let flag = code
+            .of
+            .iter()
+            .find_map(|meant| meant.strip_prefix(command).filter(|_| is_of(meant, command)));
         let flag = flag.map(str::trim).filter(|flag| !flag.is_empty());
         let with = flag.map_or(String::new(), |flag| format!("with {flag}: "));
         format!("  {}\n      {with}{}\n", code.code, code.meaning)

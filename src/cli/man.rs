@@ -109,7 +109,7 @@ fn exit_status(command: &str, whole: bool) -> Roff {
     let below = format!("{command} ");
     let mut roff = Roff::default();
     roff.control("SH", ["EXIT STATUS"]);
-    let is_meant = |of: &&str| of.starts_with(&below) || *of == command;
+    let is_meant = |other: &&str| other.starts_with(&below) || *other == command;
     for exit_code in exit_codes::ALL
         .iter()
         .filter(|code| whole || code.of.is_empty() || code.of.iter().any(is_meant))

@@ -53,8 +53,8 @@ mod tests {
 
     /// A line for each definition and for each field of the document.
     fn in_lines(schema: &Schema) -> String {
-        let fields = |of: &Value| {
-            let fields = of.as_object().into_iter().flatten();
+        let fields = |schema: &Value| {
+            let fields = schema.as_object().into_iter().flatten();
             let lines: Vec<String> = fields
                 .map(|(name, what)| format!("    {}: {what}", Value::from(&**name)))
                 .collect();

@@ -90,7 +90,7 @@ impl RateSeen {
         let worked = launches.iter().filter_map(|launch| launch.record.responder.worked);
         let served_share = stats::median_of(kept().map(|pair| pair.1.served_share()));
         let short = served_share.is_some_and(|served_share| served_share < Punctuality::SERVED);
-        let share = |all: u64, part: u64| part as f64 / all.max(1) as f64;
+        let share = |whole: u64, part: u64| part as f64 / whole.max(1) as f64;
         let on_time_share =
             stats::median_of(kept().map(|(all, punctuality)| punctuality.on_time_share(all)));
         let held_share =

@@ -111,7 +111,7 @@ fn the_line_parts_both_sides_and_nothing_else() {
 fn names_and_addresses_are_given_once() {
     for (asked, plan) in plans() {
         let ends: Vec<_> = plan.ends().collect();
-        let unique = |of: BTreeSet<String>| assert_eq!(of.len(), ends.len(), "{asked:?}");
+        let unique = |names: BTreeSet<String>| assert_eq!(names.len(), ends.len(), "{asked:?}");
         unique(ends.iter().map(|(_, end)| end.mac.clone()).collect());
         unique(ends.iter().map(|(_, end)| format!("{} {}", end.node, end.interface)).collect());
         let numbered = ends.iter().filter_map(|(segment, end)| Some(ipv4(*segment, end.number?)));

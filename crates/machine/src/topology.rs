@@ -115,7 +115,7 @@ impl Topology {
         let mut cpus = assemble(places, caches);
         let kinds = cores::read(root, &online);
         let kinds: BTreeMap<u32, u32> =
-            kinds.iter().flat_map(|of| of.cpus.iter().map(|cpu| (*cpu, of.kind))).collect();
+            kinds.iter().flat_map(|kind| kind.cpus.iter().map(|cpu| (*cpu, kind.kind))).collect();
         for cpu in &mut cpus {
             cpu.kind = kinds.get(&cpu.id).copied().unwrap_or(cpu.kind);
         }

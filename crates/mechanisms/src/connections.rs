@@ -143,7 +143,7 @@ impl Visitor for Counted {
 
 /// Open descriptors of this process; 0 where /proc can't be read.
 fn descriptors() -> u64 {
-    read_dir("/proc/self/fd").map_or(0, |all| all.count() as u64)
+    read_dir("/proc/self/fd").map_or(0, |entries| entries.count() as u64)
 }
 
 /// Whether the limit on open files leaves room for so many.

@@ -202,7 +202,7 @@ impl System<'_> {
     fn no_process(&self) -> Found {
         let own = getrlimit(Resource::Nproc).current;
         let is_tighter = |limit: &sys::groups::GroupLimit| {
-            limit.left() == 0 || own.is_none_or(|own| limit.limit < own)
+            limit.left() == 0 || own.is_none_or(|process| limit.limit < process)
         };
         match sys::groups::processes(self.root).filter(is_tighter) {
             Some(group) => (

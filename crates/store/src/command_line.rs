@@ -85,7 +85,7 @@ fn joined(command: &[String]) -> String {
 
 /// A flag that isn't needed where the program is the one that runs.
 fn unless_own(flag: &str, program: &str) -> Vec<String> {
-    let own = std::env::current_exe().is_ok_and(|own| own.to_str() == Some(program));
+    let own = std::env::current_exe().is_ok_and(|path| path.to_str() == Some(program));
     if own { Vec::new() } else { vec![flag.into(), program.into()] }
 }
 

@@ -170,7 +170,8 @@ pub(super) fn check(
         return check_floors(spec, study, text);
     }
     if let Some(word) = spec.floors.first()
-        && (kind != FigureKind::Curves || spec.of().is_some_and(|of| Count::parse(of).is_some()))
+        && (kind != FigureKind::Curves
+            || spec.of().is_some_and(|named| Count::parse(named).is_some()))
     {
         let what = "floors goes with kind = \"floors\", and with curves of times";
         return wrong(word.span(), what.into());

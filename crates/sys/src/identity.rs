@@ -116,7 +116,7 @@ pub fn namespace(kind: &str) -> io::Result<u64> {
 /// Whether ids in /proc are those that this process means: /proc may have been mounted outside.
 fn proc_is_ours() -> bool {
     let own = fs::read_link("/proc/self").ok();
-    own.is_some_and(|own| own.to_str() == Some(std::process::id().to_string().as_str()))
+    own.is_some_and(|name| name.to_str() == Some(std::process::id().to_string().as_str()))
 }
 
 /// What /proc shows of a process.

@@ -275,7 +275,7 @@ mod tests {
     fn every_message_has_a_pair_and_whole_rounds_have_one_of_each() {
         let numbers = [0, 1, 19, 20, 21, 399, 400, 401, 999];
         for (half, messages) in
-            [1, 3, 20].into_iter().flat_map(|number| numbers.map(|all| (number, all)))
+            [1, 3, 20].into_iter().flat_map(|number| numbers.map(|total| (number, total)))
         {
             let of = |nth| share(messages, half, (nth % half, nth / half));
             let shares: Vec<u64> = (0..half * half).map(of).collect();

@@ -17,14 +17,14 @@ use study::size_bound::SizeBound;
 /// Decides one claim; and says which of its cases it leaves out, since they were overloaded.
 pub fn decide(claim: &Hypothesis, on: &Ground) -> TestResult {
     let mut result = attempt(claim, on).unwrap_or_else(|untestable| untestable);
-    if claim.of.as_ref().is_some_and(|of| of.get_ref() == FAILED_LAUNCHES) {
+    if claim.of.as_ref().is_some_and(|named| named.get_ref() == FAILED_LAUNCHES) {
         return result;
     }
     let sides = [&claim.left].into_iter().chain(&claim.right).chain(&claim.or).chain(&claim.order);
     let sides: Vec<Chosen> = sides.map(chosen).collect();
     let firm = matches!(result.decision, Decision::Supported | Decision::Refuted);
     // What is counted is as many beside others.
-    let counts = claim.of.as_ref().is_some_and(|of| Count::number(of.get_ref()).is_some());
+    let counts = claim.of.as_ref().is_some_and(|named| Count::number(named.get_ref()).is_some());
     if firm && !counts && claim.floor.is_none() && any_disturbed(&sides, on.results) {
         result.decision = Decision::Inconclusive;
         let why = "; others disturbed every round of some of its cases";

@@ -55,7 +55,9 @@ impl Measured<'_> {
 /// what others do where that can't be read.
 pub fn warnings(findings: &[Finding], measured: &Measured) -> Vec<String> {
     let concerned = |level| {
-        findings.iter().filter(move |found| found.level == level && measured.is_concerned(found))
+        findings
+            .iter()
+            .filter(move |finding| finding.level == level && measured.is_concerned(finding))
     };
     let mut lines: Vec<String> = concerned(Level::Warning).map(serious).collect();
     let minor: Vec<String> = concerned(Level::Note).map(named).collect();

@@ -44,7 +44,7 @@ pub fn exported(run: &Measured) -> Document {
 
 /// The cases of a comparison, the first of them first; None where none was measured.
 fn table(run: &Measured, group: &Value) -> Option<Table> {
-    let standings = group["standings"].as_array().filter(|all| !all.is_empty())?;
+    let standings = group["standings"].as_array().filter(|standings| !standings.is_empty())?;
     let of = |standing: &Value| run.results.get(standing["result"].as_u64()? as usize);
     let first = standings.iter().find_map(of)?;
     let (rounds, marked) =
@@ -128,7 +128,8 @@ fn unranked(run: &Measured, groups: &[Value]) -> Option<Table> {
 
 /// What was asked of a run that sought capacities.
 fn capacities(run: &Measured) -> Option<Table> {
-    let capacities = run.field("/capacity").as_array().filter(|all| !all.is_empty())?;
+    let capacities =
+        run.field("/capacity").as_array().filter(|capacities| !capacities.is_empty())?;
     let mut table = Table::new("The largest rate within the bound")
         .words([("mechanism", 0)])
         .numbers([("at least", 0), ("below", 0)]);

@@ -264,7 +264,7 @@ fn of_groups(judged: &Judged) -> Vec<Text> {
     let mut groups: Vec<(usize, &GroupVerdict)> = Vec::new();
     for group in measured {
         let alike = |known: &&(usize, &GroupVerdict)| {
-            let key = |of: &GroupVerdict| (of.workload, of.message_bytes);
+            let key = |group: &GroupVerdict| (group.workload, group.message_bytes);
             key(known.1) == key(group)
         };
         groups.push((groups.iter().filter(alike).count(), group));

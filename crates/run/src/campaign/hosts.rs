@@ -407,7 +407,7 @@ pub(super) struct Room {
 impl Room {
     /// A part of what is there now: the rest is for others, and for what a launch opens.
     pub(super) fn of_this_machine() -> Room {
-        let soft = |of| getrlimit(of).current.unwrap_or(u64::MAX);
+        let soft = |resource| getrlimit(resource).current.unwrap_or(u64::MAX);
         let memory = sysinfo();
         Room {
             descriptors: soft(Resource::Nofile) / 2,

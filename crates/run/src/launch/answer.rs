@@ -35,7 +35,7 @@ pub struct Answer {
 /// Answers in JSON who started this process, or says why not on standard error; gives the exit code.
 pub fn say(found: Result<impl Serialize, String>) -> i32 {
     let said = found
-        .and_then(|found| serde_json::to_string(&found).map_err(|error| error.to_string()))
+        .and_then(|answer| serde_json::to_string(&answer).map_err(|error| error.to_string()))
         .and_then(|text| writeln!(io::stdout(), "{text}").map_err(|error| error.to_string()));
     match said {
         Ok(()) => 0,

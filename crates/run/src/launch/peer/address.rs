@@ -40,15 +40,17 @@ impl Near<'_> {
 
     /// The addresses of the other host, without those that this one has too.
     fn theirs(&self, far: &FarHost, ipv6: bool) -> Vec<IpAddr> {
-        let ours = |address: &IpAddr| self.addresses.iter().any(|own| own.address == *address);
+        let ours =
+            |address: &IpAddr| self.addresses.iter().any(|interface| interface.address == *address);
         let all = far.addresses.iter().map(|address| address.address);
         all.filter(|address| address.is_ipv6() == ipv6 && !ours(address)).collect()
     }
 
     /// The first of them that is in a network of this host.
     fn beside(&self, theirs: &[IpAddr]) -> Option<IpAddr> {
-        let is_beside =
-            |address: &&IpAddr| self.addresses.iter().any(|own| own.is_beside(**address));
+        let is_beside = |address: &&IpAddr| {
+            self.addresses.iter().any(|interface| interface.is_beside(**address))
+        };
         theirs.iter().find(is_beside).copied()
     }
 }
