@@ -61,7 +61,7 @@ fn a_plug_in_is_measured_beside_what_is_built_in() {
     let bench = Bench::new();
     let Some(library) = c_pipe(&bench) else { return };
     let line = format!(
-        "run pipe --plugin {} -w latency,throughput -s 64,64K -p same-cpu --workers both --launches 2 \
+        "run pipe --plugin {} -w latency,throughput -s 64,4K -p same-cpu --workers both --launches 2 \
          --samples 20 --verify",
         library.display()
     );
