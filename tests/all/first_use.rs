@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use crate::cli_support::{Bench, Said, number, output, parse, say, wait_for};
+use model::units::Unit;
 use rustix::process::Signal;
 use rustix::termios::Winsize;
 use unicode_width::UnicodeWidthStr;
@@ -417,10 +418,12 @@ fn an_export_is_shown_without_its_store() {
         assert!(said.out.contains(word), "no {word}: {}", said.out);
     }
     let document = bench.export();
-    let median = document["results"][0]["value"]["median"].as_f64().unwrap();
-    let row = said.out.lines().find(|row| row.contains("pipe ")).unwrap();
-    let digits = format!("{:.2}", median / 1e3);
-    assert!(row.contains(&digits[..3]), "{digits}: {row}");
+    let value = &document["results"][0]["value"];
+    let [median, low, high] = ["median", "low", "high"].map(|name| value[name].as_f64());
+    // As many digits as its interval leaves.
+    let shown = Unit::Nanoseconds.with_ends(median.unwrap(), low.zip(high));
+    let row = said.out.lines().find(|row| row.starts_with("pipe ")).unwrap();
+    assert!(row.contains(&shown), "{shown}: {row}");
     assert!(std::fs::read_to_string(elsewhere.path("page.html")).unwrap().contains("unix-stream"));
     assert!(elsewhere.must("report ./run.json --format markdown").out.contains("| `pipe` |"));
     assert!(!elsewhere.store().exists());
