@@ -417,7 +417,7 @@ fn said_of_the_best((one, other): (One, One), shifts: &[f64], n: usize, runs: us
         let ratios = |a: usize, b: usize| -> Vec<f64> {
             logs[a].iter().zip(&logs[b]).map(|(a, b)| a - b).collect()
         };
-        let found = stats::against_best(shifts.len(), ratios, ALPHA, NEGLIGIBLE);
+        let found = stats::against_best(shifts.len(), &ratios, ALPHA, NEGLIGIBLE);
         kept.iter_mut()
             .zip(&found)
             .for_each(|(kept, difference)| *kept += usize::from(difference.may_be_best));

@@ -317,7 +317,7 @@ fn rank(holding: &[(&Capacity, &RateTried)], results: &[CaseResult]) -> Vec<Cand
     let ratios = |a: usize, b: usize| -> Vec<f64> {
         log_ratios(&columns[a], &columns[b]).into_iter().flatten().collect()
     };
-    let against = stats::against_best(columns.len(), ratios, ALPHA, NEGLIGIBLE);
+    let against = stats::against_best(columns.len(), &ratios, ALPHA, NEGLIGIBLE);
     let of = |((capacity, rate), against): (&(&Capacity, &RateTried), AgainstBest)| {
         Candidate::of(capacity, rate, results, Some(against))
     };

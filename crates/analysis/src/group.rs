@@ -413,7 +413,7 @@ fn among(cases: &[usize], results: &[CaseResult]) -> Vec<(usize, AgainstBest)> {
     let measured = |at: &&usize| results[**at].by_round.iter().any(Option::is_some);
     let cases: Vec<usize> = cases.iter().filter(measured).copied().collect();
     let ratios = |a: usize, b: usize| results[cases[a]].shared_log_ratios_to(&results[cases[b]]);
-    let against = stats::against_best(cases.len(), ratios, ALPHA, NEGLIGIBLE);
+    let against = stats::against_best(cases.len(), &ratios, ALPHA, NEGLIGIBLE);
     cases.iter().copied().zip(against).collect()
 }
 

@@ -34,7 +34,7 @@ pub struct AgainstBest {
 /// case is shown to be beaten, each may be the best.
 pub fn against_best(
     cases: usize,
-    log_ratios: impl Fn(usize, usize) -> Vec<f64>,
+    log_ratios: &dyn Fn(usize, usize) -> Vec<f64>,
     alpha: f64,
     negligible: f64,
 ) -> Vec<AgainstBest> {
@@ -110,7 +110,7 @@ mod tests {
             let logs = cases[a].iter().zip(&cases[b]).map(|(a, b)| (a / b).ln());
             logs.filter(|log| !log.is_nan()).collect()
         };
-        against_best(cases.len(), log_ratios, 0.05, 0.01)
+        against_best(cases.len(), &log_ratios, 0.05, 0.01)
     }
 
     fn best(cases: &[Vec<f64>]) -> Vec<bool> {

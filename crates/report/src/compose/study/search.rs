@@ -72,7 +72,7 @@ fn best(
             .map(|shared_log_ratio| shared_log_ratio + per_byte)
             .collect()
     };
-    let best = stats::against_best(columns.len(), ratios, analysis::ALPHA, analysis::NEGLIGIBLE);
+    let best = stats::against_best(columns.len(), &ratios, analysis::ALPHA, analysis::NEGLIGIBLE);
     let typical = |nth: &usize| {
         let case = columns[*nth].1;
         over_launches(&case.by_round).map_or(f64::INFINITY, |ns| ns / bytes(case))
