@@ -54,7 +54,8 @@ pub fn against_best(
         });
         let ends: Vec<f64> = ends.collect::<Option<_>>()?;
         let end = if low { f64::min } else { f64::max };
-        Some(ends.into_iter().reduce(end).unwrap_or(0.0).exp_m1())
+        // Which of two zeros is the larger is for the compiler: 0, never -0.
+        Some(ends.into_iter().reduce(end).unwrap_or(0.0).exp_m1() + 0.0)
     };
     let of = |at: usize| AgainstBest {
         may_be_best: best[at],
