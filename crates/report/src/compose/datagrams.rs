@@ -14,7 +14,7 @@ const MEANING: &str = "Counted over all launches of a case, pilots and failed on
      sent and received while launches were timed and warmed up; dropped for queues that were full, for wrong \
      checksums, for want of space to send. queue full: of these sockets alone.";
 
-const WIRE: &str = "Throughput is goodput: bytes of messages that arrived. On the wire: bytes of \
+const WIRE: &str = "Throughput is goodput: bytes of messages that arrived. wire / payload: bytes of \
      IP packets per byte of a message, in its direction, with the headers of fragments, UDP and IP, and \
      of the packets into which the kernel cuts a datagram that is larger than the path's MTU. It is \
      arithmetic, not a count: Ethernet's own bytes, credits and acknowledgements are not in it, and on \
