@@ -187,6 +187,17 @@ pub struct WorkerReport {
     pub unavailable: Option<Unavailable>,
 }
 
+/// What a worker tells its supervisor.
+#[derive(Serialize, Deserialize)]
+pub enum Message {
+    /// Pinned and faulted in; waiting for the word to go.
+    Ready,
+    /// The first initiator's turn is over, or its first one comes: it waits for the next.
+    Paused,
+    /// Finished, or stopped early.
+    Report(Box<WorkerReport>),
+}
+
 /// What a launch says of itself; the samples follow.
 #[derive(Clone, Debug, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Record {

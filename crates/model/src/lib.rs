@@ -23,6 +23,7 @@ pub mod floors;
 pub mod hint;
 pub mod host;
 pub mod identity;
+pub mod json;
 pub mod lab;
 pub mod launch;
 pub mod load;

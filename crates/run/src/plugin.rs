@@ -13,6 +13,7 @@ use crate::launch::answer::{Answer, answer, say};
 use mechanisms::engine;
 use model::catalogue::OptionWords;
 use model::engine::{Line, PROTOCOL};
+use model::json::Json;
 use model::mechanism::{Carries, Framing};
 use model::plugin::{Kind, Plugin, PluginVariant, name, options};
 use sys::library;
@@ -86,7 +87,7 @@ fn of_library(shown: &Path, file: &Path, interrupt: &Interrupt) -> Result<Plugin
             None => format!("{shown}: loading it ended with {status}"),
         });
     }
-    let found: Result<Plugin, _> = serde_json::from_str(output.trim_end());
+    let found = Plugin::from_json(output.trim_end().as_bytes());
     found.map_err(|_| {
         format!("{shown}: it prints on standard output when it is loaded: it must not")
     })
@@ -119,7 +120,7 @@ fn of_program(shown: &Path, file: &Path, interrupt: &Interrupt) -> Result<Plugin
 }
 
 fn said_by_program(output: &str) -> Result<Plugin, String> {
-    let found: Result<Described, _> = serde_json::from_str(output.trim_end());
+    let found: Result<Described, _> = serde_json::from_slice(output.trim_end().as_bytes());
     let found = found.map_err(|_| "it is no program of the crate ipcmark-host")?;
     let own = env!("CARGO_PKG_VERSION");
     match found.host == own {

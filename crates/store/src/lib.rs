@@ -68,6 +68,8 @@ pub enum Closed {
     Launches,
 }
 
+model::json!(FleetRequest, Settle);
+
 /// The quiet before timing, as the pilot found it.
 #[derive(Clone, Debug, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Settle {

@@ -12,6 +12,7 @@ use super::{
     StoredRound, StoredRun,
 };
 use model::bound::RoundBound;
+use model::json::Json;
 use model::launch::MOST_SAMPLES;
 use model::noise::RoundNoise;
 
@@ -344,13 +345,13 @@ fn ends(row: &Row, column: usize) -> rusqlite::Result<Ends> {
 }
 
 /// JSON where there is any.
-pub(super) fn given<T: DeserializeOwned>(row: &Row, column: usize) -> rusqlite::Result<Option<T>> {
+pub(super) fn given<T: Json>(row: &Row, column: usize) -> rusqlite::Result<Option<T>> {
     row.get_ref(column)?.as_str_or_null()?.map(|_| json(row, column)).transpose()
 }
 
-pub(super) fn json<T: DeserializeOwned>(row: &Row, column: usize) -> rusqlite::Result<T> {
+pub(super) fn json<T: Json>(row: &Row, column: usize) -> rusqlite::Result<T> {
     let text = row.get_ref(column)?.as_str()?;
-    serde_json::from_slice(text.as_bytes()).map_err(|error| conversion(column, error))
+    T::from_json(text.as_bytes()).map_err(|error| conversion(column, error))
 }
 
 pub(super) fn word<T: DeserializeOwned>(row: &Row, column: usize) -> rusqlite::Result<T> {

@@ -10,6 +10,7 @@ use super::{Closed, Concurrent, Ends, FleetRequest, RunStatus, Settle, Store, St
 use model::case::Case;
 use model::floors::Floors;
 use model::host::Host;
+use model::json::Json;
 use model::launch::{Outcome, Record};
 use model::noise::RoundNoise;
 use model::peer::PeerRecord;
@@ -89,8 +90,8 @@ pub(super) fn word<T: Serialize>(value: &T) -> String {
         .unwrap_or_default()
 }
 
-pub(super) fn json<T: Serialize>(value: &T) -> String {
-    serde_json::to_string(value).expect("records are always JSON")
+pub(super) fn json(value: &impl Json) -> String {
+    value.to_json()
 }
 
 impl Store {
@@ -105,13 +106,13 @@ impl Store {
                     ("started", &run.started),
                     ("status", &"running"),
                     ("tool", &run.tool),
-                    ("argv", &json(&run.argv)),
+                    ("argv", &json(&run.argv.to_vec())),
                     ("request", &json(run.request)),
                     ("host", &json(run.host)),
                     ("clock", &json(run.clock)),
                     ("settle", &json(&Settle { quiet_ns, ..Settle::default() })),
                     ("peer", &run.peer.map(json)),
-                    ("labs", &json(&run.labs)),
+                    ("labs", &json(&run.labs.to_vec())),
                     ("catalogue", &json(run.catalogue)),
                     ("fleet", &run.fleet.map(json)),
                 ],

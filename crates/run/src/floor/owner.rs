@@ -10,6 +10,7 @@ use super::{NOT_YET, Order, WireOrder};
 use crate::launch::Interrupt;
 use crate::launch::wire::{FrameKind, Missing, Reader, write_frame};
 use model::floors::{FloorDetail, Floors, Part};
+use model::json::Json;
 
 /// This program, whatever became of its file since.
 pub(super) const PROGRAM: &str = "/proc/self/exe";
@@ -49,7 +50,7 @@ fn measure_within(
     let mut found = None;
     let reason = loop {
         match process.stdout.next(Some(deadline), Some(interrupt.fd())) {
-            Ok((FrameKind::Record, text)) => match serde_json::from_slice::<Floors>(&text) {
+            Ok((FrameKind::Record, text)) => match Floors::from_json(&text) {
                 Ok(floors) => found = Some(floors),
                 Err(error) => break format!("the floor process said what is no record: {error}"),
             },

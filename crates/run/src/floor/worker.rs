@@ -10,6 +10,7 @@ use super::{NOT_YET, Order, WireOrder, rounds};
 use crate::launch::wire::{self, Reader, write_frame};
 use ::floors::{Setting, calls, clocks, copy, line, pin, wake_up};
 use model::floors::{Floors, Part};
+use model::json::Json;
 
 /// How long the order may take to come.
 const ORDERED_WITHIN: Duration = Duration::from_secs(10);
@@ -64,6 +65,5 @@ fn work(order: Order) -> io::Result<()> {
 /// Tells the owner what is known by now; the last word counts.
 fn tell(floors: &mut Floors, began: Instant) -> io::Result<()> {
     floors.took_ns = began.elapsed().as_nanos() as u64;
-    let text = serde_json::to_vec(floors).expect("floors are always JSON");
-    write_frame(io::stdout(), wire::FrameKind::Record, &text)
+    write_frame(io::stdout(), wire::FrameKind::Record, floors.to_json().as_bytes())
 }

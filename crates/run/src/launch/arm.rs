@@ -50,7 +50,7 @@ pub fn try_arm(
         let why = complaint.map_or(String::new(), |line| format!(": {line}"));
         return Err(format!("{said} ended with {how}{why}"));
     }
-    match (serde_json::from_str(output.trim_end()), output.lines().next()) {
+    match (serde_json::from_slice(output.trim_end().as_bytes()), output.lines().next()) {
         (Ok(found), _) => Ok(found),
         (Err(_), None) => Err(format!("{said} started nothing: {starts}")),
         (Err(_), Some(first)) => Err(format!(

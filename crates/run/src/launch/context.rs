@@ -5,25 +5,14 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use rustix::io::{read, write};
-use serde::{Deserialize, Serialize};
 
 use super::page::Page;
 use super::spec::Spec;
 use machine::trace::Marks;
 use mechanisms::unavailable_in;
-use model::launch::{Role, WorkerReport};
+use model::json::Json;
+use model::launch::{Message, Role, WorkerReport};
 use model::mechanism::Traits;
-
-/// What a worker tells its supervisor.
-#[derive(Serialize, Deserialize)]
-pub enum Message {
-    /// Pinned and faulted in; waiting for the word to go.
-    Ready,
-    /// The first initiator's turn is over, or its first one comes: it waits for the next.
-    Paused,
-    /// Finished, or stopped early.
-    Report(Box<WorkerReport>),
-}
 
 /// What a worker needs besides its endpoint.
 pub struct WorkerContext {
@@ -60,9 +49,8 @@ impl WorkerContext {
     }
 
     pub(super) fn tell(&self, message: &Message) {
-        let text = serde_json::to_vec(message).expect("a report is always JSON");
         // By write(2), not send(2): what a filter denies to a mechanism must not silence who tells of it.
-        let _ = write(&self.link, &text);
+        let _ = write(&self.link, message.to_json().as_bytes());
     }
 
     /// Waits for a word from the supervisor; false if it is gone.

@@ -16,6 +16,7 @@ use super::wire::FrameKind;
 use super::workers::OWNER_GONE;
 use mechanisms::network::Cookie;
 use model::clock;
+use model::json::Json;
 use model::launch::{FarSide, Outcome, Record};
 
 /// How long a supervisor may take beyond its deadline, before it is taken for hung.
@@ -253,7 +254,7 @@ impl LaunchState {
             FrameKind::Paused => side.paused += 1,
             FrameKind::Timed => side.timed = true,
             FrameKind::Record => {
-                let record = serde_json::from_slice(payload)
+                let record = Record::from_json(payload)
                     .map_err(|error| format!("its record: {error}"))
                     .and_then(|record| self.wanted.spec.believe(record))
                     .unwrap_or_else(|reason| Record::without_samples(Outcome::Failed { reason }));

@@ -17,6 +17,7 @@ use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use super::launcher::Launcher;
 use super::spec::Spec;
 use super::wire::{FrameKind, Missing, Reader, write_frame};
+use model::json::Json;
 use model::launch::{Outcome, Record};
 use sys::process::{end_group, has_ended, in_a_thread};
 
@@ -117,8 +118,7 @@ impl Supervisors {
                 self.broken = Some(number);
                 let reason = format!("the supervisor's stream broke: {error}");
                 let record = Record::without_samples(Outcome::Failed { reason });
-                let text = serde_json::to_vec(&record).expect("a record is always JSON");
-                return Some((number, FrameKind::Record, text));
+                return Some((number, FrameKind::Record, record.to_json().into_bytes()));
             }
         }
         None

@@ -25,6 +25,7 @@ use machine::Ledger;
 use machine::energy::PackageCounters;
 use mechanisms::network::{Call, ConnectionKind, EffectiveSettings, MEETING, Wait};
 use mechanisms::{OpenError, OpenSpec, Residue};
+use model::json::Json;
 use model::launch::{Outcome, Record, Role};
 use model::mechanism::{Cause, Framing, Traits, Unavailable};
 use model::memory::Memory;
@@ -78,8 +79,7 @@ fn refuse(reason: String) -> i32 {
 }
 
 fn tell_record(record: &Record) -> i32 {
-    let text = serde_json::to_vec(record).expect("a record is always JSON");
-    let written = write_frame(io::stdout(), FrameKind::Record, &text)
+    let written = write_frame(io::stdout(), FrameKind::Record, record.to_json().as_bytes())
         .and_then(|()| write_frame(io::stdout(), FrameKind::Done, &[]));
     i32::from(written.is_err())
 }
@@ -433,8 +433,7 @@ impl Conversation<'_> {
     /// The record, and the samples of one initiator after the other.
     fn tell(&self, record: &Record) -> io::Result<()> {
         let mut out = io::stdout().lock();
-        let text = serde_json::to_vec(record).expect("a record is always JSON");
-        write_frame(&mut out, FrameKind::Record, &text)?;
+        write_frame(&mut out, FrameKind::Record, record.to_json().as_bytes())?;
         for (page, report) in self.pages.iter().zip(record.initiators()) {
             for part in page.samples(report.samples as usize).chunks(wire::SAMPLES_PER_FRAME) {
                 let ticks = part.iter().flat_map(|tick| tick.load(Ordering::Relaxed).to_le_bytes());

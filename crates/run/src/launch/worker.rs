@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use std::io;
 use std::ops::Range;
 
-use super::context::{Message, WorkerContext, stopped};
+use super::context::{WorkerContext, stopped};
 use super::engine::EngineLoops;
 use super::instrumentation::Instrumentation;
 use super::page::Page;
 use super::protocol::WorkerProtocol;
 use mechanisms::{Deadline, Endpoint};
-use model::launch::{Role, WorkerReport};
+use model::launch::{Message, Role, WorkerReport};
 use model::mechanism::Carries;
 use model::memory::MemoryNodes;
 use model::workload::Policy;

@@ -21,10 +21,11 @@ use rustix::process::{
     set_parent_process_death_signal, waitid,
 };
 
-use super::context::{Message, WorkerContext};
+use super::context::WorkerContext;
 use super::wire::{LARGEST, Reader, time_left};
 use super::worker::work;
-use model::launch::{DEADLINE_PASSED, Outcome, Role, WorkerReport, Workers};
+use model::json::Json;
+use model::launch::{DEADLINE_PASSED, Message, Outcome, Role, WorkerReport, Workers};
 use sys::failed::named;
 use sys::process::fork_with_first;
 use workload::loops::Ends;
@@ -251,7 +252,7 @@ impl WorkerGroup {
     fn listen(&mut self, at: usize) -> ControlFlow<Outcome> {
         let (role, link) = &self.links[at];
         let role = *role;
-        let message = packet(link).ok().and_then(|text| serde_json::from_slice(&text).ok());
+        let message = packet(link).ok().and_then(|text| Message::from_json(&text).ok());
         match message {
             Some(Message::Report(report)) if report.error.is_some() => {
                 self.messages[at] = Some(Message::Report(report.clone()));

@@ -18,6 +18,7 @@ use crate::launch::wire::{FrameKind, Missing, Reader, time_left, write_frame_lin
 use crate::launch::{Launcher, unstarted};
 use machine::Topology;
 use mechanisms::Variant;
+use model::json::Json;
 use model::launch::Record;
 use sys::network::addresses;
 use sys::process::ignore_broken_pipes;
@@ -225,8 +226,7 @@ impl Agent {
         };
         let Err(error) = begun else { return Ok(()) };
         let record = Record::without_samples(unstarted(&error));
-        let text = serde_json::to_vec(&record).expect("a record is always JSON");
-        relay(number, FrameKind::Record, &text)?;
+        relay(number, FrameKind::Record, record.to_json().as_bytes())?;
         relay(number, FrameKind::Done, &[])
     }
 }

@@ -11,6 +11,7 @@ use super::{Build, FarHost};
 use crate::launch::spec::BUILD;
 use crate::launch::wire::{FrameKind, Missing};
 use machine::interrupt::Interrupt;
+use model::json::Json;
 
 pub type Frame = (FrameKind, Vec<u8>);
 
@@ -64,7 +65,7 @@ pub fn read_hello(hello: &[u8]) -> Result<FarHost, HelloError> {
     let nonsense = |error: serde_json::Error| HelloError::Nonsense(format!("its hello: {error}"));
     let Build { build } = serde_json::from_slice(hello).map_err(nonsense)?;
     if build == BUILD {
-        return serde_json::from_slice(hello).map_err(nonsense);
+        return FarHost::from_json(hello).map_err(nonsense);
     }
     let text = format!("it has build {build}, and this is build {BUILD}: install the same there");
     Err(HelloError::OtherBuild(text))
