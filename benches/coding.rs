@@ -17,8 +17,8 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use codes::{Coder, Scheme};
+use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 use stats::median_interval;
 
 use common::{Machine, SEED};

@@ -15,8 +15,8 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use rand::SeedableRng;
+use rand::rngs::ChaCha8Rng;
 use rand::seq::SliceRandom;
-use rand_chacha::ChaCha8Rng;
 
 use analysis::Judged;
 use analysis::explain::{Cost, Difference, explain};

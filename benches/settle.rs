@@ -11,9 +11,9 @@ use std::io;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use rand::rngs::ChaCha8Rng;
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 
 use model::cycles::CYCLES;
 use model::launch::{SampleCount, Warmup};

@@ -5,8 +5,8 @@
 use crate::common::binomial::range_99;
 use crate::oracle::{Oracle, each_choice};
 use codes::{Coder, LARGEST_BLOCK, LossModel, LossTrace, Scheme};
+use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 
 const SEED: u64 = 20_261_121;
 

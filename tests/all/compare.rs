@@ -15,8 +15,8 @@ use model::noise::RoundNoise;
 use model::placement::ResolvedPlacement;
 use model::request::{Absence, Request, Stopping};
 use model::workload::{Policy, Workload};
+use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 use serde_json::Value;
 use store::{Closed, NewCase, NewLaunch, NewRun, RunStatus, Store};
 

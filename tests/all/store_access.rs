@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use crate::cli_support::stored::{self, store_of};
 use crate::cli_support::{Bench, Process, Said, number, output, rows, say, send, wait_for};
+use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 use rustix::process::Signal;
 use store::{RunStatus, Store};
 

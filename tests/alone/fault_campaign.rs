@@ -12,9 +12,9 @@ use std::time::{Duration, Instant};
 
 use crate::cli_support::{Bench, Running, number, send, wait_for};
 use crate::long_form::many;
+use rand::rngs::ChaCha8Rng;
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 use rustix::process::Signal;
 
 /// Moments, and those of the long form; two threads share them.

@@ -10,8 +10,8 @@ use crate::cli_support::{
     Bench, Process, Running, Said, flat, number, rows, say, send, strike, wait_for,
 };
 use crate::long_form::is_long;
+use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::inotify;
 use rustix::io::Errno;

@@ -7,8 +7,8 @@ use model::mechanism::{Carries, Framing, Traits, Waits};
 use model::metric::{Measured, Metric, Unit};
 use model::placement::{Placement, ResolvedPlacement};
 use model::workload::Workload;
+use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 use std::f64::consts::TAU;
 use store::StoredCase;
 

@@ -1,10 +1,10 @@
 //! Which bits flip: a seeded trace, every bit by itself with one probability.
 
+use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 
 /// An endless row of bits, of which some flip.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct FlipTrace {
     /// Logarithm of the probability that a bit stays.
     stays: f64,

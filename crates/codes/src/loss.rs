@@ -3,8 +3,8 @@
 //! Independent losses (Bernoulli), or bursts by the chain of Gilbert and Elliott with two states:
 //! all is lost in the one, nothing in the other. The n-th datagram sent meets the n-th draw.
 
+use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 
 /// How losses come.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -57,7 +57,7 @@ impl LossModel {
 }
 
 /// An endless row of losses: true for each datagram that is lost.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct LossTrace {
     model: LossModel,
     draws: ChaCha8Rng,

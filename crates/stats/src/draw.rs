@@ -1,7 +1,7 @@
 //! Seeded draws for the simulations in the tests of this module.
 
+use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 
 /// A named distribution.
 pub type Shape = (&'static str, fn(&mut Draw) -> f64);

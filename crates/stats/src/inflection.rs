@@ -11,8 +11,8 @@
 use std::fmt;
 use std::ops::Range;
 
+use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 
 use super::peak::Rounds;
 use super::quantile::median;

@@ -3,8 +3,8 @@
 //! A curve is measured level by level in the same rounds, so whole rounds are drawn again
 //! (bootstrap): what disturbs a round moves all its levels together.
 
+use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 
 use super::interval::{Interval, median_interval};
 use super::quantile::median;

@@ -10,8 +10,8 @@
 //! itself: then the deviations need not lie symmetrically, and p is approximate. (Westfall and
 //! Young, "Resampling-Based Multiple Testing", 2.3.)
 
+use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 
 use super::peak::Rounds;
 use super::quantile::median;

@@ -1,8 +1,8 @@
 //! Which client sends which message of an open loop. It is drawn before the first message, as the schedule is.
 
 use model::workload::Arrivals;
+use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 
 use super::schedule::Offered;
 

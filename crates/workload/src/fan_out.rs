@@ -98,7 +98,7 @@ impl Timed for FanOut {
         batch: u64,
     ) -> io::Result<()> {
         let shares = vec![samples * batch; sides.len()];
-        let mut works = vec![None; sides.len()];
+        let mut works: Vec<_> = sides.iter().map(|_| None).collect();
         self.used = in_threads(sides, &mut works, &shares)?;
         Ok(())
     }

@@ -209,7 +209,7 @@ impl Timed for Rate {
                 report.worked = threads.worked();
                 report.usage = report.usage.with(&threads.used());
             }
-            None => report.worked = self.work.as_ref().and_then(Work::worked),
+            None => report.worked = Work::worked(&self.work),
         }
     }
 

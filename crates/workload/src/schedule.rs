@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use sys::clock::Now;
 
+use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 
 /// How long before a message is due its sender stops sleeping, in ns: longer than a sleep usually
 /// overshoots, where an idle CPU has to be woken through a hypervisor.

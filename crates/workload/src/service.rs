@@ -12,20 +12,27 @@ use model::launch::Worked;
 use model::load::Service;
 use sys::clock::Now;
 
+use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 
 /// The stream of the launch's seed from which service times are drawn: arrivals are of the first.
 const STREAM: u64 = 1;
 /// That of a server whose connections have a thread each: of the first of them; clients are drawn from the third.
 const STREAM_OF_CONNECTIONS: u64 = 3;
 
+fn stream_of(seed: u64, stream: u64) -> ChaCha8Rng {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    rng.set_stream(stream);
+    rng
+}
+
 /// The work of a server over the requests of a launch.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Work {
     clock: ClockKind,
     service: Service,
     ns_per_tick: f64,
+    seed: u64,
     rng: ChaCha8Rng,
     requests: u64,
     asked: u64,
@@ -35,27 +42,15 @@ pub struct Work {
 impl Work {
     /// That of a server whose `clock` ticks every `ns_per_tick`; None where it has none.
     pub fn new(service: Service, clock: ClockKind, ns_per_tick: f64, seed: u64) -> Option<Work> {
-        let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        rng.set_stream(STREAM);
-        let work = Work { clock, service, ns_per_tick, rng, requests: 0, asked: 0, took: 0 };
+        let rng = stream_of(seed, STREAM);
+        let work = Work { clock, service, ns_per_tick, seed, rng, requests: 0, asked: 0, took: 0 };
         (service != Service::None).then_some(work)
     }
 
     /// The work of a server's thread over connection `nth`, with draws of its own.
     pub fn of_connection(&self, nth: u64) -> Work {
-        let mut own = self.clone();
-        own.rng.set_stream(STREAM_OF_CONNECTIONS + nth);
-        own
-    }
-
-    /// That of two threads together.
-    pub fn with(self, other: &Work) -> Work {
-        Work {
-            requests: self.requests + other.requests,
-            asked: self.asked + other.asked,
-            took: self.took + other.took,
-            ..self
-        }
+        let rng = stream_of(self.seed, STREAM_OF_CONNECTIONS + nth);
+        Work { rng, requests: 0, asked: 0, took: 0, ..*self }
     }
 
     /// What it takes over the next request, in ticks.
@@ -86,10 +81,16 @@ impl Work {
         self.took += took;
     }
 
-    /// What was asked of it and what it took, in the mean of all requests so far; None before the first.
-    pub fn worked(&self) -> Option<Worked> {
-        let mean = |ticks: u64| ticks as f64 * self.ns_per_tick / self.requests as f64;
-        (self.requests > 0).then(|| Worked { asked_ns: mean(self.asked), took_ns: mean(self.took) })
+    /// What was asked of some and what they took, in the mean of all requests so far; None before the first.
+    pub fn worked<'a>(works: impl IntoIterator<Item = &'a Work>) -> Option<Worked> {
+        let (mut requests, mut asked_ns, mut took_ns) = (0, 0.0, 0.0);
+        for work in works {
+            requests += work.requests;
+            asked_ns += work.asked as f64 * work.ns_per_tick;
+            took_ns += work.took as f64 * work.ns_per_tick;
+        }
+        let mean = |ns: f64| ns / requests as f64;
+        (requests > 0).then(|| Worked { asked_ns: mean(asked_ns), took_ns: mean(took_ns) })
     }
 }
 

@@ -98,9 +98,7 @@ impl Threads {
 
     /// What they worked in the mean of all requests so far.
     pub fn worked(&self) -> Option<Worked> {
-        let mut works = self.works.iter().flatten();
-        let first = works.next()?.clone();
-        works.fold(first, Work::with).worked()
+        Work::worked(self.works.iter().flatten())
     }
 }
 

@@ -1,7 +1,7 @@
 //! Draws of launches, for the tests that simulate.
 
+use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 
 /// A stream of draws that is the same on every machine.
 pub struct Draw(ChaCha8Rng);

@@ -3,8 +3,8 @@
 use super::*;
 use crate::testing::case;
 use model::capacity::finer;
+use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 
 const BOUND_NS: f64 = 200_000.0;
 

@@ -6,8 +6,8 @@ use crate::failures::Failure;
 use crate::testing::case;
 use model::capacity::BoundedLaunch;
 use model::load::Load;
+use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 use std::f64::consts::{PI, TAU};
 
 const NEED: Need = Need { per_second: 50_000, blocking: false, bytes: None };

@@ -5,8 +5,8 @@
 
 use std::time::Duration;
 
+use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 
 use super::{LiveCase, LiveGroup};
 use crate::launch::{LaunchResult, Spec};

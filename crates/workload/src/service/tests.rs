@@ -169,15 +169,15 @@ fn the_theory_is_right_where_it_is_known_by_heart() {
 #[test]
 fn a_server_spins_for_as_long_as_was_drawn_and_says_what_it_took() {
     for service in [Service::Fixed(20_000), Service::Exponential(20_000)] {
-        let mut work = Work::new(service, CLOCK, 1.0, 7).expect("a server that works");
-        let mut drawn = work.clone();
-        assert_eq!(work.worked(), None);
+        let [mut work, mut drawn] =
+            [(); 2].map(|()| Work::new(service, CLOCK, 1.0, 7).expect("a server that works"));
+        assert_eq!(Work::worked([&work]), None);
         let began = CLOCK.now();
         (0..50).for_each(|_| work.spin());
         let took = CLOCK.now() - began;
         let asked = (0..50).map(|_| drawn.draw()).sum::<u64>();
         assert!(took >= asked, "{took} {asked}");
-        let worked = work.worked().expect("50 requests");
+        let worked = Work::worked([&work]).expect("50 requests");
         assert_eq!(worked.asked_ns, asked as f64 / 50.0);
         assert!(worked.took_ns >= worked.asked_ns && worked.took_ns * 50.0 <= took as f64);
     }
