@@ -1,5 +1,8 @@
 //! The program: parse, dispatch, exit code.
 
+#[cfg(not(feature = "schema"))]
+extern crate schemaless as schemars;
+
 mod cli;
 mod room;
 

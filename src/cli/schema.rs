@@ -39,7 +39,7 @@ pub fn schema(args: &SchemaArgs) -> Result<u8, Failure> {
     Ok(0)
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "schema"))]
 mod tests {
     use schemars::generate::SchemaSettings;
     use schemars::{JsonSchema, Schema};
@@ -78,7 +78,7 @@ mod tests {
         schema
     }
 
-    /// To write them anew: `IPCMARK_WRITE=1 cargo test --bin ipcmark schema`.
+    /// To write them anew: `IPCMARK_WRITE=1 cargo test --features schema --bin ipcmark schema`.
     #[test]
     fn the_published_schemas_are_those_of_the_types() {
         for (document, name, schema) in [
@@ -97,7 +97,7 @@ mod tests {
                 std::fs::write(&path, &made).expect("a file of docs/");
                 continue;
             }
-            let why = "IPCMARK_WRITE=1 cargo test --bin ipcmark schema";
+            let why = "IPCMARK_WRITE=1 cargo test --features schema --bin ipcmark schema";
             assert!(document.text() == made, "{path} is another: {why}");
         }
     }

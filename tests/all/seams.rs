@@ -9,16 +9,17 @@ use std::path::{Path, PathBuf};
 
 /// Each crate, and whom it may name beside crates of others.
 const MAY_SEE: &[(&str, &[&str])] = &[
-    ("stats", &[]),
+    ("schemaless", &[]),
+    ("stats", &["schemaless"]),
     ("codes", &[]),
-    ("model", &["stats"]),
+    ("model", &["schemaless", "stats"]),
     ("sys", &["model"]),
     ("mechanisms", &["codes", "model", "sys"]),
     ("workload", &["mechanisms", "model", "sys"]),
     ("machine", &["model", "sys"]),
     ("lab", &["machine", "model", "sys"]),
-    ("store", &["model"]),
-    ("study", &["model"]),
+    ("store", &["model", "schemaless"]),
+    ("study", &["model", "schemaless"]),
     ("floors", &["machine", "model", "stats", "sys", "workload"]),
     (
         "run",
@@ -26,8 +27,8 @@ const MAY_SEE: &[(&str, &[&str])] = &[
     ),
     ("fleet", &["machine", "mechanisms", "model", "run", "store"]),
     ("host", &["mechanisms", "model", "run", "sys"]),
-    ("analysis", &["model", "stats", "store", "study"]),
-    ("report", &["analysis", "model", "stats", "store", "study"]),
+    ("analysis", &["model", "schemaless", "stats", "store", "study"]),
+    ("report", &["analysis", "model", "schemaless", "stats", "store", "study"]),
 ];
 
 fn root() -> &'static Path {

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::observed::{Asked, asked, is_beside};
+use super::observed::{asked, is_beside};
 use super::paired::{CaseRatio, log_ratios};
 use super::{ALPHA, CaseResult, EQUIVALENT_WITHIN, Status};
 use stats::Verdict;
@@ -13,7 +13,7 @@ use stats::Verdict;
 pub struct Accompanied {
     /// Its launches, judged as if they were results; in exports what was asked.
     #[serde(flatten, serialize_with = "asked")]
-    #[schemars(with = "Asked")]
+    #[schemars(with = "super::observed::Asked")]
     pub case: CaseResult,
     /// What became of it.
     pub status: Status,

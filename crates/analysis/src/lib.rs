@@ -3,6 +3,9 @@
 //! Everything here is made again from the store whenever it is asked for; nothing is measured.
 //! Pilots (round 0) are kept in the store and left out here.
 
+#[cfg(not(feature = "schema"))]
+extern crate schemaless as schemars;
+
 pub mod beside;
 mod blank;
 pub mod capacity;

@@ -1,9 +1,6 @@
 //! What tells a case from the others of its run: every factor by its key, with its level. Exports, events and labels
 //! read this list, so that a factor which is added to a case is in all of them.
 
-use std::borrow::Cow;
-
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
@@ -109,17 +106,18 @@ fn said(word: &str) -> Level {
     if word.is_empty() { Level::Absent } else { Level::Word(word.into()) }
 }
 
-impl JsonSchema for Identity {
-    fn schema_name() -> Cow<'static, str> {
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for Identity {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
         "Identity".into()
     }
 
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
         let of_case = FACTORS.iter().flat_map(|row| row.columns.iter().map(|column| column.0));
         let keys: Vec<&str> = of_case.chain(["nodes", "concurrent", "twin"]).collect();
         let properties: serde_json::Map<_, _> =
             keys.iter().map(|key| (key.to_string(), true.into())).collect();
-        json_schema!({ "type": "object", "required": keys, "properties": properties })
+        schemars::json_schema!({ "type": "object", "required": keys, "properties": properties })
     }
 }
 

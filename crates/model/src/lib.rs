@@ -1,5 +1,8 @@
 //! The words of an experiment, as types: no input or output, no system call.
 
+#[cfg(not(feature = "schema"))]
+extern crate schemaless as schemars;
+
 pub mod alignment;
 pub mod arm;
 pub mod arrivals;

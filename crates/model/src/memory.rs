@@ -94,6 +94,7 @@ impl TryFrom<String> for Memory {
     }
 }
 
+#[cfg(feature = "schema")]
 impl JsonSchema for Memory {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "Memory".into()

@@ -8,6 +8,9 @@
 
 #![forbid(unsafe_code)]
 
+#[cfg(not(feature = "schema"))]
+extern crate schemaless as schemars;
+
 pub mod compose;
 mod cpu_pairs;
 pub mod document;

@@ -16,6 +16,9 @@
 //! NaN is never a measurement: functions that return an `Option` give `None` when they meet
 //! one, the others panic.
 
+#[cfg(not(feature = "schema"))]
+extern crate schemaless as schemars;
+
 pub mod apart;
 pub mod best;
 pub mod compare;

@@ -4,6 +4,9 @@
 //! that after any kill the file opens and holds every finished launch (WAL; a crash of the
 //! machine itself may cost the last second). docs/FORMAT.md describes it for other readers.
 
+#[cfg(not(feature = "schema"))]
+extern crate schemaless as schemars;
+
 mod check;
 mod claim;
 mod command_line;

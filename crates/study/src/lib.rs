@@ -4,6 +4,9 @@
 //! group: same workload, size, placement and workers; the mechanisms differ. What can't be
 //! measured stays in the plan as a row with its reason.
 
+#[cfg(not(feature = "schema"))]
+extern crate schemaless as schemars;
+
 pub mod builtin;
 mod claim_test;
 mod claims;

@@ -12,7 +12,7 @@ mod fields;
 mod gate;
 mod measured;
 
-use crate::case::{Brief, brief};
+use crate::case::brief;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -106,7 +106,7 @@ pub struct CaseChange {
     pub case: Case,
     /// What it yields, and in which unit: of the medians.
     #[serde(serialize_with = "brief")]
-    #[schemars(with = "Brief")]
+    #[schemars(with = "crate::case::Brief")]
     pub metric: Metric,
     /// The node that it was measured on, or the two between which it was; empty unless the runs are fleets'.
     pub nodes: Vec<String>,
