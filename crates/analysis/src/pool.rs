@@ -58,7 +58,7 @@ impl Pool {
     ) -> LaunchValue {
         let batch = launch.record.initiator.batch.max(1);
         let scale = ns_per_tick / batch as f64;
-        self.timed_ns += ns_per_tick * samples.iter().sum::<u64>() as f64;
+        self.timed_ns += ns_per_tick * stats::sum(&samples) as f64;
         let count = samples.len();
         let turns = launch.record.initiator.turns.as_ref();
         let cycles = turns.map(|turns| Cycles::of(&samples, turns, scale));
@@ -91,5 +91,5 @@ impl Pool {
 }
 
 fn mean(ticks: &[u64]) -> f64 {
-    ticks.iter().sum::<u64>() as f64 / ticks.len().max(1) as f64
+    stats::sum(ticks) as f64 / ticks.len().max(1) as f64
 }

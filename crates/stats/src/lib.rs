@@ -49,7 +49,7 @@ pub use interval::{
 };
 pub use modes::{Mode, Modes, two_modes};
 pub use peak::{Moved, Peak, moved, peak};
-pub use quantile::{median, median_of, mid_quantile, quantile, samples_needed};
+pub use quantile::{median, median_of, mid_quantile, quantile, samples_needed, sum};
 pub use series::serial_correlation;
 
 pub use shape::{Rescaled, pointwise, rescaled, theil_sen};

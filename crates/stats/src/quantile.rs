@@ -20,6 +20,11 @@ pub fn median_of(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     (!sorted.is_empty()).then(|| median(&sorted))
 }
 
+/// The sum of clock ticks.
+pub fn sum(ticks: &[u64]) -> u64 {
+    ticks.iter().sum()
+}
+
 /// The `p`-quantile, linearly interpolated between order statistics: type 7 of Hyndman and
 /// Fan (1996), "Sample quantiles in statistical packages", which is the default of NumPy, R
 /// and Julia.
