@@ -18,8 +18,7 @@ pub mod identity;
 pub mod library;
 #[cfg(all(test, not(miri)))]
 mod library_calls;
-// loom switches stacks, which Miri can't follow.
-#[cfg(all(test, not(miri)))]
+#[cfg(all(test, feature = "models"))]
 mod models;
 pub mod network;
 pub mod numa;
