@@ -39,7 +39,8 @@ pub fn schema(args: &SchemaArgs) -> Result<u8, Failure> {
     Ok(0)
 }
 
-#[cfg(all(test, feature = "schema"))]
+#[cfg(test)]
+#[cfg(feature = "schema")]
 mod tests {
     use schemars::generate::SchemaSettings;
     use schemars::{JsonSchema, Schema};
