@@ -88,9 +88,18 @@ impl Site {
 
     /// Starts this program with the folder for temporary files.
     fn launcher(&self) -> Launcher {
+        self.launcher_in(&self.tmp)
+    }
+
+    /// Starts this program in the folder of the test, with such a TMPDIR.
+    fn launcher_in(&self, tmp: &Path) -> Launcher {
         let script = self.bench.path("started");
         let program = env!("CARGO_BIN_EXE_ipcmark");
-        let text = format!("#!/bin/sh\nTMPDIR='{}' exec '{program}' \"$@\"\n", self.tmp.display());
+        let (here, tmp) = (self.bench.path(""), tmp.display());
+        let text = format!(
+            "#!/bin/sh\ncd '{}' && TMPDIR='{tmp}' exec '{program}' \"$@\"\n",
+            here.display()
+        );
         fs::write(&script, text).expect("a script");
         fs::set_permissions(&script, PermissionsExt::from_mode(0o755)).expect("it can be run");
         wait_until_startable(&script);
@@ -788,25 +797,17 @@ fn not_one_call_is_made_on_what_is_not_ours() {
 /// A name that says nothing is no folder, least of all the working one, which `clean` would not find again.
 #[test]
 fn an_empty_tmpdir_is_none() {
-    let bench = Bench::new();
+    let site = Site::new();
     let records = |folder: &Path| -> BTreeSet<String> {
         let names = fs::read_dir(folder).expect("a folder").flatten();
         let names = names.map(|entry| entry.file_name().to_string_lossy().into_owned());
         names.filter(|name| name.starts_with("ipcmark-")).collect()
     };
-    let (here, there) = (bench.path(""), Path::new("/tmp"));
+    let there = Path::new("/tmp");
     let before = records(there);
-    let line = "run fifo -w latency -s 64 -p same-cpu --launches 2000 --samples 1000 -q";
-    let mut command = bench.command(line.split(' '));
-    let running = bench.begin_with({
-        command.env("TMPDIR", "");
-        command
-    });
-    wait_for("a record", PATIENCE, || {
-        (records(there) != before || !records(&here).is_empty()).then_some(())
-    });
-    assert_eq!(records(&here), BTreeSet::new());
-    running.signal(Signal::INT);
-    let said = running.finish(PATIENCE);
-    assert_eq!(said.code, Some(130), "{}", said.err);
+    let spec = endless("sysv-queue:namespace=host", Workers::Process);
+    let mut launch = site.launcher_in(Path::new("")).start(&spec, 0).expect("it starts");
+    reach(&mut launch, Stage::Ready);
+    assert_ne!(records(there), before);
+    assert_eq!(records(&site.bench.path("")), BTreeSet::new());
 }
