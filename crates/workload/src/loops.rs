@@ -182,9 +182,9 @@ pub trait Loops {
     /// See [`Timed::follow`].
     fn follow(&mut self, samples: u64, batch: u64) -> io::Result<()>;
     /// See [`Timed::prepare_following`].
-    fn prepare_following(&mut self, lead: u64, operations: u64);
+    fn prepare_following(&mut self, _lead: u64, _operations: u64) {}
     /// See [`Timed::prepare`].
-    fn prepare(&mut self, samples: u64);
+    fn prepare(&mut self, _samples: u64) {}
     /// Whether a stretch is not cut into parts: a pause between them would be timed by the partner.
     fn is_whole(&self) -> bool {
         false
@@ -202,15 +202,23 @@ pub trait Loops {
         Ok(None)
     }
     /// See [`Timed::works_alone`].
-    fn works_alone(&self) -> bool;
+    fn works_alone(&self) -> bool {
+        false
+    }
     /// See [`Timed::announce`].
-    fn announce(&mut self, kind: ConnectionKind) -> io::Result<()>;
+    fn announce(&mut self, _kind: ConnectionKind) -> io::Result<()> {
+        Ok(())
+    }
     /// See [`Timed::finish`].
-    fn finish(&mut self, samples: &[AtomicU64], report: &mut WorkerReport) -> io::Result<()>;
+    fn finish(&mut self, _samples: &[AtomicU64], _report: &mut WorkerReport) -> io::Result<()> {
+        Ok(())
+    }
     /// See [`Timed::finish_following`].
-    fn finish_following(&self, report: &mut WorkerReport);
+    fn finish_following(&self, _report: &mut WorkerReport) {}
     /// See [`Timed::answer_finish`].
-    fn answer_finish(&mut self, report: &mut WorkerReport) -> io::Result<()>;
+    fn answer_finish(&mut self, _report: &mut WorkerReport) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// The loops of workload `W` over endpoints `E`, with payload `P`. There is at least one side.

@@ -4,8 +4,7 @@ use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use mechanisms::engine::Engine;
-use mechanisms::network::ConnectionKind;
-use model::launch::{Usage, WorkerReport};
+use model::launch::Usage;
 use model::mechanism::Stats;
 use model::workload::Workload;
 use workload::loops::{Channel, Loops, With};
@@ -97,27 +96,5 @@ impl Loops for EngineLoops<'_> {
 
     fn null(&mut self) -> io::Result<Option<u64>> {
         self.engine.null()
-    }
-
-    fn prepare_following(&mut self, _lead: u64, _operations: u64) {}
-
-    fn prepare(&mut self, _samples: u64) {}
-
-    fn works_alone(&self) -> bool {
-        false
-    }
-
-    fn announce(&mut self, _kind: ConnectionKind) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn finish(&mut self, _samples: &[AtomicU64], _report: &mut WorkerReport) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn finish_following(&self, _report: &mut WorkerReport) {}
-
-    fn answer_finish(&mut self, _report: &mut WorkerReport) -> io::Result<()> {
-        Ok(())
     }
 }
