@@ -5,6 +5,7 @@
 //! meaning (strong, code, muted), never markup, so that every renderer escapes it in its
 //! own way and nothing that a user typed can become a command to a browser or a terminal.
 
+mod each;
 mod listing;
 mod numbering;
 mod text;
@@ -13,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::figure::{Figure, VerdictKind};
 
+pub use each::TableOfEach;
 pub use listing::{Listing, Value};
 pub use text::{Run, Target, Text};
 
@@ -108,6 +110,17 @@ impl Section {
         self.blocks.push(block.into());
         self
     }
+
+    /// Appends blocks, or the one that there may be.
+    pub fn with_all<B: Into<Block>>(mut self, blocks: impl IntoIterator<Item = B>) -> Self {
+        self.blocks.extend(blocks.into_iter().map(Into::into));
+        self
+    }
+
+    /// None of a section without a block.
+    pub fn unless_empty(self) -> Option<Self> {
+        (!self.blocks.is_empty()).then_some(self)
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -143,6 +156,17 @@ impl Block {
 
     pub fn warning(text: impl Into<Text>) -> Self {
         Self::Warning(text.into())
+    }
+
+    /// Points without an order; None of none.
+    pub fn list(points: impl IntoIterator<Item = Text>) -> Option<Self> {
+        let points: Vec<Text> = points.into_iter().collect();
+        (!points.is_empty()).then_some(Self::List(points))
+    }
+
+    /// Blocks that are there on request, below a line that stays visible.
+    pub fn folded(summary: impl Into<Text>, blocks: Vec<Block>) -> Self {
+        Self::Details { summary: summary.into(), blocks }
     }
 }
 
@@ -234,6 +258,17 @@ impl Table {
     pub fn note(mut self, note: impl Into<Text>) -> Self {
         self.notes.push(note.into());
         self
+    }
+
+    /// With such remarks as there are.
+    pub fn notes<N: Into<Text>>(mut self, notes: impl IntoIterator<Item = N>) -> Self {
+        self.notes.extend(notes.into_iter().map(Into::into));
+        self
+    }
+
+    /// None of a table without a row.
+    pub fn unless_empty(self) -> Option<Self> {
+        (!self.rows.is_empty()).then_some(self)
     }
 }
 

@@ -23,8 +23,8 @@ pub mod terminal;
 pub mod typst;
 
 pub use document::{
-    ASIDE, Align, Block, Column, Document, Emphasis, Listing, Row, Run, Section, Table, Target,
-    Text, Value, Verdict,
+    ASIDE, Align, Block, Column, Document, Emphasis, Listing, Row, Run, Section, Table,
+    TableOfEach, Target, Text, Value, Verdict,
 };
 pub use figure::{
     Axis, Drawn, Figure, FigureKind, Mark, Point, Protocol, Scale, Series, Step, VerdictKind,

@@ -94,6 +94,11 @@ impl Text {
         self
     }
 
+    /// What was found; where there is nothing, a dash that stands back.
+    pub fn found(words: Option<impl Into<Text>>) -> Self {
+        words.map_or_else(|| Self::new().muted("–"), Into::into)
+    }
+
     /// Ordinary words, but what stands between two backticks is a name.
     pub fn of_prose(words: &str) -> Self {
         let words = &*kept(words);
@@ -116,6 +121,13 @@ impl Text {
     /// The words without their meaning.
     pub fn to_plain(&self) -> String {
         self.runs.iter().map(Run::as_str).collect()
+    }
+}
+
+impl<T: Into<Text>> From<Option<T>> for Text {
+    /// A dash where there is nothing.
+    fn from(words: Option<T>) -> Self {
+        words.map_or_else(|| "–".into(), Into::into)
     }
 }
 
