@@ -239,6 +239,18 @@ pub enum VerdictKind {
     Unknown,
 }
 
+impl VerdictKind {
+    /// The sign before a verdict.
+    pub fn sign(self) -> &'static str {
+        match self {
+            Self::Good => "✓",
+            Self::Bad => "✗",
+            Self::Neutral => "=",
+            Self::Unknown => "?",
+        }
+    }
+}
+
 /// The data of one thing that is compared.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Series {
@@ -395,6 +407,12 @@ impl Mark {
     pub fn new(label: impl Into<String>, value: f64) -> Self {
         Self { label: label.into(), value }
     }
+}
+
+/// The least and the most of some values; of none infinity, and less than anything.
+pub fn ends(values: impl Iterator<Item = f64>) -> (f64, f64) {
+    let none = (f64::INFINITY, f64::NEG_INFINITY);
+    values.fold(none, |(least, most), value| (least.min(value), most.max(value)))
 }
 
 /// The value, if it is a number one can draw.

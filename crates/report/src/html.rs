@@ -209,12 +209,13 @@ fn inline(text: &Text) -> String {
 }
 
 fn verdict(out: &mut String, verdict: &Verdict) {
-    let (class, sign, words) = match verdict.kind {
-        VerdictKind::Good => ("good", "✓", "In favour"),
-        VerdictKind::Bad => ("bad", "✗", "Against"),
-        VerdictKind::Neutral => ("neutral", "=", "Equivalent"),
-        VerdictKind::Unknown => ("unknown", "?", "Undecided"),
+    let (class, words) = match verdict.kind {
+        VerdictKind::Good => ("good", "In favour"),
+        VerdictKind::Bad => ("bad", "Against"),
+        VerdictKind::Neutral => ("neutral", "Equivalent"),
+        VerdictKind::Unknown => ("unknown", "Undecided"),
     };
+    let sign = verdict.kind.sign();
     // What the sign says, for who doesn't see it; a headline may begin with the word.
     let is_said = verdict.headline.to_plain().starts_with(words);
     let unseen = if is_said { String::new() } else { format!("{words}: ") };

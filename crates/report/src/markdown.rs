@@ -1,8 +1,8 @@
 //! Markdown as GitHub shows it: verdicts and tables, and pictures where there is a place for
 //! them. Any document can be written so.
 
-use super::document::{Align, Block, Document, Run, Table, Text, Verdict};
-use super::figure::{Figure, VerdictKind};
+use super::document::{Align, Block, Document, Run, Table, Text};
+use super::figure::Figure;
 
 /// Any document, with a line in the place of each figure.
 pub fn render(document: &Document) -> String {
@@ -84,16 +84,10 @@ fn blocks(all: &[Block], parts: &mut Vec<String>, draw: &mut dyn FnMut(&Figure) 
 
 /// Verdicts that follow each other are one table.
 fn verdicts(blocks: &[Block]) -> String {
-    let sign = |verdict: &Verdict| match verdict.kind {
-        VerdictKind::Good => "✓",
-        VerdictKind::Bad => "✗",
-        VerdictKind::Neutral => "=",
-        VerdictKind::Unknown => "?",
-    };
     let mut lines = vec![cells(["", "finding", "how sure"]), cells([":-:", "---", "---"])];
     for block in blocks {
         if let Block::Verdict(it) = block {
-            lines.push(cells([sign(it), &inline(&it.headline), &inline(&it.detail)]));
+            lines.push(cells([it.kind.sign(), &inline(&it.headline), &inline(&it.detail)]));
         }
     }
     lines.join("\n")

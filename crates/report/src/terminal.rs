@@ -14,7 +14,7 @@ mod table;
 mod wrap;
 
 use super::document::{Block, Document, Table, Text, Verdict};
-use super::figure::{Figure, FigureKind, Scale, VerdictKind};
+use super::figure::{Figure, FigureKind, Scale};
 use wrap::{Ink, Line, wrap_text};
 
 /// How the terminal is written to.
@@ -170,14 +170,8 @@ impl Page {
     }
 
     fn verdict(&mut self, verdict: &Verdict, indent: usize) {
-        let sign = match verdict.kind {
-            VerdictKind::Good => "✓",
-            VerdictKind::Bad => "✗",
-            VerdictKind::Neutral => "=",
-            VerdictKind::Unknown => "?",
-        };
         let lines = wrap_text(&verdict.headline, self.style.width - indent - 2, Ink::Strong);
-        self.hanging(sign, Ink::of_tone(verdict.kind), lines, indent);
+        self.hanging(verdict.kind.sign(), Ink::of_tone(verdict.kind), lines, indent);
         if !verdict.detail.is_empty() {
             self.text(&verdict.detail, indent + 2);
         }

@@ -8,7 +8,7 @@ mod escape;
 mod table;
 
 use super::document::{Block, Document, Run, Section, Table, Target, Text, Verdict};
-use super::figure::{Figure, FigureKind, VerdictKind};
+use super::figure::{Figure, FigureKind};
 use super::svg;
 use escape::{label, string, words};
 use study::paper::Form;
@@ -180,12 +180,7 @@ impl Page {
     }
 
     fn verdict(&mut self, verdict: &Verdict) {
-        let sign = match verdict.kind {
-            VerdictKind::Good => "✓",
-            VerdictKind::Bad => "✗",
-            VerdictKind::Neutral => "\\=",
-            VerdictKind::Unknown => "?",
-        };
+        let sign = words(verdict.kind.sign());
         let (head, detail) = (inline(&verdict.headline), inline(&verdict.detail));
         self.out.push_str(&format!("{sign} {head} {detail}\n\n"));
     }
