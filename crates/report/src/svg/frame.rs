@@ -4,7 +4,7 @@ use super::legend::{self, Entry};
 use super::metrics::{TEXT, fit, shorten, width_of, wrap};
 use super::sheet::{Anchor, Area, Sheet, Spot, TextStyle, stroke};
 use super::track::Track;
-use crate::figure::{Drawn, Figure, FigureKind, Mark, Scale, finite};
+use crate::figure::{Drawn, Figure, FigureKind, Mark, Point, Scale, finite};
 
 /// Room that a value in words takes behind its interval.
 const WORDS: f64 = 62.0;
@@ -50,6 +50,11 @@ impl Frame<'_> {
         Some(if self.horizontal { [along, across] } else { [across, along] })
     }
 
+    /// Where a point stands; None where it has no value.
+    pub fn place(&self, point: &Point) -> Option<Spot> {
+        self.spot(point.x, point.y?, 0.0)
+    }
+
     /// The ends of a short line across the measured direction at a spot.
     pub fn cap(&self, [x, y]: Spot, half: f64) -> [Spot; 2] {
         if self.horizontal {
@@ -69,25 +74,12 @@ impl Frame<'_> {
 
 /// Everything that was measured, whose range the axis must hold.
 fn measured_values(figure: &Figure) -> Vec<f64> {
-    let frontier = |drawn| figure.kind == FigureKind::Scatter && drawn == Drawn::Line;
-    let points = figure
-        .series
-        .iter()
-        .filter(|series| !frontier(series.drawn))
-        .flat_map(|series| &series.points);
-    let mut values: Vec<f64> = points
-        .flat_map(|point| {
-            [
-                point.y,
-                point.low,
-                point.high,
-                point.ends.map(|ends| ends[0]),
-                point.ends.map(|ends| ends[1]),
-            ]
-        })
-        .flatten()
-        .chain(figure.marks.iter().map(|mark| mark.value))
-        .collect();
+    let values = shown(figure).flat_map(|point| {
+        let [least, most] = point.ends.map_or([None; 2], |ends| ends.map(Some));
+        [point.y, point.low, point.high, least, most]
+    });
+    let mut values: Vec<f64> =
+        values.flatten().chain(figure.marks.iter().map(|mark| mark.value)).collect();
     if figure.kind == FigureKind::Bars {
         let stacked = || figure.series.iter().filter(|series| series.drawn == Drawn::AsKind);
         for nth in 0..figure.x.categories.len() {
@@ -99,10 +91,11 @@ fn measured_values(figure: &Figure) -> Vec<f64> {
     values
 }
 
-fn varied_values(figure: &Figure) -> impl Iterator<Item = f64> {
+/// All points but those of a frontier, which goes beyond what was measured.
+fn shown(figure: &Figure) -> impl Iterator<Item = &Point> {
     let frontier = |drawn| figure.kind == FigureKind::Scatter && drawn == Drawn::Line;
     let shown = figure.series.iter().filter(move |series| !frontier(series.drawn));
-    shown.flat_map(|series| &series.points).map(|point| point.x)
+    shown.flat_map(|series| &series.points)
 }
 
 /// Draws legend, grid and axes around a plot of the given height.
@@ -166,7 +159,7 @@ pub(super) fn lay_below<'a>(
     };
     // What stands on the page from left to right, and from the foot to the head.
     let measured = Track::of(figure, &figure.y, measured_values(figure).into_iter(), air);
-    let varied = Track::of(whole, &whole.x, varied_values(whole), 0.03);
+    let varied = Track::of(whole, &whole.x, shown(whole).map(|point| point.x), 0.03);
     if horizontal {
         // A row is as high as its name.
         let most = labels.iter().map(Vec::len).max().unwrap_or(1) as f64;
@@ -202,10 +195,7 @@ fn horizontal_axes(sheet: &mut Sheet, figure: &Figure, frame: &mut Frame, labels
         let Some(y) = frame.varied.at(nth as f64) else { continue };
         let head = y - 0.5 * LINE * (lines.len() as f64 - 1.0);
         sheet.named(&figure.x.categories[nth], |sheet| {
-            for (row, line) in lines.iter().enumerate() {
-                let at = [plot.left - 6.0, head + LINE * row as f64];
-                sheet.text(at, TextStyle::new(Anchor::End, sheet.theme.ink), line);
-            }
+            sheet.texts([plot.left - 6.0, head], LINE, sheet.ink(Anchor::End), lines);
         });
     }
     let middle = [(plot.left + plot.right) / 2.0, plot.bottom + 20.0];
@@ -216,8 +206,7 @@ fn horizontal_axes(sheet: &mut Sheet, figure: &Figure, frame: &mut Frame, labels
 fn axis_name(sheet: &mut Sheet, name: &str, [x, y]: Spot) -> f64 {
     let lines = wrap(name, sheet.width - 4.0, TEXT, 2);
     for (row, line) in lines.iter().enumerate().filter(|pair| !pair.1.is_empty()) {
-        let words = TextStyle::new(Anchor::Middle, sheet.theme.muted);
-        sheet.text([x, y + LINE * row as f64], words, line);
+        sheet.text([x, y + LINE * row as f64], sheet.muted(Anchor::Middle), line);
     }
     y + LINE * (lines.len() - 1) as f64
 }
@@ -230,7 +219,7 @@ fn upright_axes(sheet: &mut Sheet, figure: &Figure, frame: &mut Frame) {
     sheet.lines(&rules.collect::<Vec<_>>(), &stroke(sheet.theme.rule, 0.6));
     for (y, words) in ticks {
         let words = shorten(&words, plot.left - 8.0, TEXT);
-        sheet.text([plot.left - 5.0, y], TextStyle::new(Anchor::End, sheet.theme.muted), &words);
+        sheet.text([plot.left - 5.0, y], sheet.muted(Anchor::End), &words);
     }
     let foot = match figure.x.scale {
         Scale::Category => {
@@ -266,7 +255,7 @@ fn ticks_below(sheet: &mut Sheet, frame: &Frame, axis: &Track, room: f64) {
         let half = width_of(&words, TEXT) / 2.0;
         if x - half > taken {
             let at = [x, plot.bottom + 9.0];
-            sheet.text(at, TextStyle::new(Anchor::Middle, sheet.theme.muted), &words);
+            sheet.text(at, sheet.muted(Anchor::Middle), &words);
             taken = x + half + 2.0;
         }
     }
@@ -297,14 +286,8 @@ pub(super) fn names_below(
                 sheet.upward([x, top + 6.0 + long / 2.0], theme.ink, &short);
                 return;
             }
-            for (row, line) in lines.iter().enumerate() {
-                let at = [x, top + 8.0 + LINE * row as f64];
-                sheet.text(
-                    at,
-                    TextStyle { size, ..TextStyle::new(Anchor::Middle, theme.ink) },
-                    line,
-                );
-            }
+            let words = TextStyle { size, ..sheet.ink(Anchor::Middle) };
+            sheet.texts([x, top + 8.0], LINE, words, lines);
             foot = foot.max(top + 9.0 + LINE * lines.len() as f64);
         });
     }
@@ -332,7 +315,7 @@ fn bounds_across(sheet: &mut Sheet, figure: &Figure, frame: &Frame) {
         });
         let free = |area: &&Area| !taken.iter().any(|other| other.touches(area));
         let area = *places.iter().find(free).unwrap_or(&places[0]);
-        let words = TextStyle { halo: true, ..TextStyle::new(Anchor::End, sheet.theme.muted) };
+        let words = TextStyle { halo: true, ..sheet.muted(Anchor::End) };
         sheet.named(&mark.label, |sheet| {
             sheet.text([area.right, (area.top + area.bottom) / 2.0], words, &name);
         });
@@ -381,7 +364,7 @@ fn draw_lanes(sheet: &mut Sheet, frame: &Frame) {
         sheet.line([x, last[1] + 5.0], [x, frame.plot.bottom], &style);
     }
     for lane in &frame.lanes {
-        let plain = TextStyle::new(Anchor::Middle, sheet.theme.muted);
+        let plain = sheet.muted(Anchor::Middle);
         let words = TextStyle { halo: true, beside: frame.measured.at(lane.value), ..plain };
         sheet.named(&lane.label, |sheet| {
             lane.lines.iter().for_each(|(at, line)| sheet.text(*at, words, line));

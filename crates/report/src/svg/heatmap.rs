@@ -4,7 +4,7 @@ use super::frame::{self, LINE};
 use super::metrics::{TEXT, shorten, width_of, wrap};
 use super::sheet::{Anchor, Area, Sheet, TextStyle, stroke};
 use super::track::Track;
-use crate::figure::{Figure, Point, finite};
+use crate::figure::{Figure, Point, ends, finite};
 
 /// Cividis, from the smallest to the largest.
 const FIELD: [[f64; 3]; 7] = [
@@ -43,17 +43,12 @@ pub(super) fn draw(sheet: &mut Sheet, figure: &Figure) -> f64 {
     let values =
         || figure.series.iter().flat_map(|series| &series.points).filter_map(|point| point.y);
     let colours = Track::of(figure, &figure.y, values(), 0.0).along(0.0, 1.0);
-    let shares = values().filter_map(|value| colours.at(value));
-    let (least, most) = shares
-        .fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), value| (a.min(value), b.max(value)));
+    let (least, most) = ends(values().filter_map(|value| colours.at(value)));
     for (row, (series, lines)) in figure.series.iter().zip(&rows).enumerate() {
         let top = plot.top + CELL * row as f64;
         sheet.series(row, &series.name, |sheet| {
             let head = top + CELL / 2.0 - 0.5 * LINE * (lines.len() as f64 - 1.0);
-            for (nth, line) in lines.iter().enumerate() {
-                let at = [plot.left - 6.0, head + LINE * nth as f64];
-                sheet.text(at, TextStyle::new(Anchor::End, sheet.theme.ink), line);
-            }
+            sheet.texts([plot.left - 6.0, head], LINE, sheet.ink(Anchor::End), lines);
             let within = |point: &Point| (0.0..columns).contains(&point.x);
             for (at, point) in series.points.iter().enumerate().filter(|pair| within(pair.1)) {
                 let left = plot.left + wide * point.x;
@@ -87,8 +82,7 @@ fn cell(
         sheet.point(at, middle, why, |sheet| {
             sheet.rect(area, 0.0, &format!("fill=\"{ground}\""));
             sheet.hatch(area, hatching, 6.0, false);
-            let words =
-                TextStyle { halo: true, ..TextStyle::new(Anchor::Middle, sheet.theme.muted) };
+            let words = TextStyle { halo: true, ..sheet.muted(Anchor::Middle) };
             if area.width() > width_of("n/a", TEXT) {
                 sheet.text(middle, words, "n/a");
             }
@@ -114,7 +108,7 @@ fn columns_below(sheet: &mut Sheet, figure: &Figure, plot: Area, wide: f64) -> f
     let at = |nth: usize| Some(plot.left + wide * (nth as f64 + 0.5));
     let foot = frame::names_below(sheet, figure, plot.bottom, wide - 4.0, at);
     let middle = [(plot.left + plot.right) / 2.0, foot + 2.0];
-    sheet.text(middle, TextStyle::new(Anchor::Middle, sheet.theme.muted), &figure.x.label);
+    sheet.text(middle, sheet.muted(Anchor::Middle), &figure.x.label);
     foot + 12.0
 }
 
@@ -127,9 +121,7 @@ fn scale_below(
     values: impl Iterator<Item = f64>,
 ) -> f64 {
     const STEPS: usize = 16;
-    let finite = values.filter(|value| value.is_finite());
-    let (least, most) = finite
-        .fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), value| (a.min(value), b.max(value)));
+    let (least, most) = ends(values.filter(|value| value.is_finite()));
     if least >= most {
         return top;
     }
@@ -147,18 +139,10 @@ fn scale_below(
     let frame = Area { left, top: top + 4.0, right: left + long, bottom: top + 12.0 };
     sheet.rect(frame, 0.0, &stroke(sheet.theme.muted, 0.5));
     let words = |value: f64| figure.y.unit.format(value);
-    sheet.text(
-        [left - 5.0, top + 8.0],
-        TextStyle::new(Anchor::End, sheet.theme.muted),
-        &words(least),
-    );
-    sheet.text(
-        [left + long + 5.0, top + 8.0],
-        TextStyle::new(Anchor::Start, sheet.theme.muted),
-        &words(most),
-    );
+    sheet.text([left - 5.0, top + 8.0], sheet.muted(Anchor::End), &words(least));
+    sheet.text([left + long + 5.0, top + 8.0], sheet.muted(Anchor::Start), &words(most));
     let name = shorten(&figure.y.label, sheet.width - 10.0, TEXT);
     let middle = [left + long / 2.0, top + 19.0];
-    sheet.text(middle, TextStyle::new(Anchor::Middle, sheet.theme.muted), &name);
+    sheet.text(middle, sheet.muted(Anchor::Middle), &name);
     top + 27.0
 }

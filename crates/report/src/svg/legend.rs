@@ -1,7 +1,7 @@
 //! The legend above a figure: a sample of each series with its name, in as many rows as it takes.
 
 use super::metrics::{TEXT, width_of, wrap};
-use super::sheet::{Anchor, Area, Sheet, TextStyle, stroke};
+use super::sheet::{Anchor, Area, Sheet};
 use super::theme::{number_of, signed};
 use crate::figure::{Drawn, Figure, FigureKind};
 
@@ -89,10 +89,7 @@ pub(super) fn draw(sheet: &mut Sheet, entries: &[Entry], top: f64) -> f64 {
         let top = y;
         sheet.key(entry.series, &entry.name, cut, |sheet| {
             sample(sheet, entry.sample, x, top);
-            for (nth, line) in lines.iter().enumerate() {
-                let at = [x + long + 4.0, top + nth as f64 * ROW];
-                sheet.text(at, TextStyle::new(Anchor::Start, sheet.theme.ink), line);
-            }
+            sheet.texts([x + long + 4.0, top], ROW, sheet.ink(Anchor::Start), &lines);
         });
         y += (lines.len() - 1) as f64 * ROW;
         x += wide + 14.0;
@@ -116,11 +113,8 @@ fn sample(sheet: &mut Sheet, sample: Sample, x: f64, y: f64) {
         Sample::Sign(nth) => sheet.sign(nth, middle, 5.5),
         Sample::Fill(nth) => sheet.fill(nth, swatch),
         Sample::Quiet => {
-            sheet.line(
-                left,
-                right,
-                &(stroke(sheet.theme.muted, 1.0) + " stroke-dasharray=\"3 3\""),
-            );
+            let style = sheet.quiet();
+            sheet.line(left, right, &style);
         }
         Sample::Beside(nth) => {
             sheet.shape(3 + nth, middle, 6.5, sheet.theme.paper, sheet.theme.ink)

@@ -74,7 +74,7 @@ fn label(sheet: &mut Sheet, [x, y]: Spot, short: &str, full: &str, radius: f64, 
             radius,
             &format!("fill=\"{}\" stroke=\"{edge}\" stroke-width=\"0.9\"", sheet.theme.paper),
         );
-        sheet.text([x, y], TextStyle::new(Anchor::Middle, sheet.theme.ink), short);
+        sheet.text([x, y], sheet.ink(Anchor::Middle), short);
     });
 }
 
@@ -91,10 +91,8 @@ fn bracket(sheet: &mut Sheet, lives: &Lives, first: usize, last: usize) {
     let lines = wrap(&lives.protocol.timed_label, edge - 12.0, TEXT, 6);
     let head = (top + bottom) / 2.0 - 5.0 * (lines.len() as f64 - 1.0);
     sheet.named(&lives.protocol.timed_label, |sheet| {
-        for (nth, line) in lines.iter().enumerate() {
-            let words = TextStyle { bold: true, ..TextStyle::new(Anchor::End, sheet.theme.ink) };
-            sheet.text([edge - 6.0, head + 10.0 * nth as f64], words, line);
-        }
+        let words = TextStyle { bold: true, ..sheet.ink(Anchor::End) };
+        sheet.texts([edge - 6.0, head], 10.0, words, &lines);
     });
 }
 
@@ -114,8 +112,7 @@ fn draw_step(sheet: &mut Sheet, lives: &Lives, row: usize, step: &Step) {
                 sheet.line(start, end, &stroke(sheet.theme.color(0), 1.3));
                 let head = [end, barb(0.38), barb(-0.38)];
                 sheet.polygon(&head, &format!("fill=\"{}\"", sheet.theme.color(0)));
-                let words =
-                    TextStyle { halo: true, ..TextStyle::new(Anchor::Middle, sheet.theme.ink) };
+                let words = TextStyle { halo: true, ..sheet.ink(Anchor::Middle) };
                 sheet.text(middle, words, &short);
             });
         }
@@ -133,12 +130,10 @@ fn draw_step(sheet: &mut Sheet, lives: &Lives, row: usize, step: &Step) {
         Step::More { label } => {
             let last = lives.protocol.parties.len().saturating_sub(1);
             let (a, b) = (lives.x(0), lives.x(last));
-            let words = TextStyle::new(Anchor::Middle, sheet.theme.muted);
+            let words = sheet.muted(Anchor::Middle);
             let lines = wrap(&format!("⋯ {label}"), (b - a).max(60.0) - 12.0, TEXT, 3);
             sheet.named(label, |sheet| {
-                for (nth, line) in lines.iter().enumerate() {
-                    sheet.text([(a + b) / 2.0, y + 9.0 * nth as f64 - 2.0], words, line);
-                }
+                sheet.texts([(a + b) / 2.0, y - 2.0], 9.0, words, &lines);
             });
         }
     }

@@ -15,7 +15,7 @@ pub(super) fn draw(sheet: &mut Sheet, figure: &Figure) -> f64 {
         for (nth, series) in figure.series.iter().enumerate() {
             sheet.series(nth, &series.name, |sheet| match series.drawn {
                 Drawn::Line => {
-                    let style = stroke(sheet.theme.muted, 1.0) + " stroke-dasharray=\"3 3\"";
+                    let style = sheet.quiet();
                     let runs = runs(&frame, &series.points);
                     let steps: Vec<Vec<Spot>> = runs.iter().map(|run| stairs(run)).collect();
                     sheet.lines(&steps, &style);
@@ -78,7 +78,7 @@ fn names(sheet: &mut Sheet, figure: &Figure, frame: &frame::Frame) {
                 let end = if within { middle[1] } else { edge };
                 sheet.line(spot, [near, end], &stroke(sheet.theme.muted, 0.5));
             }
-            let plain = TextStyle::new(Anchor::Start, sheet.theme.ink);
+            let plain = sheet.ink(Anchor::Start);
             let words = TextStyle { halo: true, beside: Some(spot[0]), ..plain };
             sheet.text(middle, words, &short);
         });

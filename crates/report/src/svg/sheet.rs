@@ -193,6 +193,28 @@ impl Sheet {
         ));
     }
 
+    /// Texts below each other, `step` apart.
+    pub fn texts(&mut self, [x, y]: Spot, step: f64, words: TextStyle, lines: &[String]) {
+        for (row, line) in lines.iter().enumerate() {
+            self.text([x, y + step * row as f64], words, line);
+        }
+    }
+
+    /// How words stand that are read first.
+    pub fn ink(&self, anchor: Anchor) -> TextStyle<'static> {
+        TextStyle::new(anchor, self.theme.ink)
+    }
+
+    /// How words stand that stand back.
+    pub fn muted(&self, anchor: Anchor) -> TextStyle<'static> {
+        TextStyle::new(anchor, self.theme.muted)
+    }
+
+    /// A quiet line, as of a bound or a frontier.
+    pub fn quiet(&self) -> String {
+        stroke(self.theme.muted, 1.0) + " stroke-dasharray=\"3 3\""
+    }
+
     /// A text that runs up along the left edge, around its middle.
     pub fn upward(&mut self, [x, y]: Spot, fill: &str, text: &str) {
         let [x, y] = [x, y].map(number);

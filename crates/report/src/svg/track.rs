@@ -2,7 +2,7 @@
 
 use super::sheet::number;
 use super::ticks;
-use crate::figure::{Axis, Figure, FigureKind, Scale, finite};
+use crate::figure::{Axis, Figure, FigureKind, Scale, ends, finite};
 
 /// An axis with its range, laid along the sheet.
 pub(super) struct Track<'a> {
@@ -96,9 +96,7 @@ fn range(figure: &Figure, axis: &Axis, values: impl Iterator<Item = f64>, air: f
     if axis.scale == Scale::Category {
         return (-0.5, axis.categories.len().max(1) as f64 - 0.5);
     }
-    let all = values.filter_map(|value| coordinate(axis.scale, value));
-    let (low, high) =
-        all.fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), value| (a.min(value), b.max(value)));
+    let (low, high) = ends(values.filter_map(|value| coordinate(axis.scale, value)));
     if low > high {
         return (0.0, 1.0);
     }

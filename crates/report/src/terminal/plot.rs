@@ -7,7 +7,7 @@
 
 use super::wrap::{Ink, Line, shorten, visible, width, wrap_text};
 use crate::document::Text;
-use crate::figure::{Axis, Figure, Mark, Point, Scale, finite};
+use crate::figure::{Axis, Figure, Mark, Point, Scale, ends, finite};
 
 const SIGNS: [&str; 6] = ["●", "○", "◆", "◇", "■", "□"];
 /// A bound of the figure, running down through its rows.
@@ -88,9 +88,7 @@ impl AxisRange {
     /// Of some values of an axis; None where there are none.
     pub(super) fn over(axis: &Axis, values: impl Iterator<Item = f64>) -> Option<Self> {
         let log = axis.scale == Scale::Log;
-        let drawn = values.filter_map(|value| coordinate(value, log));
-        let (low, high) =
-            drawn.fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), v| (a.min(v), b.max(v)));
+        let (low, high) = ends(values.filter_map(|value| coordinate(value, log)));
         let low = if log { low } else { low.min(0.0) };
         (low <= high).then(|| Self { log, low, high: high.max(low + 1e-9) })
     }
