@@ -1,6 +1,6 @@
 //! Bars: stacked by series, or beside each other with whiskers and signs from elsewhere.
 
-use super::intervals::{reason, said, words_behind};
+use super::intervals::{Placed, placed, said, words_behind};
 use super::metrics::TEXT;
 use super::sheet::{Anchor, Sheet, TextStyle, stroke};
 use super::{frame, legend};
@@ -73,13 +73,10 @@ fn bar(
     (aside, half): (f64, f64),
 ) {
     let point = &series.points[at];
-    let Some(y) = point.y.and_then(finite) else {
-        return reason(sheet, figure, frame, point, aside);
+    let Some(Placed { y, mid, low, high }) = placed(sheet, figure, frame, point, aside) else {
+        return;
     };
-    let spot = |value| frame.spot(point.x, value, aside);
-    let (Some(zero), Some(mid)) = (spot(0.0), spot(y)) else { return };
-    let end = |value: Option<f64>| value.and_then(spot).unwrap_or(mid);
-    let (low, high) = (end(point.low), end(point.high));
+    let Some(zero) = frame.spot(point.x, 0.0, aside) else { return };
     sheet.point(at, mid, &said(figure, series, point), |sheet| {
         sheet.fill(nth, frame.bar(zero, mid, half));
         if point.low.is_some() {
@@ -89,7 +86,7 @@ fn bar(
             let from = high[0].max(mid[0]);
             if beside_signs(figure, frame, point, aside, from) {
                 // Right behind a sign it would be read as that sign's.
-                let words = TextStyle::new(Anchor::End, sheet.theme.muted);
+                let words = sheet.muted(Anchor::End);
                 let words = TextStyle { size: TEXT - 1.0, halo: true, ..words };
                 sheet.text([frame.plot.right, mid[1]], words, &figure.y.unit.format(y));
             } else {
@@ -110,8 +107,7 @@ fn beside_signs(
     const WORDS: f64 = 40.0;
     let bar = frame.varied.at(point.x).unwrap_or(f64::NAN) + aside;
     let signs = figure.series.iter().filter(|series| series.drawn == Drawn::Signs);
-    let mut here =
-        signs.flat_map(|sign| &sign.points).filter_map(|point| frame.spot(point.x, point.y?, 0.0));
+    let mut here = signs.flat_map(|sign| &sign.points).filter_map(|point| frame.place(point));
     here.any(|[x, y]| (y - bar).abs() < 2.0 && x > from - 5.0 && x < from + WORDS)
 }
 
@@ -121,8 +117,7 @@ fn signs(sheet: &mut Sheet, figure: &Figure, frame: &frame::Frame, nth: usize, b
     let theme = sheet.theme;
     sheet.series(nth, &series.name, |sheet| {
         for (at, point) in series.points.iter().enumerate() {
-            let spot = point.y.and_then(finite).and_then(|y| frame.spot(point.x, y, 0.0));
-            let Some(spot) = spot else { continue };
+            let Some(spot) = frame.place(point) else { continue };
             sheet.point(at, spot, &said(figure, series, point), |sheet| {
                 sheet.shape(3 + beside, spot, 6.5, theme.paper, theme.ink);
             });

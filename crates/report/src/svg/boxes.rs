@@ -1,9 +1,9 @@
 //! A box per category and series: quartiles, the median within, whiskers to both ends.
 
-use super::intervals::{ROW, reason, said, words_behind};
+use super::intervals::{Placed, ROW, placed, said, words_behind};
 use super::sheet::{Sheet, stroke};
 use super::{frame, legend};
-use crate::figure::{Figure, Series, finite};
+use crate::figure::{Figure, Series};
 
 pub(super) fn draw(sheet: &mut Sheet, figure: &Figure) -> f64 {
     let slots = figure.series.len().max(1);
@@ -34,16 +34,11 @@ fn one(
     (aside, half): (f64, f64),
 ) {
     let point = &series.points[at];
-    let Some(y) = point.y.and_then(finite) else {
-        return reason(sheet, figure, frame, point, aside);
+    let Some(Placed { y, mid, low, high }) = placed(sheet, figure, frame, point, aside) else {
+        return;
     };
-    let Some(mid) = frame.spot(point.x, y, aside) else { return };
-    let spot = |value: Option<f64>| {
-        value.and_then(finite).and_then(|value| frame.spot(point.x, value, aside))
-    };
-    let (low, high) = (spot(point.low).unwrap_or(mid), spot(point.high).unwrap_or(mid));
-    let ends = point.ends.map(|ends| ends.map(Some)).unwrap_or([None, None]);
-    let [least, most] = ends.map(spot);
+    let spots = point.ends.map(|ends| ends.map(|value| frame.spot(point.x, value, aside)));
+    let [least, most] = spots.unwrap_or([None; 2]);
     let (least, most) = (least.unwrap_or(low), most.unwrap_or(high));
     let ends = point.ends.map(|[least, most]| {
         let words = |value| figure.y.unit.format(value);

@@ -41,14 +41,34 @@ pub(super) fn said(figure: &Figure, series: &Series, point: &Point) -> String {
     format!("{}, {x}: {y}{remark}", series.name)
 }
 
-/// The reason in the place of a value that is absent.
-pub(super) fn reason(
+/// A value where it stands, with the ends of its interval.
+pub(super) struct Placed {
+    pub y: f64,
+    pub mid: Spot,
+    pub low: Spot,
+    pub high: Spot,
+}
+
+/// None where there is no value: the reason is in its place.
+pub(super) fn placed(
     sheet: &mut Sheet,
     figure: &Figure,
     frame: &frame::Frame,
     point: &Point,
     aside: f64,
-) {
+) -> Option<Placed> {
+    let Some(y) = point.y.and_then(finite) else {
+        reason(sheet, figure, frame, point, aside);
+        return None;
+    };
+    let spot = |value: f64| frame.spot(point.x, value, aside);
+    let mid = spot(y)?;
+    let end = |value: Option<f64>| value.and_then(spot).unwrap_or(mid);
+    Some(Placed { y, mid, low: end(point.low), high: end(point.high) })
+}
+
+/// The reason in the place of a value that is absent.
+fn reason(sheet: &mut Sheet, figure: &Figure, frame: &frame::Frame, point: &Point, aside: f64) {
     let (Some(label), Some(across), true) =
         (&point.label, frame.varied.at(point.x), figure.horizontal)
     else {
@@ -57,7 +77,7 @@ pub(super) fn reason(
     let room = sheet.width - frame.plot.left - 6.0;
     let sizes = [TEXT - 1.0, TEXT - 1.7, TEXT - 2.4];
     let size = sizes.into_iter().find(|size| width_of(label, *size) <= room).unwrap_or(sizes[2]);
-    let words = TextStyle { size, ..TextStyle::new(Anchor::Start, sheet.theme.muted) };
+    let words = TextStyle { size, ..sheet.muted(Anchor::Start) };
     let short = shorten(label, room, size);
     sheet.named(label, |sheet| {
         sheet.text([frame.plot.left + 5.0, across + aside], words, &short);
@@ -66,7 +86,7 @@ pub(super) fn reason(
 
 /// The value in words to the right of what is drawn.
 pub(super) fn words_behind(sheet: &mut Sheet, figure: &Figure, y: f64, [x, mid]: Spot) {
-    let plain = TextStyle::new(Anchor::Start, sheet.theme.muted);
+    let plain = sheet.muted(Anchor::Start);
     let words = TextStyle { size: TEXT - 1.0, halo: true, beside: Some(x), ..plain };
     sheet.text([x + 4.0, mid], words, &figure.y.unit.format(y));
 }
@@ -80,14 +100,9 @@ fn interval(
     aside: f64,
 ) {
     let point = &series.points[at];
-    let Some(y) = point.y.and_then(finite) else {
-        return reason(sheet, figure, frame, point, aside);
+    let Some(Placed { y, mid, low, high }) = placed(sheet, figure, frame, point, aside) else {
+        return;
     };
-    let Some(mid) = frame.spot(point.x, y, aside) else { return };
-    let end = |value: Option<f64>| {
-        value.and_then(|value| frame.spot(point.x, value, aside)).unwrap_or(mid)
-    };
-    let (low, high) = (end(point.low), end(point.high));
     sheet.point(at, mid, &said(figure, series, point), |sheet| {
         if point.low.is_some() {
             sheet.whisker(low, high, 2.5, &stroke(sheet.theme.color(nth), 1.2));

@@ -1,7 +1,7 @@
 //! Lines through points: curves with bands, and percentile tails.
 
 use super::intervals::said;
-use super::sheet::{Sheet, Spot, stroke};
+use super::sheet::{Sheet, Spot};
 use super::theme::{number_of, signed};
 use super::{frame, legend};
 use crate::figure::{Drawn, Figure, Point, Series, finite};
@@ -32,8 +32,7 @@ pub(super) fn draw(sheet: &mut Sheet, figure: &Figure) -> f64 {
 pub(super) fn runs(frame: &frame::Frame, points: &[Point]) -> Vec<Vec<Spot>> {
     let mut runs = vec![Vec::new()];
     for point in points {
-        let spot = point.y.and_then(finite).and_then(|y| frame.spot(point.x, y, 0.0));
-        match spot {
+        match frame.place(point) {
             Some(spot) => runs.last_mut().expect("there is always one").push(spot),
             None => runs.push(Vec::new()),
         }
@@ -67,11 +66,7 @@ fn band(sheet: &mut Sheet, frame: &frame::Frame, points: &[Point], nth: usize) {
 
 fn line(sheet: &mut Sheet, figure: &Figure, frame: &frame::Frame, series: &Series, nth: usize) {
     let quiet = series.drawn == Drawn::Line;
-    let style = if quiet {
-        stroke(sheet.theme.muted, 1.0) + " stroke-dasharray=\"3 3\""
-    } else {
-        sheet.curve(nth)
-    };
+    let style = if quiet { sheet.quiet() } else { sheet.curve(nth) };
     let signed = signed(figure, series) && !sheet.theme.is_quiet(nth);
     if series.drawn != Drawn::Signs {
         let runs = runs(frame, &series.points);
@@ -82,9 +77,7 @@ fn line(sheet: &mut Sheet, figure: &Figure, frame: &frame::Frame, series: &Serie
         }
     }
     for (at, point) in series.points.iter().enumerate() {
-        let Some(spot) = point.y.and_then(finite).and_then(|y| frame.spot(point.x, y, 0.0)) else {
-            continue;
-        };
+        let Some(spot) = frame.place(point) else { continue };
         let label = point.label.as_deref().unwrap_or_default();
         if point.marked {
             sheet.named(label, |sheet| sheet.ring(spot, 5.5));

@@ -31,11 +31,11 @@ pub(super) fn draw(sheet: &mut Sheet, figure: &Figure) -> f64 {
     for (nth, panel) in panels.iter().enumerate() {
         let series = &panel.series[0];
         if nth == 0 {
-            let words = TextStyle::new(Anchor::End, sheet.theme.muted);
+            let words = sheet.muted(Anchor::End);
             sheet.text([sheet.width - 12.0, top + 6.0], words, &figure.y.label);
         }
         let name = shorten(&series.name, 0.6 * sheet.width, TEXT);
-        let words = TextStyle { bold: true, ..TextStyle::new(Anchor::Start, sheet.theme.ink) };
+        let words = TextStyle { bold: true, ..sheet.ink(Anchor::Start) };
         sheet.named(&series.name, |sheet| sheet.text([4.0, top + 6.0], words, &name));
         let worded = nth + 1 == panels.len();
         let place = frame::PlotBox { top: top + 8.0, tall, left, worded };
@@ -49,7 +49,7 @@ pub(super) fn draw(sheet: &mut Sheet, figure: &Figure) -> f64 {
 fn panel_of(sheet: &mut Sheet, series: &Series, frame: &frame::Frame, nth: usize) {
     sheet.series(nth, &series.name, |sheet| {
         if series.drawn == Drawn::Signs {
-            let dots = series.points.iter().filter_map(|point| frame.spot(point.x, point.y?, 0.0));
+            let dots = series.points.iter().filter_map(|point| frame.place(point));
             return dots.for_each(|spot| sheet.sign(0, spot, 3.0));
         }
         let color = sheet.theme.color(0);
@@ -86,9 +86,6 @@ fn rest(sheet: &mut Sheet, series: &[Series], top: f64) -> f64 {
     }
     let text = format!("Not drawn here: {}.", names.join("; "));
     let lines = wrap(&text, sheet.width - 8.0, TEXT, 40);
-    for (nth, line) in lines.iter().enumerate() {
-        let at = [4.0, top + 6.0 + frame::LINE * nth as f64];
-        sheet.text(at, TextStyle::new(Anchor::Start, sheet.theme.muted), line);
-    }
+    sheet.texts([4.0, top + 6.0], frame::LINE, sheet.muted(Anchor::Start), &lines);
     top + 10.0 + frame::LINE * lines.len() as f64
 }
