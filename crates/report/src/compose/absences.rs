@@ -1,43 +1,36 @@
 //! What wasn't measured, and why.
 
 use super::labels;
-use crate::{Row, Table, Text};
+use crate::{Table, Text};
 use analysis::{CaseResult, Judged, Status};
+use model::distinct::distinct;
 
 /// What wasn't measured, and why. One row per reason.
 pub(super) fn absent(judged: &Judged) -> Table {
-    let mut table =
-        Table::new("Not measured here").words([("what", 0), ("why, and the remedy", 0)]);
-    for (what, why) in absences(judged) {
-        table.rows.push(Row::new([Text::new().code(what), Text::from(why)]));
-    }
-    table
+    Table::of_each("Not measured here", &absences(judged))
+        .words("what", 0, |(what, _)| Text::new().code(what))
+        .words("why, and the remedy", 0, |(_, why)| why.as_str())
+        .table()
 }
 
 /// What wasn't measured and why; each reason once, with all that it keeps out. Of reasons that differ in their
 /// numbers alone, and keep out the same, the first stands for all.
 pub fn absences(judged: &Judged) -> Vec<(String, String)> {
-    let mut reasons: Vec<(Vec<String>, String)> = Vec::new();
     let absent =
         |case: &&CaseResult| matches!(case.status, Status::NotApplicable | Status::Unavailable);
-    for case in judged.results.iter().filter(absent) {
-        let why = case.reason.clone().unwrap_or_default();
+    let said = judged.results.iter().filter(absent).map(|case| {
         let placeless = case.place.cpus.is_none() && !case.placement.leaves_free();
         let what = if placeless { case.placement.to_string() } else { case.variant.clone() };
-        match reasons.iter_mut().find(|reason| reason.1 == why) {
-            Some((whats, _)) if whats.contains(&what) => {}
-            Some((whats, _)) => whats.push(what),
-            None => reasons.push((vec![what], why)),
-        }
-    }
-    let named = |(whats, why): (Vec<String>, String)| {
+        (case.reason.clone().unwrap_or_default(), what)
+    });
+    let named = |(why, whats): (String, Vec<String>)| {
         let why = match whats.as_slice() {
             [one] => labels::without_name(&why, one).to_string(),
             _ => why,
         };
         (labels::list(&whats), why)
     };
-    folded(reasons.into_iter().map(named).collect())
+    folded(labels::by_key(distinct(said)).into_iter().map(named).collect())
 }
 
 /// Fewer reasons of a kind are given in full.

@@ -2,7 +2,7 @@
 //! change it, and what does not qualify.
 
 use super::{failures, labels};
-use crate::{Block, Emphasis, Row, Section, Table, Text, Unit, Verdict, VerdictKind, units};
+use crate::{Block, Emphasis, Section, Table, Text, Unit, Verdict, VerdictKind, units};
 use analysis::capacity::RateVerdict;
 use analysis::choose::{Answer, Candidate, Choice, Rejected, Why};
 use analysis::{Capacity, Judged};
@@ -179,83 +179,56 @@ fn unsure(choice: &Choice) -> String {
 
 /// What qualifies, or might, the best first; None where nothing does.
 fn table(choice: &Choice) -> Option<Table> {
-    let shown: Vec<(&Candidate, Emphasis)> = match choice.answer {
-        Answer::Pick => {
-            let best = choice.pick.as_ref().map(|candidate| candidate.variant.as_str());
-            let emphasis = |candidate: &Candidate| {
-                if Some(candidate.variant.as_str()) == best {
-                    Emphasis::Best
-                } else {
-                    Emphasis::Normal
-                }
-            };
-            choice.qualified().map(|candidate| (candidate, emphasis(candidate))).collect()
-        }
-        Answer::Undecided => {
-            choice.undecided.iter().map(|candidate| (candidate, Emphasis::Normal)).collect()
-        }
-        Answer::Nothing => {
-            choice.closest.iter().map(|candidate| (candidate, Emphasis::Normal)).collect()
-        }
+    let shown: Vec<&Candidate> = match choice.answer {
+        Answer::Pick => choice.qualified().collect(),
+        Answer::Undecided => choice.undecided.iter().collect(),
+        Answer::Nothing => choice.closest.iter().collect(),
     };
+    let best = choice.pick.as_ref().filter(|_| choice.answer == Answer::Pick);
     let percentile = choice.bound.percentile();
-    let median = percentile == "p50";
-    let mut table = Table::new("").words([("mechanism", 0)]).numbers([("p50", 0)]);
-    if !median {
-        table = table.numbers([(percentile.as_str(), 0)]);
-    }
-    if percentile != "p99" {
-        table = table.numbers([("p99", 2)]);
-    }
-    table = table.numbers([("n", 2), ("capacity", 0), ("headroom", 0), ("CPUs", 1)]);
-    for (candidate, emphasis) in shown.iter().take(ROWS) {
-        let time = |ns: Option<f64>| Text::from(ns.map_or("–".into(), units::duration));
-        let mut cells = vec![Text::new().code(&candidate.variant), time(candidate.p50_ns)];
-        cells.extend((!median).then(|| time(candidate.percentile_ns)));
-        cells.extend((percentile != "p99").then(|| time(candidate.p99_ns)));
-        cells.push(units::count(candidate.messages).into());
-        let (low, high) = (candidate.at_least_per_sec, candidate.below_per_sec);
-        cells.push(span(low, high, Unit::PerSecond).into());
-        cells.push(headroom(choice, low, high).into());
-        cells.push(
-            candidate
-                .server_cpus
-                .map_or("–".into(), |server_cpus| format!("{server_cpus:.2}"))
-                .into(),
-        );
-        table.rows.push(Row::new(cells).emphasis(*emphasis));
-    }
-    let more = shown.len().saturating_sub(ROWS);
-    let more = match more {
+    let time = |ns: Option<f64>| ns.map(units::duration);
+    let table = Table::of_each("", &shown[..shown.len().min(ROWS)])
+        .words("mechanism", 0, |it| Text::new().code(&it.variant))
+        .numbers("p50", 0, |it| time(it.p50_ns))
+        .numbers_if(percentile != "p50", &percentile, 0, |it| time(it.percentile_ns))
+        .numbers_if(percentile != "p99", "p99", 2, |it| time(it.p99_ns))
+        .numbers("n", 2, |it| units::count(it.messages))
+        .numbers("capacity", 0, |it| span(it.at_least_per_sec, it.below_per_sec))
+        .numbers("headroom", 0, |it| headroom(choice, it.at_least_per_sec, it.below_per_sec))
+        .numbers("CPUs", 1, |it| it.server_cpus.map(|cpus| format!("{cpus:.2}")))
+        .emphasis(|it| match best.is_some_and(|best| best.variant == it.variant) {
+            true => Emphasis::Best,
+            false => Emphasis::Normal,
+        })
+        .table();
+    let more = match shown.len().saturating_sub(ROWS) as u64 {
         0 => String::new(),
-        more => format!(
-            "{} more: `ipcmark report {} -v`. ",
-            units::count(more as u64),
-            choice.evidence.run
-        ),
+        more => {
+            let run = choice.evidence.run;
+            format!("{} more: `ipcmark report {run} -v`. ", units::count(more))
+        }
     };
-    table = table.note(format!("{more}n: messages; CPUs: what the server uses."));
-    (!table.rows.is_empty()).then_some(table)
+    table.note(format!("{more}n: messages; CPUs: what the server uses.")).unless_empty()
 }
 
 /// `10.0–20.0 k/s`, `≥ 10.0 k/s`, `< 20.0 k/s`, with what is known.
-fn span(low: Option<u64>, high: Option<u64>, unit: Unit) -> String {
+fn span(low: Option<u64>, high: Option<u64>) -> Option<String> {
     match (low, high) {
-        (Some(low), Some(high)) => unit.range(low as f64, high as f64),
-        (Some(low), None) => format!("≥ {}", unit.format(low as f64)),
-        (None, Some(high)) => format!("< {}", unit.format(high as f64)),
-        (None, None) => "–".into(),
+        (Some(low), Some(high)) => Some(Unit::PerSecond.range(low as f64, high as f64)),
+        (Some(low), None) => Some(format!("≥ {}", per_second(low))),
+        (None, Some(high)) => Some(format!("< {}", per_second(high))),
+        (None, None) => None,
     }
 }
 
 /// The same over the rate that is needed: `2.0–4.0×`.
-fn headroom(choice: &Choice, low: Option<u64>, high: Option<u64>) -> String {
+fn headroom(choice: &Choice, low: Option<u64>, high: Option<u64>) -> Option<String> {
     let over = |rate: u64| format!("{:.1}", rate as f64 / choice.need.per_second as f64);
     match (low.map(over), high.map(over)) {
-        (Some(low), Some(high)) => format!("{low}–{high}×"),
-        (Some(low), None) => format!("≥ {low}×"),
-        (None, Some(high)) => format!("< {high}×"),
-        (None, None) => "–".into(),
+        (Some(low), Some(high)) => Some(format!("{low}–{high}×")),
+        (Some(low), None) => Some(format!("≥ {low}×")),
+        (None, Some(high)) => Some(format!("< {high}×")),
+        (None, None) => None,
     }
 }
 
@@ -378,14 +351,9 @@ fn factor(least: f64, most: f64) -> String {
 
 /// What does not qualify: each reason once, with the first of its names.
 fn rejected(judged: &Judged, choice: &Choice) -> Vec<String> {
-    let mut lines: Vec<(String, Vec<&str>)> = Vec::new();
-    for rejected in &choice.rejected {
-        let why = words(judged, choice, rejected);
-        match lines.iter_mut().find(|known| known.0 == why) {
-            Some(known) => known.1.push(&rejected.variant),
-            None => lines.push((why, vec![&rejected.variant])),
-        }
-    }
+    let rejected = choice.rejected.iter();
+    let said = rejected.map(|it| (words(judged, choice, it), it.variant.as_str()));
+    let lines = labels::by_key(said);
     lines.iter().map(|(why, names)| format!("{}: {why}", few(names))).collect()
 }
 

@@ -10,18 +10,12 @@ use analysis::{Capacity, CaseResult, Judged, Status};
 pub fn of_cases(judged: &Judged) -> Vec<Block> {
     let failed = |case: &&CaseResult| case.failed_launches > 0 || case.status == Status::Failed;
     let cases = judged.results.iter().filter(|_| judged.capacity.is_empty());
-    let mut lines: Vec<(String, Vec<String>)> = Vec::new();
-    for case in cases.filter(failed).filter(|case| !case.had_no_time()) {
-        let (name, how) = (labels::case(case), of_case(case));
-        match lines.iter_mut().find(|line| line.0 == how) {
-            Some((_, names)) => names.push(name),
-            None => lines.push((how, vec![name])),
-        }
-    }
+    let said = cases.filter(failed).filter(|case| !case.had_no_time());
+    let said = said.map(|case| (of_case(case), labels::case(case)));
     let line = |(how, names): &(String, Vec<String>)| {
         Block::warning(format!("{}: {how}", labels::few_with_commas(names)))
     };
-    lines.iter().map(line).collect()
+    labels::by_key(said).iter().map(line).collect()
 }
 
 fn of_case(case: &CaseResult) -> String {

@@ -2,7 +2,7 @@
 //! sentence with what is known to lie there.
 
 use super::{labels, loads};
-use crate::{Block, Column, Row, Section, Table, Text, units};
+use crate::{Block, Section, Table, Text, units};
 use analysis::{Candidate, Inflection, Judged, Sweep, Total};
 use stats::LEAST_SIZES;
 
@@ -32,48 +32,32 @@ pub fn section(judged: &Judged) -> Option<Section> {
 }
 
 fn tables(sweeps: &[&Sweep]) -> Vec<Block> {
-    let mut tables: Vec<Table> = Vec::new();
-    for sweep in sweeps.iter().filter(|sweep| !sweep.inflections.is_empty()) {
-        let caption = format!("{}: where the cost of a byte changes", place(sweep));
-        let at = tables.iter().position(|table| table.caption == caption).unwrap_or_else(|| {
-            tables.push(empty(caption));
-            tables.len() - 1
-        });
-        tables[at].rows.extend(sweep.inflections.iter().map(|inflection| row(sweep, inflection)));
-    }
+    let found = sweeps.iter().copied().flat_map(|sweep| {
+        sweep.inflections.iter().map(move |inflection| (place(sweep), (sweep, inflection)))
+    });
+    let places = labels::by_key(found);
+    let mut tables: Vec<Table> = places.iter().map(|(place, found)| table(place, found)).collect();
     if let Some(last) = tables.last_mut() {
         last.notes.push(Text::from(RULE));
     }
     tables.into_iter().map(Block::from).collect()
 }
 
-fn empty(caption: String) -> Table {
-    let columns = vec![
-        Column::text("mechanism", 0),
-        Column::text("between", 0),
-        Column::text("[interval]", 0),
-        Column::number("ns a byte", 0),
-        Column::number("step", 1),
-    ];
-    Table { caption, columns, ..Default::default() }
+fn table(place: &str, found: &[(&Sweep, &Inflection)]) -> Table {
+    Table::of_each(format!("{place}: where the cost of a byte changes"), found)
+        .words("mechanism", 0, |(sweep, _)| Text::new().code(&sweep.variant))
+        .words("between", 0, |(_, it)| between(it))
+        .words("[interval]", 0, |(_, it)| {
+            format!("[{}, {}]", units::size(it.from_bytes), units::size(it.to_bytes))
+        })
+        .numbers("ns a byte", 0, |(_, it)| costs(it).join(" → "))
+        .numbers("step", 1, |(_, it)| signed(it.step_ns))
+        .table()
 }
 
-fn row(sweep: &Sweep, inflection: &Inflection) -> Row {
-    Row::new([
-        Text::new().code(&sweep.variant),
-        Text::from(between(inflection)),
-        Text::from(format!(
-            "[{}, {}]",
-            units::size(inflection.from_bytes),
-            units::size(inflection.to_bytes)
-        )),
-        Text::from(format!(
-            "{} → {}",
-            per_byte(inflection.ns_per_byte.before),
-            per_byte(inflection.ns_per_byte.after)
-        )),
-        Text::from(signed(inflection.step_ns)),
-    ])
+/// What a byte costs before a place, and after it.
+fn costs(inflection: &Inflection) -> [String; 2] {
+    [inflection.ns_per_byte.before, inflection.ns_per_byte.after].map(per_byte)
 }
 
 /// `Throughput, one CPU`.
@@ -114,8 +98,7 @@ fn minus(number: String) -> String {
 
 /// What changes at a place: `a byte costs 0.175 ns before and 0.497 ns after`.
 pub fn change(inflection: &Inflection) -> String {
-    let [before, after] =
-        [inflection.ns_per_byte.before, inflection.ns_per_byte.after].map(per_byte);
+    let [before, after] = costs(inflection);
     format!("a byte costs {before} ns before and {after} ns after")
 }
 

@@ -6,7 +6,7 @@ pub use asked::conditions;
 
 use crate::{Text, Unit, Verdict, VerdictKind, units};
 use analysis::hypothesis::Decision;
-use analysis::{CaseResult, GroupVerdict, Judged, Site, Standing};
+use analysis::{CaseResult, Estimate, GroupVerdict, Judged, Site, Standing};
 use asked::{between, lossy};
 use model::distinct::distinct;
 use model::factor::Factor;
@@ -14,7 +14,7 @@ use model::launch::Workers;
 use model::metric::Metric;
 use model::placement::Placement;
 
-pub use super::lists::{few, few_codes, few_with_commas, list};
+pub use super::lists::{by_key, few, few_codes, few_with_commas, list};
 
 pub fn unit(case: &CaseResult) -> Unit {
     case.metric.unit
@@ -122,6 +122,16 @@ pub fn named(case: &CaseResult) -> [Text; 2] {
     [Text::new().code(&case.variant), Text::from(what(case))]
 }
 
+/// `1.04× [1.01, 1.08]`: one time over another.
+pub fn over(ratio: f64, low: f64, high: f64) -> String {
+    format!("{} [{low:.2}, {high:.2}]", units::ratio(ratio))
+}
+
+/// What stands above the rows of a size: `64 B`, `a wake-up, no bytes`.
+pub fn size_heading(bytes: Option<u64>) -> String {
+    bytes.map_or("a wake-up, no bytes".into(), units::size)
+}
+
 /// `latency, 64 B, one CPU`: all that a case is beside its variant.
 pub fn what(case: &CaseResult) -> String {
     let size = of_size(case.message_bytes) + &conditions(&case.case);
@@ -129,18 +139,21 @@ pub fn what(case: &CaseResult) -> String {
     format!("{}{size}, {place}{}", case.workload.name(), between(case))
 }
 
-/// The headline value: `4.12 µs [4.10, 4.15]`, or a dash.
+/// What is said of the headline value; a dash where there is none.
+fn said(case: &CaseResult, words: impl Fn(Unit, f64, Option<(f64, f64)>) -> String) -> String {
+    let said = |value: &Estimate| words(unit(case), value.median, value.interval.ends());
+    not_kept(case).unwrap_or_else(|| match &case.value {
+        Some(value) => said(value) + &lossy(case),
+        None => "–".into(),
+    })
+}
+
+/// The headline value: `4.12 µs [4.10, 4.15]`.
 pub fn value(case: &CaseResult) -> String {
-    let unit = unit(case);
-    if let Some(words) = not_kept(case) {
-        return words;
-    }
-    let Some(estimate) = &case.value else { return "–".into() };
-    let value = match estimate.interval.ends() {
-        Some((low, high)) => unit.interval(estimate.median, low, high),
-        None => format!("{} (too few launches)", unit.format(estimate.median)),
-    };
-    value + &lossy(case)
+    said(case, |unit, median, ends| match ends {
+        Some((low, high)) => unit.interval(median, low, high),
+        None => format!("{} (too few launches)", unit.format(median)),
+    })
 }
 
 /// What replaces a value where a schedule was not kept.
@@ -162,10 +175,9 @@ pub fn earlier(case: &CaseResult) -> Option<String> {
 
 /// `0.978× [0.644, 1.29]`: how a case stands to the reference of its group, which itself has `1`.
 pub fn ratio(group: &GroupVerdict, standing: &Standing) -> Option<String> {
-    match (standing.ratio, standing.low, standing.high) {
-        (Some(ratio), Some(low), Some(high)) => Some(Unit::Ratio.interval(ratio, low, high)),
-        _ => (group.reference == Some(standing.result)).then(|| "1".into()),
-    }
+    let own = (group.reference == Some(standing.result)).then(|| "1".into());
+    let ratio = standing.ratio.zip(standing.low.zip(standing.high));
+    ratio.map(|(ratio, (low, high))| Unit::Ratio.interval(ratio, low, high)).or(own)
 }
 
 /// `0.978× [0.644, 1.29] the time of pipe`; None of the reference itself.
@@ -186,40 +198,29 @@ pub fn sessions(case: &CaseResult) -> Option<String> {
     Some(format!("{sessions}: {}", unit(case).interval(it.median, it.low, it.high)))
 }
 
-/// How a case stands to the reference, in little room: `0.978× (0.938–1.02)`.
+/// The same in little room: `0.978× (0.938–1.02)`.
 pub fn short_ratio(group: &GroupVerdict, standing: &Standing) -> Option<String> {
-    match (standing.ratio, standing.low, standing.high) {
-        (Some(ratio), Some(low), Some(high)) => {
-            Some(crate::Unit::Ratio.short(ratio, Some((low, high))))
-        }
-        _ => (group.reference == Some(standing.result)).then(|| "1".into()),
-    }
+    let own = (group.reference == Some(standing.result)).then(|| "1".into());
+    let ratio = standing.ratio.zip(standing.low.zip(standing.high));
+    ratio.map(|(ratio, ends)| Unit::Ratio.short(ratio, Some(ends))).or(own)
 }
 
 /// The headline value in little room, with the ends of its interval: `4.12 µs (4.10–4.15)`.
 pub fn short_value(case: &CaseResult) -> String {
-    let unit = unit(case);
-    if let Some(words) = not_kept(case) {
-        return words;
-    }
-    let Some(estimate) = &case.value else { return "–".into() };
-    unit.short(estimate.median, estimate.interval.ends()) + &lossy(case)
+    said(case, Unit::short)
 }
 
 /// The ends of the interval of the headline value: `4.10–4.15 µs`; the value alone where it has none.
 pub fn ends(case: &CaseResult) -> String {
-    match case.value.as_ref().and_then(|value| value.interval.ends()).filter(|_| case.is_kept()) {
-        Some((low, high)) => unit(case).range(low, high) + &lossy(case),
-        None => short_value(case),
-    }
+    said(case, |unit, median, ends| match ends {
+        Some((low, high)) => unit.range(low, high),
+        None => unit.format(median),
+    })
 }
 
 /// The headline value alone: `4.12 µs`.
 pub fn brief_value(case: &CaseResult) -> String {
-    if !case.is_kept() {
-        return short_value(case);
-    }
-    case.value.as_ref().map_or("–".into(), |value| unit(case).format(value.median) + &lossy(case))
+    said(case, |unit, median, _| unit.format(median))
 }
 
 /// `pipe, 64 B, one CPU`; the workload is said where it isn't a round trip.
@@ -332,7 +333,7 @@ fn best(named: &[String]) -> String {
         [] => String::new(),
         // ≈ is explained at its first use.
         _ if named.iter().any(|text| text.contains('≈')) => {
-            format!("Best (≈: not separated by more than 1 %): {}.", named.join("; "))
+            format!("Best (≈: not separated {}): {}.", super::signs::by_more(), named.join("; "))
         }
         _ => format!("Best: {}.", named.join("; ")),
     }

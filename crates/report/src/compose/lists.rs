@@ -41,6 +41,18 @@ pub fn few_codes(mut text: Text, names: &[String]) -> Text {
     if more > 0 { text.plain(format!(" and {more} more")) } else { text }
 }
 
+/// Values by their keys, in the order in which the keys first come.
+pub fn by_key<K: PartialEq, V>(pairs: impl IntoIterator<Item = (K, V)>) -> Vec<(K, Vec<V>)> {
+    let mut found: Vec<(K, Vec<V>)> = Vec::new();
+    for (key, value) in pairs {
+        match found.iter_mut().find(|known| known.0 == key) {
+            Some((_, values)) => values.push(value),
+            None => found.push((key, vec![value])),
+        }
+    }
+    found
+}
+
 /// Those worth naming, and how many more there are: never just one.
 fn cut(names: &[String]) -> (&[String], usize) {
     const NAMED: usize = 4;

@@ -2,20 +2,24 @@
 
 use super::ratios;
 use crate::{Emphasis, Table, Text};
-use analysis::{CaseResult, GroupVerdict, Judged, Standing};
+use analysis::{CaseResult, GroupVerdict, Judged, NEGLIGIBLE, Standing};
 
 /// Stands before what is among the best.
 const BEST: char = '*';
-const BEST_IN_WORDS: &str =
-    "* among the best of its group: not separated from the best by more than 1 %.";
 
-const BEST_ALONE: &str = "✓ best under its heading.";
-const NOT_SEPARATED: &str = "≈ not separated by more than 1 % from the best under its heading.";
+/// What two that are not separated don't differ by: `by more than 1 %`.
+pub fn by_more() -> String {
+    format!("by more than {:.0} %", 100.0 * NEGLIGIBLE)
+}
 
 /// What the sign of the best means, where it is used in `table`.
 pub fn best_in_words(table: &Table) -> Option<Text> {
     let mut cells = table.rows.iter().flat_map(|row| &row.cells);
-    cells.any(|cell| cell.to_plain().starts_with(BEST)).then(|| BEST_IN_WORDS.into())
+    let is_used = cells.any(|cell| cell.to_plain().starts_with(BEST));
+    is_used.then(|| {
+        let by_more = by_more();
+        format!("{BEST} among the best of its group: not separated from the best {by_more}.").into()
+    })
 }
 
 /// What the signs mean that are used in `tables`; None where none does.
@@ -23,9 +27,10 @@ pub fn in_words(tables: &[Table]) -> Option<Text> {
     let rows = || tables.iter().flat_map(|table| &table.rows);
     let cells: Vec<String> = rows().flat_map(|row| &row.cells).map(Text::to_plain).collect();
     let any_cell = |is: &dyn Fn(&str) -> bool| cells.iter().any(|cell| is(cell));
+    let tied = format!("≈ not separated {} from the best under its heading.", by_more());
     let meant = [
-        (rows().any(|row| row.emphasis == Emphasis::Best), BEST_ALONE),
-        (rows().any(|row| row.emphasis == Emphasis::Tied), NOT_SEPARATED),
+        (rows().any(|row| row.emphasis == Emphasis::Best), "✓ best under its heading."),
+        (rows().any(|row| row.emphasis == Emphasis::Tied), &*tied),
         (any_cell(&|text| text.contains('(')), "( ): the ends of a 95 % interval, each by itself."),
         (any_cell(&|text| text.ends_with(" +")), "+ carries a wake-up, no bytes."),
     ];

@@ -105,28 +105,22 @@ fn absent(judged: &Judged) -> Vec<Block> {
     blocks
 }
 
-/// `Not measured at 64 KiB: sysv-queue and posix-queue: at most 8,192 bytes a message here`: a line for each place and
-/// reason.
+/// A line for each place and reason.
 fn lines(judged: &Judged, cases: &[&CaseResult]) -> Vec<Block> {
-    let mut reasons: Vec<(String, &str, Vec<String>)> = Vec::new();
-    for case in cases {
+    let said = cases.iter().map(|case| {
         let reason = case.reason.as_deref().unwrap_or_default();
         let why = labels::without_name(reason, &case.variant);
-        let is_bound = why.starts_with("carries at most");
-        let why = if is_bound { &why["carries ".len()..] } else { why };
-        let at = levels(judged, case);
-        match reasons.iter_mut().find(|reason| (reason.0.as_str(), reason.1) == (at.as_str(), why))
-        {
-            Some((_, _, names)) if names.contains(&case.variant) => {}
-            Some((_, _, names)) => names.push(case.variant.clone()),
-            None => reasons.push((at, why, vec![case.variant.clone()])),
-        }
-    }
-    let line = |(at, why, names): &(String, &str, Vec<String>)| {
-        let text = labels::few_codes(Text::new().plain(format!("Not measured{at}: ")), names);
-        Block::warning(text.plain(format!(": {why}")))
-    };
-    reasons.iter().map(line).collect()
+        let bound = why.strip_prefix("carries ").filter(|rest| rest.starts_with("at most"));
+        ((levels(judged, case), bound.unwrap_or(why)), case.variant.clone())
+    });
+    let reasons = labels::by_key(distinct(said));
+    reasons.iter().map(|((at, why), names)| line(at, names, why)).collect()
+}
+
+/// `Not measured at 64 KiB: sysv-queue and posix-queue: at most 8,192 bytes a message here`.
+pub fn line(at: &str, names: &[String], why: &str) -> Block {
+    let text = labels::few_codes(Text::new().plain(format!("Not measured{at}: ")), names);
+    Block::warning(text.plain(format!(": {why}")))
 }
 
 /// The fewest levels by which its mechanism's absent cases are told from those that were measured: nothing where none
