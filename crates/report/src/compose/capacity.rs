@@ -1,15 +1,15 @@
 //! Capacities: between which rates each mechanism begins to exceed the bound, and what it does at the largest that
 //! is sure to hold.
 
-use super::{failures, labels};
-use crate::{Block, Emphasis, Row, Section, Table, Text, Unit, units};
+use super::{failures, labels, loads, unmeasured};
+use crate::{Block, Emphasis, Section, Table, Text, Unit, units};
 use analysis::capacity::{Capacity, Found, RateTried, RateVerdict};
 use analysis::{CaseResult, Judged, Site, Status};
 use model::case::Case;
 use model::distinct::distinct;
 use model::factor;
 use model::launch::Punctuality;
-use model::load::{Load, Service};
+use model::load::Load;
 
 const MEANING: &str = "Capacity: from the largest rate at which more than half of all launches keep the bound to the \
      smallest at which more than half exceed it; both together 95 % sure. Knee: the largest rate at which the percentile \
@@ -75,24 +75,9 @@ pub fn question_of(case: &Case, site: &Site) -> String {
     let size = case
         .message_bytes
         .map_or("wake-ups".into(), |bytes| format!("requests of {}", units::size(bytes)));
-    let depth = match load.depth {
-        1 => String::new(),
-        depth => format!(", at most {depth} under way"),
-    };
-    let answers = load.response.map(|bytes| format!(", answers of {}", units::size(bytes)));
-    let plain = factor::conditions(case);
-    let service = match load.service {
-        Service::None => String::new(),
-        Service::Fixed(ns) => format!(", service of {}", units::duration(ns as f64)),
-        Service::Exponential(ns) => {
-            format!(", exponential service of {}", units::duration(ns as f64))
-        }
-    };
-    let place = labels::place_of(site);
-    labels::capital(&format!(
-        "{size}{depth}{}{service}{plain}, {place}",
-        answers.unwrap_or_default()
-    ))
+    let (depth, answered) = (loads::under_way(load), loads::answered(load));
+    let (plain, place) = (factor::conditions(case), labels::place_of(site));
+    labels::capital(&format!("{size}{depth}{answered}{plain}, {place}"))
 }
 
 fn table(judged: &Judged, here: &[&Capacity], several: bool) -> Table {
@@ -103,36 +88,28 @@ fn table(judged: &Judged, here: &[&Capacity], several: bool) -> Table {
     }
     let caption =
         if several || here[0].load().depth > 1 { question(here[0]) } else { String::new() };
+    let here = ordered(here);
     let connected = here.iter().any(|capacity| capacity.connections() > 1);
-    let mut table = Table::new(caption).words([("mechanism", 0)]);
-    if connected {
-        table = table.numbers([("clients", 0)]);
-    }
-    table = table.numbers([("capacity", 0), ("knee", 2), ("at", 1)]);
+    let mut table = Table::of_each(caption, &here)
+        .words("mechanism", 0, |it| Text::new().code(&it.variant))
+        .numbers_if(connected, "clients", 0, |it| units::count(it.connections().into()))
+        .numbers("capacity", 0, |it| interval(it))
+        .numbers("knee", 2, |it| it.knee_per_sec.map(per_second))
+        .numbers("at", 1, |it| shown_at(it).map(|rate| per_second(rate.per_sec)));
     for name in &percentiles {
-        table = table.numbers([(name.as_str(), 1)]);
-    }
-    table = table.numbers([("kept", 1), ("later", 1), ("served", 3)]);
-    for capacity in ordered(here) {
-        let mut cells = vec![Text::new().code(&capacity.variant)];
-        cells.extend(connected.then(|| Text::from(units::count(capacity.connections().into()))));
-        cells.push(interval(capacity).into());
-        cells.push(capacity.knee_per_sec.map_or("–".into(), per_second).into());
-        let shown = shown_at(capacity);
-        cells.push(shown.map_or("–".into(), |rate| per_second(rate.per_sec)).into());
-        cells.extend(
-            percentiles.iter().map(|name| Text::from(time_at(judged, capacity, shown, name))),
-        );
-        let kept = shown.map(|rate| format!("{} of {}", rate.passed, rate.launches));
-        let later = shown.and_then(|rate| rate.later_share).map(labels::later);
-        cells.extend([kept, later].map(|text| Text::from(text.unwrap_or_else(|| "–".into()))));
-        let served = shown.and_then(|rate| rate.served_per_sec);
-        cells.push(served.map_or("–".into(), |value| Unit::PerSecond.format(value)).into());
-        let none = capacity.found.at_least_per_sec.is_none();
-        let emphasis = if none { Emphasis::Muted } else { Emphasis::Normal };
-        table.rows.push(Row::new(cells).emphasis(emphasis));
+        table = table.numbers(name, 1, |it| time_at(judged, it, name));
     }
     table
+        .numbers("kept", 1, |it| {
+            shown_at(it).map(|rate| format!("{} of {}", rate.passed, rate.launches))
+        })
+        .numbers("later", 1, |it| shown_at(it)?.later_share.map(labels::later))
+        .numbers("served", 3, |it| shown_at(it)?.served_per_sec.map(units::per_second))
+        .emphasis(|it| match it.found.at_least_per_sec {
+            Some(_) => Emphasis::Normal,
+            None => Emphasis::Muted,
+        })
+        .table()
 }
 
 /// By connections, the largest capacity first.
@@ -187,14 +164,14 @@ fn shown_at(capacity: &Capacity) -> Option<&RateTried> {
 }
 
 /// A percentile at a rate: that of the bound by what decided it, others by what the samples support.
-fn time_at(judged: &Judged, of: &Capacity, rate: Option<&RateTried>, name: &str) -> String {
-    let Some(rate) = rate else { return "–".into() };
+fn time_at(judged: &Judged, of: &Capacity, name: &str) -> Option<String> {
+    let rate = shown_at(of)?;
     let found = if name == of.bound.percentile() {
         rate.percentile_ns
     } else {
         percentile(&judged.results[rate.result], name)
     };
-    found.map_or("–".into(), units::duration)
+    found.map(units::duration)
 }
 
 /// A percentile of a case, in ns: the median over launches.
@@ -207,20 +184,14 @@ pub fn percentile(case: &CaseResult, name: &str) -> Option<f64> {
 }
 
 /// What a row can't say: why there is no upper end, or none at all.
-fn remarks(judged: &Judged, measured: &[&Capacity]) -> Vec<Block> {
-    let mut told: Vec<(Vec<String>, String)> = Vec::new();
-    for capacity in measured {
-        let Some(why) = remark(judged, capacity) else { continue };
-        let name = named(judged, capacity);
-        match told.iter_mut().find(|known| known.1 == why) {
-            Some(known) => known.0.push(name),
-            None => told.push((vec![name], why)),
-        }
-    }
-    let line = |(names, why): &(Vec<String>, String)| {
+fn remarks(judged: &Judged, measured: &[&Capacity]) -> Option<Block> {
+    let said = measured
+        .iter()
+        .filter_map(|capacity| Some((remark(judged, capacity)?, named(judged, capacity))));
+    let line = |(why, names): &(String, Vec<String>)| {
         labels::few_codes(Text::new(), names).plain(format!(": {why}"))
     };
-    if told.is_empty() { Vec::new() } else { vec![Block::List(told.iter().map(line).collect())] }
+    Block::list(labels::by_key(said).iter().map(line))
 }
 
 /// `tcp with 4 clients`; where the run asked at several sizes or places, also which.
@@ -324,22 +295,14 @@ fn unsure(capacity: &Capacity, judged: &Judged) -> String {
 
 /// What could not be tried: each reason once.
 fn absent(judged: &Judged) -> Vec<Block> {
-    let mut reasons: Vec<(Vec<String>, String)> = Vec::new();
-    for unmeasured in judged.capacity.iter().filter(|capacity| capacity.status != Status::Ok) {
-        let why = failures::of_capacity(unmeasured)
-            .or_else(|| unmeasured.reason.clone())
-            .unwrap_or_default();
-        let why = labels::without_name(&why, &unmeasured.variant).to_string();
-        match reasons.iter_mut().find(|known| known.1 == why) {
-            Some((names, _)) => names.push(named(judged, unmeasured)),
-            None => reasons.push((vec![named(judged, unmeasured)], why)),
-        }
-    }
-    let line = |(names, why): &(Vec<String>, String)| {
-        let text = labels::few_codes(Text::new().plain("Not measured: "), names);
-        Block::warning(text.plain(format!(": {why}")))
-    };
-    reasons.iter().map(line).collect()
+    let absent = judged.capacity.iter().filter(|capacity| capacity.status != Status::Ok);
+    let said = absent.map(|capacity| {
+        let why = failures::of_capacity(capacity).or_else(|| capacity.reason.clone());
+        let why = why.unwrap_or_default();
+        (labels::without_name(&why, &capacity.variant).to_string(), named(judged, capacity))
+    });
+    let reasons = labels::by_key(said);
+    reasons.iter().map(|(why, names)| unmeasured::line("", names, why)).collect()
 }
 
 #[cfg(test)]

@@ -3,10 +3,11 @@
 
 use std::collections::BTreeSet;
 
-use super::labels;
-use crate::{Block, Document, Emphasis, Row, Section, Table, Text, units};
+use super::{labels, signs, unmeasured};
+use crate::{Block, Document, Emphasis, Section, Table, Text, units};
 use analysis::compare::{Measured, MeasuredCase};
 use analysis::{Site, Status};
+use model::distinct::distinct;
 use serde_json::Value;
 
 /// Reasons for which cases were not measured that are shown.
@@ -26,19 +27,20 @@ pub fn exported(run: &Measured) -> Document {
     document
         .meta
         .extend(machine.into_iter().filter_map(|(name, value)| Some((name.into(), value?))));
-    let mut answer = Section::new("results", "Results");
     let warnings = run.field("/warnings").as_array().into_iter().flatten();
-    answer.blocks.extend(warnings.filter_map(Value::as_str).map(Block::warning));
     let groups = run.field("/comparisons").as_array().map_or(&[][..], Vec::as_slice);
-    answer.blocks.extend(groups.iter().filter_map(|group| table(run, group)).map(Block::from));
-    answer.blocks.extend(unranked(run, groups).map(Block::from));
-    answer.blocks.extend(capacities(run).map(Block::from));
-    answer.blocks.extend(absent(run));
-    answer.blocks.push(Block::paragraph(
-        "✓ best, or not separated from the best by more than 1 %. [ ]: 95 % interval of a median. The samples, and what is drawn of them, are in the store \
+    let answer = Section::new("results", "Results")
+        .with_all(warnings.filter_map(Value::as_str).map(Block::warning))
+        .with_all(groups.iter().filter_map(|group| table(run, group)))
+        .with_all(unranked(run, groups))
+        .with_all(capacities(run))
+        .with_all(absent(run));
+    let signs = format!(
+        "✓ best, or not separated from the best {}. [ ]: 95 % interval of a median. The samples, and what is drawn of them, are in the store \
          that the file was written from.",
-    ));
-    document.sections.push(answer);
+        signs::by_more()
+    );
+    document.sections.push(answer.with(Block::paragraph(signs)));
     document
 }
 
@@ -50,41 +52,42 @@ fn table(run: &Measured, group: &Value) -> Option<Table> {
     let (rounds, marked) =
         (group["rounds"].as_u64()?, group["marked_rounds"].as_u64().unwrap_or(0));
     let disturbed = rounds > 0 && marked >= rounds;
-    let mut table = Table::new(caption(first)).words([("mechanism", 0)]).numbers([
-        ("median", 0),
-        ("× reference", 1),
-        ("p99", 2),
-        ("launches", 3),
-    ]);
-    for standing in standings {
-        let Some(at) = standing["result"].as_u64() else { continue };
-        let Some(case) = run.results.get(at as usize) else { continue };
-        let value = |name: &str| run.field(&format!("/results/{at}/value/{name}")).as_f64();
-        let unit = case.metric().unit;
+    let rows: Vec<(&Value, usize, &MeasuredCase)> = standings
+        .iter()
+        .filter_map(|standing| {
+            let at = standing["result"].as_u64()? as usize;
+            Some((standing, at, run.results.get(at)?))
+        })
+        .collect();
+    let median = |at: usize, case: &MeasuredCase| {
+        let value = |name: &str| value(run, at, name);
         let ends = value("low").zip(value("high"));
-        let median = value("median").map_or("–".into(), |median| unit.with_ends(median, ends));
-        let launches = case.launch_medians.iter().flatten().count();
-        let row = Row::new([
-            Text::new().code(&case.variant),
-            median.into(),
-            standing["ratio"].as_f64().map_or("–".into(), units::ratio).into(),
-            case.p99().map_or("–".into(), units::duration).into(),
-            launches.to_string().into(),
-        ]);
-        let is_best = standing["among_best"] == true && standings.len() > 1 && !disturbed;
-        table.rows.push(row.emphasis(if is_best { Emphasis::Best } else { Emphasis::Normal }));
-    }
-    if marked > 0 {
-        let all = units::counted(rounds, "round");
-        table.notes.push(Text::from(format!("{marked} of {all} disturbed by others.")));
-    }
-    Some(table)
+        value("median").map(|median| case.metric().unit.with_ends(median, ends))
+    };
+    let is_best =
+        |standing: &Value| standing["among_best"] == true && standings.len() > 1 && !disturbed;
+    let table = Table::of_each(caption(first), &rows)
+        .words("mechanism", 0, |(.., case)| Text::new().code(&case.variant))
+        .numbers("median", 0, |(_, at, case)| median(*at, case))
+        .numbers("× reference", 1, |(it, ..)| it["ratio"].as_f64().map(units::ratio))
+        .numbers("p99", 2, |(.., case)| case.p99().map(units::duration))
+        .numbers("launches", 3, |(.., case)| {
+            case.launch_medians.iter().flatten().count().to_string()
+        })
+        .emphasis(|(it, ..)| if is_best(it) { Emphasis::Best } else { Emphasis::Normal })
+        .table();
+    let all = units::counted(rounds, "round");
+    Some(table.notes((marked > 0).then(|| format!("{marked} of {all} disturbed by others."))))
+}
+
+/// A number of the value of a result.
+fn value(run: &Measured, result: usize, name: &str) -> Option<f64> {
+    run.field(&format!("/results/{result}/value/{name}")).as_f64()
 }
 
 /// `Round trip, 64 B, one CPU`.
 fn caption(first: &MeasuredCase) -> String {
-    let size =
-        first.message_bytes.map_or(String::new(), |bytes| format!(", {}", units::size(bytes)));
+    let size = labels::of_size(first.message_bytes);
     let load = first.load.map_or(String::new(), |load| format!(", {load}"));
     let place = labels::place_of(&Site::of(first));
     let nodes = match first.nodes.as_slice() {
@@ -105,63 +108,43 @@ fn unranked(run: &Measured, groups: &[Value]) -> Option<Table> {
         .enumerate()
         .filter(|(at, case)| case.status == Status::Ok && !ranked.contains(&(*at as u64)))
         .collect();
-    let mut table = Table::new("Not ranked: nodes of a fleet, controls, and second names")
-        .words([("mechanism", 0), ("case", 0)])
-        .numbers([("median", 0)]);
-    for (at, case) in rest.iter().take(UNRANKED) {
-        let median = run.field(&format!("/results/{at}/value/median")).as_f64();
-        let unit = case.metric().unit;
-        table.rows.push(Row::new([
-            Text::new().code(&case.variant),
-            caption(case).into(),
-            median.map_or("–".into(), |median| unit.format(median)).into(),
-        ]));
-    }
-    let more = rest.len().saturating_sub(UNRANKED) as u64;
-    if more > 0 {
-        table
-            .notes
-            .push(Text::from(format!("{} in the file.", units::counted(more, "more result"))));
-    }
-    (!rest.is_empty()).then_some(table)
+    let shown = &rest[..rest.len().min(UNRANKED)];
+    let median = |(at, case): &(usize, &MeasuredCase)| {
+        value(run, *at, "median").map(|median| case.metric().unit.format(median))
+    };
+    let table = Table::of_each("Not ranked: nodes of a fleet, controls, and second names", shown)
+        .words("mechanism", 0, |(_, case)| Text::new().code(&case.variant))
+        .words("case", 0, |(_, case)| caption(case))
+        .numbers("median", 0, median)
+        .table();
+    let more = (rest.len() - shown.len()) as u64;
+    let more = (more > 0).then(|| format!("{} in the file.", units::counted(more, "more result")));
+    table.notes(more).unless_empty()
 }
 
 /// What was asked of a run that sought capacities.
 fn capacities(run: &Measured) -> Option<Table> {
     let capacities =
         run.field("/capacity").as_array().filter(|capacities| !capacities.is_empty())?;
-    let mut table = Table::new("The largest rate within the bound")
-        .words([("mechanism", 0)])
-        .numbers([("at least", 0), ("below", 0)]);
-    for capacity in capacities {
-        let rate = |name: &str| capacity[name].as_f64().map_or("–".into(), units::per_second);
-        let name = capacity["variant"].as_str().unwrap_or("–");
-        table.rows.push(Row::new([
-            Text::new().code(name),
-            rate("at_least_per_sec").into(),
-            rate("below_per_sec").into(),
-        ]));
-    }
-    Some(table)
+    let rate = |capacity: &Value, name: &str| capacity[name].as_f64().map(units::per_second);
+    let table = Table::of_each("The largest rate within the bound", capacities)
+        .words("mechanism", 0, |it| Text::new().code(it["variant"].as_str().unwrap_or("–")))
+        .numbers("at least", 0, |it| rate(it, "at_least_per_sec"))
+        .numbers("below", 0, |it| rate(it, "below_per_sec"));
+    Some(table.table())
 }
 
 /// What is no result, and why.
 fn absent(run: &Measured) -> impl Iterator<Item = Block> {
-    let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
-    for case in run.results.iter().filter(|case| case.status != Status::Ok) {
+    let absent = run.results.iter().filter(|case| case.status != Status::Ok);
+    let said = absent.map(|case| {
         let why = case.reason.clone().unwrap_or_else(|| "not measured".into());
-        match reasons.iter_mut().find(|(reason, _)| *reason == why) {
-            Some((_, names)) if names.contains(&case.variant) => {}
-            Some((_, names)) => names.push(case.variant.clone()),
-            None => reasons.push((why, vec![case.variant.clone()])),
-        }
-    }
+        (why, case.variant.clone())
+    });
+    let reasons = labels::by_key(distinct(said));
     let more = reasons.len().saturating_sub(ABSENT) as u64;
     let rest = (more > 0)
         .then(|| Block::warning(format!("{} in the file", units::counted(more, "more reason"))));
-    let line = |(why, names): (String, Vec<String>)| {
-        let text = labels::few_codes(Text::new().plain("Not measured: "), &names);
-        Block::warning(text.plain(format!(": {why}")))
-    };
+    let line = |(why, names): (String, Vec<String>)| unmeasured::line("", &names, &why);
     reasons.into_iter().take(ABSENT).map(line).chain(rest)
 }

@@ -15,18 +15,7 @@ pub fn loaded(load: Load) -> String {
 
 /// The same without the rate: `, at most 8 under way, 16 connections by epoll`.
 pub fn beside_rate(load: Load) -> String {
-    let depth = under_way(load);
-    let answers = load.response.map(|response| format!(", answers of {}", units::size(response)));
-    let answers = answers.unwrap_or_default();
-    let service = match load.service {
-        Service::None => String::new(),
-        Service::Fixed(ns) => format!(", service of {}", units::duration(ns as f64)),
-        Service::Exponential(ns) => {
-            format!(", exponential service of {}", units::duration(ns as f64))
-        }
-    };
-    let connected = connected(load);
-    format!("{depth}{connected}{answers}{service}")
+    under_way(load) + &connected(load) + &answered(load)
 }
 
 /// `, at most 8 under way`; nothing of one at a time.
@@ -35,6 +24,19 @@ pub fn under_way(load: Load) -> String {
         1 => String::new(),
         depth => format!(", at most {depth} under way"),
     }
+}
+
+/// `, answers of 4 KiB, exponential service of 5 µs`; nothing of what is usual.
+pub fn answered(load: Load) -> String {
+    let answers = load.response.map(|response| format!(", answers of {}", units::size(response)));
+    let service = match load.service {
+        Service::None => String::new(),
+        Service::Fixed(ns) => format!(", service of {}", units::duration(ns as f64)),
+        Service::Exponential(ns) => {
+            format!(", exponential service of {}", units::duration(ns as f64))
+        }
+    };
+    answers.unwrap_or_default() + &service
 }
 
 /// `, 16 connections by epoll`; nothing of one connection whose server needs no choice. Of a closed loop
