@@ -3,7 +3,7 @@
 
 use super::{Detail, labels};
 use crate::cpu_pairs::{Matrix, matrices};
-use crate::{Axis, Block, Figure, FigureKind, Point, Row, Scale, Section, Series, Table, Text};
+use crate::{Axis, Block, Figure, FigureKind, Point, Scale, Section, Series, Table};
 use analysis::Judged;
 
 /// Most CPUs whose numbers stand beside each other in 80 columns.
@@ -15,16 +15,11 @@ const SHADES: [&str; 4] = ["░░", "▒▒", "▓▓", "██"];
 pub fn section(judged: &Judged, detail: Detail) -> Option<Section> {
     let all: Vec<Matrix> =
         matrices(judged).into_iter().filter(|matrix| matrix.cpus.len() > 2).collect();
-    let mut section = Section::new("cpu-pairs", "Between CPUs");
-    section.blocks = all
-        .iter()
-        .enumerate()
-        .map(|(nth, matrix)| match detail {
-            Detail::Full => Block::from(figure(matrix, nth)),
-            Detail::Summary => Block::from(table(matrix)),
-        })
-        .collect();
-    (!all.is_empty()).then_some(section)
+    let drawn = all.iter().enumerate().map(|(nth, matrix)| match detail {
+        Detail::Full => Block::from(figure(matrix, nth)),
+        Detail::Summary => Block::from(table(matrix)),
+    });
+    Section::new("cpu-pairs", "Between CPUs").with_all(drawn).unless_empty()
 }
 
 /// `pipe: round trip, 64 B`.
@@ -59,29 +54,23 @@ fn values(matrix: &Matrix) -> Vec<f64> {
 }
 
 fn table(matrix: &Matrix) -> Table {
-    let all = values(matrix);
-    let (least, most) = all.iter().fold((f64::INFINITY, 0.0f64), |(least, most), value| {
-        (least.min(*value), most.max(*value))
-    });
-    let mut table = Table::new(title(matrix)).words([("CPU", 0)]);
+    let table =
+        Table::of_each(title(matrix), &matrix.cpus).words("CPU", 0, |from| from.to_string());
     if matrix.cpus.len() <= NUMBERED {
-        for cpu in &matrix.cpus {
-            table = table.numbers([(cpu.to_string(), 0)]);
-        }
-        let row = |a: &u32| {
-            let cells =
-                matrix.cpus.iter().map(|b| cell(matrix, *a, *b).unwrap_or_else(|| "–".into()));
-            Row::new(std::iter::once(a.to_string()).chain(cells))
-        };
-        return table.rows(matrix.cpus.iter().map(row)).note(meaning(matrix));
+        let numbered = matrix.cpus.iter().fold(table, |table, to| {
+            table.numbers(to.to_string(), 0, |from| cell(matrix, *from, *to))
+        });
+        return numbered.table().note(meaning(matrix));
     }
+    let (least, most) = values(matrix)
+        .iter()
+        .fold((f64::INFINITY, 0.0f64), |ends, value| (ends.0.min(*value), ends.1.max(*value)));
     let shade = |value: f64| {
         let place = (value / least).ln() / (most / least).ln().max(f64::MIN_POSITIVE);
         SHADES[((place * SHADES.len() as f64) as usize).min(SHADES.len() - 1)]
     };
-    let row = |a: &u32| {
-        let shades = matrix.cpus.iter().map(|b| matrix.between(*a, *b).map_or("  ", shade));
-        Row::new([a.to_string(), shades.collect()])
+    let shades = |from: &u32| -> String {
+        matrix.cpus.iter().map(|to| matrix.between(*from, *to).map_or("  ", shade)).collect()
     };
     let key = format!(
         "{} {} to {} {}, in equal ratios.",
@@ -90,11 +79,8 @@ fn table(matrix: &Matrix) -> Table {
         SHADES[SHADES.len() - 1],
         spelled(matrix, most)
     );
-    table
-        .words([("to each CPU in the same order", 0)])
-        .rows(matrix.cpus.iter().map(row))
-        .note(Text::from(key))
-        .note(meaning(matrix))
+    let table = table.words("to each CPU in the same order", 0, shades).table();
+    table.note(key).note(meaning(matrix))
 }
 
 fn figure(matrix: &Matrix, nth: usize) -> Figure {

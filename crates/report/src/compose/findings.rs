@@ -1,6 +1,6 @@
 //! What the doctor found, by severity: `ipcmark doctor` shows it, and so does the report of a run.
 
-use crate::{Block, Column, Row, Section, Table, Text};
+use crate::{Block, Section, Table, Text};
 use model::findings::{Finding, Level};
 
 /// A section for each severity that occurs, the gravest first.
@@ -14,17 +14,12 @@ pub fn sections(findings: &[Finding]) -> Vec<Section> {
     let section = |(level, id, title): (Level, &str, &str)| {
         let these: Vec<&Finding> =
             findings.iter().filter(|finding| finding.level == level).collect();
-        let mut section = Section::new(id, title);
-        match level {
-            Level::Fine => section.blocks.push(table(&these).into()),
-            Level::Warning => {
-                section.blocks.extend(these.iter().map(|finding| Block::Warning(text(finding))))
-            }
-            _ => {
-                section.blocks.extend(these.iter().map(|finding| Block::List(vec![text(finding)])))
-            }
-        }
-        (!these.is_empty()).then_some(section)
+        let blocks: Vec<Block> = match level {
+            Level::Fine => vec![table(&these).into()],
+            Level::Warning => these.iter().map(|finding| Block::Warning(text(finding))).collect(),
+            _ => these.iter().map(|finding| Block::List(vec![text(finding)])).collect(),
+        };
+        (!these.is_empty()).then(|| Section::new(id, title).with_all(blocks))
     };
     titles.into_iter().filter_map(section).collect()
 }
@@ -64,14 +59,8 @@ fn sentence(words: &str) -> String {
 }
 
 fn table(findings: &[&Finding]) -> Table {
-    Table {
-        columns: vec![Column::text("check", 0), Column::text("found", 0)],
-        rows: findings
-            .iter()
-            .map(|finding| {
-                Row::new([Text::new().strong(&*finding.check), Text::from(&*finding.found)])
-            })
-            .collect(),
-        ..Table::default()
-    }
+    Table::of_each("", findings)
+        .words("check", 0, |finding| Text::new().strong(&*finding.check))
+        .words("found", 0, |finding| &*finding.found)
+        .table()
 }

@@ -2,7 +2,7 @@
 //! case lack for one.
 
 use super::{labels, loads};
-use crate::{Column, Row, Table, Text, Unit, units};
+use crate::{Table, TableOfEach, Text, Unit, units};
 use analysis::{CaseResult, Judged, PERCENTILES, Percentile};
 
 /// What the columns mean, said once under the last table.
@@ -13,55 +13,31 @@ pub const MEANING: &str = "p50 and p99 are medians over launches of each launch'
 pub const BY_THE_CLOCK: &str = "clock: the share of the clock's cost in a median; ! where a round trip is shorter than \
      20 clock reads or 50 clock steps, so that the clock is a part of each percentile.";
 
-/// The columns of percentiles that a table of these cases has.
-pub struct Columns {
-    tails: bool,
-    served: bool,
-    clock: bool,
+/// Whether any of `cases` has percentiles of single operations: a transfer is timed as a whole.
+pub fn are_shown(cases: &[&CaseResult]) -> bool {
+    let single = |case: &CaseResult| case.metric.is_round_trip() || case.metric.paced;
+    cases.iter().any(|case| single(case) && !case.carries.is_control())
 }
 
-impl Columns {
-    /// Those that at least one case has something for: a transfer is timed as a whole.
-    pub fn of(cases: &[&CaseResult]) -> Columns {
-        let single = |case: &CaseResult| case.metric.is_round_trip() || case.metric.paced;
-        let timed = |case: &&CaseResult| single(case) && !case.carries.is_control();
-        Columns {
-            tails: cases.iter().any(timed),
-            served: cases.iter().any(|case| case.rate.is_some()),
-            clock: cases.iter().any(|case| case.clock_limited),
-        }
-    }
-
-    /// Whether percentiles of single operations are shown.
-    pub fn are_shown(&self) -> bool {
-        self.tails
-    }
-
-    /// None of them goes on a narrow terminal but the largest, where the table has more than usual.
-    pub fn columns(&self, has_more: bool) -> impl Iterator<Item = Column> {
-        let named = [
-            (self.tails, "p99", 0),
-            (self.tails, "max", u8::from(has_more)),
-            (self.served, "served", 0),
-            (self.clock, "clock", 0),
-        ];
-        named.into_iter().filter(|entry| entry.0).map(|entry| Column::number(entry.1, entry.2))
-    }
-
-    /// The cells of a case under these columns.
-    pub fn cells(&self, case: &CaseResult) -> impl Iterator<Item = Text> {
-        let served = case.rate.and_then(|rate| rate.served_per_sec);
-        let sign = if case.clock_limited { " !" } else { "" };
-        let clock =
-            case.clock_share.map(|clock_share| format!("{:.1} %{sign}", 100.0 * clock_share));
-        let cells = [
-            (self.tails, cell(case, "p99")),
-            (self.tails, largest(case)),
-            (self.served, served.map_or("–".into(), |value| loads::per_second(value).into())),
-            (self.clock, clock.unwrap_or_else(|| "–".into()).into()),
-        ];
-        cells.into_iter().filter(|cell| cell.0).map(|cell| cell.1)
-    }
+/// With the columns of percentiles that at least one of `cases` has something for. None of them goes on a narrow
+/// terminal but the largest, where the table has more than usual.
+pub fn columns<'a, T>(
+    table: TableOfEach<'a, T>,
+    of: fn(&T) -> &CaseResult,
+    cases: &[&CaseResult],
+    has_more: bool,
+) -> TableOfEach<'a, T> {
+    let tails = are_shown(cases);
+    table
+        .numbers_if(tails, "p99", 0, |row| cell(of(row), "p99"))
+        .numbers_if(tails, "max", u8::from(has_more), |row| largest(of(row)))
+        .numbers_if(cases.iter().any(|case| case.rate.is_some()), "served", 0, |row| {
+            of(row).rate.and_then(|rate| rate.served_per_sec).map(loads::per_second)
+        })
+        .numbers_if(cases.iter().any(|case| case.clock_limited), "clock", 0, |row| {
+            let sign = if of(row).clock_limited { " !" } else { "" };
+            of(row).clock_share.map(|share| format!("{:.1} %{sign}", 100.0 * share))
+        })
 }
 
 /// A percentile over launches; a dash where they have too few samples for it.
@@ -98,22 +74,18 @@ pub fn deep(judged: &Judged) -> Option<Table> {
     let all = judged.results.iter().filter(|result| !result.twin);
     let rows: Vec<&CaseResult> =
         all.filter(|case| DEEP.iter().any(|name| of(case, name).is_some())).collect();
-    let mut table = Table::new("Tails: p99.9 and p99.99")
-        .words([("mechanism", 0), ("of", 0)])
-        .note(DEEP_MEANING);
-    table.columns.extend(DEEP.map(|name| Column::number(name, 0)));
-    for case in &rows {
-        let value = |name: &str| match over(case, name) {
-            Some(it) => {
+    let mut table = Table::of_each("Tails: p99.9 and p99.99", &rows)
+        .words("mechanism", 0, |case| Text::new().code(&case.variant))
+        .words("of", 0, |case| labels::what(case));
+    for name in DEEP {
+        table = table.numbers(name, 0, |case| {
+            Text::found(over(case, name).map(|it| {
                 let time = Unit::Nanoseconds.interval(it.value, it.low, it.high);
-                format!("{time}, {}", labels::later(it.later_share)).into()
-            }
-            None => Text::new().muted("–"),
-        };
-        let [name, what] = labels::named(case);
-        table.rows.push(Row::new([name, what].into_iter().chain(DEEP.map(value))));
+                format!("{time}, {}", labels::later(it.later_share))
+            }))
+        });
     }
-    (!rows.is_empty()).then_some(table)
+    table.table().note(DEEP_MEANING).unless_empty()
 }
 
 /// `266 of the 368 needed`: the samples of a launch; None where they are enough, or samples
@@ -132,8 +104,5 @@ fn samples(case: &CaseResult, name: &str) -> Option<[u64; 2]> {
 }
 
 fn largest(case: &CaseResult) -> Text {
-    match case.largest_ns.filter(|_| case.is_kept()) {
-        Some(ns) => units::duration(ns).into(),
-        None => Text::new().muted("–"),
-    }
+    Text::found(case.largest_ns.filter(|_| case.is_kept()).map(units::duration))
 }

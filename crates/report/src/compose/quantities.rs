@@ -4,7 +4,7 @@ use analysis::quantity::{Found, Quantity, Topic};
 use analysis::{CaseResult, Judged, Status};
 
 use super::labels;
-use crate::{Column, Row, Table, Text, Unit, units};
+use crate::{Table, Text, Unit, units};
 
 /// A row for each case that the topic concerns; None where it concerns none. A column in which no case has anything
 /// is left out.
@@ -13,27 +13,21 @@ pub fn table(judged: &Judged, topic: Topic, caption: &str) -> Option<Table> {
         !case.twin && (case.status == Status::Ok || topic.is_of_failures()) && topic.concerns(case)
     };
     let cases: Vec<&CaseResult> = judged.results.iter().filter(is_shown).collect();
-    let columns: Vec<_> = topic
-        .columns()
-        .filter(|(quantity, ..)| cases.iter().any(|case| (quantity.of)(case).is_some()))
-        .collect();
-    let mut table = Table::new(caption).words([("mechanism", 0), ("of", 0)]);
-    table
-        .columns
-        .extend(columns.iter().map(|(_, head, left_out)| Column::number(*head, *left_out)));
-    table.rows.extend(cases.iter().map(|case| {
-        let cells = columns.iter().map(|(quantity, ..)| Text::from(cell(case, quantity)));
-        Row::new(labels::named(case).into_iter().chain(cells))
-    }));
-    (!table.rows.is_empty()).then_some(table)
+    let mut table = Table::of_each(caption, &cases)
+        .words("mechanism", 0, |case| Text::new().code(&case.variant))
+        .words("of", 0, |case| labels::what(case));
+    for (quantity, head, left_out) in topic.columns() {
+        let is_known = cases.iter().any(|case| (quantity.of)(case).is_some());
+        table = table.numbers_if(is_known, head, left_out, |case| cell(case, quantity));
+    }
+    table.table().unless_empty()
 }
 
 /// What a case has of a quantity, with its interval; a dash where it has nothing.
-fn cell(case: &CaseResult, quantity: &Quantity) -> String {
-    let Some(Found { value: Some(value), ends: [low, high], .. }) = (quantity.of)(case) else {
-        return "–".into();
-    };
-    match (quantity.unit, low.zip(high)) {
+fn cell(case: &CaseResult, quantity: &Quantity) -> Option<String> {
+    let Found { value, ends: [low, high], .. } = (quantity.of)(case)?;
+    let value = value?;
+    Some(match (quantity.unit, low.zip(high)) {
         (Unit::Share, None) => units::share(value),
         // Their own digits: an interval's are those of its value.
         (Unit::Share, Some((low, high))) if value < 0.01 => {
@@ -41,5 +35,5 @@ fn cell(case: &CaseResult, quantity: &Quantity) -> String {
             format!("{value} [{low}, {high}]")
         }
         (unit, ends) => unit.with_ends(value, ends),
-    }
+    })
 }

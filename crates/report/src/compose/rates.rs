@@ -1,8 +1,7 @@
 //! Open loops on one screen: at each rate the response times of what was served, and in words what was not.
 
-use super::percentiles::{Columns, lacking};
-use super::{brief, labels, loads, open_loop};
-use crate::{Block, Emphasis, Row, Section, Table, Text, units};
+use super::{brief, labels, loads, open_loop, percentiles, signs};
+use crate::{Block, Emphasis, Section, Table, Text, units};
 use analysis::{CaseResult, GroupVerdict, Judged, RateSeen, Standing};
 
 /// Lines of the table's rows, its headings counted, and of what is said under it.
@@ -12,15 +11,13 @@ const NOT_KEPT: usize = 6;
 
 /// The answer of a run with open loops; None of any other.
 pub fn section(judged: &Judged) -> Option<Section> {
-    let mut section = Section::new("rates", "Response times under load");
     let blocks = blocks(judged, ROWS);
-    if blocks.is_empty() {
-        return None;
-    }
-    section.blocks.extend(brief::above(judged, &paced(judged)));
-    section.blocks.extend(blocks);
-    section.blocks.push(Block::Facts(brief::closing(judged)));
-    Some(section)
+    (!blocks.is_empty()).then(|| {
+        Section::new("rates", "Response times under load")
+            .with_all(brief::above(judged, &paced(judged)))
+            .with_all(blocks)
+            .with(Block::Facts(brief::closing(judged)))
+    })
 }
 
 fn paced(judged: &Judged) -> Vec<&GroupVerdict> {
@@ -41,46 +38,47 @@ fn table(judged: &Judged, groups: &[&GroupVerdict], lines: usize) -> Option<Tabl
         groups.iter().copied().filter(|group| !group.standings.is_empty()).collect();
     let all = || groups.iter().flat_map(|group| &group.standings);
     let cases: Vec<&CaseResult> = all().map(|standing| &judged.results[standing.result]).collect();
-    let columns = Columns::of(&cases);
-    let mut table = Table::new("").words([("mechanism", 0)]).numbers([("p50", 0)]);
-    table.columns.extend(columns.columns(false));
-    table = table.numbers([("share", 0)]);
     let shares = brief::shares(&groups, lines.saturating_sub(groups.len()));
-    let mut shown: Vec<&CaseResult> = Vec::new();
     // Each has a heading and a row at least.
-    for (group, share) in groups.iter().zip(shares).take(lines / 2) {
-        table.rows.push(Row::heading(Text::new().strong(labels::capital(&labels::group(group)))));
-        for standing in group.standings.iter().take(share) {
-            let case = &judged.results[standing.result];
-            shown.push(case);
-            table.rows.push(row(&columns, group, standing, case));
-        }
-    }
-    let more = cases.len() - shown.len();
-    if more > 0 {
-        let more = units::counted(more as u64, "more result");
-        let all = format!("{more}: `ipcmark report {} -v`.", judged.run.id);
-        table.notes.push(Text::new().muted(all));
-    }
-    table.notes.extend((!shown.is_empty()).then(|| meaning(&groups, &shown)));
-    (!shown.is_empty()).then_some(table)
+    let shown = groups.iter().zip(shares).take(lines / 2);
+    let rows: Vec<Ranked> = shown
+        .flat_map(|(group, share)| {
+            let standings = group.standings.iter().take(share);
+            standings.map(|standing| (*group, standing, &judged.results[standing.result]))
+        })
+        .collect();
+    let table = Table::of_each("", &rows)
+        .words("mechanism", 0, |(.., case)| Text::new().code(&case.variant))
+        .numbers("p50", 0, |(.., case)| labels::short_value(case));
+    let table = percentiles::columns(table, |(.., case)| case, &cases, false)
+        .numbers("share", 0, |(.., case)| {
+            Some(format!("{:.1} %", 100.0 * case.rate?.served_share?))
+        })
+        .emphasis(|(group, standing, _)| match standing.among_best && group.names_the_best() {
+            true => Emphasis::Best,
+            false => Emphasis::Normal,
+        })
+        .under(
+            |(group, ..)| std::ptr::from_ref(*group),
+            |(group, ..)| labels::capital(&labels::group(group)),
+        );
+    let more = (cases.len() - rows.len()) as u64;
+    let more = (more > 0).then(|| {
+        let more = units::counted(more, "more result");
+        Text::new().muted(format!("{more}: `ipcmark report {} -v`.", judged.run.id))
+    });
+    table.notes(more).note(meaning(&groups, &rows)).unless_empty()
 }
 
-fn row(columns: &Columns, group: &GroupVerdict, standing: &Standing, case: &CaseResult) -> Row {
-    let served = case.rate.and_then(|rate| rate.served_share);
-    let served = served.map_or("–".into(), |value| format!("{:.1} %", 100.0 * value));
-    let first = [Text::new().code(&case.variant), labels::short_value(case).into()];
-    let cells = first.into_iter().chain(columns.cells(case)).chain([served.into()]);
-    let is_best = standing.among_best && group.names_the_best();
-    Row::new(cells).emphasis(if is_best { Emphasis::Best } else { Emphasis::Normal })
-}
+/// A case as it is ranked in a group.
+type Ranked<'a> = (&'a GroupVerdict, &'a Standing, &'a CaseResult);
 
-fn meaning(groups: &[&GroupVerdict], shown: &[&CaseResult]) -> Text {
+fn meaning(groups: &[&GroupVerdict], shown: &[Ranked]) -> Text {
     let best = match groups.iter().any(|group| group.names_the_best()) {
-        true => "✓ best, or not separated from the best by more than 1 %. ",
-        false => "",
+        true => format!("✓ best, or not separated from the best {}. ", signs::by_more()),
+        false => String::new(),
     };
-    let few = match shown.iter().any(|case| lacking(case, "p99").is_some()) {
+    let few = match shown.iter().any(|(.., case)| percentiles::lacking(case, "p99").is_some()) {
         true => " A p99 takes 368 samples in each launch.",
         false => "",
     };

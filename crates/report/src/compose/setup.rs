@@ -2,7 +2,7 @@
 
 use super::labels;
 use super::signs::{best_in_words, cell};
-use crate::{Block, Column, Row, Table, Text, units};
+use crate::{Block, Table, Text, units};
 use analysis::{CaseResult, ENERGY, FIRST_MESSAGE, Judged, Secondary, Status};
 
 /// What a set-up holds, for those who read its figures.
@@ -37,58 +37,43 @@ pub fn tables(judged: &Judged) -> Vec<Block> {
     tables
 }
 
-/// Whether each of them is between two hosts.
-fn apart(cases: &[&CaseResult]) -> bool {
-    cases.iter().all(|case| !case.route.is_local())
+/// What is said of cases between two hosts, or else of those that two workers of one host set up.
+fn said(cases: &[&CaseResult], apart: &'static str, here: &'static str) -> Option<&'static str> {
+    if cases.iter().all(|case| !case.route.is_local()) {
+        return Some(apart);
+    }
+    (!cases.iter().any(|case| is_of_one_worker(case))).then_some(here)
 }
 
 fn wholes(judged: &Judged, cases: &[&CaseResult], place: &str) -> Table {
-    let mut table =
-        Table::new(format!("Set-up and tear-down, {place}: median over launches [interval]"))
-            .words([("mechanism", 0)])
-            .numbers([("both", 0), ("open", 1), ("close", 1)]);
-    if apart(cases) {
-        table = table.note(super::peer::SET_UP);
-    } else if !cases.iter().any(|case| is_of_one_worker(case)) {
-        table = table.note(WHAT_IT_HOLDS);
-    }
-    for case in cases {
+    let caption = format!("Set-up and tear-down, {place}: median over launches [interval]");
+    let open = |case: &CaseResult| {
         let before = if is_of_one_worker(case) { &[][..] } else { &LISTENING[..] };
         let opening =
             steps_of(case).filter(|step| step.name != CLOSE && !before.contains(&&*step.name));
-        let open: f64 = opening.map(|secondary| secondary.value.median).sum();
-        let close = of(case, CLOSE);
-        table.rows.push(Row::new([
-            name(case),
-            cell(judged, case, labels::value(case)),
-            duration(close.map(|_| open)),
-            duration(close),
-        ]));
-    }
+        opening.map(|secondary| secondary.value.median).sum()
+    };
+    let table = Table::of_each(caption, cases)
+        .words("mechanism", 0, |case| name(case))
+        .numbers("both", 0, |case| cell(judged, case, labels::value(case)))
+        .numbers("open", 1, |case| duration(of(case, CLOSE).map(|_| open(case))))
+        .numbers("close", 1, |case| duration(of(case, CLOSE)))
+        .table();
     let best = best_in_words(&table);
-    table.notes.extend(best);
-    table
+    table.notes(said(cases, super::peer::SET_UP, WHAT_IT_HOLDS)).notes(best)
 }
 
 /// None where no mechanism has steps.
 fn steps(cases: &[&CaseResult], place: &str) -> Option<Table> {
     let cases: Vec<&CaseResult> =
         cases.iter().filter(|case| of(case, "connect").is_some()).copied().collect();
-    let mut names = [&LISTENING[..], &["connect", "accept", "rest", CLOSE]].concat();
-    names.retain(|name| cases.iter().any(|case| of(case, name).is_some()));
-    let mut table = Table::new(format!("Steps of a set-up, {place}: median over launches"))
-        .words([("mechanism", 0)]);
-    if apart(&cases) {
-        table = table.note(STEPS_APART);
-    } else if !cases.iter().any(|case| is_of_one_worker(case)) {
-        table = table.note(STEPS);
+    let caption = format!("Steps of a set-up, {place}: median over launches");
+    let mut table = Table::of_each(caption, &cases).words("mechanism", 0, |case| name(case));
+    for step in LISTENING.into_iter().chain(["connect", "accept", "rest", CLOSE]) {
+        let stands = cases.iter().any(|case| of(case, step).is_some());
+        table = table.numbers_if(stands, step, 0, |case| duration(of(case, step)));
     }
-    table.columns.extend(names.iter().map(|name| Column::number(*name, 0)));
-    for case in &cases {
-        let cells = names.iter().map(|name| duration(of(case, name)));
-        table.rows.push(Row::new([name(case)].into_iter().chain(cells)));
-    }
-    (!table.rows.is_empty()).then_some(table)
+    table.table().notes(said(&cases, STEPS_APART, STEPS)).unless_empty()
 }
 
 fn name(case: &CaseResult) -> Text {

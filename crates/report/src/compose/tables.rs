@@ -1,12 +1,11 @@
 //! Tables of results: one per workload and placement, a row per case, the best of each question first.
 
-use analysis::Site;
-use model::distinct::distinct;
 use std::collections::BTreeSet;
 
 use super::{capacity, labels, loads, percentiles, ratios, signs};
-use crate::{ASIDE, Block, Column, Emphasis, Row, Table, Text, Unit, units};
-use analysis::{Bound, BoundKind, Carries, CaseResult, Judged, Status};
+use crate::{ASIDE, Block, Emphasis, Table, Text, Unit, units};
+use analysis::{Bound, BoundKind, Carries, CaseResult, Judged, Site, Status};
+use model::distinct::distinct;
 use model::load::Load;
 use model::metric::Metric;
 use model::workload::Workload;
@@ -79,62 +78,48 @@ impl Head<'_> {
 fn table(judged: &Judged, head: &Head, cases: &[&CaseResult]) -> Table {
     let cases = ratios::in_order(judged, cases, |case| question_order(judged, case));
     let questions = distinct(cases.iter().map(|case| question(judged, case)));
-    let ranked = cases.iter().any(|case| {
-        ratios::standing(judged, case).is_some_and(|(group, _)| group.standings.len() > 1)
-    });
-    let reference = ranked.then(|| ratios::reference(judged, &cases));
-    let tails = percentiles::Columns::of(&cases);
-    let asides = Asides::of(cases.iter().copied());
-    let earlier = cases.iter().any(|case| case.earlier.is_some());
     let only = match questions.as_slice() {
         [only] => Some(only.as_str()),
         _ => None,
     };
-    let mut table = Table::new(head.caption(only, reference.as_deref(), tails.are_shown()))
-        .words([("mechanism", 0)]);
-    let ratio = |name: &String| Column::number(format!("× {name}"), 0);
-    table.columns.extend(reference.as_ref().map(ratio));
-    let value = if tails.are_shown() { "p50" } else { "median" };
-    table.columns.push(Column::number(value, 0));
+    let ranked = cases.iter().any(|case| {
+        ratios::standing(judged, case).is_some_and(|(group, _)| group.standings.len() > 1)
+    });
+    let reference = ranked.then(|| ratios::reference(judged, &cases));
+    let over = format!("× {}", reference.as_deref().unwrap_or_default());
+    let tails = percentiles::are_shown(&cases);
+    let value = if tails { "p50" } else { "median" };
     // Elsewhere all cases have as many.
     let counts = cases.iter().any(|case| case.screened_out);
-    table.columns.extend(counts.then(|| Column::number("n", 0)));
-    table.columns.extend(tails.columns(counts));
-    table.columns.extend(asides.columns());
-    let beside = [
-        reference.as_ref().map(|name| format!("× {name} [95 %]")),
-        Some(format!("{value} [95 %]")),
-        earlier.then(|| "earlier here".to_string()),
-    ];
-    table.columns.extend(beside.into_iter().flatten().map(|name| Column::number(name, ASIDE)));
-    let mut last = None;
-    for case in cases {
-        let question = question(judged, case);
-        if questions.len() > 1 && last.as_ref() != Some(&question) {
-            table.rows.push(Row::heading(Text::new().strong(&question)));
-        }
-        last = Some(question);
-        let mut cells = vec![Text::new().code(shown_name(case))];
-        cells.extend(reference.as_ref().map(|_| ratios::brief_cell(judged, case)));
-        cells.push(match case.rate.filter(|rate| !rate.is_kept()) {
+    let earlier = cases.iter().any(|case| case.earlier.is_some());
+    let bound = bound_column(&cases);
+    let table = Table::of_each(head.caption(only, reference.as_deref(), tails), &cases)
+        .words("mechanism", 0, |case| Text::new().code(shown_name(case)))
+        .numbers_if(ranked, &over, 0, |case| ratios::brief_cell(judged, case))
+        .numbers(value, 0, |case| match case.rate.filter(|rate| !rate.is_kept()) {
             Some(rate) => Text::new().muted(loads::short_of(rate)),
             None => labels::ends(case).into(),
-        });
-        cells.extend(counts.then(|| Text::from(case.launches.to_string())));
-        cells.extend(tails.cells(case));
-        cells.extend(asides.cells(case));
-        cells.extend(reference.as_ref().map(|_| ratios::cell(judged, case)));
-        cells.push(labels::value(case).into());
-        cells.extend(earlier.then(|| labels::earlier_runs(case).unwrap_or_default().into()));
-        let standing = ratios::standing(judged, case);
-        let emphasis = match standing.map(|(group, standing)| signs::emphasis(group, standing)) {
+        })
+        .numbers_if(counts, "n", 0, |case| case.launches.to_string());
+    percentiles::columns(table, |case| case, &cases, counts)
+        .numbers_if(has_cpu_time(&cases), CPU, ASIDE, |case| {
+            let cpu = case.cpu_ns_per_operation.map(|cpu| units::duration(cpu.total));
+            Text::new().muted(cpu.unwrap_or_default())
+        })
+        .numbers_if(bound.is_some(), bound.unwrap_or_default(), ASIDE, |case| {
+            Text::new().muted(bound_ratio(case).map_or(String::new(), units::ratio))
+        })
+        .numbers_if(ranked, format!("{over} [95 %]"), ASIDE, |case| ratios::cell(judged, case))
+        .numbers(format!("{value} [95 %]"), ASIDE, |case| labels::value(case))
+        .numbers_if(earlier, "earlier here", ASIDE, |case| {
+            labels::earlier_runs(case).unwrap_or_default()
+        })
+        .emphasis(|case| match ratios::standing(judged, case) {
             _ if case.carries.is_control() => Emphasis::Muted,
-            Some(emphasis) => emphasis,
+            Some((group, standing)) => signs::emphasis(group, standing),
             None => Emphasis::Normal,
-        };
-        table.rows.push(Row::new(cells).emphasis(emphasis));
-    }
-    table
+        })
+        .under_several(|case| question(judged, case), |case| question(judged, case))
 }
 
 /// What is asked of a case, as the heading of its rows: `64 B`, `a wake-up, no bytes`.
@@ -167,37 +152,16 @@ fn shown_name(case: &CaseResult) -> String {
     }
 }
 
-/// Columns beside each value, where there is room and something to put there.
-struct Asides {
-    bound: Option<&'static str>,
-    cpu: bool,
+/// The column of bounds, where any case has one.
+fn bound_column(cases: &[&CaseResult]) -> Option<&'static str> {
+    let mut bounded = cases.iter().filter(|case| bound_ratio(case).is_some()).peekable();
+    bounded.peek()?;
+    let floors = bounded.all(|case| case.bound.as_ref().is_some_and(is_floor));
+    Some(if floors { FLOOR } else { YARDSTICK })
 }
 
-impl Asides {
-    fn of<'a>(cases: impl Iterator<Item = &'a CaseResult> + Clone) -> Asides {
-        let mut kinds = cases.clone().filter(|case| bound_ratio(case).is_some());
-        let floors = |case: &CaseResult| case.bound.as_ref().is_some_and(is_floor);
-        Asides {
-            bound: kinds
-                .next()
-                .map(|first| if floors(first) && kinds.all(floors) { FLOOR } else { YARDSTICK }),
-            cpu: cases.clone().any(|case| case.cpu_ns_per_operation.is_some()),
-        }
-    }
-
-    fn columns(&self) -> impl Iterator<Item = Column> {
-        let named = [self.cpu.then_some(CPU), self.bound].into_iter().flatten();
-        named.map(|name| Column::number(name, ASIDE))
-    }
-
-    fn cells(&self, case: &CaseResult) -> impl Iterator<Item = Text> {
-        let bound = bound_ratio(case).map_or(String::new(), units::ratio);
-        let cpu = case.cpu_ns_per_operation;
-        let cpu = cpu.map_or(String::new(), |cpu| units::duration(cpu.total));
-        let cells = [(self.cpu, cpu), (self.bound.is_some(), bound)];
-        let cells = cells.into_iter().filter(|(flag, _)| *flag);
-        cells.map(|(_, words)| Text::new().muted(words))
-    }
+fn has_cpu_time(cases: &[&CaseResult]) -> bool {
+    cases.iter().any(|case| case.cpu_ns_per_operation.is_some())
 }
 
 const FLOOR: &str = "× floor";
@@ -214,9 +178,8 @@ fn bound_ratio(case: &CaseResult) -> Option<f64> {
 
 /// What the asides of `cases` mean, bounds by their names and values.
 fn asides_in_words(cases: &[&CaseResult]) -> Option<Text> {
-    let asides = Asides::of(cases.iter().copied());
     let mut words = String::new();
-    if asides.cpu {
+    if has_cpu_time(cases) {
         words += "CPU, where there is room: time of both workers per round trip, or per message. ";
     }
     let bounds = || {
