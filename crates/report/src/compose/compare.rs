@@ -8,9 +8,9 @@ mod tables;
 mod trust;
 
 use super::{Detail, labels, loads};
-use crate::{Block, Document, Row, Section, Table, Text, Unit, Verdict, VerdictKind, units};
+use crate::{Block, Document, Section, Table, Text, Unit, Verdict, VerdictKind, units};
 use analysis::Site;
-use analysis::compare::{CaseChange, Change, RunComparison};
+use analysis::compare::{CaseChange, Change, Difference, RunComparison};
 use model::distinct::distinct;
 use model::factor;
 use model::load::Load;
@@ -35,28 +35,18 @@ pub fn comparison(found: &RunComparison, detail: Detail) -> Document {
     };
     document.subtitle = format!("A is the baseline{what}. {pairs}");
     document.meta = ['A', 'B'].map(|side| (side.to_string(), described(found, side))).to_vec();
-    let mut answer = Section::new("answer", "Answer").with(verdict(found));
-    answer.blocks.extend(gate::blocks(found));
-    answer.blocks.extend(unknown_rounds(found));
-    answer.blocks.extend(differences(found));
-    document.sections.push(answer);
+    let answer = Section::new("answer", "Answer").with(verdict(found));
+    let answer = answer.with_all(gate::blocks(found)).with_all(unknown_rounds(found));
+    document.sections.push(answer.with_all(differences(found)));
     if !(found.differences.is_empty() || found.forced) {
         return document; // no case can be compared
     }
     let title = if found.capacities.is_empty() { "Cases" } else { "Capacities" };
-    let mut cases = Section::new("cases", title);
-    cases.blocks.extend(tables::blocks(found, detail));
-    cases.blocks.extend(capacities::blocks(found));
-    if !cases.blocks.is_empty() {
-        document.sections.push(cases);
-    }
+    let cases = Section::new("cases", title).with_all(tables::blocks(found, detail));
+    document.sections.extend(cases.with_all(capacities::blocks(found)).unless_empty());
     if detail == Detail::Full {
-        let figures = forest::figures(found);
-        if !figures.is_empty() {
-            let mut section = Section::new("figures", "Ratios");
-            section.blocks.extend(figures.into_iter().map(Block::from));
-            document.sections.push(section);
-        }
+        let figures = Section::new("figures", "Ratios").with_all(forest::figures(found));
+        document.sections.extend(figures.unless_empty());
     }
     document.sections.push(trust::section(found));
     document
@@ -220,23 +210,24 @@ fn differences(found: &RunComparison) -> Vec<Block> {
              come from any of these.",
         ));
     }
-    if !found.differences.is_empty() {
-        let mut table = Table::new("Where the machines or programs differ").words([
-            ("field", 0),
-            ("A", 0),
-            ("B", 0),
-        ]);
-        let shown = found.differences.iter().take(LISTED);
-        table.rows = shown
-            .map(|difference| Row::new([difference.field.as_str(), &difference.a, &difference.b]))
-            .collect();
-        let more = found.differences.len().saturating_sub(LISTED);
-        if more > 0 {
-            table.notes.push(format!("{more} more: --format json holds them all.").into());
-        }
-        blocks.push(table.into());
-    }
+    let all = &found.differences;
+    let more = all.len().saturating_sub(LISTED);
+    let more = (more > 0).then(|| format!("{more} more: --format json holds them all."));
+    let table =
+        Table::of_each("Where the machines or programs differ", &all[..all.len().min(LISTED)])
+            .words("field", 0, |it| it.field.as_str())
+            .words("A", 0, |it| it.a.as_str())
+            .words("B", 0, |it| it.b.as_str())
+            .table();
+    blocks.extend(table.notes(more).unless_empty().map(Block::from));
     blocks
+}
+
+/// What two sides of a case differ in; None where in nothing.
+fn differing(differences: &[Difference]) -> Option<String> {
+    let one = |Difference { field, a, b }: &Difference| format!("{field} is {a} in A, {b} in B");
+    let all: Vec<String> = differences.iter().map(one).collect();
+    (!all.is_empty()).then(|| all.join("; "))
 }
 
 fn unit(case: &CaseChange) -> Unit {

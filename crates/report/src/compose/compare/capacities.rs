@@ -1,7 +1,8 @@
 //! Capacities of two runs side by side, with a verdict where their intervals don't overlap.
 
+use super::differing;
 use crate::compose::{capacity, labels};
-use crate::{Block, Emphasis, Row, Table, Text, Verdict, VerdictKind, units};
+use crate::{Block, Emphasis, Table, Text, Verdict, VerdictKind, units};
 use analysis::Site;
 use analysis::compare::{CapacityChange, CapacityVerdict, RunComparison, Side};
 use model::distinct::distinct;
@@ -66,49 +67,38 @@ fn question(change: &CapacityChange) -> String {
 }
 
 fn table(title: &str, here: &[&CapacityChange]) -> Table {
-    let mut table = Table::new(title)
-        .words([("mechanism", 0)])
-        .numbers([("clients", 0), ("A", 0), ("B", 0)])
-        .words([("verdict", 0)]);
-    for it in here {
-        let side = |side: Option<Side>| match side {
-            Some(side) => capacity::interval_of(&side.found, side.lowest_per_sec),
-            None => "–".into(),
-        };
-        let (word, emphasis) = match it.verdict {
-            CapacityVerdict::Higher => (Text::new().strong("higher"), Emphasis::Best),
-            CapacityVerdict::Lower => (Text::new().strong("lower"), Emphasis::Worse),
-            CapacityVerdict::NotSeparated => ("not separated".into(), Emphasis::Normal),
-            CapacityVerdict::Incomparable => (Text::new().muted("incomparable"), Emphasis::Muted),
-        };
-        let cells = [
-            Text::new().code(&it.subject.variant),
-            units::count(it.subject.connections().into()).into(),
-            side(it.a).into(),
-            side(it.b).into(),
-            word,
-        ];
-        table.rows.push(Row::new(cells).emphasis(emphasis));
-        if let Some(why) = why_not(it) {
-            let many = it.subject.connections();
-            table.notes.push(
-                Text::new()
-                    .code(&it.subject.variant)
-                    .plain(format!(" with {}: {why}.", units::counted(many.into(), "client"))),
-            );
-        }
-    }
-    table.note(MEANING)
+    let side = |side: Option<Side>| {
+        side.map(|side| capacity::interval_of(&side.found, side.lowest_per_sec))
+    };
+    let why_not = |it: &&CapacityChange| {
+        let clients = units::counted(it.subject.connections().into(), "client");
+        let text = format!(" with {clients}: {}.", why_not(it)?);
+        Some(Text::new().code(&it.subject.variant).plain(text))
+    };
+    Table::of_each(title, here)
+        .words("mechanism", 0, |it| Text::new().code(&it.subject.variant))
+        .numbers("clients", 0, |it| units::count(it.subject.connections().into()))
+        .numbers("A", 0, |it| side(it.a))
+        .numbers("B", 0, |it| side(it.b))
+        .words("verdict", 0, |it| match it.verdict {
+            CapacityVerdict::Higher => Text::new().strong("higher"),
+            CapacityVerdict::Lower => Text::new().strong("lower"),
+            CapacityVerdict::NotSeparated => "not separated".into(),
+            CapacityVerdict::Incomparable => Text::new().muted("incomparable"),
+        })
+        .emphasis(|it| match it.verdict {
+            CapacityVerdict::Higher => Emphasis::Best,
+            CapacityVerdict::Lower => Emphasis::Worse,
+            CapacityVerdict::NotSeparated => Emphasis::Normal,
+            CapacityVerdict::Incomparable => Emphasis::Muted,
+        })
+        .table()
+        .notes(here.iter().filter_map(why_not))
+        .note(MEANING)
 }
 
 fn why_not(change: &CapacityChange) -> Option<String> {
-    let differs = change.differences.iter().map(|difference| {
-        format!("{} is {} in A, {} in B", difference.field, difference.a, difference.b)
-    });
-    let differs: Vec<String> = differs.collect();
     let incomparable = change.verdict == CapacityVerdict::Incomparable;
-    change
-        .reason
-        .clone()
-        .or_else(|| (incomparable && !differs.is_empty()).then(|| differs.join("; ")))
+    let differing = || differing(&change.differences).filter(|_| incomparable);
+    change.reason.clone().or_else(differing)
 }

@@ -1,10 +1,10 @@
 //! A table of cases per workload and place, the baseline first: the change with its interval, p, verdict.
 
-use super::{between, conditions, counted, distance, effect, percent, short_name, unit};
+use super::{between, conditions, counted, differing, distance, effect, percent, short_name, unit};
 use crate::compose::{Detail, labels};
-use crate::{ASIDE, Block, Column, Emphasis, Row, Table, Text, units};
+use crate::{ASIDE, Block, Emphasis, Table, Text, units};
 use analysis::Site;
-use analysis::compare::{CaseChange, Change, Difference, RunComparison};
+use analysis::compare::{CaseChange, Change, RunComparison};
 use model::distinct::distinct;
 use model::metric::Metric;
 
@@ -13,7 +13,7 @@ fn sections(found: &RunComparison) -> Vec<(&Metric, Site)> {
 }
 
 pub(super) fn blocks(found: &RunComparison, detail: Detail) -> Vec<Block> {
-    let mut blocks = Vec::new();
+    let mut blocks: Vec<Block> = Vec::new();
     for (metric, site) in sections(found) {
         let here = |case: &&CaseChange| (&case.metric, Site::of(case)) == (metric, site.clone());
         let cases: Vec<&CaseChange> = counted(found).filter(here).collect();
@@ -45,56 +45,40 @@ fn sorted(mut cases: Vec<&CaseChange>) -> Vec<&CaseChange> {
     cases
 }
 
-/// A row of each case, with a heading before each size where there are several.
-fn rows(cases: &[&CaseChange], row: impl Fn(&CaseChange) -> Row) -> Vec<Row> {
-    let many = distinct(cases.iter().map(|case| case.message_bytes)).len() > 1;
-    let (mut rows, mut last) = (Vec::new(), None);
-    for case in cases {
-        if many && last != Some(case.message_bytes) {
-            let size = case.message_bytes.map_or("a wake-up, no bytes".into(), units::size);
-            rows.push(Row::heading(Text::new().strong(size)));
-        }
-        last = Some(case.message_bytes);
-        rows.push(row(case));
-    }
-    rows
-}
-
 /// What became of the percentiles of single operations: too many for the table of changes, which fits 80
 /// columns. None where no case has any.
 fn tails(title: &str, cases: &[&CaseChange]) -> Option<Table> {
     let timed = |change: &&CaseChange| change.max_a.is_some() || change.max_b.is_some();
     let cases: Vec<&CaseChange> = cases.iter().copied().filter(timed).collect();
-    let mut table = Table::new(format!("{title}: percentiles, A → B"))
-        .words([("mechanism", 0)])
-        .numbers([("p50", 0), ("p99", 0), ("max", 0)]);
-    table.rows = rows(&cases, |case| {
-        let of = |a, b| Text::from(from_to(case, a, b));
-        Row::new([
-            name(case),
-            of(case.median_a, case.median_b),
-            of(case.p99_a, case.p99_b),
-            of(case.max_a, case.max_b),
-        ])
-    });
     let lacks = |change: &&CaseChange| change.p99_a.is_none() || change.p99_b.is_none();
-    if cases.iter().any(lacks) {
-        let note = "–: a p99 takes 368 samples in each launch.";
-        table.notes.push(note.into());
-    }
-    (!cases.is_empty()).then_some(table)
+    let few = "–: a p99 takes 368 samples in each launch.";
+    Table::of_each(format!("{title}: percentiles, A → B"), &cases)
+        .words("mechanism", 0, |case| name(case))
+        .numbers("p50", 0, |case| from_to(case, case.median_a, case.median_b))
+        .numbers("p99", 0, |case| from_to(case, case.p99_a, case.p99_b))
+        .numbers("max", 0, |case| from_to(case, case.max_a, case.max_b))
+        .under_several(|case| case.message_bytes, |case| labels::size_heading(case.message_bytes))
+        .notes(cases.iter().any(lacks).then_some(few))
+        .unless_empty()
 }
 
 fn changes(title: &str, cases: &[&CaseChange]) -> Table {
-    let mut table = Table::new(title)
-        .words([("mechanism", 0)])
-        .numbers([("A → B", 0), ("change [95 %]", 0), ("p", 0)])
-        .words([("verdict", 0)]);
     let missed = cases.iter().any(|case| detectable(case).is_some());
-    table.columns.extend(missed.then(|| Column::number("detectable", ASIDE)));
-    table.rows = rows(cases, row);
-    table.notes = notes(cases);
-    table
+    Table::of_each(title, cases)
+        .words("mechanism", 0, |case| name(case))
+        .numbers("A → B", 0, |case| from_to(case, case.median_a, case.median_b))
+        .numbers("change [95 %]", 0, |case| effect(case))
+        .numbers("p", 0, |case| case.p_holm.map(units::p_value))
+        .words("verdict", 0, |case| verdict_cell(case))
+        .numbers_if(missed, "detectable", ASIDE, |case| detectable(case).unwrap_or_default())
+        .emphasis(|case| match case.verdict {
+            Change::Slower => Emphasis::Worse,
+            Change::Faster => Emphasis::Best,
+            Change::Incomparable => Emphasis::Muted,
+            Change::Equivalent | Change::Inconclusive => Emphasis::Normal,
+        })
+        .under_several(|case| case.message_bytes, |case| labels::size_heading(case.message_bytes))
+        .notes(notes(cases))
 }
 
 /// What asks for a look first: slower, faster, then what is not different, then what is unknown.
@@ -113,33 +97,13 @@ fn name(case: &CaseChange) -> Text {
 }
 
 /// The baseline first: `4.12 → 4.31 µs`.
-fn from_to(case: &CaseChange, a: Option<f64>, b: Option<f64>) -> String {
+fn from_to(case: &CaseChange, a: Option<f64>, b: Option<f64>) -> Option<String> {
+    let value = |side: Option<f64>| side.map_or("–".into(), |value| unit(case).format(value));
     match (a, b) {
-        (Some(a), Some(b)) => unit(case).from_to(a, b),
-        (None, None) => "–".into(),
-        (a, b) => {
-            let value =
-                |other: Option<f64>| other.map_or("–".into(), |value| unit(case).format(value));
-            format!("{} → {}", value(a), value(b))
-        }
+        (Some(a), Some(b)) => Some(unit(case).from_to(a, b)),
+        (None, None) => None,
+        (a, b) => Some(format!("{} → {}", value(a), value(b))),
     }
-}
-
-fn row(case: &CaseChange) -> Row {
-    let cells = [
-        name(case),
-        Text::from(from_to(case, case.median_a, case.median_b)),
-        Text::from(if case.ratio.is_some() { effect(case) } else { "–".into() }),
-        Text::from(case.p_holm.map_or("–".into(), units::p_value)),
-        verdict_cell(case),
-        Text::from(detectable(case).unwrap_or_default()),
-    ];
-    Row::new(cells).emphasis(match case.verdict {
-        Change::Slower => Emphasis::Worse,
-        Change::Faster => Emphasis::Best,
-        Change::Incomparable => Emphasis::Muted,
-        _ => Emphasis::Normal,
-    })
 }
 
 /// The smallest difference that is found four times in five, where none was.
@@ -174,26 +138,15 @@ fn notes(cases: &[&CaseChange]) -> Vec<Text> {
             .into(),
         );
     }
-    let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
-    for case in cases {
-        let differs = |difference: &Difference| {
-            format!("{} is {} in A, {} in B", difference.field, difference.a, difference.b)
-        };
-        let why = match (case.verdict, &case.reason) {
-            (Change::Incomparable | Change::Inconclusive, Some(why)) => why.clone(),
-            (Change::Incomparable, None) if !case.differences.is_empty() => {
-                case.differences.iter().map(differs).collect::<Vec<_>>().join("; ")
-            }
-            _ => continue,
-        };
-        match reasons.iter_mut().find(|reason| reason.0 == why) {
-            Some((_, names)) => names.push(short_name(case)),
-            None => reasons.push((why, vec![short_name(case)])),
-        }
-    }
+    let why = |case: &CaseChange| match (case.verdict, &case.reason) {
+        (Change::Incomparable | Change::Inconclusive, Some(why)) => Some(why.clone()),
+        (Change::Incomparable, None) => differing(&case.differences),
+        _ => None,
+    };
+    let said = cases.iter().filter_map(|case| Some((why(case)?, short_name(case))));
     let one_each = |(why, names): &(String, Vec<String>)| {
         labels::few_codes(Text::new(), names).plain(format!(": {why}."))
     };
-    notes.extend(reasons.iter().map(one_each));
+    notes.extend(labels::by_key(said).iter().map(one_each));
     notes
 }
