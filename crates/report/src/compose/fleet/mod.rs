@@ -7,7 +7,7 @@ mod outliers;
 mod variants;
 
 use super::Detail;
-use crate::{Block, Document, Row, Section, Table, Text, Unit, VerdictKind, units};
+use crate::{Block, Document, Section, Table, Text, Unit, VerdictKind, units};
 use analysis::GroupVerdict;
 use analysis::fleet::{FleetJudged, GroupResult};
 use model::metric::Metric;
@@ -36,22 +36,19 @@ pub fn compose(found: &FleetJudged, comparisons: &[GroupVerdict], detail: Detail
         ("tool".into(), run.tool.clone()),
         ("seed".into(), fleet.asked.seed.to_string()),
     ];
-    let mut verdicts = Section::new("verdicts", "Nodes and pairs that differ from the rest");
-    verdicts.blocks.extend(cautions(found));
-    verdicts.blocks.extend(found.groups.iter().flat_map(|group| outliers::verdicts(found, group)));
-    document.sections.push(verdicts);
-    let mut results = Section::new("results", "Results").with(typical(found));
-    results.blocks.extend(variants::table(comparisons));
-    results.blocks.extend(outliers::tables(found));
-    results.blocks.extend(failures(found));
-    document.sections.push(results);
-    let maps: Vec<Block> =
-        found.groups.iter().flat_map(|group| maps::figures(found, group)).collect();
-    if !maps.is_empty() {
-        let mut section = Section::new("maps", "Between all nodes");
-        section.blocks = maps;
-        document.sections.push(section);
-    }
+    let groups = || found.groups.iter();
+    let verdicts = Section::new("verdicts", "Nodes and pairs that differ from the rest")
+        .with_all(cautions(found))
+        .with_all(groups().flat_map(|group| outliers::verdicts(found, group)));
+    let results = Section::new("results", "Results")
+        .with(typical(found))
+        .with_all(variants::table(comparisons))
+        .with_all(outliers::tables(found))
+        .with_all(failures(found));
+    let maps = Section::new("maps", "Between all nodes")
+        .with_all(groups().flat_map(|group| maps::figures(found, group)));
+    document.sections.extend([verdicts, results]);
+    document.sections.extend(maps.unless_empty());
     document.sections.push(nodes::section(found, detail));
     document.sections.push(method(found));
     document
@@ -161,53 +158,49 @@ pub(super) fn cell_name(found: &FleetJudged, group: &GroupResult, nth: usize) ->
 }
 
 /// What is typical, and how far apart the ends are.
-fn typical(found: &FleetJudged) -> Block {
-    let mut table = Table::new(
-        "Medians over launches, of every node or pair: the middle one, the least, the most",
-    )
-    .words([("what", 0)])
-    .numbers([("measured", 1), ("middle", 0), ("least", 0)])
-    .words([("least of", 2)])
-    .numbers([("most", 0)])
-    .words([("most of", 2)]);
-    for group in &found.groups {
-        let mut cells: Vec<(usize, f64)> = group
-            .cells
-            .iter()
-            .enumerate()
+fn typical(found: &FleetJudged) -> Table {
+    let sorted = |group: &GroupResult| {
+        let cells = group.cells.iter().enumerate();
+        let mut cells: Vec<(usize, f64)> = cells
             .filter_map(|(nth, cell)| Some((nth, shown(group, cell.both?.median).0)))
             .collect();
         cells.sort_by(|a, b| a.1.total_cmp(&b.1));
-        let unit = shown(group, 1.0).1;
-        let cell = |pair: Option<&(usize, f64)>| match pair {
-            Some((nth, value)) => [unit.format(*value), cell_name(found, group, *nth)],
-            None => ["–".into(), String::new()],
-        };
-        let measured = format!("{} of {}", cells.len(), group.cells.len());
-        let middle = group.typical_ns.map_or("–".into(), |ns| unit.format(shown(group, ns).0));
-        let [least, of_least] = cell(cells.first());
-        let [most, of_most] = cell(cells.last());
-        table.rows.push(Row::new([title(group), measured, middle, least, of_least, most, of_most]));
-    }
-    table.into()
+        cells
+    };
+    let rows: Vec<_> = found.groups.iter().map(|group| (group, sorted(group))).collect();
+    let value = |group: &GroupResult, value: f64| shown(group, 1.0).1.format(value);
+    let name = |group: &GroupResult, cell: Option<&(usize, f64)>| {
+        cell.map_or(String::new(), |(nth, _)| cell_name(found, group, *nth))
+    };
+    let caption =
+        "Medians over launches, of every node or pair: the middle one, the least, the most";
+    Table::of_each(caption, &rows)
+        .words("what", 0, |(group, _)| title(group))
+        .numbers("measured", 1, |(group, cells)| {
+            format!("{} of {}", cells.len(), group.cells.len())
+        })
+        .numbers("middle", 0, |(group, _)| {
+            group.typical_ns.map(|ns| value(group, shown(group, ns).0))
+        })
+        .numbers("least", 0, |(group, cells)| Some(value(group, cells.first()?.1)))
+        .words("least of", 2, |(group, cells)| name(group, cells.first()))
+        .numbers("most", 0, |(group, cells)| Some(value(group, cells.last()?.1)))
+        .words("most of", 2, |(group, cells)| name(group, cells.last()))
+        .table()
 }
 
-fn failures(found: &FleetJudged) -> Option<Block> {
-    let mut rows = Vec::new();
+fn failures(found: &FleetJudged) -> Option<Table> {
+    let mut failed = Vec::new();
     for group in &found.groups {
-        for (why, many, nth) in group.failures.iter().take(LISTED) {
-            let cell = cell_name(found, group, *nth);
-            rows.push(Row::new([title(group), many.to_string(), cell, why.clone()]));
-        }
+        failed.extend(group.failures.iter().take(LISTED).map(|failure| (group, failure)));
     }
-    (!rows.is_empty()).then(|| {
-        let table = Table::new("Launches that failed")
-            .words([("what", 0)])
-            .numbers([("launches", 0)])
-            .words([("for example", 0), ("why", 0)])
-            .rows(rows);
-        table.into()
-    })
+    Table::of_each("Launches that failed", &failed)
+        .words("what", 0, |(group, _)| title(group))
+        .numbers("launches", 0, |(_, (_, many, _))| many.to_string())
+        .words("for example", 0, |(group, (.., nth))| cell_name(found, group, *nth))
+        .words("why", 0, |(_, (why, ..))| why.as_str())
+        .table()
+        .unless_empty()
 }
 
 fn method(found: &FleetJudged) -> Section {

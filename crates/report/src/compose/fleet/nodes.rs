@@ -6,6 +6,7 @@ use crate::{Block, Row, Section, Table, Text, units};
 use analysis::fleet::FleetJudged;
 use analysis::floor_rows::rows;
 use model::findings::Level;
+use model::host::Host;
 use store::StoredNode;
 
 const NODES: usize = 40;
@@ -20,75 +21,55 @@ pub fn section(found: &FleetJudged, detail: Detail) -> Section {
 }
 
 /// The first bound of a name, in words.
-fn bound(node: &StoredNode, name: &str) -> String {
-    let Some(floors) = &node.floors else { return "–".into() };
-    let found =
-        rows(floors, name).into_iter().find_map(|row| Some((row.found.ok()?.median?, row.unit)));
-    match found {
-        Some((value, "ns")) => units::duration(value),
-        Some((value, _)) => units::rate(value),
-        None => "–".into(),
+fn bound(node: &StoredNode, name: &str) -> Option<String> {
+    host(node)?;
+    let mut found = rows(node.floors.as_ref()?, name).into_iter();
+    let (value, unit) = found.find_map(|row| Some((row.found.ok()?.median?, row.unit)))?;
+    Some(if unit == "ns" { units::duration(value) } else { units::rate(value) })
+}
+
+fn host(node: &StoredNode) -> Option<&Host> {
+    node.far.as_ref().map(|far| &far.host)
+}
+
+/// What it found there; of a node that never took part, why.
+fn doctor(node: &StoredNode) -> Text {
+    let Some(host) = host(node) else {
+        return node.reason.as_deref().unwrap_or("it never answered").into();
+    };
+    let of = |level: Level| {
+        let named = host.findings.iter().filter(|finding| finding.level == level);
+        named.map(|finding| finding.check.as_str()).collect::<Vec<_>>().join(", ")
+    };
+    let (warnings, notes) = (of(Level::Warning), of(Level::Note));
+    match (warnings.is_empty(), notes.is_empty()) {
+        (true, true) => "fine".into(),
+        (true, false) => notes.into(),
+        (false, true) => Text::new().strong(warnings),
+        (false, false) => Text::new().strong(warnings).plain(format!("; {notes}")),
     }
 }
 
-fn side_by_side(found: &FleetJudged) -> Block {
-    let mut table = Table::new("What each node is, its bounds, and what the doctor found there")
-        .words([("node", 0), ("CPU", 3)])
-        .numbers([("CPUs", 3)])
-        .words([("Linux", 2)])
-        .numbers([("clock read", 1), ("getppid", 1), ("wake-up", 1), ("copying", 1)])
-        .words([("doctor", 0)]);
+fn side_by_side(found: &FleetJudged) -> Table {
     let nodes = &found.fleet.nodes;
-    for node in nodes.iter().take(NODES) {
-        let Some(far) = &node.far else {
-            let why = node.reason.clone().unwrap_or_else(|| "it never answered".into());
-            let empty = || "–".to_string();
-            let cells = std::iter::once(node.name.clone()).chain((0..7).map(|_| empty()));
-            table.rows.push(Row::new(cells.chain([why])));
-            continue;
-        };
-        let host = &far.host;
-        let of = |level: Level| {
-            let named = host.findings.iter().filter(|finding| finding.level == level);
-            named.map(|finding| finding.check.clone()).collect::<Vec<String>>()
-        };
-        let (warnings, notes) = (of(Level::Warning), of(Level::Note));
-        let mut doctor = Text::new();
-        if !warnings.is_empty() {
-            doctor =
-                doctor.strong(warnings.join(", ")).plain(if notes.is_empty() { "" } else { "; " });
-        }
-        doctor = doctor.plain(match (warnings.is_empty(), notes.is_empty()) {
-            (true, true) => "fine".to_string(),
-            _ => notes.join(", "),
-        });
-        let cpus = host
-            .cpus_online
-            .as_ref()
-            .map_or("–".into(), |cpus_online| cpus_online.len().to_string());
-        let mut row = Row::new([
-            node.name.clone(),
-            host.processor.name.clone().unwrap_or_else(|| "–".into()),
-            cpus,
-            host.kernel.release.clone().unwrap_or_else(|| "–".into()),
-            bound(node, "clock-cost"),
-            bound(node, "getppid"),
-            bound(node, "wake-up"),
-            bound(node, "copy"),
-        ]);
-        row.cells.push(doctor);
-        table.rows.push(row);
+    let (nodes, more) = nodes.split_at(nodes.len().min(NODES));
+    let caption = "What each node is, its bounds, and what the doctor found there";
+    let mut table = Table::of_each(caption, nodes)
+        .words("node", 0, |node| node.name.as_str())
+        .words("CPU", 3, |node| host(node)?.processor.name.as_deref())
+        .numbers("CPUs", 3, |node| Some(host(node)?.cpus_online.as_ref()?.len().to_string()))
+        .words("Linux", 2, |node| host(node)?.kernel.release.as_deref());
+    for (head, name) in [
+        ("clock read", "clock-cost"),
+        ("getppid", "getppid"),
+        ("wake-up", "wake-up"),
+        ("copying", "copy"),
+    ] {
+        table = table.numbers(head, 1, |node| bound(node, name));
     }
-    if nodes.len() > NODES {
-        table.notes.push(
-            {
-                let more = (nodes.len() - NODES) as u64;
-                format!("In the store: {}.", units::counted(more, "more node"))
-            }
-            .into(),
-        );
-    }
-    table.into()
+    let more = more.len() as u64;
+    let more = (more > 0).then(|| format!("In the store: {}.", units::counted(more, "more node")));
+    table.words("doctor", 0, doctor).table().notes(more)
 }
 
 fn environments(found: &FleetJudged, detail: Detail) -> Block {

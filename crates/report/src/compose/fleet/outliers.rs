@@ -1,7 +1,7 @@
 //! Who differs from the rest: a verdict for each group, and the tables behind it.
 
 use super::{cell_name, summary, title, tone};
-use crate::{Block, Emphasis, Row, Table, Text, Unit, Verdict, units};
+use crate::{Block, Emphasis, Table, Text, Unit, Verdict, units};
 use analysis::ALPHA;
 use analysis::fleet::{Deviation, DeviationVerdict, FleetJudged, GroupResult, Units};
 
@@ -108,19 +108,24 @@ fn verdict(
 /// How many rounds the family needs before any of it can be found, where there were fewer.
 fn more_rounds(deviations: &[Deviation], tested: usize) -> Option<usize> {
     let needed = stats::smallest_holm_n(tested, ALPHA);
-    let rounds = deviations.iter().filter_map(|deviation| match deviation.units {
+    let rounds = deviations.iter().filter_map(rounds_of).max();
+    rounds.filter(|rounds| *rounds < needed).map(|_| needed)
+}
+
+fn rounds_of(deviation: &Deviation) -> Option<usize> {
+    match deviation.units {
         Units::Rounds(rounds) => Some(rounds),
         Units::Pairs(_) => None,
-    });
-    rounds.max().filter(|round| *round < needed).map(|_| needed)
+    }
 }
 
 fn units_of(deviations: &[Deviation]) -> String {
     let most = |of: fn(&Deviation) -> Option<usize>| deviations.iter().filter_map(of).max();
-    let rounds =
-        most(|deviation| if let Units::Rounds(many) = deviation.units { Some(many) } else { None });
-    let pairs =
-        most(|deviation| if let Units::Pairs(many) = deviation.units { Some(many) } else { None });
+    let rounds = most(rounds_of);
+    let pairs = most(|deviation| match deviation.units {
+        Units::Pairs(pairs) => Some(pairs),
+        Units::Rounds(_) => None,
+    });
     match (rounds, pairs) {
         (Some(rounds), _) => units::counted(rounds as u64, "round"),
         (_, Some(pairs)) => format!("{} each", units::counted(pairs as u64, "pair")),
@@ -167,45 +172,31 @@ fn table(
         .sort_by(|a, b| b.differs().cmp(&a.differs()).then(b.distance().total_cmp(&a.distance())));
     let differing = sorted.iter().filter(|deviation| deviation.differs()).count();
     let rows = if sorted.len() <= ROWS { sorted.len() } else { (differing + FARTHEST).min(ROWS) };
-    let hidden = sorted.len() - rows;
-    let row = |deviation: &&Deviation| {
-        let own = if pairs || !group.is_of_pairs() {
-            group.cells[deviation.nth]
-                .both
-                .as_ref()
-                .map_or("–".into(), |spread| summary(group, spread))
-        } else {
-            String::new()
-        };
-        let verdict = match deviation.verdict {
+    let (shown, hidden) = sorted.split_at(rows);
+    // A node of pairs has no time of its own.
+    let has_own = pairs || !group.is_of_pairs();
+    let table = Table::of_each(caption, shown)
+        .words(if pairs { "pair" } else { "node" }, 0, |it| name(it.nth))
+        .numbers_if(has_own, "median", 1, |it| {
+            group.cells[it.nth].both.as_ref().map(|spread| summary(group, spread))
+        })
+        .numbers("× the time", 0, |it| ratio_text(it))
+        .numbers("p", 2, |it| it.p.map(|(p, _)| units::p_value(p)))
+        .numbers("p (Holm)", 1, |it| it.p.map(|(_, holm)| units::p_value(holm)))
+        .words("", 0, |it| match it.verdict {
             DeviationVerdict::Slower => "slower",
             DeviationVerdict::Faster => "faster",
             DeviationVerdict::Alike => "alike",
-            DeviationVerdict::Open if deviation.p.is_none() => "not tested",
+            DeviationVerdict::Open if it.p.is_none() => "not tested",
             DeviationVerdict::Open => "open",
-        };
-        let (p, p_holm) = deviation.p.map_or(("–".into(), "–".into()), |(p, holm)| {
-            (units::p_value(p), units::p_value(holm))
-        });
-        let emphasis = match deviation.verdict {
+        })
+        .emphasis(|it| match it.verdict {
             DeviationVerdict::Slower => Emphasis::Worse,
             DeviationVerdict::Faster => Emphasis::Best,
-            _ => Emphasis::Normal,
-        };
-        Row::new([name(deviation.nth), own, ratio_text(deviation), p, p_holm, verdict.to_string()])
-            .emphasis(emphasis)
-    };
-    let mut table = Table::new(caption)
-        .words([(if pairs { "pair" } else { "node" }, 0)])
-        .numbers([("median", 1), ("× the time", 0), ("p", 2), ("p (Holm)", 1)])
-        .words([("", 0)])
-        .rows(sorted.iter().take(rows).map(row));
-    if group.is_of_pairs() && !pairs {
-        table.columns.remove(1);
-        table.rows.iter_mut().for_each(|row| drop(row.cells.remove(1)));
-    }
-    if hidden > 0 {
-        table.notes.push(format!("{hidden} more, nearer to the rest.").into());
-    }
-    (!deviations.is_empty()).then(|| table.into())
+            DeviationVerdict::Alike | DeviationVerdict::Open => Emphasis::Normal,
+        })
+        .table();
+    let more = hidden.len();
+    let more = (more > 0).then(|| format!("{more} more, nearer to the rest."));
+    table.notes(more).unless_empty().map(Block::from)
 }

@@ -2,91 +2,52 @@
 //! between every pair.
 
 use super::what;
-use crate::{Block, Column, Row, Table, Unit};
+use crate::compose::labels;
+use crate::{Block, Table, Unit};
 use analysis::{GroupVerdict, Standing};
-
-/// The comparisons of nodes or pairs that did the same, and those of one variant in them.
-struct Compared<'a> {
-    what: String,
-    reference: &'a str,
-    variant: &'a str,
-    of: Vec<&'a Standing>,
-}
 
 /// A row for each variant but the reference; None where there is nothing to compare.
 pub fn table(comparisons: &[GroupVerdict]) -> Option<Block> {
-    let mut found: Vec<Compared> = Vec::new();
+    let mut compared: Vec<(Compared, &Standing)> = Vec::new();
     for group in comparisons {
-        let Some(reference) =
-            group.standings.iter().find(|standing| Some(standing.result) == group.reference)
-        else {
-            continue;
-        };
+        let is_reference = |standing: &&Standing| Some(standing.result) == group.reference;
+        let Some(reference) = group.standings.iter().find(is_reference) else { continue };
         let bytes = group.message_bytes;
         let what = what(&group.metric, bytes, group.placement, group.concurrent);
-        for standing in
-            group.standings.iter().filter(|standing| standing.result != reference.result)
-        {
-            let same = |comparison: &&mut Compared| {
-                comparison.what == what
-                    && comparison.reference == reference.variant
-                    && comparison.variant == standing.variant
-            };
-            match found.iter_mut().find(same) {
-                Some(row) => row.of.push(standing),
-                None => found.push(Compared {
-                    what: what.clone(),
-                    reference: &reference.variant,
-                    variant: &standing.variant,
-                    of: vec![standing],
-                }),
-            }
-        }
+        let others = group.standings.iter().filter(|standing| !is_reference(standing));
+        compared.extend(others.map(|standing| {
+            ((what.clone(), standing.variant.as_str(), reference.variant.as_str()), standing)
+        }));
     }
-    let table = Table {
-        caption: "Time over the reference's, of every node or pair: the middle one, the least, the most".into(),
-        columns: vec![
-            Column::text("what", 0),
-            Column::text("mechanism", 0),
-            Column::text("reference", 1),
-            Column::number("compared", 1),
-            Column::number("middle", 0),
-            Column::number("least", 0),
-            Column::number("most", 0),
-            Column::number("faster", 0),
-            Column::number("slower", 0),
-            Column::number("equivalent", 1),
-            Column::number("inconclusive", 1),
-        ],
-        rows: found.iter().map(row).collect(),
-        notes: vec![
-            "Paired within rounds; each node, or pair, is a family of its own, corrected by Holm over its variants."
-                .into(),
-        ],
-        ..Default::default()
+    let counted = |of: &[&Standing], verdict: &str| {
+        of.iter().filter(|standing| standing.verdict == Some(verdict)).count().to_string()
     };
-    (!found.is_empty()).then(|| table.into())
+    let ratio = |ratio: f64| Unit::Ratio.format(ratio);
+    let rows = labels::by_key(compared);
+    let table = Table::of_each(CAPTION, &rows)
+        .words("what", 0, |((what, ..), _)| what.as_str())
+        .words("mechanism", 0, |((_, variant, _), _)| *variant)
+        .words("reference", 1, |((.., reference), _)| *reference)
+        .numbers("compared", 1, |(_, of)| ratios(of).len().to_string())
+        .numbers("middle", 0, |(_, of)| stats::median_of(ratios(of)).map(ratio))
+        .numbers("least", 0, |(_, of)| ratios(of).into_iter().reduce(f64::min).map(ratio))
+        .numbers("most", 0, |(_, of)| ratios(of).into_iter().reduce(f64::max).map(ratio))
+        .numbers("faster", 0, |(_, of)| counted(of, "faster"))
+        .numbers("slower", 0, |(_, of)| counted(of, "slower"))
+        .numbers("equivalent", 1, |(_, of)| counted(of, "equivalent"))
+        .numbers("inconclusive", 1, |(_, of)| counted(of, "inconclusive"))
+        .table();
+    table.note(FAMILIES).unless_empty().map(Block::from)
 }
 
-fn row(compared: &Compared) -> Row {
-    let mut ratios: Vec<f64> = compared.of.iter().filter_map(|standing| standing.ratio).collect();
-    ratios.sort_by(f64::total_cmp);
-    let shown = |ratio: Option<f64>| ratio.map_or("–".into(), |ratio| Unit::Ratio.format(ratio));
-    let middle = (!ratios.is_empty()).then(|| stats::median(&ratios));
-    let counted = |verdict: &str| {
-        compared.of.iter().filter(|standing| standing.verdict == Some(verdict)).count().to_string()
-    };
-    Row::new([
-        compared.what.clone(),
-        compared.variant.to_string(),
-        compared.reference.to_string(),
-        ratios.len().to_string(),
-        shown(middle),
-        shown(ratios.first().copied()),
-        shown(ratios.last().copied()),
-        counted("faster"),
-        counted("slower"),
-        counted("equivalent"),
-        counted("inconclusive"),
-    ])
+/// What the nodes or pairs did, the variant that did it, and that which it is compared with.
+type Compared<'a> = (String, &'a str, &'a str);
+
+const CAPTION: &str =
+    "Time over the reference's, of every node or pair: the middle one, the least, the most";
+const FAMILIES: &str = "Paired within rounds; each node, or pair, is a family of its own, corrected by Holm over its \
+     variants.";
+
+fn ratios(of: &[&Standing]) -> Vec<f64> {
+    of.iter().filter_map(|standing| standing.ratio).collect()
 }
