@@ -1,8 +1,8 @@
 //! Launches beside a load over the quiet ones of the same rounds: a row for each case, a column for each neighbour.
 
 use super::labels;
-use super::observed::merged;
-use crate::{Block, Column, Row, Section, Table, Text, units};
+use super::observed::{merged, not_testable};
+use crate::{Block, Section, Table, Text};
 use analysis::beside::Accompanied;
 use analysis::{CaseRatio, Judged, Status};
 use model::company::Company;
@@ -51,34 +51,23 @@ fn table(
     note: &str,
     ratio: Over,
 ) -> Option<Table> {
-    let known = || measured.iter().filter(|accompanied| ratio(accompanied).is_some());
-    let mut kinds = distinct(known().filter_map(|seen| seen.case.beside));
+    let known: Vec<&Accompanied> =
+        measured.iter().copied().filter(|accompanied| ratio(accompanied).is_some()).collect();
+    let mut kinds = distinct(known.iter().filter_map(|seen| seen.case.beside));
     kinds.sort_unstable();
-    let mut table = Table::new(caption).words([("mechanism", 0), ("what", 0)]).note(note);
-    table.columns.push(Column::number("quiet", 2));
+    let quiet = distinct(known.iter().filter_map(|accompanied| accompanied.quiet));
+    let mut table = Table::of_each(caption, &quiet)
+        .words("mechanism", 0, |at| Text::new().code(&judged.results[*at].variant))
+        .words("what", 0, |at| labels::what(&judged.results[*at]))
+        .numbers("quiet", 2, |at| labels::value(&judged.results[*at]));
     for kind in &kinds {
-        table.columns.push(Column::number(kind.name(), 0));
+        table = table.numbers(kind.name(), 0, |at| {
+            let own = |it: &&&Accompanied| it.quiet == Some(*at) && it.case.beside == Some(*kind);
+            let found = known.iter().find(own).and_then(|accompanied| ratio(accompanied));
+            Text::found(found.map(|it| labels::over(it.ratio, it.low, it.high)))
+        });
     }
-    for at in distinct(known().filter_map(|accompanied| accompanied.quiet)) {
-        let quiet = &judged.results[at];
-        let cell = |kind: &Company| {
-            let own = |accompanied: &&&Accompanied| {
-                accompanied.quiet == Some(at) && accompanied.case.beside == Some(*kind)
-            };
-            match known().find(own).and_then(|accompanied| ratio(accompanied)) {
-                Some(it) => Text::from(format!(
-                    "{} [{:.2}, {:.2}]",
-                    units::ratio(it.ratio),
-                    it.low,
-                    it.high
-                )),
-                None => Text::new().muted("–"),
-            }
-        };
-        let first = labels::named(quiet).into_iter().chain([Text::from(labels::value(quiet))]);
-        table.rows.push(Row::new(first.chain(kinds.iter().map(cell))));
-    }
-    (!kinds.is_empty()).then_some(table)
+    (!kinds.is_empty()).then(|| table.table().note(note))
 }
 
 /// Whether it is a stream of which the workers left no CPU.
@@ -97,9 +86,6 @@ fn absent(judged: &Judged) -> Vec<Block> {
             accompanied.reason.clone().unwrap_or_default(),
         )
     };
-    let lines = merged(distinct(kept.map(told))).into_iter().map(|(kinds, reason)| {
-        let text = Text::new().strong("Not testable here: ").code(kinds.join(", "));
-        Block::paragraph(text.plain(format!(". {}.", labels::capital(&reason))))
-    });
-    lines.collect()
+    let reasons = merged(distinct(kept.map(told))).into_iter();
+    reasons.map(|(kinds, reason)| not_testable(&kinds, "", &reason)).collect()
 }

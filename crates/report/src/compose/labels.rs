@@ -117,11 +117,6 @@ pub fn group(group: &GroupVerdict) -> String {
     format!("{what}, {}{workers}", place(&group.site))
 }
 
-/// The first cells of a row of any case: its variant, and `latency, 64 B, one CPU`.
-pub fn named(case: &CaseResult) -> [Text; 2] {
-    [Text::new().code(&case.variant), Text::from(what(case))]
-}
-
 /// `1.04× [1.01, 1.08]`: one time over another.
 pub fn over(ratio: f64, low: f64, high: f64) -> String {
     format!("{} [{low:.2}, {high:.2}]", units::ratio(ratio))

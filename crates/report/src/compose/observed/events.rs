@@ -2,7 +2,7 @@
 
 use super::super::Detail;
 use super::{CaseGroup, ObservedCase, labels, number, with_interval};
-use crate::{ASIDE, Block, Column, Row, Table, Text, Unit, units};
+use crate::{ASIDE, Block, Row, Table, Text, Unit, units};
 use analysis::EventCount;
 
 /// Columns: the heading, the event, and the priority on a narrow terminal.
@@ -62,42 +62,30 @@ pub fn table(group: &CaseGroup, detail: Detail) -> Option<Table> {
     if !calls && !group.cases.iter().any(|case| has_any(&case)) {
         return None;
     }
-    let present: Vec<_> = COLUMNS
-        .into_iter()
-        .filter(|column| detail == Detail::Full || !column.1.ends_with("-ns"))
-        .filter(|column| group.cases.iter().any(|case| case.event(column.1).is_some()))
-        .collect();
+    let caption = format!("{CAPTION}{}, both workers", group.caption());
     let mut table =
-        Table::new(format!("{CAPTION}{}, both workers", group.caption())).words([("mechanism", 0)]);
-    table.columns.extend(present.iter().map(|entry| Column::number(entry.0, entry.2)));
-    if calls {
-        table.columns.push(Column::text("system calls", 0));
+        Table::of_each(caption, &group.cases).words("mechanism", 0, |case| case.name(group));
+    for (head, event, priority) in COLUMNS {
+        let is_time = event.ends_with("-ns");
+        let known = group.cases.iter().any(|case| case.event(event).is_some());
+        let stands = known && (detail == Detail::Full || !is_time);
+        table = table.numbers_if(stands, head, priority, |case| {
+            Text::found(case.event(event).map(|it| {
+                let count = it.per_operation * case.times();
+                if is_time { units::duration(count) } else { number(count) }
+            }))
+        });
     }
-    for case in &group.cases {
-        let cell = |event: &str| match case.event(event) {
-            None => Text::new().muted("–"),
-            Some(it) if event.ends_with("-ns") => {
-                units::duration(it.per_operation * case.times()).into()
-            }
-            Some(it) => number(it.per_operation * case.times()).into(),
-        };
-        let mut cells = vec![case.name(group)];
-        cells.extend(present.iter().map(|entry| cell(entry.1)));
-        if calls {
-            cells.push(self::calls(case).map_or_else(|| Text::new().muted("–"), Text::from));
-        }
-        table.rows.push(Row::new(cells));
-    }
-    let mut notes = vec![group.per_message()];
-    notes.push(
+    let table =
+        table.words_if(calls, "system calls", 0, |case| Text::found(self::calls(case))).table();
+    let on_cpu = table.columns.iter().any(|column| column.name == "on CPU");
+    let notes = [
+        group.per_message(),
         "Medians over launches of their own, which are not results. interrupts: sent from one CPU to \
          another.",
-    );
-    if present.iter().any(|entry| entry.0 == "on CPU") {
-        notes.push("on CPU: time of both workers, while counted.");
-    }
-    table.notes.extend(notes.into_iter().filter(|note| !note.is_empty()).map(Text::from));
-    Some(table)
+        if on_cpu { "on CPU: time of both workers, while counted." } else { "" },
+    ];
+    Some(table.notes(notes.into_iter().filter(|note| !note.is_empty())))
 }
 
 /// `2.00 read, 2.00 write`: as counted, or as trace where nothing counted them.
@@ -134,43 +122,35 @@ fn calls(case: &ObservedCase) -> Option<String> {
 }
 
 pub fn every(groups: &[CaseGroup]) -> Option<Block> {
-    let cases = groups.iter().flat_map(|group| group.cases.iter().map(move |case| (group, case)));
-    let blocks: Vec<Block> = cases.filter_map(|(_, case)| all_of(case)).map(Block::from).collect();
-    let summary = Text::from("Every count, with its interval, per message and per byte");
-    (!blocks.is_empty()).then_some(Block::Details { summary, blocks })
+    let cases = groups.iter().flat_map(|group| &group.cases);
+    let blocks: Vec<Block> = cases.filter_map(all_of).map(Block::from).collect();
+    let summary = "Every count, with its interval, per message and per byte";
+    (!blocks.is_empty()).then(|| Block::folded(summary, blocks))
 }
 
 fn all_of(case: &ObservedCase) -> Option<Table> {
     let of = &case.of().case;
     let operation = if of.metric.paced { "request" } else { of.metric.operation.noun() };
-    let mut table = Table::new(format!("Counts of {}", labels::case(of)))
-        .words([("event", 0), ("counted with", 3)])
-        .numbers([(format!("per {operation} [interval]"), 0)])
-        .numbers([("per message", 1), ("per byte", 1)])
-        .note("Events that never happened are left out.");
+    let happened = |event: &&EventCount| event.interval.high.unwrap_or(event.per_operation) > 0.0;
+    let mut events: Vec<(String, &EventCount)> = Vec::new();
     for observed in &case.by {
-        let happened = observed
-            .events
-            .iter()
-            .filter(|event| event.interval.high.unwrap_or(event.per_operation) > 0.0);
-        table.rows.extend(happened.map(|event| row(event, observed.probe.to_string())));
+        let own = observed.events.iter().filter(happened);
+        events.extend(own.map(|event| (observed.probe.to_string(), event)));
     }
-    (!table.rows.is_empty()).then_some(table)
-}
-
-fn row(event: &EventCount, probe: String) -> Row {
-    let exact = |other: Option<f64>| other.map_or("–".into(), |value| Unit::Number.format(value));
-    let (count, ends) = (event.per_operation, event.interval.ends());
-    let count = if event.name.ends_with("-ns") {
-        Unit::Nanoseconds.with_ends(count, ends)
-    } else {
-        with_interval(count, ends)
-    };
-    Row::new([
-        Text::new().code(&event.name),
-        Text::new().muted(probe),
-        count.into(),
-        exact(event.per_message).into(),
-        exact(event.per_byte).into(),
-    ])
+    let exact = |value: f64| Unit::Number.format(value);
+    Table::of_each(format!("Counts of {}", labels::case(of)), &events)
+        .words("event", 0, |(_, event)| Text::new().code(&event.name))
+        .words("counted with", 3, |(probe, _)| Text::new().muted(probe))
+        .numbers(format!("per {operation} [interval]"), 0, |(_, event)| {
+            let (count, ends) = (event.per_operation, event.interval.ends());
+            match event.name.ends_with("-ns") {
+                true => Unit::Nanoseconds.with_ends(count, ends),
+                false => with_interval(count, ends),
+            }
+        })
+        .numbers("per message", 1, |(_, event)| event.per_message.map(exact))
+        .numbers("per byte", 1, |(_, event)| event.per_byte.map(exact))
+        .table()
+        .note("Events that never happened are left out.")
+        .unless_empty()
 }

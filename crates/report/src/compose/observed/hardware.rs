@@ -2,7 +2,7 @@
 
 use super::super::Detail;
 use super::{CaseGroup, ObservedCase, with_interval};
-use crate::{Block, Column, Emphasis, Row, Table, Text};
+use crate::{Block, Emphasis, Table, Text};
 use analysis::Observed;
 use model::counts::{FIGURES, Family, MODES};
 
@@ -22,15 +22,6 @@ fn table(group: &CaseGroup, detail: Detail) -> Option<Table> {
     if families.is_empty() || (detail == Detail::Summary && !any) {
         return None;
     }
-    let mut table = Table::new(format!("Hardware counters, {}, both workers", group.caption()))
-        .words([("figure", 0)])
-        .note(
-            ":u in the program, :k in the kernel, else both. What one family counts over what \
-             another does is of launches in the same round.",
-        );
-    for (nth, case) in group.cases.iter().enumerate() {
-        table.columns.push(Column::number(case.name(group).to_plain(), nth as u8 / 3));
-    }
     let own = FIGURES.iter().filter(|figure| families.contains(&figure.family));
     let mut names: Vec<String> = own.map(|figure| figure.name.to_string()).collect();
     for family in model::counts::FAMILIES.iter().filter(|family| families.contains(family)) {
@@ -39,31 +30,38 @@ fn table(group: &CaseGroup, detail: Detail) -> Option<Table> {
             family.names().into_iter().filter_map(|name| Some(name.strip_suffix(&last)?.into()));
         names.extend(sums.filter(|_| family.is_hardware()));
     }
-    for name in names {
-        let modes = MODES.map(|mode| format!("{name}:{mode}"));
-        let apart = modes.into_iter().filter(|_| detail == Detail::Full && any);
-        table.rows.extend([name.clone()].into_iter().chain(apart).map(|text| row(group, &text)));
+    if detail == Detail::Full && any {
+        let with_modes = |name: String| {
+            let modes = MODES.map(|mode| format!("{name}:{mode}"));
+            std::iter::once(name).chain(modes)
+        };
+        names = names.into_iter().flat_map(with_modes).collect();
     }
-    Some(table)
+    let caption = format!("Hardware counters, {}, both workers", group.caption());
+    let mut table =
+        Table::of_each(caption, &names).words("figure", 0, |name| Text::new().code(name));
+    for (nth, case) in group.cases.iter().enumerate() {
+        let head = case.name(group).to_plain();
+        table = table.numbers(head, nth as u8 / 3, |name| match value(case, name) {
+            Some(value) => Text::from(value),
+            None => Text::new().muted("not testable here"),
+        });
+    }
+    let missing = |name: &str| group.cases.iter().all(|case| value(case, name).is_none());
+    let table = table
+        .emphasis(|name| if missing(name) { Emphasis::Muted } else { Emphasis::Normal })
+        .table();
+    Some(table.note(
+        ":u in the program, :k in the kernel, else both. What one family counts over what \
+         another does is of launches in the same round.",
+    ))
 }
 
-fn row(group: &CaseGroup, name: &str) -> Row {
-    let value = |case: &ObservedCase| {
-        let figure = case
-            .by
-            .iter()
-            .flat_map(|observed| &observed.figures)
-            .find(|figure| figure.name == name);
-        let figure = figure.map(|figure| (figure.value, figure.interval));
-        let event = case.event(name).map(|event| (event.per_operation, event.interval));
-        figure.or(event).map(|(value, interval)| with_interval(value, interval.ends()))
-    };
-    let cells: Vec<Option<String>> = group.cases.iter().map(value).collect();
-    let missing = cells.iter().all(Option::is_none);
-    let cells = cells.into_iter().map(|cell| match cell {
-        Some(value) => Text::from(value),
-        None => Text::new().muted("not testable here"),
-    });
-    let row = Row::new(std::iter::once(Text::new().code(name)).chain(cells));
-    if missing { row.emphasis(Emphasis::Muted) } else { row }
+/// A figure of a case, or else an event, with its interval.
+fn value(case: &ObservedCase, name: &str) -> Option<String> {
+    let mut figures = case.by.iter().flat_map(|observed| &observed.figures);
+    let figure = figures.find(|figure| figure.name == name);
+    let figure = figure.map(|figure| (figure.value, figure.interval));
+    let event = case.event(name).map(|event| (event.per_operation, event.interval));
+    figure.or(event).map(|(value, interval)| with_interval(value, interval.ends()))
 }

@@ -11,7 +11,7 @@ mod traces;
 mod untested;
 
 pub(super) use traces::exactly;
-pub(super) use untested::merged;
+pub(super) use untested::{merged, not_testable};
 
 use super::{Detail, labels};
 use crate::{Block, Section, Text, units};

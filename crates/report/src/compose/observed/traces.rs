@@ -188,40 +188,40 @@ pub(in crate::compose) fn exactly(bytes: f64) -> String {
 }
 
 fn waits(group: &CaseGroup, trace: &[(&ObservedCase, &TraceSummary)], detail: Detail) -> Table {
-    let mut table = Table::new(format!("Waits in {} (traced)", group.caption()))
-        .words([("mechanism", 0)])
-        .numbers([("woken", 0), ("runs after", 0), (">16 µs", 1), ("asleep", 0), ("displaced", 0)])
-        .numbers([("for", 0), ("interrupts", 1), ("longest delay", ASIDE)])
-        .note(WAITS);
-    let mean = |wait: Option<&Wait>| match wait {
-        None => Text::new().muted("–"),
-        Some(wait) => {
-            let ends = wait.interval.ends().filter(|_| detail == Detail::Full);
-            Unit::Nanoseconds.with_ends(wait.mean_ns, ends).into()
-        }
+    let waited = |(_, trace): &&(&ObservedCase, &TraceSummary)| {
+        trace.delay.is_some() || trace.displaced.is_some()
     };
-    for (case, trace) in trace {
-        if trace.delay.is_none() && trace.displaced.is_none() {
-            continue;
-        }
-        let (delay, displaced) = (trace.delay.as_ref(), trace.displaced.as_ref());
-        let times =
-            |other: Option<&Wait>| other.map_or(0.0, |wait| wait.per_operation * case.times());
-        let slow = delay.and_then(|delay| delay.beyond.iter().find(|beyond| beyond.ns == 1 << 14));
-        let sent: f64 = trace.interrupts.iter().map(|interrupt| interrupt.per_operation).sum();
-        table.rows.push(Row::new([
-            case.name(group),
-            number(times(delay)).into(),
-            mean(delay),
-            slow.map_or_else(|| Text::new().muted("–"), |beyond| share(beyond.share).into()),
-            mean(trace.asleep.as_ref()),
-            number(times(displaced)).into(),
-            mean(displaced),
-            number(sent * case.times()).into(),
-            delay.map_or("–".into(), |delay| units::duration(delay.longest_ns as f64)).into(),
-        ]));
-    }
-    table
+    let trace: Vec<_> = trace.iter().filter(waited).copied().collect();
+    let mean = |wait: &Option<Wait>| {
+        Text::found(wait.as_ref().map(|wait| {
+            let ends = wait.interval.ends().filter(|_| detail == Detail::Full);
+            Unit::Nanoseconds.with_ends(wait.mean_ns, ends)
+        }))
+    };
+    let times = |case: &ObservedCase, wait: &Option<Wait>| {
+        number(wait.as_ref().map_or(0.0, |wait| wait.per_operation * case.times()))
+    };
+    let slow = |trace: &TraceSummary| {
+        let slow = trace.delay.as_ref()?.beyond.iter().find(|beyond| beyond.ns == 1 << 14)?;
+        Some(share(slow.share))
+    };
+    Table::of_each(format!("Waits in {} (traced)", group.caption()), &trace)
+        .words("mechanism", 0, |(case, _)| case.name(group))
+        .numbers("woken", 0, |(case, trace)| times(case, &trace.delay))
+        .numbers("runs after", 0, |(_, trace)| mean(&trace.delay))
+        .numbers(">16 µs", 1, |(_, trace)| Text::found(slow(trace)))
+        .numbers("asleep", 0, |(_, trace)| mean(&trace.asleep))
+        .numbers("displaced", 0, |(case, trace)| times(case, &trace.displaced))
+        .numbers("for", 0, |(_, trace)| mean(&trace.displaced))
+        .numbers("interrupts", 1, |(case, trace)| {
+            let sent = trace.interrupts.iter().map(|interrupt| interrupt.per_operation);
+            number(sent.sum::<f64>() * case.times())
+        })
+        .numbers("longest delay", ASIDE, |(_, trace)| {
+            trace.delay.as_ref().map(|delay| units::duration(delay.longest_ns as f64))
+        })
+        .table()
+        .note(WAITS)
 }
 
 /// `12 %`, `0.4 %`, `<0.1 %`.

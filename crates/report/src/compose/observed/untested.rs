@@ -5,7 +5,6 @@ use model::distinct::distinct;
 use std::collections::BTreeSet;
 
 use super::labels;
-use crate::compose::labels::capital;
 use crate::{Block, Text};
 use analysis::{Observed, Status};
 use model::counts::FIGURES;
@@ -19,13 +18,19 @@ pub fn blocks(seen: &[&Observed]) -> Vec<Block> {
     let reasons = distinct(seen.iter().filter(absent).map(described));
     let lines = merged(reasons).into_iter().map(|(probes, reason)| {
         let figures = figures_of(&probes);
-        let mut text = Text::new().strong("Not testable here: ").code(probes.join(", "));
-        if !figures.is_empty() {
-            text = text.plain(format!(", and with them {}", labels::list(&figures)));
-        }
-        Block::paragraph(text.plain(format!(". {}.", capital(&reason))))
+        let with_them = match figures.as_slice() {
+            [] => String::new(),
+            some => format!(", and with them {}", labels::list(some)),
+        };
+        not_testable(&probes, &with_them, &reason)
     });
     lines.collect()
+}
+
+/// `Not testable here: core, bus, and with them cycles per instruction. This machine has no counter of cycles.`
+pub(in crate::compose) fn not_testable(what: &[String], with_them: &str, why: &str) -> Block {
+    let text = Text::new().strong("Not testable here: ").code(what.join(", ")).plain(with_them);
+    Block::paragraph(text.plain(format!(". {}.", labels::capital(why))))
 }
 
 /// The figures that need one of those families.
