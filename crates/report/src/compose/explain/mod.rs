@@ -9,12 +9,11 @@ mod tests;
 use crate::compose::{beside_others, labels as common};
 use crate::units::{duration, ratio};
 use crate::{
-    Axis, Block, Column, Drawn, Figure, FigureKind, Point, Row, Scale, Section, Series, Table,
-    Text, Unit, Verdict, VerdictKind, units,
+    Axis, Block, Drawn, Figure, FigureKind, Point, Scale, Section, Series, Table, Text, Unit,
+    Verdict, VerdictKind, units,
 };
-use analysis::Judged;
-use analysis::Site;
 use analysis::explain::{Cost, CostPart, Difference, Explained, Explanation, explain};
+use analysis::{Judged, Site};
 use model::distinct::distinct;
 use model::request::Aim;
 
@@ -41,26 +40,23 @@ pub fn sections(judged: &Judged) -> Vec<Section> {
 pub fn answer(judged: &Judged) -> Vec<Section> {
     let Aim::Explanation { teach } = judged.run.request.aim else { return Vec::new() };
     let found = explain(judged);
-    let mut section = Section::new("explained", "Where the time goes");
-    section.blocks.extend(shown(&found));
-    let not_separated =
-        found.differences.iter().filter(|difference| !is_separated(difference)).count();
-    let separated: Vec<Block> = found
-        .differences
-        .iter()
-        .filter(|difference| is_separated(difference))
-        .map(|between| difference(&found, between).into())
-        .collect();
-    section.blocks.extend(separated);
-    if not_separated > 0 {
-        let pairs = units::counted(not_separated as u64, "pair");
-        section.blocks.push(Block::paragraph(format!("{pairs} of mechanisms: not separated.")));
-    }
-    section.blocks.extend(missing(&found));
-    section.blocks.push(Block::paragraph(Text::of_prose(&format!(
+    let (separated, others): (Vec<&Difference>, Vec<&Difference>) =
+        found.differences.iter().partition(|difference| is_separated(difference));
+    let others = others.len() as u64;
+    let others = (others > 0).then(|| {
+        let pairs = units::counted(others, "pair");
+        Block::paragraph(format!("{pairs} of mechanisms: not separated."))
+    });
+    let rest = format!(
         "`ipcmark report {} -v`: each case in words, the differences part by part, and what tracing costs.",
         judged.run.id
-    ))));
+    );
+    let section = Section::new("explained", "Where the time goes")
+        .with_all(shown(&found))
+        .with_all(separated.into_iter().map(|between| difference(&found, between)))
+        .with_all(others)
+        .with_all(missing(&found))
+        .with(Block::paragraph(Text::of_prose(&rest)));
     let mut sections = vec![section];
     beside_others(judged, &mut sections);
     if teach {
@@ -71,14 +67,13 @@ pub fn answer(judged: &Judged) -> Vec<Section> {
 
 /// Bars and tables of all cases, then each in words.
 fn opening(found: &Explanation) -> Section {
-    let mut section = Section::new("explained", "Where the time goes");
-    section.blocks.extend(shown(found));
-    section.blocks.extend(found.cases.iter().map(|case| verdict(case).into()));
     let mut unknown: Vec<Text> = found.cases.iter().filter_map(copying_unknown).collect();
     unknown.dedup();
-    section.blocks.extend(unknown.into_iter().map(Block::Paragraph));
-    section.blocks.extend(missing(found));
-    section
+    Section::new("explained", "Where the time goes")
+        .with_all(shown(found))
+        .with_all(found.cases.iter().map(verdict))
+        .with_all(unknown.into_iter().map(Block::Paragraph))
+        .with_all(missing(found))
 }
 
 /// Per place a figure for each size, and all of it as a table.
@@ -104,7 +99,7 @@ fn missing(found: &Explanation) -> Option<Block> {
         let place = common::place_of(&Site::of(missing));
         Text::from(format!("{}{size}, {place}: {}", missing.variant, missing.reason))
     };
-    (!found.missing.is_empty()).then(|| Block::List(found.missing.iter().map(line).collect()))
+    Block::list(found.missing.iter().map(line))
 }
 
 fn copying_unknown(case: &Explained) -> Option<Text> {
@@ -146,39 +141,31 @@ const COLUMNS: [(&str, &[Cost]); 5] = [
 
 fn table(found: &Explanation, place: &Site) -> Table {
     let sizes = distinct(here(found, place).map(|explained| explained.message_bytes));
-    let mut table = Table::new(match sizes.as_slice() {
-        [Some(size)] => {
-            format!("One round trip of {}, {}", units::size(*size), common::place_of(place))
-        }
-        _ => format!("One round trip, {}", common::place_of(place)),
-    })
-    .words([("mechanism", 0)])
-    .numbers([("whole", 0)]);
-    table.columns.extend(COLUMNS.map(|(name, _)| Column::number(name, 0)));
-    table.columns.push(Column::number("residual", 0));
-    let mut last = None;
-    for case in here(found, place) {
-        if sizes.len() > 1 && last != Some(case.message_bytes) {
-            let size = case.message_bytes.map_or("a wake-up, no bytes".into(), units::size);
-            table.rows.push(Row::heading(Text::new().strong(size)));
-        }
-        last = Some(case.message_bytes);
-        let sum = |costs: &[Cost]| costs.iter().map(|cost| ns(&case.parts, *cost)).sum::<f64>();
-        let copying_known = case.copying_unknown.is_none();
-        let mut cells = vec![case.variant.clone(), duration(case.whole_ns.median)];
-        cells.extend(COLUMNS.iter().map(|(_, costs)| match costs {
-            [Cost::Copying] if !copying_known => "–".to_string(),
-            costs if !case.is_result || is_noise(sum(costs)) => "noise".to_string(),
-            costs => short(sum(costs)),
-        }));
-        cells.push(short(case.residual_ns.median));
-        table.rows.push(Row::new(cells));
+    let of = match sizes.as_slice() {
+        [Some(size)] => format!(" of {}", units::size(*size)),
+        _ => String::new(),
+    };
+    let cases: Vec<&Explained> = here(found, place).collect();
+    let caption = format!("One round trip{of}, {}", common::place_of(place));
+    let mut table = Table::of_each(caption, &cases)
+        .words("mechanism", 0, |case| case.variant.as_str())
+        .numbers("whole", 0, |case| duration(case.whole_ns.median));
+    for (head, costs) in COLUMNS {
+        table = table.numbers(head, 0, |case| {
+            let sum: f64 = costs.iter().map(|cost| ns(&case.parts, *cost)).sum();
+            match costs {
+                [Cost::Copying] if case.copying_unknown.is_some() => "–".to_string(),
+                _ if !case.is_result || is_noise(sum) => "noise".to_string(),
+                _ => short(sum),
+            }
+        });
     }
-    table.notes.push(Text::from(NOTE));
-    if table.rows.iter().flat_map(|row| &row.cells).any(|cell| cell.to_plain() == "noise") {
-        table.notes.push(Text::from(NOISE));
-    }
-    table
+    let table = table
+        .numbers("residual", 0, |case| short(case.residual_ns.median))
+        .under_several(|case| case.message_bytes, |case| common::size_heading(case.message_bytes));
+    let mut cells = table.rows.iter().flat_map(|row| &row.cells);
+    let noise = cells.any(|cell| cell.to_plain() == "noise").then_some(NOISE);
+    table.note(NOTE).notes(noise)
 }
 
 /// Whether a part came out below zero, as no time can be.
@@ -268,11 +255,8 @@ fn figure(found: &Explanation, place: &Site, size: Option<u64>, several: bool) -
 
 /// Where the differences come from, one verdict a pair.
 fn differences(found: &Explanation) -> Section {
-    let mut section = Section::new("differences", "Where the differences come from");
-    section
-        .blocks
-        .extend(found.differences.iter().map(|between| difference(found, between).into()));
-    section
+    Section::new("differences", "Where the differences come from")
+        .with_all(found.differences.iter().map(|between| difference(found, between)))
 }
 
 /// Whether one of the two is quicker for certain.
@@ -315,34 +299,22 @@ fn difference(found: &Explanation, of: &Difference) -> Verdict {
 
 /// Tracing overhead, and how far its correction can be trusted.
 fn overhead(found: &Explanation) -> Section {
-    let mut table = Table::new("Tracing overhead of each case")
-        .words([("", 0)])
-        .numbers([("traced", 0), ("unobserved", 0), ("firings", 0), ("a firing", 0)])
-        .numbers([("slow call", 0)])
-        .words([("add up", 0)]);
-    for case in &found.cases {
-        let place = common::place_of(&Site::of(case));
-        table.rows.push(Row::new([
-            format!("{}, {place}", name(case)),
-            duration(case.traced_ns.median),
-            duration(case.whole_ns.median),
-            format!("{:.1}", case.firings),
-            case.firing_ns.as_ref().map_or("–".into(), |firing_ns| duration(firing_ns.median)),
-            duration(case.slow_call_ns),
-            if case.adds_up { "yes" } else { "no" }.to_string(),
-        ]));
-    }
-    table.notes.push(Text::from(
-        "a firing: what tracing twice adds, subtracted part by part. slow call: what an attached trace adds to \
+    let note = "a firing: what tracing twice adds, subtracted part by part. slow call: what an attached trace adds to \
          a system call besides. Parts add up where the residual's interval holds zero, or is \
-         within a twentieth of the whole.",
-    ));
-    let mut section = Section::new("price", "Tracing overhead").with(table);
-    if found.cases.iter().any(|case| case.overlaps) {
-        section.blocks.push(Block::paragraph(
-            "On two CPUs the workers' waits overlap: a firing on one delays the other or overlaps \
-             with its wait, so that subtracting its cost part by part is not an exact correction there.",
-        ));
-    }
-    section
+         within a twentieth of the whole.";
+    let overlap = "On two CPUs the workers' waits overlap: a firing on one delays the other or overlaps \
+         with its wait, so that subtracting its cost part by part is not an exact correction there.";
+    let table = Table::of_each("Tracing overhead of each case", &found.cases)
+        .words("", 0, |case| format!("{}, {}", name(case), common::place_of(&Site::of(case))))
+        .numbers("traced", 0, |case| duration(case.traced_ns.median))
+        .numbers("unobserved", 0, |case| duration(case.whole_ns.median))
+        .numbers("firings", 0, |case| format!("{:.1}", case.firings))
+        .numbers("a firing", 0, |case| case.firing_ns.as_ref().map(|ns| duration(ns.median)))
+        .numbers("slow call", 0, |case| duration(case.slow_call_ns))
+        .words("add up", 0, |case| if case.adds_up { "yes" } else { "no" })
+        .table();
+    let overlaps = found.cases.iter().any(|case| case.overlaps);
+    Section::new("price", "Tracing overhead")
+        .with(table.note(note))
+        .with_all(overlaps.then(|| Block::paragraph(overlap)))
 }

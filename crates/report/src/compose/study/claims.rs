@@ -1,7 +1,7 @@
 //! What became of each claim: as verdicts for a terminal, as one table for a paper.
 
 use crate::compose::labels;
-use crate::{Block, Emphasis, Row, Table, Text, Verdict};
+use crate::{Block, Emphasis, Table, Text, Verdict};
 use analysis::hypothesis::Finding;
 
 /// `there`: what became of it on another machine, with that one's name.
@@ -39,48 +39,46 @@ pub(super) fn table<'a>(
         ". Effects are how many times as fast (or as much): of many pairs the geometric mean, of an \
              order the first step that fails it"
     };
-    let mut table = Table::new(format!("{caption}{of_many}")).numbers([("no.", 0)]);
-    if at_length {
+    let mut table = Table::of_each(format!("{caption}{of_many}"), findings)
+        .numbers("no.", 0, |(at, _)| (at + 1).to_string())
         // Where pages are few the hypotheses have a table of their own.
-        table = table.words([("claim", 0)]);
-    }
-    table =
-        table.words([("verdict", 0), ("effect [interval], or the reason", 0)]).numbers([("p", 0)]);
+        .words_if(at_length, "claim", 0, |(_, finding)| {
+            let claim = Text::from(finding.statement.trim_end_matches('.'));
+            match &finding.claimed {
+                Some(place) => claim.muted(format!(" (source: {place})")),
+                None => claim,
+            }
+        })
+        .words("verdict", 0, |(_, finding)| finding.decision.name())
+        .words("effect [interval], or the reason", 0, |(at, finding)| {
+            let effect = if at_length { &finding.effect } else { &finding.brief };
+            let effect = Text::from(effect.trim_end_matches('.'));
+            match there(*at).filter(|_| at_length) {
+                Some((name, other)) => {
+                    let decision = other.decision.name();
+                    effect.muted(format!(" (on {name}: {decision}: {})", other.brief))
+                }
+                None => effect,
+            }
+        })
+        .numbers("p", 0, |(_, finding)| finding.p.and(finding.p_holm).map(short_p))
+        .emphasis(|(_, finding)| match finding.decision.is_tested() {
+            true => Emphasis::Normal,
+            false => Emphasis::Muted,
+        })
+        .table();
     table.id = "claims".into();
-    for (at, finding) in findings {
-        let claimed = finding.claimed.as_ref().filter(|_| at_length);
-        let effect = if at_length { &finding.effect } else { &finding.brief };
-        let mut claim = Text::from(finding.statement.trim_end_matches('.'));
-        if let Some(place) = claimed {
-            claim = claim.muted(format!(" (source: {place})"));
-        }
-        let p = finding.p.and(finding.p_holm).map_or("–".to_string(), short_p);
-        let tested = finding.decision.is_tested();
-        let emphasis = if tested { Emphasis::Normal } else { Emphasis::Muted };
-        let mut effect = Text::from(effect.trim_end_matches('.'));
-        if let Some((name, other)) = there(*at).filter(|_| at_length) {
-            let decision = other.decision.name();
-            effect = effect.muted(format!(" (on {name}: {decision}: {})", other.brief));
-        }
-        let rest = [Text::from(finding.decision.name()), effect, Text::from(p)];
-        let number = [Text::from((at + 1).to_string())].into_iter();
-        let cells: Vec<Text> = number.chain(at_length.then_some(claim)).chain(rest).collect();
-        table.rows.push(Row::new(cells).emphasis(emphasis));
-    }
     table
 }
 
 /// What is claimed, and where, before anything is said of what became of it.
 pub(super) fn hypotheses(findings: &[(usize, &Finding)]) -> Table {
-    let mut table =
-        Table::new("The hypotheses").numbers([("no.", 0)]).words([("hypothesis", 0), ("from", 0)]);
+    let mut table = Table::of_each("The hypotheses", findings)
+        .numbers("no.", 0, |(at, _)| (at + 1).to_string())
+        .words("hypothesis", 0, |(_, finding)| finding.statement.trim_end_matches('.'))
+        .words("from", 0, |(_, finding)| finding.claimed.as_deref().unwrap_or_default())
+        .table();
     table.id = "hypotheses".into();
-    for (at, finding) in findings {
-        let source = finding.claimed.as_deref().unwrap_or_default();
-        let words = [finding.statement.trim_end_matches('.'), source];
-        let number = (at + 1).to_string();
-        table.rows.push(Row::new([number.as_str()].into_iter().chain(words)));
-    }
     table
 }
 

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::Written;
 use crate::compose::host::cpus_of;
 use crate::compose::{absences, labels, over_sessions, peer};
-use crate::{Block, Figure, FigureKind, Row, Section, Table, Target, Text, units};
+use crate::{Block, Figure, FigureKind, Section, Table, Target, Text, units};
 use analysis::floor_rows::rows;
 use analysis::{CaseResult, Judged, Status};
 use model::factor::Factor;
@@ -84,17 +84,21 @@ impl Written<'_> {
 
     /// The varied factors with their levels, then what was seen.
     pub(super) fn variable_table(&self) -> Table {
-        let variables = &self.declared.study.variables;
-        let mut table = Table::new("What was set (causes) and what was observed (effects)")
-            .words([("variable", 0), ("role", 0), ("levels", 0), ("what it is", 0)]);
-        table.id = VARIABLES.into();
-        for (name, what) in &variables.cause {
+        let levels = |name: &str| {
             let levels = Factor::parse(name).map(|factor| self.declared.levels[&factor].join(", "));
-            table.rows.push(Row::new([name.as_str(), "cause", &levels.unwrap_or_default(), what]));
-        }
-        for (name, what) in &variables.effect {
-            table.rows.push(Row::new([name.as_str(), "effect", "", what]));
-        }
+            levels.unwrap_or_default()
+        };
+        let caption = "What was set (causes) and what was observed (effects)";
+        let mut table = Table::of_each(caption, &self.by_role())
+            .words("variable", 0, |(name, ..)| *name)
+            .words("role", 0, |(_, role, _)| *role)
+            .words("levels", 0, |(name, role, _)| match *role {
+                "cause" => levels(name),
+                _ => String::new(),
+            })
+            .words("what it is", 0, |(.., what)| *what)
+            .table();
+        table.id = VARIABLES.into();
         table
     }
 

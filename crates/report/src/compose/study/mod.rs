@@ -12,8 +12,10 @@ mod results;
 mod search;
 mod tables;
 
+use std::collections::BTreeMap;
+
 use super::figures::study_figures;
-use crate::{Block, Figure, Row, Section, Table, Text, units};
+use crate::{Block, Figure, Section, Table, Text, units};
 use analysis::JudgedStudy;
 use analysis::floor_rows::Floors;
 use analysis::hypothesis::{Decision, Finding, level, takes};
@@ -86,21 +88,15 @@ impl<'a> Written<'a> {
     /// What comes first: the question, and what became of the claims.
     pub fn opening(&self, judged: &Judged) -> Vec<Section> {
         let study = &self.declared.study;
-        let mut question = Section::new("question", "Question");
-        question.blocks.push(Block::paragraph(study.question.trim()));
-        if !self.findings.is_empty() {
-            question.blocks.push(Block::paragraph(in_brief(self.findings)));
-        }
-        question.blocks.extend(self.elsewhere_note(judged));
-        let mut claims = Section::new("claims", "Claims");
-        let there = |at: usize| self.there(at);
+        let claimed = !self.findings.is_empty();
+        let question = Section::new("question", "Question")
+            .with(Block::paragraph(study.question.trim()))
+            .with_all(claimed.then(|| Block::paragraph(in_brief(self.findings))))
+            .with_all(self.elsewhere_note(judged));
         let verdicts = self.findings.iter().enumerate();
-        claims.blocks.extend(verdicts.map(|(at, finding)| claims::verdict(finding, there(at))));
-        let mut sections = vec![question];
-        if !self.findings.is_empty() {
-            sections.push(claims);
-        }
-        sections
+        let verdicts = verdicts.map(|(at, finding)| claims::verdict(finding, self.there(at)));
+        let claims = Section::new("claims", "Claims").with_all(verdicts).unless_empty();
+        std::iter::once(question).chain(claims).collect()
     }
 
     /// Which run stands beside, if one does.
@@ -118,54 +114,40 @@ impl<'a> Written<'a> {
     /// Its tables, what it searched for, the variables, the critique and the source.
     pub fn results(&self, judged: &Judged) -> Vec<Section> {
         let study = &self.declared.study;
-        let mut tables = Section::new("study-tables", "Tables");
-        for spec in &study.floor {
-            tables.blocks.push(self.floor(spec, judged).into());
-        }
-        for spec in &study.table {
-            tables.blocks.extend(self.tables(spec, &self.cases).into_iter().map(Block::from));
-        }
-        for search in &study.search {
-            tables.blocks.push(self.search(search, &judged.results).into());
-        }
-        let figures = self.figures.iter().cloned();
-        let figures = figures.fold(Section::new("study-figures", "Figures"), Section::with);
+        let tables = Section::new("study-tables", "Tables")
+            .with_all(study.floor.iter().map(|spec| self.floor(spec, judged)))
+            .with_all(study.table.iter().flat_map(|spec| self.tables(spec, &self.cases)))
+            .with_all(study.search.iter().map(|search| self.search(search, &judged.results)));
+        let figures =
+            Section::new("study-figures", "Figures").with_all(self.figures.iter().cloned());
         let unseen = match &study.source {
             Some(_) => "What the original could not see",
             None => "What this study can't show",
         };
-        let mut discussion = Section::new("discussion", unseen);
-        let points = study.critique.iter().map(|text| Text::from(text.trim())).collect::<Vec<_>>();
-        if !points.is_empty() {
-            discussion.blocks.push(Block::List(points));
-        }
-        let mut variables = Section::new("variables", "Variables");
-        variables.blocks.push(self.variables().into());
-        let mut source = Section::new("source", "Source");
-        source.blocks.extend(self.source());
-        [tables, figures, discussion, variables, source]
-            .into_iter()
-            .filter(|section| !section.blocks.is_empty())
-            .collect()
+        let points = study.critique.iter().map(|text| Text::from(text.trim()));
+        let discussion = Section::new("discussion", unseen).with_all(Block::list(points));
+        let variables = Section::new("variables", "Variables").with(self.variables());
+        let source = self.source_line().map(Block::paragraph);
+        let source = Section::new("source", "Source").with_all(source);
+        let sections = [tables, figures, discussion, variables, source];
+        sections.into_iter().filter_map(Section::unless_empty).collect()
     }
 
     fn variables(&self) -> Table {
-        let variables = &self.declared.study.variables;
-        let mut table = Table::new("What was set and what was observed").words([
-            ("variable", 0),
-            ("role", 0),
-            ("what it is", 0),
-        ]);
-        for (role, list) in [("cause", &variables.cause), ("effect", &variables.effect)] {
-            for (name, what) in list {
-                table.rows.push(Row::new([name.as_str(), role, what.as_str()]));
-            }
-        }
-        table
+        Table::of_each("What was set and what was observed", &self.by_role())
+            .words("variable", 0, |(name, ..)| *name)
+            .words("role", 0, |(_, role, _)| *role)
+            .words("what it is", 0, |(.., what)| *what)
+            .table()
     }
 
-    fn source(&self) -> Option<Block> {
-        self.source_line().map(Block::paragraph)
+    /// The variables of the study, each with its role and what it is: causes, then effects.
+    fn by_role(&self) -> Vec<(&str, &'static str, &str)> {
+        let variables = &self.declared.study.variables;
+        let of = |role, all: &'a BTreeMap<String, String>| {
+            all.iter().map(move |(name, what)| (name.as_str(), role, what.as_str()))
+        };
+        of("cause", &variables.cause).chain(of("effect", &variables.effect)).collect()
     }
 
     fn source_line(&self) -> Option<String> {
