@@ -6,7 +6,7 @@ use super::absences::absences;
 use super::host::{NOT_KNOWN, facts};
 use super::{findings, labels};
 use crate::{Block, Section, Text, units};
-use analysis::{Carries, CaseResult, Judged, NULL_NS, NoiseSeen};
+use analysis::{Carries, CaseResult, Judged, NULL_NS, NoiseSeen, PeerNoise};
 use model::factor::Factor;
 use model::findings::Fitness;
 use model::request::Request;
@@ -29,20 +29,23 @@ pub fn meta(judged: &Judged) -> Vec<(String, String)> {
 
 /// What a terminal shows after the tables.
 pub fn remarks(judged: &Judged) -> Option<Section> {
-    let mut section = Section::new("remarks", "Remarks");
-    for warning in &judged.run.warnings {
-        section = section.with(Block::warning(warning.as_str()));
-    }
-    section.blocks.extend(unsteady_cpu(judged));
-    for (what, why) in absences(judged) {
-        section.blocks.push(Block::paragraph(Text::new().code(what).plain(format!(": {why}"))));
-    }
-    section.blocks.extend(super::open_loop::remarks(judged));
-    section.blocks.extend(super::datagrams::remarks(judged));
-    section.blocks.extend(noise_of_both(judged));
-    section.blocks.extend(twins(judged));
-    section.blocks.extend(nulls(judged));
-    (!section.blocks.is_empty()).then_some(section)
+    let absent = |(what, why): (String, String)| {
+        Block::paragraph(Text::new().code(what).plain(format!(": {why}")))
+    };
+    Section::new("remarks", "Remarks")
+        .with_all(warnings(judged))
+        .with_all(unsteady_cpu(judged))
+        .with_all(absences(judged).into_iter().map(absent))
+        .with_all(super::open_loop::remarks(judged))
+        .with_all(super::datagrams::remarks(judged))
+        .with_all(noise_of_both(judged))
+        .with_all(twins(judged))
+        .with_all(nulls(judged))
+        .unless_empty()
+}
+
+fn warnings(judged: &Judged) -> impl Iterator<Item = Block> {
+    judged.run.warnings.iter().map(|warning| Block::warning(warning.as_str()))
 }
 
 /// Said where even the harness's own cost was not the same in every launch.
@@ -121,13 +124,6 @@ pub fn sections(judged: &Judged) -> Vec<Section> {
 }
 
 fn noise(judged: &Judged) -> Section {
-    let mut section = Section::new("noise", "Noise and warnings");
-    for warning in &judged.run.warnings {
-        section = section.with(Block::warning(warning.as_str()));
-    }
-    section.blocks.extend(unsteady_cpu(judged));
-    section.blocks.extend(twins(judged));
-    section.blocks.extend(nulls(judged));
     let rounds = &judged.run.rounds;
     let steal: Vec<u64> =
         rounds.iter().filter_map(|round| round.noise.counters.steal_ticks).collect();
@@ -156,17 +152,18 @@ fn noise(judged: &Judged) -> Section {
             units::duration(longest as f64)
         ),
     };
-    let share_there = noise_facts(judged);
-    section.with(Block::Facts(
-        vec![
-            ("steal time of the used CPUs".into(), steal),
-            ("time taken from a spinning thread between rounds".into(), taken),
-            ("launches during which others forked".into(), forked.unwrap_or(NOT_KNOWN.into())),
-        ]
-        .into_iter()
-        .chain(share_there)
-        .collect(),
-    ))
+    let mut facts = vec![
+        ("steal time of the used CPUs".into(), steal),
+        ("time taken from a spinning thread between rounds".into(), taken),
+        ("launches during which others forked".into(), forked.unwrap_or(NOT_KNOWN.into())),
+    ];
+    facts.extend(noise_facts(judged));
+    Section::new("noise", "Noise and warnings")
+        .with_all(warnings(judged))
+        .with_all(unsteady_cpu(judged))
+        .with_all(twins(judged))
+        .with_all(nulls(judged))
+        .with(Block::Facts(facts))
 }
 
 /// `3 of 40`: of the launches that can be known of, those during which others forked. None where that is none.
@@ -177,10 +174,14 @@ fn forked(judged: &Judged, of: impl Fn(&NoiseSeen) -> Option<u64>) -> Option<Str
     Some(format!("{forked} of {launches}"))
 }
 
+/// The cases of which it is known what happened beside their launches at the peer, and that.
+fn at_the_peer(judged: &Judged) -> impl Iterator<Item = (&CaseResult, &PeerNoise)> {
+    judged.results.iter().filter_map(|case| Some((case, case.noise.as_ref()?.peer.as_ref()?)))
+}
+
 /// What happened beside the launches, there and here, over all cases: the medians' range, and forks.
 fn noise_facts(judged: &Judged) -> Vec<(String, String)> {
-    let noisy = || judged.results.iter().filter_map(|case| Some((case, case.noise.as_ref()?)));
-    let there = || noisy().filter_map(|(case, noise)| Some((case, noise.peer.as_ref()?)));
+    let there = || at_the_peer(judged);
     if there().next().is_none() {
         return Vec::new();
     }
@@ -207,8 +208,7 @@ fn range(values: impl Iterator<Item = f64>) -> Option<String> {
 
 /// The noise of both hosts in a sentence.
 fn noise_of_both(judged: &Judged) -> Option<Block> {
-    let noisy = || judged.results.iter().filter_map(|case| Some((case, case.noise.as_ref()?)));
-    let there = || noisy().filter_map(|(case, noise)| Some((case, noise.peer.as_ref()?)));
+    let there = || at_the_peer(judged);
     let launches: u64 = there().map(|(case, _)| case.launches).sum();
     let in_words = |of: Option<String>| match of {
         Some(of) => format!("{of} launches"),
@@ -234,7 +234,6 @@ fn method(judged: &Judged) -> Section {
     let request = &run.request;
     let clock = &run.clock;
     let warmup = units::duration(request.warmup.ns as f64);
-    let mut section = Section::new("method", "How it was measured");
     let paragraphs = [
         "The unit of every statistic between cases is the launch: one fresh set of processes, \
          descriptors and mappings. A round launches every case of a group once, in a random \
@@ -270,10 +269,8 @@ fn method(judged: &Judged) -> Section {
         ),
     ];
     let [unit, others @ ..] = paragraphs.map(Block::paragraph);
-    section = section.with(unit).with(Block::Details {
-        summary: "Warm-up, CPU time and clock".into(),
-        blocks: others.into(),
-    });
+    let folded = Block::folded("Warm-up, CPU time and clock", others.into());
+    let mut section = Section::new("method", "How it was measured").with(unit).with(folded);
     let servers = servers(judged).map(|name| (format!("server of {name}"), SERVER.into()));
     let brought: Vec<(String, String)> =
         plugins(request).chain(arms(request)).chain(servers).collect();
@@ -347,10 +344,8 @@ fn machine(judged: &Judged) -> Section {
     let mut section = Section::new("machine", "The machine");
     let found = &judged.run.host.findings;
     if !found.is_empty() {
-        section = section.with(Block::Details {
-            summary: format!("Before the run: {}", Fitness::sentence(found)).into(),
-            blocks: findings::blocks(found),
-        });
+        let summary = format!("Before the run: {}", Fitness::sentence(found));
+        section = section.with(Block::folded(summary, findings::blocks(found)));
     }
     section.with(Block::Facts(facts(&judged.run.host)))
 }

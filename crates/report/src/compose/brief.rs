@@ -11,8 +11,7 @@ pub use facts::{closing, noise};
 use super::background::servers;
 use super::{labels, signs, unmeasured};
 use crate::{Block, Row, Section, Table, Text, Unit, Verdict, VerdictKind, units};
-use analysis::Site;
-use analysis::{CaseResult, Class, GroupVerdict, Judged, NEGLIGIBLE, Standing};
+use analysis::{CaseResult, Class, GroupVerdict, Judged, NEGLIGIBLE, Site, Standing};
 use model::placement::Placement;
 
 /// Lines of the table's rows, headings of its questions counted, and of the facts below it: with what surrounds
@@ -34,10 +33,9 @@ const PLACES: [Placement; 6] = [
 
 /// The answer, and what is said of it, where so many lines of the screen are taken by something `beside` it.
 pub fn section(judged: &Judged, beside: usize) -> Section {
-    let mut section = Section::new("answer", "The fastest here");
     let groups: Vec<&GroupVerdict> =
         judged.groups.iter().filter(|group| !group.metric.paced).collect();
-    section.blocks.extend(above(judged, &groups));
+    let above = above(judged, &groups);
     let facts = closing(judged);
     let lines = |text: &str| text.chars().count().div_ceil(FACT_LETTERS);
     let tall = |block: &Block| match block {
@@ -45,13 +43,12 @@ pub fn section(judged: &Judged, beside: usize) -> Section {
         Block::Verdict(it) => lines(&it.headline.to_plain()) + lines(&it.detail.to_plain()),
         _ => 1,
     };
-    let above = section.blocks.iter().map(tall).sum::<usize>();
-    let taken = beside + above + facts.iter().map(|fact| lines(&fact.1)).sum::<usize>();
-    section
-        .blocks
-        .extend(table(judged, ROWS.saturating_sub(taken).max(LEAST_ROWS)).map(Block::from));
-    section.blocks.push(Block::Facts(facts));
-    section
+    let taken = above.iter().map(tall).chain(facts.iter().map(|fact| lines(&fact.1)));
+    let rows = ROWS.saturating_sub(beside + taken.sum::<usize>()).max(LEAST_ROWS);
+    Section::new("answer", "The fastest here")
+        .with_all(above)
+        .with_all(table(judged, rows))
+        .with(Block::Facts(facts))
 }
 
 /// What stands above an answer: what must be known before, why no best is named of some `groups`, what is missing.
@@ -95,21 +92,15 @@ struct Question<'a> {
 
 /// In the order of the request, wake-ups without bytes last.
 fn questions(judged: &Judged) -> Vec<Question<'_>> {
-    let mut questions: Vec<Question> = Vec::new();
-    let by_median =
-        |verdict: &&GroupVerdict| !verdict.standings.is_empty() && !verdict.metric.paced;
-    for group in judged.groups.iter().filter(by_median) {
-        let head = head(group);
-        match questions.iter_mut().find(|question| question.head == head) {
-            Some(question) => question.groups.push(group),
-            None => questions.push(Question { head, groups: vec![group] }),
-        }
-    }
-    for question in &mut questions {
-        question
-            .groups
-            .sort_by_key(|group| PLACES.iter().position(|place| *place == group.placement));
-    }
+    let by_median = |group: &&GroupVerdict| !group.standings.is_empty() && !group.metric.paced;
+    let groups = judged.groups.iter().filter(by_median);
+    let place = |group: &&GroupVerdict| PLACES.iter().position(|it| *it == group.placement);
+    let question = |(head, mut groups): (String, Vec<_>)| {
+        groups.sort_by_key(place);
+        Question { head, groups }
+    };
+    let questions = labels::by_key(groups.map(|group| (head(group), group))).into_iter();
+    let mut questions: Vec<Question> = questions.map(question).collect();
     questions.sort_by_key(|question| {
         let first = question.groups[0];
         first.message_bytes.is_none() && !first.metric.is_set_up()
@@ -308,12 +299,9 @@ fn place(judged: &Judged, group: &GroupVerdict) -> String {
 
 fn notes(shown: &[&CaseResult], questions: &[Question], cut: usize, elsewhere: &str) -> Vec<Text> {
     let mut notes = Vec::new();
-    let more = questions
-        .iter()
-        .flat_map(|question| &question.groups)
-        .map(|group| group.standings.len())
-        .sum::<usize>()
-        .saturating_sub(shown.len());
+    let groups = || questions.iter().flat_map(|question| &question.groups);
+    let all: usize = groups().map(|group| group.standings.len()).sum();
+    let more = all.saturating_sub(shown.len());
     if more > 0 || cut > 0 {
         let questions = match cut {
             0 => String::new(),
@@ -322,13 +310,12 @@ fn notes(shown: &[&CaseResult], questions: &[Question], cut: usize, elsewhere: &
         let results = units::counted(more as u64, "more result");
         notes.push(Text::new().muted(format!("{results}{questions}{elsewhere}.")));
     }
-    let named =
-        questions.iter().flat_map(|question| &question.groups).any(|group| group.names_the_best());
-    if named {
-        notes.push(Text::new().muted(
-            "✓ best. ≈ not separated from the best by more than 1 %. Intervals of a median hold by themselves, those of the \
+    if groups().any(|group| group.names_the_best()) {
+        let by_more = signs::by_more();
+        notes.push(Text::new().muted(format!(
+            "✓ best. ≈ not separated from the best {by_more}. Intervals of a median hold by themselves, those of the \
              best for all rows of a question together.",
-        ));
+        )));
     }
     if shown.iter().any(|case| case.screened_out) {
         notes.push(Text::new().muted("Of what screening left out: the range of four launches."));

@@ -138,6 +138,6 @@ pub fn section(judged: &Judged) -> Option<Section> {
         lossy => format!("Counters of {all}: {} lost datagrams, or failed", units::count(lossy)),
     };
     let table = table.note(MEANING).note(WIRE);
-    let folded = Block::Details { summary: summary.into(), blocks: vec![table.into()] };
+    let folded = Block::folded(summary, vec![table.into()]);
     Some(Section::new("datagrams", "Datagrams").with(folded))
 }

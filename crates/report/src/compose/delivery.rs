@@ -26,9 +26,9 @@ pub fn tables(judged: &Judged) -> Vec<Block> {
 fn folded(table: Table) -> Block {
     match table.rows.len() {
         ..=OPEN => table.into(),
-        many => Block::Details {
-            summary: format!("{} ({})", table.caption, units::counted(many as u64, "row")).into(),
-            blocks: vec![table.into()],
-        },
+        many => {
+            let rows = units::counted(many as u64, "row");
+            Block::folded(format!("{} ({rows})", table.caption), vec![table.into()])
+        }
     }
 }

@@ -3,7 +3,7 @@
 use super::absences::absent;
 use super::{capacity, energy, labels, percentiles, ratios, signs};
 use crate::document::{Listing, Value};
-use crate::{Block, Text, Unit};
+use crate::{Block, Unit};
 use analysis::{CaseResult, Class, FIRST_MESSAGE, Judged};
 
 const MEANING: &str = "from, to: the ends of the 95 % interval of the median; it holds by itself, and a median without one has too few launches. The median of a time is its p50; a p99 is the median \
@@ -47,17 +47,10 @@ const COLUMNS: [ColumnOf; 19] = [
 ];
 
 pub fn blocks(judged: &Judged) -> Vec<Block> {
-    let listing = listing(judged);
-    let mut blocks: Vec<Block> = Vec::new();
-    if !listing.rows.is_empty() {
-        blocks.push(listing.into());
-    }
-    let absent = absent(judged);
-    if !absent.rows.is_empty() {
-        let summary = Text::from(absent.caption.as_str());
-        blocks.push(Block::Details { summary, blocks: vec![absent.into()] });
-    }
-    blocks
+    let listing = Some(listing(judged)).filter(|listing| !listing.rows.is_empty());
+    let absent = absent(judged).unless_empty();
+    let absent = absent.map(|table| Block::folded(table.caption.clone(), vec![table.into()]));
+    listing.map(Block::from).into_iter().chain(absent).collect()
 }
 
 /// A row for each case, of each question the best first, without the columns that none has anything in.

@@ -6,7 +6,7 @@ use super::{
     everything, explain, figures, inflections, labels, observed, open_loop, peer, percentiles,
     rates, setup, study, tables, unmeasured, verdicts,
 };
-use crate::{Block, Document, Section, Text, VerdictKind, units};
+use crate::{Block, Document, Section, VerdictKind, units};
 use analysis::Judged;
 use analysis::compare::Terms;
 use model::request::Aim;
@@ -36,12 +36,7 @@ pub fn answer(judged: &Judged) -> Document {
         document.sections.extend(background::remarks(judged));
         return document;
     }
-    if let Some(mut section) = choose::section(judged) {
-        section.blocks.splice(..0, cautions(judged));
-        document.sections.push(section);
-        return document;
-    }
-    if let Some(mut section) = capacity::answer(judged) {
+    if let Some(mut section) = choose::section(judged).or_else(|| capacity::answer(judged)) {
         section.blocks.splice(..0, cautions(judged));
         document.sections.push(section);
         return document;
@@ -105,21 +100,16 @@ pub fn compose(judged: &Judged, detail: Detail) -> Document {
     document.sections.extend(arms::sections(judged, arms::TERMS, detail));
     document.sections.extend(explain::sections(judged));
     let own = document.sections.len();
-    let mut verdicts = Section::new(
-        "verdicts",
-        match detail {
-            Detail::Summary => "Verdicts",
-            Detail::Full => "What is best here",
-        },
-    );
-    verdicts.blocks.extend(cautions(judged));
-    if detail == Detail::Full {
-        verdicts.blocks.extend(brief::page(judged, PAGE_ROWS, rates::blocks(judged, PAGE_ROWS)));
-    }
-    verdicts.blocks.extend(match detail {
-        Detail::Summary => verdicts::blocks(judged, detail),
-        Detail::Full => folded(verdicts::blocks(judged, detail)),
-    });
+    let verdicts = verdicts::blocks(judged, detail);
+    let verdicts = match detail {
+        Detail::Summary => {
+            Section::new("verdicts", "Verdicts").with_all(cautions(judged)).with_all(verdicts)
+        }
+        Detail::Full => Section::new("verdicts", "What is best here")
+            .with_all(cautions(judged))
+            .with_all(brief::page(judged, PAGE_ROWS, rates::blocks(judged, PAGE_ROWS)))
+            .with_all(folded(verdicts)),
+    };
     if own > 0 && study.is_none() && detail == Detail::Summary {
         document.sections[0].blocks.splice(..0, cautions(judged));
         document.sections.extend(inflections::section(judged));
@@ -145,32 +135,7 @@ pub fn compose(judged: &Judged, detail: Detail) -> Document {
     if judged.capacity.is_empty() || !verdicts.blocks.is_empty() {
         document.sections.push(verdicts);
     }
-    let mut results = match own {
-        0 => Section::new("results", "Results"),
-        _ => Section::new("all-results", "All results"),
-    };
-    if detail == Detail::Full {
-        results.blocks.extend(everything::blocks(judged));
-    }
-    // One list holds all of a page's results; percentiles that were asked for are more than its rows hold.
-    let percentiles =
-        run.request.unbatched || judged.results.iter().any(|result| result.metric.paced);
-    if detail == Detail::Summary || percentiles {
-        results.blocks.extend(tables::summaries(judged));
-    }
-    if detail == Detail::Summary {
-        results.blocks.extend(energy::table(judged).map(Block::from));
-    }
-    if detail == Detail::Full {
-        results.blocks.extend(percentiles::deep(judged).map(Block::from));
-    }
-    results.blocks.extend(delivery::tables(judged));
-    results.blocks.extend(open_loop::tables(judged));
-    results.blocks.extend(clients::tables(judged));
-    results.blocks.extend(setup::tables(judged));
-    if !results.blocks.is_empty() {
-        document.sections.push(results);
-    }
+    document.sections.extend(results(judged, detail, own > 0).unless_empty());
     document.sections.extend(cpu_pairs::section(judged, detail));
     document.sections.extend(beside::section(judged));
     document.sections.extend(observed::section(judged, detail));
@@ -189,6 +154,32 @@ pub fn compose(judged: &Judged, detail: Detail) -> Document {
         section.title = format!("Appendix: {}", section.title);
     }
     document
+}
+
+/// The tables of a run; `beside` what it was made for.
+fn results(judged: &Judged, detail: Detail, beside: bool) -> Section {
+    let run = &judged.run;
+    let section = match beside {
+        false => Section::new("results", "Results"),
+        true => Section::new("all-results", "All results"),
+    };
+    // One list holds all of a page's results; percentiles that were asked for are more than its rows hold.
+    let percentiles =
+        run.request.unbatched || judged.results.iter().any(|result| result.metric.paced);
+    let listed_only = detail == Detail::Full && !percentiles;
+    let summaries = if listed_only { Vec::new() } else { tables::summaries(judged) };
+    let section = match detail {
+        Detail::Summary => section.with_all(summaries).with_all(energy::table(judged)),
+        Detail::Full => section
+            .with_all(everything::blocks(judged))
+            .with_all(summaries)
+            .with_all(percentiles::deep(judged)),
+    };
+    section
+        .with_all(delivery::tables(judged))
+        .with_all(open_loop::tables(judged))
+        .with_all(clients::tables(judged))
+        .with_all(setup::tables(judged))
 }
 
 /// What must be known before anything is believed.
@@ -232,12 +223,10 @@ fn folded(blocks: Vec<Block>) -> Vec<Block> {
         others.into_iter().partition(|block| matches!(block, Block::Warning(_)));
     if !verdicts.is_empty() {
         let many = units::counted(verdicts.len() as u64, "verdict");
-        let summary = Text::from(format!("{many} in words, with ratios and intervals"));
-        shown.push(Block::Details { summary, blocks: verdicts });
+        shown.push(Block::folded(format!("{many} in words, with ratios and intervals"), verdicts));
     }
     if !remarks.is_empty() {
-        let summary = Text::from("Cases whose precision was not reached");
-        shown.push(Block::Details { summary, blocks: remarks });
+        shown.push(Block::folded("Cases whose precision was not reached", remarks));
     }
     shown
 }

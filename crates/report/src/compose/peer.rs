@@ -75,9 +75,8 @@ fn laboratories(judged: &Judged) -> Option<Block> {
 /// All that is known of the other host.
 pub fn section(judged: &Judged) -> Option<Section> {
     let peer = judged.run.peer.as_ref()?;
-    let mut section = Section::new("peer", "The other host");
-    section.blocks.extend(line(judged));
-    section = section.with(Block::paragraph(format!(
+    let section = Section::new("peer", "The other host").with_all(line(judged));
+    let mut section = section.with(Block::paragraph(format!(
         "One clock stamps every sample, the initiator's: a round trip and the acknowledgement of a \
          transfer end where they began. The other host's own clock ({}, {} a read) stamps nothing. \
          Commands went over the mechanism itself, between timed intervals; the control stream was silent \
@@ -87,10 +86,8 @@ pub fn section(judged: &Judged) -> Option<Section> {
     )));
     let found = &peer.host.findings;
     if !found.is_empty() {
-        section = section.with(Block::Details {
-            summary: format!("Before the run, there: {}", Fitness::sentence(found)).into(),
-            blocks: findings::blocks(found),
-        });
+        let summary = format!("Before the run, there: {}", Fitness::sentence(found));
+        section = section.with(Block::folded(summary, findings::blocks(found)));
     }
     Some(section.with(Block::Facts(facts(&peer.host))))
 }
