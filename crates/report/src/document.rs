@@ -170,6 +170,13 @@ impl Block {
     }
 }
 
+impl From<Text> for Block {
+    /// A text by itself is a paragraph.
+    fn from(text: Text) -> Self {
+        Self::Paragraph(text)
+    }
+}
+
 impl From<Verdict> for Block {
     fn from(verdict: Verdict) -> Self {
         Self::Verdict(verdict)
