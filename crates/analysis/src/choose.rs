@@ -384,7 +384,7 @@ impl Candidate {
         let case = &results[rate.result];
         let values: Vec<f64> = by_round(case).into_iter().flatten().collect();
         let interval = stats::median_interval(&values, ALPHA);
-        let p99 = case.value.as_ref().and_then(|value| *value.percentiles.get("p99")?);
+        let p99 = case.value.as_ref().and_then(|value| value.percentile("p99"));
         Candidate {
             variant: capacity.variant.clone(),
             verdict: rate.verdict,

@@ -113,9 +113,7 @@ fn of_case(case: &CaseResult, machine: &Machine, statistic: &str) -> Option<f64>
         count if Count::number(count).is_some() => {
             case.counted.of(count).ok().map(|rounds| rounds.median)
         }
-        percentile => {
-            estimate.percentiles.get(percentile).copied().flatten().map(|launches| launches.value)
-        }
+        percentile => estimate.percentile(percentile).map(|launches| launches.value),
     }
 }
 

@@ -79,6 +79,11 @@ pub struct Estimate {
 }
 
 impl Estimate {
+    /// A percentile of single operations; None where the samples can't support it.
+    pub fn percentile(&self, name: &str) -> Option<OverLaunches> {
+        self.percentiles.get(name).copied().flatten()
+    }
+
     /// Over `values`, one of each launch, without percentiles; None without values.
     pub(super) fn of(mut values: Vec<f64>) -> Option<Estimate> {
         values.sort_by(f64::total_cmp);

@@ -386,7 +386,7 @@ pub fn all(case: &CaseResult, standing: Option<&Standing>) -> Vec<Told> {
         kind: None,
     }];
     for (name, _) in PERCENTILES {
-        let over = value.and_then(|value| value.percentiles.get(name).copied().flatten());
+        let over = value.and_then(|value| value.percentile(name));
         let Some(over) = over else { continue };
         let name = format!("{}_{name}", metric.name);
         let found = Found { ends: [Some(over.low), Some(over.high)], ..over.value.into() };
