@@ -37,7 +37,7 @@ mod percentiles;
 mod print;
 mod quantities;
 mod rates;
-mod ratios;
+pub(crate) mod ratios;
 mod setup;
 mod signs;
 mod study;

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::name;
+use super::{json, name};
 use analysis::{Estimate, Judged};
 use model::metric::Unit;
 
@@ -31,7 +31,7 @@ impl Metric {
     }
 
     fn percentile(estimate: &Estimate, name: &str) -> Option<Metric> {
-        let over = estimate.percentiles.get(name).copied().flatten()?;
+        let over = estimate.percentile(name)?;
         Some(Metric {
             value: over.value,
             lower_value: Some(over.low),
@@ -61,7 +61,5 @@ pub fn text(judged: &Judged) -> String {
             benchmarks.insert(name(judged, case), measures);
         }
     }
-    let mut text = serde_json::to_string_pretty(&benchmarks).expect("numbers are always JSON");
-    text.push('\n');
-    text
+    json(&benchmarks)
 }

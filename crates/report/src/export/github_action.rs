@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use super::{measured, name};
+use super::{json, measured, name};
 use analysis::{CaseResult, Judged, OverRounds};
 
 #[derive(Serialize)]
@@ -24,7 +24,5 @@ pub fn text(judged: &Judged) -> String {
         Some(Entry { name: name(judged, case), unit: "ns", value: found.median, range, extra })
     };
     let entries: Vec<Entry> = measured(judged).filter_map(entry).collect();
-    let mut text = serde_json::to_string_pretty(&entries).expect("numbers are always JSON");
-    text.push('\n');
-    text
+    json(&entries)
 }

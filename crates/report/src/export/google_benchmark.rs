@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::{measured, name};
+use super::{json, measured, name};
 use analysis::Judged;
 
 #[derive(Serialize)]
@@ -61,8 +61,5 @@ pub fn text(judged: &Judged) -> String {
             bytes_per_second: case.metric.is_transfer().then(|| rate(*ns)),
         }));
     }
-    let file = File { context, benchmarks };
-    let mut text = serde_json::to_string_pretty(&file).expect("numbers are always JSON");
-    text.push('\n');
-    text
+    json(&File { context, benchmarks })
 }

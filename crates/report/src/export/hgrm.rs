@@ -7,7 +7,7 @@
 use crate::units;
 use std::fmt::Write;
 
-use super::{name, single, stored, without_percentiles};
+use super::{file_name, name, single, stored, without_percentiles};
 use analysis::{CaseResult, Judged};
 use store::{Store, StoreError};
 
@@ -44,9 +44,7 @@ pub fn spectra(judged: &Judged, store: &Store) -> Result<Vec<(String, String)>, 
         }
         samples_ns.sort_unstable_by(f64::total_cmp);
         let title = name(judged, result);
-        let fit = |c: char| if c.is_alphanumeric() || "-=.+".contains(c) { c } else { '_' };
-        let file = title.chars().map(fit).collect();
-        found.push((file, spectrum(judged, result, &title, &samples_ns)));
+        found.push((file_name(&title), spectrum(judged, result, &title, &samples_ns)));
     }
     Ok(found)
 }

@@ -3,7 +3,7 @@
 //! and the unit.
 
 use super::csv::quoted;
-use super::name;
+use super::{file_name, name};
 use crate::compose::labels;
 use crate::cpu_pairs::{Matrix, matrices};
 use analysis::Judged;
@@ -20,8 +20,7 @@ pub fn files(judged: &Judged) -> Vec<(String, String)> {
         let case = matrix.first();
         let title =
             name(judged, case).replace(&case.placement.to_string().replace(',', "+"), "cpus");
-        let fit = |c: char| if c.is_alphanumeric() || "-=.+".contains(c) { c } else { '_' };
-        (title.chars().map(fit).collect(), table(matrix))
+        (file_name(&title), table(matrix))
     };
     matrices(judged).iter().map(named).collect()
 }

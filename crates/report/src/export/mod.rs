@@ -8,7 +8,6 @@ pub mod gate;
 mod github_action;
 mod google_benchmark;
 mod hgrm;
-mod json;
 mod latex;
 mod lkp;
 mod matrix;
@@ -25,6 +24,7 @@ use model::request::Request;
 use model::size;
 use model::total::Total;
 use model::workload::Arrivals;
+use serde::Serialize;
 use store::{Concurrent, Store, StoreError, StoredCase, StoredLaunch};
 
 pub use crate::markdown::render as markdown;
@@ -106,7 +106,7 @@ impl Format {
 /// Where samples, or launches, can't be read.
 pub fn text(format: Format, judged: &Judged, store: &Store) -> Result<String, StoreError> {
     Ok(match format {
-        Format::Json => json::text(judged),
+        Format::Json => json(&judged.export()),
         Format::Ndjson => ndjson::text(judged, store)?,
         Format::Csv => csv::text(judged),
         Format::CpuMatrix => matrix::text(judged),
@@ -136,16 +136,10 @@ pub(crate) fn name(judged: &Judged, case: &CaseResult) -> String {
     let asked = !judged.run.request.totals.is_empty();
     let arrivals = case.rate.map(|rate| rate.arrivals);
     let mut parts = parts(&case.case, (arrivals, asked), (&case.nodes, case.concurrent));
-    if judged.run.request.verify {
-        parts.push("verify".into());
-    }
-    if case.twin {
-        parts.push("twin".into());
-    }
-    if is_repeated(judged, case) {
-        parts.push("again".into());
-    }
-    parts.join("/").replace(',', "+")
+    parts.extend(judged.run.request.verify.then(|| "verify".to_string()));
+    parts.extend(case.twin.then(|| "twin".to_string()));
+    parts.extend(is_repeated(judged, case).then(|| "again".to_string()));
+    joined(parts)
 }
 
 /// The name that a case will have in every format, once it is measured as `request` asks.
@@ -155,12 +149,17 @@ pub fn planned_name(case: &Case, request: &Request) -> String {
     let mut parts = parts(case, (arrivals, !request.totals.is_empty()), (&[], None));
     parts.extend(request.verify.then(|| "verify".to_string()));
     parts.extend(case.twin.then(|| "twin".to_string()));
+    joined(parts)
+}
+
+/// Without a comma, which parts the cells of a table.
+fn joined(parts: Vec<String>) -> String {
     parts.join("/").replace(',', "+")
 }
 
 /// The name of a case of two runs that are compared.
 fn case_name(case: &Case, nodes: &[String]) -> String {
-    parts(case, (None, false), (nodes, None)).join("/").replace(',', "+")
+    joined(parts(case, (None, false), (nodes, None)))
 }
 
 /// The parts of a name; with totals that every run has only where they were `asked`.
@@ -215,6 +214,17 @@ fn parts(
 /// The cases that were measured, each under one name.
 fn measured(judged: &Judged) -> impl Iterator<Item = &CaseResult> {
     judged.results.iter().filter(|case| !case.twin && case.value.is_some())
+}
+
+/// As indented JSON.
+fn json(value: &impl Serialize) -> String {
+    serde_json::to_string_pretty(value).expect("a run and its numbers are always JSON") + "\n"
+}
+
+/// A title with nothing in it that a name of a file can't have.
+fn file_name(title: &str) -> String {
+    let fit = |c: char| if c.is_alphanumeric() || "-=.+".contains(c) { c } else { '_' };
+    title.chars().map(fit).collect()
 }
 
 /// Whether an earlier group has the same case: a rate that chose others, and was measured again with them.
