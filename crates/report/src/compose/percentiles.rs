@@ -58,8 +58,7 @@ pub fn of(case: &CaseResult, name: &str) -> Option<[f64; 3]> {
 
 /// The same, with the share of all samples that took longer.
 pub fn over(case: &CaseResult, name: &str) -> Option<Percentile> {
-    let percentiles = &case.value.as_ref().filter(|_| case.is_kept())?.percentiles;
-    percentiles.get(name).copied().flatten()
+    case.value.as_ref().filter(|_| case.is_kept())?.percentile(name)
 }
 
 /// Percentiles beyond the 99th.

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::measured;
-use crate::compose::labels;
+use crate::compose::{labels, ratios};
 use analysis::Judged;
 
 pub fn text(judged: &Judged) -> String {
@@ -18,12 +18,8 @@ pub fn text(judged: &Judged) -> String {
         if group.replace(case.group) != Some(case.group) {
             text.push_str("\\midrule\n");
         }
-        let of = judged.groups.iter().find_map(|group| {
-            let own =
-                |place: &&analysis::Standing| std::ptr::eq(&judged.results[place.result], case);
-            Some((group, group.standings.iter().find(own)?))
-        });
-        let ratio = of.and_then(|(group, standing)| labels::short_ratio(group, standing));
+        let standing = ratios::standing(judged, case);
+        let ratio = standing.and_then(|(group, standing)| labels::short_ratio(group, standing));
         let ends = case.value.as_ref().and_then(|value| value.interval.ends());
         let range = ends.map_or("--".into(), |(low, high)| labels::unit(case).range(low, high));
         let cells =

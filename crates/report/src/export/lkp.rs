@@ -16,9 +16,7 @@ pub fn text(judged: &Judged) -> String {
         if let Some(found) = OverRounds::of(case.by_round.clone()) {
             line("median", found.median);
         }
-        if let Some(p99) =
-            case.value.as_ref().and_then(|value| value.percentiles.get("p99").copied().flatten())
-        {
+        if let Some(p99) = case.value.as_ref().and_then(|value| value.percentile("p99")) {
             line("p99", p99.value);
         }
     }

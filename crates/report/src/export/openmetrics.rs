@@ -23,7 +23,7 @@ const GAUGES: [Gauge; 3] = [
         },
     ),
     ("ipcmark_operation_p99_seconds", "seconds", "p99 of a launch: median over launches", |case| {
-        let found = case.value.as_ref()?.percentiles.get("p99").copied().flatten()?;
+        let found = case.value.as_ref()?.percentile("p99")?;
         Some([found.value, found.low, found.high].map(|ns| Some(ns / NS)))
     }),
     (

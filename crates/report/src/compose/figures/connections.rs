@@ -1,14 +1,12 @@
 //! Curves over connections and rates. Of those of one server: what it served of the same load, and the 99th percentile of what
 //! that took; of a closed loop's: what it yields. Bars: how evenly one server served its clients.
 
-use analysis::Site;
-use model::distinct::distinct;
-
 use super::{at, intervals, place_id};
 use crate::compose::{clients, labels, loads};
 use crate::{Axis, Figure, FigureKind, Point, Scale, Series, Unit};
-use analysis::{CaseResult, ClientsSeen, Judged, Status};
+use analysis::{CaseResult, ClientsSeen, Judged, Site, Status};
 use model::case::Case;
+use model::distinct::distinct;
 use model::load::{Load, Server};
 use model::workload::Workload;
 
@@ -118,7 +116,7 @@ fn slow(here: &[&CaseResult], place: &Site, over: &Over) -> Figure {
     let rule = "The 99th percentile of all clients' response times, the median over launches; band: covers it with \
          at least 95 %. A launch with too few samples has none.";
     curves(here, place, ("p99", &what, rule), (over, y), |case, x| {
-        let p99 = case.value.as_ref()?.percentiles.get("p99")?.as_ref()?;
+        let p99 = case.value.as_ref()?.percentile("p99")?;
         Some(Point::new(x, p99.value).between(p99.low, p99.high))
     })
 }

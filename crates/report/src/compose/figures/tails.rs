@@ -38,7 +38,7 @@ fn finding(here: &[&CaseResult]) -> String {
     // Over launches, with an interval: the curve itself pools them, and is only drawn.
     let stretch = |case: &&CaseResult| {
         let estimate = case.value.as_ref()?;
-        let p99 = (*estimate.percentiles.get("p99")?)?;
+        let p99 = estimate.percentile("p99")?;
         Some((case.variant.clone(), p99.value / estimate.median))
     };
     let mut stretched: Vec<(String, f64)> = here.iter().filter_map(stretch).collect();
