@@ -21,46 +21,38 @@ const UNSURE: &str = "Where no rate is sure to hold, it is the largest that is l
 
 /// What a person reads when such a run is over: the same, and what the run warned of.
 pub fn answer(judged: &Judged) -> Option<Section> {
-    let mut section = section(judged)?;
     let warnings = judged.run.warnings.iter().map(|warning| Block::warning(warning.as_str()));
-    section.blocks.extend(warnings);
-    Some(section)
+    Some(section(judged)?.with_all(warnings))
 }
 
 /// The section of a run that sought capacities; None of any other.
 pub fn section(judged: &Judged) -> Option<Section> {
     let first = judged.capacity.first()?;
     let (percentile, most) = (first.bound.percentile(), units::duration(first.bound.ns as f64));
-    let title = format!("The largest load with {percentile} ≤ {most}");
-    let mut section = Section::new("capacity", title);
     let measured: Vec<&Capacity> =
         judged.capacity.iter().filter(|capacity| capacity.status == Status::Ok).collect();
     let disturbed = measured.iter().filter(|capacity| capacity.every_round_disturbed).count();
-    let words = labels::disturbed((disturbed, measured.len()), "capacity", "no end is sure");
-    section.blocks.extend(words.map(Block::from));
     let questions = distinct(measured.iter().map(|capacity| question(capacity)));
-    let several = questions.len() > 1;
+    let mut tables: Vec<Table> = Vec::new();
     for asked in &questions {
-        let here: Vec<&Capacity> =
-            measured.iter().filter(|capacity| question(capacity) == *asked).copied().collect();
-        section.blocks.push(table(judged, &here, several).into());
+        let here = measured.iter().copied().filter(|capacity| question(capacity) == *asked);
+        tables.push(table(judged, &here.collect::<Vec<_>>(), questions.len() > 1));
     }
-    if let Some(Block::Table(last)) = section.blocks.last_mut() {
+    let unsure = measured.iter().any(|capacity| capacity.found.at_least_per_sec.is_none());
+    if let Some(last) = tables.last_mut() {
         last.notes.push(MEANING.into());
-        if measured.iter().any(|capacity| capacity.found.at_least_per_sec.is_none()) {
-            last.notes.push(UNSURE.into());
-        }
+        last.notes.extend(unsure.then(|| UNSURE.into()));
     }
-    section.blocks.extend(remarks(judged, &measured));
     let failed = |capacity: &&Capacity| {
-        Some(Block::warning(format!(
-            "{}: {}",
-            named(judged, capacity),
-            failures::of_capacity(capacity)?
-        )))
+        let how = failures::of_capacity(capacity)?;
+        Some(Block::warning(format!("{}: {how}", named(judged, capacity))))
     };
-    section.blocks.extend(measured.iter().filter_map(failed));
-    section.blocks.extend(absent(judged));
+    let section = Section::new("capacity", format!("The largest load with {percentile} ≤ {most}"))
+        .with_all(labels::disturbed((disturbed, measured.len()), "capacity", "no end is sure"))
+        .with_all(tables)
+        .with_all(remarks(judged, &measured))
+        .with_all(measured.iter().filter_map(failed))
+        .with_all(absent(judged));
     Some(section)
 }
 
@@ -179,7 +171,7 @@ pub fn percentile(case: &CaseResult, name: &str) -> Option<f64> {
     let value = case.value.as_ref()?;
     match name {
         "p50" => Some(value.median),
-        _ => value.percentiles.get(name)?.map(|percentile| percentile.value),
+        _ => value.percentile(name).map(|percentile| percentile.value),
     }
 }
 

@@ -28,7 +28,6 @@ pub fn under_way(load: Load) -> String {
 
 /// `, answers of 4 KiB, exponential service of 5 µs`; nothing of what is usual.
 pub fn answered(load: Load) -> String {
-    let answers = load.response.map(|response| format!(", answers of {}", units::size(response)));
     let service = match load.service {
         Service::None => String::new(),
         Service::Fixed(ns) => format!(", service of {}", units::duration(ns as f64)),
@@ -36,7 +35,13 @@ pub fn answered(load: Load) -> String {
             format!(", exponential service of {}", units::duration(ns as f64))
         }
     };
-    answers.unwrap_or_default() + &service
+    answers(load) + &service
+}
+
+/// `, answers of 4 KiB`; nothing of answers as long as requests.
+pub fn answers(load: Load) -> String {
+    let answers = load.response.map(|response| format!(", answers of {}", units::size(response)));
+    answers.unwrap_or_default()
 }
 
 /// `, 16 connections by epoll`; nothing of one connection whose server needs no choice. Of a closed loop

@@ -5,7 +5,7 @@ use model::distinct::distinct;
 use crate::compose::capacity::percentile;
 use crate::compose::{clients, labels, loads};
 use crate::figure::Mark;
-use crate::{Axis, Figure, FigureKind, Point, Scale, Series, Unit, units};
+use crate::{Axis, Figure, FigureKind, Point, Scale, Series, Unit};
 use analysis::capacity::{Capacity, RateTried, RateVerdict};
 use analysis::{Judged, Site, Status};
 use model::case::Case;
@@ -110,13 +110,9 @@ fn curves(
     let (case, site) = asked;
     let load = case.load.unwrap_or(Load::USUAL);
     let (size, plain) = (labels::of_size(case.message_bytes), factor::conditions(case));
-    let connected = loads::connected(load);
-    let depth =
-        if load.depth > 1 { format!(", at most {} under way", load.depth) } else { String::new() };
-    let answers = load.response.map(|response| format!(", answers of {}", units::size(response)));
-    let place = labels::place_of(site);
-    let title =
-        format!("{what}{size}{connected}{depth}{}{plain}, {place}", answers.unwrap_or_default());
+    let (connected, depth) = (loads::connected(load), loads::under_way(load));
+    let (answers, place) = (loads::answers(load), labels::place_of(site));
+    let title = format!("{what}{size}{connected}{depth}{answers}{plain}, {place}");
     let id = format!("capacity-{}-{}", name.replace('.', "-"), nth + 1);
     let x = Axis::new("messages due per second", Unit::PerSecond, Scale::Log);
     let mut figure = Figure::new(FigureKind::Curves, id, labels::capital(&title), rule, x, y);
