@@ -4,9 +4,8 @@ use super::ns;
 use crate::Unit;
 use crate::compose::labels as common;
 use crate::units::{self, duration};
-use analysis::OverRounds;
-use analysis::Site;
 use analysis::explain::{Cost, CostPart, Difference, Explained};
+use analysis::{OverRounds, Site};
 
 pub fn cost(cost: Cost) -> &'static str {
     match cost {

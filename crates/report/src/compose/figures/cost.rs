@@ -3,8 +3,7 @@
 use super::{at, many_within, one_of, place_id, sizes, typical};
 use crate::compose::labels;
 use crate::{Axis, Drawn, Figure, FigureKind, Point, Scale, Series, Unit};
-use analysis::Site;
-use analysis::{Carries, CaseResult, CpuCost, Judged};
+use analysis::{Carries, CaseResult, CpuCost, Judged, Site};
 
 /// For each placement the frontier; then how the CPU time is divided.
 pub(super) fn figures(judged: &Judged) -> Vec<Figure> {

@@ -1,13 +1,12 @@
 //! Curves over message size, one figure per placement: with bands, inflections and bounds.
 
-use analysis::Site;
-use model::distinct::distinct;
 use std::collections::BTreeSet;
 
 use super::{at, intervals, place_id};
 use crate::compose::{inflections, labels};
 use crate::{Axis, Drawn, Figure, FigureKind, Mark, Point, Scale, Series, Unit};
-use analysis::{Bound, Carries, CaseResult, Inflection, Judged, Sweep};
+use analysis::{Bound, Carries, CaseResult, Inflection, Judged, Site, Sweep};
+use model::distinct::distinct;
 use model::workload::Workload;
 
 const RULE: &str = "Line: the median over launches; band: covers it with at least 95 %. A ring marks \

@@ -346,13 +346,8 @@ impl<'a> Panel<'a> {
                 boxed(&self.rounds(case), x, self.spec.leaves_out_first())
                     .map(|point| Point { ends: None, ..point })
             }
-            _ if self.spec.of().is_some() => OverRounds::of(self.rounds(case)).map(|found| {
-                let point = Point::new(x, found.median);
-                match found.interval.ends() {
-                    Some((low, high)) => point.between(low, high),
-                    None => point,
-                }
-            }),
+            _ if self.spec.of().is_some() => OverRounds::of(self.rounds(case))
+                .map(|found| Point::new(x, found.median).with_ends(found.interval.ends())),
             FigureKind::Heatmap => super::typical(case)
                 .map(|value| Point::new(x, value).labelled(labels::brief_value(case))),
             _ => super::intervals::point_of(case, x),
