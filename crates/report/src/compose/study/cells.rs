@@ -40,7 +40,7 @@ impl Table<'_> {
             }
             _ => match find(here, self.results).filter(ok) {
                 Some(case) => self.of_case(case, show, column),
-                None => Text::new().muted("n/a"),
+                None => not_available(),
             },
         }
     }
@@ -50,14 +50,14 @@ impl Table<'_> {
             return counted(case, show, &count);
         }
         let unit = labels::unit(case);
-        let Some(estimate) = case.value.as_ref() else { return Text::new().muted("n/a") };
+        let Some(estimate) = case.value.as_ref() else { return not_available() };
         let plain = |value: f64| Text::from(unit.format(value));
         if let Some(derived) = case.derived.get(show) {
             return Text::from(derived.to_string());
         }
         match show {
             "median" => Text::from(labels::value(case)),
-            "mean" => case.mean.map_or(Text::from(NOTHING), plain),
+            "mean" => case.mean.map(plain).into(),
             "min" => plain(estimate.min),
             "q1" => plain(estimate.q1),
             "q3" => plain(estimate.q3),
@@ -66,12 +66,12 @@ impl Table<'_> {
             "one-cpu" | "moved" => where_they_ran(case, show),
             of if OF_SAMPLES.contains(&of) => {
                 let at = OF_SAMPLES.iter().position(|sample| *sample == of).unwrap_or(0);
-                case.pooled.map_or(Text::from(NOTHING), |five| plain(five[at]))
+                case.pooled.map(|five| plain(five[at])).into()
             }
             step if STEPS.contains(&step) => phase(case, step.trim_start_matches("step-")),
             "rank" | "rank-min" => Text::from(self.rank(case, show, column)),
-            "switches" => Text::from(switches(case)),
-            percentile => Text::from(percentile_of(case, percentile, unit)),
+            "switches" => case.switches_per_operation().map(|it| format!("{it:.2}")).into(),
+            percentile => percentile_of(case, percentile, unit).into(),
         }
     }
 
@@ -111,7 +111,7 @@ impl Table<'_> {
         let known = cases.iter().filter_map(|case| Some((value(case)?, *case)));
         let ordered = |a: &(f64, &CaseResult), b: &(f64, &CaseResult)| a.0.total_cmp(&b.0);
         let end = if highest { known.max_by(ordered) } else { known.min_by(ordered) };
-        let Some((value, case)) = end else { return Text::new().muted("n/a") };
+        let Some((value, case)) = end else { return not_available() };
         let differs = |factor: &Factor| {
             !factor.follows()
                 && cases.iter().any(|other| level(other, *factor) != level(case, *factor))
@@ -126,7 +126,7 @@ impl Table<'_> {
     /// By how much the cases at `here` are better than those that they are compared with.
     fn gain(&self, here: &Chosen, show: &str) -> Text {
         let Ok(found) = gain(here, self.against, self.results) else {
-            return Text::new().muted("n/a");
+            return not_available();
         };
         let percent = |ratio: f64| format!("{:.1}", 100.0 * (ratio - 1.0));
         let of_pairs = |share: f64| percent(stats::quantile(&found.of_pairs, share));
@@ -140,6 +140,11 @@ impl Table<'_> {
             }
         })
     }
+}
+
+/// Where nothing was measured.
+pub fn not_available() -> Text {
+    Text::new().muted("n/a")
 }
 
 /// The median over launches; None where there is none.
@@ -212,29 +217,19 @@ fn returned(values: &[Returned], others: f64) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
-/// Voluntary switches of both workers for each operation.
-fn switches(case: &CaseResult) -> String {
-    case.switches_per_operation().map_or(NOTHING.into(), |switches| format!("{switches:.2}"))
-}
-
 /// Of free workers, in what share of the looks both were on one CPU; or in how many launches one moved.
 fn where_they_ran(case: &CaseResult, show: &str) -> Text {
-    let Some(seen) = case.observed_placement else { return Text::from(NOTHING) };
-    Text::from(match show {
+    Text::from(case.observed_placement.map(|seen| match show {
         "one-cpu" => format!("{:.0} % of looks", 100.0 * seen.same_cpu),
         moved => format!("{moved} of {}", units::counted(case.launches, "launch")),
-    })
+    }))
 }
 
 /// A step of a set-up, over launches.
 fn phase(case: &CaseResult, step: &str) -> Text {
-    let Some(found) = case.secondary(step).map(|secondary| &secondary.value) else {
-        return Text::from(NOTHING);
-    };
-    Text::from(match found.interval.ends() {
-        Some((low, high)) => Unit::Nanoseconds.interval(found.median, low, high),
-        None => units::duration(found.median),
-    })
+    Text::from(case.secondary(step).map(|secondary| {
+        Unit::Nanoseconds.with_ends(secondary.value.median, secondary.value.interval.ends())
+    }))
 }
 
 /// What the kernel gave: `pipe capacity 64 KiB`.
@@ -248,24 +243,21 @@ fn effective_settings(case: &CaseResult) -> Text {
         format!("{} {value}", words.replace('_', " "))
     };
     let parts: Vec<String> = case.effective_settings.iter().map(one).collect();
-    Text::from(if parts.is_empty() { NOTHING.into() } else { parts.join(", ") })
+    Text::from((!parts.is_empty()).then(|| parts.join(", ")))
 }
 
 /// A percentile of a case, whichever it is: the median over launches of each launch's. Of launches
 /// that hold too few samples, how many they hold of those that it needs.
-fn percentile_of(case: &CaseResult, name: &str, unit: Unit) -> String {
-    if let Some(words) = percentiles::lacking(case, name) {
-        return words;
-    }
+fn percentile_of(case: &CaseResult, name: &str, unit: Unit) -> Option<String> {
+    let lacking = percentiles::lacking(case, name);
     // Batches of operations have medians, and no percentiles.
     let single = case.others_by_round.contains_key("p75");
     let rounds = match name {
         "p50" => Some(&case.by_round).filter(|_| single),
         _ => case.others_by_round.get(name),
     };
-    rounds
-        .and_then(|rounds| over_launches(rounds))
-        .map_or(NOTHING.into(), |launches| unit.format(launches))
+    let value = || rounds.and_then(|rounds| over_launches(rounds));
+    lacking.or_else(|| value().map(|value| unit.format(value)))
 }
 
 #[cfg(test)]
@@ -282,12 +274,12 @@ mod tests {
         made.others_by_round.insert("p90", over([4500.0, 4600.0, 4700.0, 9900.0, 9950.0]));
         // Pooled, the slow launches make the upper quartile one of theirs.
         made.curve = vec![(0.5, 4350.0), (0.75, 9050.0), (0.9, 9600.0)];
-        let row = ["p50", "p75", "p90"].map(|text| percentile_of(&made, text, Unit::Nanoseconds));
+        let of = |made: &CaseResult, name: &str| percentile_of(made, name, Unit::Nanoseconds);
+        let row = ["p50", "p75", "p90"].map(|name| of(&made, name).unwrap_or_default());
         assert_eq!(row, ["4.20 µs", "4.40 µs", "4.70 µs"]);
         made.samples_missing.insert("p99".into(), 102);
-        let few = percentile_of(&made, "p99", Unit::Nanoseconds);
-        assert_eq!(few, "266 of the 368 needed");
+        assert_eq!(of(&made, "p99").as_deref(), Some("266 of the 368 needed"));
         made.others_by_round.remove("p75");
-        assert_eq!(percentile_of(&made, "p50", Unit::Nanoseconds), NOTHING, "of batches");
+        assert_eq!(of(&made, "p50"), None, "of batches");
     }
 }

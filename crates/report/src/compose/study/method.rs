@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::Written;
 use crate::compose::host::cpus_of;
 use crate::compose::{absences, labels, over_sessions, peer};
-use crate::{Block, Figure, FigureKind, Section, Table, Target, Text, units};
+use crate::{Figure, FigureKind, Section, Table, Target, Text, units};
 use analysis::floor_rows::rows;
 use analysis::{CaseResult, Judged, Status};
 use model::factor::Factor;
@@ -21,34 +21,30 @@ const DEVIATIONS: usize = 3;
 impl Written<'_> {
     /// Apparatus, variables, what is timed, order, stopping.
     pub(super) fn method(&self, judged: &Judged) -> Section {
-        let run = &judged.run;
-        let mut section = Section::new("method", "Method");
-        section.blocks.push(headed("Apparatus.", apparatus(judged)));
-        section.blocks.extend(peer::hosts(judged));
-        section.blocks.extend(clocks(judged).map(|text| headed("Clock.", text)));
-        let text = headed("Measurement.", measurement(judged));
-        let diagrams: Vec<&str> = self.diagrams().map(|diagram| diagram.id.as_str()).collect();
-        section.blocks.push(refer(text, &diagrams));
-        section.blocks.extend(self.diagrams().cloned().map(Block::from));
+        let diagrams: Vec<&Figure> = self.diagrams().collect();
         let written = self.declared.study.paper.iter().flat_map(|paper| &paper.method);
-        section.blocks.extend(written.map(|text| Block::Paragraph(self.citing(text))));
-        let order = Text::new().strong("Order. ").plain(format!(
+        let order = format!(
             "The unit of every statistic is the launch: fresh processes, descriptors and mappings. A \
              round launches every case of a group of comparable cases once, in a new random order, so \
              that a drift of the machine meets all of them alike and every comparison is paired \
              within its rounds. The order follows from the seed {}; the command is given in ",
-            run.request.seed
-        ));
-        let order = order.refer(Target::Work(self.own_reference())).plain(".");
-        section.blocks.push(Block::Paragraph(order));
-        section.blocks.push(headed("Stopping.", self.stopping(judged)));
-        section.blocks.push(headed("Statistics.",
-            "A value is the median over launches of each launch's median; the interval beside it is \
+            judged.run.request.seed
+        );
+        let statistics = "A value is the median over launches of each launch's median; the interval beside it is \
              made of order statistics and covers with at least 95 %. Two cases are compared by the \
              median of their ratios within rounds, with an exact sign test. The p values of \
              all claims are one family, corrected by Holm; a claim counts as supported or refuted by \
-             a difference only if its corrected p is below 0.05."));
-        section
+             a difference only if its corrected p is below 0.05.";
+        Section::new("method", "Method")
+            .with(headed("Apparatus.", apparatus(judged)))
+            .with_all(peer::hosts(judged))
+            .with_all(clocks(judged).map(|text| headed("Clock.", text)))
+            .with(referring(headed("Measurement.", measurement(judged)), &diagrams))
+            .with_all(diagrams.into_iter().cloned())
+            .with_all(written.map(|text| self.citing(text)))
+            .with(headed("Order.", order).refer(Target::Work(self.own_reference())).plain("."))
+            .with(headed("Stopping.", self.stopping(judged)))
+            .with(headed("Statistics.", statistics))
     }
 
     /// Figures of what is measured: they hold no results.
@@ -206,21 +202,21 @@ fn groups_of(some: usize, all: usize) -> String {
     }
 }
 
-/// A paragraph that goes on with a word on its diagrams, if there are any: one sentence for all.
-fn refer(block: Block, ids: &[&str]) -> Block {
-    let (Block::Paragraph(text), [first, others @ ..]) = (&block, ids) else { return block };
-    let figure = |text: Text, id: &str| text.refer(Target::Figure(id.into()));
-    let text = figure(text.clone().plain(" "), first);
+/// A text that goes on with a word on its diagrams, if there are any: one sentence for all.
+fn referring(text: Text, diagrams: &[&Figure]) -> Text {
+    let figure = |text: Text, of: &Figure| text.refer(Target::Figure(of.id.clone()));
+    let [first, others @ ..] = diagrams else { return text };
+    let text = figure(text.plain(" "), first);
     let between = if others.len() == 1 { " and " } else { " to " };
     let (text, verb) = match others.last() {
         Some(last) => (figure(text.plain(between), last), "show"),
         None => (text, "shows"),
     };
-    Block::Paragraph(text.plain(format!(" {verb} what is sent, and what is timed.")))
+    text.plain(format!(" {verb} what is sent, and what is timed."))
 }
 
-fn headed(head: &str, block: impl Into<String>) -> Block {
-    Block::Paragraph(Text::new().strong(format!("{head} ")).plain(block))
+pub(super) fn headed(head: &str, words: impl Into<String>) -> Text {
+    Text::new().strong(format!("{head} ")).plain(words)
 }
 
 fn apparatus(judged: &Judged) -> String {

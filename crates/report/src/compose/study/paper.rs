@@ -7,6 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::method::headed;
 use super::{Written, claims, method};
 use crate::compose::labels;
 use crate::compose::titles::subtitle;
@@ -314,44 +315,40 @@ impl Written<'_> {
 
     fn introduction(&self) -> Section {
         let study = &self.declared.study;
-        let mut section = Section::new("introduction", "Introduction");
         let written = study.paper.iter().flat_map(|paper| &paper.introduction);
-        let written: Vec<Block> = written.map(|text| Block::Paragraph(self.citing(text))).collect();
-        if written.is_empty() {
-            section.blocks.push(Block::paragraph(study.question.trim()));
-        }
-        section.blocks.extend(written);
-        if let Some(source) = &study.source {
-            let machine = source
-                .machine
-                .as_ref()
-                .map_or(String::new(), |machine| format!(", measured on {machine}"));
-            let text = Text::from(format!("The question is that of {} ", source.author))
+        let written: Vec<Text> = written.map(|text| self.citing(text)).collect();
+        let asked = written.is_empty().then(|| Text::from(study.question.trim()));
+        let source = study.source.as_ref().map(|source| {
+            let machine = source.machine.as_ref().map(|it| format!(", measured on {it}"));
+            Text::from(format!("The question is that of {} ", source.author))
                 .refer(Target::Work(1))
                 .plain(format!(
-                    "{machine}. Figures that are printed there stand here beside those of this run. \
+                    "{}. Figures that are printed there stand here beside those of this run. \
                      They come from other machines, and no test compares the two; what is tested is \
-                     what that work claims."
-                ));
-            section.blocks.push(Block::Paragraph(text));
-        }
-        section.blocks.push(Block::paragraph(
-            "First stand the variables and the hypotheses, then how they were measured, then what was \
-             measured, without a verdict; the discussion holds the verdicts, what went otherwise than \
-             planned, and what can't be seen here.",
-        ));
-        section
+                     what that work claims.",
+                    machine.unwrap_or_default()
+                ))
+        });
+        Section::new("introduction", "Introduction")
+            .with_all(asked)
+            .with_all(written)
+            .with_all(source)
+            .with(Block::paragraph(
+                "First stand the variables and the hypotheses, then how they were measured, then what was \
+                 measured, without a verdict; the discussion holds the verdicts, what went otherwise than \
+                 planned, and what can't be seen here.",
+            ))
     }
 
     /// Variables, and the claims before anything is said of what became of them.
     fn hypotheses(&self, left: &[Part]) -> Section {
-        let mut section = Section::new("hypotheses", "Variables and hypotheses");
         let text = Text::new().refer(Target::Table(method::VARIABLES.into())).plain(format!(
             " lists what is set, the causes, and what is observed, the effects. {}",
             self.fixed()
         ));
-        section.blocks.push(Block::Paragraph(text));
-        section.blocks.push(self.variable_table().into());
+        let section = Section::new("hypotheses", "Variables and hypotheses")
+            .with(text)
+            .with(self.variable_table());
         let claims: Vec<(usize, &Finding)> = self
             .findings
             .iter()
@@ -371,9 +368,7 @@ impl Written<'_> {
             " states the hypotheses, each of which has the test that decides it; both were written down before \
              anything was measured.{rest}"
         ));
-        section.blocks.push(Block::Paragraph(text));
-        section.blocks.push(claims::hypotheses(&claims).into());
-        section
+        section.with(text).with(claims::hypotheses(&claims))
     }
 
     /// A text of the study's author, with the numbers of the works that it names.
@@ -394,69 +389,63 @@ impl Written<'_> {
     }
 
     fn discussion(&self, judged: &Judged, left: &[Part]) -> Section {
+        let verdicts = (!self.findings.is_empty()).then(|| self.verdicts(judged, left));
+        let deviations = match Block::list(self.deviations(judged)) {
+            None => vec![headed("Deviations.", "The run went as declared.").into()],
+            Some(list) => {
+                let head = "The run departs from the plan, or was disturbed:";
+                vec![headed("Deviations.", head).into(), list]
+            }
+        };
         let study = &self.declared.study;
-        let mut section = Section::new("discussion", "Discussion");
-        if !self.findings.is_empty() {
-            let counted_only = left.contains(&Part::Untestable);
-            let has_row = |finding: &Finding| !counted_only || !is_untested(finding);
-            let shown: Vec<(usize, &Finding)> = self
-                .findings
-                .iter()
-                .enumerate()
-                .filter(|(at, finding)| !left.contains(&Part::Claim(*at)) && has_row(finding))
-                .collect();
-            let numbers: Vec<usize> = shown.iter().map(|(at, _)| at + 1).collect();
-            let on = if numbers.len() == self.findings.len() {
-                "each claim".into()
-            } else {
-                by_number(&numbers).unwrap_or_else(|| "no claim".into())
-            };
-            let text = Text::new()
-                .strong("Claims. ")
-                .refer(Target::Table("claims".into()))
-                .plain(format!(" gives the verdict on {on}, the effect with its interval, and p."))
-                .plain(self.by_verdict(left));
-            section.blocks.push(Block::Paragraph(text));
-            let at_length = self.declared.form.pages.is_none();
-            let mut table = claims::table(&shown, at_length, |at| self.there(at));
-            let rest = self.findings.iter().filter(|finding| !has_row(finding)).count();
-            if rest > 0 {
-                let run = judged.run.id;
-                let line = format!(
-                    "{} could not be tested in this run and {} no row; `ipcmark report {run} --html report.html` \
+        let kept = study.critique.iter().enumerate();
+        let kept = kept.filter(|(at, _)| !left.contains(&Part::Critique(*at)));
+        let critique = Block::list(kept.map(|(_, text)| Text::of_prose(text.trim())));
+        let about = match &study.source {
+            Some(_) => "What the original could not see, and what remains unseen here:",
+            None => "What this study can't show:",
+        };
+        Section::new("discussion", "Discussion")
+            .with_all(verdicts.into_iter().flatten())
+            .with_all(deviations)
+            .with_all(critique.is_some().then(|| headed("Critique.", about)))
+            .with_all(critique)
+    }
+
+    /// What became of the claims: in words, and as a table.
+    fn verdicts(&self, judged: &Judged, left: &[Part]) -> [Block; 2] {
+        let counted_only = left.contains(&Part::Untestable);
+        let has_row = |finding: &Finding| !counted_only || !is_untested(finding);
+        let shown: Vec<(usize, &Finding)> = self
+            .findings
+            .iter()
+            .enumerate()
+            .filter(|(at, finding)| !left.contains(&Part::Claim(*at)) && has_row(finding))
+            .collect();
+        let numbers: Vec<usize> = shown.iter().map(|(at, _)| at + 1).collect();
+        let on = if numbers.len() == self.findings.len() {
+            "each claim".into()
+        } else {
+            by_number(&numbers).unwrap_or_else(|| "no claim".into())
+        };
+        let text = Text::new()
+            .strong("Claims. ")
+            .refer(Target::Table("claims".into()))
+            .plain(format!(" gives the verdict on {on}, the effect with its interval, and p."))
+            .plain(self.by_verdict(left));
+        let at_length = self.declared.form.pages.is_none();
+        let table = claims::table(&shown, at_length, |at| self.there(at));
+        let rest = self.findings.iter().filter(|finding| !has_row(finding)).count();
+        let uncounted = (rest > 0).then(|| {
+                Text::of_prose(&format!(
+                    "{} could not be tested in this run and {} no row; `ipcmark report {} --html report.html` \
                      gives the reasons.",
                     counted(rest, "claim"),
                     if rest == 1 { "has" } else { "have" },
-                );
-                table.notes.push(Text::of_prose(&line));
-            }
-            section.blocks.push(table.into());
-        }
-        let deviations = self.deviations(judged);
-        if deviations.is_empty() {
-            section.blocks.push(Block::Paragraph(
-                Text::new().strong("Deviations. ").plain("The run went as declared."),
-            ))
-        } else {
-            let head = Text::new()
-                .strong("Deviations. ")
-                .plain("The run departs from the plan, or was disturbed:");
-            section.blocks.push(Block::Paragraph(head));
-            section.blocks.push(Block::List(deviations));
-        }
-        let kept = study.critique.iter().enumerate();
-        let kept = kept.filter(|(at, _)| !left.contains(&Part::Critique(*at)));
-        let points: Vec<Text> = kept.map(|(_, text)| Text::of_prose(text.trim())).collect();
-        if !points.is_empty() {
-            let about = match &study.source {
-                Some(_) => "What the original could not see, and what remains unseen here:",
-                None => "What this study can't show:",
-            };
-            let head = Text::new().strong("Critique. ").plain(about);
-            section.blocks.push(Block::Paragraph(head));
-            section.blocks.push(Block::List(points));
-        }
-        section
+                    judged.run.id
+                ))
+            });
+        [text.into(), table.notes(uncounted).into()]
     }
 
     /// The verdicts by number, and by count on those that no page explains.
@@ -476,7 +465,7 @@ impl Written<'_> {
     }
 
     fn conclusions(&self, judged: &Judged, left: &[Part]) -> Section {
-        let mut section = Section::new("conclusions", "Conclusions");
+        let mut told: Vec<String> = Vec::new();
         let host = &judged.run.host;
         let here = host.processor.name.as_deref().unwrap_or("this machine");
         let firm = [
@@ -485,7 +474,7 @@ impl Written<'_> {
         ];
         let firm: Vec<_> = firm.map(|(decision, head)| (self.decided(decision), head)).into();
         if !self.findings.is_empty() && firm.iter().all(|(found, _)| found.is_empty()) {
-            section.blocks.push(Block::paragraph("This run decides none of the claims."));
+            told.push("This run decides none of the claims.".into());
         }
         let worded = self.worded(left);
         for (found, head) in firm.into_iter().filter(|(found, _)| !found.is_empty()) {
@@ -500,7 +489,7 @@ impl Written<'_> {
                 rest if sentences.is_empty() => sentences.push(counted(rest, "claim")),
                 rest => sentences.push(format!("and {rest} more")),
             }
-            section.blocks.push(Block::paragraph(format!("{head} {}.", sentences.join("; "))));
+            told.push(format!("{head} {}.", sentences.join("; ")));
         }
         let open = [
             (Decision::Inconclusive, "the launches of this run decide neither way"),
@@ -511,18 +500,15 @@ impl Written<'_> {
         ];
         for (decision, why) in open {
             if let Some(which) = which(&self.numbers_of(decision), &worded) {
-                section.blocks.push(Block::paragraph(format!(
-                    "{} remain{} open: {why}.",
-                    labels::capital(&which.words),
-                    if which.is_one { "s" } else { "" }
-                )));
+                let remain = if which.is_one { "remains" } else { "remain" };
+                told.push(format!("{} {remain} open: {why}.", labels::capital(&which.words)));
             }
         }
-        section.blocks.push(Block::paragraph(format!(
+        told.push(format!(
             "All of this is said of one machine ({here}) and one run; another kernel or another \
              processor may answer otherwise."
-        )));
-        section
+        ));
+        Section::new("conclusions", "Conclusions").with_all(told.into_iter().map(Text::from))
     }
 
     /// The number of this run itself among the references.

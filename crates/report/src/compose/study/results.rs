@@ -3,7 +3,7 @@
 use super::paper::Part;
 use super::{Written, factor, find};
 use crate::compose::labels;
-use crate::{Block, Drawn, Figure, FigureKind, Run, Section, Series, Target, Text, units};
+use crate::{Block, Drawn, Figure, FigureKind, Run, Section, Series, Table, Target, Text, units};
 use analysis::{CaseResult, Judged, Status};
 use model::factor::Factor;
 use study::factor::chosen;
@@ -17,48 +17,36 @@ impl Written<'_> {
     pub(super) fn results_section(&self, judged: &Judged, left: &[Part]) -> Section {
         let study = &self.declared.study;
         let results = &self.cases;
-        let mut section = Section::new("results", "Results");
-        let mut missing = Vec::new();
-        section.blocks.extend(self.elsewhere_note(judged));
-        if results.iter().all(|case| case.launches == 0) {
-            section.blocks.push(Block::warning("Nothing was measured in this run."));
-        }
-        let is_left = |at: usize| left.contains(&Part::Figure(at));
-        let (out, shown): (Vec<_>, Vec<_>) =
-            self.drawn().enumerate().partition(|(at, _)| is_left(*at));
-        missing.extend(out.iter().map(|(_, figure)| format!("the figure “{}”", figure.title)));
-        let shown: Vec<&Figure> = shown.into_iter().map(|pair| pair.1).collect();
+        let (figures, _) = parted(self.drawn(), left, Part::Figure);
+        let (floors, _) = parted(study.floor.iter(), left, Part::Floor);
+        let (tables, _) = parted(study.table.iter(), left, Part::Table);
+        let (searches, _) = parted(study.search.iter(), left, Part::Search);
+        let nothing = results.iter().all(|case| case.launches == 0);
+        let mut section = Section::new("results", "Results")
+            .with_all(self.elsewhere_note(judged))
+            .with_all(nothing.then(|| Block::warning("Nothing was measured in this run.")));
         // Boxes stand side by side, and curves where pages are few: one sentence says what all of a stretch show.
         let few = self.declared.form.pages.is_some();
         let both = |a: &&Figure, b: &&Figure| {
             let beside = a.kind == FigureKind::Boxes || few && a.kind == FigureKind::Curves;
             beside && a.kind == b.kind
         };
-        for stretch in shown.chunk_by(both) {
-            section.blocks.push(Block::Paragraph(told(introduced(stretch), stretch)));
-            section.blocks.extend(stretch.iter().map(|figure| Block::from((*figure).clone())));
+        let figures: Vec<&Figure> = figures.into_iter().map(|pair| pair.1).collect();
+        for stretch in figures.chunk_by(both) {
+            section = section.with(told(introduced(stretch), stretch));
+            section = section.with_all(stretch.iter().map(|figure| (*figure).clone()));
         }
-        for (at, spec) in study.floor.iter().enumerate() {
-            if left.contains(&Part::Floor(at)) {
-                missing.push(format!("the table “{}”", spec.title.trim()));
-                continue;
-            }
-            let mut table = self.floor(spec, judged);
-            table.id = format!("floor-{}", at + 1);
-            section.blocks.push(Block::Paragraph(
-                Text::new().refer(Target::Table(table.id.clone())).plain(
-                    " holds what the machine itself allows, measured before the first round.",
-                ),
-            ));
-            section.blocks.push(table.into());
+        let told_first = |table: &Table, words: &str| {
+            Text::new().refer(Target::Table(table.id.clone())).plain(words)
+        };
+        for (at, spec) in floors {
+            let table = Table { id: format!("floor-{}", at + 1), ..self.floor(spec, judged) };
+            let words = " holds what the machine itself allows, measured before the first round.";
+            section = section.with(told_first(&table, words)).with(table);
         }
-        let is_left = |at: usize| left.contains(&Part::Table(at));
-        let (out, shown): (Vec<_>, Vec<_>) =
-            study.table.iter().enumerate().partition(|(at, _)| is_left(*at));
-        missing.extend(out.iter().map(|(_, spec)| format!("the table “{}”", spec.title.trim())));
-        section.blocks.extend(self.read_off(&shown, results).map(Block::Paragraph));
+        section = section.with_all(self.read_off(&tables, results));
         let mut seen = Vec::new();
-        for (at, spec) in shown {
+        for (at, spec) in tables {
             for (nth, mut table) in self.tables(spec, results).into_iter().enumerate() {
                 // A reference to it leads to the first.
                 table.id = if nth == 0 { table_id(at) } else { String::new() };
@@ -67,62 +55,59 @@ impl Written<'_> {
                 seen.extend(table.notes.iter().cloned());
                 table.notes =
                     table.notes.iter().map(|note| Text::of_prose(&note.to_plain())).collect();
-                section.blocks.push(table.into());
+                section = section.with(table);
             }
         }
-        for (at, search) in study.search.iter().enumerate() {
-            if left.contains(&Part::Search(at)) {
-                missing.push(format!("the search “{}”", search.title.trim()));
-                continue;
-            }
-            let mut table = self.search(search, results);
-            table.id = format!("search-{at}");
-            section.blocks.push(Block::Paragraph(
-                Text::new().refer(Target::Table(table.id.clone())).plain(format!(
-                    " gives, for each {}, the {} at which it is best, and those that are not separated \
-                     from it.",
-                    search.each.get_ref(),
-                    search.factor.get_ref()
-                )),
-            ));
-            section.blocks.push(table.into());
+        for (at, search) in searches {
+            let table = Table { id: format!("search-{at}"), ..self.search(search, results) };
+            let words = format!(
+                " gives, for each {}, the {} at which it is best, and those that are not separated \
+                 from it.",
+                search.each.get_ref(),
+                search.factor.get_ref()
+            );
+            section = section.with(told_first(&table, &words)).with(table);
         }
+        section.with_all(self.missing(judged, left))
+    }
+
+    /// What was left out, by name where that is little; None where nothing was.
+    fn missing(&self, judged: &Judged, left: &[Part]) -> Option<Text> {
+        let study = &self.declared.study;
+        let title = |what: &str, title: &str| format!("the {what} “{}”", title.trim());
+        let (_, figures) = parted(self.drawn(), left, Part::Figure);
+        let (_, floors) = parted(study.floor.iter(), left, Part::Floor);
+        let (_, tables) = parted(study.table.iter(), left, Part::Table);
+        let (_, searches) = parted(study.search.iter(), left, Part::Search);
+        let figure = figures.iter().map(|(_, figure)| format!("the figure “{}”", figure.title));
+        let floor = floors.iter().map(|(_, spec)| title("table", &spec.title));
+        let table = tables.iter().map(|(_, spec)| title("table", &spec.title));
+        let search = searches.iter().map(|(_, spec)| title("search", &spec.title));
+        let mut missing: Vec<String> = figure.chain(floor).chain(table).chain(search).collect();
         // Many names would take the room of what they stand for.
         if missing.len() > NAMED_AT_MOST {
-            let parts = |of: fn(&Part) -> bool| left.iter().filter(|part| of(part)).count();
             let of = [
-                (parts(|part| matches!(part, Part::Figure(_))), self.drawn().count(), "figures"),
-                (
-                    parts(|part| matches!(part, Part::Floor(_))),
-                    study.floor.len(),
-                    "tables of bounds",
-                ),
-                (parts(|part| matches!(part, Part::Table(_))), study.table.len(), "tables"),
-                (parts(|part| matches!(part, Part::Search(_))), study.search.len(), "searches"),
+                (figures.len(), self.drawn().count(), "figures"),
+                (floors.len(), study.floor.len(), "tables of bounds"),
+                (tables.len(), study.table.len(), "tables"),
+                (searches.len(), study.search.len(), "searches"),
             ];
             let some = of.into_iter().filter(|entry| entry.0 > 0);
             missing = some.map(|(left, all, what)| format!("{left} of {all} {what}")).collect();
         }
-        let points = left.iter().filter(|part| matches!(part, Part::Critique(_))).count();
-        if points > 0 {
-            missing.push(format!("{points} of {} points of the critique", study.critique.len()));
-        }
-        let claims = left.iter().filter(|part| matches!(part, Part::Claim(_))).count();
-        if claims > 0 {
-            missing.push(format!(
-                "the effects of {claims} of {}",
-                units::counted(self.findings.len() as u64, "claim")
-            ));
-        }
-        if !missing.is_empty() {
-            section.blocks.push(Block::Paragraph(Text::of_prose(&format!(
-                "Left out, because the form allows no more pages: {}. `ipcmark report {} --html report.html` \
+        let (_, points) = parted(study.critique.iter(), left, Part::Critique);
+        let (points, all) = (points.len(), study.critique.len());
+        missing.extend((points > 0).then(|| format!("{points} of {all} points of the critique")));
+        let (_, claims) = parted(self.findings.iter(), left, Part::Claim);
+        let (claims, all) = (claims.len(), units::counted(self.findings.len() as u64, "claim"));
+        missing.extend((claims > 0).then(|| format!("the effects of {claims} of {all}")));
+        let (what, run) = (labels::list(&missing), judged.run.id);
+        (!missing.is_empty()).then(|| {
+            Text::of_prose(&format!(
+                "Left out, because the form allows no more pages: {what}. `ipcmark report {run} --html report.html` \
                  shows all of it.",
-                labels::list(&missing),
-                judged.run.id
-            ))));
-        }
-        section
+            ))
+        })
     }
 
     /// The tables in words: what they show, and from where to where their medians reach.
@@ -178,6 +163,18 @@ impl Written<'_> {
             _ => None,
         }
     }
+}
+
+/// Parts of a kind with their places.
+type Placed<T> = Vec<(usize, T)>;
+
+/// Of all parts of a kind those that stay, and those that are `left` out.
+fn parted<T>(
+    all: impl Iterator<Item = T>,
+    left: &[Part],
+    part: fn(usize) -> Part,
+) -> (Placed<T>, Placed<T>) {
+    all.enumerate().partition(|(at, _)| !left.contains(&part(*at)))
 }
 
 /// Whether a table has one column, of medians.
