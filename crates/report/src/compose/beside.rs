@@ -22,23 +22,19 @@ pub fn section(judged: &Judged) -> Option<Section> {
     if judged.beside.is_empty() {
         return None;
     }
-    let mut section = Section::new("beside", "Beside a load");
+    let head = || Section::new("beside", "Beside a load");
     let measured: Vec<&Accompanied> =
         judged.beside.iter().filter(|accompanied| accompanied.status == Status::Ok).collect();
-    for (caption, note, ratio) in [
-        ("Median over the quiet one", MEDIAN, (|accompanied| accompanied.median.as_ref()) as Over),
-        ("All operations over the quiet ones", WHOLE, |accompanied| accompanied.whole.as_ref()),
-    ] {
-        section.blocks.extend(table(judged, &measured, caption, note, ratio).map(Block::from));
-    }
-    if measured.iter().any(|accompanied| streams_among(judged, accompanied)) {
-        section.blocks.push(Block::warning(NO_CPU_LEFT));
-    }
-    section.blocks.extend(absent(judged));
-    if section.blocks.is_empty() {
-        section.blocks.push(Block::paragraph(TOO_FEW));
-    }
-    Some(section)
+    let of_median: Over = |accompanied| accompanied.median.as_ref();
+    let of_whole: Over = |accompanied| accompanied.whole.as_ref();
+    let no_cpu_left = measured.iter().any(|accompanied| streams_among(judged, accompanied));
+    let whole = "All operations over the quiet ones";
+    let section = head()
+        .with_all(table(judged, &measured, "Median over the quiet one", MEDIAN, of_median))
+        .with_all(table(judged, &measured, whole, WHOLE, of_whole))
+        .with_all(no_cpu_left.then(|| Block::warning(NO_CPU_LEFT)))
+        .with_all(absent(judged));
+    section.unless_empty().or_else(|| Some(head().with(Block::paragraph(TOO_FEW))))
 }
 
 /// A ratio of a case beside a load over the quiet one.

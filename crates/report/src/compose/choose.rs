@@ -21,10 +21,10 @@ const NAMES: usize = 3;
 /// The answer of a run that was made for a need; None of any other.
 pub fn section(judged: &Judged) -> Option<Section> {
     let choice = Choice::of(judged)?;
-    let mut section = Section::new("choice", title(judged, &choice));
-    section.blocks.push(verdict(&choice).into());
-    section.blocks.extend(table(&choice).map(Block::from));
-    section.blocks.push(Block::Facts(facts(judged, &choice)));
+    let section = Section::new("choice", title(judged, &choice))
+        .with(verdict(&choice))
+        .with_all(table(&choice))
+        .with(Block::Facts(facts(judged, &choice)));
     Some(section)
 }
 

@@ -18,20 +18,17 @@ const NO_PROOF: &str = "What coincides lies within the interval: a candidate, no
 pub fn section(judged: &Judged) -> Option<Section> {
     let long: Vec<&Sweep> =
         judged.sweeps.iter().filter(|sweep| sweep.sizes_bytes.len() >= LEAST_SIZES).collect();
-    if long.is_empty() {
-        return None;
-    }
-    let mut section = Section::new("inflections", "Inflections");
-    section.blocks.extend(tables(&long));
-    let sentences: Vec<Text> = long.iter().flat_map(|sweep| sentences(sweep)).collect();
-    if long.iter().any(|sweep| !sweep.inflections.is_empty()) {
-        section.blocks.push(Block::paragraph(NO_PROOF));
-    }
-    section.blocks.push(Block::List(sentences));
-    Some(section)
+    let found = long.iter().any(|sweep| !sweep.inflections.is_empty());
+    let sentences = long.iter().flat_map(|sweep| sentences(sweep));
+    (!long.is_empty()).then(|| {
+        Section::new("inflections", "Inflections")
+            .with_all(tables(&long))
+            .with_all(found.then(|| Text::from(NO_PROOF)))
+            .with(Block::List(sentences.collect()))
+    })
 }
 
-fn tables(sweeps: &[&Sweep]) -> Vec<Block> {
+fn tables(sweeps: &[&Sweep]) -> Vec<Table> {
     let found = sweeps.iter().copied().flat_map(|sweep| {
         sweep.inflections.iter().map(move |inflection| (place(sweep), (sweep, inflection)))
     });
@@ -40,7 +37,7 @@ fn tables(sweeps: &[&Sweep]) -> Vec<Block> {
     if let Some(last) = tables.last_mut() {
         last.notes.push(Text::from(RULE));
     }
-    tables.into_iter().map(Block::from).collect()
+    tables
 }
 
 fn table(place: &str, found: &[(&Sweep, &Inflection)]) -> Table {

@@ -44,13 +44,11 @@ pub fn parts(judged: &Judged) -> Vec<(usize, Section)> {
                     open += 1;
                     (if open <= FIRST { 1 } else { 4 }, figure)
                 }
-                Block::Details { blocks, .. } => match blocks.into_iter().next() {
-                    Some(Block::Figure(figure)) => {
-                        further += 1;
-                        (4 + further, figure)
-                    }
-                    _ => continue,
-                },
+                Block::Details { blocks, .. } => {
+                    let Some(Block::Figure(figure)) = blocks.into_iter().next() else { continue };
+                    further += 1;
+                    (4 + further, figure)
+                }
                 _ => continue,
             };
             let title = figure.title.clone();
@@ -88,10 +86,9 @@ pub fn document(judged: &Judged, kept: &[Section], left: &[&Section]) -> Documen
 }
 
 fn answer(judged: &Judged) -> Section {
-    let mut section = Section::new("answer", "What is best here");
-    section.blocks.extend(cautions(judged));
-    section.blocks.extend(brief::table(judged, ROWS).map(Block::from));
-    section
+    Section::new("answer", "What is best here")
+        .with_all(cautions(judged))
+        .with_all(brief::table(judged, ROWS))
 }
 
 fn machine(judged: &Judged) -> Section {

@@ -2,16 +2,12 @@
 
 use super::super::Detail;
 use super::{CaseGroup, ObservedCase, with_interval};
-use crate::{Block, Emphasis, Table, Text};
+use crate::{Emphasis, Table, Text};
 use analysis::Observed;
 use model::counts::{FIGURES, Family, MODES};
 
-/// A table for each group with hardware counters. Where none could be had, only a page shows it.
-pub fn tables(groups: &[CaseGroup], detail: Detail) -> Vec<Block> {
-    groups.iter().filter_map(|group| table(group, detail)).map(Block::from).collect()
-}
-
-fn table(group: &CaseGroup, detail: Detail) -> Option<Table> {
+/// Those of a group; None where there are none. Where none could be had, only a page shows it.
+pub fn table(group: &CaseGroup, detail: Detail) -> Option<Table> {
     let hardware = |observed: &&&Observed| observed.probe.family().is_some_and(Family::is_hardware);
     let asked = |case: &ObservedCase| -> Vec<Family> {
         case.by.iter().filter(hardware).filter_map(|observed| observed.probe.family()).collect()

@@ -31,20 +31,18 @@ pub fn section(judged: &Judged, detail: Detail) -> Option<Section> {
     if seen.is_empty() {
         return None;
     }
-    let mut section = Section::new("observed", "What was counted");
     let groups = groups(&seen);
-    for group in &groups {
-        section.blocks.extend(events::table(group, detail).map(Block::from));
-        section.blocks.extend(traces::tables(group, detail));
-    }
-    section.blocks.extend(hardware::tables(&groups, detail));
-    section
-        .blocks
-        .extend(groups.iter().filter_map(|group| overhead::table(group, detail)).map(Block::from));
-    if detail == Detail::Full {
-        section.blocks.extend(events::every(&groups));
-    }
-    section.blocks.extend(untested::blocks(&seen));
+    let of_group = |group: &CaseGroup| {
+        let events = events::table(group, detail).map(Block::from);
+        events.into_iter().chain(traces::tables(group, detail)).collect::<Vec<_>>()
+    };
+    let every = (detail == Detail::Full).then(|| events::every(&groups)).flatten();
+    let mut section = Section::new("observed", "What was counted")
+        .with_all(groups.iter().flat_map(of_group))
+        .with_all(groups.iter().filter_map(|group| hardware::table(group, detail)))
+        .with_all(groups.iter().filter_map(|group| overhead::table(group, detail)))
+        .with_all(every)
+        .with_all(untested::blocks(&seen));
     drop_repeats(&mut section.blocks);
     Some(section)
 }
@@ -58,23 +56,22 @@ const REASONS: usize = 2;
 /// instrumentation.
 pub fn short(judged: &Judged) -> Option<Section> {
     let whole = section(judged, Detail::Summary)?;
-    let mut section = Section::new("observed", "What was counted");
-    let (tables, mut others): (Vec<Block>, Vec<Block>) =
+    let (tables, others): (Vec<Block>, Vec<Block>) =
         whole.blocks.into_iter().partition(|block| matches!(block, Block::Table(_)));
     let is_of_events = |block: &&Block| matches!(block, Block::Table(table) if table.caption.starts_with(events::CAPTION));
     let events: Vec<&Block> = tables.iter().filter(is_of_events).collect();
     // Where no events were counted, what was counted or traced instead.
     let first: Vec<&Block> =
         if events.is_empty() { tables.iter().take(1).collect() } else { events };
-    section.blocks.extend(events::in_one(&first, ROWS, judged.run.id).map(Block::from));
-    others.truncate(REASONS);
-    section.blocks.extend(others);
-    let tables_left = tables.len() - first.len();
-    if tables_left > 0 {
-        let more = units::counted(tables_left as u64, "more table");
-        let all = format!("{more}: `ipcmark report {} -v`.", judged.run.id);
-        section.blocks.push(Block::paragraph(Text::new().muted(all)));
-    }
+    let more = (tables.len() - first.len()) as u64;
+    let more = (more > 0).then(|| {
+        let more = units::counted(more, "more table");
+        Text::new().muted(format!("{more}: `ipcmark report {} -v`.", judged.run.id))
+    });
+    let section = Section::new("observed", "What was counted")
+        .with_all(events::in_one(&first, ROWS, judged.run.id))
+        .with_all(others.into_iter().take(REASONS))
+        .with_all(more);
     Some(section)
 }
 
