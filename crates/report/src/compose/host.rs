@@ -13,6 +13,13 @@ pub(super) fn cpus_of(host: &Host) -> String {
     }
 }
 
+/// `Intel(R) Xeon(R) Processor, 2 CPUs, Linux 6.18`.
+pub(super) fn in_short(host: &Host) -> String {
+    let model = host.processor.name.as_deref().unwrap_or("unknown CPU");
+    let kernel = host.kernel.release.as_deref().unwrap_or("unknown");
+    format!("{model}, {}, Linux {kernel}", cpus_of(host))
+}
+
 /// What most changes a result, in the order of a page; the rest of the record follows.
 const FIRST: [&str; 12] = [
     "processor.name",

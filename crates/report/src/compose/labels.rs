@@ -14,7 +14,7 @@ use model::launch::Workers;
 use model::metric::Metric;
 use model::placement::Placement;
 
-pub use super::lists::{by_key, few, few_codes, few_with_commas, list};
+pub use super::lists::{by_key, few, few_codes, few_with_commas, first, list};
 
 pub fn unit(case: &CaseResult) -> Unit {
     case.metric.unit
@@ -82,7 +82,12 @@ pub fn threads(workers: Workers) -> &'static str {
 
 /// `, 64 B`, or nothing of what has no size.
 pub fn of_size(bytes: Option<u64>) -> String {
-    bytes.map_or(String::new(), |bytes| format!(", {}", units::size(bytes)))
+    size_after(", ", bytes)
+}
+
+/// The same after other words: ` of 64 B`.
+pub fn size_after(words: &str, bytes: Option<u64>) -> String {
+    bytes.map_or(String::new(), |bytes| format!("{words}{}", units::size(bytes)))
 }
 
 /// Where client and server run, in words: `this host`, `to the peer`, `lab: 2 routers, 1 switch`.

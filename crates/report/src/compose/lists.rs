@@ -41,6 +41,13 @@ pub fn few_codes(mut text: Text, names: &[String]) -> Text {
     if more > 0 { text.plain(format!(" and {more} more")) } else { text }
 }
 
+/// The first `most` names, and how many more there are.
+pub fn first(names: &[&str], most: usize) -> String {
+    let more = names.len().saturating_sub(most);
+    let named = names[..names.len() - more].join(", ");
+    if more > 0 { format!("{named} and {more} more") } else { named }
+}
+
 /// Values by their keys, in the order in which the keys first come.
 pub fn by_key<K: PartialEq, V>(pairs: impl IntoIterator<Item = (K, V)>) -> Vec<(K, Vec<V>)> {
     let mut found: Vec<(K, Vec<V>)> = Vec::new();

@@ -1,7 +1,7 @@
 //! The other host of a run: where it was, what it is, and what may be concluded of a distance.
 
 use super::findings;
-use super::host::{cpus_of, facts};
+use super::host::{facts, in_short};
 use crate::{Block, Section, Text, units};
 use analysis::Judged;
 use model::findings::Fitness;
@@ -15,9 +15,7 @@ pub const SET_UP: &str = "Between two hosts, by the initiator's clock: everythin
 
 fn name(host: &Host) -> String {
     let name = host.hostname.clone().unwrap_or_else(|| "unknown".into());
-    let model = host.processor.name.as_deref().unwrap_or("unknown CPU");
-    let kernel = host.kernel.release.as_deref().unwrap_or("unknown");
-    format!("{name} ({model}, {}, Linux {kernel})", cpus_of(host))
+    format!("{name} ({})", in_short(host))
 }
 
 /// Both hosts in a paragraph; None where all was on one.

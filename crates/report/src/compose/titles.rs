@@ -28,11 +28,5 @@ pub fn measured(judged: &Judged) -> String {
 
 /// `Intel(R) Xeon(R) Processor, 2 CPUs, Linux 6.18`.
 pub fn machine(judged: &Judged) -> String {
-    let host = &judged.run.host;
-    let model = host.processor.name.clone().unwrap_or_else(|| "unknown CPU".into());
-    format!(
-        "{model}, {}, Linux {}",
-        host::cpus_of(host),
-        host.kernel.release.as_deref().unwrap_or("unknown"),
-    )
+    host::in_short(&judged.run.host)
 }

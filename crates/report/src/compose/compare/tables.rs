@@ -20,7 +20,7 @@ pub(super) fn blocks(found: &RunComparison, detail: Detail) -> Vec<Block> {
         let cases = sorted(cases);
         let sizes = distinct(cases.iter().map(|case| case.message_bytes));
         let size = match sizes.as_slice() {
-            [Some(size)] => format!(" of {}", units::size(*size)),
+            [only] => labels::size_after(" of ", *only),
             _ => String::new(),
         };
         let place = labels::place_of(&site);

@@ -2,7 +2,7 @@
 
 use super::change;
 use crate::compose::labels;
-use crate::{Block, Section, Text, units};
+use crate::{Block, Section, Text};
 use analysis::compare::{CaseChange, Difference, RunComparison};
 
 pub(super) fn section(found: &RunComparison) -> Section {
@@ -22,9 +22,7 @@ pub(super) fn section(found: &RunComparison) -> Section {
     points.extend(found.plugins.iter().map(other_file));
     points.extend(noise(found));
     points.extend(harness(found));
-    let mut section = Section::new("trust", "How far to trust it");
-    section.blocks.push(Block::List(points));
-    section
+    Section::new("trust", "How far to trust it").with(Block::List(points))
 }
 
 /// A plug-in whose file was another one.
@@ -48,9 +46,7 @@ fn noise(found: &RunComparison) -> Option<Text> {
         .into_iter()
         .filter_map(|(side, name)| {
             let it = widest(side)?;
-            let size = it
-                .message_bytes
-                .map_or(String::new(), |message_bytes| format!(" {}", units::size(message_bytes)));
+            let size = labels::size_after(" ", it.message_bytes);
             let place = labels::placement(it.placement);
             let change = change(it.ratio, it.low, it.high);
             Some(format!("{change} in {name} ({}{size}, {place})", it.variant))
@@ -58,10 +54,8 @@ fn noise(found: &RunComparison) -> Option<Text> {
         .collect();
     if parts.is_empty() {
         // A search for a capacity has none.
-        return found
-            .capacities
-            .is_empty()
-            .then(|| "Neither run has an A/A pair, which would show the noise inside it.".into());
+        let none = "Neither run has an A/A pair, which would show the noise inside it.";
+        return found.capacities.is_empty().then(|| none.into());
     }
     Some(Text::from(format!(
         "Noise inside a run, by one case measured under two names (the widest): {}.",

@@ -2,6 +2,7 @@
 //! differ.
 
 use super::Detail;
+use crate::compose::labels;
 use crate::{Block, Row, Section, Table, Text, units};
 use analysis::fleet::FleetJudged;
 use analysis::floor_rows::rows;
@@ -85,15 +86,8 @@ fn environments(found: &FleetJudged, detail: Detail) -> Block {
     for field in found.environment.iter().take(most) {
         for (nth, (value, nodes)) in field.values.iter().enumerate().take(NAMED) {
             let shown: String = value.chars().take(60).collect();
-            let names: Vec<&str> = nodes
-                .iter()
-                .take(NAMED)
-                .map(|node| found.fleet.nodes[*node].name.as_str())
-                .collect();
-            let names = match nodes.len() - names.len() {
-                0 => names.join(", "),
-                more => format!("{} and {more} more", names.join(", ")),
-            };
+            let name = |node: &usize| found.fleet.nodes[*node].name.as_str();
+            let names = labels::first(&nodes.iter().map(name).collect::<Vec<_>>(), NAMED);
             let name = if nth == 0 { field.field.clone() } else { String::new() };
             table.rows.push(Row::new([name, shown, names]));
         }
