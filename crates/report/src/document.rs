@@ -378,6 +378,11 @@ pub enum Emphasis {
 }
 
 impl Emphasis {
+    /// It where something is `so`; else as the others.
+    pub fn only_if(self, so: bool) -> Self {
+        if so { self } else { Self::Normal }
+    }
+
     /// The sign before the row, which a renderer's colour only repeats: green, red, yellow.
     pub fn sign(self) -> Option<&'static str> {
         match self {

@@ -97,10 +97,7 @@ fn table(judged: &Judged, here: &[&Capacity], several: bool) -> Table {
         })
         .numbers("later", 1, |it| shown_at(it)?.later_share.map(labels::later))
         .numbers("served", 3, |it| shown_at(it)?.served_per_sec.map(units::per_second))
-        .emphasis(|it| match it.found.at_least_per_sec {
-            Some(_) => Emphasis::Normal,
-            None => Emphasis::Muted,
-        })
+        .emphasis(|it| Emphasis::Muted.only_if(it.found.at_least_per_sec.is_none()))
         .table()
 }
 

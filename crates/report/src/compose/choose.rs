@@ -33,7 +33,7 @@ fn title(judged: &Judged, choice: &Choice) -> String {
     let need = choice.need;
     let mut parts = Vec::new();
     let size = judged.capacity.iter().find_map(|capacity| capacity.message_bytes);
-    let of = size.map_or(String::new(), |size| format!(" of {}", units::size(size)));
+    let of = labels::size_after(" of ", size);
     parts.push(format!("For {}{of}", per_second(need.per_second)));
     if let Some(it) = judged.capacity.first() {
         let clients = units::counted(it.connections().into(), "client");
@@ -196,10 +196,7 @@ fn table(choice: &Choice) -> Option<Table> {
         .numbers("capacity", 0, |it| span(it.at_least_per_sec, it.below_per_sec))
         .numbers("headroom", 0, |it| headroom(choice, it.at_least_per_sec, it.below_per_sec))
         .numbers("CPUs", 1, |it| it.server_cpus.map(|cpus| format!("{cpus:.2}")))
-        .emphasis(|it| match best.is_some_and(|best| best.variant == it.variant) {
-            true => Emphasis::Best,
-            false => Emphasis::Normal,
-        })
+        .emphasis(|it| Emphasis::Best.only_if(best.is_some_and(|best| best.variant == it.variant)))
         .table();
     let more = match shown.len().saturating_sub(ROWS) as u64 {
         0 => String::new(),
@@ -262,7 +259,8 @@ fn facts(judged: &Judged, choice: &Choice) -> Vec<(String, String)> {
             .iter()
             .filter(|candidate| (candidate.verdict == RateVerdict::Void) == void);
         let names: Vec<&str> = own.map(|candidate| candidate.variant.as_str()).collect();
-        (choice.pick.is_some() && !names.is_empty()).then(|| format!("{}: {why}", few(&names)))
+        (choice.pick.is_some() && !names.is_empty())
+            .then(|| format!("{}: {why}", labels::first(&names, NAMES)))
     };
     for (why, void) in [
         ("launches disagree, are too few, or others disturbed every round of them", false),
@@ -354,14 +352,7 @@ fn rejected(judged: &Judged, choice: &Choice) -> Vec<String> {
     let rejected = choice.rejected.iter();
     let said = rejected.map(|it| (words(judged, choice, it), it.variant.as_str()));
     let lines = labels::by_key(said);
-    lines.iter().map(|(why, names)| format!("{}: {why}", few(names))).collect()
-}
-
-/// The first of some names, and how many more there are.
-fn few(names: &[&str]) -> String {
-    let more = names.len().saturating_sub(NAMES);
-    let named = names[..names.len() - more].join(", ");
-    if more > 0 { format!("{named} and {more} more") } else { named }
+    lines.iter().map(|(why, names)| format!("{}: {why}", labels::first(names, NAMES))).collect()
 }
 
 fn words(judged: &Judged, choice: &Choice, rejected: &Rejected) -> String {

@@ -74,7 +74,7 @@ fn table(run: &Measured, group: &Value) -> Option<Table> {
         .numbers("launches", 3, |(.., case)| {
             case.launch_medians.iter().flatten().count().to_string()
         })
-        .emphasis(|(it, ..)| if is_best(it) { Emphasis::Best } else { Emphasis::Normal })
+        .emphasis(|(it, ..)| Emphasis::Best.only_if(is_best(it)))
         .table();
     let all = units::counted(rounds, "round");
     Some(table.notes((marked > 0).then(|| format!("{marked} of {all} disturbed by others."))))

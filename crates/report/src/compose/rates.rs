@@ -54,9 +54,8 @@ fn table(judged: &Judged, groups: &[&GroupVerdict], lines: usize) -> Option<Tabl
         .numbers("share", 0, |(.., case)| {
             Some(format!("{:.1} %", 100.0 * case.rate?.served_share?))
         })
-        .emphasis(|(group, standing, _)| match standing.among_best && group.names_the_best() {
-            true => Emphasis::Best,
-            false => Emphasis::Normal,
+        .emphasis(|(group, standing, _)| {
+            Emphasis::Best.only_if(standing.among_best && group.names_the_best())
         })
         .under(
             |(group, ..)| std::ptr::from_ref(*group),

@@ -44,9 +44,7 @@ pub fn table(group: &CaseGroup, detail: Detail) -> Option<Table> {
         });
     }
     let missing = |name: &str| group.cases.iter().all(|case| value(case, name).is_none());
-    let table = table
-        .emphasis(|name| if missing(name) { Emphasis::Muted } else { Emphasis::Normal })
-        .table();
+    let table = table.emphasis(|name| Emphasis::Muted.only_if(missing(name))).table();
     Some(table.note(
         ":u in the program, :k in the kernel, else both. What one family counts over what \
          another does is of launches in the same round.",

@@ -62,10 +62,7 @@ pub(super) fn table<'a>(
             }
         })
         .numbers("p", 0, |(_, finding)| finding.p.and(finding.p_holm).map(short_p))
-        .emphasis(|(_, finding)| match finding.decision.is_tested() {
-            true => Emphasis::Normal,
-            false => Emphasis::Muted,
-        })
+        .emphasis(|(_, finding)| Emphasis::Muted.only_if(!finding.decision.is_tested()))
         .table();
     table.id = "claims".into();
     table

@@ -19,11 +19,7 @@ impl Written<'_> {
             table.columns.push(Column::text(&beside.name, 0));
             table.notes.push(published::note(beside));
             let same = |floor_spec: &&FloorSpec| floor_spec.beside.as_ref() == spec.beside.as_ref();
-            let last = study
-                .floor
-                .iter()
-                .rfind(same)
-                .is_some_and(|floor_spec| std::ptr::eq(floor_spec, spec));
+            let last = study.floor.iter().rfind(same).is_some_and(|it| std::ptr::eq(it, spec));
             let of_all = beside.figures.iter().filter(|figure| figure.floor.is_none());
             let of_all = published::figures_text(beside, of_all).filter(|_| last);
             table.notes.extend(
@@ -39,7 +35,7 @@ impl Written<'_> {
                 let printed = beside.map(|published| printed(published, name.get_ref()));
                 let mut cells = vec![Text::from(row.what.as_str()), found(&row)];
                 cells.extend(printed.map(Text::from));
-                let emphasis = if row.found.is_ok() { Emphasis::Normal } else { Emphasis::Muted };
+                let emphasis = Emphasis::Muted.only_if(row.found.is_err());
                 table.rows.push(Row::new(cells).emphasis(emphasis));
             }
             let there = self.elsewhere.as_ref().and_then(|there| Some((there, there.floors?)));
