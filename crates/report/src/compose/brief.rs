@@ -10,7 +10,7 @@ pub use facts::{closing, noise};
 
 use super::background::servers;
 use super::{labels, signs, unmeasured};
-use crate::{Block, Row, Section, Table, Text, Unit, Verdict, VerdictKind, units};
+use crate::{Block, Section, Table, Text, Unit, Verdict, VerdictKind, units};
 use analysis::{CaseResult, Class, GroupVerdict, Judged, NEGLIGIBLE, Site, Standing};
 use model::placement::Placement;
 
@@ -127,53 +127,58 @@ fn head(group: &GroupVerdict) -> String {
 }
 
 fn drawn(judged: &Judged, questions: &[Question], rows: usize, elsewhere: &str) -> Table {
-    let mut table = Table::new("").words([("", 0), ("mechanism", 0)]).numbers([
-        ("median, 95 %", 0),
-        ("× best (95 %)", 0),
-        ("CPU time", 0),
-    ]);
     // Each that is shown has a heading, and a row at least.
     let (asked, rest) = questions.split_at(questions.len().min(rows / 2));
     let room = rows.saturating_sub(asked.len());
     let groups: Vec<&GroupVerdict> =
         asked.iter().flat_map(|question| question.groups.iter().copied()).collect();
     let mut shares = shares(&groups, room).into_iter();
-    let mut shown: Vec<&CaseResult> = Vec::new();
+    let mut shown: Vec<Shown> = Vec::new();
     let (mut left, mut cut) = (room, rest.iter().map(|question| question.groups.len()).sum());
     for question in asked {
         if left == 0 {
             cut += question.groups.len();
             continue;
         }
-        table.rows.push(Row::heading(Text::new().strong(&question.head)));
         for group in &question.groups {
             let rows = chosen(judged, group, shares.next().unwrap_or(0).min(left));
             cut += usize::from(rows.is_empty());
             left -= rows.len();
-            for (nth, standing) in rows.iter().enumerate() {
-                let place = if nth == 0 { place(judged, group) } else { String::new() };
-                let case = &judged.results[standing.result];
-                shown.push(case);
-                let row = Row::new([
-                    Text::new().muted(format!("  {place}")),
-                    Text::new().code(&case.variant),
-                    labels::ends(case).into(),
-                    of_best(group, standing),
-                    price(case).into(),
-                ]);
-                table.rows.push(row.emphasis(signs::emphasis(group, standing)));
-            }
+            shown.extend(rows.into_iter().enumerate().map(|(nth, standing)| Shown {
+                question: &question.head,
+                place: if nth == 0 { place(judged, group) } else { String::new() },
+                group,
+                standing,
+                case: &judged.results[standing.result],
+            }));
         }
     }
-    table.notes.extend(notes(&shown, questions, cut, elsewhere));
+    let table = Table::of_each("", &shown)
+        .words("", 0, |it| Text::new().muted(format!("  {}", it.place)))
+        .words("mechanism", 0, |it| Text::new().code(&it.case.variant))
+        .numbers("median, 95 %", 0, |it| labels::ends(it.case))
+        .numbers("× best (95 %)", 0, |it| of_best(it.group, it.standing))
+        .numbers("CPU time", 0, |it| {
+            it.case.cpu_ns_per_operation.map(|cpu| units::duration(cpu.total))
+        })
+        .emphasis(|it| signs::emphasis(it.group, it.standing))
+        .under(|it| it.question, |it| it.question.to_string());
+    let shown: Vec<&CaseResult> = shown.iter().map(|it| it.case).collect();
     let named = |name: &&str| shown.iter().any(|case| case.variant == *name);
     let servers: Vec<String> = servers(judged).filter(named).map(Into::into).collect();
-    if !servers.is_empty() {
-        table.notes.push(labels::few_codes(Text::new(), &servers).plain(
-            ": a server answers that isn't ipcmark's: its CPU and its CPU time are unknown.",
-        ));
-    }
-    table
+    let foreign = ": a server answers that isn't ipcmark's: its CPU and its CPU time are unknown.";
+    let foreign = || labels::few_codes(Text::new(), &servers).plain(foreign);
+    table.notes(notes(&shown, questions, cut, elsewhere)).notes((!servers.is_empty()).then(foreign))
+}
+
+/// A row of the answer.
+struct Shown<'a> {
+    question: &'a str,
+    /// Only in the first row of its group.
+    place: String,
+    group: &'a GroupVerdict,
+    standing: &'a Standing,
+    case: &'a CaseResult,
 }
 
 /// How many rows each group gets, in their order: one at least, and what is left over goes round
@@ -269,10 +274,6 @@ fn of_best(group: &GroupVerdict, standing: &Standing) -> Text {
         (.., Some((least, most))) => Unit::Ratio.range(1.0 + least, 1.0 + most).into(),
         _ => Text::new().muted("–"),
     }
-}
-
-fn price(case: &CaseResult) -> String {
-    case.cpu_ns_per_operation.map_or("–".into(), |cpu_ns| units::duration(cpu_ns.total))
 }
 
 /// Where the workers run, in little room; where several kinds of two CPUs are there, which.

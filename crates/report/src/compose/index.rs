@@ -119,31 +119,21 @@ fn hosts(runs: &[Indexed]) -> Vec<OnHost<'_>> {
 }
 
 fn table(runs: &[Indexed], hosts: &[OnHost]) -> Table {
-    let mut table = Table::new("").words([
-        ("", 0),
-        ("started (UTC)", 0),
-        ("what was measured", 0),
-        ("answers", 0),
-        ("noise", 0),
-        ("extent", 0),
-    ]);
+    let mut rows: Vec<(&OnHost, i64, &Told)> = Vec::new();
     for on in hosts {
-        table.rows.push(Row::heading(Text::new().strong(&on.name)));
-        table.rows.extend(on.runs.iter().map(|(id, run)| {
-            let what = match &run.label {
-                Some(label) => Text::new().code(label).plain(format!(": {}", run.what)),
-                None => run.what.as_str().into(),
-            };
-            Row::new([
-                Text::new().page(page_name(*id), format!("run {id}")),
-                run.started.as_str().into(),
-                what,
-                run.answer.clone(),
-                run.noise.as_deref().unwrap_or("–").into(),
-                format!("{}, {}", run.extent, run.status).into(),
-            ])
-        }));
+        rows.extend(on.runs.iter().map(|(id, run)| (on, *id, *run)));
     }
+    let mut table = Table::of_each("", &rows)
+        .words("", 0, |(_, id, _)| Text::new().page(page_name(*id), format!("run {id}")))
+        .words("started (UTC)", 0, |(.., run)| run.started.as_str())
+        .words("what was measured", 0, |(.., run)| match &run.label {
+            Some(label) => Text::new().code(label).plain(format!(": {}", run.what)),
+            None => run.what.as_str().into(),
+        })
+        .words("answers", 0, |(.., run)| run.answer.clone())
+        .words("noise", 0, |(.., run)| run.noise.as_deref())
+        .words("extent", 0, |(.., run)| format!("{}, {}", run.extent, run.status))
+        .under(|(on, ..)| std::ptr::from_ref(*on), |(on, ..)| on.name.clone());
     let unreadable: Vec<Row> = runs
         .iter()
         .rev()
