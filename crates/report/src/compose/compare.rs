@@ -109,15 +109,13 @@ fn verdict(found: &RunComparison) -> Verdict {
         let why = match found.differences.as_slice() {
             [] if found.paired => "no case was measured under both arms".to_string(),
             [] => "no case was measured in both runs in the same way".to_string(),
-            some => format!(
-                "the runs differ in {}",
-                fields(some.iter().map(|difference| &difference.field))
-            ),
+            some => format!("the runs differ in {}", fields(some)),
         };
         let headline = Text::new().strong("Nothing can be compared: ").plain(why + ".");
         return Verdict::new(VerdictKind::Unknown, headline, remedy(found));
     }
     let margin = percent(found.margin);
+    let many = |change: Change| with(found, change).len();
     let parts: Vec<String> = [
         (Change::Slower, "slower".to_string()),
         (Change::Faster, "faster".into()),
@@ -126,9 +124,8 @@ fn verdict(found: &RunComparison) -> Verdict {
         (Change::Incomparable, "incomparable".into()),
     ]
     .into_iter()
-    .map(|(change, word)| (with(found, change).len(), word))
-    .filter(|(many, _)| *many > 0)
-    .map(|(many, word)| format!("{many} {word}"))
+    .filter(|(change, _)| many(*change) > 0)
+    .map(|(change, word)| format!("{} {word}", many(change)))
     .collect();
     let cases = format!("Of {}", units::counted(all as u64, "case"));
     let disturbed: Vec<&CaseChange> =
@@ -149,14 +146,11 @@ fn verdict(found: &RunComparison) -> Verdict {
             (head, detail)
         }
     };
-    let kind = if !with(found, Change::Slower).is_empty() {
-        VerdictKind::Bad
-    } else if !with(found, Change::Faster).is_empty() {
-        VerdictKind::Good
-    } else if with(found, Change::Equivalent).len() == all {
-        VerdictKind::Neutral
-    } else {
-        VerdictKind::Unknown
+    let kind = match () {
+        _ if many(Change::Slower) > 0 => VerdictKind::Bad,
+        _ if many(Change::Faster) > 0 => VerdictKind::Good,
+        _ if many(Change::Equivalent) == all => VerdictKind::Neutral,
+        _ => VerdictKind::Unknown,
     };
     Verdict::new(kind, headline, detail)
 }
@@ -197,8 +191,9 @@ fn distance(case: &CaseChange) -> f64 {
     case.ratio.map_or(0.0, |ratio| ratio.ln().abs())
 }
 
-fn fields<'a>(names: impl Iterator<Item = &'a String>) -> String {
-    labels::list(&distinct(names.map(|name| name.split(':').next().unwrap_or(name).to_string())))
+fn fields(differences: &[Difference]) -> String {
+    let names = differences.iter().flat_map(|difference| difference.field.split(':').next());
+    labels::list(&distinct(names.map(String::from)))
 }
 
 /// What differs between the machines, field by field.
@@ -235,9 +230,7 @@ fn unit(case: &CaseChange) -> Unit {
 }
 
 fn short_name(case: &CaseChange) -> String {
-    let size = case
-        .message_bytes
-        .map_or(String::new(), |message_bytes| format!(" {}", units::size(message_bytes)));
+    let size = labels::size_after(" ", case.message_bytes);
     format!("{}{}{size}{}", case.variant, between(case), conditions(case))
 }
 

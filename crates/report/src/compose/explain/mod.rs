@@ -142,7 +142,7 @@ const COLUMNS: [(&str, &[Cost]); 5] = [
 fn table(found: &Explanation, place: &Site) -> Table {
     let sizes = distinct(here(found, place).map(|explained| explained.message_bytes));
     let of = match sizes.as_slice() {
-        [Some(size)] => format!(" of {}", units::size(*size)),
+        [only] => common::size_after(" of ", *only),
         _ => String::new(),
     };
     let cases: Vec<&Explained> = here(found, place).collect();
