@@ -35,8 +35,7 @@ impl Written<'_> {
             cells.extend(places(&here, &among, results));
             let missing = cells.len() == 1;
             cells.resize(1 + among.len(), Text::new().muted("n/a"));
-            let emphasis = if missing { Emphasis::Muted } else { Emphasis::Normal };
-            table.rows.push(Row::new(cells).emphasis(emphasis));
+            table.rows.push(Row::new(cells).emphasis(Emphasis::Muted.only_if(missing)));
             if let Some(elsewhere) = &self.elsewhere {
                 let found = places(&here, &among, &elsewhere.cases);
                 if !found.is_empty() {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::cells;
-use super::published::{self, NOTHING, figures_text, is_of, names, note, statistic};
+use super::published::{self, figures_text, is_of, names, note, statistic};
 use super::{Written, factor, find, is_at};
 use crate::compose::figures::panel_name;
 use crate::compose::labels;
@@ -26,12 +26,8 @@ const COLUMNS: usize = 4;
 impl Written<'_> {
     /// A table of its own for each load that it doesn't name: a cell is of one case.
     pub(super) fn tables(&self, spec: &TableSpec, results: &[CaseResult]) -> Vec<Table> {
-        let drawn: Vec<Factor> = spec
-            .columns
-            .iter()
-            .chain([&spec.rows])
-            .map(|column| factor(column.get_ref()))
-            .collect();
+        let drawn = spec.columns.iter().chain([&spec.rows]);
+        let drawn: Vec<Factor> = drawn.map(|column| factor(column.get_ref())).collect();
         let mut all = vec![(chosen(&spec.only), spec.title.clone())];
         for of in Factor::OF_LOAD.into_iter().filter(|load| !drawn.contains(load)) {
             let levels = &self.declared.levels[&of];
@@ -138,8 +134,7 @@ impl Written<'_> {
                 cells.extend(shown.map(|(_, text)| text.clone()));
             }
             let missing = found.iter().flatten().all(|case| case.status != Status::Ok);
-            let emphasis = if missing { Emphasis::Muted } else { Emphasis::Normal };
-            table.rows.push(Row::new(cells).emphasis(emphasis));
+            table.rows.push(Row::new(cells).emphasis(Emphasis::Muted.only_if(missing)));
             if let Some((name, found)) = there {
                 let mut cells = vec![Text::new().muted(format!("  {name}"))];
                 cells.extend(found);
@@ -154,11 +149,8 @@ impl Written<'_> {
                 }
             }
         }
-        let merged_refusals = merged(refusals.into_iter().collect()).into_iter();
-        table.notes.extend(
-            merged_refusals.map(|refusal| Text::from(format!("Not testable here: {}.", refusal.1))),
-        );
-        table
+        let refusals = merged(refusals.into_iter().collect()).into_iter();
+        table.notes(refusals.map(|(_, why)| format!("Not testable here: {why}.")))
     }
 
     /// The columns of measured values: levels of a factor, statistics, or both.
@@ -170,15 +162,10 @@ impl Written<'_> {
         results: &[CaseResult],
     ) -> Vec<Head> {
         let Some(factor) = columns else {
-            return shown
-                .iter()
-                .map(|show| Head {
-                    // A step's own name is short enough for many of them side by side.
-                    name: show.trim_start_matches("step-").to_string(),
-                    level: None,
-                    show: show.to_string(),
-                })
-                .collect();
+            // A step's own name is short enough for many of them side by side.
+            let name = |show: &str| show.trim_start_matches("step-").to_string();
+            let head = |show: &&str| Head { name: name(show), level: None, show: show.to_string() };
+            return shown.iter().map(head).collect();
         };
         let present = |level: &&String| {
             only.level(factor).is_none_or(|text| text == *level)
@@ -239,8 +226,5 @@ fn printed(
             && head.level.as_ref().is_none_or(|(factor, _)| names(figure, *factor))
             && is_of(figure, here, case)
     };
-    match figures_text(published, published.figures.iter().filter(fits)) {
-        Some(figures_text) => Text::from(figures_text),
-        None => Text::new().muted(NOTHING),
-    }
+    Text::found(figures_text(published, published.figures.iter().filter(fits)))
 }
