@@ -50,11 +50,7 @@ impl Document {
 
     /// Every block of the document in reading order, each that folds others before those.
     pub fn blocks(&self) -> Vec<&Block> {
-        let mut found = Vec::new();
-        for section in &self.sections {
-            collect(&section.blocks, &mut found);
-        }
-        found
+        self.sections.iter().flat_map(Section::all_blocks).collect()
     }
 
     /// Every figure of the document in reading order, folded ones included.
@@ -75,15 +71,6 @@ pub fn file_names(figures: &[&Figure]) -> Vec<String> {
         names.extend(all.find(|text| !names.contains(text)));
     }
     names
-}
-
-fn collect<'a>(blocks: &'a [Block], found: &mut Vec<&'a Block>) {
-    for block in blocks {
-        found.push(block);
-        if let Block::Details { blocks, .. } = block {
-            collect(blocks, found);
-        }
-    }
 }
 
 /// A titled part of a document.
@@ -115,6 +102,34 @@ impl Section {
     pub fn with_all<B: Into<Block>>(mut self, blocks: impl IntoIterator<Item = B>) -> Self {
         self.blocks.extend(blocks.into_iter().map(Into::into));
         self
+    }
+
+    /// Its blocks in reading order, each that folds others before those.
+    fn all_blocks(&self) -> Vec<&Block> {
+        fn walk<'a>(blocks: &'a [Block], found: &mut Vec<&'a Block>) {
+            for block in blocks {
+                found.push(block);
+                if let Block::Details { blocks, .. } = block {
+                    walk(blocks, found);
+                }
+            }
+        }
+        let mut found = Vec::new();
+        walk(&self.blocks, &mut found);
+        found
+    }
+
+    /// Changes every block, in the same order.
+    fn each_block(&mut self, change: &mut dyn FnMut(&mut Block)) {
+        fn walk(blocks: &mut [Block], change: &mut dyn FnMut(&mut Block)) {
+            for block in blocks {
+                change(block);
+                if let Block::Details { blocks, .. } = block {
+                    walk(blocks, change);
+                }
+            }
+        }
+        walk(&mut self.blocks, change);
     }
 
     /// None of a section without a block.
@@ -327,8 +342,6 @@ pub enum Align {
     #[default]
     Left,
     Right,
-    /// Signs.
-    Center,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

@@ -321,8 +321,8 @@ fn table_row(out: &mut String, columns: &[Column], row: &Row, signed: bool) {
     let prose = is_prose(columns);
     for (at, column) in columns.iter().enumerate() {
         let cell = inline(row.cells.get(at).unwrap_or(&empty));
-        let class = class(column.align);
         if at == 0 {
+            let class = class(column.align);
             let (sign, words) = sign(row.emphasis).unwrap_or(("", ""));
             let lead = if signed {
                 format!(
@@ -340,11 +340,7 @@ fn table_row(out: &mut String, columns: &[Column], row: &Row, signed: bool) {
                 String::new()
             };
             // Most cells are numbers, which stand right unless a cell says otherwise.
-            let class = match column.align {
-                Align::Left => " class=\"left\"",
-                Align::Right => "",
-                Align::Center => class,
-            };
+            let class = if column.align == Align::Left { " class=\"left\"" } else { "" };
             out.push_str(&format!("<td{class}{heading}>{cell}</td>"));
         }
     }
@@ -370,6 +366,5 @@ fn class(align: Align) -> &'static str {
     match align {
         Align::Left => "",
         Align::Right => " class=\"right\"",
-        Align::Center => " class=\"center\"",
     }
 }

@@ -100,7 +100,6 @@ fn table(table: &Table, parts: &mut Vec<String>) {
     let rule = |align| match align {
         Align::Left => "---",
         Align::Right => "--:",
-        Align::Center => ":-:",
     };
     let mut lines = vec![
         cells(table.columns.iter().map(|column| plain(&column.heading()))),

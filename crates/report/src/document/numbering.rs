@@ -11,8 +11,13 @@ impl Document {
     pub fn number(&mut self) {
         self.numbered = true;
         let (mut figures, mut tables) = (Vec::new(), Vec::new());
-        for section in self.sections.iter().filter(|section| !section.appendix) {
-            ids(&section.blocks, &mut figures, &mut tables);
+        let numbered = self.sections.iter().filter(|section| !section.appendix);
+        for block in numbered.flat_map(Section::all_blocks) {
+            match block {
+                Block::Figure(figure) => figures.push(figure.id.clone()),
+                Block::Table(table) if !table.id.is_empty() => tables.push(table.id.clone()),
+                _ => {}
+            }
         }
         let read = |target: &Target| {
             let place = |ids: &[String], id: &String| ids.iter().position(|text| text == id);
@@ -23,10 +28,10 @@ impl Document {
                 Target::Page(_) => None,
             }
         };
-        let texts = self.summary.iter_mut();
-        let body = self.sections.iter_mut().flat_map(|section| &mut section.blocks);
-        texts.for_each(|text| put_words(text, &read));
-        body.for_each(|body| in_block(body, &read));
+        self.summary.iter_mut().for_each(|text| put_words(text, &read));
+        for section in &mut self.sections {
+            section.each_block(&mut |block| in_block(block, &read));
+        }
     }
 
     /// The document for a renderer that has no numbers, abstract and references of its own: they
@@ -41,7 +46,17 @@ impl Document {
             labelled.sections.iter_mut().filter(|section| !section.appendix).enumerate()
         {
             section.title = format!("{} {}", at + 1, section.title);
-            label(&mut section.blocks, &mut figures, &mut tables);
+            section.each_block(&mut |block| match block {
+                Block::Figure(figure) => {
+                    figures += 1;
+                    figure.title = format!("{}. {}", figure_label(figures), figure.title);
+                }
+                Block::Table(table) if !table.id.is_empty() => {
+                    tables += 1;
+                    table.caption = format!("{}. {}", table_label(tables), table.caption);
+                }
+                _ => {}
+            });
         }
         if !labelled.summary.is_empty() {
             let mut section = Section::new("abstract", "Abstract");
@@ -74,34 +89,6 @@ pub(crate) fn table_label(number: usize) -> String {
     format!("Table {number}")
 }
 
-fn ids(blocks: &[Block], figures: &mut Vec<String>, tables: &mut Vec<String>) {
-    for block in blocks {
-        match block {
-            Block::Figure(figure) => figures.push(figure.id.clone()),
-            Block::Table(table) if !table.id.is_empty() => tables.push(table.id.clone()),
-            Block::Details { blocks, .. } => ids(blocks, figures, tables),
-            _ => {}
-        }
-    }
-}
-
-fn label(blocks: &mut [Block], figures: &mut usize, tables: &mut usize) {
-    for block in blocks {
-        match block {
-            Block::Figure(figure) => {
-                *figures += 1;
-                figure.title = format!("{}. {}", figure_label(*figures), figure.title);
-            }
-            Block::Table(table) if !table.id.is_empty() => {
-                *tables += 1;
-                table.caption = format!("{}. {}", table_label(*tables), table.caption);
-            }
-            Block::Details { blocks, .. } => label(blocks, figures, tables),
-            _ => {}
-        }
-    }
-}
-
 fn in_block(block: &mut Block, read: &impl Fn(&Target) -> Option<String>) {
     match block {
         Block::Paragraph(text) | Block::Warning(text) => put_words(text, read),
@@ -113,8 +100,7 @@ fn in_block(block: &mut Block, read: &impl Fn(&Target) -> Option<String>) {
         Block::Table(Table { notes, .. }) | Block::Listing(Listing { notes, .. }) => {
             notes.iter_mut().for_each(|note| put_words(note, read));
         }
-        Block::Details { blocks, .. } => blocks.iter_mut().for_each(|block| in_block(block, read)),
-        Block::Figure(_) | Block::Facts(_) => {}
+        Block::Details { .. } | Block::Figure(_) | Block::Facts(_) => {}
     }
 }
 

@@ -173,7 +173,6 @@ fn layout(table: &Table, cells: &[Text], places: &Places, ink: Ink) -> Vec<Line>
             let before = match table.columns[at].align {
                 Align::Left => 0,
                 Align::Right => free,
-                Align::Center => free / 2,
             };
             line.pad(start + before);
             line.append(cell);

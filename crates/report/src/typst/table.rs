@@ -118,6 +118,5 @@ fn align(align: Align) -> &'static str {
     match align {
         Align::Left => "left",
         Align::Right => "right",
-        Align::Center => "center",
     }
 }
