@@ -1,15 +1,15 @@
 //! Bars: stacked by series, or beside each other with whiskers and signs from elsewhere.
 
+use super::frame;
 use super::intervals::{Placed, placed, said, words_behind};
 use super::metrics::TEXT;
 use super::sheet::{Anchor, Sheet, TextStyle, stroke};
-use super::{frame, legend};
 use crate::figure::{Drawn, Figure, Point, Series, finite};
 
 pub(super) fn stacked(sheet: &mut Sheet, figure: &Figure) -> f64 {
     let rows = figure.x.categories.len().max(1) as f64;
     let tall = if figure.horizontal { rows * 22.0 } else { 0.5 * sheet.width };
-    let frame = frame::lay(sheet, figure, &legend::entries(figure), tall);
+    let frame = frame::lay(sheet, figure, tall);
     let half = (0.34 * frame.varied.step()).min(9.0);
     let mut reached = vec![0.0; figure.x.categories.len()];
     let mut beside = 0;
@@ -43,7 +43,7 @@ pub(super) fn grouped(sheet: &mut Sheet, figure: &Figure) -> f64 {
     let rows = figure.x.categories.len().max(1) as f64;
     let tall =
         if figure.horizontal { rows * (slots as f64 * 14.0 + 7.0) } else { 0.5 * sheet.width };
-    let frame = frame::lay(sheet, figure, &legend::entries(figure), tall);
+    let frame = frame::lay(sheet, figure, tall);
     let half = (0.35 * frame.varied.step() / slots as f64).min(8.0);
     let all = || figure.series.iter().enumerate();
     frame.inside(sheet, figure, |sheet| {

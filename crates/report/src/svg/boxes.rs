@@ -1,8 +1,8 @@
 //! A box per category and series: quartiles, the median within, whiskers to both ends.
 
+use super::frame;
 use super::intervals::{Placed, ROW, placed, said, words_behind};
 use super::sheet::{Sheet, stroke};
-use super::{frame, legend};
 use crate::figure::{Figure, Series};
 
 pub(super) fn draw(sheet: &mut Sheet, figure: &Figure) -> f64 {
@@ -10,7 +10,7 @@ pub(super) fn draw(sheet: &mut Sheet, figure: &Figure) -> f64 {
     let rows = figure.x.categories.len().max(1) as f64;
     let tall =
         if figure.horizontal { rows * (slots as f64 * ROW + 5.0) } else { 0.55 * sheet.width };
-    let frame = frame::lay(sheet, figure, &legend::entries(figure), tall);
+    let frame = frame::lay(sheet, figure, tall);
     let half = (0.34 * frame.varied.step() / slots as f64).min(8.0);
     frame.inside(sheet, figure, |sheet| {
         for (nth, series) in figure.series.iter().enumerate() {

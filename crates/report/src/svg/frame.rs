@@ -1,6 +1,6 @@
 //! The frame of a figure with axes: where the plot lies, and what stands around it.
 
-use super::legend::{self, Entry};
+use super::legend;
 use super::metrics::{TEXT, fit, shorten, width_of, wrap};
 use super::sheet::{Anchor, Area, Sheet, Spot, TextStyle, stroke};
 use super::track::Track;
@@ -99,13 +99,8 @@ fn shown(figure: &Figure) -> impl Iterator<Item = &Point> {
 }
 
 /// Draws legend, grid and axes around a plot of the given height.
-pub(super) fn lay<'a>(
-    sheet: &mut Sheet,
-    figure: &'a Figure,
-    entries: &[Entry],
-    tall: f64,
-) -> Frame<'a> {
-    let top = legend::draw(sheet, entries, 4.0);
+pub(super) fn lay<'a>(sheet: &mut Sheet, figure: &'a Figure, tall: f64) -> Frame<'a> {
+    let top = legend::draw(sheet, &legend::entries(figure), 4.0);
     lay_below(sheet, figure, figure, PlotBox { top, tall, left: 0.0, worded: true })
 }
 

@@ -1,9 +1,9 @@
 //! A sign with a bar from low to high per category and series, the value in words behind it.
 
+use super::frame;
 use super::metrics::{TEXT, shorten, width_of};
 use super::sheet::{Anchor, Sheet, Spot, TextStyle, stroke};
 use super::theme::number_of;
-use super::{frame, legend};
 use crate::figure::{Figure, Point, Series, finite};
 
 /// The height of one interval's row.
@@ -18,7 +18,7 @@ pub(super) fn draw(sheet: &mut Sheet, figure: &Figure) -> f64 {
     } else {
         0.55 * sheet.width
     };
-    let frame = frame::lay(sheet, figure, &legend::entries(figure), tall);
+    let frame = frame::lay(sheet, figure, tall);
     let band = (frame.varied.step() - 3.0) / many;
     frame.inside(sheet, figure, |sheet| {
         for (nth, series) in figure.series.iter().enumerate() {

@@ -1,14 +1,14 @@
 //! Lines through points: curves with bands, and percentile tails.
 
+use super::frame;
 use super::intervals::said;
 use super::sheet::{Sheet, Spot};
 use super::theme::{number_of, signed};
-use super::{frame, legend};
 use crate::figure::{Drawn, Figure, Point, Series, finite};
 
 pub(super) fn draw(sheet: &mut Sheet, figure: &Figure) -> f64 {
     let tall = (0.5 * sheet.width).clamp(150.0, 226.0);
-    let frame = frame::lay(sheet, figure, &legend::entries(figure), tall);
+    let frame = frame::lay(sheet, figure, tall);
     frame.inside(sheet, figure, |sheet| {
         // Bands lie below all lines.
         for (nth, series) in figure.series.iter().enumerate() {

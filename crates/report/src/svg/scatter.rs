@@ -1,16 +1,16 @@
 //! Signs: two quantities against each other, with names beside them.
 
+use super::frame;
 use super::intervals::said;
 use super::lines::{runs, stairs};
 use super::metrics::{TEXT, shorten, width_of};
 use super::sheet::{Anchor, Area, Sheet, Spot, TextStyle, stroke};
 use super::theme::number_of;
-use super::{frame, legend};
 use crate::figure::{Drawn, Figure, Series, finite};
 
 pub(super) fn draw(sheet: &mut Sheet, figure: &Figure) -> f64 {
     let tall = (0.62 * sheet.width).clamp(170.0, 281.0);
-    let frame = frame::lay(sheet, figure, &legend::entries(figure), tall);
+    let frame = frame::lay(sheet, figure, tall);
     frame.inside(sheet, figure, |sheet| {
         for (nth, series) in figure.series.iter().enumerate() {
             sheet.series(nth, &series.name, |sheet| match series.drawn {

@@ -147,21 +147,17 @@ impl Sheet {
     /// A text whose middle is at the height of its place, moved in where it would leave the sheet.
     pub fn text(&mut self, [x, y]: Spot, words: TextStyle, text: &str) {
         let wide = width_of(text, words.size).min(self.width - 2.0);
-        let (before, name) = match words.anchor {
-            Anchor::Start => (0.0, "start"),
-            Anchor::Middle => (wide / 2.0, "middle"),
-            Anchor::End => (wide, "end"),
+        // Size and anchor are said once for the whole picture where they are the usual ones.
+        let (before, anchor) = match words.anchor {
+            Anchor::Start => (0.0, ""),
+            Anchor::Middle => (wide / 2.0, " text-anchor=\"middle\""),
+            Anchor::End => (wide, " text-anchor=\"end\""),
         };
         let x = x.min(self.width - 1.0 - wide + before).max(1.0 + before);
         let [x, y] = [x, y + 0.35 * words.size].map(number);
-        // Both are said once for the whole picture where they are the usual ones.
         let size = match words.size {
             TEXT => String::new(),
             size => format!(" font-size=\"{}\"", number(size)),
-        };
-        let anchor = match words.anchor {
-            Anchor::Start => String::new(),
-            _ => format!(" text-anchor=\"{name}\""),
         };
         let bold = if words.bold { " font-weight=\"bold\"" } else { "" };
         let theme = self.theme;
