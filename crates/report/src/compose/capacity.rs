@@ -1,6 +1,7 @@
 //! Capacities: between which rates each mechanism begins to exceed the bound, and what it does at the largest that
 //! is sure to hold.
 
+use super::loads::per_second;
 use super::{failures, labels, loads, unmeasured};
 use crate::{Block, Emphasis, Section, Table, Text, Unit, units};
 use analysis::capacity::{Capacity, Found, RateTried, RateVerdict};
@@ -135,10 +136,6 @@ pub fn interval_of(found: &Found, lowest: Option<u64>) -> String {
     }
 }
 
-fn per_second(rate: u64) -> String {
-    Unit::PerSecond.format(rate as f64)
-}
-
 /// `, tried first`: of a rate that only chose others, and decides nothing.
 pub fn stage(judged: &Judged, case: &CaseResult) -> &'static str {
     let later = |rate: &RateTried| rate.decides && judged.results[rate.result].group > case.group;
@@ -215,7 +212,7 @@ pub fn remark(judged: &Judged, capacity: &Capacity) -> Option<String> {
     }
     if capacity.breaks_at_lowest() {
         let lowest = capacity.lowest()?;
-        let unloaded = lowest.percentile_ns.map_or("–".into(), units::duration);
+        let unloaded = labels::or_dash(lowest.percentile_ns.map(units::duration));
         return Some(format!(
             "its {} is {unloaded} at {}, the lowest rate that was tried",
             capacity.bound.percentile(),

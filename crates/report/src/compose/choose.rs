@@ -1,6 +1,7 @@
 //! What to use for a need, on one screen: the pick and why, the next best and why not, how sure that is, what would
 //! change it, and what does not qualify.
 
+use super::loads::per_second;
 use super::{failures, labels};
 use crate::{Block, Emphasis, Section, Table, Text, Unit, Verdict, VerdictKind, units};
 use analysis::capacity::RateVerdict;
@@ -66,9 +67,8 @@ fn verdict(choice: &Choice) -> Verdict {
         (Answer::Nothing, _, Some(closest)) => {
             let headline = Text::new().strong("Nothing qualifies. ").plain("Closest: ");
             let headline = headline.code(&closest.variant);
-            let time = closest.percentile_ns.map_or("–".into(), units::duration);
-            let served =
-                closest.served_per_sec.map_or("–".into(), |value| Unit::PerSecond.format(value));
+            let time = labels::or_dash(closest.percentile_ns.map(units::duration));
+            let served = labels::or_dash(closest.served_per_sec.map(units::per_second));
             let detail =
                 format!("Its {percentile} is {time} at that load, of which it serves {served}.");
             Verdict::new(VerdictKind::Bad, headline, detail)
@@ -129,15 +129,15 @@ fn meanwhile(kept: &[String], late: Option<usize>) -> String {
 
 /// `88.0 µs [80.0, 97.0]`.
 fn time_of(candidate: &Candidate) -> String {
-    let Some(ns) = candidate.percentile_ns else { return "–".into() };
-    Unit::Nanoseconds.with_ends(ns, candidate.low_ns.zip(candidate.high_ns))
+    let ends = candidate.low_ns.zip(candidate.high_ns);
+    labels::or_dash(candidate.percentile_ns.map(|ns| Unit::Nanoseconds.with_ends(ns, ends)))
 }
 
 fn sure(choice: &Choice, pick: &Candidate) -> String {
     let launches = units::counted(pick.launches as u64, "launch");
     let need = per_second(choice.need.per_second);
     let most = units::duration(choice.bound.ns as f64);
-    let later = pick.later_share.map_or("–".into(), labels::later);
+    let later = labels::or_dash(pick.later_share.map(labels::later));
     format!(
         "At {need} it holds in {} of {launches}, give or take 10 %; of all {} {later} were later than {most}.",
         pick.passed,
@@ -361,12 +361,12 @@ fn words(judged: &Judged, choice: &Choice, rejected: &Rejected) -> String {
     let percentile = choice.bound.percentile();
     match rejected.reason {
         Why::TooSlow => {
-            let time = rate.and_then(|rate| rate.percentile_ns).map_or("–".into(), units::duration);
-            format!("{percentile} {time}")
+            let time = rate.and_then(|rate| rate.percentile_ns).map(units::duration);
+            format!("{percentile} {}", labels::or_dash(time))
         }
         Why::Overloaded => {
-            let served = rate.and_then(|rate| rate.served_per_sec);
-            format!("serves {}", served.map_or("–".into(), |value| Unit::PerSecond.format(value)))
+            let served = rate.and_then(|rate| rate.served_per_sec).map(units::per_second);
+            format!("serves {}", labels::or_dash(served))
         }
         Why::LeftOut if choice.evidence.rounds > 1 => {
             "left out: there was time for what was quicker in its pilot alone".into()
@@ -380,10 +380,6 @@ fn words(judged: &Judged, choice: &Choice, rejected: &Rejected) -> String {
             labels::without_name(detail, &rejected.variant).to_string()
         }
     }
-}
-
-fn per_second(rate: u64) -> String {
-    Unit::PerSecond.format(rate as f64)
 }
 
 #[cfg(test)]

@@ -264,10 +264,8 @@ fn case_name(case: &CaseChange) -> String {
 
 /// `+5.1 % [+4.0, +6.2]`, `+3 % [−11, +51]`; a ratio where it is far from 1.
 fn effect(case: &CaseChange) -> String {
-    match (case.ratio, case.low, case.high) {
-        (Some(ratio), Some(low), Some(high)) => change(ratio, low, high),
-        _ => "–".into(),
-    }
+    let ends = case.low.zip(case.high);
+    labels::or_dash(case.ratio.zip(ends).map(|(ratio, (low, high))| change(ratio, low, high)))
 }
 
 pub(super) fn change(ratio: f64, low: f64, high: f64) -> String {

@@ -142,10 +142,13 @@ pub fn what(case: &CaseResult) -> String {
 /// What is said of the headline value; a dash where there is none.
 fn said(case: &CaseResult, words: impl Fn(Unit, f64, Option<(f64, f64)>) -> String) -> String {
     let said = |value: &Estimate| words(unit(case), value.median, value.interval.ends());
-    not_kept(case).unwrap_or_else(|| match &case.value {
-        Some(value) => said(value) + &lossy(case),
-        None => "–".into(),
-    })
+    let value = || case.value.as_ref().map(|value| said(value) + &lossy(case));
+    or_dash(not_kept(case).or_else(value))
+}
+
+/// Words, or a dash where there are none.
+pub fn or_dash(words: Option<String>) -> String {
+    words.unwrap_or_else(|| "–".into())
 }
 
 /// The headline value: `4.12 µs [4.10, 4.15]`.

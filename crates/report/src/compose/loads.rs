@@ -1,6 +1,7 @@
 //! What the load of a case is called, and what was served of its rate.
 
-use crate::{Unit, units};
+use super::labels;
+use crate::units;
 use analysis::RateSeen;
 use model::load::{Load, Service};
 
@@ -55,8 +56,9 @@ pub fn connected(load: Load) -> String {
     }
 }
 
-pub fn per_second(rate: f64) -> String {
-    Unit::PerSecond.format(rate)
+/// `50.0 k/s`.
+pub fn per_second(rate: u64) -> String {
+    units::per_second(rate as f64)
 }
 
 /// `can't serve 50.0 k/s here (13.1 k/s)`; where the sender was too late to tell, that.
@@ -66,12 +68,12 @@ pub fn shortfall(rate: RateSeen) -> String {
 
 /// What was served of a rate: `13.1 k/s`.
 pub fn served(rate: RateSeen) -> String {
-    rate.served_per_sec.map_or("–".into(), per_second)
+    labels::or_dash(rate.served_per_sec.map(units::per_second))
 }
 
 /// The same without what was served.
 pub fn short_of(rate: RateSeen) -> String {
-    let asked = per_second(rate.load.per_second as f64);
+    let asked = per_second(rate.load.per_second);
     match rate.void {
         true => format!("the load generator was late at {asked}: no result"),
         false => format!("can't serve {asked} here"),

@@ -1,7 +1,7 @@
 //! Percentiles of single operations beside the median: p99 and the largest sample; and what the launches of a
 //! case lack for one.
 
-use super::{labels, loads};
+use super::labels;
 use crate::{Table, TableOfEach, Text, Unit, units};
 use analysis::{CaseResult, Judged, PERCENTILES, Percentile};
 
@@ -32,7 +32,7 @@ pub fn columns<'a, T>(
         .numbers_if(tails, "p99", 0, |row| cell(of(row), "p99"))
         .numbers_if(tails, "max", u8::from(has_more), |row| largest(of(row)))
         .numbers_if(cases.iter().any(|case| case.rate.is_some()), "served", 0, |row| {
-            of(row).rate.and_then(|rate| rate.served_per_sec).map(loads::per_second)
+            of(row).rate.and_then(|rate| rate.served_per_sec).map(units::per_second)
         })
         .numbers_if(cases.iter().any(|case| case.clock_limited), "clock", 0, |row| {
             let sign = if of(row).clock_limited { " !" } else { "" };

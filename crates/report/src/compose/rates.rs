@@ -99,7 +99,7 @@ fn not_kept(judged: &Judged, groups: &[&GroupVerdict]) -> Vec<Block> {
             .collect();
         told.extend(seen.iter().map(|pair| std::ptr::from_ref(pair.0)));
         let of = |void: bool| seen.iter().filter(move |pair| pair.1.void == void);
-        let at = loads::per_second(seen.first().map_or(0.0, |pair| pair.1.load.per_second as f64));
+        let at = loads::per_second(seen.first().map_or(0, |pair| pair.1.load.per_second));
         let place = labels::place_of(&group.site);
         let served: Vec<(&str, String)> =
             of(false).map(|(case, rate)| (case.variant.as_str(), loads::served(*rate))).collect();

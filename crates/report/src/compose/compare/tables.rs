@@ -98,7 +98,7 @@ fn name(case: &CaseChange) -> Text {
 
 /// The baseline first: `4.12 → 4.31 µs`.
 fn from_to(case: &CaseChange, a: Option<f64>, b: Option<f64>) -> Option<String> {
-    let value = |side: Option<f64>| side.map_or("–".into(), |value| unit(case).format(value));
+    let value = |side: Option<f64>| labels::or_dash(side.map(|value| unit(case).format(value)));
     match (a, b) {
         (Some(a), Some(b)) => Some(unit(case).from_to(a, b)),
         (None, None) => None,
