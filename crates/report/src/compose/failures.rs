@@ -51,11 +51,10 @@ fn by_role(reason: &str, clients: Option<u32>) -> String {
     let Some(clients) = clients else { return reason.into() };
     let holds = if clients > 1 { "the clients" } else { "the client" };
     for (role, is) in [("initiator", holds), ("responder", "the server")] {
-        match reason.strip_prefix(role) {
-            Some(rest) if rest.starts_with([' ', ':']) => {
-                return format!("the {role} ({is}){rest}");
-            }
-            _ => {}
+        if let Some(rest) = reason.strip_prefix(role)
+            && rest.starts_with([' ', ':'])
+        {
+            return format!("the {role} ({is}){rest}");
         }
     }
     reason.into()

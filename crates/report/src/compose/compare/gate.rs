@@ -118,28 +118,21 @@ fn unsettled(found: &RunComparison, group: &GateGroup) -> Option<Text> {
     let head = Text::new().code(what).plain(": ");
     Some(match group.unsettled? {
         Unsettled::TooFewRounds => {
-            let side = |name, [all, quiet]: [u64; 2], unknown: u64| {
+            let sides = [("A", group.rounds_a, 0), ("B", group.rounds_b, 1)]
+                .map(|(name, [all, quiet], side)| (name, all, quiet, group.unknown[side]));
+            let too_few = || sides.into_iter().filter(|side| side.2 < LEAST_UNMARKED);
+            let told = too_few().map(|(name, all, quiet, unknown)| {
+                let (rounds, were) = (units::counted(all, "round"), units::were(quiet));
                 let unknown = match unknown {
                     0 => String::new(),
                     some => format!(" (of {some} it is unknown)"),
                 };
-                (quiet < LEAST_UNMARKED)
-                    .then(|| {
-                        let (rounds, were) = (units::counted(all, "round"), units::were(quiet));
-                        format!("{quiet} of {rounds} of {name} {were} left undisturbed{unknown}")
-                    })
-            };
-            let [unknown_a, unknown_b] = group.unknown;
-            let sides =
-                [side("A", group.rounds_a, unknown_a), side("B", group.rounds_b, unknown_b)];
-            let sides: Vec<String> = sides.into_iter().flatten().collect();
-            let lacks = |rounds: [u64; 2], unknown| {
-                rounds[1] < LEAST_UNMARKED && rounds[1] + unknown >= LEAST_UNMARKED
-            };
-            let remedy = if lacks(group.rounds_a, unknown_a) || lacks(group.rounds_b, unknown_b) {
-                "what would tell can't be read there, and `ipcmark doctor` says why".to_owned()
-            } else {
-                format!("run both with --unmarked {LEAST_UNMARKED}")
+                format!("{quiet} of {rounds} of {name} {were} left undisturbed{unknown}")
+            });
+            let sides: Vec<String> = told.collect();
+            let remedy = match too_few().any(|(.., quiet, unknown)| quiet + unknown >= LEAST_UNMARKED) {
+                true => "what would tell can't be read there, and `ipcmark doctor` says why".to_owned(),
+                false => format!("run both with --unmarked {LEAST_UNMARKED}"),
             };
             head.plain(format!(
                 "{}, and the gate needs {LEAST_UNMARKED}: {remedy}.",

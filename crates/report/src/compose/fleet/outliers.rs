@@ -67,6 +67,8 @@ fn verdict(
     let mut differing: Vec<&Deviation> =
         deviations.iter().filter(|deviation| deviation.differs()).collect();
     differing.sort_by(|a, b| b.distance().total_cmp(&a.distance()));
+    let count =
+        |verdict| deviations.iter().filter(|deviation| deviation.verdict == verdict).count();
     let slower = differing.iter().any(|deviation| deviation.verdict == DeviationVerdict::Slower);
     let text = match differing.as_slice() {
         [] => head().plain(format!("no {what} is shown to differ from {rest}.")),
@@ -89,10 +91,7 @@ fn verdict(
             head().plain(parts.collect::<Vec<_>>().join("; ")).plain(format!("{more}."))
         }
     };
-    let open =
-        deviations.iter().filter(|deviation| deviation.verdict == DeviationVerdict::Open).count();
-    let alike =
-        deviations.iter().filter(|deviation| deviation.verdict == DeviationVerdict::Alike).count();
+    let (open, alike) = (count(DeviationVerdict::Open), count(DeviationVerdict::Alike));
     let mut detail = format!(
         "{} tested over {}, Holm-corrected; alike within 2 %: {alike}, open: {open}.",
         units::counted(tested as u64, what),

@@ -52,7 +52,7 @@ impl Written<'_> {
     }
 }
 
-/// The median with its interval; of two modes the quicker; or why there is nothing.
+/// The median with its interval; of two modes both; or why there is nothing.
 fn found(row: &FloorRow) -> Text {
     let found = match &row.found {
         Ok(found) => found,

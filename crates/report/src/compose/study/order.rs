@@ -1,6 +1,7 @@
 //! A table of places: in each row some cases in their order, best first, each with its median; and
 //! below, the order that was printed elsewhere.
 
+use super::cells::{not_available, over_launches};
 use super::{Written, factor, find, published};
 use crate::compose::labels;
 use crate::{Column, Emphasis, Row, Table, Text};
@@ -22,8 +23,7 @@ impl Written<'_> {
     ) -> Table {
         let rows = factor(spec.rows.get_ref());
         let among: Vec<Chosen> = spec.among.iter().map(chosen).collect();
-        let mut table = Table::new(title);
-        table.columns.push(Column::text(rows.name(), 0));
+        let mut table = Table::new(title).words([(rows.name(), 0)]);
         table.columns.extend((1..=among.len()).map(|place| Column::text(place.to_string(), 0)));
         let beside = published::named(&self.declared.study, &spec.beside);
         for level in &self.declared.levels[&rows] {
@@ -34,22 +34,21 @@ impl Written<'_> {
             let mut cells = vec![Text::new().code(level)];
             cells.extend(places(&here, &among, results));
             let missing = cells.len() == 1;
-            cells.resize(1 + among.len(), Text::new().muted("n/a"));
+            cells.resize(1 + among.len(), not_available());
             table.rows.push(Row::new(cells).emphasis(Emphasis::Muted.only_if(missing)));
             if let Some(elsewhere) = &self.elsewhere {
                 let found = places(&here, &among, &elsewhere.cases);
                 if !found.is_empty() {
                     let mut cells = vec![Text::new().muted(format!("  {}", elsewhere.name))];
                     cells.extend(found);
-                    cells.resize(1 + among.len(), Text::new().muted("n/a"));
+                    cells.resize(1 + among.len(), not_available());
                     table.rows.push(Row::new(cells).emphasis(Emphasis::Muted));
                 }
             }
             let printed = beside.iter().filter_map(|published| printed(published, &here, &among));
             table.rows.extend(printed.map(|texts| Row::new(texts).emphasis(Emphasis::Muted)));
         }
-        table.notes.extend(beside.into_iter().map(published::note));
-        table
+        table.notes(beside.into_iter().map(published::note))
     }
 }
 
@@ -57,7 +56,7 @@ impl Written<'_> {
 fn places(here: &Chosen, among: &[Chosen], results: &[CaseResult]) -> Vec<Text> {
     let measured = among.iter().filter_map(|chosen| {
         let case = find(&joined(here, chosen), results)?;
-        let median = stats::median_of(case.by_round.iter().flatten().copied())?;
+        let median = over_launches(&case.by_round)?;
         (case.status == Status::Ok).then(|| (median, name(chosen), case))
     });
     let mut measured: Vec<(f64, String, &CaseResult)> = measured.collect();
@@ -91,7 +90,6 @@ fn joined(here: &Chosen, of: &Chosen) -> Chosen {
 
 /// What distinguishes a case, in the words of the study: `local udp`.
 fn name(of: &Chosen) -> String {
-    let levels =
-        [Factor::Route, Factor::Mechanism].into_iter().filter_map(|factor| of.level(factor));
-    levels.collect::<Vec<_>>().join(" ")
+    let factors = [Factor::Route, Factor::Mechanism].into_iter();
+    factors.filter_map(|factor| of.level(factor)).collect::<Vec<_>>().join(" ")
 }

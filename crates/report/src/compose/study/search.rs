@@ -1,6 +1,6 @@
 //! The level of a factor at which a measure is best, for each level of another.
 
-use super::cells::over_launches;
+use super::cells::{not_available, over_launches};
 use super::published::{self, NOTHING};
 use super::{Written, factor, find};
 use crate::compose::labels;
@@ -14,13 +14,13 @@ impl Written<'_> {
     pub(super) fn search(&self, search: &Search, results: &[CaseResult]) -> Table {
         let (along, each) = (factor(search.factor.get_ref()), factor(search.each.get_ref()));
         let only = chosen(&search.only);
+        let beside = published::named(&self.declared.study, &search.beside);
         let mut table = Table::new(search.title.clone())
             .words([(each.name(), 0)])
             .words([(format!("best {along}"), 0)])
             .numbers([("there", 0)])
-            .words([("may also be", 0)]);
-        let beside = published::named(&self.declared.study, &search.beside);
-        table.notes.extend(beside.iter().map(|set| published::note(set)));
+            .words([("may also be", 0)])
+            .notes(beside.iter().map(|set| published::note(set)));
         for row in &self.declared.levels[&each] {
             let here = only.with(each, row);
             let found = best(&here, along, &self.declared.levels[&along], results);
@@ -37,7 +37,7 @@ impl Written<'_> {
             let printed: Vec<Row> = beside.iter().filter_map(printed).collect();
             let found = match found {
                 None if printed.is_empty() => continue,
-                None => [(); 3].map(|()| Text::new().muted("n/a")),
+                None => [(); 3].map(|()| not_available()),
                 Some(found) => found.map(Text::from),
             };
             table.rows.push(Row::new(std::iter::once(Text::new().code(row)).chain(found)));
@@ -67,10 +67,7 @@ fn best(
     let ratios = |a: usize, b: usize| -> Vec<f64> {
         let (a, b) = (columns[a].1, columns[b].1);
         let per_byte = (bytes(b) / bytes(a)).ln();
-        a.shared_log_ratios_to(b)
-            .into_iter()
-            .map(|shared_log_ratio| shared_log_ratio + per_byte)
-            .collect()
+        a.shared_log_ratios_to(b).into_iter().map(|ratio| ratio + per_byte).collect()
     };
     let best = stats::against_best(columns.len(), &ratios, analysis::ALPHA, analysis::NEGLIGIBLE);
     let typical = |nth: &usize| {
