@@ -1,11 +1,9 @@
 //! Where message buffers begin.
 
-use std::fmt;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::nearest::unknown;
+use crate::named;
 
 const LINE: usize = 64;
 const PAGE: usize = 4096;
@@ -26,9 +24,13 @@ pub enum Alignment {
     Page,
 }
 
+named!(Alignment {
+    Malloc => "malloc",
+    Line => "line",
+    Page => "page",
+});
+
 impl Alignment {
-    /// All of them.
-    pub const ALL: [Alignment; 3] = [Alignment::Malloc, Alignment::Line, Alignment::Page];
     /// Lines of a page.
     pub const LINES: usize = PAGE / LINE;
 
@@ -41,29 +43,12 @@ impl Alignment {
         }
     }
 
-    /// Its name on the command line, in studies and in the store.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Alignment::Malloc => "malloc",
-            Alignment::Line => "line",
-            Alignment::Page => "page",
-        }
-    }
-
     /// The one called `word`.
     ///
     /// # Errors
     /// The nearest right name.
     pub fn parse(word: &str) -> Result<Alignment, String> {
-        let names = Alignment::ALL.map(Alignment::name);
-        let found = Alignment::ALL.into_iter().find(|alignment| alignment.name() == word);
-        found.ok_or_else(|| unknown("place of a buffer", word, &names))
-    }
-}
-
-impl fmt::Display for Alignment {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
+        named::find("place of a buffer", word, Alignment::ALL, Alignment::name)
     }
 }
 

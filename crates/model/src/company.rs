@@ -3,7 +3,6 @@
 //! A launch beside a load is never a result: it stands beside launches of the same case that are quiet, in the
 //! same rounds.
 
-use std::fmt;
 use std::str::FromStr;
 
 use schemars::JsonSchema;
@@ -34,19 +33,13 @@ pub const QUOTA_US: u64 = 50_000;
 /// The period of that quota, in µs: the one that container runtimes set.
 pub const PERIOD_US: u64 = 100_000;
 
+crate::named!(Company {
+    Hog => "hog",
+    Memory => "memory",
+    Quota => "quota",
+});
+
 impl Company {
-    /// Every kind.
-    pub const ALL: [Company; 3] = [Company::Hog, Company::Memory, Company::Quota];
-
-    /// Its word.
-    pub fn name(self) -> &'static str {
-        match self {
-            Company::Hog => "hog",
-            Company::Memory => "memory",
-            Company::Quota => "quota",
-        }
-    }
-
     /// What it is, in a few words.
     pub fn summary(self) -> &'static str {
         match self {
@@ -72,12 +65,6 @@ impl Company {
     /// The word of a level.
     pub fn word(level: Option<Company>) -> &'static str {
         level.map_or(QUIET, Company::name)
-    }
-}
-
-impl fmt::Display for Company {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
     }
 }
 

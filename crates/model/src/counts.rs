@@ -2,7 +2,6 @@
 //! processor; what one launch counted; and the figures that are made of it.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::str::FromStr;
 
 use schemars::JsonSchema;
@@ -38,36 +37,22 @@ pub enum Family {
 }
 
 /// Every family, those that need no hardware first.
-pub const FAMILIES: &[Family] = &[
-    Family::Software,
-    Family::Calls,
-    Family::Core,
-    Family::Branches,
-    Family::L1d,
-    Family::L1i,
-    Family::L2,
-    Family::Mem,
-    Family::Tlb,
-    Family::Bus,
-];
+pub const FAMILIES: &[Family] = &Family::ALL;
+
+crate::named!(Family {
+    Software => "software",
+    Calls => "calls",
+    Core => "core",
+    Branches => "branches",
+    L1d => "l1d",
+    L1i => "l1i",
+    L2 => "l2",
+    Mem => "mem",
+    Tlb => "tlb",
+    Bus => "bus",
+});
 
 impl Family {
-    /// The name on the command line and in results.
-    pub fn name(self) -> &'static str {
-        match self {
-            Family::Software => "software",
-            Family::Calls => "calls",
-            Family::Core => "core",
-            Family::Branches => "branches",
-            Family::L1d => "l1d",
-            Family::L1i => "l1i",
-            Family::L2 => "l2",
-            Family::Mem => "mem",
-            Family::Tlb => "tlb",
-            Family::Bus => "bus",
-        }
-    }
-
     /// Whether it needs counters of the processor.
     pub fn is_hardware(self) -> bool {
         !matches!(self, Family::Software | Family::Calls)
@@ -161,12 +146,6 @@ pub const CALLS: &[&str] = &[
     "clock_gettime",
     "getrusage",
 ];
-
-impl fmt::Display for Family {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
 
 impl FromStr for Family {
     type Err = String;

@@ -10,7 +10,7 @@ use crate::cycles::Turns;
 use crate::energy::Energy;
 use crate::mechanism::{Datagrams, Unavailable};
 use crate::memory::MemoryNodes;
-use crate::nearest::unknown;
+use crate::named;
 use crate::noise::{Noise, Traffic};
 use crate::trace::{Marked, Traced};
 
@@ -31,23 +31,18 @@ pub enum Workers {
     Thread,
 }
 
-impl Workers {
-    /// Its name on the command line and in the store.
-    pub fn name(self) -> &'static str {
-        match self {
-            Workers::Process => "process",
-            Workers::Thread => "thread",
-        }
-    }
+named!(Workers {
+    Process => "process",
+    Thread => "thread",
+});
 
+impl Workers {
     /// The kind of workers called `word`.
     ///
     /// # Errors
     /// The nearest right name.
     pub fn parse(word: &str) -> Result<Workers, String> {
-        let all = [Workers::Process, Workers::Thread];
-        let found = all.into_iter().find(|workers| workers.name() == word);
-        found.ok_or_else(|| unknown("kind of workers", word, &all.map(Workers::name)))
+        named::find("kind of workers", word, Workers::ALL, Workers::name)
     }
 }
 

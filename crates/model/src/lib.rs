@@ -33,6 +33,7 @@ pub mod load;
 pub mod mechanism;
 pub mod memory;
 pub mod metric;
+pub mod named;
 pub mod nearest;
 pub mod noise;
 pub mod peer;

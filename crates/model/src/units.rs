@@ -63,23 +63,20 @@ const TIMES: Prefixes = &[(1.0, "×")];
 const PERCENT: Prefixes = &[(0.01, " %")];
 const NONE: Prefixes = &[(1.0, "")];
 
-impl Unit {
-    /// Its name in exports.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Nanoseconds => "ns",
-            Self::Bytes => "bytes",
-            Self::BytesPerSecond => "bytes_per_sec",
-            Self::PerSecond => "per_sec",
-            Self::Joules => "joules",
-            Self::Count => "count",
-            Self::Ratio => "ratio",
-            Self::Share => "share",
-            Self::Flag => "flag",
-            Self::Number => "number",
-        }
-    }
+crate::named!(Unit {
+    Nanoseconds => "ns",
+    Bytes => "bytes",
+    BytesPerSecond => "bytes_per_sec",
+    PerSecond => "per_sec",
+    Joules => "joules",
+    Count => "count",
+    Ratio => "ratio",
+    Share => "share",
+    Flag => "flag",
+    Number => "number",
+});
 
+impl Unit {
     fn prefixes(self) -> Prefixes {
         match self {
             Self::Nanoseconds => SECONDS,

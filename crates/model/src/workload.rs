@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use crate::arrivals::Arrivals;
-use crate::nearest::unknown;
+use crate::named;
 
 /// What is done.
 #[derive(
@@ -51,9 +51,7 @@ impl Workload {
     /// # Errors
     /// The nearest right name.
     pub fn parse(word: &str) -> Result<Workload, String> {
-        let names = Workload::ALL.map(Workload::name);
-        let found = Workload::ALL.into_iter().find(|workload| workload.name() == word);
-        found.ok_or_else(|| unknown("workload", word, &names))
+        named::find("workload", word, Workload::ALL, Workload::name)
     }
 
     /// What it says of itself as data. The one place where workloads are told apart by name: whoever
@@ -229,24 +227,19 @@ pub enum Policy {
     Read,
 }
 
-impl Policy {
-    /// Its name on the command line and in the store.
-    pub fn name(self) -> &'static str {
-        match self {
-            Policy::Untouched => "untouched",
-            Policy::Written => "written",
-            Policy::Read => "read",
-        }
-    }
+named!(Policy {
+    Untouched => "untouched",
+    Written => "written",
+    Read => "read",
+});
 
+impl Policy {
     /// The policy called `word`.
     ///
     /// # Errors
     /// The nearest right name.
     pub fn parse(word: &str) -> Result<Policy, String> {
-        let all = [Policy::Untouched, Policy::Written, Policy::Read];
-        let found = all.into_iter().find(|policy| policy.name() == word);
-        found.ok_or_else(|| unknown("payload policy", word, &all.map(Policy::name)))
+        named::find("payload policy", word, Policy::ALL, Policy::name)
     }
 }
 
