@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::duration;
+use crate::named::as_text;
 use crate::rate;
 
 /// A burst of more messages is a transfer.
@@ -111,19 +112,7 @@ impl FromStr for Arrivals {
     }
 }
 
-impl From<Arrivals> for String {
-    fn from(arrivals: Arrivals) -> String {
-        arrivals.to_string()
-    }
-}
-
-impl TryFrom<String> for Arrivals {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Arrivals, String> {
-        text.parse()
-    }
-}
+as_text!(Arrivals, str::parse);
 
 #[cfg(test)]
 mod tests {

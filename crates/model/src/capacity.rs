@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::duration;
 use crate::launch::Punctuality;
+use crate::named::as_text;
 
 /// Its name among the workloads of the command line.
 pub const NAME: &str = "capacity";
@@ -247,19 +248,7 @@ fn thousandths(text: &str) -> Option<u32> {
     PERCENTILES.contains(&thousandths).then_some(thousandths)
 }
 
-impl From<TailBound> for String {
-    fn from(bound: TailBound) -> String {
-        bound.to_string()
-    }
-}
-
-impl TryFrom<String> for TailBound {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<TailBound, String> {
-        text.parse()
-    }
-}
+as_text!(TailBound, str::parse);
 
 #[cfg(test)]
 mod tests {

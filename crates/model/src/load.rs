@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::duration;
+use crate::named::as_text;
 use crate::rate;
 use crate::size::{self, parse_list};
 use crate::workload::Workload;
@@ -62,22 +63,15 @@ pub enum Server {
     Scan,
 }
 
+crate::named!(Server {
+    Epoll => "epoll",
+    Poll => "poll",
+    IoUring => "io-uring",
+    Threads => "threads",
+    Scan => "scan",
+});
+
 impl Server {
-    /// All of them, the most usual first.
-    pub const ALL: [Server; 5] =
-        [Server::Epoll, Server::Poll, Server::IoUring, Server::Threads, Server::Scan];
-
-    /// As it is written.
-    pub fn name(self) -> &'static str {
-        match self {
-            Server::Epoll => "epoll",
-            Server::Poll => "poll",
-            Server::IoUring => "io-uring",
-            Server::Threads => "threads",
-            Server::Scan => "scan",
-        }
-    }
-
     /// Whether it waits for descriptors, so that a mechanism without any can't be served.
     pub fn needs_descriptors(self) -> bool {
         matches!(self, Server::Epoll | Server::Poll | Server::IoUring)
@@ -160,19 +154,7 @@ impl FromStr for Service {
     }
 }
 
-impl From<Service> for String {
-    fn from(service: Service) -> String {
-        service.to_string()
-    }
-}
-
-impl TryFrom<String> for Service {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Service, String> {
-        text.parse()
-    }
-}
+as_text!(Service, str::parse);
 
 impl Load {
     /// What is asked where nothing is said.

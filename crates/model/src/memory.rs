@@ -6,6 +6,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::named::as_text;
 use crate::nearest::unknown;
 use crate::words::counted;
 
@@ -80,19 +81,7 @@ impl fmt::Display for Memory {
     }
 }
 
-impl From<Memory> for String {
-    fn from(memory: Memory) -> String {
-        memory.to_string()
-    }
-}
-
-impl TryFrom<String> for Memory {
-    type Error = String;
-
-    fn try_from(word: String) -> Result<Memory, String> {
-        Memory::parse(&word)
-    }
-}
+as_text!(Memory, Memory::parse);
 
 #[cfg(feature = "schema")]
 impl JsonSchema for Memory {

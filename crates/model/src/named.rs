@@ -1,4 +1,4 @@
-//! What is one of a few: the word of each said once.
+//! What is one of a few, or is written as text: the word of each said once.
 
 use crate::nearest::unknown;
 
@@ -39,3 +39,25 @@ pub fn find<T: Copy, const N: usize>(
     let found = all.into_iter().find(|one| name(*one) == word);
     found.ok_or_else(|| unknown(what, word, &all.map(name)))
 }
+
+/// Makes a type the text that it is written as, which `$read` reads: what `#[serde(into = "String", try_from = "String")]`
+/// asks for.
+macro_rules! as_text {
+    ($what:ty, $read:expr) => {
+        impl From<$what> for String {
+            fn from(value: $what) -> String {
+                value.to_string()
+            }
+        }
+
+        impl TryFrom<String> for $what {
+            type Error = String;
+
+            fn try_from(text: String) -> Result<$what, String> {
+                $read(&text)
+            }
+        }
+    };
+}
+
+pub(crate) use as_text;

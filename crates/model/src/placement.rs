@@ -6,6 +6,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::named::as_text;
 use crate::nearest::unknown;
 
 /// Where the workers run.
@@ -139,18 +140,7 @@ impl fmt::Display for Placement {
     }
 }
 
-impl From<Placement> for String {
-    fn from(placement: Placement) -> String {
-        placement.to_string()
-    }
-}
-
-impl TryFrom<String> for Placement {
-    type Error = String;
-    fn try_from(text: String) -> Result<Placement, String> {
-        Placement::parse(&text)
-    }
-}
+as_text!(Placement, Placement::parse);
 
 /// How close two CPUs are; each excludes the ones before it.
 #[derive(
@@ -170,33 +160,13 @@ pub enum Relation {
     CrossNode,
 }
 
-impl Relation {
-    /// All of them, from close to far.
-    pub const ALL: [Relation; 5] = [
-        Relation::SameCpu,
-        Relation::SmtSibling,
-        Relation::SameLlc,
-        Relation::CrossLlc,
-        Relation::CrossNode,
-    ];
-
-    /// The name on the command line and in files.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Relation::SameCpu => "same-cpu",
-            Relation::SmtSibling => "smt-sibling",
-            Relation::SameLlc => "same-llc",
-            Relation::CrossLlc => "cross-llc",
-            Relation::CrossNode => "cross-node",
-        }
-    }
-}
-
-impl fmt::Display for Relation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
+crate::named!(Relation {
+    SameCpu => "same-cpu",
+    SmtSibling => "smt-sibling",
+    SameLlc => "same-llc",
+    CrossLlc => "cross-llc",
+    CrossNode => "cross-node",
+});
 
 #[cfg(test)]
 mod tests {

@@ -10,6 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::counts::{FAMILIES, Family};
+use crate::named::as_text;
 
 /// Instrumentation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -91,19 +92,11 @@ impl Probe {
     }
 }
 
-impl Scope {
-    /// Every scope, the smallest first.
-    pub const ALL: [Scope; 3] = [Scope::Calls, Scope::Scheduler, Scope::All];
-
-    /// Its name as a probe.
-    pub fn name(self) -> &'static str {
-        match self {
-            Scope::Calls => "trace-calls",
-            Scope::Scheduler => "trace-scheduler",
-            Scope::All => "trace",
-        }
-    }
-}
+crate::named!(Scope {
+    Calls => "trace-calls",
+    Scheduler => "trace-scheduler",
+    All => "trace",
+});
 
 impl fmt::Display for Probe {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -151,19 +144,7 @@ fn unknown(name: &str) -> String {
     format!("nothing to observe by `{name}`: there are counters, hardware, {}", all.join(", "))
 }
 
-impl TryFrom<String> for Probe {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Probe, String> {
-        text.parse()
-    }
-}
-
-impl From<Probe> for String {
-    fn from(probe: Probe) -> String {
-        probe.to_string()
-    }
-}
+as_text!(Probe, str::parse);
 
 /// Why something can't be observed here.
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]

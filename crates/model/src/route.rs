@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::lab::{self, Loss};
+use crate::named::as_text;
 use crate::nearest::unknown;
 
 /// Largest packet of a laboratory's links, in bytes, where none is named: that of Ethernet.
@@ -202,19 +203,7 @@ impl Display for Chain {
     }
 }
 
-impl From<Route> for String {
-    fn from(route: Route) -> String {
-        route.to_string()
-    }
-}
-
-impl TryFrom<String> for Route {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Route, String> {
-        Route::parse(&text)
-    }
-}
+as_text!(Route, Route::parse);
 
 /// A laboratory of a run, as it is kept: it is gone when its run is over.
 #[derive(Clone, Debug, PartialEq, JsonSchema, Serialize, Deserialize)]
