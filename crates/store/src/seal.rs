@@ -23,24 +23,19 @@ pub(super) enum Table {
 
 use Table::{Cases, Groups, Launches, Nodes, Rounds, Runs, Samples, Tallies, Warnings};
 
+model::named!(Table {
+    Runs => "runs",
+    Nodes => "nodes",
+    Groups => "groups",
+    Cases => "cases",
+    Rounds => "rounds",
+    Launches => "launches",
+    Samples => "samples",
+    Warnings => "warnings",
+    Tallies => "tallies",
+});
+
 impl Table {
-    pub(super) const ALL: [Table; 9] =
-        [Runs, Nodes, Groups, Cases, Rounds, Launches, Samples, Warnings, Tallies];
-
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Runs => "runs",
-            Nodes => "nodes",
-            Groups => "groups",
-            Cases => "cases",
-            Rounds => "rounds",
-            Launches => "launches",
-            Samples => "samples",
-            Warnings => "warnings",
-            Tallies => "tallies",
-        }
-    }
-
     /// The columns that tell a row from the others.
     fn key(self) -> &'static [&'static str] {
         match self {
