@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::engine::Engine;
-use super::nonblocking::{Nonblocking, WithNonblocking};
+use super::nonblocking::{Nonblocking, NonblockingCode, Table, With, WithNonblocking};
 use model::mechanism::Stats;
 
 /// One side of an open mechanism. `send` and `recv` are what is timed.
@@ -74,18 +74,29 @@ pub trait Endpoint: Send {
         None
     }
 
-    /// This end as one that can be asked without waiting: `Some(self)` of what is [`Nonblocking`].
-    fn as_nonblocking(&mut self) -> Option<&mut dyn Nonblocking> {
-        None
-    }
-
-    /// Runs `code` with this end in its own type, where it can be asked without waiting: for loops of which a call
-    /// through a table would be a part.
-    fn with_nonblocking<C: WithNonblocking>(&mut self, _code: C) -> Option<C::Output>
+    /// Runs `code` with this end in its own type, where it can be asked without waiting: `Some(code.run(self))` of what is
+    /// [`Nonblocking`].
+    fn nonblocking<'a, C: NonblockingCode<'a>>(&'a mut self, _code: C) -> Option<C::Output>
     where
         Self: Sized,
     {
         None
+    }
+
+    /// The same, as long as some ends have a hook of their own for it.
+    fn with_nonblocking<C: WithNonblocking>(&mut self, code: C) -> Option<C::Output>
+    where
+        Self: Sized,
+    {
+        self.nonblocking(With(code))
+    }
+
+    /// The same behind a table of calls: for loops of which such a call is no part.
+    fn as_nonblocking(&mut self) -> Option<&mut dyn Nonblocking>
+    where
+        Self: Sized,
+    {
+        self.nonblocking(Table)
     }
 
     /// Called before a batch of messages with their purpose. Only what loses messages on purpose has to
@@ -139,6 +150,7 @@ trait Callable: Endpoint {
         message: &mut [u8],
         look: &mut dyn FnMut(&[u8]) -> io::Result<()>,
     ) -> io::Result<()>;
+    fn nonblocking_by(&mut self) -> Option<&mut dyn Nonblocking>;
 }
 
 impl<E: Endpoint> Callable for E {
@@ -152,6 +164,10 @@ impl<E: Endpoint> Callable for E {
         look: &mut dyn FnMut(&[u8]) -> io::Result<()>,
     ) -> io::Result<()> {
         self.recv_with(message, look)
+    }
+
+    fn nonblocking_by(&mut self) -> Option<&mut dyn Nonblocking> {
+        self.as_nonblocking()
     }
 }
 
@@ -187,7 +203,7 @@ impl Endpoint for Erased<'_> {
     }
 
     fn as_nonblocking(&mut self) -> Option<&mut dyn Nonblocking> {
-        self.0.as_nonblocking()
+        self.0.nonblocking_by()
     }
 
     fn enter(&mut self, phase: Phase) -> io::Result<()> {

@@ -10,8 +10,8 @@ use rustix::io::{Errno, ReadWriteFlags, preadv2};
 use super::fd::{TwoFds, read_full, write_all};
 use super::socket::wrong_length;
 use super::{
-    Carries, Endpoint, Framing, Mechanism, Nonblocking, OpenError, OpenSpec, Opened, Received,
-    Sent, Traits, Visitor, WithNonblocking,
+    Carries, Endpoint, Framing, Mechanism, Nonblocking, NonblockingCode, OpenError, OpenSpec,
+    Opened, Received, Sent, Traits, Visitor,
 };
 
 use sys::failed::failed;
@@ -53,11 +53,7 @@ impl Endpoint for EventfdEnd {
         read_full(&self.0.from, &mut [0; 8])
     }
 
-    fn as_nonblocking(&mut self) -> Option<&mut dyn Nonblocking> {
-        Some(self)
-    }
-
-    fn with_nonblocking<C: WithNonblocking>(&mut self, code: C) -> Option<C::Output> {
+    fn nonblocking<'a, C: NonblockingCode<'a>>(&'a mut self, code: C) -> Option<C::Output> {
         Some(code.run(self))
     }
 }

@@ -13,7 +13,7 @@ use rustix::net::sockopt::socket_domain;
 
 use sys::failed::failed;
 
-use super::{Endpoint, Nonblocking, Received, Sent, WithNonblocking};
+use super::{Endpoint, Nonblocking, NonblockingCode, Received, Sent};
 
 /// Writes all of `message`.
 #[inline(always)]
@@ -138,11 +138,7 @@ impl Endpoint for TwoFds {
         read_full(&self.from, message)
     }
 
-    fn as_nonblocking(&mut self) -> Option<&mut dyn Nonblocking> {
-        Some(self)
-    }
-
-    fn with_nonblocking<C: WithNonblocking>(&mut self, code: C) -> Option<C::Output> {
+    fn nonblocking<'a, C: NonblockingCode<'a>>(&'a mut self, code: C) -> Option<C::Output> {
         Some(code.run(self))
     }
 }
@@ -206,11 +202,7 @@ impl Endpoint for OneFd {
         read_full(&self.fd, message)
     }
 
-    fn as_nonblocking(&mut self) -> Option<&mut dyn Nonblocking> {
-        Some(self)
-    }
-
-    fn with_nonblocking<C: WithNonblocking>(&mut self, code: C) -> Option<C::Output> {
+    fn nonblocking<'a, C: NonblockingCode<'a>>(&'a mut self, code: C) -> Option<C::Output> {
         Some(code.run(self))
     }
 }

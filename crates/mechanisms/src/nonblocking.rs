@@ -80,10 +80,38 @@ pub enum Received {
 }
 
 /// Code for an end that can be asked without waiting, compiled for its type.
+pub trait NonblockingCode<'a> {
+    type Output;
+    /// Called once.
+    fn run<E: Nonblocking>(self, end: &'a mut E) -> Self::Output;
+}
+
+/// The same, as long as some ends have a hook of their own for it.
 pub trait WithNonblocking {
     type Output;
     /// Called once.
     fn run<E: Nonblocking>(self, end: &mut E) -> Self::Output;
+}
+
+pub(crate) struct With<C>(pub C);
+
+impl<C: WithNonblocking> NonblockingCode<'_> for With<C> {
+    type Output = C::Output;
+
+    fn run<E: Nonblocking>(self, end: &mut E) -> C::Output {
+        self.0.run(end)
+    }
+}
+
+/// The end behind a table of calls.
+pub(crate) struct Table;
+
+impl<'a> NonblockingCode<'a> for Table {
+    type Output = &'a mut dyn Nonblocking;
+
+    fn run<E: Nonblocking>(self, end: &'a mut E) -> &'a mut dyn Nonblocking {
+        end
+    }
 }
 
 /// The error for ends that block.

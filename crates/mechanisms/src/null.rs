@@ -6,8 +6,8 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd};
 
 use super::{
-    Carries, Endpoint, Framing, Mechanism, Nonblocking, OpenError, OpenSpec, Opened, Received,
-    Sent, Traits, Visitor, WithNonblocking,
+    Carries, Endpoint, Framing, Mechanism, Nonblocking, NonblockingCode, OpenError, OpenSpec,
+    Opened, Received, Sent, Traits, Visitor,
 };
 
 /// The mechanism's row.
@@ -48,11 +48,7 @@ impl Endpoint for NullEnd {
         Ok(())
     }
 
-    fn as_nonblocking(&mut self) -> Option<&mut dyn Nonblocking> {
-        Some(self)
-    }
-
-    fn with_nonblocking<C: WithNonblocking>(&mut self, code: C) -> Option<C::Output> {
+    fn nonblocking<'a, C: NonblockingCode<'a>>(&'a mut self, code: C) -> Option<C::Output> {
         Some(code.run(self))
     }
 }

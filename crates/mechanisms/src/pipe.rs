@@ -10,8 +10,8 @@ use rustix::pipe::{PIPE_BUF, PipeFlags, fcntl_getpipe_size, fcntl_setpipe_size, 
 
 use super::fd::{TwoFds, partner_closed, write_all};
 use super::{
-    Carries, Choice, Endpoint, Framing, Mechanism, Nonblocking, OpenError, OpenSpec, Opened,
-    OptionSpec, Options, Received, Sent, Traits, Visitor, WithNonblocking, socket::wrong_length,
+    Carries, Choice, Endpoint, Framing, Mechanism, Nonblocking, NonblockingCode, OpenError,
+    OpenSpec, Opened, OptionSpec, Options, Received, Sent, Traits, Visitor, socket::wrong_length,
 };
 use model::bend::{Bend, Length};
 use sys::failed::failed;
@@ -143,11 +143,7 @@ impl Endpoint for Packets {
         Ok(())
     }
 
-    fn as_nonblocking(&mut self) -> Option<&mut dyn Nonblocking> {
-        Some(self)
-    }
-
-    fn with_nonblocking<C: WithNonblocking>(&mut self, code: C) -> Option<C::Output> {
+    fn nonblocking<'a, C: NonblockingCode<'a>>(&'a mut self, code: C) -> Option<C::Output> {
         Some(code.run(self))
     }
 }

@@ -17,9 +17,9 @@ use rustix::event::PollFd;
 use super::network::{self, Call, ConnectVisitor, Cookie, ListenVisitor};
 use super::socket::wrong_length;
 use super::{
-    Carries, Choice, Connection, Deadline, Endpoint, Framing, Mechanism, Nonblocking, OpenError,
-    OpenSpec, Opened, OptionSpec, Options, Phase, Received, Sent, Traits, Visitor, Waits,
-    WithNonblocking,
+    Carries, Choice, Connection, Deadline, Endpoint, Framing, Mechanism, Nonblocking,
+    NonblockingCode, OpenError, OpenSpec, Opened, OptionSpec, Options, Phase, Received, Sent,
+    Traits, Visitor, Waits, WithNonblocking,
 };
 use model::bend::{Bend, Length};
 use model::mechanism::Stats;
@@ -216,13 +216,18 @@ impl Endpoint for ChannelEnd {
     }
 
     /// Optional, default: none. As here, where the end is also [`Nonblocking`].
-    fn as_nonblocking(&mut self) -> Option<&mut dyn Nonblocking> {
-        Some(self)
+    fn nonblocking<'a, C: NonblockingCode<'a>>(&'a mut self, code: C) -> Option<C::Output> {
+        Some(code.run(self))
     }
 
-    /// Optional, default: none. The same for code that is compiled for this end.
+    /// Optional, default: by the hook above.
     fn with_nonblocking<C: WithNonblocking>(&mut self, code: C) -> Option<C::Output> {
         Some(code.run(self))
+    }
+
+    /// Optional, default: what the hook above runs code with. An end that only stands for another one has its own.
+    fn as_nonblocking(&mut self) -> Option<&mut dyn Nonblocking> {
+        Some(self)
     }
 
     /// Optional, default: nothing. Only for what takes silence for a loss (`udp/`).
