@@ -51,8 +51,8 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};
 
 pub use mechanisms::{
-    Choice, Deadline, Endpoint, Mechanism, Nonblocking, OpenError, OpenSpec, Opened, OptionSpec,
-    Options, Received, Sent, Visitor, WithNonblocking,
+    Choice, Deadline, Endpoint, Mechanism, Nonblocking, NonblockingCode, OpenError, OpenSpec,
+    Opened, OptionSpec, Options, Received, Sent, Visitor,
 };
 pub use model::mechanism::{Carries, Cause, Framing, Traits, Unavailable, Waits};
 

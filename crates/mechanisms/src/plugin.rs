@@ -12,8 +12,8 @@ use rustix::time::{ClockId, clock_gettime};
 
 use super::engine::{Engine, Opens};
 use super::{
-    Deadline, Endpoint, Entry, Nonblocking, OpenError, OpenSpec, Opened, Received, Residue, Sent,
-    Visitor, WithNonblocking,
+    Deadline, Endpoint, Entry, Nonblocking, NonblockingCode, OpenError, OpenSpec, Opened, Received,
+    Residue, Sent, Visitor,
 };
 use model::mechanism::{Cause, Unavailable};
 use model::plugin::Plugin;
@@ -198,11 +198,7 @@ impl Endpoint for Copying {
         self.end.recv(message).map_err(failed)
     }
 
-    fn as_nonblocking(&mut self) -> Option<&mut dyn Nonblocking> {
-        self.closed.plugin.without_waiting.then_some(self)
-    }
-
-    fn with_nonblocking<C: WithNonblocking>(&mut self, code: C) -> Option<C::Output> {
+    fn nonblocking<'a, C: NonblockingCode<'a>>(&'a mut self, code: C) -> Option<C::Output> {
         self.closed.plugin.without_waiting.then(|| code.run(self))
     }
 
@@ -271,12 +267,8 @@ impl Endpoint for InPlace {
         self.0.end.recv_in_place(message.len(), look).map_err(failed)?
     }
 
-    fn as_nonblocking(&mut self) -> Option<&mut dyn Nonblocking> {
-        self.0.as_nonblocking()
-    }
-
-    fn with_nonblocking<C: WithNonblocking>(&mut self, code: C) -> Option<C::Output> {
-        self.0.with_nonblocking(code)
+    fn nonblocking<'a, C: NonblockingCode<'a>>(&'a mut self, code: C) -> Option<C::Output> {
+        self.0.nonblocking(code)
     }
 
     fn finish(&mut self) -> io::Result<()> {

@@ -13,8 +13,8 @@ use rustix::event::{PollFd, PollFlags};
 use super::socket::wrong_length;
 use super::waiting::{Eventfd, Futex, Hybrid, SPIN, Spin, Waiting, Yield, spin_is_of_hybrid};
 use super::{
-    Carries, Choice, Deadline, Endpoint, Framing, Mechanism, Nonblocking, OpenError, OpenSpec,
-    Opened, OptionSpec, Options, Received, Sent, Traits, Visitor, Waits, WithNonblocking,
+    Carries, Choice, Deadline, Endpoint, Framing, Mechanism, Nonblocking, NonblockingCode,
+    OpenError, OpenSpec, Opened, OptionSpec, Options, Received, Sent, Traits, Visitor, Waits,
 };
 use model::bend::{Bend, Length};
 use sys::ring::{Reader, Shape, Writer, two};
@@ -131,11 +131,7 @@ impl<W: Waiting> Endpoint for RingEnd<W> {
         }
     }
 
-    fn as_nonblocking(&mut self) -> Option<&mut dyn Nonblocking> {
-        Some(self)
-    }
-
-    fn with_nonblocking<C: WithNonblocking>(&mut self, code: C) -> Option<C::Output> {
+    fn nonblocking<'a, C: NonblockingCode<'a>>(&'a mut self, code: C) -> Option<C::Output> {
         Some(code.run(self))
     }
 }

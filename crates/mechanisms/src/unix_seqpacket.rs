@@ -12,8 +12,8 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair, sockopt};
 use super::connection::{At, BIND, Connection, unix_socket};
 use super::unix_stream::{connected, prepare};
 use super::{
-    Carries, Choice, Endpoint, Framing, Mechanism, Nonblocking, OpenError, OpenSpec, Opened,
-    OptionSpec, Options, Received, Sent, Traits, Visitor, WithNonblocking, socket,
+    Carries, Choice, Endpoint, Framing, Mechanism, Nonblocking, NonblockingCode, OpenError,
+    OpenSpec, Opened, OptionSpec, Options, Received, Sent, Traits, Visitor, socket,
 };
 use model::bend::{Bend, Length};
 
@@ -98,11 +98,7 @@ impl Endpoint for PacketEnd {
         }
     }
 
-    fn as_nonblocking(&mut self) -> Option<&mut dyn Nonblocking> {
-        Some(self)
-    }
-
-    fn with_nonblocking<C: WithNonblocking>(&mut self, code: C) -> Option<C::Output> {
+    fn nonblocking<'a, C: NonblockingCode<'a>>(&'a mut self, code: C) -> Option<C::Output> {
         Some(code.run(self))
     }
 }

@@ -16,7 +16,7 @@ use rustix::thread::sched_yield;
 use super::throughput::Throughput;
 use super::{Found, Payload, Side, Size, Timed, WorkloadSpec, median};
 use mechanisms::nonblocking::only_waits;
-use mechanisms::{Endpoint, MECHANISMS, Nonblocking, Received, Sent, WithNonblocking};
+use mechanisms::{Endpoint, MECHANISMS, Nonblocking, NonblockingCode, Received, Sent};
 use model::launch::WorkerReport;
 use model::mechanism::Carries;
 use model::workload::Workload;
@@ -83,7 +83,7 @@ impl Duplex {
         let one_cpu = self.asked.one_cpu;
         let clock = *clock;
         let both = Both { payload, out, into, clock, one_cpu, samples, messages, inbound };
-        end.with_nonblocking(both).unwrap_or_else(|| Err(only_waits()))
+        end.nonblocking(both).unwrap_or_else(|| Err(only_waits()))
     }
 
     /// Bytes, or wake-ups, per second one way of what took so many ticks.
@@ -188,7 +188,7 @@ struct Both<'a, P> {
     inbound: Vec<u64>,
 }
 
-impl<P: Payload> WithNonblocking for Both<'_, P> {
+impl<P: Payload> NonblockingCode<'_> for Both<'_, P> {
     type Output = io::Result<Vec<u64>>;
 
     fn run<E: Nonblocking>(mut self, end: &mut E) -> Self::Output {

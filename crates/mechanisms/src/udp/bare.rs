@@ -6,7 +6,7 @@ use std::net::UdpSocket;
 use std::time::Duration;
 
 use super::{EffectiveSettings, PATIENCE, path, window};
-use crate::{Endpoint, Nonblocking, WithNonblocking, socket};
+use crate::{Endpoint, NonblockingCode, socket};
 use model::mechanism::{Datagrams, Stats};
 
 /// What asks for credits: of 24 to 31 bytes, by how many credits were taken, and by which length no message has.
@@ -199,11 +199,7 @@ impl Endpoint for UdpEnd {
         Ok(())
     }
 
-    fn as_nonblocking(&mut self) -> Option<&mut dyn Nonblocking> {
-        Some(self)
-    }
-
-    fn with_nonblocking<C: WithNonblocking>(&mut self, code: C) -> Option<C::Output> {
+    fn nonblocking<'a, C: NonblockingCode<'a>>(&'a mut self, code: C) -> Option<C::Output> {
         Some(code.run(self))
     }
 

@@ -26,9 +26,7 @@ use self::silence::SILENCE;
 pub(super) use self::wire::HEADER;
 use self::wire::header;
 use super::{Connected, PATIENCE, path, set_failed, window};
-use crate::{
-    Deadline, Endpoint, Nonblocking, OpenError, OpenSpec, Opened, Visitor, WithNonblocking, socket,
-};
+use crate::{Deadline, Endpoint, NonblockingCode, OpenError, OpenSpec, Opened, Visitor, socket};
 use model::mechanism::{Datagrams, FragmentCounts, Stats};
 
 /// Most datagrams that the kernel cuts one send into (UDP_MAX_SEGMENTS; new kernels
@@ -422,11 +420,7 @@ impl<const SEND: usize, const TAKE: usize> Endpoint for FragmentsEnd<SEND, TAKE>
         Ok(())
     }
 
-    fn as_nonblocking(&mut self) -> Option<&mut dyn Nonblocking> {
-        Some(self)
-    }
-
-    fn with_nonblocking<C: WithNonblocking>(&mut self, code: C) -> Option<C::Output> {
+    fn nonblocking<'a, C: NonblockingCode<'a>>(&'a mut self, code: C) -> Option<C::Output> {
         Some(code.run(self))
     }
 
