@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::engine::Engine;
-use super::nonblocking::{Nonblocking, NonblockingCode, Table, With, WithNonblocking};
+use super::nonblocking::{Nonblocking, NonblockingCode, Table};
 use model::mechanism::Stats;
 
 /// One side of an open mechanism. `send` and `recv` are what is timed.
@@ -81,14 +81,6 @@ pub trait Endpoint: Send {
         Self: Sized,
     {
         None
-    }
-
-    /// The same, as long as some ends have a hook of their own for it.
-    fn with_nonblocking<C: WithNonblocking>(&mut self, code: C) -> Option<C::Output>
-    where
-        Self: Sized,
-    {
-        self.nonblocking(With(code))
     }
 
     /// The same behind a table of calls: for loops of which such a call is no part.

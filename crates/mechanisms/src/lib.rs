@@ -71,8 +71,7 @@ pub use endpoint::{Deadline, Endpoint, Erased, Phase};
 // What every mechanism's file says of itself.
 use model::mechanism::{Carries, Cause, Framing, Scope, Traits, Unavailable, Waits};
 pub use nonblocking::{
-    Nonblocking, NonblockingCode, Received, Sent, WithNonblocking, open_nonblocking,
-    open_nonblocking_of,
+    Nonblocking, NonblockingCode, Received, Sent, open_nonblocking, open_nonblocking_of,
 };
 pub use opened::Opened;
 pub use options::{Choice, OptionSpec, Options, Variant, catalogue};

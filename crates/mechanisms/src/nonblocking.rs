@@ -86,23 +86,6 @@ pub trait NonblockingCode<'a> {
     fn run<E: Nonblocking>(self, end: &'a mut E) -> Self::Output;
 }
 
-/// The same, as long as some ends have a hook of their own for it.
-pub trait WithNonblocking {
-    type Output;
-    /// Called once.
-    fn run<E: Nonblocking>(self, end: &mut E) -> Self::Output;
-}
-
-pub(crate) struct With<C>(pub C);
-
-impl<C: WithNonblocking> NonblockingCode<'_> for With<C> {
-    type Output = C::Output;
-
-    fn run<E: Nonblocking>(self, end: &mut E) -> C::Output {
-        self.0.run(end)
-    }
-}
-
 /// The end behind a table of calls.
 pub(crate) struct Table;
 

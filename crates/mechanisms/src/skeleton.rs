@@ -19,7 +19,7 @@ use super::socket::wrong_length;
 use super::{
     Carries, Choice, Connection, Deadline, Endpoint, Framing, Mechanism, Nonblocking,
     NonblockingCode, OpenError, OpenSpec, Opened, OptionSpec, Options, Phase, Received, Sent,
-    Traits, Visitor, Waits, WithNonblocking,
+    Traits, Visitor, Waits,
 };
 use model::bend::{Bend, Length};
 use model::mechanism::Stats;
@@ -217,11 +217,6 @@ impl Endpoint for ChannelEnd {
 
     /// Optional, default: none. As here, where the end is also [`Nonblocking`].
     fn nonblocking<'a, C: NonblockingCode<'a>>(&'a mut self, code: C) -> Option<C::Output> {
-        Some(code.run(self))
-    }
-
-    /// Optional, default: by the hook above.
-    fn with_nonblocking<C: WithNonblocking>(&mut self, code: C) -> Option<C::Output> {
         Some(code.run(self))
     }
 
