@@ -7,7 +7,6 @@ use crate::OpenError;
 use crate::network::EffectiveSettings;
 
 /// What an end is made by.
-#[derive(Clone)]
 pub struct Half {
     pub plan: Plan,
     pub message_bytes: usize,

@@ -9,12 +9,13 @@ use std::time::{Duration, Instant};
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, socket_with};
 
-use super::{PATIENCE, UdpEnd, fragmented, fragments, lossy, set_failed, set_options, window};
+use super::fragments::{FragmentsEnd, SEGMENTS};
+use super::{PATIENCE, UdpEnd, fragmented, lossy, set_failed, set_options, window};
 use crate::network::{
     Answer, Call, ConnectVisitor, ConnectionKind, Cookie, EffectiveSettings, Hello, ListenVisitor,
     Listener, MEETING, Wait,
 };
-use crate::reliable::{ArqEnd, FecEnd, Half};
+use crate::reliable::Half;
 use crate::tcp::{no_address, unreachable};
 use crate::{Endpoint, OpenError, OpenSpec, Step};
 use model::mechanism::{Cause, Unavailable};
@@ -26,11 +27,9 @@ const TIMED_TRIES: u64 = 4;
 /// Most datagrams of strangers that are discarded between two checks of the deadline and the owner.
 const STRANGERS: usize = 256;
 
-/// What becomes of a connected socket, by what the spec asks.
-trait Make: Clone + Send + 'static {
+/// What becomes of a connected socket, by what the spec asks: an end, with no more under way than `window`.
+trait Make: Send + 'static {
     type End: Endpoint + 'static;
-    fn datagram(&self) -> usize;
-    /// The end, with no more under way than `window`.
     fn make(
         &self,
         socket: UdpSocket,
@@ -38,128 +37,64 @@ trait Make: Clone + Send + 'static {
     ) -> Result<(Self::End, EffectiveSettings), OpenError>;
 }
 
-/// One datagram a message.
-#[derive(Clone)]
-struct Bare {
-    /// The largest that goes bare.
-    largest: usize,
-    message_bytes: usize,
+impl<E: Endpoint + 'static, F> Make for F
+where
+    F: Fn(UdpSocket, u32) -> Result<(E, EffectiveSettings), OpenError> + Send + 'static,
+{
+    type End = E;
+
+    fn make(&self, socket: UdpSocket, window: u32) -> Result<(E, EffectiveSettings), OpenError> {
+        self(socket, window)
+    }
 }
 
-impl Make for Bare {
-    type End = UdpEnd;
-
-    fn datagram(&self) -> usize {
-        self.message_bytes
-    }
-
-    fn make(
-        &self,
-        socket: UdpSocket,
-        window: u32,
-    ) -> Result<(UdpEnd, EffectiveSettings), OpenError> {
-        let end = UdpEnd::new(socket, self.message_bytes).map_err(set_failed)?;
-        let end = end.narrowed(window);
-        let effective_settings = end.effective_settings(self.largest, self.message_bytes);
+/// One datagram a message; the largest that goes bare has `largest` bytes.
+fn bare(largest: usize, message_bytes: usize) -> impl Make {
+    move |socket: UdpSocket, window| {
+        let end = UdpEnd::new(socket, message_bytes).map_err(set_failed)?.narrowed(window);
+        let effective_settings = end.effective_settings(largest, message_bytes);
         Ok((end, effective_settings))
     }
 }
 
-#[derive(Clone)]
-struct Fragments<const SEND: usize, const TAKE: usize> {
+fn in_fragments<const SEND: usize, const TAKE: usize>(
     datagram: usize,
     message_bytes: usize,
-}
-
-impl<const SEND: usize, const TAKE: usize> Make for Fragments<SEND, TAKE> {
-    type End = fragments::FragmentsEnd<SEND, TAKE>;
-
-    fn datagram(&self) -> usize {
-        self.datagram
-    }
-
-    fn make(
-        &self,
-        socket: UdpSocket,
-        window: u32,
-    ) -> Result<(Self::End, EffectiveSettings), OpenError> {
-        let end = fragments::FragmentsEnd::of(socket, self.datagram, self.message_bytes)?;
-        let end = end.narrowed(window);
-        let effective_settings = end.effective_settings(self.datagram, self.message_bytes)?;
+) -> impl Make {
+    move |socket: UdpSocket, window| {
+        let end = FragmentsEnd::<SEND, TAKE>::of(socket, datagram, message_bytes)?.narrowed(window);
+        let effective_settings = end.effective_settings(datagram, message_bytes)?;
         Ok((end, effective_settings))
-    }
-}
-
-/// Makes an endpoint without retransmission.
-#[derive(Clone)]
-struct MakeFec(Half);
-
-/// Makes an endpoint that retransmits what is lost.
-#[derive(Clone)]
-struct MakeArq(Half);
-
-impl Make for MakeFec {
-    type End = FecEnd<UdpSocket>;
-
-    fn datagram(&self) -> usize {
-        self.0.datagram()
-    }
-
-    fn make(
-        &self,
-        socket: UdpSocket,
-        window: u32,
-    ) -> Result<(Self::End, EffectiveSettings), OpenError> {
-        self.0.fec(socket, window)
-    }
-}
-
-impl Make for MakeArq {
-    type End = ArqEnd<UdpSocket>;
-
-    fn datagram(&self) -> usize {
-        self.0.datagram()
-    }
-
-    fn make(
-        &self,
-        socket: UdpSocket,
-        window: u32,
-    ) -> Result<(Self::End, EffectiveSettings), OpenError> {
-        self.0.arq(socket, window)
     }
 }
 
 /// What is done with whichever way of making ends the spec asks for.
 trait With {
     type Output;
-    fn with(self, make: impl Make) -> Self::Output;
+    /// `datagram`: bytes of the largest datagram.
+    fn with(self, datagram: usize, make: impl Make) -> Self::Output;
 }
 
 /// `answers`: of the responder's end.
 fn choose<W: With>(spec: &OpenSpec, answers: bool, what: W) -> Result<W::Output, OpenError> {
-    const TOGETHER: usize = fragments::SEGMENTS + 1;
-    let message_bytes = spec.message_bytes;
+    const TOGETHER: usize = SEGMENTS + 1;
+    let bytes = spec.message_bytes;
     if let Some(plan) = lossy::plan(&spec.options)? {
-        let half = Half { plan, message_bytes, answers, seed: spec.seed };
+        let half = Half { plan, message_bytes: bytes, answers, seed: spec.seed };
+        let datagram = half.datagram();
         return Ok(if half.plan.is_arq() {
-            what.with(MakeArq(half))
+            what.with(datagram, move |socket: UdpSocket, window| half.arq(socket, window))
         } else {
-            what.with(MakeFec(half))
+            what.with(datagram, move |socket: UdpSocket, window| half.fec(socket, window))
         });
     }
     // A launch between hosts says what the path decides: both must cut alike.
     Ok(match fragmented(spec, None)? {
-        (largest, None) => what.with(Bare { largest, message_bytes }),
-        (datagram, Some(together)) => match together {
-            (false, false) => what.with(Fragments::<1, 2> { datagram, message_bytes }),
-            (false, true) => what.with(Fragments::<1, TOGETHER> { datagram, message_bytes }),
-            (true, false) => {
-                what.with(Fragments::<{ fragments::SEGMENTS }, 2> { datagram, message_bytes })
-            }
-            (true, true) => what
-                .with(Fragments::<{ fragments::SEGMENTS }, TOGETHER> { datagram, message_bytes }),
-        },
+        (largest, None) => what.with(bytes, bare(largest, bytes)),
+        (cut, Some((false, false))) => what.with(cut, in_fragments::<1, 2>(cut, bytes)),
+        (cut, Some((false, true))) => what.with(cut, in_fragments::<1, TOGETHER>(cut, bytes)),
+        (cut, Some((true, false))) => what.with(cut, in_fragments::<SEGMENTS, 2>(cut, bytes)),
+        (cut, Some((true, true))) => what.with(cut, in_fragments::<SEGMENTS, TOGETHER>(cut, bytes)),
     })
 }
 
@@ -198,9 +133,9 @@ pub fn listen<V: ListenVisitor>(
     }
     impl<V: ListenVisitor> With for Listen<V> {
         type Output = V::Output;
-        fn with(self, make: impl Make) -> V::Output {
+        fn with(self, datagram: usize, make: impl Make) -> V::Output {
             let Listen { socket, effective_settings, port, cookie, visitor } = self;
-            visitor.visit(Bound { socket, effective_settings, port, cookie, make })
+            visitor.visit(Bound { socket, effective_settings, port, cookie, datagram, make })
         }
     }
     let (socket, effective_settings) = open_socket(address, spec)?;
@@ -215,6 +150,7 @@ struct Bound<M> {
     effective_settings: EffectiveSettings,
     port: u16,
     cookie: Cookie,
+    datagram: usize,
     make: M,
 }
 
@@ -242,7 +178,7 @@ impl<M: Make> Bound<M> {
     }
 
     fn own_window(&self) -> Result<u32, OpenError> {
-        window(&self.socket, self.make.datagram()).map_err(set_failed)
+        window(&self.socket, self.datagram).map_err(set_failed)
     }
 }
 
@@ -320,9 +256,9 @@ pub fn connect<V: ConnectVisitor>(
     }
     impl<V: ConnectVisitor> With for Connect<'_, V> {
         type Output = Result<V::Output, OpenError>;
-        fn with(self, make: impl Make) -> Self::Output {
+        fn with(self, datagram: usize, make: impl Make) -> Self::Output {
             let Connect { call, socket, effective_settings, mut visitor } = self;
-            let theirs = let_in(&socket, call, make.datagram())?;
+            let theirs = let_in(&socket, call, datagram)?;
             visitor.passed(Step::Accepted);
             let (end, more) = make.make(socket, theirs)?;
             Ok(visitor.visit(end, effective_settings.into_iter().chain(more).collect()))
