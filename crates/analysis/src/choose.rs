@@ -12,6 +12,7 @@ use super::paired::log_ratios;
 use super::{ALPHA, CaseResult, Judged, NEGLIGIBLE, RoundState, Status, failures};
 use model::capacity::{Standing, TailBound};
 use model::choice::{self, Need};
+use model::distinct::ascending;
 use model::load::{Load, Server};
 use stats::AgainstBest;
 
@@ -226,10 +227,8 @@ impl Choice {
             let served = overloaded(a).cmp(&overloaded(b));
             served.then(percentile(a).total_cmp(&percentile(b)))
         });
-        let mut rates: Vec<u64> =
-            capacity.iter().flat_map(|capacity| &capacity.rates).map(|rate| rate.per_sec).collect();
-        rates.sort_unstable();
-        rates.dedup();
+        let rates = capacity.iter().flat_map(|capacity| &capacity.rates);
+        let rates = ascending(rates.map(|rate| rate.per_sec));
         let measured = || capacity.iter().filter(|capacity| capacity.status == Status::Ok);
         let needed = || measured().filter_map(|capacity| capacity.at(need.per_second));
         let rounds = needed().map(|rate| rate.launches);

@@ -14,6 +14,7 @@ use rustix::mount::{
 
 use super::space::{Identity, Space};
 use super::{LabError, Plan, State};
+use model::distinct::ascending;
 use sys::network;
 
 /// Moves the calling thread, which must be the only one, into node `node` of laboratory `name`.
@@ -87,11 +88,8 @@ fn own_sys() -> io::Result<()> {
 /// The mount points right below /sys; those below them come along (proc_pid_mountinfo(5)).
 fn below_sys(table: &str) -> Vec<&str> {
     let points = table.lines().filter_map(|line| line.split(' ').nth(4));
-    let mut found: Vec<&str> = points.filter(|path| path.starts_with("/sys/")).collect();
-    found.sort_unstable();
-    found.dedup();
     let mut top: Vec<&str> = Vec::new();
-    for path in found {
+    for path in ascending(points.filter(|path| path.starts_with("/sys/"))) {
         let is_below =
             |other: &&str| path.strip_prefix(other).is_some_and(|rest| rest.starts_with('/'));
         if !top.iter().any(is_below) {

@@ -1,4 +1,6 @@
-//! Values in the order in which they first come: each once, or grouped.
+//! Values each once, or grouped: in the order in which they first come, or ascending.
+
+use std::collections::BTreeSet;
 
 /// `items` without those that came before; for few values that have no order or hash of their own.
 pub fn distinct<T: PartialEq>(items: impl IntoIterator<Item = T>) -> Vec<T> {
@@ -9,6 +11,11 @@ pub fn distinct<T: PartialEq>(items: impl IntoIterator<Item = T>) -> Vec<T> {
         }
     }
     found
+}
+
+/// `items` ascending, each once.
+pub fn ascending<T: Ord>(items: impl IntoIterator<Item = T>) -> Vec<T> {
+    items.into_iter().collect::<BTreeSet<T>>().into_iter().collect()
 }
 
 /// `items` in groups of those that are the `same`, each compared with the first of a group.

@@ -24,10 +24,10 @@ mod speed;
 mod traffic;
 mod watch;
 
-use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
+use model::distinct::ascending;
 use model::findings::{Finding, Level, Mark};
 use model::host::Host;
 
@@ -161,8 +161,7 @@ pub fn examined(root: &Path, cpus: &[u32], time: Duration) -> Host {
 pub fn usual_cpus(root: &Path, allowed: &[u32]) -> Vec<u32> {
     let Ok(topology) = Topology::read(root) else { return allowed.to_vec() };
     let pairs = Relation::ALL.iter().filter_map(|relation| topology.pair(*relation, allowed));
-    let cpus: BTreeSet<u32> = pairs.flat_map(|(a, b)| [a, b]).collect();
-    cpus.into_iter().collect()
+    ascending(pairs.flat_map(|(a, b)| [a, b]))
 }
 
 /// The words of a check that don't depend on what it finds.

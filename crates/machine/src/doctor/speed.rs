@@ -152,13 +152,11 @@ pub(super) fn smt(seen: &Seen) -> Finding {
         );
     };
     let cores = seen.cpus.iter().filter_map(|cpu| topology.cpu(*cpu));
-    let mut others: Vec<u32> = cores
+    let others: Vec<u32> = cores
         .flat_map(|cpu| &cpu.siblings)
         .filter(|sibling| !seen.cpus.contains(sibling))
         .copied()
         .collect();
-    others.sort_unstable();
-    others.dedup();
     let threads = topology.cpus.iter().any(|cpu| cpu.siblings.len() > 1);
     match (threads, others.is_empty()) {
         (false, _) if is_guest(seen.host) => SMT.unknown(

@@ -27,6 +27,7 @@ use super::supervised::Supervisors;
 use super::wire::time_left;
 use machine::interrupt::{Interrupt, Interrupted};
 use model::cycles::slices;
+use model::distinct::ascending;
 use model::launch::Outcome;
 
 /// Where supervisors are started.
@@ -326,10 +327,7 @@ impl Launches {
         let wanted = of.iter().map(|number| &self.states[number].wanted);
         let on = wanted
             .flat_map(|wanted| std::iter::once(wanted.near).chain(wanted.far.map(|end| end.node)));
-        let mut nodes: Vec<usize> = on.collect();
-        nodes.sort_unstable();
-        nodes.dedup();
-        nodes
+        ascending(on)
     }
 
     /// Says `hello` to the agents of `nodes`; gives those that don't answer in time.
