@@ -215,6 +215,13 @@ pub struct Sessions {
     pub every_ns: u64,
 }
 
+impl Sessions {
+    /// How long the pauses between them last at most, in ns.
+    pub fn pauses_ns(self) -> u64 {
+        (self.count - 1) * self.every_ns
+    }
+}
+
 /// When a group of cases has been measured enough.
 #[derive(Default, Clone, Copy, Debug, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Stopping {

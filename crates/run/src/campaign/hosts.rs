@@ -29,6 +29,7 @@ use machine::doctor::{Snapshot, Watch};
 use machine::energy::PackageCounters;
 use machine::interrupt::Interrupted;
 use model::arm::Arm;
+use model::distinct::ascending;
 use model::energy::Energy;
 use model::launch::{Outcome, Record};
 use model::load::Load;
@@ -280,7 +281,7 @@ impl Driver for HostDriver<'_> {
     fn begin_round(&mut self, round: &RoundOf, measured: Duration) {
         let cases = || round.of.iter().flat_map(|number| &round.groups[*number].cases);
         let generators = cases().flat_map(|live| self.generators_of(&live.case));
-        let cpus = distinct(cases().flat_map(|live| cpus_here(&live.case)).chain(generators));
+        let cpus = ascending(cases().flat_map(|live| cpus_here(&live.case)).chain(generators));
         for nth in round.of {
             self.bounds.ask(&round.groups[*nth], measured);
         }
@@ -301,19 +302,16 @@ impl Driver for HostDriver<'_> {
         let UnderWay { watch, earlier, before, forks } = self.under_way.take()?;
         let after = machine::spin_gaps(SPIN);
         let stretch = watch.look().since(&earlier);
-        let (marks, unknown) = (stretch.marks(), stretch.unknown());
-        let (counters, frequencies) = (stretch.noise, stretch.frequencies);
-        let (bounds, idle, forks) = (self.bounds.take(), self.idle.take(), forks.disturb());
         Some(RoundNoise {
-            counters,
             before,
             after,
-            marks,
-            unknown,
-            frequencies,
-            bounds,
-            idle,
-            forks,
+            marks: stretch.marks(),
+            unknown: stretch.unknown(),
+            counters: stretch.noise,
+            frequencies: stretch.frequencies,
+            bounds: self.bounds.take(),
+            idle: self.idle.take(),
+            forks: forks.disturb(),
             ..RoundNoise::default()
         })
     }
@@ -338,14 +336,6 @@ impl Driver for HostDriver<'_> {
 pub(super) fn cpus_here(case: &Case) -> impl Iterator<Item = u32> + use<> {
     let [initiator, responder] = case.pinned_cpus();
     initiator.into_iter().chain(responder.filter(|_| case.route != Route::Peer))
-}
-
-/// CPUs, each once, ascending.
-pub(super) fn distinct(cpus: impl Iterator<Item = u32>) -> Vec<u32> {
-    let mut cpus: Vec<u32> = cpus.collect();
-    cpus.sort_unstable();
-    cpus.dedup();
-    cpus
 }
 
 /// How long the machine is left alone for it: a hundred steps of the counters, which move about once a millisecond.

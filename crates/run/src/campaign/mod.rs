@@ -37,7 +37,7 @@ use crate::launch::{Interrupt, Spec};
 use crate::plan::{Plan, WithMechanism};
 use machine::interrupt::Interrupted;
 use model::clock::Anchor;
-use model::placement::ResolvedPlacement;
+use model::distinct::{ascending, distinct};
 use model::request::{MOST_LAUNCHES, Request, Sessions};
 use model::route::Route;
 use model::screening::ROUNDS;
@@ -95,6 +95,25 @@ pub struct Campaign<'a> {
 /// Launches by case and round.
 type StoredLaunches = HashSet<(i64, u64)>;
 
+/// Why measuring ends before every group is closed.
+enum Stop {
+    /// A signal came, nobody wants more, or nothing can be measured any more.
+    Interrupted,
+    Store(StoreError),
+}
+
+impl From<Interrupted> for Stop {
+    fn from(_: Interrupted) -> Stop {
+        Stop::Interrupted
+    }
+}
+
+impl From<StoreError> for Stop {
+    fn from(error: StoreError) -> Stop {
+        Stop::Store(error)
+    }
+}
+
 /// How long the doctor looks at the machine before a run; `ipcmark doctor` looks longer.
 const EXAMINED: Duration = Duration::from_millis(100);
 
@@ -115,7 +134,7 @@ impl<'a> Campaign<'a> {
     ) -> Result<Campaign<'a>, StoreError> {
         let clock = measured_clock();
         let cases = plan.groups.iter().flat_map(|group| &group.cases);
-        let cpus = hosts::distinct(cases.flat_map(hosts::cpus_here));
+        let cpus = ascending(cases.flat_map(hosts::cpus_here));
         let host = machine::doctor::examined(Path::new("/"), &cpus, EXAMINED);
         let peer = hosts.routes.peer().map(|peer| peer.record(&host));
         let run = with.store.begin_run(&NewRun {
@@ -215,10 +234,7 @@ impl<'a> Campaign<'a> {
         let is_asked = self.request.stopping.budget_is_hard;
         self.began = if is_asked { self.created } else { Instant::now() };
         if let Some(budget) = self.request.stopping.budget_ns {
-            let pauses = self
-                .request
-                .sessions
-                .map_or(0, |sessions| (sessions.count - 1) * sessions.every_ns);
+            let pauses = self.request.sessions.map_or(0, Sessions::pauses_ns);
             let times = self.request.stopping.unmarked.map_or(1, |_| unmarked::MOST_TIMES);
             let budget = budget.saturating_mul(times).saturating_add(pauses);
             self.driver.ends_within(Duration::from_nanos(budget));
@@ -237,21 +253,17 @@ impl<'a> Campaign<'a> {
         }
         self.with.progress.stage("floors: clocks, kernel calls, cache lines, wake-ups, copying");
         let cases = self.groups.iter().flat_map(|group| &group.cases);
+        let aligned = cases.clone().map(|case| case.case.align).next();
         // Between hosts there is no pair of CPUs: what is measured describes this machine alone.
         let places = cases.map(|case| match case.case.route {
-            Route::Peer => ResolvedPlacement::FREE,
-            Route::Local | Route::Lab(_) => case.case.place,
+            Route::Peer => None,
+            Route::Local | Route::Lab(_) => case.case.place.cpus,
         });
-        let aligned =
-            self.groups.iter().flat_map(|group| &group.cases).map(|case| case.case.align).next();
-        let mut order = Order::quick(aligned.unwrap_or_default());
-        for place in places {
-            match place.cpus {
-                Some(pair) if order.pairs.contains(&pair) => {}
-                Some(pair) => order.pairs.push(pair),
-                None => order.anywhere = true,
-            }
-        }
+        let order = Order {
+            anywhere: places.clone().any(|cpus| cpus.is_none()),
+            pairs: distinct(places.flatten()),
+            ..Order::quick(aligned.unwrap_or_default())
+        };
         let floors = floor::measure(&order, self.with.interrupt);
         self.with.store.set_floors(self.run, &floors)
     }
@@ -268,7 +280,11 @@ impl<'a> Campaign<'a> {
     /// The store can't be read or written.
     pub fn run(mut self) -> Result<(i64, RunStatus), StoreError> {
         self.begin_budget();
-        let interrupted = self.measure()?.is_err();
+        let interrupted = match self.measure() {
+            Ok(()) => false,
+            Err(Stop::Interrupted) => true,
+            Err(Stop::Store(error)) => return Err(error),
+        };
         self.flush()?;
         if let Some(why) = self.driver.lost() {
             self.warn(&why)?;
@@ -285,17 +301,15 @@ impl<'a> Campaign<'a> {
         Ok((self.run, status))
     }
 
-    fn measure(&mut self) -> Result<Result<(), Interrupted>, StoreError> {
+    fn measure(&mut self) -> Result<(), Stop> {
         self.tell_lost()?;
         if self.settle.is_zero() && self.groups.iter().any(|group| group.wants_quiet) {
             self.with.progress.stage("finding how long this machine takes to settle");
-            let Some(settle) = self.find_settle() else { return Ok(Err(Interrupted)) };
+            let settle = self.find_settle().ok_or(Stop::Interrupted)?;
             self.settle = Duration::from_nanos(settle.quiet_ns);
             self.with.store.set_settle(self.run, &settle)?;
         }
-        if self.pilot_all()?.is_err() {
-            return Ok(Err(Interrupted));
-        }
+        self.pilot_all()?;
         self.leave_time_for_rounds();
         self.tell_if_rounds_are_long();
         (0..self.groups.len()).try_for_each(|nth| self.end_hopeless(nth))?;
@@ -304,19 +318,17 @@ impl<'a> Campaign<'a> {
             let open = self.open();
             if open.is_empty() {
                 if !self.refine()? {
-                    return Ok(Ok(()));
+                    return Ok(());
                 }
-                if self.pilot_all()?.is_err() {
-                    return Ok(Err(Interrupted));
-                }
+                self.pilot_all()?;
                 continue;
             }
-            if self.session_ends() && self.next_session().is_err() {
-                return Ok(Err(Interrupted));
+            if self.session_ends() {
+                self.next_session()?;
             }
             for together in self.driver.together(open) {
                 if !self.with.progress.wanted() {
-                    return Ok(Err(Interrupted));
+                    return Err(Stop::Interrupted);
                 }
                 let mut of = Vec::new();
                 for nth in together {
@@ -326,9 +338,7 @@ impl<'a> Campaign<'a> {
                 }
                 if let Some(first) = of.first() {
                     self.tell_status(*first);
-                    if self.round(&of)?.is_err() {
-                        return Ok(Err(Interrupted));
-                    }
+                    self.round(&of)?;
                     self.fit_choice(*first)?;
                 }
             }
@@ -336,17 +346,17 @@ impl<'a> Campaign<'a> {
     }
 
     /// Runs every case once that was not piloted before.
-    fn pilot_all(&mut self) -> Result<Result<(), Interrupted>, StoreError> {
+    fn pilot_all(&mut self) -> Result<(), Stop> {
         self.with.progress.stage("pilots: how many operations fill a sample, and a launch");
         let to_come = |nth: &usize| self.groups[*nth].cases.iter().any(|live| live.samples == 0);
         let piloted: Vec<usize> = (0..self.groups.len()).filter(to_come).collect();
         for together in self.driver.together(self.in_order_of_pilots()) {
-            if !self.with.progress.wanted() || self.pilot(&together)?.is_err() {
-                return Ok(Err(Interrupted));
+            if !self.with.progress.wanted() {
+                return Err(Stop::Interrupted);
             }
+            self.pilot(&together)?;
         }
-        self.warn_of_fewer_samples(&piloted)?;
-        Ok(Ok(()))
+        Ok(self.warn_of_fewer_samples(&piloted)?)
     }
 
     /// Preparing may take two thirds of the budget; what it took beyond that is not counted. On a slow

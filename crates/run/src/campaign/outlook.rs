@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::{Campaign, Status, settle};
+use model::request::Sessions;
 use model::screening::ROUNDS;
 use stats::LEAST_LAUNCHES;
 
@@ -67,8 +68,7 @@ impl Campaign<'_> {
         // A search chooses its cases as it goes on, and says itself what is too short.
         let budget = self.request.stopping.budget_ns.filter(|_| self.request.bound.is_none());
         let Some(budget) = budget.map(Duration::from_nanos) else { return };
-        let pauses =
-            self.request.sessions.map_or(0, |sessions| (sessions.count - 1) * sessions.every_ns);
+        let pauses = self.request.sessions.map_or(0, Sessions::pauses_ns);
         let lacks = self.request.stopping.unmarked.is_some();
         if lacks || whole <= budget.max(self.told).mul_f64(LONGER) {
             return;

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::driver::{RoundOf, Turn};
 use super::sizing::{Lasts, ns_apart, pilot_messages, pilot_of, refuse_coarse};
-use super::{Campaign, LiveCase, LiveGroup};
+use super::{Campaign, LiveCase, LiveGroup, Stop};
 use crate::launch::{LaunchResult, Spec};
 use crate::plan::Case;
 use machine::interrupt::Interrupted;
@@ -28,7 +28,7 @@ impl Campaign<'_> {
     }
 
     /// Runs every case of some groups once that was not piloted before, and fixes its batch and samples.
-    pub(super) fn pilot(&mut self, of: &[usize]) -> Result<Result<(), Interrupted>, StoreError> {
+    pub(super) fn pilot(&mut self, of: &[usize]) -> Result<(), Stop> {
         let round = RoundOf { groups: &self.groups, of, nth: 0, request: &self.request };
         let sets = self.driver.sets(&round);
         let pace = self.pace();
@@ -42,14 +42,11 @@ impl Campaign<'_> {
             }
             piloted.extend(set.iter().map(|turn| (turn.group, turn.case)));
             let began = Instant::now();
-            let measured = self.launch(&set, 0)?;
+            let measured = self.launch(&set, 0);
             took += began.elapsed();
-            let measured = match measured {
-                Ok(measured) => self.pilot_again(&set, measured)?,
-                Err(Interrupted) => Err(Interrupted),
-            };
+            let measured = measured.and_then(|measured| self.pilot_again(&set, measured));
             self.tell_lost()?;
-            let Ok(measured) = measured else { return Ok(Err(Interrupted)) };
+            let measured = measured?;
             for (turn, result) in set.iter().zip(&measured) {
                 let near = turn.nodes(&self.groups[turn.group].cases[turn.case]).0;
                 let ns_per_tick = self.clock(near).ns_per_tick;
@@ -70,7 +67,7 @@ impl Campaign<'_> {
                 }
             }
         }
-        Ok(Ok(()))
+        Ok(())
     }
 
     /// A case is given up for good where its pilot fails: a mishap gets a second chance.
@@ -78,18 +75,15 @@ impl Campaign<'_> {
         &mut self,
         set: &[Turn],
         mut measured: Vec<LaunchResult>,
-    ) -> Result<Result<Vec<LaunchResult>, Interrupted>, StoreError> {
+    ) -> Result<Vec<LaunchResult>, Interrupted> {
         for (turn, result) in set.iter().zip(&mut measured) {
             let live = &self.groups[turn.group].cases[turn.case];
             let failed = matches!(result.record.outcome, Outcome::Failed { .. });
             if failed && self.driver.reaches(live) {
-                match self.launch(std::slice::from_ref(turn), 0)? {
-                    Ok(mut again) => *result = again.remove(0),
-                    Err(Interrupted) => return Ok(Err(Interrupted)),
-                }
+                *result = self.launch(std::slice::from_ref(turn), 0)?.remove(0);
             }
         }
-        Ok(Ok(measured))
+        Ok(measured)
     }
 
     /// Fixes what the launches of some cases do by what their pilots found, and keeps both.

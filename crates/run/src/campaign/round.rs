@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::driver::{LaunchRequest, RoundOf, Turn};
-use super::{Campaign, Launched, LiveCase, value_ns};
+use super::{Campaign, Launched, LiveCase, Stop, value_ns};
 use crate::launch::{LaunchResult, Spec};
 use crate::plan::are_waited_for;
 use machine::interrupt::Interrupted;
@@ -14,7 +14,7 @@ use store::{NewLaunch, StoreError};
 
 impl Campaign<'_> {
     /// Measures one round of some groups and stores it.
-    pub(super) fn round(&mut self, of: &[usize]) -> Result<Result<(), Interrupted>, StoreError> {
+    pub(super) fn round(&mut self, of: &[usize]) -> Result<(), Stop> {
         let began = Instant::now();
         let nth = self.groups[of[0]].rounds + 1;
         let began_ns = self.measured_ns();
@@ -23,15 +23,16 @@ impl Campaign<'_> {
         let sets = self.driver.sets(&round);
         for set in sets {
             let set = self.wanted(set, |live| live.samples > 0, nth);
-            let interrupted = match self.launch(&set, nth)? {
-                Ok(results) => self.keep(nth, &set, results).map(|()| false)?,
-                Err(Interrupted) => true,
-            };
+            let made = self.launch(&set, nth);
+            let interrupted = made.is_err();
+            if let Ok(results) = made {
+                self.keep(nth, &set, results)?;
+            }
             self.tell_lost()?;
             if interrupted {
                 self.flush()?;
                 self.tell_launches();
-                return Ok(Err(Interrupted));
+                return Err(Stop::Interrupted);
             }
         }
         self.flush()?;
@@ -58,7 +59,7 @@ impl Campaign<'_> {
         if let Some(why) = self.driver.warning() {
             self.warn(&why)?;
         }
-        Ok(Ok(()))
+        Ok(())
     }
 
     /// Of a set the launches that are made: of cases that go on and whose nodes take part, and that are not
@@ -82,17 +83,17 @@ impl Campaign<'_> {
         &mut self,
         set: &[Turn],
         round: u64,
-    ) -> Result<Result<Vec<LaunchResult>, Interrupted>, StoreError> {
+    ) -> Result<Vec<LaunchResult>, Interrupted> {
         if set.is_empty() {
-            return Ok(Ok(Vec::new()));
+            return Ok(Vec::new());
         }
         if self.with.interrupt.signal().is_some() {
-            return Ok(Err(Interrupted));
+            return Err(Interrupted);
         }
         let quiet =
             if self.groups[set[0].group].wants_quiet { self.settle } else { Duration::ZERO };
         let set = set.iter().map(|turn| self.asked(turn, round)).collect();
-        Ok(self.driver.launch(set, quiet))
+        self.driver.launch(set, quiet)
     }
 
     fn asked(&self, turn: &Turn, round: u64) -> LaunchRequest {
