@@ -15,6 +15,7 @@ use crate::launch::launches::Node;
 use crate::launch::{Interrupt, Launcher};
 use crate::plan::Case;
 use model::arm::Arm;
+use model::distinct::grouped;
 
 /// How long the set-up of an arm may take.
 const SET_UP_WITHIN: Duration = Duration::from_secs(30);
@@ -70,16 +71,8 @@ impl Arms {
             };
             return arms.iter().flat_map(of).collect();
         }
-        let mut left = order;
-        let mut sorted: Vec<usize> = Vec::new();
-        while let Some(first) = left.first().copied() {
-            let plain = |at: usize| Case { arm: None, ..case(at).clone() };
-            let subject = plain(first);
-            let (same, others): (Vec<usize>, Vec<usize>) =
-                left.into_iter().partition(|at| plain(*at) == subject);
-            sorted.extend(same);
-            left = others;
-        }
+        let plain = |at: usize| Case { arm: None, ..case(at).clone() };
+        let sorted = grouped(order, |a, b| plain(*a) == plain(*b)).concat();
         cut(sorted, most - most % self.arms.len().min(most))
     }
 

@@ -28,6 +28,7 @@ pub struct LiveCase {
     pub given_up: bool,
 }
 
+#[derive(Default)]
 pub struct LiveGroup {
     pub nth: usize,
     pub cases: Vec<LiveCase>,
@@ -93,18 +94,7 @@ impl LiveCase {
 impl LiveGroup {
     /// A group of which no round is measured.
     pub fn new(nth: usize, cases: Vec<LiveCase>, wants_quiet: bool) -> LiveGroup {
-        LiveGroup {
-            nth,
-            cases,
-            wants_quiet,
-            rounds: 0,
-            unmarked: 0,
-            unknown: 0,
-            needed: None,
-            screened: 0,
-            closed: None,
-            took: Duration::ZERO,
-        }
+        LiveGroup { nth, cases, wants_quiet, ..LiveGroup::default() }
     }
 
     /// Whether the scheduler places the workers of all its cases, on this host.

@@ -166,12 +166,7 @@ fn pooled(launches: &[Vec<f64>]) -> Vec<f64> {
     let at =
         |nth| launches.iter().filter_map(|launch| launch.get(nth).copied()).collect::<Vec<f64>>();
     let reached = (0..longest).map(at).take_while(|values| 2 * values.len() >= launches.len());
-    reached
-        .map(|mut values| {
-            values.sort_by(f64::total_cmp);
-            stats::median(&values)
-        })
-        .collect()
+    reached.filter_map(stats::median_of).collect()
 }
 
 /// How many leading blocks differ from the later half; None where there are too few to tell, or where
@@ -202,9 +197,8 @@ fn settled_after(launches: &[Vec<f64>]) -> u64 {
 
 /// The median of the later half; None where there are too few blocks.
 fn level(blocks: &[f64]) -> Option<f64> {
-    let mut later = blocks[blocks.len() / 2..].to_vec();
-    later.sort_by(f64::total_cmp);
-    (blocks.len() >= 4).then(|| stats::median(&later))
+    let later = &blocks[blocks.len() / 2..];
+    stats::median_of(later.iter().copied()).filter(|_| blocks.len() >= 4)
 }
 
 #[cfg(test)]
