@@ -10,7 +10,7 @@ use machine::interrupt::{INTERRUPTED_WITHIN, Interrupted};
 use model::peer::FarHost;
 use run::launch::Interrupt;
 use run::launch::launches::{Launches, Node};
-use run::launch::peer::connection::{ANSWERS_WITHIN, Connection, hello};
+use run::launch::peer::connection::{ANSWERS_WITHIN, Connection, agent_of, hello};
 use run::launch::peer::link::{Link, end_links};
 use run::launch::peer::simulated::{self, Planted, SimulatedAgent};
 use store::FleetRequest;
@@ -45,7 +45,10 @@ impl<'a> AgentPool<'a> {
                 Ok(Connection::Here(Box::new(agent)))
             }
             // A signal from a terminal is the coordinator's to handle first.
-            None => Connection::start(&nodes::command(&asked.launcher, name), &asked.program, true),
+            None => {
+                let command = nodes::command(&asked.launcher, name);
+                Connection::start(&command, &agent_of(&asked.program), true)
+            }
         };
         let named = asked.nodes.iter().enumerate();
         let links: Vec<_> =

@@ -52,6 +52,11 @@ pub enum HelloError {
     Nonsense(String),
 }
 
+/// The words that start the agent of the program `program`.
+pub fn agent_of(program: &str) -> [String; 2] {
+    [program.into(), "peer".into()]
+}
+
 /// What a coordinator says first.
 pub fn hello() -> Vec<u8> {
     serde_json::to_vec(&Build { build: BUILD.into() }).expect("always JSON")
@@ -87,21 +92,18 @@ pub fn of_launch((kind, payload): &Frame) -> Option<(u32, Option<Said<'_>>)> {
 }
 
 impl Connection {
-    /// Starts `words`, followed by the agent's own; in a process group of its own where a signal from a
+    /// Starts `words`, followed by those of the `agent`; in a process group of its own where a signal from a
     /// terminal is the coordinator's to handle first.
     ///
     /// # Errors
     /// Why it couldn't be started.
-    pub fn start(words: &[String], program: &str, own_group: bool) -> Result<Connection, String> {
-        Process::start(words, program, own_group).map(|start| Connection::Process(Box::new(start)))
-    }
-
-    /// Starts `words`, followed by those of a copy, which is brought along next.
-    ///
-    /// # Errors
-    /// Why it couldn't be started.
-    pub fn start_copy(words: &[String], copy: &Copy) -> Result<Connection, String> {
-        Process::start_copy(words, copy).map(|process| Connection::Process(Box::new(process)))
+    pub fn start(
+        words: &[String],
+        agent: &[String],
+        own_group: bool,
+    ) -> Result<Connection, String> {
+        let process = Process::start(words, agent, own_group)?;
+        Ok(Connection::Process(Box::new(process)))
     }
 
     /// Brings the copy along, and waits until it is there.

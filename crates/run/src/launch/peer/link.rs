@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use super::connection::{
-    ANSWERS_WITHIN, Connection, Frame, HelloError, end_all, hello, of_launch, read_hello,
+    ANSWERS_WITHIN, Connection, Frame, HelloError, agent_of, end_all, hello, of_launch, read_hello,
 };
 use super::deploy::Copy;
 use super::{FarHost, NoPeer};
@@ -54,10 +54,11 @@ impl Link {
         if asked.deployed {
             let mut copy =
                 Copy::of_this_program().map_err(|why| NoPeer(format!("--deploy: {why}")))?;
-            agent = Connection::start_copy(&asked.command, &copy).map_err(failed)?;
+            agent = Connection::start(&asked.command, &copy.words(), false).map_err(failed)?;
             brought = agent.bring(&mut copy, interrupt);
         } else {
-            agent = Connection::start(&asked.command, &asked.program, false).map_err(failed)?;
+            agent = Connection::start(&asked.command, &agent_of(&asked.program), false)
+                .map_err(failed)?;
         }
         let far = match brought {
             Ok(()) => greet(&mut agent, interrupt),

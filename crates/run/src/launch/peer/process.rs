@@ -40,24 +40,12 @@ pub struct Process {
 }
 
 impl Process {
-    /// Starts `words` with the agent's behind them, under a keeper; in a process group of its own where
+    /// Starts `words` with those of the `agent` behind them, under a keeper; in a process group of its own where
     /// a signal from a terminal is this process's to handle first.
     ///
     /// # Errors
     /// Why it couldn't be started.
-    pub fn start(words: &[String], program: &str, own_group: bool) -> Result<Process, String> {
-        Process::kept(words, &[program.into(), "peer".into()], own_group)
-    }
-
-    /// Starts `words` with the words of a copy behind them, which is brought along next.
-    ///
-    /// # Errors
-    /// Why it couldn't be started.
-    pub fn start_copy(words: &[String], copy: &Copy) -> Result<Process, String> {
-        Process::kept(words, &copy.words(), false)
-    }
-
-    fn kept(words: &[String], agent: &[String], own_group: bool) -> Result<Process, String> {
+    pub fn start(words: &[String], agent: &[String], own_group: bool) -> Result<Process, String> {
         let failed = |what: &str, error: io::Error| format!("{what}: {error}");
         // Its standard error is kept, not shown: it matters only when something fails.
         let stderr = memfd_create("agent", MemfdFlags::CLOEXEC)
