@@ -21,7 +21,7 @@ use super::per_launch::{self, Secondary};
 use super::percentile::{self, Curve, OfLaunch};
 use super::pool::{LaunchValue, Pool};
 use super::rate::RateSeen;
-use super::rounds::Stratified;
+use super::rounds::{Stratified, put};
 use super::sessions::SessionsSeen;
 use super::site::{Site, is_a_case};
 use super::time_series::TimeSeries;
@@ -292,8 +292,7 @@ impl CaseResult {
                 let (kept, used) =
                     (launch.record.initiator.punctuality, launch.record.server_cpus());
                 let found = bound.judge(&mut samples.clone(), ns_per_tick, kept.as_ref(), used);
-                result.bounded.resize(result.bounded.len().max(at + 1), None);
-                result.bounded[at] = Some(found);
+                put(&mut result.bounded, at, Some(found));
             }
             let value = pool.take(samples, launch, ns_per_tick, single);
             result.by_round[at] = Some(value.ns);
@@ -331,9 +330,7 @@ impl CaseResult {
                 .chain(value.p75_ns.map(|ns| ("p75", ns)))
                 .chain(tails)
         {
-            let rounds = self.others_by_round.entry(name).or_default();
-            rounds.resize(rounds.len().max(at + 1), None);
-            rounds[at] = Some(ns);
+            put(self.others_by_round.entry(name).or_default(), at, Some(ns));
         }
     }
 

@@ -11,6 +11,19 @@ use store::StoredRun;
 /// The share of a case's launches in marked rounds beyond which the others are summarised by themselves.
 const MANY: f64 = 0.1;
 
+/// What launches gave, by their rounds, which count from 1; None of rounds that gave nothing.
+pub(crate) fn by_round<T: Clone>(found: impl Iterator<Item = (u64, Option<T>)>) -> Vec<Option<T>> {
+    let mut by_round = Vec::new();
+    found.for_each(|(round, value)| put(&mut by_round, round as usize - 1, value));
+    by_round
+}
+
+/// Puts what a round gave at its place, from 0.
+pub(crate) fn put<T: Clone>(by_round: &mut Vec<Option<T>>, at: usize, value: Option<T>) {
+    by_round.resize(by_round.len().max(at + 1), None);
+    by_round[at] = value;
+}
+
 /// A round of a group.
 #[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct JudgedRound {

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::OverRounds;
+use super::super::rounds::by_round;
 use super::trace_summary::{
     Beyond, CallStats, CallSummary, InterruptSummary, Returned, SocketSummary, TraceSummary, Wait,
     WakeUps, Worker,
@@ -32,13 +33,7 @@ impl TraceSummary {
     pub(super) fn over<'a>(
         traced: impl Iterator<Item = (u64, &'a Traced)>,
     ) -> Option<TraceSummary> {
-        let mut by_round = Vec::new();
-        for (round, traced) in traced {
-            let at = round as usize - 1;
-            by_round.resize(by_round.len().max(at + 1), None);
-            by_round[at] = Some(traced);
-        }
-        let traces = Traces { by_round };
+        let traces = Traces { by_round: by_round(traced.map(|(at, traced)| (at, Some(traced)))) };
         let missing: BTreeSet<&String> = traces.all().flat_map(|traced| &traced.missing).collect();
         let launches = traces.all().count() as u64;
         (launches > 0).then(|| TraceSummary {

@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
+use super::rounds::{by_round, put};
 use super::{CaseRatio, CaseResult, MedianInterval, OverRounds, Status};
 use model::case::Case;
 use model::counts::{Counts, FIGURES, Family};
@@ -188,25 +189,17 @@ fn of_traces<T: Clone>(
     launches: &[StoredLaunch],
     what: impl Fn(&Traced) -> Option<T>,
 ) -> Vec<Option<T>> {
-    let mut by_round = Vec::new();
-    for launch in launches.iter().filter(|launch| launch.round > 0) {
-        let at = launch.round as usize - 1;
-        by_round.resize(by_round.len().max(at + 1), None);
-        by_round[at] = launch.record.trace.as_ref().and_then(&what);
-    }
-    by_round
+    let launches = launches.iter().filter(|launch| launch.round > 0);
+    by_round(launches.map(|launch| (launch.round, launch.record.trace.as_ref().and_then(&what))))
 }
 
 /// Firings per operation of each launch, by round.
 fn firings(probe: Probe, launches: &[StoredLaunch]) -> Vec<Option<f64>> {
-    let mut by_round = Vec::new();
-    for launch in launches.iter().filter(|launch| launch.round > 0) {
-        let at = launch.round as usize - 1;
-        by_round.resize(by_round.len().max(at + 1), None);
+    let fired = |launch: &StoredLaunch| {
         let mut counts = counted(launch);
         // Of a counter that is attached several times one says what it counted.
         let all = |count: f64| count * f64::from(probe.times);
-        by_round[at] = match probe.instrument {
+        match probe.instrument {
             Instrument::Counters(Family::Calls) => counts.remove("calls").map(all),
             Instrument::Counters(Family::Software) if !counts.is_empty() => {
                 counts.retain(|name, _| !name.ends_with("-ns"));
@@ -218,9 +211,10 @@ fn firings(probe: Probe, launches: &[StoredLaunch]) -> Vec<Option<f64>> {
                 let operations = trace.initiator.operations;
                 (fired > 0 && operations > 0).then(|| fired as f64 / operations as f64)
             }),
-        };
-    }
-    by_round
+        }
+    };
+    let launches = launches.iter().filter(|launch| launch.round > 0);
+    by_round(launches.map(|launch| (launch.round, fired(launch))))
 }
 
 /// Every event that some launch counted, in the order of their names.
@@ -229,9 +223,7 @@ fn events(case: &CaseResult, launches: &[StoredLaunch]) -> Vec<EventCount> {
     for launch in launches.iter().filter(|launch| launch.round > 0 && launch.status == "ok") {
         let at = launch.round as usize - 1;
         for (name, count) in counted(launch) {
-            let rounds = by_name.entry(name).or_default();
-            rounds.resize(rounds.len().max(at + 1), None);
-            rounds[at] = Some(count);
+            put(by_name.entry(name).or_default(), at, Some(count));
         }
     }
     let load = Load::of(case);
