@@ -4,6 +4,7 @@
 use super::gate;
 use super::{
     CaseChange, Change, Gate, GateOn, Moved, Named, Noise, Pair, RunComparison, Terms, blank,
+    correct,
 };
 use crate::compare::Measured;
 use crate::paired::log_ratios;
@@ -145,13 +146,7 @@ fn decide(mut pairs: Vec<Paired>, terms: Terms) -> Vec<CaseChange> {
             None => change.reason = Some("too few rounds have both for an interval".into()),
         }
     }
-    // Controls ask another question: whether the harness has changed.
-    let family = |pair: &&mut Paired| !pair.change.control && pair.change.p.is_some();
-    let p: Vec<f64> =
-        pairs.iter_mut().filter(|pair| family(pair)).filter_map(|pair| pair.change.p).collect();
-    for (pair, p) in pairs.iter_mut().filter(|pair| family(pair)).zip(stats::holm(&p)) {
-        pair.change.p_holm = Some(p);
-    }
+    correct(pairs.iter_mut().map(|pair| &mut pair.change));
     let mut cases: Vec<CaseChange> =
         pairs.iter().map(|pair| decided(pair.change.clone(), &pair.logs, terms)).collect();
     if let Some(gate) = terms.gate {
@@ -255,42 +250,12 @@ mod tests {
             let ns = 4_000.0 * (nth + 1) as f64;
             let (a, b) = (machine.plain(name, 64, ns), machine.plain(name, 64, times * ns));
             let (a, b) = (&machine.results[a], &machine.results[b]);
-            let mut change = blank_of(a);
-            change.verdict = Change::Inconclusive;
+            let change = CaseChange::of(&a.case, &a.metric);
+            let change = CaseChange { verdict: Change::Inconclusive, ..change };
             let logs = b.log_ratios_to(a);
             Paired { change, held: logs.clone(), logs }
         });
         decide(pairs.collect(), TERMS)
-    }
-
-    fn blank_of(result: &CaseResult) -> CaseChange {
-        CaseChange {
-            case: result.case.clone(),
-            metric: result.metric.clone(),
-            nodes: Vec::new(),
-            concurrent: None,
-            control: false,
-            verdict: Change::Incomparable,
-            median_a: None,
-            median_b: None,
-            p99_a: None,
-            p99_b: None,
-            max_a: None,
-            max_b: None,
-            launches_a: 12,
-            launches_b: 12,
-            ratio: None,
-            low: None,
-            high: None,
-            p: None,
-            p_holm: None,
-            every_round_disturbed: false,
-            smallest_effect: None,
-            differences: Vec::new(),
-            reason: None,
-            gate: None,
-            gated: None,
-        }
     }
 
     fn share(times: f64, holds: impl Fn(&[CaseChange]) -> bool) -> f64 {

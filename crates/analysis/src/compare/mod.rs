@@ -236,14 +236,7 @@ pub fn compare(a: (&str, &Measured), b: (&str, &Measured), terms: Terms) -> RunC
     for pair in &mut pairs {
         pair.measure((a.1, b.1), comparable, terms.force);
     }
-    // Controls ask another question: whether the harness has changed.
-    let family = |pair: &&mut Pair| !pair.change.control && pair.change.p.is_some();
-    let p: Vec<f64> =
-        pairs.iter_mut().filter(|pair| family(pair)).filter_map(|pair| pair.change.p).collect();
-    let corrected = stats::holm(&p);
-    for (pair, p) in pairs.iter_mut().filter(|pair| family(pair)).zip(corrected) {
-        pair.change.p_holm = Some(p);
-    }
+    correct(pairs.iter_mut().map(|pair| &mut pair.change));
     let judge = |gate| gate::judge((a.1, b.1), &mut pairs, 1.0 + gate, terms);
     let gate_groups = terms.gate.map(judge).unwrap_or_default();
     let cases: Vec<CaseChange> = pairs.into_iter().map(|pair| pair.judged(terms)).collect();
@@ -282,6 +275,18 @@ impl RunComparison {
                 .capacities
                 .iter()
                 .any(|capacity| capacity.verdict != CapacityVerdict::Incomparable)
+    }
+}
+
+/// Corrects the tests of all cases as one family. Controls ask another question: whether the harness has changed.
+fn correct<'a>(changes: impl Iterator<Item = &'a mut CaseChange>) {
+    let family: Vec<(&mut CaseChange, f64)> = changes
+        .filter(|change| !change.control)
+        .filter_map(|change| change.p.map(|p| (change, p)))
+        .collect();
+    let p: Vec<f64> = family.iter().map(|(_, p)| *p).collect();
+    for ((change, _), corrected) in family.into_iter().zip(stats::holm(&p)) {
+        change.p_holm = Some(corrected);
     }
 }
 
@@ -353,12 +358,9 @@ fn blank(a: Option<&MeasuredCase>, b: Option<&MeasuredCase>) -> CaseChange {
         case.map_or(0, |case| case.launch_medians.iter().flatten().count() as u64)
     };
     CaseChange {
-        case: any.case.clone(),
-        metric: any.metric().clone(),
         nodes: any.nodes.clone(),
         concurrent: any.concurrent,
         control: any.is_control(),
-        verdict: Change::Incomparable,
         median_a: a.and_then(median),
         median_b: b.and_then(median),
         p99_a: a.and_then(MeasuredCase::p99),
@@ -367,17 +369,40 @@ fn blank(a: Option<&MeasuredCase>, b: Option<&MeasuredCase>) -> CaseChange {
         max_b: b.and_then(|case| case.largest_ns),
         launches_a: launches(a),
         launches_b: launches(b),
-        ratio: None,
-        low: None,
-        high: None,
-        p: None,
-        p_holm: None,
-        every_round_disturbed: false,
-        smallest_effect: None,
-        differences: Vec::new(),
-        reason: None,
-        gate: None,
-        gated: None,
+        ..CaseChange::of(&any.case, any.metric())
+    }
+}
+
+impl CaseChange {
+    /// A case of which nothing is known but what it is.
+    fn of(case: &Case, metric: &Metric) -> CaseChange {
+        CaseChange {
+            case: case.clone(),
+            metric: metric.clone(),
+            nodes: Vec::new(),
+            concurrent: None,
+            control: false,
+            verdict: Change::Incomparable,
+            median_a: None,
+            median_b: None,
+            p99_a: None,
+            p99_b: None,
+            max_a: None,
+            max_b: None,
+            launches_a: 0,
+            launches_b: 0,
+            ratio: None,
+            low: None,
+            high: None,
+            p: None,
+            p_holm: None,
+            every_round_disturbed: false,
+            smallest_effect: None,
+            differences: Vec::new(),
+            reason: None,
+            gate: None,
+            gated: None,
+        }
     }
 }
 
