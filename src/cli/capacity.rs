@@ -3,6 +3,7 @@
 use super::args::RunArgs;
 use super::value_parsers::Rates;
 use model::capacity::{self, TailBound};
+use model::distinct::ascending;
 use model::workload::Arrivals;
 
 /// The bound, where a capacity is asked for.
@@ -48,11 +49,8 @@ pub fn asked(args: &RunArgs) -> Result<Option<TailBound>, String> {
 /// The rates that are tried first, ascending, each once; None where no capacity is asked for.
 pub fn rates(args: &RunArgs) -> Option<Vec<u64>> {
     let bound = args.open_loop.bound.filter(|_| args.seeks_capacity())?;
-    let mut rates = match &args.rate {
+    Some(ascending(match &args.rate {
         Some(Rates(rates)) => rates.clone(),
         None => capacity::coarse(&bound),
-    };
-    rates.sort_unstable();
-    rates.dedup();
-    Some(rates)
+    }))
 }

@@ -7,7 +7,7 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use super::exit_codes::{BISECT_FAILED, BISECT_SKIP};
-use super::{Common, Failure, output, print, step_summary};
+use super::{Common, Failure, output, pretty, print, step_summary, value_parsers};
 use crate::cli::input;
 use ::report::compose::{Detail, comparison};
 use ::report::export;
@@ -240,14 +240,7 @@ fn gate_on(word: String) -> GateOn {
 
 /// `5%`, `0.05`.
 fn share(text: &str) -> Result<f64, String> {
-    let (number, scale) = match text.strip_suffix('%') {
-        Some(number) => (number, 100.0),
-        None => (text, 1.0),
-    };
-    let share: Option<f64> = number.trim().parse().ok().map(|value: f64| value / scale);
-    share
-        .filter(|share| (0.0001..=1.0).contains(share))
-        .ok_or_else(|| format!("`{text}`: write a share from 0.01% to 100%, as in 5%"))
+    value_parsers::share(text, 1.0, "5%")
 }
 
 /// Compares two runs, and shows what came of it.
@@ -265,11 +258,7 @@ pub fn compare(common: &Common, args: &CompareArgs) -> Result<u8, Failure> {
     }
     step_summary::add(&comparison(&found, Detail::Summary));
     match args.format.as_str() {
-        "json" => {
-            let text = serde_json::to_string_pretty(&found)
-                .map_err(|error| Failure::other(format!("write JSON: {error}")))?;
-            print(&(text + "\n"))?;
-        }
+        "json" => print(&pretty(&found)?)?,
         "junit" => print(&export::gate::junit(&found))?,
         "ktap" => print(&export::gate::ktap(&found))?,
         "markdown" => print(&export::markdown(&comparison(&found, Detail::Summary)))?,

@@ -7,7 +7,7 @@ use clap::Args;
 use serde::Serialize;
 
 use super::config::Setting;
-use super::{Common, Failure, print};
+use super::{Common, Failure, pretty, print};
 use ::report::compose::findings;
 use ::report::{Block, Document, Section, Text, Verdict, VerdictKind, units};
 use machine::doctor::{examine, usual_cpus};
@@ -80,7 +80,7 @@ fn named(root: &Path, list: &str) -> Result<Vec<u32>, Failure> {
 }
 
 fn json(cpus: &[u32], findings: &[Finding], defaults: &[Setting]) -> Result<String, Failure> {
-    let answer = Answer {
+    pretty(&Answer {
         schema_version: 1,
         tool: model::tool::name(),
         fitness: Fitness::of(findings),
@@ -89,10 +89,7 @@ fn json(cpus: &[u32], findings: &[Finding], defaults: &[Setting]) -> Result<Stri
         look_ns: LOOK.as_nanos() as u64,
         findings,
         defaults,
-    };
-    let text = serde_json::to_string_pretty(&answer)
-        .map_err(|error| Failure::other(format!("write JSON: {error}")))?;
-    Ok(text + "\n")
+    })
 }
 
 /// What files say of flags, where there are any.

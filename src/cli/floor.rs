@@ -13,7 +13,8 @@ use clap::Args;
 use serde::Serialize;
 
 use super::awaited::Awaited;
-use super::{Common, Failure, complain, output, print};
+use super::{Common, Failure, complain, output, pretty, print};
+use model::distinct::ascending;
 use model::floors::{FloorDetail, Floors, Repeats};
 
 /// Flags of `floor`.
@@ -73,9 +74,7 @@ pub fn floor(common: &Common, args: &FloorArgs, interrupt: &Interrupt) -> Result
             measured: now_utc(),
             floors: &floors,
         };
-        let mut text = serde_json::to_string_pretty(&export)
-            .map_err(|error| Failure::other(format!("write JSON: {error}")))?;
-        text.push('\n');
+        let text = pretty(&export)?;
         match &args.output {
             Some(path) => write(path, &text)?,
             None => print(&text)?,
@@ -101,9 +100,7 @@ fn write(path: &Path, text: &str) -> Result<(), Failure> {
 /// Puts the heat map of cache lines into the document, for a page that can draw it.
 pub fn draw(document: &mut Document, floors: &Floors) {
     let Ok(found) = floors.line.get() else { return };
-    let mut cpus: Vec<u32> = found.pairs.iter().flat_map(|pair| pair.cpus).collect();
-    cpus.sort_unstable();
-    cpus.dedup();
+    let cpus = ascending(found.pairs.iter().flat_map(|pair| pair.cpus));
     let point = |nth: usize, a: u32, b: u32| {
         let pair = found.pairs.iter().find(|pair| pair.cpus == [a.min(b), a.max(b)]);
         let trip = pair.and_then(|pair| pair.round_trip_ns.get().ok()).and_then(Repeats::lower);

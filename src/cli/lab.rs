@@ -10,7 +10,7 @@ use std::process::Command;
 use clap::{Args, Subcommand};
 use serde::Serialize;
 
-use super::{Common, Failure, complain, print, say, signals};
+use super::{Common, Failure, complain, pretty, print, say, signals};
 use ::lab::relay::Counts;
 use ::lab::status::{Condition, Impairment, Relay};
 use ::lab::{self, CAVEAT, LabError, State, Status};
@@ -231,9 +231,7 @@ fn status(args: &StatusArgs) -> Result<(), Failure> {
     let labs: Vec<Status> = states.iter().map(Status::of).collect();
     if args.format == "json" {
         let (tool, caveat) = (model::tool::name(), CAVEAT);
-        let text = serde_json::to_string_pretty(&Answer { schema_version: 1, tool, caveat, labs })
-            .map_err(|error| Failure::other(format!("write JSON: {error}")))?;
-        return print(&(text + "\n"));
+        return print(&pretty(&Answer { schema_version: 1, tool, caveat, labs })?);
     }
     if labs.is_empty() {
         say("no laboratory is up: `ipcmark lab up` makes one\n")

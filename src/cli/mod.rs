@@ -69,6 +69,7 @@ use ::study::builtin;
 use mechanisms::MECHANISMS;
 use model::hint;
 use model::visible::{one_line, visible_lines};
+use serde::Serialize;
 use store::{Store, StoreError};
 use sys::process;
 
@@ -403,6 +404,12 @@ impl Common {
         };
         print_raw(&terminal::render(document, &style))
     }
+}
+
+/// An answer in JSON, as text.
+fn pretty(answer: &impl Serialize) -> Result<String, Failure> {
+    let text = serde_json::to_string_pretty(answer);
+    text.map(|text| text + "\n").map_err(|error| Failure::other(format!("write JSON: {error}")))
 }
 
 /// One line on standard error, fit for a terminal whatever it quotes. Where nobody reads it, nothing is

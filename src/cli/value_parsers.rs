@@ -213,14 +213,19 @@ pub fn every(text: &str) -> Result<Duration, String> {
 
 /// A share, as in `2%`.
 pub fn precision(text: &str) -> Result<f64, String> {
+    share(text, 0.5, "2%")
+}
+
+/// A share of at most `most`, written as the `example` is, or as `0.02`.
+pub fn share(text: &str, most: f64, example: &str) -> Result<f64, String> {
     let (number, scale) = match text.strip_suffix('%') {
         Some(number) => (number, 100.0),
         None => (text, 1.0),
     };
     let share: Option<f64> = number.trim().parse().ok().map(|value: f64| value / scale);
-    share
-        .filter(|share| (0.0001..=0.5).contains(share))
-        .ok_or_else(|| format!("`{text}`: write a share from 0.01% to 50%, as in 2%"))
+    share.filter(|share| (0.0001..=most).contains(share)).ok_or_else(|| {
+        format!("`{text}`: write a share from 0.01% to {}%, as in {example}", 100.0 * most)
+    })
 }
 
 fn count(text: &str, most: u64) -> Result<u64, String> {

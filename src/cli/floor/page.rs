@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::copies::{self, cell};
 
 use ::report::{Block, Column, Document, Row, Section, Table, Text, Unit, units};
+use model::distinct::ascending;
 use model::floors::{
     Call, Calls, ClockFloor, Clocks, Floors, LinePair, Lines, Part, Repeats, WakeUps,
 };
@@ -193,9 +194,7 @@ fn calls(found: &Calls) -> Vec<Block> {
 
 fn lines(found: &Lines) -> Vec<Block> {
     let mut blocks = Vec::new();
-    let mut cpus: Vec<u32> = found.pairs.iter().flat_map(|pair| pair.cpus).collect();
-    cpus.sort_unstable();
-    cpus.dedup();
+    let cpus = ascending(found.pairs.iter().flat_map(|pair| pair.cpus));
     let map = heat_map(found, &cpus);
     match found.pairs.len() {
         few if few <= FEW_PAIRS => blocks.push(each_pair(found).into()),
