@@ -14,12 +14,13 @@ use super::run::{claim, say_what_is_left};
 use super::shown::{Shown, shown_or_written};
 use super::value_parsers::{Placements, Sizes, drawn_seed};
 use super::value_parsers::{placements, samples, seed, sizes, variant, workload};
-use super::{Common, Failure, complain, export, resume};
+use super::{Common, Failure, complain, export, resume, signals};
 use ::fleet::{self, network, nodes, plan};
 use ::run::campaign::{Conditions, now_utc};
 use ::run::launch::Interrupt;
 use ::run::launch::peer::simulated;
 use analysis::Judged;
+use model::distinct::ascending;
 use model::duration::in_ns;
 use model::placement::Placement;
 use model::workload::Workload;
@@ -188,9 +189,7 @@ impl FleetArgs {
             Some(Sizes(sizes)) if workload.has_size() => sizes.clone(),
             _ => vec![workload.traits().size],
         };
-        let mut concurrent = self.concurrent.clone();
-        concurrent.sort_unstable();
-        concurrent.dedup();
+        let concurrent = ascending(self.concurrent.clone());
         let placements = if self.placement.is_empty() {
             vec![Placement::SameCpu]
         } else {
@@ -265,12 +264,8 @@ pub fn fleet(common: &Common, args: &FleetArgs, interrupt: &Interrupt) -> Result
     };
     let page = args.to.html.as_ref().map_or(Ok(()), |html| fleet_report::write_page(html, &found));
     let shown = shown.and(page);
-    if let (RunStatus::Interrupted, Some(signal)) = (status, interrupt.signal()) {
-        if let Err(failure) = shown {
-            complain(&failure.line);
-        }
-        complain(&format!("interrupted; {resume}"));
-        return Ok(128 + signal as u8);
+    if let Some(code) = signals::ended(status, interrupt, &shown, &resume) {
+        return Ok(code);
     }
     shown?;
     if found.fleet.launches == 0 {

@@ -182,12 +182,8 @@ fn measure_with(
     let judged = Judged::of(&store, id)?;
     let resume = resume::how(id, &resume::line(&judged.run));
     let shown = show(common, args, &judged, &store).and(live.conclude(&judged, &resume));
-    if let (RunStatus::Interrupted, Some(signal)) = (status, interrupt.signal()) {
-        if let Err(failure) = shown {
-            complain(&failure.line);
-        }
-        complain(&format!("interrupted; {resume}"));
-        return Ok(128 + signal as u8);
+    if let Some(code) = signals::ended(status, interrupt, &shown, &resume) {
+        return Ok(code);
     }
     shown?;
     if let Some(why) = lost {

@@ -4,11 +4,12 @@ use std::io;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::Failure;
 use super::exit_codes::{UNAVAILABLE, can_measure};
+use super::{Failure, complain};
 use ::run::launch::Interrupt;
 use machine::interrupt::not_removed;
 use mechanisms::unavailable_in;
+use store::RunStatus;
 
 /// What is said where an orderly end is given up; `not_removed` is what was made and is still there.
 fn farewell(not_removed: &[String]) -> String {
@@ -42,6 +43,22 @@ pub fn unless_stopped(interrupt: &Interrupt) -> Result<(), Failure> {
         let line = "stopped before anything was measured".into();
         Err(Failure { line, code: 128 + signal as u8 })
     })
+}
+
+/// The exit code of a run that a signal ended, once that is said, with what went wrong in what was `shown` of it; None of one
+/// that came to its own end.
+pub fn ended(
+    status: RunStatus,
+    interrupt: &Interrupt,
+    shown: &Result<(), Failure>,
+    resume: &str,
+) -> Option<u8> {
+    let signal = interrupt.signal().filter(|_| status == RunStatus::Interrupted)?;
+    if let Err(failure) = shown {
+        complain(&failure.line);
+    }
+    complain(&format!("interrupted; {resume}"));
+    Some(128 + signal as u8)
 }
 
 /// The orderly end hangs: a disk, a reader or another host doesn't answer. Nothing that is
