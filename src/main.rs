@@ -6,6 +6,7 @@ extern crate schemaless as schemars;
 mod cli;
 mod room;
 
+use std::ffi::OsStr;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -16,20 +17,14 @@ fn main() -> ExitCode {
     sys::process::survive_file_size_limit();
     model::tool::built_from(cli::BUILT_FROM);
     // A launch starts a thousand times a run: it doesn't wait for the argument parser.
-    if std::env::args_os().nth(1).is_some_and(|word| word == "launch") {
-        return ExitCode::from(run::launch::serve() as u8);
-    }
-    if std::env::args_os().nth(1).is_some_and(|word| word == "peer") {
-        return ExitCode::from(run::launch::peer::serve() as u8);
-    }
-    if std::env::args_os().nth(1).is_some_and(|word| word == run::launch::peer::keeper::WORD) {
-        return ExitCode::from(run::launch::peer::keeper::serve() as u8);
-    }
-    if std::env::args_os().nth(1).is_some_and(|word| word == run::launch::arm::WORD) {
-        return ExitCode::from(run::launch::arm::serve() as u8);
-    }
-    if std::env::args_os().nth(1).is_some_and(|word| word == cli::WATCH) {
-        return ExitCode::from(cli::watch() as u8);
-    }
-    cli::main()
+    let word = std::env::args_os().nth(1);
+    let serve: fn() -> i32 = match word.as_deref().and_then(OsStr::to_str) {
+        Some("launch") => run::launch::serve,
+        Some("peer") => run::launch::peer::serve,
+        Some(run::launch::peer::keeper::WORD) => run::launch::peer::keeper::serve,
+        Some(run::launch::arm::WORD) => run::launch::arm::serve,
+        Some(cli::WATCH) => cli::watch,
+        _ => return cli::main(),
+    };
+    ExitCode::from(serve() as u8)
 }
