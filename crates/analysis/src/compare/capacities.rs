@@ -185,13 +185,12 @@ fn held(a: &Found, b: &Found, share: f64) -> Gate {
 mod tests {
     use super::*;
 
+    fn of((at_least_per_sec, below_per_sec): (Option<u64>, Option<u64>)) -> Found {
+        Found { at_least_per_sec, below_per_sec, ..Found::default() }
+    }
+
     #[test]
     fn a_gate_holds_the_whole_interval_of_a_capacity() {
-        let of = |at_least_per_sec, below_per_sec| Found {
-            at_least_per_sec,
-            below_per_sec,
-            ..Found::default()
-        };
         for (a, b, expected) in [
             ((Some(10_000), Some(11_000)), (Some(10_000), Some(11_000)), Gate::Within),
             ((Some(10_000), Some(11_000)), (Some(20_000), None), Gate::Within),
@@ -201,18 +200,13 @@ mod tests {
             ((Some(10_000), None), (Some(10_000), None), Gate::Open),
             ((None, None), (None, Some(5_000)), Gate::Open),
         ] {
-            assert_eq!(held(&of(a.0, a.1), &of(b.0, b.1), 0.2), expected, "{a:?} {b:?}");
+            assert_eq!(held(&of(a), &of(b), 0.2), expected, "{a:?} {b:?}");
         }
     }
 
     #[test]
     fn intervals_are_separated_where_they_do_not_overlap() {
         use CapacityVerdict::{Higher, Lower, NotSeparated};
-        let of = |at_least_per_sec, below_per_sec| Found {
-            at_least_per_sec,
-            below_per_sec,
-            ..Found::default()
-        };
         for (a, b, expected) in [
             ((Some(1_000), Some(4_000)), (Some(4_000), Some(16_000)), Higher),
             ((Some(1_000), Some(4_000)), (Some(8_000), None), Higher),
@@ -222,7 +216,7 @@ mod tests {
             ((Some(1_000), None), (Some(4_000), None), NotSeparated),
             ((None, None), (Some(4_000), Some(8_000)), NotSeparated),
         ] {
-            assert_eq!(verdict(&of(a.0, a.1), &of(b.0, b.1)), expected, "{a:?} {b:?}");
+            assert_eq!(verdict(&of(a), &of(b)), expected, "{a:?} {b:?}");
         }
     }
 }
