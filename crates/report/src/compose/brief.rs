@@ -94,7 +94,7 @@ struct Question<'a> {
 fn questions(judged: &Judged) -> Vec<Question<'_>> {
     let by_median = |group: &&GroupVerdict| !group.standings.is_empty() && !group.metric.paced;
     let groups = judged.groups.iter().filter(by_median);
-    let place = |group: &&GroupVerdict| PLACES.iter().position(|it| *it == group.placement);
+    let place = |group: &&GroupVerdict| PLACES.iter().position(|place| *place == group.placement);
     let question = |(head, mut groups): (String, Vec<_>)| {
         groups.sort_by_key(place);
         Question { head, groups }
@@ -154,16 +154,16 @@ fn drawn(judged: &Judged, questions: &[Question], rows: usize, elsewhere: &str) 
         }
     }
     let table = Table::of_each("", &shown)
-        .words("", 0, |it| Text::new().muted(format!("  {}", it.place)))
-        .words("mechanism", 0, |it| Text::new().code(&it.case.variant))
-        .numbers("median, 95 %", 0, |it| labels::ends(it.case))
-        .numbers("× best (95 %)", 0, |it| of_best(it.group, it.standing))
-        .numbers("CPU time", 0, |it| {
-            it.case.cpu_ns_per_operation.map(|cpu| units::duration(cpu.total))
+        .words("", 0, |row| Text::new().muted(format!("  {}", row.place)))
+        .words("mechanism", 0, |row| Text::new().code(&row.case.variant))
+        .numbers("median, 95 %", 0, |row| labels::ends(row.case))
+        .numbers("× best (95 %)", 0, |row| of_best(row.group, row.standing))
+        .numbers("CPU time", 0, |row| {
+            row.case.cpu_ns_per_operation.map(|cpu| units::duration(cpu.total))
         })
-        .emphasis(|it| signs::emphasis(it.group, it.standing))
-        .under(|it| it.question, |it| it.question.to_string());
-    let shown: Vec<&CaseResult> = shown.iter().map(|it| it.case).collect();
+        .emphasis(|row| signs::emphasis(row.group, row.standing))
+        .under(|row| row.question, |row| row.question.to_string());
+    let shown: Vec<&CaseResult> = shown.iter().map(|row| row.case).collect();
     let named = |name: &&str| shown.iter().any(|case| case.variant == *name);
     let servers: Vec<String> = servers(judged).filter(named).map(Into::into).collect();
     let foreign = ": a server answers that isn't ipcmark's: its CPU and its CPU time are unknown.";

@@ -84,21 +84,21 @@ fn table(judged: &Judged, here: &[&Capacity], several: bool) -> Table {
     let here = ordered(here);
     let connected = here.iter().any(|capacity| capacity.connections() > 1);
     let mut table = Table::of_each(caption, &here)
-        .words("mechanism", 0, |it| Text::new().code(&it.variant))
-        .numbers_if(connected, "clients", 0, |it| units::count(it.connections().into()))
-        .numbers("capacity", 0, |it| interval(it))
-        .numbers("knee", 2, |it| it.knee_per_sec.map(per_second))
-        .numbers("at", 1, |it| shown_at(it).map(|rate| per_second(rate.per_sec)));
+        .words("mechanism", 0, |capacity| Text::new().code(&capacity.variant))
+        .numbers_if(connected, "clients", 0, |capacity| units::count(capacity.connections().into()))
+        .numbers("capacity", 0, |capacity| interval(capacity))
+        .numbers("knee", 2, |capacity| capacity.knee_per_sec.map(per_second))
+        .numbers("at", 1, |capacity| shown_at(capacity).map(|rate| per_second(rate.per_sec)));
     for name in &percentiles {
-        table = table.numbers(name, 1, |it| time_at(judged, it, name));
+        table = table.numbers(name, 1, |capacity| time_at(judged, capacity, name));
     }
     table
-        .numbers("kept", 1, |it| {
-            shown_at(it).map(|rate| format!("{} of {}", rate.passed, rate.launches))
+        .numbers("kept", 1, |capacity| {
+            shown_at(capacity).map(|rate| format!("{} of {}", rate.passed, rate.launches))
         })
-        .numbers("later", 1, |it| shown_at(it)?.later_share.map(labels::later))
-        .numbers("served", 3, |it| shown_at(it)?.served_per_sec.map(units::per_second))
-        .emphasis(|it| Emphasis::Muted.only_if(it.found.at_least_per_sec.is_none()))
+        .numbers("later", 1, |capacity| shown_at(capacity)?.later_share.map(labels::later))
+        .numbers("served", 3, |capacity| shown_at(capacity)?.served_per_sec.map(units::per_second))
+        .emphasis(|capacity| Emphasis::Muted.only_if(capacity.found.at_least_per_sec.is_none()))
         .table()
 }
 

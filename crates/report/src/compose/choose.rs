@@ -188,15 +188,21 @@ fn table(choice: &Choice) -> Option<Table> {
     let percentile = choice.bound.percentile();
     let time = |ns: Option<f64>| ns.map(units::duration);
     let table = Table::of_each("", &shown[..shown.len().min(ROWS)])
-        .words("mechanism", 0, |it| Text::new().code(&it.variant))
-        .numbers("p50", 0, |it| time(it.p50_ns))
-        .numbers_if(percentile != "p50", &percentile, 0, |it| time(it.percentile_ns))
-        .numbers_if(percentile != "p99", "p99", 2, |it| time(it.p99_ns))
-        .numbers("n", 2, |it| units::count(it.messages))
-        .numbers("capacity", 0, |it| span(it.at_least_per_sec, it.below_per_sec))
-        .numbers("headroom", 0, |it| headroom(choice, it.at_least_per_sec, it.below_per_sec))
-        .numbers("CPUs", 1, |it| it.server_cpus.map(|cpus| format!("{cpus:.2}")))
-        .emphasis(|it| Emphasis::Best.only_if(best.is_some_and(|best| best.variant == it.variant)))
+        .words("mechanism", 0, |candidate| Text::new().code(&candidate.variant))
+        .numbers("p50", 0, |candidate| time(candidate.p50_ns))
+        .numbers_if(percentile != "p50", &percentile, 0, |candidate| time(candidate.percentile_ns))
+        .numbers_if(percentile != "p99", "p99", 2, |candidate| time(candidate.p99_ns))
+        .numbers("n", 2, |candidate| units::count(candidate.messages))
+        .numbers("capacity", 0, |candidate| {
+            span(candidate.at_least_per_sec, candidate.below_per_sec)
+        })
+        .numbers("headroom", 0, |candidate| {
+            headroom(choice, candidate.at_least_per_sec, candidate.below_per_sec)
+        })
+        .numbers("CPUs", 1, |candidate| candidate.server_cpus.map(|cpus| format!("{cpus:.2}")))
+        .emphasis(|candidate| {
+            Emphasis::Best.only_if(best.is_some_and(|best| best.variant == candidate.variant))
+        })
         .table();
     let more = match shown.len().saturating_sub(ROWS) as u64 {
         0 => String::new(),
@@ -350,7 +356,8 @@ fn factor(least: f64, most: f64) -> String {
 /// What does not qualify: each reason once, with the first of its names.
 fn rejected(judged: &Judged, choice: &Choice) -> Vec<String> {
     let rejected = choice.rejected.iter();
-    let said = rejected.map(|it| (words(judged, choice, it), it.variant.as_str()));
+    let said =
+        rejected.map(|candidate| (words(judged, choice, candidate), candidate.variant.as_str()));
     let lines = labels::by_key(said);
     lines.iter().map(|(why, names)| format!("{}: {why}", labels::first(names, NAMES))).collect()
 }

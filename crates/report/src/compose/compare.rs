@@ -210,9 +210,9 @@ fn differences(found: &RunComparison) -> Vec<Block> {
     let more = (more > 0).then(|| format!("{more} more: --format json holds them all."));
     let table =
         Table::of_each("Where the machines or programs differ", &all[..all.len().min(LISTED)])
-            .words("field", 0, |it| it.field.as_str())
-            .words("A", 0, |it| it.a.as_str())
-            .words("B", 0, |it| it.b.as_str())
+            .words("field", 0, |difference| difference.field.as_str())
+            .words("A", 0, |difference| difference.a.as_str())
+            .words("B", 0, |difference| difference.b.as_str())
             .table();
     blocks.extend(table.notes(more).unless_empty().map(Block::from));
     blocks

@@ -128,9 +128,11 @@ fn capacities(run: &Measured) -> Option<Table> {
         run.field("/capacity").as_array().filter(|capacities| !capacities.is_empty())?;
     let rate = |capacity: &Value, name: &str| capacity[name].as_f64().map(units::per_second);
     let table = Table::of_each("The largest rate within the bound", capacities)
-        .words("mechanism", 0, |it| Text::new().code(it["variant"].as_str().unwrap_or("–")))
-        .numbers("at least", 0, |it| rate(it, "at_least_per_sec"))
-        .numbers("below", 0, |it| rate(it, "below_per_sec"));
+        .words("mechanism", 0, |capacity| {
+            Text::new().code(capacity["variant"].as_str().unwrap_or("–"))
+        })
+        .numbers("at least", 0, |capacity| rate(capacity, "at_least_per_sec"))
+        .numbers("below", 0, |capacity| rate(capacity, "below_per_sec"));
     Some(table.table())
 }
 

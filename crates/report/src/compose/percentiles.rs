@@ -78,9 +78,9 @@ pub fn deep(judged: &Judged) -> Option<Table> {
         .words("of", 0, |case| labels::what(case));
     for name in DEEP {
         table = table.numbers(name, 0, |case| {
-            Text::found(over(case, name).map(|it| {
-                let time = Unit::Nanoseconds.interval(it.value, it.low, it.high);
-                format!("{time}, {}", labels::later(it.later_share))
+            Text::found(over(case, name).map(|tail| {
+                let time = Unit::Nanoseconds.interval(tail.value, tail.low, tail.high);
+                format!("{time}, {}", labels::later(tail.later_share))
             }))
         });
     }

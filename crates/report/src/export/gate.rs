@@ -44,8 +44,8 @@ fn judged(found: &RunComparison) -> impl Iterator<Item = (String, Result, String
     let cases = cases.map(|case| {
         (case_name(&case.case, &case.nodes), result(case.gate, case.verdict), words(case))
     });
-    cases.chain(found.capacities.iter().map(|it| {
-        let verdict = match it.verdict {
+    cases.chain(found.capacities.iter().map(|change| {
+        let verdict = match change.verdict {
             CapacityVerdict::Higher => Change::Faster,
             CapacityVerdict::Lower => Change::Slower,
             CapacityVerdict::NotSeparated => Change::Inconclusive,
@@ -54,9 +54,11 @@ fn judged(found: &RunComparison) -> impl Iterator<Item = (String, Result, String
         let side = |side: Option<Side>| {
             side.map_or("none".into(), |side| interval_of(&side.found, side.lowest_per_sec))
         };
-        let words =
-            it.reason.clone().unwrap_or_else(|| format!("{} after {}", side(it.b), side(it.a)));
-        (case_name(&it.subject.case, &[]), result(it.gate, verdict), words)
+        let words = change
+            .reason
+            .clone()
+            .unwrap_or_else(|| format!("{} after {}", side(change.b), side(change.a)));
+        (case_name(&change.subject.case, &[]), result(change.gate, verdict), words)
     }))
 }
 

@@ -76,17 +76,17 @@ fn table(title: &str, here: &[&CapacityChange]) -> Table {
         Some(Text::new().code(&it.subject.variant).plain(text))
     };
     Table::of_each(title, here)
-        .words("mechanism", 0, |it| Text::new().code(&it.subject.variant))
-        .numbers("clients", 0, |it| units::count(it.subject.connections().into()))
-        .numbers("A", 0, |it| side(it.a))
-        .numbers("B", 0, |it| side(it.b))
-        .words("verdict", 0, |it| match it.verdict {
+        .words("mechanism", 0, |change| Text::new().code(&change.subject.variant))
+        .numbers("clients", 0, |change| units::count(change.subject.connections().into()))
+        .numbers("A", 0, |change| side(change.a))
+        .numbers("B", 0, |change| side(change.b))
+        .words("verdict", 0, |change| match change.verdict {
             CapacityVerdict::Higher => Text::new().strong("higher"),
             CapacityVerdict::Lower => Text::new().strong("lower"),
             CapacityVerdict::NotSeparated => "not separated".into(),
             CapacityVerdict::Incomparable => Text::new().muted("incomparable"),
         })
-        .emphasis(|it| match it.verdict {
+        .emphasis(|change| match change.verdict {
             CapacityVerdict::Higher => Emphasis::Best,
             CapacityVerdict::Lower => Emphasis::Worse,
             CapacityVerdict::NotSeparated => Emphasis::Normal,

@@ -175,21 +175,21 @@ fn table(
     // A node of pairs has no time of its own.
     let has_own = pairs || !group.is_of_pairs();
     let table = Table::of_each(caption, shown)
-        .words(if pairs { "pair" } else { "node" }, 0, |it| name(it.nth))
-        .numbers_if(has_own, "median", 1, |it| {
-            group.cells[it.nth].both.as_ref().map(|spread| summary(group, spread))
+        .words(if pairs { "pair" } else { "node" }, 0, |row| name(row.nth))
+        .numbers_if(has_own, "median", 1, |row| {
+            group.cells[row.nth].both.as_ref().map(|spread| summary(group, spread))
         })
-        .numbers("× the time", 0, |it| ratio_text(it))
-        .numbers("p", 2, |it| it.p.map(|(p, _)| units::p_value(p)))
-        .numbers("p (Holm)", 1, |it| it.p.map(|(_, holm)| units::p_value(holm)))
-        .words("", 0, |it| match it.verdict {
+        .numbers("× the time", 0, |row| ratio_text(row))
+        .numbers("p", 2, |row| row.p.map(|(p, _)| units::p_value(p)))
+        .numbers("p (Holm)", 1, |row| row.p.map(|(_, holm)| units::p_value(holm)))
+        .words("", 0, |row| match row.verdict {
             DeviationVerdict::Slower => "slower",
             DeviationVerdict::Faster => "faster",
             DeviationVerdict::Alike => "alike",
-            DeviationVerdict::Open if it.p.is_none() => "not tested",
+            DeviationVerdict::Open if row.p.is_none() => "not tested",
             DeviationVerdict::Open => "open",
         })
-        .emphasis(|it| match it.verdict {
+        .emphasis(|row| match row.verdict {
             DeviationVerdict::Slower => Emphasis::Worse,
             DeviationVerdict::Faster => Emphasis::Best,
             DeviationVerdict::Alike | DeviationVerdict::Open => Emphasis::Normal,

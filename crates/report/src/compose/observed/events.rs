@@ -70,8 +70,8 @@ pub fn table(group: &CaseGroup, detail: Detail) -> Option<Table> {
         let known = group.cases.iter().any(|case| case.event(event).is_some());
         let stands = known && (detail == Detail::Full || !is_time);
         table = table.numbers_if(stands, head, priority, |case| {
-            Text::found(case.event(event).map(|it| {
-                let count = it.per_operation * case.times();
+            Text::found(case.event(event).map(|event| {
+                let count = event.per_operation * case.times();
                 if is_time { units::duration(count) } else { number(count) }
             }))
         });

@@ -70,7 +70,7 @@ impl Table<'_> {
             }
             step if STEPS.contains(&step) => phase(case, step.trim_start_matches("step-")),
             "rank" | "rank-min" => Text::from(self.rank(case, show, column)),
-            "switches" => case.switches_per_operation().map(|it| format!("{it:.2}")).into(),
+            "switches" => case.switches_per_operation().map(|number| format!("{number:.2}")).into(),
             percentile => percentile_of(case, percentile, unit).into(),
         }
     }

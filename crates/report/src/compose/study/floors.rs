@@ -19,7 +19,7 @@ impl Written<'_> {
             table.columns.push(Column::text(&beside.name, 0));
             table.notes.push(published::note(beside));
             let same = |floor_spec: &&FloorSpec| floor_spec.beside.as_ref() == spec.beside.as_ref();
-            let last = study.floor.iter().rfind(same).is_some_and(|it| std::ptr::eq(it, spec));
+            let last = study.floor.iter().rfind(same).is_some_and(|last| std::ptr::eq(last, spec));
             let of_all = beside.figures.iter().filter(|figure| figure.floor.is_none());
             let of_all = published::figures_text(beside, of_all).filter(|_| last);
             table.notes.extend(

@@ -319,7 +319,7 @@ impl Written<'_> {
         let written: Vec<Text> = written.map(|text| self.citing(text)).collect();
         let asked = written.is_empty().then(|| Text::from(study.question.trim()));
         let source = study.source.as_ref().map(|source| {
-            let machine = source.machine.as_ref().map(|it| format!(", measured on {it}"));
+            let machine = source.machine.as_ref().map(|machine| format!(", measured on {machine}"));
             Text::from(format!("The question is that of {} ", source.author))
                 .refer(Target::Work(1))
                 .plain(format!(
