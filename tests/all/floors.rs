@@ -1,11 +1,11 @@
 //! `ipcmark floor`, and the floors of a run: every part is there or says why not, a process
 //! that measures them may die or hang, and nothing remains. Never how fast anything is.
 
-use std::os::unix::process::CommandExt;
-use std::process::Stdio;
 use std::time::Duration;
 
-use crate::cli_support::{Bench, Said, must_fit, number, say, send, wait_for};
+use crate::cli_support::{
+    Bench, Running, Said, has, list, must_fit, number, output, results, say, send, wait_for,
+};
 use rustix::process::Signal;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde_json::Value;
@@ -66,10 +66,10 @@ fn every_part_is_there_with_its_spread() {
     }
     let clocks = &floors["clocks"]["measured"];
     assert!(clocks["compared_over_ns"].as_u64() >= Some(1_000_000_000), "a second: {clocks:#}");
-    let calls = floors["calls"]["measured"]["calls"].as_array().unwrap();
+    let calls = list(&floors["calls"]["measured"]["calls"]);
     let bare = calls.iter().filter(|call| call["by"] == "syscall(2)").count();
     assert_eq!((bare, calls.len()), (4, 6));
-    let levels = floors["copy"]["measured"]["levels"].as_array().unwrap();
+    let levels = list(&floors["copy"]["measured"]["levels"]);
     let names: Vec<&Value> = levels.iter().map(|level| &level["level"]).collect();
     assert_eq!(names, ["L1", "L2", "L3", "memory"]);
     assert!(!bench.store().exists(), "floors alone are stored nowhere");
@@ -85,11 +85,11 @@ fn every_pair_of_a_small_machine_is_measured() {
     }
     let floors = floors(&Bench::thorough().must("floor --format json -q"));
     let lines = &floors["line"]["measured"];
-    let pairs = lines["pairs"].as_array().unwrap();
+    let pairs = list(&lines["pairs"]);
     assert_eq!(pairs.len(), cpus * (cpus - 1) / 2);
     assert_eq!(lines["pairs_in_all"], pairs.len());
     assert!(pairs.iter().all(|pair| pair["cpus"][0].as_u64() < pair["cpus"][1].as_u64()));
-    let wake_ups = floors["wake_up"]["measured"]["wake_ups"].as_array().unwrap();
+    let wake_ups = list(&floors["wake_up"]["measured"]["wake_ups"]);
     let relations: Vec<&Value> = wake_ups.iter().map(|wake_up| &wake_up["relation"]).collect();
     assert_eq!(relations, ["same-cpu", "smt-sibling", "same-llc", "cross-llc", "cross-node"]);
     let across = wake_ups[1..].iter().filter(|wake_up| wake_up["found"]["measured"].is_object());
@@ -99,18 +99,15 @@ fn every_pair_of_a_small_machine_is_measured() {
 /// Runs the program where it may use only the first of this process's CPUs.
 fn on_one_cpu(bench: &Bench, line: &str) -> Said {
     let first = allowed()[0];
-    let mut command = bench.command(line.split_whitespace());
+    let mut command = bench.line(line);
     // The affinity of this thread alone, which its children inherit.
     let before = sched_getaffinity(None).unwrap();
     let mut one = CpuSet::new();
     one.set(first);
     sched_setaffinity(None, &one).unwrap();
-    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let said = output(&mut command);
     sched_setaffinity(None, &before).unwrap();
-    let done = child.expect("start the program").wait_with_output().expect("its output");
-    let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
-    let (out, err) = (text(done.stdout), text(done.stderr));
-    Said { status: done.status, code: done.status.code(), out, err }
+    said
 }
 
 #[test]
@@ -119,40 +116,30 @@ fn on_one_cpu_pairs_are_absent_with_the_reason() {
     let bench = Bench::thorough();
     let floors = floors(&on_one_cpu(&bench, "floor --format json"));
     must_fit("#/$defs/Floors", &floors);
-    let reason = floors["line"]["unavailable"]["reason"].as_str().unwrap();
-    assert!(reason.contains("only one CPU"), "{reason}");
-    let wake_ups = floors["wake_up"]["measured"]["wake_ups"].as_array().unwrap();
+    has(floors["line"]["unavailable"]["reason"].as_str().unwrap(), &["only one CPU"]);
+    let wake_ups = list(&floors["wake_up"]["measured"]["wake_ups"]);
     assert!(wake_ups[0]["found"]["measured"].is_object(), "{wake_ups:#?}");
     for wake_up in &wake_ups[1..] {
-        let reason = wake_up["found"]["unavailable"]["reason"].as_str().unwrap();
-        assert!(reason.contains("only one CPU"), "{reason}");
+        has(wake_up["found"]["unavailable"]["reason"].as_str().unwrap(), &["only one CPU"]);
     }
-    let text = on_one_cpu(&bench, "floor -q").out;
-    assert!(text.contains("Not measured: only one CPU"), "{text}");
+    has(&on_one_cpu(&bench, "floor -q").out, &["Not measured: only one CPU"]);
 }
 
 #[test]
-fn bad_usage_is_2_and_the_hidden_process_is_not_for_people() {
+fn the_hidden_process_is_not_for_people() {
     let bench = Bench::thorough();
-    assert_eq!(bench.run("floor --format yaml").code, Some(2));
-    assert_eq!(bench.run("floor -o /nowhere/at/all").code, Some(2));
-    let said = bench.run("floor-worker");
-    assert_eq!(said.code, Some(2));
-    assert!(said.err.contains("`ipcmark floor` starts it"), "{}", said.err);
+    bench.run("floor-worker").fails(2, &["`ipcmark floor` starts it"]);
     assert!(!bench.must("--help").out.contains("floor-worker"));
 }
 
 /// Starts the program and waits for its floor process; gives both.
-fn begun(bench: &Bench, line: &str) -> (std::process::Child, i32) {
-    let mut command = bench.command(line.split_whitespace());
-    command.process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let child = command.spawn().expect("start the program");
-    let owner = child.id() as i32;
+fn begun(bench: &Bench, line: &str) -> (Running, i32) {
+    let running = bench.start(line);
     let worker = wait_for("the floor process", PATIENCE, || {
         bench.processes().into_iter().find(|(pid, _)| is_worker(*pid)).map(|(pid, _)| pid)
     });
-    assert_ne!(worker, owner);
-    (child, worker)
+    assert_ne!(worker, running.pid());
+    (running, worker)
 }
 
 fn is_worker(pid: i32) -> bool {
@@ -160,35 +147,21 @@ fn is_worker(pid: i32) -> bool {
     line.split(|byte| *byte == 0).nth(1) == Some(b"floor-worker".as_slice())
 }
 
-fn ended(child: std::process::Child) -> Said {
-    let done = child.wait_with_output().expect("its output");
-    let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
-    let (out, err) = (text(done.stdout), text(done.stderr));
-    Said { status: done.status, code: done.status.code(), out, err }
-}
-
-fn ended_within(child: std::process::Child, within: Duration) -> Said {
-    let (sender, over) = std::sync::mpsc::channel();
-    std::thread::spawn(move || sender.send(ended(child)));
-    over.recv_timeout(within).expect("an end without waiting for the floor process")
-}
-
 #[test]
 fn a_floor_process_that_is_killed_keeps_what_it_reported() {
     let bench = Bench::thorough();
-    let (child, worker) = begun(&bench, "floor --format json");
+    let (running, worker) = begun(&bench, "floor --format json");
     // A partner is there from the cache line on: clocks and calls have been reported by then.
     wait_for("a second thread", PATIENCE, || {
         let threads = std::fs::read_dir(format!("/proc/{worker}/task")).ok()?.count();
         (threads > 1).then_some(())
     });
     assert!(send(worker, Signal::KILL));
-    let floors = floors(&ended(child));
+    let floors = floors(&running.finish(PATIENCE));
     must_fit("#/$defs/Floors", &floors);
     assert!(floors["clocks"]["measured"].is_object(), "{floors:#}");
     assert!(floors["calls"]["measured"].is_object(), "{floors:#}");
-    let reason = floors["copy"]["unavailable"]["reason"].as_str().unwrap();
-    assert!(reason.contains("killed by signal 9"), "{reason}");
+    has(floors["copy"]["unavailable"]["reason"].as_str().unwrap(), &["killed by signal 9"]);
     assert!(bench.processes().is_empty());
 }
 
@@ -196,19 +169,18 @@ fn a_floor_process_that_is_killed_keeps_what_it_reported() {
 fn signals_end_it_and_nothing_remains() {
     for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
         let bench = Bench::thorough();
-        let (child, worker) = begun(&bench, "floor");
+        let (running, worker) = begun(&bench, "floor");
         // Stopped, it would be waited for until its deadline, half a minute later.
         assert!(send(worker, Signal::STOP));
         std::thread::sleep(Duration::from_millis(100)); // the owner waits for a word by then
-        assert!(send(child.id() as i32, signal));
-        let said = ended_within(child, Duration::from_secs(15));
-        assert_eq!((said.code, said.out.as_str()), (Some(code), ""), "{}", said.err);
+        running.signal(signal);
+        assert_eq!(running.finish(Duration::from_secs(15)).ends(code).out, "");
         assert!(bench.processes().is_empty(), "{:?}", bench.processes());
     }
     let bench = Bench::thorough();
-    let (child, _) = begun(&bench, "floor");
-    assert!(send(child.id() as i32, Signal::KILL));
-    ended(child);
+    let (running, _) = begun(&bench, "floor");
+    running.signal(Signal::KILL);
+    running.finish(PATIENCE);
     bench.wait_for_silence(PATIENCE);
 }
 
@@ -216,13 +188,13 @@ fn signals_end_it_and_nothing_remains() {
 #[ignore = "long form"]
 fn a_run_keeps_its_floors_and_shows_them_beside_each_result() {
     let bench = Bench::thorough();
-    bench
-        .must(&format!("{SHORT} -w throughput --total 64").replace("--launches 1", "--launches 7"));
+    let line = format!("{SHORT} -w throughput --total 64");
+    bench.must(&line.replace("--launches 1", "--launches 7"));
     let document = bench.export();
     must_fit("#/$defs/Floors", &document["floors"]);
     assert_eq!(document["floors"]["extent"], "quick");
     assert_eq!(number(&bench.open(), "SELECT count(*) FROM runs WHERE floors <> '{}'"), 1);
-    for case in document["results"].as_array().unwrap() {
+    for case in results(&document) {
         let bound = &case["bound"];
         let name = bound["name"].as_str();
         if name.is_some() {
@@ -250,7 +222,7 @@ fn a_run_keeps_its_floors_and_shows_them_beside_each_result() {
     assert!(number(&bench.open(), stored) >= 12, "six rounds of both groups at least");
     // The table of the machine's bounds says the same as what stands beside the results.
     let wake_up = &document["floors"]["wake_up"]["measured"]["wake_ups"][0]["found"]["measured"];
-    let results = document["results"].as_array().unwrap();
+    let results = results(&document);
     let beside = results.iter().find(|result| result["bound"]["kind"] == "yardstick").unwrap();
     assert_eq!(wake_up["round_trip_ns"]["n"], beside["bound"]["rounds"], "{wake_up:#}");
 }
@@ -258,10 +230,9 @@ fn a_run_keeps_its_floors_and_shows_them_beside_each_result() {
 #[test]
 fn a_run_survives_the_death_of_its_floor_process() {
     let bench = Bench::thorough();
-    let (child, worker) = begun(&bench, SHORT);
+    let (running, worker) = begun(&bench, SHORT);
     assert!(send(worker, Signal::KILL));
-    let said = ended(child);
-    assert_eq!(said.code, Some(0), "{}", said.err);
+    running.finish(PATIENCE).ends(0);
     let document = bench.export();
     assert_eq!(document["status"], "complete");
     must_fit("#/$defs/Floors", &document["floors"]);
@@ -274,18 +245,15 @@ fn a_run_survives_the_death_of_its_floor_process() {
 #[ignore = "long form"]
 fn a_run_survives_a_floor_process_that_hangs() {
     let bench = Bench::thorough();
-    let (child, worker) = begun(&bench, SHORT);
+    let (running, worker) = begun(&bench, SHORT);
     assert!(send(worker, Signal::STOP));
-    let said = ended_within(child, HUNG);
-    assert_eq!(said.code, Some(0), "{}", said.err);
+    running.finish(HUNG).ends(0);
     let document = bench.export();
     assert_eq!(document["status"], "complete");
-    let case =
-        document["results"].as_array().unwrap().iter().find(|result| result["variant"] == "pipe");
+    let case = results(&document).iter().find(|result| result["variant"] == "pipe");
     let case = case.expect("a row");
     let warnings = document["warnings"].to_string();
     assert!(case["bound"].is_object(), "another process measures in the rounds: {warnings}");
-    let reason = document["floors"]["copy"]["unavailable"]["reason"].as_str().unwrap();
-    assert!(reason.contains("more than 10 s"), "{reason}");
+    has(document["floors"]["copy"]["unavailable"]["reason"].as_str().unwrap(), &["more than 10 s"]);
     assert!(bench.processes().is_empty());
 }

@@ -19,13 +19,13 @@ use std::ffi::OsStr;
 use std::io::Read;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, Once};
 use std::time::{Duration, Instant};
 
-use boon::{Compiler, Schemas};
+use boon::{Compiler, SchemaIndex, Schemas};
 use rusqlite::Connection;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -47,6 +47,8 @@ pub struct Bench {
 
 /// What a command printed, and how it ended.
 pub struct Said {
+    /// Its arguments.
+    pub line: String,
     pub status: ExitStatus,
     pub code: Option<i32>,
     pub out: String,
@@ -101,9 +103,14 @@ impl Bench {
         command
     }
 
+    /// The program with the words of a command line, as a shell splits them.
+    pub fn line(&self, line: &str) -> Command {
+        self.command(shlex::split(line).expect("words"))
+    }
+
     /// The program, started by another one: `before`, such as `setpriv --clear-groups`.
     pub fn behind(&self, before: &[&str], line: &str) -> Command {
-        behind(&self.command(line.split_whitespace()), before)
+        behind(&self.line(line), before)
     }
 
     /// The program in a shell that has done `first`, as in `ulimit -f 8`.
@@ -114,32 +121,30 @@ impl Bench {
 
     /// Runs the program with the words of a command line.
     pub fn run(&self, line: &str) -> Said {
-        output(&mut self.command(line.split_whitespace()))
+        output(&mut self.line(line))
     }
 
     /// As [`Bench::run`], and it must end well.
+    #[track_caller]
     pub fn must(&self, line: &str) -> Said {
-        let said = self.run(line);
-        assert_eq!(said.code, Some(0), "`ipcmark {line}`: {}{}", said.out, said.err);
-        said
+        self.run(line).ends(0)
     }
 
     /// As [`Bench::run`], and it must measure what it can and say that something that was asked for can't be had.
+    #[track_caller]
     pub fn must_lack(&self, line: &str) -> Said {
-        let said = self.run(line);
-        assert_eq!(said.code, Some(5), "`ipcmark {line}`: {}{}", said.out, said.err);
-        said
+        self.run(line).ends(5)
     }
 
     /// Starts `ipcmark run …` in a process group of its own and waits for its store: from then
     /// on signals are taken over.
     pub fn begin(&self, line: &str) -> Running {
-        self.begin_with(self.command(line.split_whitespace()))
+        self.begin_with(self.line(line))
     }
 
     /// The same without waiting for anything.
     pub fn start(&self, line: &str) -> Running {
-        let mut command = self.command(shlex::split(line).expect("words"));
+        let mut command = self.line(line);
         command.process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped());
         Running { child: command.spawn().expect("start the program") }
     }
@@ -179,6 +184,37 @@ impl Bench {
         serde_json::from_str(&self.must(&format!("export {run}")).out).expect("JSON")
     }
 
+    /// What a query of the store comes to; None while a run under way makes it.
+    pub fn ask(&self, sql: &str) -> Option<i64> {
+        let db = Connection::open(self.store()).ok()?;
+        db.query_row(sql, [], |row| row.get(0)).ok()
+    }
+
+    /// Waits until a query of the store comes to more than 0.
+    pub fn wait_until(&self, sql: &str) {
+        wait_for(sql, HUNG, || self.ask(sql).filter(|found| *found > 0));
+    }
+
+    /// Writes a file into the folder.
+    pub fn put(&self, name: &str, text: impl AsRef<[u8]>) -> PathBuf {
+        std::fs::write(self.path(name), text).expect("write a file");
+        self.path(name)
+    }
+
+    /// The text of a file in the folder.
+    #[track_caller]
+    pub fn read(&self, name: &str) -> String {
+        let text = std::fs::read_to_string(self.path(name));
+        text.unwrap_or_else(|error| panic!("{name}: {error}"))
+    }
+
+    /// The page of a stored run.
+    #[track_caller]
+    pub fn page_of(&self, run: &str) -> String {
+        self.must(&format!("report {run} --html page.html"));
+        self.read("page.html")
+    }
+
     /// Processes of this bench that live: id by id, what /proc says of each.
     pub fn processes(&self) -> BTreeMap<i32, Process> {
         let mut found = BTreeMap::new();
@@ -203,6 +239,42 @@ impl Bench {
         wait_for("all processes of the run to vanish", within, || {
             self.processes().is_empty().then_some(())
         });
+    }
+}
+
+impl Said {
+    /// It ended with this code.
+    #[track_caller]
+    pub fn ends(self, code: i32) -> Said {
+        let Said { line, status, out, err, .. } = &self;
+        assert_eq!(self.code, Some(code), "`ipcmark {line}`: {status}: {out}{err}");
+        self
+    }
+
+    /// It ended with this code, and with one line on standard error, which has all of these words.
+    #[track_caller]
+    pub fn fails(self, code: i32, words: &[&str]) -> Said {
+        let Said { line, status, out, err, .. } = &self;
+        let found = (self.code, err.lines().count());
+        assert_eq!(found, (Some(code), 1), "`ipcmark {line}`: {status}: {out}{err}");
+        has(err, words);
+        self
+    }
+
+    /// It was refused in one line that has all of these words, and said nothing else.
+    #[track_caller]
+    pub fn is_refused(self, words: &[&str]) {
+        let said = self.fails(2, words);
+        assert_eq!(said.out, "", "`ipcmark {}`", said.line);
+        assert!(said.err.starts_with("ipcmark: ") && said.err.ends_with('\n'), "{}", said.err);
+    }
+}
+
+impl From<Output> for Said {
+    fn from(done: Output) -> Said {
+        let text = |bytes| String::from_utf8(bytes).expect("output is UTF-8");
+        let (status, out, err) = (done.status, text(done.stdout), text(done.stderr));
+        Said { line: String::new(), status, code: status.code(), out, err }
     }
 }
 
@@ -295,7 +367,9 @@ pub fn send(pid: i32, signal: Signal) -> bool {
 /// Runs a command to its end.
 pub fn output(command: &mut Command) -> Said {
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
-    collect(&mut child.expect("start the program"), HUNG)
+    let words: Vec<_> = command.get_args().map(OsStr::to_string_lossy).collect();
+    let line = words.join(" ");
+    Said { line, ..collect(&mut child.expect("start the program"), HUNG) }
 }
 
 fn collect(child: &mut Child, within: Duration) -> Said {
@@ -314,7 +388,8 @@ fn collect(child: &mut Child, within: Duration) -> Said {
     };
     // A process that outlives the program may hold its output open.
     let text = |from: Receiver<String>| from.recv_timeout(OUTPUT_WITHIN).expect("output that ends");
-    Said { status, code: status.code(), out: text(out), err: text(err) }
+    let (out, err) = (text(out), text(err));
+    Said { line: String::new(), status, code: status.code(), out, err }
 }
 
 fn reader(pipe: Option<impl Read + Send + 'static>) -> Receiver<String> {
@@ -339,19 +414,29 @@ pub fn behind(ours: &Command, before: &[&str]) -> Command {
     command
 }
 
-/// Whether a command succeeds here; where not, says aloud that `what` is skipped.
-pub fn works(what: &str, words: &[&str]) -> bool {
+/// Whether a command succeeds here; None where not, said aloud: `what` is skipped.
+pub fn can_run(what: &str, words: &[&str]) -> Option<()> {
     let tried = Command::new(words[0]).args(&words[1..]).output();
     let works = tried.is_ok_and(|output| output.status.success());
     if !works {
         say(&format!("skipped {what}: `{}` does not work here", words.join(" ")));
     }
-    works
+    works.then_some(())
+}
+
+/// Whether laboratories can be made; None where not, said aloud.
+pub fn can_have_labs(test: &str) -> Option<()> {
+    can_run(test, &["unshare", "--net", "ip", "link"])
+}
+
+/// Whether a command succeeds here; where not, says aloud that `what` is skipped.
+pub fn works(what: &str, words: &[&str]) -> bool {
+    can_run(what, words).is_some()
 }
 
 /// Whether laboratories can be made; said aloud where not.
 pub fn labs_can_be_had(test: &str) -> bool {
-    works(test, &["unshare", "--net", "ip", "link"])
+    can_have_labs(test).is_some()
 }
 
 /// Waits until a program that was written just now can be started: what another test forks holds it open for
@@ -377,8 +462,15 @@ pub fn wait_for<T>(what: &str, within: Duration, mut ask: impl FnMut() -> Option
 }
 
 /// The results of an exported run.
+#[track_caller]
 pub fn results(document: &Value) -> &Vec<Value> {
-    document["results"].as_array().expect("results")
+    list(&document["results"])
+}
+
+/// What is in a list of JSON.
+#[track_caller]
+pub fn list(value: &Value) -> &Vec<Value> {
+    value.as_array().unwrap_or_else(|| panic!("no list: {value:#}"))
 }
 
 /// The result of a variant by such workers at a placement.
@@ -390,6 +482,14 @@ pub fn of<'a>(document: &'a Value, variant: &str, workers: &str, placement: &str
     };
     let found = results(document).iter().find(is);
     found.unwrap_or_else(|| panic!("no {variant} {workers} {placement}"))
+}
+
+/// The result of a variant that is measured in one case, its twin left out.
+#[track_caller]
+pub fn case_of<'a>(document: &'a Value, variant: &str) -> &'a Value {
+    let is = |case: &&Value| case["variant"] == variant && case["twin"] == false;
+    let found = results(document).iter().find(is);
+    found.unwrap_or_else(|| panic!("no {variant}: {:#}", document["results"]))
 }
 
 /// So many results, and no launch of any failed.
@@ -408,6 +508,14 @@ pub fn parse(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 
+/// A text has all of these words.
+#[track_caller]
+pub fn has(text: &str, words: &[&str]) {
+    for word in words {
+        assert!(text.contains(word), "no `{word}` in: {text}");
+    }
+}
+
 /// The words of a text, wherever its lines end.
 pub fn flat(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
@@ -418,20 +526,53 @@ pub fn number(db: &Connection, sql: &str) -> i64 {
     db.query_row(sql, [], |row| row.get(0)).unwrap_or_else(|error| panic!("{sql}: {error}"))
 }
 
+/// A published schema.
+pub struct Schema {
+    schemas: Schemas,
+    index: SchemaIndex,
+}
+
+impl Schema {
+    pub fn of(text: &str) -> Schema {
+        Schema::of_part(text, "")
+    }
+
+    /// A part of it, such as `#/$defs/floors`.
+    fn of_part(text: &str, part: &str) -> Schema {
+        let (mut schemas, mut compiler) = (Schemas::new(), Compiler::new());
+        compiler.add_resource("schema.json", parse(text)).expect("a resource");
+        let part = format!("schema.json{part}");
+        let index = compiler.compile(&part, &mut schemas).expect("a valid schema");
+        Schema { schemas, index }
+    }
+
+    /// That of exported runs.
+    pub fn of_results() -> Schema {
+        Schema::of(RESULTS)
+    }
+
+    pub fn accepts(&self, document: &Value) -> bool {
+        self.schemas.validate(document, self.index).is_ok()
+    }
+
+    #[track_caller]
+    pub fn must_accept(&self, document: &Value) {
+        if let Err(error) = self.schemas.validate(document, self.index) {
+            panic!("{error:#}\n{document:#}");
+        }
+    }
+}
+
+const RESULTS: &str = include_str!("../../docs/results.schema.json");
+
 /// An exported run is what its published schema says.
+#[track_caller]
 pub fn must_fit_the_schema(document: &Value) {
-    must_fit("", document);
+    Schema::of_results().must_accept(document);
 }
 
 /// What was exported is what a part of that schema says, such as `#/$defs/floors`.
+#[track_caller]
 pub fn must_fit(part: &str, document: &Value) {
-    let schema =
-        serde_json::from_str(include_str!("../../docs/results.schema.json")).expect("JSON");
-    let (mut schemas, mut compiler) = (Schemas::new(), Compiler::new());
-    compiler.add_resource("results.schema.json", schema).expect("a resource");
-    let part = format!("results.schema.json{part}");
-    let index = compiler.compile(&part, &mut schemas).expect("a valid schema");
-    if let Err(error) = schemas.validate(document, index) {
-        panic!("{error:#}\n{document:#}");
-    }
+    Schema::of_part(RESULTS, part).must_accept(document);
 }
