@@ -6,15 +6,13 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
-use std::os::fd::AsFd;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::cli_support::{Bench, Said, output, wait_for};
-use crate::common::say;
+use crate::cli_support::{Bench, Said, can_have_labs, has, output, wait_for};
+use crate::common::{netns, say};
 use rustix::process::Signal;
-use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use serde_json::Value;
 
 /// Virtual machines pause for seconds at times.
@@ -31,11 +29,7 @@ struct Lab {
 impl Lab {
     /// A name for one; none, said aloud, where none can be made.
     fn begin(test: &str) -> Option<Lab> {
-        let tried = Command::new("unshare").args(["--net", "ip", "link"]).output();
-        if !tried.is_ok_and(|tried| tried.status.success()) {
-            say(&format!("skipped {test}: no network namespaces without root and iproute2"));
-            return None;
-        }
+        can_have_labs(test)?;
         let name = format!("t{}-{test}", std::process::id());
         Some(Lab { bench: Bench::new(), name })
     }
@@ -85,16 +79,7 @@ impl Lab {
 
     /// Does something in a thread that is in the network of `node`; its sockets stay there.
     fn inside<T: Send>(&self, node: &str, action: impl FnOnce() -> T + Send) -> T {
-        let path = Path::new("/run/netns").join(self.namespace(node));
-        let space = fs::File::open(path).expect("the host's namespace");
-        std::thread::scope(|scope| {
-            let inside = scope.spawn(|| {
-                let kind = Some(LinkNameSpaceType::Network);
-                move_into_link_name_space(space.as_fd(), kind).expect("enter the namespace");
-                action()
-            });
-            inside.join().expect("what is done inside")
-        })
+        netns::inside(&self.namespace(node), action)
     }
 
     /// A datagram socket of a host, whose address is `address`.
@@ -167,8 +152,7 @@ fn packets_travel_over_two_routers_and_two_switches() {
     let Some(lab) = Lab::begin("travel") else { return };
     let outside = fs::read_to_string("/proc/net/dev").unwrap().lines().count();
     let said = lab.must("up --routers 2 --switches 2 --mtu 1400");
-    assert!(said.out.contains("a ── s1 ── r1 ── s2 ── r2 ── b"), "{}", said.out);
-    assert!(said.out.contains("two network stacks, one machine"), "{}", said.out);
+    has(&said.out, &["a ── s1 ── r1 ── s2 ── r2 ── b", "two network stacks, one machine"]);
     for family in ["ipv4", "ipv6"] {
         let hosts = lab.status()["hosts"].clone();
         let address = hosts[1][family].as_str().expect("an address").to_string();
@@ -276,9 +260,7 @@ fn exec_is_the_command_itself() {
     assert!(seen.out.contains("198.18.1.1/24"), "from one host into another: {}", seen.err);
     assert_eq!(output(&mut command(&["/no/such/program"])).code, Some(127));
     assert_eq!(output(&mut command(&["/etc/passwd"])).code, Some(126));
-    let said = lab.lab("exec nowhere -- true");
-    assert_eq!(said.code, Some(2));
-    assert!(said.err.contains("choose among a, b"), "{}", said.err);
+    lab.lab("exec nowhere -- true").fails(2, &["choose among a, b"]);
 }
 
 // ---- what the line does ------------------------------------------------------------------------
@@ -339,8 +321,7 @@ fn the_relay_loses_what_was_asked_and_counts_it() {
 #[ignore = "long form"]
 fn a_relay_that_is_asked_for_nothing_passes_everything() {
     let Some(lab) = Lab::begin("bare") else { return };
-    let said = lab.must("up --by relay --mtu 9000");
-    assert!(said.out.contains("what the relay itself costs"), "{}", said.out);
+    has(&lab.must("up --by relay --mtu 9000").out, &["what the relay itself costs"]);
     let [a, b] = lab.pair();
     assert_eq!(count(&a, &b, 500, 1_400), 500);
     assert_eq!(count(&b, &a, 500, 1_400), 500);
@@ -351,8 +332,7 @@ fn a_relay_that_is_asked_for_nothing_passes_everything() {
 #[test]
 fn packets_are_never_earlier_than_asked() {
     let Some(lab) = Lab::begin("delay") else { return };
-    let said = lab.must("up --delay 20ms --routers 1 --switches 1");
-    assert!(said.out.contains("20.0 ms later by"), "{}", said.out);
+    has(&lab.must("up --delay 20ms --routers 1 --switches 1").out, &["20.0 ms later by"]);
     let [a, b] = lab.pair();
     for nth in 0..10u8 {
         let start = Instant::now();
@@ -370,8 +350,7 @@ fn packets_are_never_earlier_than_asked() {
 #[test]
 fn the_line_is_no_faster_than_asked() {
     let Some(lab) = Lab::begin("rate") else { return };
-    let said = lab.must("up --rate 1mbit");
-    assert!(said.out.contains("1mbit by"), "{}", said.out);
+    has(&lab.must("up --rate 1mbit").out, &["1mbit by"]);
     let [a, b] = lab.pair();
     let start = Instant::now();
     // 20 datagrams of 1,000 bytes: at least 160,000 bits, of which a bucket of 3,028 bytes is free.
@@ -400,9 +379,8 @@ fn a_second_one_of_the_same_name_is_refused_and_another_name_is_not() {
     let Some(other) = Lab::begin("beside") else { return };
     lab.must("up --delay 1ms");
     let before = lab.left();
-    let said = lab.lab("up --routers 3");
-    assert_eq!(said.code, Some(2));
-    assert!(said.err.contains("is up: remove it with `ipcmark lab down --name "), "{}", said.err);
+    let said =
+        lab.lab("up --routers 3").fails(2, &["is up: remove it with `ipcmark lab down --name "]);
     assert_eq!(said.err.lines().count(), 1);
     other.must("up --switches 1");
     let [a, b] = other.pair();
@@ -420,7 +398,7 @@ fn whatever_a_kill_leaves_down_removes() {
     let Some(lab) = Lab::begin("kill") else { return };
     for moment in 0..12 {
         let words = format!("lab up --name {} --routers 2 --switches 1 --delay 1ms", lab.name);
-        let mut up = lab.bench.command(words.split(' '));
+        let mut up = lab.bench.line(&words);
         let mut child = up.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         std::thread::sleep(Duration::from_millis(moment * moment * 4));
         child.kill().unwrap();
@@ -436,7 +414,7 @@ fn whatever_a_kill_leaves_down_removes() {
 fn an_interrupted_up_leaves_nothing() {
     let Some(lab) = Lab::begin("stop") else { return };
     let words = format!("lab up --name {} --routers 8 --switches 8 --delay 1ms", lab.name);
-    let mut up = lab.bench.command(words.split(' '));
+    let mut up = lab.bench.line(&words);
     let child = up.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     wait_for("the first namespace", PATIENCE, || (!lab.left().is_empty()).then_some(()));
     crate::cli_support::send(child.id() as i32, Signal::INT);
@@ -480,8 +458,7 @@ fn a_strangers_namespace_stays() {
     let replaced = Stranger::named(lab.namespace("b"));
     assert_eq!(lab.status()["condition"], "broken");
     assert_eq!(lab.lab("exec b -- true").code, Some(1), "it isn't the host that was made");
-    let said = lab.must("down");
-    assert!(said.err.contains("is not the one that lab up made, and stays"), "{}", said.err);
+    has(&lab.must("down").err, &["is not the one that lab up made, and stays"]);
     assert!(beside.is_there() && replaced.is_there());
     let said = lab.lab("up");
     assert_eq!(said.code, Some(2), "the name is taken");
@@ -505,12 +482,10 @@ fn programs_that_still_run_are_named_or_killed() {
     let Some(lab) = Lab::begin("busy") else { return };
     lab.must("up");
     let words = format!("lab exec --name {} a -- sleep 1000", lab.name);
-    let mut child = lab.bench.command(words.split(' ')).spawn().unwrap();
+    let mut child = lab.bench.line(&words).spawn().unwrap();
     let name = || fs::read_to_string(format!("/proc/{}/comm", child.id())).unwrap_or_default();
     wait_for("the program", PATIENCE, || (name() == "sleep\n").then_some(()));
-    let said = lab.lab("down");
-    assert_eq!(said.code, Some(1));
-    assert!(said.err.contains("sleep (") && said.err.contains("--kill"), "{}", said.err);
+    has(&lab.lab("down").ends(1).err, &["sleep (", "--kill"]);
     assert_eq!(lab.status()["condition"], "up", "nothing was touched");
     let reaped = std::thread::spawn(move || child.wait().unwrap());
     lab.must("down --kill");
@@ -552,17 +527,13 @@ fn missing_privileges_are_named() {
         without.args(before).arg(program).args(command.get_args());
         command = without;
     }
-    let said = output(&mut command);
-    assert_eq!(said.code, Some(5), "{}", said.err);
-    assert!(said.err.contains("needs root (CAP_NET_ADMIN and CAP_SYS_ADMIN)"), "{}", said.err);
+    has(&output(&mut command).ends(5).err, &["needs root (CAP_NET_ADMIN and CAP_SYS_ADMIN)"]);
 }
 
 #[test]
 fn without_iproute2_the_remedy_is_named() {
     let Some(lab) = Lab::begin("bare-path") else { return };
     let mut command = lab.bench.command(["lab", "up", "--name", &lab.name]);
-    let said = output(command.env("PATH", "/nonexistent"));
-    assert_eq!(said.code, Some(5), "{}", said.err);
-    assert!(said.err.contains("apt-get install iproute2"), "{}", said.err);
+    has(&output(command.env("PATH", "/nonexistent")).ends(5).err, &["apt-get install iproute2"]);
     lab.assert_nothing_left();
 }

@@ -7,6 +7,7 @@ pub mod binomial;
 pub mod ends;
 pub mod inventory;
 pub mod launching;
+pub mod netns;
 pub mod proc;
 pub mod rooms;
 
@@ -14,6 +15,7 @@ use std::net::{Ipv6Addr, UdpSocket};
 use std::sync::OnceLock;
 
 pub use aloud::say;
+use machine::trace;
 use mechanisms::Variant;
 pub use rooms::enter;
 
@@ -60,6 +62,11 @@ const ALSO: [&str; 37] = [
     "udp:reliability=raptorq",
     "tcp:busy-poll=50",
 ];
+
+/// Whether launches can be traced; None where not, said aloud.
+pub fn can_trace() -> Option<()> {
+    trace::available().map_err(|refusal| say(&format!("skipped: {refusal}"))).ok()
+}
 
 /// What the suite covers: every shown variant, and a few options that change the code.
 pub fn variants() -> Vec<Variant> {
