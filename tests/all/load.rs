@@ -1,7 +1,7 @@
 //! What an open loop carries beside its rate: how messages arrive, how large answers are, and what the server works
 //! over each request.
 
-use crate::cli_support::{Bench, flat, must_fit_the_schema, of, rows, say};
+use crate::cli_support::{Bench, flat, has, must_fit_the_schema, of, results, rows, say};
 
 #[test]
 fn messages_of_a_burst_are_due_at_once_and_its_rate_is_what_bursts_come_to() {
@@ -68,7 +68,7 @@ fn answers_have_a_size_of_their_own_and_every_byte_of_them_is_theirs() {
         ));
         let document = bench.export();
         must_fit_the_schema(&document);
-        for case in document["results"].as_array().expect("results") {
+        for case in results(&document) {
             let (variant, status) = (case["variant"].as_str(), case["status"].as_str());
             match status {
                 Some("ok") => {
@@ -86,8 +86,7 @@ fn answers_have_a_size_of_their_own_and_every_byte_of_them_is_theirs() {
         }
         let at = |variant: &str| of(&document, variant, "process", "free");
         assert!(["pipe", "tcp", "udp"].iter().all(|text| at(text)["status"] == "ok"));
-        let reason = at("eventfd")["reason"].as_str().expect("a reason");
-        assert!(reason.contains("an answer has no size"), "{reason}");
+        has(at("eventfd")["reason"].as_str().expect("a reason"), &["an answer has no size"]);
     }
     let said = bench.must("report last -v").out;
     assert!(flat(&said).contains("answers of 65 B"), "{said}");
@@ -102,7 +101,7 @@ fn answers_have_a_size_of_their_own_and_every_byte_of_them_is_theirs() {
 }
 
 #[test]
-fn a_study_fixes_arrivals_answers_and_service() {
+fn a_study_fixes_what_belongs_to_a_load() {
     let bench = Bench::new();
     let study = |lines: &str| {
         format!(
@@ -113,16 +112,20 @@ fn a_study_fixes_arrivals_answers_and_service() {
         )
     };
     let run = |lines: &str| {
-        std::fs::write(bench.path("study.toml"), study(lines)).expect("a file");
-        bench.run(&format!("study run {} -q", bench.path("study.toml").display()))
+        bench.put("study.toml", study(lines));
+        bench.run("study run ./study.toml -q")
     };
-    let said = run("arrivals = \"bursts:10@10ms\"\nresponse = \"4K\"\nservice = \"exp:5us\"");
-    assert_eq!(said.code, Some(0), "{}", said.err);
+    run("arrivals = \"bursts:10@10ms\"\nresponse = \"4K\"\nservice = \"exp:5us\"").ends(0);
     let db = bench.open();
     let load = "SELECT DISTINCT levels ->> '$.load.response' || ' ' || (levels ->> '$.load.service') FROM cases";
     assert_eq!(rows(&db, load), ["4096 exp:5us"]);
     let arrivals = "SELECT json_extract(request, '$.arrivals') FROM runs";
     assert_eq!(rows(&db, arrivals), ["bursts:10@10ms"]);
+    run("rate = \"4k\"\nconnections = \"3\"\nserver = \"poll\"").ends(0);
+    let load =
+        ["per_second", "connections", "server"].map(|key| format!("levels ->> '$.load.{key}'"));
+    let load = format!("SELECT DISTINCT {} FROM cases WHERE run = 2", load.join(", "));
+    assert_eq!(rows(&db, &load), ["4000|3|poll"]);
     for (lines, words) in [
         (
             "rate = \"1k\"\narrivals = \"bursts:10@10ms\"",
@@ -131,10 +134,10 @@ fn a_study_fixes_arrivals_answers_and_service() {
         ("arrivals = \"periodic\"", "study.toml:9: `periodic`: messages arrive as poisson"),
         ("service = \"5\"", "study.toml:9: `5`: write a time up to 1s"),
         ("response = \"0\"", "study.toml:9: size 0 carries nothing"),
+        ("rate = \"4x\"", "`4x`: write messages a second"),
+        ("server = \"select\"", "`select` is no way for a server to wait"),
     ] {
-        let said = run(lines);
-        assert_eq!(said.code, Some(2), "{lines}: {}", said.err);
-        assert!(said.err.contains(words), "{lines}: {}", said.err);
+        run(lines).fails(2, &[words]);
     }
 }
 

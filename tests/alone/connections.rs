@@ -6,7 +6,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::cli_support::strike::{Half, failed_of, kill_in_one_launch, must_have_left_nothing};
-use crate::cli_support::{Bench, flat, must_fit_the_schema, number, say};
+use crate::cli_support::{
+    Bench, flat, has, list, must_fit_the_schema, number, output, parse, results, say,
+};
 use crate::common::launching::{conclude, quick, start};
 use machine::Topology;
 use model::launch::{Clients, Outcome, SampleCount, Workers};
@@ -235,13 +237,12 @@ fn what_cannot_serve_several_connections_refuses_them_in_words() {
     assert!(asked.contains("generator"), "{asked}");
     let asked = refusal(&Spec { workload: Workload::Latency, ..many("pipe", Server::Epoll, 1) });
     assert!(asked.contains("needs -w rate"), "{asked}");
-    let asked = refusal(&many("posix-queue", Server::Epoll, 1));
-    assert!(asked.contains("posix-queue blocks: "), "{asked}");
+    has(&refusal(&many("posix-queue", Server::Epoll, 1)), &["posix-queue blocks: "]);
 }
 
 /// The result of `variant` over so many connections.
 fn of<'a>(document: &'a Value, variant: &str, connections: u64) -> &'a Value {
-    let results = document["results"].as_array().expect("results");
+    let results = results(&document);
     let is = |value: &&Value| {
         value["variant"] == variant
             && value["load"]["connections"] == connections
@@ -251,13 +252,13 @@ fn of<'a>(document: &'a Value, variant: &str, connections: u64) -> &'a Value {
 }
 
 #[test]
-fn clients_stand_in_the_export_and_on_the_page_and_what_cannot_have_them_says_why() {
+fn clients_stand_in_the_export_and_what_cannot_have_them_says_why() {
     let bench = Bench::new();
-    let said = bench.must(
+    bench.must(
         "run pipe tcp shm-ring:wait=futex posix-queue -w rate --rate 5k --connections 1,4 -s 64 -p free \
-         --launches 6 --samples 80 --seed 5 --verify --format json",
+         --launches 6 --samples 80 --seed 5 --verify",
     );
-    let document: Value = serde_json::from_str(&said.out).expect("JSON");
+    let document = bench.export();
     must_fit_the_schema(&document);
     for variant in ["pipe", "tcp"] {
         let (one, four) = (of(&document, variant, 1), of(&document, variant, 4));
@@ -282,85 +283,43 @@ fn clients_stand_in_the_export_and_on_the_page_and_what_cannot_have_them_says_wh
     let kept = "SELECT count(*) FROM launches
          WHERE json_array_length(record, '$.initiator.clients.served') = 4";
     assert!(number(&bench.open(), kept) >= 12);
-    let page = flat(&bench.must("report last -v").out);
-    for words in ["What each client got", "4 connections", "Jain"] {
-        assert!(page.contains(words), "no `{words}` in {page}");
-    }
-    let bmf = bench.must("export last --format bmf").out;
-    assert!(bmf.contains("connections-4/server-epoll"), "{bmf}");
-    let groups = document["comparisons"].as_array().expect("groups");
+    let groups = list(&document["comparisons"]);
     assert!(groups.iter().any(|group| group["load"]["connections"] == 4), "{groups:#?}");
     let launches = bench.must("export last --format launches").out;
     let header = launches.lines().next().unwrap_or_default();
     assert!(header.contains(",asked_per_sec,depth,connections,server,"), "{launches}");
     let four = launches.lines().filter(|line| line.contains(",5000,1,4,epoll,"));
     assert!(four.count() >= 12, "{launches}");
-    let found: Value =
-        serde_json::from_str(&bench.run("compare 1 1 --format json").out).expect("JSON");
+    let found = parse(&bench.run("compare 1 1 --format json").out);
     assert!(found["cases"].as_array().is_some_and(|cases| !cases.is_empty()), "{found:#}");
 }
 
 #[test]
 fn threads_that_would_spin_on_one_cpu_are_refused_with_the_way_out() {
     let bench = Bench::new();
-    let said = bench.must_lack(
+    bench.must_lack(
         "run shm-ring:wait=spin pipe -w rate --rate 5k --connections 3 --server threads -s 64 -p free --launches 1 \
-         --samples 40 --format json",
+         --samples 40",
     );
-    let document: Value = serde_json::from_str(&said.out).expect("JSON");
+    let document = bench.export();
     must_fit_the_schema(&document);
     assert_eq!(of(&document, "pipe", 3)["load"]["server"], "threads");
     let ring = of(&document, "shm-ring:wait=spin", 3);
     assert_eq!(ring["status"], "not_applicable", "{ring:#}");
-    assert!(
-        ring["reason"].as_str().expect("a reason").contains("a variant that blocks"),
-        "{ring:#}"
-    );
+    has(ring["reason"].as_str().expect("a reason"), &["a variant that blocks"]);
 }
 
 #[test]
 fn more_connections_than_descriptors_are_refused_before_anything_is_opened() {
     let bench = Bench::new();
-    let program = bench.command(["run"]).get_program().to_string_lossy().into_owned();
-    let mut limited = std::process::Command::new("sh");
-    let line = format!(
-        "ulimit -n 64; exec {program} run pipe noop -w rate --connections 40 -s 64 -p free --launches 1 \
-         --samples 20 --format json"
-    );
-    let envs = bench.command(["run"]);
-    limited
-        .args(["-c", &line])
-        .envs(envs.get_envs().filter_map(|(name, text)| Some((name, text?))));
-    let said = crate::cli_support::output(&mut limited);
-    let document: Value =
-        serde_json::from_str(&said.out).unwrap_or_else(|_| panic!("{}", said.err));
+    let line = "run pipe noop -w rate --connections 40 -s 64 -p free --launches 1 --samples 20";
+    output(&mut bench.after("ulimit -n 64", line));
+    let document = bench.export();
     let case = of(&document, "pipe", 40);
     assert_eq!(case["status"], "unavailable", "{case:#}");
     let reason = case["reason"].as_str().expect("a reason");
-    assert!(reason.contains("40 connections take 192 descriptors"), "{reason}");
-    assert!(reason.contains("the limit on open files is 64") && reason.contains("ulimit -n 192"));
-}
-
-#[test]
-fn a_study_fixes_connections_and_a_server() {
-    let bench = Bench::new();
-    let study = |server: &str| {
-        format!(
-            "version = 1\ntitle = \"t\"\nquestion = \"q\"\n[fixed]\nmechanism = \"pipe\"\n\
-             workload = \"rate\"\nsize = \"64\"\nplacement = \"same-cpu\"\nconnections = \"3\"\n\
-             server = \"{server}\"\nsamples = 10\nlaunches = 2\n[variables]\n\
-             cause = {{ mechanism = \"m\" }}\neffect = {{ response = \"r\" }}\n"
-        )
-    };
-    std::fs::write(bench.path("good.toml"), study("poll")).expect("a file");
-    std::fs::write(bench.path("bad.toml"), study("select")).expect("a file");
-    bench.must(&format!("study run {} -q", bench.path("good.toml").display()));
-    let loads = "SELECT count(*) FROM cases WHERE levels ->> '$.load.per_second' = 1000 AND \
-         levels ->> '$.load.connections' = 3 AND levels ->> '$.load.server' = 'poll'";
-    assert_eq!(number(&bench.open(), loads), 1);
-    let said = bench.run(&format!("study run {}", bench.path("bad.toml").display()));
-    assert_eq!(said.code, Some(2), "{}", said.err);
-    assert!(said.err.contains("`select` is no way for a server to wait"), "{}", said.err);
+    has(reason, &["40 connections take 192 descriptors", "the limit on open files is 64"]);
+    has(reason, &["ulimit -n 192"]);
 }
 
 #[test]
@@ -375,16 +334,17 @@ fn a_study_varies_rates_depths_connections_and_answers() {
          left = { connections = \"1\", rate = \"1k\" }\nright = { connections = \"3\", rate = \"1k\" }\n\
          [[table]]\ntitle = \"Responses\"\nrows = \"rate\"\ncolumns = \"connections\"\n[[figure]]\n\
          title = \"Clients\"\nkind = \"curves\"\nx = \"connections\"\nseries = \"rate\"\n";
-    std::fs::write(bench.path("s.toml"), study).expect("a file");
-    let page = flat(&bench.must(&format!("study run {}", bench.path("s.toml").display())).out);
+    bench.put("s.toml", study);
+    let page = flat(&bench.must("study run ./s.toml").out);
     let loads = "SELECT count(DISTINCT levels ->> 'load') FROM cases";
     assert_eq!(number(&bench.open(), loads), 16);
-    for words in [
-        "Responses, at most 1 under way, answers of 64 B rate 1 3",
-        "Responses, at most 2 under way, answers of 1 KiB rate 1 3",
-    ] {
-        assert!(page.contains(words), "no `{words}` in {page}");
-    }
+    has(
+        &page,
+        &[
+            "Responses, at most 1 under way, answers of 64 B rate 1 3",
+            "Responses, at most 2 under way, answers of 1 KiB rate 1 3",
+        ],
+    );
     assert!(page.contains("Clients, at most 2 under way, answers of 1 KiB"), "{page}");
     // One client and three at 1,000 a second, with either answer: two pairs, and not the same case four times.
     assert!(page.contains("one client waits less"), "{page}");
@@ -396,31 +356,8 @@ fn a_study_varies_rates_depths_connections_and_answers() {
         assert!(!page.contains("no case in common"), "{page}");
     }
     let both = study.replace("samples = 10\n", "samples = 10\nrate = \"1k\"\n");
-    std::fs::write(bench.path("s.toml"), both).expect("a file");
-    let said = bench.run(&format!("study run {}", bench.path("s.toml").display()));
-    assert_eq!(said.code, Some(2), "{}", said.err);
-    assert!(said.err.contains("rate is fixed and varied: choose"), "{}", said.err);
-}
-
-#[test]
-fn fails_with_one_line_on_what_are_no_connections() {
-    let bench = Bench::new();
-    for (line, words) in [
-        ("run pipe -w rate --connections 0", "`0`: write how many connections"),
-        ("run pipe -w rate --connections 5000", "from 1 to 4096"),
-        ("run pipe -w rate --server select", "`select` is no way for a server to wait"),
-        (
-            "run pipe --connections 4",
-            "--connections needs one of -w rate, messaging, fan-out, shared, capacity",
-        ),
-        ("run pipe -w connect,duplex --connections 4", "--connections needs one of -w"),
-        ("run pipe -w latency --server poll", "--server needs -w rate or -w capacity"),
-    ] {
-        let said = bench.run(line);
-        assert_eq!((said.code, said.out.as_str()), (Some(2), ""), "{line}: {}", said.err);
-        assert!(said.err.contains(words), "{line}: {}", said.err);
-        assert_eq!(said.err.lines().count(), 1, "{line}: {}", said.err);
-    }
+    bench.put("s.toml", both);
+    bench.run("study run ./s.toml").fails(2, &["rate is fixed and varied: choose"]);
 }
 
 #[test]
@@ -442,7 +379,7 @@ fn a_worker_that_dies_in_the_middle_of_a_run_is_named_and_the_rest_is_reported()
             let (failed, all) =
                 failed_of(&bench, mechanism, &format!("levels ->> 'twin' = {twin}"));
             assert_eq!(all, 12, "{mechanism}: every launch has its row");
-            let cases = document["results"].as_array().expect("results");
+            let cases = results(&document);
             let is = |value: &&Value| value["variant"] == mechanism && value["twin"] == (twin == 1);
             let case = cases.iter().find(is).expect("a result");
             assert_eq!((&case["status"], &case["failed_launches"]), (&"ok".into(), &failed.into()));
