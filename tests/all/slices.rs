@@ -126,6 +126,4 @@ fn a_run_keeps_which_launches_took_turns_and_what_cannot_is_timed_whole() {
     let sql = "SELECT count(*) FROM launches, cases ON cases.id = case_id
                WHERE run = 2 AND json_extract(record, '$.initiator.turns') IS NOT NULL";
     assert_eq!(number(&bench.open(), sql), 0);
-    let said = bench.run("run pipe --cycles 1001");
-    assert_eq!(said.code, Some(2), "{}", said.err);
 }
