@@ -1,13 +1,12 @@
 //! `ipcmark compare` on runs that nobody measured: their stores are written through
 //! `store` with samples drawn from a seed, so that what was planted is known.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
-use crate::cli_support::{Bench, Said, flat, output, say};
+use crate::cli_support::{Bench, Schema, flat, has, list, output, parse, say, stored};
 use crate::long_form::many;
 use analysis::compare::{Gate, GateOn, Measured, Terms, compare};
-use boon::{Compiler, Schemas};
 use model::case::Case;
 use model::host::Host;
 use model::launch::{Outcome, Record};
@@ -100,15 +99,8 @@ impl Setting {
             ..Request::default()
         };
         let host = machine::host::read(Path::new("/"));
-        Setting {
-            host,
-            tool: "ipcmark 0.1.0",
-            request,
-            seed,
-            label: None,
-            disturbed: &[],
-            unknown: &[],
-        }
+        let (tool, label) = ("ipcmark 0.1.0", None);
+        Setting { host, tool, request, seed, label, disturbed: &[], unknown: &[] }
     }
 
     fn labelled(mut self, label: &'static str) -> Setting {
@@ -118,16 +110,7 @@ impl Setting {
 }
 
 fn at_work() -> model::clock::Record {
-    model::clock::Record {
-        kind: model::clock::ClockKind::Tsc,
-        tsc_unavailable: None,
-        cost_ns: 10.0,
-        step_ns: 1.0,
-        ns_per_tick: NS_PER_TICK,
-        drift_ppm: Some(0.0),
-        monotonic_ppm: Some(0.0),
-        readings: Vec::new(),
-    }
+    model::clock::Record { ns_per_tick: NS_PER_TICK, ..stored::clock() }
 }
 
 /// Writes a run, its last case in a group of its own if it is a transfer.
@@ -187,8 +170,6 @@ fn write(path: &Path, cases: &[Made], setting: &Setting) -> i64 {
 fn case_of(made: &Made) -> Case {
     Case {
         message_bytes: made.bytes,
-        total: None,
-        load: None,
         place: ResolvedPlacement { cpus: Some((0, 0)), ..ResolvedPlacement::FREE },
         payload: made.payload,
         twin: made.twin,
@@ -233,37 +214,26 @@ fn compared(bench: &Bench, more: &str) -> Value {
 }
 
 fn compared_as(bench: &Bench, runs: &str) -> Value {
-    let said = bench.run(&format!("compare {runs} --format json"));
-    let found: Value = serde_json::from_str(&said.out).unwrap_or_else(|_| panic!("{}", said.err));
-    let (mut schemas, mut compiler) = (Schemas::new(), Compiler::new());
-    let schema = serde_json::from_str(include_str!("../../docs/comparison.schema.json")).unwrap();
-    compiler.add_resource("comparison.schema.json", schema).unwrap();
-    let index = compiler.compile("comparison.schema.json", &mut schemas).unwrap();
-    schemas.validate(&found, index).unwrap_or_else(|error| panic!("{error:#}\n{found:#}"));
+    let found = parse(&bench.run(&format!("compare {runs} --format json")).out);
+    Schema::of(include_str!("../../docs/comparison.schema.json")).must_accept(&found);
     found
 }
 
 fn verdicts(found: &Value) -> Vec<(String, String)> {
     let word = |value: &Value| value.as_str().unwrap().to_string();
-    let cases = found["cases"].as_array().unwrap().iter();
-    cases
-        .map(|case| {
-            (
-                format!("{} {}", word(&case["variant"]), word(&case["workload"])),
-                word(&case["verdict"]),
-            )
-        })
-        .collect()
+    let cases = list(&found["cases"]).iter();
+    let name = |case: &Value| format!("{} {}", word(&case["variant"]), word(&case["workload"]));
+    cases.map(|case| (name(case), word(&case["verdict"]))).collect()
 }
 
+#[track_caller]
 fn verdict_of(found: &Value, name: &str) -> String {
-    let found = verdicts(found);
-    found
-        .iter()
-        .find(|pair| pair.0 == name)
-        .unwrap_or_else(|| panic!("{name}: {found:?}"))
-        .1
-        .clone()
+    let of = verdicts(found).into_iter().find(|pair| pair.0 == name);
+    of.unwrap_or_else(|| panic!("no {name}: {found:#}")).1
+}
+
+fn all_are(found: &Value, verdict: &str) -> bool {
+    verdicts(found).iter().all(|pair| pair.1 == verdict)
 }
 
 #[test]
@@ -274,7 +244,7 @@ fn a_planted_five_percent_is_found_and_nothing_else() {
         assert_eq!(verdict_of(&found, name), "slower", "{found:#}");
         let others = verdicts(&found).into_iter().filter(|verdict| verdict.0 != name);
         assert!(others.into_iter().all(|pair| pair.1 == "equivalent"), "{found:#}");
-        let cases = found["cases"].as_array().unwrap();
+        let cases = list(&found["cases"]);
         let case = cases.iter().find(|case| case["verdict"] == "slower").unwrap();
         let field = |name: &str| case[name].as_f64().unwrap();
         assert!(field("low") <= 1.05 && 1.05 <= field("high"), "{case:#}");
@@ -295,37 +265,28 @@ fn what_became_faster_is_faster() {
 #[test]
 fn nothing_planted_is_nothing_found() {
     let found = compared(&two(&usual(), &usual()), "");
-    assert!(verdicts(&found).iter().all(|verdict| verdict.1 == "equivalent"), "{found:#}");
+    assert!(all_are(&found, "equivalent"), "{found:#}");
     // The A/A pair and the harness are reported, and are no cases of their own.
-    assert_eq!(found["noise"].as_array().unwrap().len(), 2);
+    assert_eq!(list(&found["noise"]).len(), 2);
     let names: Vec<String> = verdicts(&found).into_iter().map(|verdict| verdict.0).collect();
-    assert_eq!(
-        names,
-        [
-            "pipe latency",
-            "unix-stream latency",
-            "tcp latency",
-            "eventfd latency",
-            "noop latency",
-            "pipe throughput"
-        ]
-    );
+    let latencies = ["pipe", "unix-stream", "tcp", "eventfd", "noop"];
+    let latencies = latencies.map(|variant| format!("{variant} latency"));
+    assert_eq!(names, [&latencies[..], &["pipe throughput".into()]].concat());
     let control = |value: &Value| value["control"] == true && value["p_holm"].is_null();
-    assert_eq!(found["cases"].as_array().unwrap().iter().filter(|case| control(case)).count(), 1);
+    assert_eq!(list(&found["cases"]).iter().filter(|case| control(case)).count(), 1);
 }
 
 #[test]
 fn noise_is_inconclusive_and_says_what_could_have_been_seen() {
-    let noisy =
-        |_| -> Vec<Made> { usual().into_iter().map(|made| Made { spread: 0.2, ..made }).collect() };
-    let found = compared(&two(&noisy(()), &noisy(())), "");
-    for case in found["cases"].as_array().unwrap() {
+    let noisy: Vec<Made> = usual().into_iter().map(|made| Made { spread: 0.2, ..made }).collect();
+    let found = compared(&two(&noisy, &noisy), "");
+    for case in list(&found["cases"]) {
         assert_eq!(case["verdict"], "inconclusive", "{case:#}");
         assert!((0.05..0.5).contains(&case["smallest_effect"].as_f64().unwrap()), "{case:#}");
     }
     // A wide margin makes the same noise equivalent.
-    let found = compared(&two(&noisy(()), &noisy(())), "--margin 60%");
-    assert!(verdicts(&found).iter().all(|verdict| verdict.1 == "equivalent"), "{found:#}");
+    let found = compared(&two(&noisy, &noisy), "--margin 60%");
+    assert!(all_are(&found, "equivalent"), "{found:#}");
 }
 
 #[test]
@@ -333,7 +294,7 @@ fn too_few_launches_decide_nothing() {
     let few: Vec<Made> = usual().into_iter().map(|made| Made { launches: 3, ..made }).collect();
     let bench = two(&few, &few);
     let found = compared(&bench, "--gate 5%");
-    assert!(verdicts(&found).iter().all(|verdict| verdict.1 == "inconclusive"), "{found:#}");
+    assert!(all_are(&found, "inconclusive"), "{found:#}");
     assert!(found["cases"][0]["reason"].as_str().unwrap().contains("too few launches"));
     assert_eq!(bench.run("compare before after --gate 5%").code, Some(4));
 }
@@ -383,7 +344,7 @@ fn a_machine_that_changed_is_no_regression() {
     let found = compared(&two(&usual(), &one), "--gate 5%");
     assert_eq!(found["outcome"], "beyond");
     let beyond = |case: &&Value| case["gate"] == "beyond";
-    let slower: Vec<&Value> = found["cases"].as_array().unwrap().iter().filter(beyond).collect();
+    let slower: Vec<&Value> = list(&found["cases"]).iter().filter(beyond).collect();
     assert_eq!((slower.len(), &slower[0]["variant"]), (1, &"tcp".into()));
     let own = slower[0]["gated"]["ratio"].as_f64().unwrap();
     assert!((1.17..1.23).contains(&own), "{own}: apart from the machine");
@@ -407,8 +368,7 @@ fn the_gate_judges_rounds_that_nobody_disturbed() {
     // More than that, and too few are left.
     let (code, shown) = gated(&disturbed(&[1, 2, 3, 4, 5, 6, 7, 8, 9]), "");
     assert_eq!(code, Some(4), "{shown}");
-    assert!(shown.contains("11 of 20 rounds of B were left undisturbed"), "{shown}");
-    assert!(shown.contains("--unmarked 12"), "{shown}");
+    has(&shown, &["11 of 20 rounds of B were left undisturbed", "--unmarked 12"]);
     let (code, _) = gated(&disturbed(&[1, 2, 3, 4, 5, 6, 7, 8, 9]), "--gate-on absolute");
     assert_eq!(code, Some(4));
 }
@@ -421,11 +381,9 @@ fn rounds_of_which_nobody_knows_are_not_undisturbed() {
     let bench = unknown(&[1, 2, 3, 4, 5, 6, 7, 8, 9]);
     let (code, shown) = gated(&bench, "");
     assert_eq!(code, Some(4), "{shown}");
-    assert!(
-        shown.contains("11 of 20 rounds of B were left undisturbed (of 9 it is unknown)"),
-        "{shown}"
-    );
-    assert!(shown.contains("can't be read there") && !shown.contains("--unmarked 12"), "{shown}");
+    let left = "11 of 20 rounds of B were left undisturbed (of 9 it is unknown)";
+    has(&shown, &[left, "can't be read there"]);
+    assert!(!shown.contains("--unmarked 12"), "{shown}");
     let found = compared(&bench, "--gate 5%");
     assert_eq!(found["gate_groups"][0]["unknown"], serde_json::json!([0, 9]));
     // Of each of two groups.
@@ -435,7 +393,7 @@ fn rounds_of_which_nobody_knows_are_not_undisturbed() {
     // Without a gate verdicts stand, beside words that say so.
     let plain = flat(&bench.must("compare last~1 last").out);
     let words = "! Unknown whether others disturbed 18 of 40 rounds of B: ";
-    assert!(plain.contains(words), "no `{words}`: {plain}");
+    has(&plain, &[words]);
     assert_eq!(gated(&unknown(&[1, 2]), "").0, Some(0));
 }
 
@@ -455,14 +413,14 @@ fn where_others_disturbed_every_round_of_a_run_nothing_is_concluded() {
     for (a, b, which) in [(ALL, ALL, "A and of B"), (&[], ALL, "B"), (ALL, &[], "A")] {
         let bench = of(a, b);
         let found = compared(&bench, "");
-        for case in found["cases"].as_array().expect("cases") {
+        for case in list(&found["cases"]) {
             assert_eq!(case["verdict"], "inconclusive", "{case:#}");
             assert_eq!(case["every_round_disturbed"], true, "{case:#}");
         }
         let said = bench.must("compare before after");
         let words = flat(&said.out);
         let first = format!("? Undecided: others disturbed every round of {which}.");
-        assert!(words.contains(&first), "no `{first}` in {}", said.out);
+        has(&words, &[&first]);
         assert!(!said.out.contains('✗') && !said.out.contains('✓'), "{}", said.out);
         let (code, gate) = gated(&bench, "");
         assert_eq!(code, Some(4), "{gate}");
@@ -539,15 +497,14 @@ fn another_machine_is_incomparable_and_the_field_is_named() {
         let first = &found["differences"][0];
         assert_eq!(first["field"], field, "{found:#}");
         assert_ne!(first["a"], first["b"]);
-        assert!(verdicts(&found).iter().all(|verdict| verdict.1 == "incomparable"), "{found:#}");
+        assert!(all_are(&found, "incomparable"), "{found:#}");
         // What follows from it is the same whatever the field.
         if nth > 0 {
             continue;
         }
         let said = bench.run("compare before after");
         let value = first["b"].as_str().unwrap().split(' ').next().unwrap();
-        assert!(said.out.contains(field) && said.out.contains(value), "{}", said.out);
-        assert!(said.out.contains("Nothing can be compared"), "{}", said.out);
+        has(&said.out, &[field, value, "Nothing can be compared"]);
         assert_eq!(bench.run("compare before after --gate 5%").code, Some(4));
         let forced = bench.run("compare before after --force --gate 5%");
         assert!(forced.out.contains("Compared by --force"), "{}", forced.out);
@@ -561,9 +518,7 @@ fn another_boot_or_name_of_a_machine_is_comparable() {
         setting.host.boot_id = Some("another".into());
         setting.host.hostname = Some("renamed".into());
     });
-    let said = bench.run("compare before after --gate 5%");
-    assert_eq!(said.code, Some(0), "{}", said.out);
-    assert!(said.out.contains("renamed"), "{}", said.out);
+    has(&bench.must("compare before after --gate 5%").out, &["renamed"]);
 }
 
 #[test]
@@ -577,12 +532,9 @@ fn a_case_that_was_measured_otherwise_is_incomparable_alone() {
     assert_eq!(verdict_of(&found, "pipe latency"), "incomparable");
     assert_eq!(verdict_of(&found, "unix-stream latency"), "incomparable");
     assert_eq!(verdict_of(&found, "tcp latency"), "equivalent");
-    let fields: Vec<&str> = found["cases"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .filter_map(|case| case["differences"][0]["field"].as_str())
-        .collect();
+    let fields =
+        list(&found["cases"]).iter().filter_map(|case| case["differences"][0]["field"].as_str());
+    let fields: Vec<&str> = fields.collect();
     assert_eq!(fields, ["--payload", "round trips per sample"]);
     assert_eq!(verdict_of(&compared(&bench, "--force"), "pipe latency"), "equivalent");
 
@@ -590,7 +542,7 @@ fn a_case_that_was_measured_otherwise_is_incomparable_alone() {
         let bench = with_settings(&usual(), &usual(), |setting| change(&mut setting.request));
         let found = compared(&bench, "");
         assert_eq!(verdict_of(&found, "pipe throughput"), "incomparable");
-        let case = found["cases"].as_array().unwrap().last().unwrap().clone();
+        let case = list(&found["cases"]).last().unwrap().clone();
         case["differences"][0]["field"].as_str().unwrap().to_string()
     };
     assert_eq!(asked(|request| request.verify = true), "--verify");
@@ -607,8 +559,7 @@ fn runs_have_names_and_so_have_files() {
         }
         assert!(bench.must(&format!("report {run}")).out.contains("Run 1"));
     }
-    let runs = bench.must("runs").out;
-    assert!(runs.contains("before") && runs.contains("after") && runs.contains("label"), "{runs}");
+    has(&bench.must("runs").out, &["before", "after", "label"]);
     bench.must("export after -o b.json");
     let compared = |a: &str, b: &str| {
         let said = bench.run(&format!("compare {a} {b} --format json --gate 5%"));
@@ -627,29 +578,17 @@ fn runs_have_names_and_so_have_files() {
     assert_eq!(by_label["a"]["label"], "before");
 }
 
-fn refused(said: &Said, words: &[&str]) {
-    assert_eq!((said.code, said.out.as_str()), (Some(2), ""), "{}", said.err);
-    assert_eq!(said.err.lines().count(), 1, "{}", said.err);
-    for word in words {
-        assert!(said.err.contains(word), "{word}: {}", said.err);
-    }
-}
-
 #[test]
 #[ignore = "long form"]
 fn what_cannot_be_read_ends_with_one_line_and_2() {
     let bench = two(&usual(), &usual());
-    let file = |name: &str, text: &str| -> PathBuf {
-        std::fs::write(bench.path(name), text).unwrap();
-        bench.path(name)
-    };
     bench.must("export after -o good.json");
-    let good = std::fs::read_to_string(bench.path("good.json")).unwrap();
-    file("cut.json", &good[..good.len() / 2]);
-    file("empty.json", "");
-    file("newer.json", &good.replace("\"schema_version\": 1", "\"schema_version\": 9"));
-    file("older.json", &good.replace("launch_medians", "launch_means"));
-    file("other.json", "{\"name\": \"something\"}");
+    let good = bench.read("good.json");
+    bench.put("cut.json", &good[..good.len() / 2]);
+    bench.put("empty.json", "");
+    bench.put("newer.json", good.replace("\"schema_version\": 1", "\"schema_version\": 9"));
+    bench.put("older.json", good.replace("launch_medians", "launch_means"));
+    bench.put("other.json", "{\"name\": \"something\"}");
     for (name, word) in [
         ("cut.json", "not JSON"),
         ("empty.json", "not JSON"),
@@ -658,30 +597,16 @@ fn what_cannot_be_read_ends_with_one_line_and_2() {
         ("other.json", "not an export"),
         ("absent.json", "read absent.json"),
     ] {
-        refused(&bench.run(&format!("compare before {name}")), &[name, word]);
-        refused(&bench.run(&format!("compare {name} before --gate 5%")), &[name, word]);
+        bench.run(&format!("compare before {name}")).is_refused(&[name, word]);
+        bench.run(&format!("compare {name} before --gate 5%")).is_refused(&[name, word]);
     }
-    refused(&bench.run("compare before nobody"), &["no run `nobody`", "ipcmark runs"]);
-    refused(&bench.run("compare before last~7"), &["no run `last~7`"]);
+    bench.run("compare before nobody").is_refused(&["no run `nobody`", "ipcmark runs"]);
+    bench.run("compare before last~7").is_refused(&["no run `last~7`"]);
     bench.open().pragma_update(None, "user_version", 99).unwrap();
-    refused(&bench.run("compare before after"), &["newer ipcmark", "--store FILE"]);
-    std::fs::write(bench.path("damaged"), "x".repeat(5000)).unwrap();
-    refused(&bench.run("compare 1 2 --store damaged"), &["damaged", "--store FILE"]);
-    refused(&bench.run("compare 1 2 --store nowhere"), &["no store"]);
-}
-
-#[test]
-fn a_label_is_stored_with_a_run() {
-    let bench = Bench::new();
-    let short = "run pipe -w latency -s 64 -p same-cpu --launches 1 --samples 20";
-    bench.must(&format!("{short} --label first"));
-    bench.must(short);
-    assert!(bench.must("runs").out.contains("first"));
-    let label = |run: &str| {
-        let text = bench.must(&format!("export {run}")).out;
-        serde_json::from_str::<Value>(&text).unwrap()["label"].clone()
-    };
-    assert_eq!((label("first"), label("last")), ("first".into(), Value::Null));
+    bench.run("compare before after").is_refused(&["newer ipcmark", "--store FILE"]);
+    bench.put("damaged", "x".repeat(5000));
+    bench.run("compare 1 2 --store damaged").is_refused(&["damaged", "--store FILE"]);
+    bench.run("compare 1 2 --store nowhere").is_refused(&["no store"]);
 }
 
 #[test]
@@ -699,33 +624,28 @@ fn two_searches_are_compared_by_their_capacities() {
             (value["at_least_per_sec"], value["below_per_sec"]) = (low.into(), high.into());
             value["every_round_disturbed"] = (name == "disturbed.json").into();
         }
-        std::fs::write(bench.path(name), document.to_string()).expect("a file");
+        bench.put(name, document.to_string());
     };
     let mid = (Some(4_000), Some(16_000));
     write("a.json", [mid; 3]);
-    write(
-        "b.json",
-        [(Some(16_000), None), (Some(1_000), Some(3_000)), (Some(8_000), Some(64_000))],
-    );
+    let ends = [(Some(16_000), None), (Some(1_000), Some(3_000)), (Some(8_000), Some(64_000))];
+    write("b.json", ends);
     let document = compared_as(&bench, "a.json b.json");
-    assert_eq!(
-        (&document["cases"], &document["capacities"][0]["verdict"]),
-        (&Value::Array(vec![]), &"higher".into())
-    );
+    assert_eq!(document["cases"], Value::Array(vec![]));
+    assert_eq!(document["capacities"][0]["verdict"], "higher");
     write("disturbed.json", [(None, None); 3]);
     let said = bench.must("compare a.json disturbed.json").out;
-    let first = "? Undecided: others disturbed every round of one of the runs, or of both.";
-    assert!(flat(&said).contains(first), "{said}");
+    let words = ["? Undecided: others disturbed every round of one of the runs, or of both."];
+    has(&flat(&said), &words);
     // One of them is lost by more than a fifth; none of the same is, and what is unsure is open.
-    let said = bench.run("compare a.json b.json --gate capacity:20%");
-    assert_eq!(said.code, Some(3), "{}", said.out);
+    let said = bench.run("compare a.json b.json --gate capacity:20%").ends(3);
     assert!(flat(&said.out).contains("regression in tcp, 4 clients"), "{}", said.out);
     write("sure.json", [(Some(10_000), Some(10_100)); 3]);
     assert_eq!(bench.run("compare sure.json sure.json --gate capacity:20%").code, Some(0));
     assert_eq!(bench.run("compare a.json a.json --gate 20%").code, Some(4));
     let junit = bench.run("compare a.json b.json --gate 20% --format junit").out;
     assert_eq!(junit.matches("<failure").count(), 1, "{junit}");
-    refused(&bench.run("compare a.json b.json --gate p99:5%"), &["--gate capacity:20%"]);
+    bench.run("compare a.json b.json --gate p99:5%").is_refused(&["--gate capacity:20%"]);
 }
 
 /// The p99 of each launch of an exported case; none of a transfer.
@@ -746,7 +666,7 @@ fn with_tails(bench: &Bench, variant: &str, times: f64) {
                 }
             }
         }
-        std::fs::write(bench.path(&format!("{run}.json")), document.to_string()).expect("a file");
+        bench.put(&format!("{run}.json"), document.to_string());
     }
 }
 
@@ -761,7 +681,7 @@ fn a_gate_may_hold_a_percentile_of_each_launch_or_one_workload() {
     let found = compared_as(&bench, "before.json after.json --gate p99:10%");
     assert_eq!(found["gate_percentile"], "p99");
     let slower: Vec<&Value> =
-        found["cases"].as_array().unwrap().iter().filter(|case| case["gate"] == "beyond").collect();
+        list(&found["cases"]).iter().filter(|case| case["gate"] == "beyond").collect();
     assert_eq!((slower.len(), &slower[0]["variant"]), (1, &"tcp".into()));
     let own = slower[0]["gated"]["ratio"].as_f64().unwrap();
     assert!((1.4..1.6).contains(&own), "{own}");
@@ -782,7 +702,7 @@ fn a_gate_on_a_percentile_cries_wolf_in_at_most_5_percent_and_finds_what_is_plan
     let text = bench.export_of("before").to_string();
     let made = |seed: u64, times: f64| {
         let mut draw = ChaCha8Rng::seed_from_u64(seed);
-        let mut document: Value = serde_json::from_str(&text).expect("JSON");
+        let mut document = parse(&text);
         let strangers: Vec<f64> = (0..LAUNCHES)
             .map(
                 |_| if draw.random::<f64>() < 0.2 { 1.0 + 2.0 * draw.random::<f64>() } else { 1.0 },
@@ -832,18 +752,12 @@ fn git_bisect_run_finds_the_commit_and_no_failure_blames_one() {
     write(&bench.store(), &usual(), &Setting::seeded(1).labelled("good"));
     let git = |words: &[&str]| {
         let mut command = Command::new("git");
-        command
-            .args(["-c", "user.name=a", "-c", "user.email=a@b.c"])
-            .args(words)
-            .current_dir(&folder);
+        command.args(["-c", "user.name=a", "-c", "user.email=a@b.c"]).args(words);
+        command.current_dir(&folder);
         command.env("IPCMARK_STORE", bench.store()).env("HOME", &folder).env("LC_ALL", "C");
         output(&mut command)
     };
-    let must = |words: &[&str]| {
-        let said = git(words);
-        assert_eq!(said.code, Some(0), "git {words:?}: {}{}", said.out, said.err);
-        said.out
-    };
+    let must = |words: &[&str]| git(words).ends(0).out;
     must(&["init", "-q"]);
     for nth in 1..=6 {
         let mut cases = if nth < 5 { usual() } else { planted(1, 1.3) };
@@ -867,17 +781,10 @@ fn git_bisect_run_finds_the_commit_and_no_failure_blames_one() {
     // Between the third commit, which is good, and the fifth, one can't be judged.
     assert!(all.contains("only skipped commits left") || all.contains("first bad commit"), "{all}");
     assert!(all.contains("commit 5") && !all.contains("commit 2 is"), "{all}");
-    for wrong in [
-        "nosuch run.json --gate 5% --bisect",
-        "good run.json --gate much --bisect",
-        "good --bisect",
-    ] {
-        let failed = bisect(wrong);
-        assert!(
-            !format!("{}{}", failed.out, failed.err).contains("first bad commit"),
-            "{wrong}: {}",
-            failed.out
-        );
+    for wrong in ["nosuch run.json --gate 5%", "good run.json --gate much", "good"] {
+        let failed = bisect(&format!("{wrong} --bisect"));
+        let all = failed.out + &failed.err;
+        assert!(!all.contains("first bad commit"), "{wrong}: {all}");
         assert_ne!(failed.code, Some(0), "{wrong}");
     }
     let code = |line: &str| bench.run(line).code;
@@ -892,28 +799,15 @@ fn git_bisect_run_finds_the_commit_and_no_failure_blames_one() {
 fn a_run_is_held_against_one_that_is_stored() {
     let bench = Bench::new();
     let line = "run pipe -w latency -s 64 -p same-cpu --launches 6 --samples 50 --seed 1";
-    let refused = bench.run(&format!("{line} --against before --gate 5%"));
-    assert_eq!(refused.code, Some(2), "{}", refused.err);
-    assert!(
-        refused.err.contains("--against before: ") && refused.err.contains("nothing was measured")
-    );
+    let said = bench.run(&format!("{line} --against before --gate 5%"));
+    said.fails(2, &["--against before: ", "nothing was measured"]);
     assert!(!bench.store().exists(), "nor was a store made");
     bench.must(&format!("{line} --label before"));
     let said = bench.run(&format!("{line} --against before --gate 100%"));
     assert!([Some(0), Some(4)].contains(&said.code), "twice as slow: {}{}", said.out, said.err);
-    assert!(
-        said.out.contains("The fastest here") || said.out.contains("A is the baseline"),
-        "{}",
-        said.out
-    );
     assert!(said.out.contains("A is the baseline"), "{}", said.out);
-    let file = bench.path("before.json");
-    bench.must(&format!("export before -o {}", file.display()));
-    let said = bench.run(&format!("{line} --against {} --format json", file.display()));
-    assert_eq!(said.code, Some(0), "without a gate a difference is no failure: {}", said.err);
-    assert_eq!(
-        crate::cli_support::parse(&said.out)["run"],
-        3,
-        "what other programs read is the run alone"
-    );
+    bench.must("export before -o before.json");
+    // Without a gate a difference is no failure, and what other programs read is the run alone.
+    let said = bench.must(&format!("{line} --against ./before.json --format json"));
+    assert_eq!(parse(&said.out)["run"], 3);
 }
