@@ -1,8 +1,7 @@
 //! docs/results.schema.json against what the program really writes, and what the schema can't
 //! say: that the numbers agree with each other, with the command line and with the store.
 
-use crate::cli_support::{Bench, flat, parse, results};
-use boon::{Compiler, SchemaIndex, Schemas};
+use crate::cli_support::{Bench, Schema, flat, has, list, parse, results};
 use serde_json::{Value, json};
 use stats::median_ranks;
 
@@ -12,34 +11,6 @@ const PERCENTILES: [&str; 5] = ["p90", "p99", "p99.9", "p99.99", "p99.999"];
 const MIXED: &str = "run pipe eventfd noop unix-dgram:buffer=16K -w latency -s 64,100K \
      -p same-cpu -p free --launches 7 --samples 200 --seed 20240229";
 
-struct Schema {
-    schemas: Schemas,
-    index: SchemaIndex,
-}
-
-impl Schema {
-    fn read() -> Schema {
-        let (mut schemas, mut compiler) = (Schemas::new(), Compiler::new());
-        compiler.add_resource("results.schema.json", Schema::text()).expect("a resource");
-        let index = compiler.compile("results.schema.json", &mut schemas).expect("a valid schema");
-        Schema { schemas, index }
-    }
-
-    fn text() -> Value {
-        serde_json::from_str(include_str!("../../docs/results.schema.json")).expect("JSON")
-    }
-
-    fn accepts(&self, document: &Value) -> Result<(), String> {
-        self.schemas.validate(document, self.index).map_err(|error| format!("{error:#}"))
-    }
-
-    fn must_accept(&self, document: &Value) {
-        if let Err(error) = self.accepts(document) {
-            panic!("{error}\n{document:#}");
-        }
-    }
-}
-
 /// What must hold between the fields of any document.
 pub fn assert_consistent(document: &Value) {
     for case in results(document) {
@@ -48,7 +19,7 @@ pub fn assert_consistent(document: &Value) {
         assert_eq!(case["samples"].as_u64().unwrap() > 0, ok, "{of}");
         assert_eq!(case["launches"].as_u64().unwrap() > 0, ok, "{of}");
         let medians: Vec<f64> =
-            case["launch_medians"].as_array().unwrap().iter().filter_map(Value::as_f64).collect();
+            list(&case["launch_medians"]).iter().filter_map(Value::as_f64).collect();
         let middle = |values: &[f64]| stats::median_of(values.iter().copied());
         let half = medians.len() / 2;
         let halves = [middle(&medians[..half]), middle(&medians[medians.len() - half..])];
@@ -67,7 +38,7 @@ pub fn assert_consistent(document: &Value) {
             assert!((part("user") + part("system") - part("total")).abs() < 1e-6, "{of}: {cpu}");
             rising(&["low", "total", "high"].map(|end| &cpu[end]), &of);
         }
-        for other in case["secondary"].as_array().unwrap() {
+        for other in list(&case["secondary"]) {
             assert_ordered(other, &of);
         }
         // The harness alone has no second worker that could be beside the first.
@@ -84,8 +55,8 @@ pub fn assert_consistent(document: &Value) {
         assert_percentiles(&case["value"], case["metric"]["better"] == "higher", &of);
     }
     assert_ranked(&document["observed"]);
-    for comparison in document["comparisons"].as_array().unwrap() {
-        for standing in comparison["standings"].as_array().unwrap() {
+    for comparison in list(&document["comparisons"]) {
+        for standing in list(&comparison["standings"]) {
             let case = &results(document)[standing["result"].as_u64().unwrap() as usize];
             assert_eq!(case["variant"], standing["variant"]);
             assert_eq!(case["placement"], comparison["placement"]);
@@ -155,14 +126,14 @@ fn assert_percentiles(estimate: &Value, is_rate: bool, of: &str) {
 #[test]
 #[ignore = "long form"]
 fn a_mixed_run_is_described_and_agrees_with_itself() {
-    let (bench, schema) = (Bench::thorough(), Schema::read());
+    let (bench, schema) = (Bench::thorough(), Schema::of_results());
     let said = bench.must_lack(&format!("{MIXED} --format json"));
     let document = parse(&said.out);
     schema.must_accept(&document);
     assert_consistent(&document);
 
     let argv: Vec<&str> = MIXED.split_whitespace().chain(["--format", "json"]).collect();
-    let words = document["argv"].as_array().unwrap();
+    let words = list(&document["argv"]);
     assert!(words.iter().skip(1).eq(argv.iter()), "{words:?}");
     assert_eq!(document["seed"], 20_240_229);
     assert_eq!(document["status"], "complete");
@@ -193,12 +164,12 @@ fn a_mixed_run_is_described_and_agrees_with_itself() {
     // Written again from the store, to standard output and to a file, it is the same.
     assert_eq!(bench.must("export last").out, said.out);
     assert_eq!(bench.must("export 1 -o again.json").out, "");
-    assert_eq!(std::fs::read_to_string(bench.path("again.json")).unwrap(), said.out);
+    assert_eq!(bench.read("again.json"), said.out);
 }
 
 #[test]
 fn the_schema_refuses_documents_that_are_wrong() {
-    let (bench, schema) = (Bench::new(), Schema::read());
+    let (bench, schema) = (Bench::new(), Schema::of_results());
     bench.must("run pipe eventfd -w latency -s 64 -p same-cpu --launches 6 --samples 200");
     let right = bench.export();
     schema.must_accept(&right);
@@ -219,7 +190,7 @@ fn the_schema_refuses_documents_that_are_wrong() {
         let mut wrong = right.clone();
         damage(&mut wrong);
         assert_ne!(wrong, right, "{what}: nothing was damaged");
-        assert!(schema.accepts(&wrong).is_err(), "the schema accepts {what}");
+        assert!(!schema.accepts(&wrong), "the schema accepts {what}");
     }
 }
 
@@ -233,7 +204,7 @@ fn every_field_of_the_schema_is_described() {
             walk(&format!("{at}.{name}"), field, seen);
         }
     }
-    let schema = Schema::text();
+    let schema = parse(include_str!("../../docs/results.schema.json"));
     let mut seen = 0;
     walk("", &schema, &mut seen);
     for (name, definition) in schema["$defs"].as_object().unwrap() {
@@ -248,8 +219,8 @@ fn undisturbed_rounds_are_waited_for_and_their_lack_is_reported() {
     let bench = Bench::new();
     let line = "run pipe -w latency -s 64 -p same-cpu --launches 2 --samples 20 --unmarked";
     let rounds = |bench: &Bench| {
-        let found: Value = serde_json::from_str(&bench.must("export last").out).unwrap();
-        let rounds = found["rounds"].as_array().unwrap().clone();
+        let found = bench.export();
+        let rounds = list(&found["rounds"]).clone();
         let unmarked = rounds.iter().filter(|round| round["marked"].is_null()).count();
         (rounds.len(), unmarked, found["warnings"].to_string())
     };
@@ -271,18 +242,15 @@ fn sessions_share_the_rounds_and_are_described() {
     let line = "run pipe eventfd -w latency -s 64 -p same-cpu --launches 8 --samples 50 --sessions 3 \
          --every 0s --format json";
     let document = parse(&bench.must(line).out);
-    Schema::read().must_accept(&document);
+    Schema::of_results().must_accept(&document);
     assert_consistent(&document);
-    let rounds = document["rounds"].as_array().unwrap();
+    let rounds = list(&document["rounds"]);
     let sessions: Vec<u64> =
         rounds.iter().map(|round| round["session"].as_u64().unwrap()).collect();
     assert_eq!(sessions, [1, 1, 1, 2, 2, 2, 3, 3]);
     for case in results(&document) {
         let found = &case["sessions"];
-        assert_eq!(
-            (found["sessions"].as_u64(), found["medians"].as_array().unwrap().len()),
-            (Some(3), 3)
-        );
+        assert_eq!((found["sessions"].as_u64(), list(&found["medians"]).len()), (Some(3), 3));
         rising(&["low", "median", "high"].map(|end| &found[end]), "sessions");
     }
     assert_eq!(document["comparisons"][0]["closed"], "launches");
@@ -303,7 +271,7 @@ fn earlier_runs_of_the_same_case_stand_beside_it() {
     let other = parse(&bench.must(&line(4096)).out);
     assert!(results(&other)[0]["earlier"].is_null());
     let again = parse(&bench.must(&line(64)).out);
-    Schema::read().must_accept(&again);
+    Schema::of_results().must_accept(&again);
     let earlier = &results(&again)[0]["earlier"];
     assert_eq!(earlier["runs"], 1);
     let before = results(&first)[0]["value"]["median"].as_f64().unwrap();
@@ -311,13 +279,13 @@ fn earlier_runs_of_the_same_case_stand_beside_it() {
     let near = |end: &str| (earlier[end].as_f64().unwrap() / before - 1.0).abs() < 0.001;
     assert!(near("low") && near("high"), "{earlier} of {before}");
     // Written again, the first knows nothing of those after it.
-    assert!(results(&parse(&bench.must("export 1").out))[0]["earlier"].is_null());
+    assert!(results(&bench.export_of("1"))[0]["earlier"].is_null());
 }
 
 /// What others did marks rounds; the estimate stays that of all launches.
 #[test]
 fn marked_rounds_stand_apart_and_leave_the_estimate_alone() {
-    let (bench, schema) = (Bench::new(), Schema::read());
+    let (bench, schema) = (Bench::new(), Schema::of_results());
     bench.must("run pipe eventfd -w latency -s 64 -p same-cpu --launches 8 --samples 50");
     let marks = |rounds: &str, marks: &str| {
         bench.edit(&format!(
@@ -333,10 +301,8 @@ fn marked_rounds_stand_apart_and_leave_the_estimate_alone() {
     let some = bench.export();
     schema.must_accept(&some);
     let case = &results(&some)[0];
-    assert_eq!(
-        (&case["stratified"]["launches"], &case["stratified"]["marked_launches"]),
-        (&json!(6), &json!(2))
-    );
+    let launches = ["launches", "marked_launches"].map(|key| &case["stratified"][key]);
+    assert_eq!(launches, [6, 2]);
     assert_eq!(case["value"], results(&quiet)[0]["value"]);
     assert_eq!(some["rounds"][6]["marked"], "load");
     let unknown =
@@ -345,14 +311,11 @@ fn marked_rounds_stand_apart_and_leave_the_estimate_alone() {
     let known = bench.export();
     schema.must_accept(&known);
     assert_eq!(known["comparisons"][0]["unknown_rounds"], 2);
-    assert_eq!(
-        (&known["rounds"][0]["unknown"], &known["rounds"][6]["unknown"]),
-        (&json!("steal"), &json!(null))
-    );
+    assert_eq!([0, 6].map(|nth| &known["rounds"][nth]["unknown"]), [&json!("steal"), &json!(null)]);
     assert_eq!(results(&known)[0]["stratified"]["launches"], 4);
-    let shown = bench.must("report last").out;
-    let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(shown.contains("others disturbed 2, unknown whether others disturbed 2 of 8 rounds (steal can't be read)"), "{shown}");
+    let words =
+        "others disturbed 2, unknown whether others disturbed 2 of 8 rounds (steal can't be read)";
+    has(&flat(&bench.must("report last").out), &[words]);
     bench.edit("UPDATE rounds SET noise = json_remove(noise, '$.unknown')");
     assert!(some["rounds"][5]["marked"].is_null());
     marks("true", r#"[{"check": "load", "level": "note", "found": "others used 0.3 CPUs"}]"#);
@@ -361,23 +324,17 @@ fn marked_rounds_stand_apart_and_leave_the_estimate_alone() {
     assert_eq!(all["comparisons"][0]["marked_rounds"], 8);
     let page = bench.must("report 1").out;
     assert!(!page.contains('✓') && !page.contains(" *"), "{page}");
-    let words = flat(&page);
     let first = "? Other programs ran during every round: what is slow may be their doing.";
-    assert!(words.contains(first), "no `{first}` in {page}");
-    for standing in all["comparisons"][0]["standings"].as_array().expect("standings") {
+    has(&flat(&page), &[first]);
+    for standing in list(&all["comparisons"][0]["standings"]) {
         assert_eq!(standing["among_best"], true, "{standing:#}");
         let verdict = &standing["verdict"];
         assert!(verdict.is_null() || *verdict == "inconclusive", "{standing:#}");
         assert!(standing["slower_than_best_at_least"].is_null(), "{standing:#}");
     }
     let long = flat(&bench.must("report 1 -v").out);
-    assert!(
-        long.contains("? Round trips of 64 B") && long.contains("Others disturbed every round."),
-        "{long}"
-    );
-    let html = bench.path("page.html");
-    bench.must(&format!("report 1 --html {}", html.display()));
-    let html = std::fs::read_to_string(html).expect("a page");
+    has(&long, &["? Round trips of 64 B", "Others disturbed every round."]);
+    let html = bench.page_of("1");
     for words in ["Other programs ran during every round", "8 of 8 rounds disturbed by others"] {
         assert!(html.contains(words), "no `{words}` in the page");
     }

@@ -7,8 +7,9 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use crate::cli_support::{Bench, Said, number, output, parse, say, wait_for};
-use boon::{Compiler, SchemaIndex, Schemas};
+use crate::cli_support::{
+    Bench, Said, Schema, can_run, has, list, number, output, parse, results, say, wait_for,
+};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -41,30 +42,7 @@ fn measured(line: &str) -> (Bench, Said) {
 
 // ---- events ----------------------------------------------------------------------------------
 
-struct EventSchema {
-    schemas: Schemas,
-    index: SchemaIndex,
-}
-
-impl EventSchema {
-    fn read() -> EventSchema {
-        let (mut schemas, mut compiler) = (Schemas::new(), Compiler::new());
-        let events = include_str!("../../docs/events.schema.json");
-        compiler.add_resource("urn:ipcmark:events:1", parse(events)).expect("a resource");
-        let index = compiler.compile("urn:ipcmark:events:1", &mut schemas).expect("a schema");
-        EventSchema { schemas, index }
-    }
-
-    fn accepts(&self, event: &Value) -> bool {
-        self.schemas.validate(event, self.index).is_ok()
-    }
-
-    fn must_accept(&self, event: &Value) {
-        if let Err(error) = self.schemas.validate(event, self.index) {
-            panic!("{error:#}\n{event:#}");
-        }
-    }
-}
+const EVENTS: &str = include_str!("../../docs/events.schema.json");
 
 #[test]
 fn live_events_are_described_in_order_and_repeated_by_the_export() {
@@ -72,7 +50,7 @@ fn live_events_are_described_in_order_and_repeated_by_the_export() {
     let bench = Bench::thorough();
     let said = bench.must_lack(&format!("{MIXED} --format ndjson"));
     let live = events(&said.out);
-    let schema = EventSchema::read();
+    let schema = Schema::of(EVENTS);
     live.iter().for_each(|event| schema.must_accept(event));
 
     // A warning comes when there is something to warn of; all else has its order.
@@ -87,9 +65,8 @@ fn live_events_are_described_in_order_and_repeated_by_the_export() {
     let stored = number(&bench.open(), "SELECT count(*) FROM launches WHERE round > 0");
     assert_eq!(count("launch") as i64, stored);
     let json = bench.export();
-    let results: Vec<&Value> =
-        live.iter().filter(|value| kind(value) == "result").map(|value| &value["result"]).collect();
-    assert!(results.iter().copied().eq(json["results"].as_array().unwrap()));
+    let told = live.iter().filter(|value| kind(value) == "result").map(|value| &value["result"]);
+    assert!(told.eq(results(&json)));
     let end = live.last().unwrap();
     assert_eq!(end["status"], "complete");
     assert_eq!((&end["comparisons"], &end["clock"]), (&json["comparisons"], &json["clock"]));
@@ -116,7 +93,7 @@ fn live_events_are_described_in_order_and_repeated_by_the_export() {
 fn the_schema_refuses_events_that_are_wrong() {
     let (bench, _) = measured(SHORT);
     let right = events(&bench.must("export --format ndjson").out);
-    let schema = EventSchema::read();
+    let schema = Schema::of(EVENTS);
     for event in right {
         schema.must_accept(&event);
         for field in event.as_object().unwrap().keys() {
@@ -134,7 +111,7 @@ fn long() -> String {
 
 /// Starts it; the caller reads its events, or doesn't.
 fn begin(bench: &Bench, stderr: Stdio) -> Child {
-    let mut command = bench.command(long().split(' '));
+    let mut command = bench.line(&long());
     command.stdout(Stdio::piped()).stderr(stderr).spawn().unwrap()
 }
 
@@ -177,11 +154,7 @@ fn a_reader_that_leaves_ends_the_run_and_loses_nothing() {
         let err = leave_after(&bench, last);
         let lines: Vec<&str> = err.lines().filter(|line| line.starts_with("ipcmark:")).collect();
         assert_eq!(lines.len(), 1, "{err}");
-        assert!(
-            lines[0].contains("standard output was closed") && lines[0].contains("--resume 1"),
-            "{err}"
-        );
-
+        has(lines[0], &["standard output was closed", "--resume 1"]);
         let db = bench.open();
         // What was exported is stored, to the end of its round.
         let rounds = number(&db, "SELECT count(*) FROM rounds");
@@ -200,19 +173,12 @@ fn a_reader_that_hangs_does_not_delay_a_signal() {
     let bench = Bench::new();
     let mut child = begin(&bench, Stdio::null());
     // Nobody reads: the pipe fills, and no further round begins.
-    let rounds = || {
-        if bench.store().exists() {
-            number(&bench.open(), "SELECT count(*) FROM sqlite_schema WHERE name = 'rounds'").min(1)
-        } else {
-            0
-        }
-    };
-    wait_for("the store", Duration::from_secs(60), || (rounds() > 0).then_some(()));
-    let count = || number(&bench.open(), "SELECT count(*) FROM rounds");
+    let rounds = "SELECT count(*) FROM rounds";
+    bench.wait_until(rounds);
     wait_for("a full pipe", Duration::from_secs(80), || {
-        let before = count();
+        let before = bench.ask(rounds);
         std::thread::sleep(Duration::from_millis(700));
-        (before > 0 && count() == before).then_some(())
+        (bench.ask(rounds) == before).then_some(())
     });
     crate::cli_support::send(child.id() as i32, Signal::INT);
     wait_for("its end", Duration::from_secs(30), || child.try_wait().unwrap());
@@ -237,14 +203,9 @@ fn a_round_that_is_cut_short_tells_what_it_stored() {
     let running = bench.begin_with(bench.after("ulimit -n 96", &line));
     // The first part of a round is stored, the round isn't.
     let part = "SELECT count(*) FROM launches WHERE round > (SELECT count(*) FROM rounds)";
-    wait_for("part of a round", Duration::from_secs(60), || {
-        let tables = "SELECT count(*) FROM sqlite_schema WHERE name = 'rounds'";
-        let db = bench.open();
-        (number(&db, tables) > 0 && number(&db, part) > 0).then_some(())
-    });
+    bench.wait_until(part);
     running.signal(Signal::INT);
-    let said = running.finish(Duration::from_secs(30));
-    assert_eq!(said.code, Some(130), "{}", said.err);
+    let said = running.finish(Duration::from_secs(30)).ends(130);
     assert!(number(&bench.open(), part) > 0, "the round was finished: nothing is proven");
     let live = events(&said.out);
     let launches = |events: &[Value]| events.iter().filter(|event| kind(event) == "launch").count();
@@ -253,39 +214,17 @@ fn a_round_that_is_cut_short_tells_what_it_stored() {
 }
 
 #[test]
-fn events_go_to_a_file_where_asked() {
-    let (bench, said) = measured(&format!("{SHORT} --format ndjson -o events.ndjson"));
-    assert_eq!(said.out, "");
-    let written = events(&std::fs::read_to_string(bench.path("events.ndjson")).unwrap());
-    assert_eq!(written.last().unwrap()["event"], "end");
-
-    // A file that can't be made is said before anything is measured.
-    let bench = Bench::new();
-    let said = bench.run(&format!("{SHORT} --format ndjson -o none/events.ndjson"));
-    assert_eq!(said.code, Some(2), "{}", said.err);
-    assert!(said.err.contains("none/events.ndjson") && said.err.contains("-o"), "{}", said.err);
-    assert!(said.err.lines().count() == 1 && said.out.is_empty(), "{}{}", said.out, said.err);
-}
-
-#[test]
 fn a_resumed_run_tells_its_plan_again_and_what_is_new() {
     let bench = Bench::new();
     let running = bench.begin(&long());
-    wait_for("a finished round", Duration::from_secs(30), || {
-        let rounds = bench.open().query_row("SELECT count(*) FROM rounds", [], |row| row.get(0));
-        rounds.is_ok_and(|rounds: i64| rounds > 1).then_some(())
-    });
+    bench.wait_until("SELECT count(*) > 1 FROM rounds");
     running.signal(Signal::TERM);
     let first = events(&running.finish(Duration::from_secs(30)).out);
     let rounds = |events: &[Value]| -> BTreeSet<u64> {
-        events
-            .iter()
-            .filter(|event| kind(event) == "launch")
-            .map(|event| event["round"].as_u64().unwrap())
-            .collect()
+        let launches = events.iter().filter(|event| kind(event) == "launch");
+        launches.map(|event| event["round"].as_u64().unwrap()).collect()
     };
-    let second = bench.must("run --resume last --budget 1s --format ndjson");
-    let second = events(&second.out);
+    let second = events(&bench.must("run --resume last --budget 1s --format ndjson").out);
     assert_eq!(first[0]["cases"], second[0]["cases"]);
     assert!(rounds(&first).contains(&1) && !rounds(&second).contains(&1));
     let all = rounds(&events(&bench.must("export --format ndjson").out));
@@ -305,11 +244,8 @@ fn block(language: &str, mark: &str) -> String {
 
 #[test]
 fn three_lines_of_numpy_decode_samples() {
-    let asked = Command::new("python3").args(["-c", "import numpy"]).output();
-    if !asked.is_ok_and(|asked| asked.status.success()) {
-        say("skipped three lines of numpy: no python3 that has numpy");
-        return;
-    }
+    let numpy = ["python3", "-c", "import numpy"];
+    let Some(()) = can_run("three lines of numpy", &numpy) else { return };
     let (bench, _) = measured(SHORT);
     let lines = block("python", "zlib.decompress");
     assert_eq!(lines.lines().count(), 3, "three lines are promised:\n{lines}");
@@ -321,10 +257,8 @@ fn three_lines_of_numpy_decode_samples() {
         .replace("launches.id = 1", &format!("launches.id = {launch}"))
         + "print(len(ticks), int(ticks.min()), int(ticks.max()), float(np.median(ns)))";
     // With the PATH of this test: the interpreter that was asked.
-    let said = output(
-        Command::new("python3").args(["-c", &program]).current_dir(bench.store().parent().unwrap()),
-    );
-    assert_eq!(said.code, Some(0), "{}\n{program}", said.err);
+    let mut python = Command::new("python3");
+    let said = output(python.args(["-c", &program]).current_dir(bench.path(""))).ends(0);
     let found: Vec<f64> = said.out.split_whitespace().map(|word| word.parse().unwrap()).collect();
 
     let events = events(&bench.must("export --format ndjson").out);
@@ -348,9 +282,7 @@ fn completions_know_commands_and_words_and_hide_what_is_hidden() {
             "fish" => &["export", "placement", "ndjson"],
             _ => &["export", "placement"],
         };
-        for word in words {
-            assert!(script.contains(word), "{shell}: {word}");
-        }
+        has(&script, words);
         // Of all shells bash alone gets no help texts, in which a launch is just a word.
         let word = if shell == "bash" { " launch " } else { "launch:" };
         for hidden in ["ipcmark,launch", "'launch'", "launch)", word] {
@@ -363,7 +295,7 @@ fn completions_know_commands_and_words_and_hide_what_is_hidden() {
 fn bash_sources_its_completions_and_completes() {
     let bench = Bench::new();
     let script = bench.must("completions bash -q").out;
-    std::fs::write(bench.path("completions"), script).unwrap();
+    bench.put("completions", script);
     let complete = |words: &str| {
         let program = format!(
             "set -eu; source ./completions; COMP_WORDS=(ipcmark {words}); \
@@ -377,10 +309,7 @@ fn bash_sources_its_completions_and_completes() {
         assert!(said.err.is_empty(), "{}", said.err);
         said.out
     };
-    if Command::new("bash").arg("--version").output().is_err() {
-        say("skipped bash completions: no bash");
-        return;
-    }
+    let Some(()) = can_run("bash completions", &["bash", "--version"]) else { return };
     assert_eq!(complete("expo"), "export\n");
     assert_eq!(complete("export --format nd"), "ndjson\n");
     assert!(complete("run eve").contains("eventfd"));
@@ -391,20 +320,17 @@ fn manual_pages_are_roff_one_per_command() {
     let bench = Bench::new();
     let main = bench.must("man").out;
     bench.must("man -o pages");
-    assert_eq!(std::fs::read_to_string(bench.path("pages/ipcmark.1")).unwrap(), main);
+    assert_eq!(bench.read("pages/ipcmark.1"), main);
     let listed = bench.must("--help").out;
-    let pages: BTreeSet<String> = std::fs::read_dir(bench.path("pages"))
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .collect();
+    let pages = std::fs::read_dir(bench.path("pages")).unwrap().flatten();
+    let pages: BTreeSet<String> =
+        pages.map(|entry| entry.file_name().into_string().unwrap()).collect();
     for command in ["run", "list", "runs", "report", "export", "completions", "man"] {
         assert!(listed.contains(&format!("  {command}")), "{listed}");
         assert!(pages.contains(&format!("ipcmark-{command}.1")), "{pages:?}");
     }
-    assert!(
-        !pages.iter().any(|page| page.contains("launch") || page.contains("help")),
-        "{pages:?}"
-    );
+    let is_hidden = |page: &String| page.contains("launch") || page.contains("help");
+    assert!(!pages.iter().any(is_hidden), "{pages:?}");
     for section in ["NAME", "SYNOPSIS", "OPTIONS", "EXIT STATUS", "ENVIRONMENT", "EXAMPLES"] {
         let heading = |line: &&str| line.trim_start_matches(".SH ").trim_matches('"') == section;
         assert!(main.lines().any(|line| heading(&line)), "{section}");
@@ -435,22 +361,18 @@ fn formats(page: &std::path::Path) {
 #[test]
 #[ignore = "long form"]
 fn the_documented_python_makes_every_interval_again() {
-    if Command::new("python3").arg("--version").output().is_err() {
-        return say("skipped: there is no python3");
-    }
+    let Some(()) = can_run("what Python reads", &["python3", "--version"]) else { return };
     let (bench, _) = measured(&format!("{MIXED} --quiet"));
     let said = bench.must("export last --format json");
-    let file = bench.path("run.json");
-    std::fs::write(&file, &said.out).unwrap();
+    let file = bench.put("run.json", &said.out);
     let text = include_str!("../../docs/METHOD.md");
     let scripts: Vec<&str> =
         text.split("```python\n").skip(1).map(|part| part.split_once("```").unwrap().0).collect();
     let json = parse(&said.out);
-    let values = json["results"].as_array().unwrap().iter().map(|result| &result["value"]);
-    let groups = json["comparisons"].as_array().unwrap().iter();
-    let ratios = groups.flat_map(|group| {
-        group["standings"].as_array().unwrap().iter().chain([&group["twin_check"]])
-    });
+    let values = results(&json).iter().map(|result| &result["value"]);
+    let groups = list(&json["comparisons"]).iter();
+    let ratios =
+        groups.flat_map(|group| list(&group["standings"]).iter().chain([&group["twin_check"]]));
     let ratios: Vec<&Value> = ratios.collect();
     let in_turns = ratios.iter().filter(|ratio| ratio["verdict"].is_string());
     let in_turns = in_turns.flat_map(|turn| turn["by_round"].as_array().into_iter().flatten());
@@ -460,9 +382,7 @@ fn the_documented_python_makes_every_interval_again() {
     assert!(counts[0] > 4 && counts[1] > 1 && counts[2] > 6, "{counts:?}: {}", said.out);
     assert_eq!(scripts.len(), counts.len());
     for (script, count) in scripts.iter().zip(counts) {
-        let output = Command::new("python3").args(["-c", script]).arg(&file).output().unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        let printed = String::from_utf8(output.stdout).unwrap();
+        let printed = output(Command::new("python3").args(["-c", script]).arg(&file)).ends(0).out;
         assert_eq!(printed.lines().count(), count, "{printed}");
     }
 }
@@ -471,11 +391,8 @@ fn the_documented_python_makes_every_interval_again() {
 
 /// Reads a file as its reader does, by Python's own parsers; says so where there is no Python.
 fn read_by_python(program: &str, file: &std::path::Path) {
-    if Command::new("python3").arg("--version").output().is_err() {
-        return say("skipped: there is no python3");
-    }
-    let said = output(Command::new("python3").args(["-c", program]).arg(file));
-    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    let Some(()) = can_run("what Python reads", &["python3", "--version"]) else { return };
+    output(Command::new("python3").args(["-c", program]).arg(file)).ends(0);
 }
 
 #[test]
@@ -483,7 +400,7 @@ fn formats_of_other_tools_hold_each_case_under_its_one_name() {
     let (bench, _) = measured(SHORT);
     let name = "pipe/latency/64B/same-cpu/process";
     let google = parse(&bench.must("export last --format google-benchmark").out);
-    let rows = google["benchmarks"].as_array().expect("rows");
+    let rows = list(&google["benchmarks"]);
     assert_eq!(rows.len(), 6, "an iteration a launch");
     assert!(google["context"]["date"].is_string() && google["context"]["num_cpus"].is_u64());
     for (nth, row) in rows.iter().enumerate() {
@@ -504,20 +421,17 @@ fn formats_of_other_tools_hold_each_case_under_its_one_name() {
     let value = metrics.lines().find_map(|line| line.strip_prefix(&sample)).expect("a sample");
     let ns = value.parse::<f64>().expect("a number") * 1e9;
     assert!(close(&ns.into(), &of_json), "{metrics}");
-    assert!(
-        metrics.ends_with("# EOF\n")
-            && metrics.contains("# UNIT ipcmark_operation_time_seconds seconds\n")
-    );
+    has(&metrics, &["# UNIT ipcmark_operation_time_seconds seconds\n"]);
+    assert!(metrics.ends_with("# EOF\n"), "{metrics}");
 }
 
 #[test]
 fn a_comparison_is_a_suite_of_tests() {
     let (bench, _) = measured(SHORT);
-    let file = bench.path("suite.xml");
     let name = "pipe/latency/64B/same-cpu/process";
     // A run is equivalent to itself, or too few launches tell: it fails in no case.
     let said = bench.run("compare last last --gate 50% --format junit");
-    std::fs::write(&file, &said.out).unwrap();
+    let file = bench.put("suite.xml", &said.out);
     read_by_python(
         &format!(
             "import sys, xml.etree.ElementTree as tree\n\
@@ -579,14 +493,12 @@ fn other_tools_own_readers_take_what_is_written_for_them() {
             say(&format!("skipped what {reader} reads: it is not here"));
             continue;
         }
-        let file = bench.path(format);
         let line = match format {
             "junit" | "ktap" => "compare last last --gate 50%",
             _ => "export last",
         };
-        std::fs::write(&file, bench.run(&format!("{line} --format {format}")).out).unwrap();
-        let said = output(Command::new("sh").args(["-c", &format!("{read} {}", file.display())]));
-        assert_eq!(said.code, Some(0), "{reader}: {}{}", said.out, said.err);
+        let file = bench.put(format, bench.run(&format!("{line} --format {format}")).out);
+        output(Command::new("sh").args(["-c", &format!("{read} {}", file.display())])).ends(0);
     }
 }
 
@@ -611,14 +523,12 @@ fn the_names_of_cases_are_known_before_they_are_measured() {
 fn a_step_of_github_actions_gets_a_summary() {
     let bench = Bench::new();
     let (there, missing) = (bench.path("summary.md"), bench.path("none.md"));
-    std::fs::write(&there, "before\n").unwrap();
+    bench.put("summary.md", "before\n");
     for (path, complains) in [(&there, false), (&missing, true)] {
-        let mut command = bench.command(SHORT.split_whitespace());
-        let said = output(command.env("GITHUB_STEP_SUMMARY", path));
-        assert_eq!(said.code, Some(0), "{}", said.err);
+        let said = output(bench.line(SHORT).env("GITHUB_STEP_SUMMARY", path)).ends(0);
         assert_eq!(said.err.contains("GITHUB_STEP_SUMMARY"), complains, "{}", said.err);
     }
-    let summary = std::fs::read_to_string(&there).unwrap();
+    let summary = bench.read("summary.md");
     assert!(summary.starts_with("before\n# Run 1"), "{summary}");
     assert!(!missing.exists(), "the runner makes it, and nobody else");
 }
@@ -631,9 +541,8 @@ fn scripts_for_harnesses_end_as_they_say() {
     let cases = "pipe -w latency -s 64 -p same-cpu --launches 6 --samples 20";
     bench.must(&format!("run {cases} --label good"));
     let program = Path::new(env!("CARGO_BIN_EXE_ipcmark"));
-    let mut path = program.parent().expect("a folder").as_os_str().to_owned();
-    path.push(":");
-    path.push(std::env::var_os("PATH").unwrap_or_default());
+    let path = std::env::var("PATH").unwrap_or_default();
+    let path = format!("{}:{path}", program.parent().expect("a folder").display());
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/examples");
     let run = |name: &str| {
         let mut shell = Command::new("sh");
@@ -643,8 +552,7 @@ fn scripts_for_harnesses_end_as_they_say() {
         shell.envs([("BASE", program), ("CHANGE", program), ("MEASURE", program)]);
         output(&mut shell)
     };
-    let lkp = run("lkp");
-    assert_eq!(lkp.code, Some(0), "{}", lkp.err);
+    let lkp = run("lkp").ends(0);
     let key = "pipe/latency/64B/same-cpu/process.median_ns: ";
     assert!(lkp.out.lines().any(|line| line.starts_with(key)), "{}", lkp.out);
     let bisected = run("bisect.sh");

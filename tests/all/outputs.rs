@@ -5,10 +5,14 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, symlink};
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
-use crate::cli_support::{Bench, Said, output};
+use crate::cli_support::{Bench, Said, can_run, flat, has, output, parse, wait_for};
 use crate::common::say;
+use rustix::process::Signal;
 
+/// Against hangs.
+const SOON: Duration = Duration::from_secs(60);
 const SMALL: &str = "-q run pipe -w latency -s 64 -p same-cpu --launches 12 --samples 100";
 /// What a file holds before it is written anew.
 const EARLIER: &str = "written before\n";
@@ -41,24 +45,17 @@ fn strays(folder: &Path) -> Vec<String> {
 }
 
 /// What must hold after a file couldn't be written.
-fn assert_kept(said: &Said, path: &Path, of: &str) {
-    assert_eq!(said.code, Some(1), "{of}: {}", said.err);
-    assert_eq!(said.err.lines().count(), 1, "{of}: {}", said.err);
+#[track_caller]
+fn assert_kept(said: Said, path: &Path, why: &str) {
     let name = path.file_name().unwrap().to_string_lossy();
-    let kept = format!("{name} was kept as it was; ");
-    assert!(said.err.contains(&kept), "{of}: {}", said.err);
-    assert!(is_earlier(path), "{of}: the earlier file is lost");
-    assert_eq!(strays(path.parent().unwrap()), Vec::<String>::new(), "{of}");
+    said.fails(1, &[&format!("{name} was kept as it was; "), why]);
+    assert!(is_earlier(path), "the earlier file is lost");
+    assert_eq!(strays(path.parent().unwrap()), Vec::<String>::new());
 }
 
-/// Whether a command that does nothing can be started so; says aloud where it can't.
-fn works(test: &str, before: &[&str]) -> bool {
-    let tried = Command::new(before[0]).args(&before[1..]).arg("true").output();
-    let works = tried.is_ok_and(|tried| tried.status.success());
-    if !works {
-        say(&format!("skipped {test}: `{}` doesn't work here", before.join(" ")));
-    }
-    works
+fn make_fifo(path: &Path) {
+    let made = Command::new("mkfifo").arg(path).status();
+    assert!(made.expect("run mkfifo").success());
 }
 
 /// Root may write what nobody may.
@@ -116,19 +113,10 @@ fn beyond_the_file_size_limit_the_earlier_file_is_kept_and_the_limit_is_named() 
     put_earlier(&path, 0o644);
     // In blocks of 512 or 1024 bytes: the store can be opened, and the page is larger.
     let said = output(&mut bench.after("ulimit -f 128", "report --html page.html"));
-    assert_kept(&said, &path, "ulimit -f");
-    assert!(said.err.contains("the file size limit (ulimit -f)"), "{}", said.err);
+    assert_kept(said, &path, "the file size limit (ulimit -f)");
     // A run that can't keep what it measures says why, too.
     let line = "-q run pipe -w latency -s 64 -p same-cpu --launches 300 --samples 20000";
-    let said = output(&mut bench.after("ulimit -f 512", line));
-    assert_eq!(
-        (said.code, said.err.lines().count()),
-        (Some(1), 1),
-        "{:?}{}",
-        said.status,
-        said.err
-    );
-    assert!(said.err.contains("the file size limit (ulimit -f)"), "{}", said.err);
+    output(&mut bench.after("ulimit -f 512", line)).fails(1, &["the file size limit (ulimit -f)"]);
 }
 
 #[test]
@@ -143,8 +131,7 @@ fn what_is_written_whole_takes_the_place_of_the_earlier_file_and_its_mode() {
     assert_eq!(mode(&path), 0o640);
     assert!(is_earlier(&other_name), "another name of it keeps the earlier content");
 
-    let said = output(&mut bench.after("umask 027", "export --format csv -o new.csv"));
-    assert_eq!(said.code, Some(0), "{}", said.err);
+    output(&mut bench.after("umask 027", "export --format csv -o new.csv")).ends(0);
     assert_eq!(mode(&bench.path("new.csv")), 0o640, "a new file has what umask leaves");
     assert_eq!(strays(&bench.path("")), Vec::<String>::new());
 }
@@ -180,17 +167,15 @@ fn links_are_followed_and_stay() {
         assert!(!is_earlier(&bench.path(target)), "{target}");
     }
     assert_eq!(mode(&bench.path("there/target")), 0o600);
-    let said = bench.run("export --format csv -o round");
-    assert_eq!((said.code, said.err.lines().count()), (Some(1), 1), "{}", said.err);
+    bench.run("export --format csv -o round").fails(1, &[]);
     assert_eq!(strays(&bench.path("there")), Vec::<String>::new());
 }
 
 #[test]
 fn devices_fifos_and_open_files_are_written_directly() {
     let bench = measured();
-    let said = bench.run("export -o /dev/full");
-    assert_eq!((said.code, said.err.lines().count()), (Some(1), 1), "{}", said.err);
-    assert!(said.err.contains("No space left") && !said.err.contains("kept"), "{}", said.err);
+    let said = bench.run("export -o /dev/full").fails(1, &["No space left"]);
+    assert!(!said.err.contains("kept"), "{}", said.err);
     bench.must("export -o /dev/null");
     assert!(!fs::metadata("/dev/null").unwrap().is_file());
 
@@ -198,8 +183,7 @@ fn devices_fifos_and_open_files_are_written_directly() {
     for name in ["/dev/stdout", "/proc/self/fd/1", "/dev/fd/1"] {
         assert_eq!(bench.must(&format!("export --format csv -o {name}")).out, shown, "{name}");
     }
-    let made = Command::new("mkfifo").arg(bench.path("fifo")).status();
-    assert!(made.expect("run mkfifo").success());
+    make_fifo(&bench.path("fifo"));
     // Its reader is there before it is written: opened so, it waits for nobody.
     let flags = rustix::fs::OFlags::NONBLOCK.bits() as i32;
     let mut reader =
@@ -212,16 +196,15 @@ fn devices_fifos_and_open_files_are_written_directly() {
 
     // What the shell has opened keeps what it holds.
     put_earlier(&bench.path("log"), 0o644);
-    let appended = output(&mut bench.after("exec >> log", "export --format csv -o /dev/stdout"));
-    assert_eq!(appended.code, Some(0), "{}", appended.err);
-    assert_eq!(fs::read_to_string(bench.path("log")).unwrap(), format!("{EARLIER}{shown}"));
+    output(&mut bench.after("exec >> log", "export --format csv -o /dev/stdout")).ends(0);
+    assert_eq!(bench.read("log"), format!("{EARLIER}{shown}"));
 }
 
 #[test]
 fn what_may_not_be_written_is_kept() {
-    let test = "what_may_not_be_written_is_kept";
     let root = rustix::process::geteuid().is_root();
-    if root && !works(test, &WITHOUT) {
+    let tried = ["setpriv", WITHOUT[1], "true"];
+    if root && can_run("what may not be written", &tried).is_none() {
         return;
     }
     let bench = measured();
@@ -231,20 +214,15 @@ fn what_may_not_be_written_is_kept() {
         output(&mut bench.behind(before, &line))
     };
     put_earlier(&bench.path("read-only.csv"), 0o444);
-    let said = export("read-only.csv");
-    assert_kept(&said, &bench.path("read-only.csv"), "read-only");
-    assert!(said.err.contains("Permission denied"), "{}", said.err);
+    assert_kept(export("read-only.csv"), &bench.path("read-only.csv"), "Permission denied");
     assert_eq!(mode(&bench.path("read-only.csv")), 0o444);
 
     let folder = bench.path("closed");
     fs::create_dir(&folder).unwrap();
     put_earlier(&folder.join("out.csv"), 0o644);
     fs::set_permissions(&folder, fs::Permissions::from_mode(0o555)).unwrap();
-    let said = export("closed/out.csv");
-    assert_kept(&said, &folder.join("out.csv"), "a folder that can't be written");
-    assert!(said.err.contains("make a file beside it"), "{}", said.err);
-    let said = export("closed/new.csv");
-    assert_eq!((said.code, said.err.lines().count()), (Some(1), 1), "{}", said.err);
+    assert_kept(export("closed/out.csv"), &folder.join("out.csv"), "make a file beside it");
+    let said = export("closed/new.csv").fails(1, &[]);
     assert!(!said.err.contains("kept"), "{}", said.err);
     fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).unwrap();
 }
@@ -253,8 +231,7 @@ fn what_may_not_be_written_is_kept() {
 fn what_cannot_be_written_is_no_reason_to_keep_the_rest_back() {
     let bench = Bench::new();
     let said = bench.run(&format!("{SMALL} --html /dev/full --export-csv out.csv"));
-    assert_eq!((said.code, said.err.lines().count()), (Some(1), 1), "{}", said.err);
-    assert!(said.err.contains("/dev/full") && said.out.contains("pipe"), "{}", said.out);
+    has(&said.fails(1, &["/dev/full"]).out, &["pipe"]);
     assert!(bench.path("out.csv").exists());
 }
 
@@ -272,13 +249,12 @@ fn what_could_not_be_written_is_written_by_the_command_that_is_named() {
         ("export 1 --format ndjson -o /dev/full", "{\"event\":\"start\""),
         ("export 1 --format hgrm -o /dev/full", "#"),
     ] {
-        let said = bench.run(line);
-        assert_eq!((said.code, said.err.lines().count()), (Some(1), 1), "{line}: {}", said.err);
+        let said = bench.run(line).fails(1, &[]);
         let named = said.err.split("`ipcmark ").nth(1).and_then(|rest| rest.split('`').next());
         let named = named.unwrap_or_else(|| panic!("{line}: no command: {}", said.err));
         assert_eq!(named, line.replace("/dev/full", "FILE"));
         bench.must(&named.replace("FILE", "again"));
-        let text = fs::read_to_string(bench.path("again")).unwrap().to_lowercase();
+        let text = bench.read("again").to_lowercase();
         assert!(text.trim_start().starts_with(begins), "{line}: {}", &text[..80.min(text.len())]);
     }
 }
@@ -287,15 +263,9 @@ fn what_could_not_be_written_is_written_by_the_command_that_is_named() {
 fn files_that_cannot_be_written_are_refused_before_anything_is_measured() {
     let bench = Bench::new();
     put_earlier(&bench.path("file"), 0o644);
-    let made = Command::new("mkfifo").arg(bench.path("fifo")).status();
-    assert!(made.expect("run mkfifo").success());
+    make_fifo(&bench.path("fifo"));
     let refused = |line: &str, words: &[&str]| {
-        let said = bench.run(line);
-        assert_eq!((said.code, said.err.lines().count()), (Some(2), 1), "{line}: {}", said.err);
-        assert_eq!(said.out, "", "{line}");
-        for word in words {
-            assert!(said.err.contains(word), "{line}: {}", said.err);
-        }
+        bench.run(line).is_refused(words);
         assert!(!bench.store().exists(), "{line}: something was stored");
     };
     for (flags, flag) in [
@@ -305,7 +275,7 @@ fn files_that_cannot_be_written_are_refused_before_anything_is_measured() {
         ("--format ndjson -o none/x", "-o"),
         ("--format hgrm -o none/x", "-o"),
         ("--format hgrm -o file/x/", "-o"),
-        ("--export-json none/x", "--export-json"),
+        ("--export-json none/x --export-csv b.csv", "--export-json"),
         ("--export-csv none/x", "--export-csv"),
         ("--export-markdown .", "--export-markdown"),
     ] {
@@ -325,7 +295,7 @@ fn files_that_cannot_be_written_are_refused_before_anything_is_measured() {
     ] {
         refused(line, &["none/x: No such file"]);
     }
-    assert!(is_earlier(&bench.path("file")));
+    assert!(is_earlier(&bench.path("file")) && !bench.path("b.csv").exists());
     assert_eq!(strays(&bench.path("")), Vec::<String>::new());
 }
 
@@ -334,18 +304,21 @@ fn files_that_cannot_be_written_are_refused_before_anything_is_measured() {
 fn without_a_store_nothing_is_kept_and_nothing_is_said_to_be() {
     let bench = Bench::new();
     let none = |line: &str| {
-        let mut command = bench.command(line.split_whitespace());
-        output(command.env_remove("IPCMARK_STORE").env_remove("HOME").current_dir(bench.path("")))
+        output(
+            bench
+                .line(line)
+                .env_remove("IPCMARK_STORE")
+                .env_remove("HOME")
+                .current_dir(bench.path("")),
+        )
     };
     let said = none(&format!("{SMALL} --store none --export-json out.json --html page.html"));
     assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{}", said.out);
-    assert!(said.out.contains("pipe") && !said.out.contains("ipcmark report"), "{}", said.out);
-    assert!(crate::cli_support::flat(&said.out).contains("nothing is stored"), "{}", said.out);
-    let page = fs::read_to_string(bench.path("page.html")).unwrap();
+    has(&flat(&said.out), &["pipe", "nothing is stored"]);
+    assert!(!said.out.contains("ipcmark report"), "{}", said.out);
+    let page = bench.read("page.html");
     assert!(page.contains("Nothing of it is stored") && !page.contains("ipcmark report 1"));
-    let written: serde_json::Value =
-        serde_json::from_str(&fs::read_to_string(bench.path("out.json")).unwrap()).unwrap();
-    assert_eq!(written["results"][0]["launches"], 12);
+    assert_eq!(parse(&bench.read("out.json"))["results"][0]["launches"], 12);
     let mut names: Vec<_> =
         fs::read_dir(bench.path("")).unwrap().flatten().map(|entry| entry.file_name()).collect();
     names.sort();
@@ -356,22 +329,15 @@ fn without_a_store_nothing_is_kept_and_nothing_is_said_to_be() {
         let names = ["ipcmark report 1", "ipcmark export 1"];
         assert!(!names.iter().any(|name| said.out.contains(name)), "{form}: {}", said.out);
     }
-    let said = none(&format!("{SMALL} --store none --html /dev/full"));
-    assert_eq!((said.code, said.err.lines().count()), (Some(1), 1), "{}", said.err);
-    assert!(said.err.contains("nothing is stored") && !said.err.contains("`"), "{}", said.err);
+    let said =
+        none(&format!("{SMALL} --store none --html /dev/full")).fails(1, &["nothing is stored"]);
+    assert!(!said.err.contains('`'), "{}", said.err);
     for line in ["report", "runs", "export", "compare 1 2", "run --resume", "fleet --resume"] {
-        let said = none(&format!("{line} --store none"));
-        assert_eq!((said.code, said.err.lines().count()), (Some(2), 1), "{line}: {}", said.err);
-        assert!(
-            said.err.contains("keeps nothing") && said.err.contains("--store FILE"),
-            "{}",
-            said.err
-        );
+        none(&format!("{line} --store none")).fails(2, &["keeps nothing", "--store FILE"]);
     }
-    let said = none("run pipe");
-    assert!(said.code == Some(2) && said.err.contains("--store none"), "{}", said.err);
+    none("run pipe").fails(2, &["--store none"]);
     // A file of that name is one by its path.
-    assert_eq!(none(&format!("{SMALL} --store ./none")).code, Some(0));
+    none(&format!("{SMALL} --store ./none")).ends(0);
     assert!(bench.path("none").exists());
 }
 
@@ -416,26 +382,20 @@ fn a_link_of_a_stranger_leads_nowhere() {
             "compare 1 1 --html shared/out",
             "man -o shared/folder",
         ] {
-            let said = bench.run(line);
-            assert_eq!((said.code, said.err.lines().count()), (Some(1), 1), "{line}: {}", said.err);
-            assert!(said.err.contains("is a symbolic link of user 65534"), "{line}: {}", said.err);
+            bench.run(line).fails(1, &["is a symbolic link of user 65534"]);
             assert!(is_earlier(&victim) && is_earlier(&victims.join("kept")), "{line}");
             assert_eq!(fs::read_dir(&victims).unwrap().count(), 1, "{line}");
         }
-        let said = bench.run(&format!("{SMALL} --html shared/out"));
-        assert_eq!(said.code, Some(2), "{}", said.err);
+        bench.run(&format!("{SMALL} --html shared/out")).ends(2);
     }
     // Nobody named the page: the run goes on without it.
     let mut command = bench.command(["-q"]);
     command.current_dir(&shared).env("IPCMARK_STORE", bench.path("other.sqlite"));
     let running = bench.begin_with(command);
-    crate::cli_support::wait_for("its store", std::time::Duration::from_secs(60), || {
-        bench.path("other.sqlite").exists().then_some(())
-    });
-    running.signal(rustix::process::Signal::INT);
-    let said = running.finish(std::time::Duration::from_secs(60));
-    assert_eq!(said.code, Some(130), "{}", said.err);
-    assert!(said.err.contains("goes on without the page"), "{}", said.err);
+    let begun = || bench.path("other.sqlite").exists().then_some(());
+    wait_for("its store", SOON, begun);
+    running.signal(Signal::INT);
+    has(&running.finish(SOON).ends(130).err, &["goes on without the page"]);
     assert!(is_earlier(&victim));
     // One's own link is followed.
     symlink(&victim, shared.join("own")).unwrap();
@@ -451,23 +411,17 @@ fn events_take_the_place_of_an_earlier_file_when_the_run_has_ended() {
     // A second launch has been reported, and the file is as it was.
     let line = SMALL.replace("--launches 12", "--launches 9000");
     let running = bench.begin(&format!("{line} --format ndjson -o events"));
-    crate::cli_support::wait_for("launches", std::time::Duration::from_secs(60), || {
-        let db = rusqlite::Connection::open(bench.store()).ok()?;
-        let sql = "SELECT count(*) FROM rounds";
-        let rounds: i64 = db.query_row(sql, [], |row| row.get(0)).ok()?;
-        (rounds > 1).then_some(())
-    });
+    bench.wait_until("SELECT count(*) > 1 FROM rounds");
     assert!(is_earlier(&path));
-    running.signal(rustix::process::Signal::INT);
-    let said = running.finish(std::time::Duration::from_secs(60));
-    assert_eq!(said.code, Some(130), "{}", said.err);
+    running.signal(Signal::INT);
+    let said = running.finish(SOON).ends(130);
+    assert_eq!(said.out, "", "events go to the file alone");
     let text = fs::read_to_string(&path).unwrap();
     assert!(text.starts_with("{\"event\":\"start\""), "{text}");
     assert!(text.lines().last().unwrap().contains("\"interrupted\""), "{text}");
 
     let said = bench.run("-q run --resume --budget 1s --format ndjson -o /dev/full");
-    assert_eq!((said.code, said.err.lines().count()), (Some(1), 1), "{}", said.err);
-    assert!(said.err.contains("No space left") && said.err.contains("--resume 1"), "{}", said.err);
+    said.fails(1, &["No space left", "--resume 1"]);
 }
 
 /// Puts programs of these names into a folder, which leave a mark where they are started.
@@ -495,7 +449,7 @@ fn nothing_is_started_that_lies_in_the_working_folder() {
     plant(&bench, "bin", &PLANTED);
     let own = std::env::var("PATH").unwrap_or_default();
     let never = |path: &str, line: &str| {
-        let mut command = bench.command(line.split_whitespace());
+        let mut command = bench.line(line);
         command.env("PATH", path).env("SLURM_JOB_NODELIST", "n[1-2]");
         command.env("PYTHONPATH", bench.path("")).env("PYTHONSTARTUP", bench.path("typst.py"));
         output(&mut command);
@@ -510,8 +464,7 @@ fn nothing_is_started_that_lies_in_the_working_folder() {
     }
     never(&own, "report --pdf paper.pdf");
     // The trap works: where the folder is named by its absolute path, it is the user's choice.
-    let mut command = bench.command("report --pdf paper.pdf".split(' '));
-    output(command.env("PATH", bench.path("bin")));
+    output(bench.line("report --pdf paper.pdf").env("PATH", bench.path("bin")));
     assert!(bench.path("mark").exists());
 }
 
