@@ -8,7 +8,7 @@ mod build_script;
 
 use std::process::Command;
 
-use crate::cli_support::{Bench, number, output, say, stored};
+use crate::cli_support::{Bench, can_run, has, number, output, say, stored};
 use model::case::Case;
 use model::load::{Load, Service};
 use model::placement::{Placement, ResolvedPlacement};
@@ -65,10 +65,8 @@ fn every_launch_and_every_sample_is_a_row() {
     }
     let bytes = column(&launches, "message_bytes");
     assert!(bytes.contains(&"64") && bytes.contains(&""), "{bytes:?}");
-    assert_eq!(
-        bench.must(&format!("{TWO} --format samples -q")).out.lines().next(),
-        samples.lines().next()
-    );
+    let shown = bench.must(&format!("{TWO} --format samples -q")).out;
+    assert_eq!(shown.lines().next(), samples.lines().next());
 }
 
 #[test]
@@ -82,11 +80,8 @@ fn a_name_that_ends_in_npy_is_numpys_array() {
         let head = 10 + usize::from(u16::from_le_bytes([array[8], array[9]]));
         assert_eq!((head % 64, array[head - 1]), (0, b'\n'), "{rows}");
     }
-    let asked = Command::new("python3").args(["-c", "import numpy"]).output();
-    if !asked.is_ok_and(|asked| asked.status.success()) {
-        say("skipped reading arrays: no python3 that has numpy");
-        return;
-    }
+    let numpy = ["python3", "-c", "import numpy"];
+    let Some(()) = can_run("reading arrays", &numpy) else { return };
     let program = "import csv, numpy as np\n\
         for rows, real in (('launches', 'median_ns'), ('samples', 'ns')):\n\
         \x20   a, c = np.load(rows + '.npy'), list(csv.DictReader(open(rows + '.csv', newline='')))\n\
@@ -109,8 +104,7 @@ fn a_name_that_ends_in_npy_is_numpys_array() {
     let documented =
         blocks.into_iter().find(|block| block.contains("np.load")).expect("such a block");
     let mut python = Command::new("python3");
-    let said = output(python.args(["-c", documented]).current_dir(bench.path("")));
-    assert_eq!(said.code, Some(0), "{}", said.err);
+    let said = output(python.args(["-c", documented]).current_dir(bench.path(""))).ends(0);
     assert!(said.out.starts_with('['), "two percentiles: {}", said.out);
 }
 
@@ -232,11 +226,7 @@ cat("read\n")
 
 /// Runs a program that reads the tables in a folder, and says aloud which readers are not installed.
 fn read_by(program: &str, line: [&str; 2], bench: &Bench) {
-    let asked = Command::new(program).arg("--version").output();
-    if !asked.is_ok_and(|asked| asked.status.success()) {
-        say(&format!("skipped reading tables: no {program}"));
-        return;
-    }
+    let Some(()) = can_run("reading tables", &[program, "--version"]) else { return };
     let said = output(Command::new(program).args(line).current_dir(bench.path("")));
     assert!(said.out.ends_with("read\n"), "{program}: {}{}", said.out, said.err);
     let skipped: Vec<&str> = said.out.lines().filter(|line| line.starts_with("skipped")).collect();
@@ -251,18 +241,14 @@ fn readers_find_every_word_and_number_in_their_default_settings() {
     let mut store = Store::open(&bench.path("runs.sqlite")).unwrap();
     stored::run_of(&mut store, &misleading()).unwrap();
     drop(store);
-    for (format, file) in [
-        ("csv", "run.csv"),
-        ("json", "run.json"),
-        ("launches", "launches.csv"),
-        ("samples", "samples.csv"),
-    ] {
-        bench.must(&format!("export --format {format} -o {file}"));
+    for (format, name) in [("csv", "run"), ("launches", "launches"), ("samples", "samples")] {
+        bench.must(&format!("export --format {format} -o {name}.csv"));
     }
+    bench.must("export -o run.json");
     read_by("python3", ["-c", READERS], &bench);
     read_by("Rscript", ["-e", R_READERS], &bench);
     // What they take for a missing value or a number is not written as one.
-    let table = std::fs::read_to_string(bench.path("run.csv")).unwrap();
+    let table = bench.read("run.csv");
     let header = table.lines().next().unwrap();
     for column in ["total_bytes", "service_ns", "placement"] {
         assert!(header.split(',').any(|part| part == column), "{column}: {header}");
@@ -290,13 +276,8 @@ fn files_are_written_beside_what_is_shown() {
         .must(&format!("{TWO} --export-json a.json --export-csv a.csv --export-markdown a.md"));
     assert!(said.out.contains("pipe"), "the text is shown as ever: {}", said.out);
     for (file, format) in [("a.json", "json"), ("a.csv", "csv"), ("a.md", "markdown")] {
-        let written = std::fs::read_to_string(bench.path(file)).unwrap();
-        assert_eq!(written, bench.must(&format!("export --format {format}")).out, "{file}");
+        assert_eq!(bench.read(file), bench.must(&format!("export --format {format}")).out);
     }
-    let said = bench.run(&format!("{TWO} --export-json no/a.json --export-csv b.csv"));
-    assert_eq!((said.code, said.err.lines().count()), (Some(2), 1), "{}", said.err);
-    assert!(said.err.contains("no/a.json") && !bench.path("b.csv").exists(), "{}", said.err);
-    assert!(bench.run("report 2").err.contains("no run `2`"), "nothing was measured");
 }
 
 #[test]
@@ -306,14 +287,8 @@ fn what_can_answer_nothing_does_not_end_well() {
     bench.must(&format!("run pipe {line}"));
     bench.must(&format!("run eventfd {line}"));
     let refused = |line: &str, code: i32, words: &str| {
-        let said = bench.run(line);
-        assert_eq!(said.code, Some(code), "{line}: {}{}", said.out, said.err);
-        assert!(
-            said.err.contains(words) || said.out.contains(words),
-            "{line}: {}{}",
-            said.out,
-            said.err
-        );
+        let said = bench.run(line).ends(code);
+        has(&format!("{}{}", said.out, said.err), &[words]);
     };
     refused("export last --format claims-csv", 2, "is of no study");
     refused("compare 1 2", 4, "");

@@ -3,10 +3,11 @@
 
 use std::io::Read;
 use std::os::fd::AsFd;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use crate::cli_support::{Bench, Said, number, output, parse, say, wait_for};
+use crate::cli_support::{Bench, Said, can_run, has, list, number, output, parse, wait_for};
 use model::units::Unit;
 use rustix::process::Signal;
 use rustix::termios::Winsize;
@@ -15,13 +16,6 @@ use unicode_width::UnicodeWidthStr;
 /// A run of a few milliseconds.
 const SHORT: &str = "run pipe -w latency -s 64 -p same-cpu --launches 1 --samples 10";
 const SOON: Duration = Duration::from_secs(60);
-
-fn refused(said: &Said, words: &[&str]) {
-    assert_eq!((said.code, said.err.lines().count()), (Some(2), 1), "{}{}", said.out, said.err);
-    for word in words {
-        assert!(said.err.contains(word), "no {word}: {}", said.err);
-    }
-}
 
 #[test]
 #[ignore = "long form"]
@@ -34,7 +28,7 @@ fn flags_without_a_command_are_those_of_run_and_leave_a_page() {
     assert!(parse(&said.out)["results"].as_array().unwrap().len() > 5);
     assert!(bench.path("other.html").exists());
     assert!(bench.must("runs").out.contains("mine"));
-    refused(&bench.run("--budget 1m pipe"), &["`ipcmark run pipe`"]);
+    bench.run("--budget 1m pipe").fails(2, &["`ipcmark run pipe`"]);
     let help = bench.must("--help").out;
     assert!(help.contains("ipcmark run --help") && help.lines().count() < 80, "{help}");
 }
@@ -48,8 +42,7 @@ fn printed(text: &str) -> Vec<String> {
 
 /// Runs a command as it is printed; of one that measures, until its run has begun.
 fn must_run_as_printed(bench: &Bench, command: &str) {
-    let words = shlex::split(command).expect(command);
-    let mut child = bench.command(&words[1..]);
+    let mut child = bench.line(command.strip_prefix("ipcmark").expect(command));
     let mut child = child.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let runs = || number(&bench.open(), "SELECT count(*) FROM runs");
     let before = runs();
@@ -73,11 +66,8 @@ fn what_is_printed_to_be_typed_next_runs_as_printed() {
     let found = printed(&said.out);
     let more = format!("ipcmark {narrow} --budget ");
     let is_next = |text: &String| text.starts_with(&more) || text == "ipcmark doctor";
-    assert!(
-        found.iter().any(is_next) && found.contains(&"ipcmark report 1 -v".into()),
-        "{}",
-        said.out
-    );
+    assert!(found.iter().any(is_next), "{}", said.out);
+    assert!(found.contains(&"ipcmark report 1 -v".into()), "{}", said.out);
     let mut commands = found;
     let situations: [(&str, &[&str]); 13] = [
         ("report -v", &[]),
@@ -98,10 +88,8 @@ fn what_is_printed_to_be_typed_next_runs_as_printed() {
         let said = bench.run(line);
         let found = printed(&format!("{}\n\n{}", said.out, said.err));
         for command in expected {
-            assert!(
-                found.iter().any(|text| text.starts_with(command)),
-                "{line}: no `{command}` in {found:?}"
-            );
+            let is_there = found.iter().any(|text| text.starts_with(command));
+            assert!(is_there, "{line}: no `{command}` in {found:?}");
         }
         commands.extend(found);
     }
@@ -116,13 +104,10 @@ fn what_is_printed_to_be_typed_next_runs_as_printed() {
 fn what_is_printed_names_the_store_that_was_named() {
     let bench = Bench::new();
     let said = bench.must("run pipe unix-stream -w latency -s 64 -p same-cpu --launches 2 --samples 5 --store my.sqlite");
-    let report = printed(&said.out)
-        .into_iter()
-        .find(|text| text.starts_with("ipcmark report"))
-        .expect("a report");
+    let mut found = printed(&said.out).into_iter();
+    let report = found.find(|text| text.starts_with("ipcmark report")).expect("a report");
     assert!(report.contains(" --store "), "{report}");
-    let said = output(&mut bench.command(&shlex::split(&report).unwrap()[1..]));
-    assert_eq!(said.code, Some(0), "{report}: {}", said.err);
+    bench.must(report.strip_prefix("ipcmark ").unwrap());
 }
 
 /// What a command writes to a terminal of so many columns.
@@ -153,7 +138,7 @@ fn a_terminal_gets_escapes_unless_it_is_dumb() {
     bench.must(SHORT);
     for line in [SHORT, "report", "--help", "run --help", "list"] {
         let shown = |term: Option<&str>| {
-            let mut command = bench.command(line.split(' '));
+            let mut command = bench.line(line);
             term.map(|term| command.env("TERM", term));
             on_a_terminal(&mut command, 80)
         };
@@ -163,10 +148,7 @@ fn a_terminal_gets_escapes_unless_it_is_dumb() {
         assert!(!shown_never.contains('\u{1b}'), "{line}: {shown_never}");
         for plain in [Some("dumb"), None] {
             let shown = shown(plain);
-            assert!(
-                !shown.contains('\u{1b}') && !shown.contains('\r'),
-                "{line} {plain:?}: {shown}"
-            );
+            assert!(!shown.contains(['\u{1b}', '\r']), "{line} {plain:?}: {shown}");
         }
     }
 }
@@ -177,7 +159,7 @@ fn progress_is_redrawn_within_the_terminal_and_warnings_break_between_words() {
     let bench = Bench::new();
     for columns in [30, 50, 80] {
         let line = "run pipe unix-stream tcp -w latency -s 64 --launches 3 --samples 10";
-        let mut command = bench.command(line.split(' '));
+        let mut command = bench.line(line);
         let shown = on_a_terminal(command.env("TERM", "xterm"), columns);
         let drawn: Vec<&str> = shown.split("\r\u{1b}[K").skip(1).collect();
         assert!(drawn.len() > 3, "{shown}");
@@ -192,10 +174,8 @@ fn progress_is_redrawn_within_the_terminal_and_warnings_break_between_words() {
     let mut shell =
         bench.behind(&["sh", "-c", "\"$0\" \"$@\"; true"], "report nothing-of-that-name");
     let shown = on_a_terminal(&mut shell, 60);
-    assert!(
-        shown.contains("`ipcmark runs`") && shown.lines().all(|row| row.width() <= 60),
-        "{shown}"
-    );
+    has(&shown, &["`ipcmark runs`"]);
+    assert!(shown.lines().all(|row| row.width() <= 60), "{shown}");
 }
 
 #[test]
@@ -204,7 +184,7 @@ fn in_the_c_locale_text_is_ascii_and_exports_are_not() {
     let bench = Bench::new();
     bench.must("run pipe unix-stream -w latency -s 64 -p same-cpu --launches 6 --samples 20");
     let said = |line: &str, name: &str, locale: &str| {
-        let mut command = bench.command(line.split(' '));
+        let mut command = bench.line(line);
         command.env_remove("LC_ALL").env(name, locale);
         output(&mut command)
     };
@@ -224,12 +204,8 @@ fn in_the_c_locale_text_is_ascii_and_exports_are_not() {
             "report é",
         ] {
             let said = said(line, name, locale);
-            assert!(
-                said.out.is_ascii() && said.err.is_ascii(),
-                "{name}={locale} {line}: {}{}",
-                said.out,
-                said.err
-            );
+            let all = format!("{}{}", said.out, said.err);
+            assert!(all.is_ascii(), "{name}={locale} {line}: {all}");
             let rows = said.out.lines().map(str::len).max().unwrap_or(0);
             assert!(rows <= 80, "{line}: {}", said.out);
         }
@@ -247,7 +223,6 @@ fn in_the_c_locale_text_is_ascii_and_exports_are_not() {
 }
 
 #[test]
-#[ignore = "long form"]
 fn a_reader_that_leaves_is_left_in_silence() {
     let bench = Bench::new();
     bench.must(SHORT);
@@ -276,10 +251,8 @@ fn a_reader_that_leaves_is_left_in_silence() {
     for line in exports.iter().map(String::as_str).chain(others) {
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
-        let mut command = bench.command(line.split(' '));
-        let done = command.stdout(writer).stderr(Stdio::piped()).output().unwrap();
-        assert_eq!(String::from_utf8_lossy(&done.stderr), "", "{line}");
-        assert_eq!(done.status.code(), Some(141), "{line}");
+        let said = Said::from(bench.line(line).stdout(writer).output().unwrap());
+        assert_eq!((said.code, said.err.as_str()), (Some(141), ""), "{line}");
     }
     assert_eq!(number(&bench.open(), "SELECT count(*) FROM runs WHERE status = 'complete'"), 3);
 }
@@ -291,27 +264,18 @@ fn runs_are_listed_for_programs_and_removed_by_name() {
     for label in ["a", "b", "c"] {
         bench.must(&format!("{SHORT} --label {label}"));
     }
-    let listed =
-        || parse(&bench.must("runs --format json").out)["runs"].as_array().unwrap().clone();
+    let listed = || list(&parse(&bench.must("runs --format json").out)["runs"]).clone();
     let runs = listed();
     assert_eq!(runs.len(), 3);
-    assert_eq!((runs[1]["run"].as_i64(), runs[1]["label"].as_str()), (Some(2), Some("b")));
-    assert_eq!(
-        (runs[1]["status"].as_str(), runs[1]["launches"].as_i64()),
-        (Some("complete"), Some(2))
-    );
+    let found = ["run", "label", "status", "launches"].map(|key| runs[1][key].to_string());
+    assert_eq!(found, ["2", "\"b\"", "\"complete\"", "2"]);
     assert_eq!(runs[1]["argv"][1], "run");
 
-    refused(&bench.run("runs rm"), &["<RUN>"]);
-    refused(&bench.run("runs rm 1 nosuch"), &["nosuch"]);
+    bench.run("runs rm 1 nosuch").fails(2, &["nosuch"]);
     assert_eq!(listed().len(), 3, "all or none");
     let said = bench.must("runs rm last b 2");
     assert_eq!(said.out.lines().count(), 2, "{}", said.out);
-    assert!(
-        said.out.contains("removed run 3 (c)") && said.out.contains("removed run 2 (b)"),
-        "{}",
-        said.out
-    );
+    has(&said.out, &["removed run 3 (c)", "removed run 2 (b)"]);
     assert_eq!(listed().len(), 1);
     assert!(bench.must("runs --check").out.contains("whole: 1 run,"));
     for table in ["samples", "launches", "cases", "rounds", "tallies"] {
@@ -321,10 +285,8 @@ fn runs_are_listed_for_programs_and_removed_by_name() {
 
     // A run that goes on stays, and so does what is named with it.
     let running = bench.begin("run pipe -w latency -s 64 -p same-cpu --budget 5m --launches 1000");
-    wait_for("its first round", SOON, || {
-        (number(&bench.open(), "SELECT count(*) FROM rounds WHERE run = 2") > 0).then_some(())
-    });
-    refused(&bench.run("runs rm a last"), &["run 2 is being measured", "nothing was removed"]);
+    bench.wait_until("SELECT count(*) FROM rounds WHERE run = 2");
+    bench.run("runs rm a last").fails(2, &["run 2 is being measured", "nothing was removed"]);
     assert_eq!(listed()[1]["status"], "running");
     running.signal(Signal::INT);
     running.finish(SOON);
@@ -341,21 +303,15 @@ fn fish_completes_what_stands_behind_a_command() {
     assert!(words.starts_with("1\t") && words.contains("\nmine\trun 1"), "{words}");
     let script = bench.must("completions fish").out;
     let known = ["fish", "--no-config", "-c", "functions -q __fish_seen_subcommand_from"];
-    let asked = Command::new(known[0]).args(&known[1..]).output();
-    if !asked.is_ok_and(|output| output.status.success()) {
-        return say("skipped fish's completions: no fish with its functions");
-    }
-    std::fs::write(bench.path("completions.fish"), script).unwrap();
-    let folder =
-        std::path::Path::new(env!("CARGO_BIN_EXE_ipcmark")).parent().unwrap().display().to_string();
+    let Some(()) = can_run("fish's completions", &known) else { return };
+    bench.put("completions.fish", script);
+    let folder = Path::new(env!("CARGO_BIN_EXE_ipcmark")).parent().unwrap().display();
     let completed = |typed: &str| {
         let program =
             format!("set -x PATH {folder} $PATH; source completions.fish; complete -C '{typed}'");
         let mut fish = Command::new("fish");
-        fish.args(["--no-config", "-c", &program])
-            .env("HOME", bench.path("home"))
-            .env("IPCMARK_STORE", bench.store());
-        output(fish.current_dir(bench.store().parent().unwrap())).out
+        fish.args(["--no-config", "-c", &program]).env("HOME", bench.path("home"));
+        output(fish.env("IPCMARK_STORE", bench.store()).current_dir(bench.path(""))).out
     };
     for (typed, word) in [
         ("ipcmark run eventf", "eventfd"),
@@ -369,10 +325,8 @@ fn fish_completes_what_stands_behind_a_command() {
         ("ipcmark --budg", "--budget"),
     ] {
         let found = completed(typed);
-        assert!(
-            found.lines().any(|line| line.split('\t').next() == Some(word)),
-            "{typed}: {found}"
-        );
+        let is_it = |line: &str| line.split('\t').next() == Some(word);
+        assert!(found.lines().any(is_it), "{typed}: {found}");
     }
 }
 
@@ -382,18 +336,10 @@ fn the_manual_has_every_exit_code_and_each_help_those_of_its_own() {
     let manual = bench.must("man").out;
     let status = manual.split(".SH \"EXIT STATUS\"").nth(1).unwrap_or_else(|| panic!("{manual}"));
     let status = status.split(".SH ").next().unwrap();
-    for words in [
-        "choose: Nothing qualifies",
-        "choose: Undecided",
-        "study run \\-\\-gate",
-        "compare \\-\\-bisect",
-        "125",
-        "141",
-    ] {
-        assert!(status.contains(words), "no {words}: {status}");
-    }
+    has(status, &["choose: Nothing qualifies", "choose: Undecided", "125", "141"]);
+    has(status, &["study run \\-\\-gate", "compare \\-\\-bisect"]);
     bench.must("man -o pages");
-    let page = std::fs::read_to_string(bench.path("pages/ipcmark-choose.1")).unwrap();
+    let page = bench.read("pages/ipcmark-choose.1");
     assert!(page.contains("Nothing qualifies") && !page.contains("bisect"), "{page}");
     for (line, words) in [
         ("choose --help", "Nothing qualifies."),
@@ -414,9 +360,8 @@ fn an_export_is_shown_without_its_store() {
     let elsewhere = Bench::new();
     std::fs::copy(bench.path("run.json"), elsewhere.path("run.json")).unwrap();
     let said = elsewhere.must("report run.json --html page.html");
-    for word in ["run 1 (mine)", "Round trip, 64 B, one CPU", "pipe", "unix-stream", "eventfd"] {
-        assert!(said.out.contains(word), "no {word}: {}", said.out);
-    }
+    let words = ["run 1 (mine)", "Round trip, 64 B, one CPU", "pipe", "unix-stream", "eventfd"];
+    has(&said.out, &words);
     let document = bench.export();
     let value = &document["results"][0]["value"];
     let [median, low, high] = ["median", "low", "high"].map(|name| value[name].as_f64());
@@ -424,16 +369,14 @@ fn an_export_is_shown_without_its_store() {
     let shown = Unit::Nanoseconds.with_ends(median.unwrap(), low.zip(high));
     let row = said.out.lines().find(|row| row.starts_with("pipe ")).unwrap();
     assert!(row.contains(&shown), "{shown}: {row}");
-    assert!(std::fs::read_to_string(elsewhere.path("page.html")).unwrap().contains("unix-stream"));
+    assert!(elsewhere.read("page.html").contains("unix-stream"));
     assert!(elsewhere.must("report ./run.json --format markdown").out.contains("| `pipe` |"));
     assert!(!elsewhere.store().exists());
-    refused(&elsewhere.run("report run.json --pdf x.pdf"), &["--pdf", "run.json"]);
-    refused(
-        &elsewhere.run("report nosuch.json"),
-        &["nosuch.json", "`ipcmark export last -o nosuch.json`"],
-    );
-    std::fs::write(elsewhere.path("other.json"), "{}").unwrap();
-    refused(&elsewhere.run("report other.json"), &["is not an export of a run"]);
+    elsewhere.run("report run.json --pdf x.pdf").fails(2, &["--pdf", "run.json"]);
+    let said = elsewhere.run("report nosuch.json");
+    said.fails(2, &["nosuch.json", "`ipcmark export last -o nosuch.json`"]);
+    elsewhere.put("other.json", "{}");
+    elsewhere.run("report other.json").fails(2, &["is not an export of a run"]);
 }
 
 /// A budget that the cases can't keep is told before they are measured.
@@ -444,11 +387,7 @@ fn what_takes_longer_than_its_budget_says_so_first() {
         "run pipe unix-stream tcp fifo eventfd -w latency -s 1..64K:x2 -p same-cpu --samples 3";
     let said = bench.must(&format!("{many} --budget 100ms"));
     let first = said.err.find("this takes up to").expect("the time that it takes");
-    assert!(
-        said.err[first..].contains(" s, not 100ms, and what it doesn't reach "),
-        "{}",
-        said.err
-    );
+    has(&said.err[first..], &[" s, not 100ms, and what it doesn't reach "]);
     assert!(said.err.find("round 1 of").is_none_or(|round| first < round), "{}", said.err);
     let said =
         bench.must("run pipe -w latency -s 64 -p same-cpu --samples 3 --budget 1m --launches 2");

@@ -4,7 +4,7 @@
 use std::fs;
 
 use crate::cli_support::stored::{Made, store_of};
-use crate::cli_support::{Bench, Said, output};
+use crate::cli_support::{Bench, has, output};
 use model::case::Case;
 use model::host::Host;
 use model::placement::{Placement, ResolvedPlacement};
@@ -28,14 +28,6 @@ fn behind<'a>(page: &'a str, before: &str) -> Vec<&'a str> {
     page.split(before).skip(1).filter_map(|rest| rest.split('"').next()).collect()
 }
 
-fn refused(said: &Said, words: &[&str]) {
-    assert_eq!((said.code, said.out.as_str()), (Some(2), ""), "{}", said.err);
-    assert_eq!(said.err.lines().count(), 1, "{}", said.err);
-    for word in words {
-        assert!(said.err.contains(word), "no `{word}`: {}", said.err);
-    }
-}
-
 /// What `$BROWSER` names gets the page's path, and nobody waits for its end.
 #[test]
 fn the_index_is_opened_by_the_users_browser() {
@@ -51,21 +43,13 @@ fn the_index_is_opened_by_the_users_browser() {
         let mut command = bench.command(["runs", "--html", "pages", "--open"]);
         output(command.env("BROWSER", browser))
     };
-    let said = open(browser.to_str().unwrap());
-    assert_eq!(said.code, Some(0), "{}", said.err);
+    open(browser.to_str().unwrap()).ends(0);
     while !told.exists() {
         std::thread::yield_now();
     }
     let index = bench.path("pages/index.html").canonicalize().unwrap();
     assert_eq!(std::fs::read_to_string(&told).unwrap().trim_end(), index.to_str().unwrap());
-    let said = open("/nowhere/browser");
-    assert_eq!((said.code, said.err.lines().count()), (Some(2), 1), "{}", said.err);
-    assert!(
-        said.err.contains("/nowhere/browser") && said.err.contains("index.html"),
-        "{}",
-        said.err
-    );
-    refused(&bench.run("runs --open"), &["--html"]);
+    open("/nowhere/browser").fails(2, &["/nowhere/browser", "index.html"]);
 }
 
 #[test]
@@ -135,24 +119,22 @@ fn what_this_program_did_not_write_is_kept() {
         let folder = folder.file_name().unwrap().to_str().unwrap();
         let said = bench.run(&format!("runs --html {folder}"));
         let file = format!("{folder}/{name} is not a page of ipcmark");
-        refused(&said, &[&file, "name another folder with --html"]);
+        said.is_refused(&[&file, "name another folder with --html"]);
         let mut kept = [name, "notes.txt"];
         kept.sort();
         assert_eq!(names(&bench, folder), kept, "nothing was written");
         assert_eq!(read(&bench, &format!("{folder}/{name}")), foreign);
     }
     fs::create_dir_all(bench.path("held/index.html")).unwrap();
-    refused(&bench.run("runs --html held"), &["held/index.html is not a page of ipcmark"]);
-    fs::write(bench.path("file"), "").unwrap();
-    refused(&bench.run("runs --html file"), &["make file", "name another folder with --html"]);
-    refused(&bench.run("runs --html x --check"), &["--check"]);
-    refused(&bench.run("runs --html x --format json"), &["--format"]);
+    bench.run("runs --html held").is_refused(&["held/index.html is not a page of ipcmark"]);
+    bench.put("file", "");
+    bench.run("runs --html file").is_refused(&["make file", "name another folder with --html"]);
 }
 
 #[test]
 fn a_store_without_runs_writes_no_page() {
     let bench = Bench::new();
-    refused(&bench.run("runs --html pages"), &["no store at", "--store FILE"]);
+    bench.run("runs --html pages").is_refused(&["no store at", "--store FILE"]);
     drop(Store::open(&bench.store()).unwrap());
     let said = bench.must("runs --html pages");
     assert!(said.out.starts_with("None yet: `ipcmark` measures") && said.out.lines().count() == 1);
@@ -169,16 +151,13 @@ fn what_can_not_be_read_is_a_row_with_its_reason_and_no_word_is_markup() {
         "json_set(request, '$.study', json('{\"name\": \"<i>\", \"text\": \"later = 1\"}'))";
     bench.edit(&format!("UPDATE runs SET request = {study} WHERE id = 2"));
     bench.open().execute("UPDATE runs SET started = 'x' WHERE id = 3", []).unwrap();
-    let said = bench.run("runs --html pages");
-    assert_eq!(said.code, Some(1), "{}", said.err);
+    let said = bench.run("runs --html pages").ends(1);
     assert!(said.out.starts_with("pages/index.html: 1 run, "), "{}", said.out);
     assert_eq!(said.err.lines().count(), 2, "{}", said.err);
     assert_eq!(names(&bench, "pages"), ["index.html", "run-1.html"]);
     let index = read(&bench, "pages/index.html");
     assert_eq!(behind(&index, "href=\"./"), ["run-1.html"]);
-    for words in [" is damaged: ", "run 2: this build can&#39;t read its study"] {
-        assert!(index.contains(words), "no {words}");
-    }
+    has(&index, &[" is damaged: ", "run 2: this build can&#39;t read its study"]);
     assert!(index.contains("&lt;script&gt;alert(1)"), "the label is shown");
     for page in [&index, &read(&bench, "pages/run-1.html")] {
         assert!(!page.contains("<script>alert") && !page.contains("<b title"), "a label is markup");
