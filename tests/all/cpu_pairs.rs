@@ -1,7 +1,7 @@
 //! Every pair of CPUs: asked for by `-p all` or a range, shown as a matrix, exported as one. Where the machine
 //! has two CPUs, more are written into the store.
 
-use crate::cli_support::{Bench, edit, say};
+use crate::cli_support::{Bench, edit, has, list, results, say};
 use serde_json::Value;
 
 const QUICK: &str = "-w latency --launches 2 --samples 20 -q";
@@ -33,7 +33,7 @@ fn spread(bench: &Bench, pairs: &[(u64, u32, u32)]) {
 
 fn medians(bench: &Bench) -> Vec<f64> {
     let json = bench.export();
-    let ours = json["results"].as_array().unwrap().iter().filter(|result| result["twin"] == false);
+    let ours = results(&json).iter().filter(|result| result["twin"] == false);
     ours.map(|value| value["value"]["median"].as_f64().unwrap()).collect()
 }
 
@@ -44,7 +44,7 @@ fn all_is_every_pair_and_a_range_some() {
     assert_eq!(placements(&bench), serde_json::json!(["0,1"]));
     bench.must(&format!("run pipe -s 64 -p all {QUICK}"));
     let all = placements(&bench);
-    let pairs = all.as_array().unwrap();
+    let pairs = list(&all);
     assert!(pairs.contains(&Value::from("0,1")), "{all}");
     let online = std::thread::available_parallelism().unwrap().get();
     assert_eq!(pairs.len(), online * (online - 1) / 2, "{all}");
@@ -65,24 +65,14 @@ fn the_matrix_is_square_and_says_what_it_holds() {
     for (a, b, value) in [(0, 1, of[0]), (0, 2, of[1]), (1, 2, of[2])] {
         assert!(near(cells[a + 1][b + 1], value) && near(cells[b + 1][a + 1], value), "{csv}");
     }
-    assert!(
-        (0..3).all(|number| cells[number + 1][number + 1].is_empty()),
-        "nothing is measured of one: {csv}"
-    );
+    assert!((1..4).all(|nth| cells[nth][nth].is_empty()), "nothing is measured of one: {csv}");
     bench.must("export --format cpu-matrix -o maps/");
-    let file = bench.path("maps/pipe_latency_64B_cpus_process.csv");
-    assert_eq!(std::fs::read_to_string(file).unwrap(), csv);
+    assert_eq!(bench.read("maps/pipe_latency_64B_cpus_process.csv"), csv);
 
     let text = bench.must("report").out;
     let at = text.find("Between CPUs").unwrap_or_else(|| panic!("{text}"));
-    let shown = &text[at..];
-    assert!(
-        shown.contains("pipe: round trip, 64 B") && shown.contains("there and back; one way"),
-        "{shown}"
-    );
-    bench.must("report --html page.html");
-    let page = std::fs::read_to_string(bench.path("page.html")).unwrap();
-    assert!(page.contains("Between CPUs") && page.contains("CPU 2"));
+    has(&text[at..], &["pipe: round trip, 64 B", "there and back; one way"]);
+    has(&bench.page_of("last"), &["Between CPUs", "CPU 2"]);
 }
 
 #[test]
@@ -99,8 +89,6 @@ fn many_cpus_are_shades_on_a_terminal() {
 fn a_run_without_pairs_has_no_matrix() {
     let bench = Bench::new();
     bench.must(&format!("run pipe -s 64 -p same-cpu {QUICK}"));
-    let said = bench.run("export --format cpu-matrix");
-    assert_eq!((said.code, said.out.as_str()), (Some(2), ""), "{}", said.err);
-    assert!(said.err.contains("ipcmark run -p all"), "{}", said.err);
+    bench.run("export --format cpu-matrix").is_refused(&["ipcmark run -p all"]);
     assert!(!bench.must("report").out.contains("Between CPUs"));
 }

@@ -1,15 +1,16 @@
 //! Studies from the command line: listed, shown, planned, run, written up again from the store;
 //! and what is said of a study that is none.
 
-use crate::cli_support::{Bench, flat, must_fit_the_schema, number, say};
+use crate::cli_support::{
+    Bench, case_of, flat, has, list, must_fit_the_schema, number, parse, results, say,
+};
 use study::validated::validate;
 
 const SMALL: &str = include_str!("small_study.toml");
 
-fn small(bench: &Bench) -> String {
-    let path = bench.path("small.toml");
-    std::fs::write(&path, SMALL).expect("write the study");
-    path.display().to_string()
+fn small(bench: &Bench) -> &'static str {
+    bench.put("small.toml", SMALL);
+    "./small.toml"
 }
 
 #[test]
@@ -18,10 +19,8 @@ fn the_five_works_are_listed_shown_and_planned() {
     let listed = bench.must("study list").out;
     for name in ["000", "001", "002", "003", "004"] {
         assert!(listed.lines().any(|line| line.starts_with(name)), "{name}: {listed}");
-        let text = bench.must(&format!("study show {name}")).out;
-        assert!(text.contains("version = 1") && text.contains("[[hypothesis]]"), "{text}");
-        let planned = bench.must(&format!("study run {name} --dry-run")).out;
-        assert!(planned.contains("cases") && planned.contains("launches"), "{planned}");
+        has(&bench.must(&format!("study show {name}")).out, &["version = 1", "[[hypothesis]]"]);
+        has(&bench.must(&format!("study run {name} --dry-run")).out, &["cases", "launches"]);
     }
     assert!(!bench.store().exists(), "planning measures nothing");
 }
@@ -40,7 +39,7 @@ fn verdict<'o>(out: &'o str, claim: &str) -> &'o str {
 fn a_study_is_run_decided_and_written_up_again() {
     let bench = Bench::thorough();
     let file = small(&bench);
-    let said = bench.must(&format!("-q study run {file} --seed 5"));
+    let said = bench.run(&format!("-q study run {file} --seed 5 --gate"));
     let out = &said.out;
     assert!(out.starts_with("A ring against a socket\n"), "{out}");
     let (ring, tcp) = (verdict(out, "The ring is quicker"), verdict(out, "TCP is quicker"));
@@ -56,7 +55,7 @@ fn a_study_is_run_decided_and_written_up_again() {
     // Other programs read the same claims.
     let document = bench.export();
     must_fit_the_schema(&document);
-    let claims = document["claims"].as_array().expect("the claims");
+    let claims = list(&document["claims"]);
     let verdicts: Vec<&str> =
         claims.iter().map(|claim| claim["verdict"].as_str().unwrap()).collect();
     assert_eq!(verdicts, [&*ring.to_lowercase(), &*tcp.to_lowercase(), "not_testable"]);
@@ -66,37 +65,20 @@ fn a_study_is_run_decided_and_written_up_again() {
     assert!(low <= effect && effect <= high && claims[0]["unit"] == "ratio", "{claims:#?}");
     assert!(claims[2]["reason"].is_string() && claims[2]["effect"].is_null(), "{claims:#?}");
     let events = bench.must("export last --format ndjson").out;
-    let events =
-        events.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).expect("JSON"));
-    let of_events: Vec<serde_json::Value> = events
-        .filter(|event| event["event"] == "claim")
-        .map(|mut event| event["claim"].take())
-        .collect();
-    assert_eq!(&of_events, claims);
-}
-
-#[test]
-#[ignore = "long form"]
-fn the_gate_of_a_study_is_what_became_of_its_claims() {
-    let bench = Bench::new();
-    let file = small(&bench);
-    let said = bench.run(&format!("-q study run {file} --seed 5 --gate"));
-    let document = bench.export();
-    let claims = document["claims"].as_array().expect("the claims");
-    let refuted = claims.iter().any(|claim| claim["verdict"] == "refuted");
+    let events = events.lines().map(parse).filter(|event| event["event"] == "claim");
+    assert!(events.map(|mut event| event["claim"].take()).eq(claims.iter().cloned()));
     // One of them is not testable, so that all can't be supported.
-    assert_eq!(said.code, Some(if refuted { 3 } else { 4 }), "{}", said.err);
+    let gate = if verdicts.contains(&"refuted") { 3 } else { 4 };
+    assert_eq!(said.code, Some(gate), "{}", said.err);
 }
 
 #[test]
 fn launches_that_the_time_limit_cut_are_told_before_the_claims() {
     let bench = Bench::new();
-    let said =
-        bench.run(&format!("study run {} --launches 400 --budget 1s --no-wait", small(&bench)));
-    assert_eq!(said.code, Some(0), "{}", said.err);
-    let (told, claims) =
-        (said.out.find("400 launches of each case were planned"), said.out.find("Claims"));
-    assert!(told.is_some() && told < claims, "{}", said.out);
+    let line = format!("study run {} --launches 400 --budget 1s --no-wait", small(&bench));
+    let said = bench.must(&line).out;
+    let (told, claims) = (said.find("400 launches of each case were planned"), said.find("Claims"));
+    assert!(told.is_some() && told < claims, "{said}");
 }
 
 #[test]
@@ -107,10 +89,7 @@ fn a_stored_study_that_can_not_be_read_is_one_line_and_no_missing_section() {
     bench.must(&format!("-q study run {file} --seed 5"));
     bench.edit(r"UPDATE runs SET request = replace(request, 'left = {', 'lift = {')");
     for line in ["report last", "export last --format csv"] {
-        let said = bench.run(line);
-        assert_eq!((said.code, said.out.as_str()), (Some(2), ""), "{line}: {}", said.err);
-        assert!(said.err.contains("`lift`") && said.err.contains("the build that measured it"));
-        assert_eq!(said.err.trim_end().lines().count(), 1, "{}", said.err);
+        bench.run(line).is_refused(&["`lift`", "the build that measured it"]);
     }
 }
 
@@ -199,11 +178,9 @@ figures = [{ total = "message", value = 31.5 }]
 #[ignore = "long form"]
 fn totals_are_levels_and_derived_columns_and_floors_stand_in_tables() {
     let bench = Bench::thorough();
-    let file = bench.path("transfers.toml");
-    std::fs::write(&file, TRANSFERS).expect("write the study");
-    let run = format!("-q study run {} --seed 5 --html page.html", file.display());
-    let out = bench.must(&run).out;
-    let page = std::fs::read_to_string(bench.path("page.html")).expect("the page");
+    bench.put("transfers.toml", TRANSFERS);
+    let out = bench.must("-q study run ./transfers.toml --seed 5 --html page.html").out;
+    let page = bench.read("page.html");
     for (figure, drawn) in [
         ("study-1", true),
         ("study-1-2", false),
@@ -217,12 +194,11 @@ fn totals_are_levels_and_derived_columns_and_floors_stand_in_tables() {
         let found = out.lines().find(|line| line.trim_start().starts_with(start));
         found.unwrap_or_else(|| panic!("{start}: {out}")).to_string()
     };
-    assert!(row("64K").contains("1600 parts") && row("64K").contains("77 pieces"), "{out}");
-    assert!(row("message").contains("100.0 parts"), "{out}");
-    assert!(row("message").contains("31.5 MB/s"), "{out}");
-    assert!(row("getuid, by syscall(2)").contains("59 ns"), "{out}");
-    assert!(row("getpid, by C library").contains('–'), "{out}");
-    assert!(out.contains("less than one message of 4096 bytes"), "{out}");
+    has(&row("64K"), &["1600 parts", "77 pieces"]);
+    has(&row("message"), &["100.0 parts", "31.5 MB/s"]);
+    has(&row("getuid, by syscall(2)"), &["59 ns"]);
+    has(&row("getpid, by C library"), &["–"]);
+    has(&out, &["less than one message of 4096 bytes"]);
 
     let sql = "SELECT count(*) FROM launches JOIN cases ON case_id = cases.id
          WHERE round > 0 AND levels ->> 'workload' = 'throughput' AND levels ->> 'total' = 'message'
@@ -232,7 +208,7 @@ fn totals_are_levels_and_derived_columns_and_floors_stand_in_tables() {
          AND levels ->> 'message_bytes' = 1 AND samples_per_launch = 50";
     assert!(number(&bench.open(), sql) >= 1);
     let document = bench.export();
-    let results = document["results"].as_array().unwrap();
+    let results = results(&document);
     let of = |total: serde_json::Value| {
         results.iter().find(|result| result["total"] == total).cloned().expect("a row")
     };
@@ -241,7 +217,7 @@ fn totals_are_levels_and_derived_columns_and_floors_stand_in_tables() {
     assert_eq!(of(1024.into())["status"], "not_applicable");
     let message = of("message".into());
     assert_eq!((&message["batch"], &message["message_bytes"]), (&1.into(), &4096.into()));
-    let closed = document["comparisons"].as_array().unwrap();
+    let closed = list(&document["comparisons"]);
     assert!(closed.iter().any(|value| value["total"] == "message"), "{closed:?}");
 }
 
@@ -278,9 +254,8 @@ fn the_server_of_a_load_has_its_cpus_and_curves_of_times_the_bounds_of_the_machi
         of = "server-cpus"
     "#;
     let bench = Bench::thorough();
-    let file = bench.path("served.toml");
-    std::fs::write(&file, SERVED).expect("write the study");
-    bench.must(&format!("-q study run {} --seed 5 --html page.html", file.display()));
+    bench.put("served.toml", SERVED);
+    bench.must("-q study run ./served.toml --seed 5 --html page.html");
     let claim = &bench.export()["claims"][0];
     let is_void = claim["reason"].as_str().is_some_and(|why| why.contains("the sender was late"));
     if is_void {
@@ -288,19 +263,17 @@ fn the_server_of_a_load_has_its_cpus_and_curves_of_times_the_bounds_of_the_machi
     }
     let cpus = claim["effect"].as_f64().unwrap_or_else(|| panic!("{claim}"));
     assert!(cpus > 0.0 && cpus < 1.1, "{claim}");
-    let page = std::fs::read_to_string(bench.path("page.html")).expect("the page");
-    let figure = |id: &str| {
-        page.split(id).nth(1).unwrap_or_else(|| panic!("{id}")).split("</figure>").next()
+    let page = bench.read("page.html");
+    let bounded = |nth: u8| {
+        let figure = page.split(&format!("id=\"figure-study-{nth}\"")).nth(1).expect("a figure");
+        figure.split("</figure>").next().unwrap().contains("wake-up there and back")
     };
-    let bound = "wake-up there and back";
-    assert!(figure("id=\"figure-study-1\"").is_some_and(|svg| svg.contains(bound)));
-    assert!(!figure("id=\"figure-study-2\"").is_some_and(|svg| svg.contains(bound)));
+    assert_eq!((bounded(1), bounded(2)), (true, false));
 
     // A line at a time stands in no figure of counts.
     let wrong = SERVED.trim_end().to_string() + "\nfloors = [\"wake-up\"]\n";
-    std::fs::write(&file, wrong).expect("write the study");
-    let said = bench.run(&format!("study run {} --dry-run", file.display()));
-    assert!(said.code == Some(2) && said.err.contains("curves of times"), "{}", said.err);
+    bench.put("served.toml", wrong);
+    bench.run("study run ./served.toml --dry-run").fails(2, &["curves of times"]);
 }
 
 #[test]
@@ -314,12 +287,7 @@ fn a_control_is_marked_and_never_ranked() {
     assert!(listed.contains("unix-stream:wiring=self"), "{out}");
     let verdict = out.split("Results").next().unwrap_or_default();
     assert!(!verdict.contains("wiring=self"), "{verdict}");
-    let document = bench.export();
-    let of = |variant: &str| {
-        let results = document["results"].as_array().unwrap();
-        results.iter().find(|result| result["variant"] == variant).cloned().expect("a row")
-    };
-    assert_eq!(of("unix-stream:wiring=self")["carries"], "own");
+    assert_eq!(case_of(&bench.export(), "unix-stream:wiring=self")["carries"], "own");
 }
 
 #[test]
@@ -337,16 +305,14 @@ fn what_is_wrong_is_one_line_with_file_line_and_word() {
         assert!(SMALL.contains(from), "{from}");
         let text = SMALL.replacen(from, to, 1);
         let refused = validate(&text, "broken.toml", &workload::catalogue(&[])).expect_err(to);
-        assert!(refused.contains("broken.toml:") && refused.contains(word), "{refused}");
+        has(&refused, &["broken.toml:", word]);
     }
     for (line, word) in [
         ("study run 0004", "did you mean"),
         ("study show nothing-like-it", "choose one of"),
         ("study run ./absent.toml", "absent.toml"),
     ] {
-        let said = bench.run(line);
-        assert_eq!((said.code, said.err.lines().count()), (Some(2), 1), "{line}: {}", said.err);
-        assert!(said.err.contains(word), "{line}: {}", said.err);
+        bench.run(line).fails(2, &[word]);
     }
     assert!(!bench.store().exists(), "nothing is stored of what can't be run");
 }
@@ -361,23 +327,16 @@ fn too_few_rounds_are_reported_before_anything_is_measured() {
     let few = dry("--launches 5");
     let warning =
         "5 rounds are asked for, in which none of its claims can be decided: 7 rounds are enough";
-    let plain = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(plain(&few).contains(warning), "{few}");
-    assert!(plain(&few).contains("add --launches 7."), "{few}");
-    let short = plain(&dry("--budget 100ms"));
-    assert!(short.contains("a budget of 100 ms is for about 0 rounds"), "{short}");
-    assert!(short.contains("add --budget 2s."), "{short}");
+    has(&flat(&few), &[warning, "add --launches 7."]);
+    let short = flat(&dry("--budget 100ms"));
+    has(&short, &["a budget of 100 ms is for about 0 rounds", "add --budget 2s."]);
     assert!(!bench.store().exists(), "and nothing was measured");
 
-    let said = bench.must(&format!("-q study run {file} --launches 5"));
-    assert_eq!(said.err.lines().count(), 1, "{}", said.err);
-    assert!(said.err.contains("none of its claims can be decided"), "{}", said.err);
-    assert!(said.out.contains("2 not enough rounds, 1 not testable here"), "{}", said.out);
-    bench.must("report last --html page.html");
-    let page = std::fs::read_to_string(bench.path("page.html")).expect("the page");
-    let paper = bench.must("report last --format markdown").out;
-    for text in [&page, &paper] {
-        assert!(text.contains("not enough rounds") && text.contains("not testable here"));
+    let said = bench.run(&format!("-q study run {file} --launches 5"));
+    let said = said.fails(0, &["none of its claims can be decided"]);
+    has(&said.out, &["2 not enough rounds, 1 not testable here"]);
+    for text in [bench.page_of("last"), bench.must("report last --format markdown").out] {
+        has(&text, &["not enough rounds", "not testable here"]);
     }
 }
 
@@ -385,7 +344,7 @@ fn too_few_rounds_are_reported_before_anything_is_measured() {
 #[test]
 fn another_machines_run_stands_beside() {
     let bench = Bench::new();
-    std::fs::write(bench.path("transfers.toml"), TRANSFERS).expect("write the study");
+    bench.put("transfers.toml", TRANSFERS);
     let there = bench.path("there.sqlite").display().to_string();
     for store in [&there, &bench.store().display().to_string()] {
         bench.run(&format!("--store {store} -q study run ./transfers.toml --launches 1 --seed 5"));
@@ -395,6 +354,5 @@ fn another_machines_run_stands_beside() {
     assert!(flat(&both).contains("nothing here is compared with it"), "{both}");
     assert!(both.contains(": not enough rounds: ") && both.len() > alone.len(), "{both}");
     let empty = bench.path("none.sqlite").display().to_string();
-    let refused = bench.run(&format!("report last --beside {empty}"));
-    assert_eq!((refused.code, refused.err.lines().count()), (Some(2), 1), "{}", refused.err);
+    bench.run(&format!("report last --beside {empty}")).fails(2, &[]);
 }

@@ -7,7 +7,7 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::cli_support::{Bench, Said, flat, output};
+use crate::cli_support::{Bench, Said, flat, has, output};
 
 /// Words that mean something to Typst, Markdown and HTML.
 const HOSTILE: &str = "#panic(1) $x$ *a* _b_ `c` <d> @e [f](g) ] ) \\\\ // \\u0022 ~ & |";
@@ -61,14 +61,14 @@ show = ["median", "min", "mean"]
 /// A bench with a stored run of a study.
 fn measured(paper: &str, more: &str) -> Bench {
     let bench = Bench::new();
-    std::fs::write(bench.path("small.toml"), study(paper, more)).expect("write the study");
+    bench.put("small.toml", study(paper, more));
     bench.must("-q study run ./small.toml --seed 5");
     bench
 }
 
 /// The program with the tests' own PATH, where a compiler may be.
 fn with_path(bench: &Bench, line: &str) -> Said {
-    let mut command = bench.command(line.split_whitespace());
+    let mut command = bench.line(line);
     for name in ["PATH", "PYENV_ROOT", "PYENV_VERSION"] {
         if let Some(value) = std::env::var_os(name) {
             command.env(name, value);
@@ -83,8 +83,8 @@ fn answers(words: &[&str]) -> bool {
     command.status().is_ok_and(|status| status.success())
 }
 
-/// Whether a PDF can be made and read here; says aloud where it can't.
-fn can_print(test: &str) -> bool {
+/// Whether a PDF can be made and read here; None where it can't, said aloud.
+fn can_print(test: &str) -> Option<()> {
     let compiler =
         answers(&["typst", "--version"]) || answers(&["python3", "-I", "-c", "import typst"]);
     let poppler =
@@ -95,7 +95,7 @@ fn can_print(test: &str) -> bool {
             if compiler { "poppler-utils" } else { "Typst compiler" }
         );
     }
-    compiler && poppler
+    (compiler && poppler).then_some(())
 }
 
 fn tool(words: &[&str], file: &Path) -> String {
@@ -141,13 +141,10 @@ fn many_tables() -> String {
 
 #[test]
 fn the_assignments_form_holds_in_the_pdf() {
-    if !can_print("the_assignments_form_holds_in_the_pdf") {
-        return;
-    }
+    let Some(()) = can_print("the_assignments_form_holds_in_the_pdf") else { return };
     let bench =
         measured("[paper]\nform = \"assignment\"\nauthor = \"A. Student\"\n", &many_tables());
-    let said = with_path(&bench, "report last --pdf paper.pdf");
-    assert_eq!(said.code, Some(0), "{}", said.err);
+    with_path(&bench, "report last --pdf paper.pdf").ends(0);
     let pdf = bench.path("paper.pdf");
     let info = tool(&["pdfinfo"], &pdf);
     let value = |key: &str| {
@@ -178,8 +175,7 @@ fn the_assignments_form_holds_in_the_pdf() {
     let eighteen = steps.iter().filter(|step| (**step - 18.0).abs() < 0.1).count();
     assert!(eighteen >= 8, "lines of the first page are 18 pt apart: {steps:?}");
     let text = tool(&["pdftotext", "-layout"], &pdf);
-    assert!(text.contains("Left out, because the form allows no more pages"), "{text}");
-    assert!(text.contains("A. Student") && text.contains("References"), "{text}");
+    has(&text, &["Left out, because the form allows no more pages", "A. Student", "References"]);
     let kept = (1..=TABLES).filter(|nth| text.contains(&format!(": Again, number {nth}."))).count();
     // Three of six pages hold words; the others have room for six: a figure, and the first tables.
     assert_eq!(kept, 4, "tables beside the study's own one and its figure");
@@ -189,14 +185,13 @@ fn the_assignments_form_holds_in_the_pdf() {
 
 #[test]
 fn a_paper_that_no_omission_makes_short_enough_is_an_error() {
-    if !can_print("a_paper_that_no_omission_makes_short_enough_is_an_error") {
+    let Some(()) = can_print("a_paper_that_no_omission_makes_short_enough_is_an_error") else {
         return;
-    }
+    };
     let words = "A sentence that its author could not part with. ".repeat(60);
     let paper = format!("[paper]\nform = \"assignment\"\npages = 1\nintroduction = [{words:?}]\n");
     let bench = measured(&paper, "");
-    let said = with_path(&bench, "report last --pdf paper.pdf");
-    assert_eq!(said.code, Some(1), "{}", said.err);
+    let said = with_path(&bench, "report last --pdf paper.pdf").ends(1);
     let line = said.err.trim_end();
     assert!(line.contains("where 1 were asked") && line.contains("or ask for --pages"), "{line}");
     let most = line
@@ -204,8 +199,7 @@ fn a_paper_that_no_omission_makes_short_enough_is_an_error() {
         .next()
         .expect("a number")
         .trim_matches(|sign: char| !sign.is_ascii_digit());
-    let said = with_path(&bench, &format!("report last --pdf paper.pdf --pages {most}"));
-    assert_eq!(said.code, Some(0), "{}", said.err);
+    with_path(&bench, &format!("report last --pdf paper.pdf --pages {most}")).ends(0);
 }
 
 /// The claims rest on the figures: these are placed before the section that holds the table of claims begins.
@@ -234,9 +228,7 @@ fn line_steps(words: &[([f64; 4], String)]) -> Vec<f64> {
 
 #[test]
 fn what_a_user_types_is_printed_as_it_is() {
-    if !can_print("what_a_user_types_is_printed_as_it_is") {
-        return;
-    }
+    let Some(()) = can_print("what_a_user_types_is_printed_as_it_is") else { return };
     let bench = measured("", "");
     let said = with_path(&bench, "report last --pdf paper.pdf");
     assert_eq!((said.code, said.err.as_str()), (Some(0), ""));
@@ -250,37 +242,33 @@ fn what_a_user_types_is_printed_as_it_is() {
 #[test]
 fn without_a_compiler_nothing_is_measured_and_the_remedy_is_named() {
     let bench = Bench::new();
-    std::fs::write(bench.path("small.toml"), study("", "")).expect("write the study");
-    let mut command = bench.command("-q study run ./small.toml --pdf".split_whitespace());
-    let said = output(command.env("PATH", bench.path("nothing")));
-    assert_eq!((said.code, said.err.lines().count()), (Some(5), 1), "{}", said.err);
-    assert!(said.err.contains("pip install typst") && said.err.contains("nothing was measured"));
+    bench.put("small.toml", study("", ""));
+    output(bench.line("-q study run ./small.toml --pdf").env("PATH", bench.path("nothing")))
+        .fails(5, &["pip install typst", "nothing was measured"]);
     assert!(!bench.store().exists() && !bench.path("small.pdf").exists());
-    let mut command = bench.command("-q run pipe --pdf run.pdf".split_whitespace());
-    let said = output(command.env("PATH", bench.path("nothing")));
-    assert_eq!((said.code, said.err.lines().count()), (Some(5), 1), "{}", said.err);
+    output(bench.line("-q run pipe --pdf run.pdf").env("PATH", bench.path("nothing")))
+        .fails(5, &[]);
     assert!(!bench.store().exists() && !bench.path("run.pdf").exists());
     // Of a stored run, the command that shows it later is printed.
     bench.must("-q study run ./small.toml --seed 5");
-    let mut command = bench.command("-q report last --pdf small.pdf".split_whitespace());
-    let said = output(command.env("PATH", bench.path("nothing")));
-    assert_eq!(said.code, Some(5), "{}", said.err);
+    let said =
+        output(bench.line("-q report last --pdf small.pdf").env("PATH", bench.path("nothing")))
+            .ends(5);
     assert!(said.err.contains("pip install typst") && said.err.contains("the run is stored"));
 }
 
 #[test]
 fn a_run_is_printed_on_four_pages_and_on_as_many_as_asked() {
-    if !can_print("a_run_is_printed_on_four_pages_and_on_as_many_as_asked") {
+    let Some(()) = can_print("a_run_is_printed_on_four_pages_and_on_as_many_as_asked") else {
         return;
-    }
+    };
     let bench = Bench::new();
     bench.must(
         "run pipe fifo tcp eventfd noop -s 64,1K,4K,64K -w latency -p same-cpu,free --launches 5 \
          --samples 60 --warmup 5 -q",
     );
     let pages = |line: &str| {
-        let said = with_path(&bench, line);
-        assert_eq!(said.code, Some(0), "{}", said.err);
+        with_path(&bench, line).ends(0);
         words_of(&bench.path("run.pdf"))
     };
     let four = pages("-q report last --pdf run.pdf");
@@ -293,8 +281,6 @@ fn a_run_is_printed_on_four_pages_and_on_as_many_as_asked() {
     }
     assert!(pages("-q report last --pdf run.pdf --pages 1").len() <= 2);
     assert!(pages("-q report last --pdf run.pdf --pages all").len() > 4);
-    let said = bench.run("report last --pdf run.pdf --pages 0");
-    assert_eq!(said.code, Some(2), "{}", said.err);
 }
 
 #[test]
@@ -302,7 +288,7 @@ fn a_run_is_printed_on_four_pages_and_on_as_many_as_asked() {
 fn markdown_has_its_pictures_beside_or_inside() {
     let bench = measured("", "");
     bench.must("report last --format markdown -o paper.md");
-    let text = std::fs::read_to_string(bench.path("paper.md")).expect("the file");
+    let text = bench.read("paper.md");
     let picture = text.split("](paper.md.figures/").nth(1).and_then(|part| part.split(')').next());
     let picture = picture.expect("a picture");
     assert!(picture.starts_with("round-trips-drawn-"), "named after what it shows: {picture}");
@@ -327,8 +313,7 @@ fn markdown_has_its_pictures_beside_or_inside() {
     }
     assert!(text.contains("| 1 | The ring is quicker than TCP"), "{text}");
     assert!(text.contains("\\*a\\*") && !text.contains(" <d>"), "{text}");
-    let shown = bench.must("report last --format markdown").out;
-    assert!(shown.contains("](data:image/svg+xml,%3Csvg"), "{shown}");
+    has(&bench.must("report last --format markdown").out, &["](data:image/svg+xml,%3Csvg"]);
 }
 
 /// A table of places beside a printed order, and two figures of boxes.
@@ -364,10 +349,8 @@ only = { mechanism = "shm-ring" }
 fn what_goes_without_among_is_refused_before_anything_is_measured() {
     let bench = Bench::new();
     let wrong = PLACES.replace("rows = \"size\"\n", "rows = \"size\"\nshow = [\"median\"]\n");
-    std::fs::write(bench.path("small.toml"), study("", &wrong)).expect("write the study");
-    let said = bench.run("study run ./small.toml");
-    assert_eq!((said.code, said.err.lines().count()), (Some(2), 1), "{}", said.err);
-    assert!(said.err.contains("small.toml:") && said.err.contains("among"), "{}", said.err);
+    bench.put("small.toml", study("", &wrong));
+    bench.run("study run ./small.toml").fails(2, &["small.toml:", "among"]);
 }
 
 #[test]
@@ -380,7 +363,7 @@ fn a_form_that_is_none_is_refused_before_anything_is_measured() {
         ("margins = \"1in\"", "`margin`"),
     ] {
         let text = study(&format!("[paper]\n{paper}\n"), "");
-        std::fs::write(bench.path("small.toml"), text).expect("write the study");
+        bench.put("small.toml", text);
         let said = bench.run("study run ./small.toml");
         assert_eq!((said.code, said.err.lines().count()), (Some(2), 1), "{paper}: {}", said.err);
         assert!(said.err.contains("small.toml:") && said.err.contains(word), "{}", said.err);
