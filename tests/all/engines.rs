@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 use serde_json::Value;
 
-use crate::cli_support::{Bench, Said, output, say};
+use crate::cli_support::{Bench, has, output, results, say};
 
 /// The folder of the kits.
 fn kits() -> PathBuf {
@@ -14,20 +14,18 @@ fn kits() -> PathBuf {
 }
 
 /// Whether what an engine is written in is there; said aloud where it isn't.
-fn there_is(program: &str) -> bool {
+fn there_is(program: &str) -> Option<()> {
     let found =
         Command::new(program).arg(if program == "go" { "version" } else { "--version" }).output();
     if let Err(error) = &found {
         say(&format!("skipped an engine: {program}: {error}"));
     }
-    found.is_ok()
+    found.is_ok().then_some(())
 }
 
 /// The file of an engine that runs `words`, in a folder of the test's.
 fn file(bench: &Bench, name: &str, words: &[&str]) -> PathBuf {
-    let file = bench.path(name);
-    std::fs::write(&file, format!("run = {words:?}\n")).unwrap();
-    file
+    bench.put(name, format!("run = {words:?}\n"))
 }
 
 /// The engine with one thing wrong with it.
@@ -37,8 +35,12 @@ fn bad(bench: &Bench, nth: u32) -> PathBuf {
     file(bench, &format!("bad-{nth}.toml"), &["python3", &script, &nth.to_string(), &kit])
 }
 
-fn run(bench: &Bench, line: &str) -> Said {
-    output(&mut bench.command(line.split_whitespace()))
+/// A few round trips of these mechanisms and of the engine.
+fn quickly(mechanisms: &str, engine: &Path) -> String {
+    format!(
+        "run {mechanisms} --engine {} -w latency -s 64 -p same-cpu --launches 2 --samples 20",
+        engine.display()
+    )
 }
 
 /// Measures an engine beside a pipe, and finds every case of it.
@@ -47,10 +49,9 @@ fn measured(bench: &Bench, engine: &Path, name: &str, place: &str) {
         "run pipe --engine {} -w latency,throughput -s 4K -p {place} --launches 2 --samples 20",
         engine.display()
     );
-    let said = run(bench, &line);
-    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    bench.run(&line).ends(0);
     let document = bench.export();
-    let results = document["results"].as_array().unwrap();
+    let results = results(&document);
     let own: Vec<&Value> =
         results.iter().filter(|case| case["mechanism"] == name && case["twin"] == false).collect();
     assert_eq!(own.len(), 2, "{results:?}");
@@ -59,7 +60,7 @@ fn measured(bench: &Bench, engine: &Path, name: &str, place: &str) {
         let null = case["effective_settings"]["null_ns"].as_u64();
         assert!(null.is_some_and(|ns| (1..100_000).contains(&ns)), "{case}");
     }
-    let said = run(bench, "report -v");
+    let said = bench.run("report -v");
     let null = said.out.split_once("Null operation ").map(|(_, told)| told.contains(name));
     assert_eq!(null, Some(true), "{}", said.out);
     let plugin = &document["request"]["plugins"][0];
@@ -69,28 +70,23 @@ fn measured(bench: &Bench, engine: &Path, name: &str, place: &str) {
 
 #[test]
 fn an_engine_in_python_is_measured_beside_what_is_built_in() {
-    let bench = Bench::new();
-    if there_is("python3") {
-        measured(&bench, &kits().join("python/engine.toml"), "python-multiprocessing", "same-cpu");
-    }
+    let Some(()) = there_is("python3") else { return };
+    let engine = kits().join("python/engine.toml");
+    measured(&Bench::new(), &engine, "python-multiprocessing", "same-cpu");
 }
 
 #[test]
 #[ignore = "long form"]
 fn an_engine_in_node_is_measured_beside_what_is_built_in() {
-    let bench = Bench::new();
-    if there_is("node") {
-        measured(&bench, &kits().join("node/engine.toml"), "node-unix-socket", "free");
-    }
+    let Some(()) = there_is("node") else { return };
+    measured(&Bench::new(), &kits().join("node/engine.toml"), "node-unix-socket", "free");
 }
 
 #[test]
 #[ignore = "long form"]
 fn an_engine_in_go_is_measured_beside_what_is_built_in() {
     let bench = Bench::new();
-    if !there_is("go") {
-        return;
-    }
+    let Some(()) = there_is("go") else { return };
     let program = bench.path("unix-socket");
     let built = Command::new("go")
         .args(["build", "-o"])
@@ -112,9 +108,7 @@ static EVERY_CPU: Mutex<()> = Mutex::new(());
 fn an_engine_in_java_is_measured_beside_what_is_built_in() {
     let _alone = EVERY_CPU.lock().unwrap_or_else(PoisonError::into_inner);
     let bench = Bench::new();
-    if !there_is("javac") {
-        return;
-    }
+    let Some(()) = there_is("javac") else { return };
     let java = kits().join("java");
     let built = Command::new("javac")
         .arg("-d")
@@ -131,18 +125,15 @@ fn an_engine_in_java_is_measured_beside_what_is_built_in() {
 #[ignore = "long form"]
 fn options_of_an_engine_are_its_variants() {
     let bench = Bench::new();
-    if !there_is("python3") {
-        return;
-    }
+    let Some(()) = there_is("python3") else { return };
     let engine = kits().join("python/engine.toml");
     let line = format!(
         "run mp mp:send=objects --engine {}:name=mp -w latency -s 64 -p same-cpu --launches 2 --samples 20",
         engine.display()
     );
-    let said = run(&bench, &line);
-    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    bench.run(&line).ends(0);
     let document = bench.export();
-    let results = document["results"].as_array().unwrap();
+    let results = results(&document);
     for variant in ["mp", "mp:send=objects"] {
         let own = |case: &&Value| case["variant"] == variant;
         assert_eq!(results.iter().find(own).unwrap()["status"], "ok", "{variant}");
@@ -152,9 +143,7 @@ fn options_of_an_engine_are_its_variants() {
 #[test]
 fn workers_and_what_they_start_are_as_nice_as_asked() {
     let bench = Bench::new();
-    if !there_is("python3") {
-        return;
-    }
+    let Some(()) = there_is("python3") else { return };
     let script = bench.path("nice.py");
     let text = "import os\nprint('hello protocol=1 name=nicest version=1', flush=True)\n\
                 input()\nprint(f'failed reason=nice:{os.nice(0)}', flush=True)\n";
@@ -164,9 +153,9 @@ fn workers_and_what_they_start_are_as_nice_as_asked() {
         "run nicest --engine {} --nice 0,7 -w latency -s 64 -p same-cpu --launches 1 --samples 20",
         engine.display()
     );
-    run(&bench, &line);
+    bench.run(&line);
     let document = bench.export();
-    let cases = document["results"].as_array().unwrap().iter().filter(|case| case["twin"] == false);
+    let cases = results(&document).iter().filter(|case| case["twin"] == false);
     let own = rustix::process::getpriority_process(None).unwrap();
     let mut found = Vec::new();
     for case in cases {
@@ -176,7 +165,7 @@ fn workers_and_what_they_start_are_as_nice_as_asked() {
         found.push(nice);
     }
     assert_eq!(found, [0, 7]);
-    let said = run(&bench, "run pipe --nice 20");
+    let said = bench.run("run pipe --nice 20");
     assert_eq!((said.code, said.err.contains("0 to 19 are added")), (Some(2), true));
 }
 
@@ -186,26 +175,18 @@ fn relayed(bench: &Bench, program: &str, words: &[&str]) -> PathBuf {
     let (script, kit) = (script.display().to_string(), kits().join("python").display().to_string());
     let mut daemon = vec![program, script.as_str(), "daemon"];
     daemon.extend(words);
-    let file = bench.path("relayed.toml");
     let run = ["python3", script.as_str(), "engine", kit.as_str()];
-    std::fs::write(&file, format!("run = {run:?}\ndaemon = {daemon:?}\n")).unwrap();
-    file
+    bench.put("relayed.toml", format!("run = {run:?}\ndaemon = {daemon:?}\n"))
 }
 
 #[test]
 fn the_daemon_of_an_engine_lives_as_long_as_its_launch() {
     let bench = Bench::new();
-    if !there_is("python3") {
-        return;
-    }
+    let Some(()) = there_is("python3") else { return };
     // Its second argument tells this test's daemons from others.
     let engine = relayed(&bench, "python3", &["{folder}", &bench.store().display().to_string()]);
-    let line = format!(
-        "run relayed --engine {} -w latency -s 64 -p same-cpu --launches 2 --samples 20",
-        engine.display()
-    );
-    let said = run(&bench, &line);
-    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    let line = quickly("relayed", &engine);
+    bench.run(&line).ends(0);
     let document = bench.export();
     let own = &document["results"][0];
     assert_eq!((own["status"].as_str(), own["class"].as_str()), (Some("ok"), Some("broker")));
@@ -224,27 +205,21 @@ fn the_daemon_of_an_engine_lives_as_long_as_its_launch() {
 #[test]
 fn a_daemon_that_ends_or_is_missing_is_the_reason() {
     let bench = Bench::new();
-    if !there_is("python3") {
-        return;
-    }
+    let Some(()) = there_is("python3") else { return };
     for (program, status, reason) in [
         ("python3", "failed", "its daemon ended with exit status: 1: no room for a daemon"),
         ("./nowhere", "unavailable", "start its daemon ./nowhere"),
     ] {
         let engine = relayed(&bench, program, &["ends"]);
-        let line = format!(
-            "run relayed --engine {} -w latency -s 64 -p same-cpu --launches 1 --samples 20",
-            engine.display()
-        );
-        let said = run(&bench, &line);
+        let line = quickly("relayed", &engine);
+        let said = bench.run(&line);
         let document = bench.export();
         let own = &document["results"][0];
         assert_eq!(own["status"], status, "{own} {}", said.err);
         assert!(own["reason"].as_str().unwrap().contains(reason), "{own}");
     }
-    let none = bench.path("none.toml");
-    std::fs::write(&none, "run = ['python3']\ndaemon = []\n").unwrap();
-    let said = run(&bench, &format!("run --engine {}", none.display()));
+    let none = bench.put("none.toml", "run = ['python3']\ndaemon = []\n");
+    let said = bench.run(&format!("run --engine {}", none.display()));
     assert_eq!((said.code, said.err.contains("daemon = [] starts nothing")), (Some(2), true));
 }
 
@@ -252,17 +227,15 @@ fn a_daemon_that_ends_or_is_missing_is_the_reason() {
 #[ignore = "long form"]
 fn what_an_engine_has_no_loop_for_is_not_applicable() {
     let bench = Bench::new();
-    if !there_is("python3") {
-        return;
-    }
+    let Some(()) = there_is("python3") else { return };
     let line = format!(
         "run pipe --engine {} -w latency,duplex,rate,connect --rate 1k -s 64 -p same-cpu --workers both --launches 2 \
          --samples 20",
         bad(&bench, 0).display()
     );
-    run(&bench, &line);
+    bench.run(&line);
     let document = bench.export();
-    let results = document["results"].as_array().unwrap();
+    let results = results(&document);
     for case in results.iter().filter(|case| case["mechanism"] == "bad" && case["twin"] == false) {
         let can = case["workload"] == "latency" && case["workers"] == "process";
         assert_eq!(case["status"], if can { "ok" } else { "not_applicable" }, "{case}");
@@ -272,11 +245,9 @@ fn what_an_engine_has_no_loop_for_is_not_applicable() {
 #[test]
 fn what_is_no_engine_is_refused_in_one_line() {
     let bench = Bench::new();
-    if !there_is("python3") {
-        return;
-    }
+    let Some(()) = there_is("python3") else { return };
     let refused = |path: &Path, words: &[&str]| {
-        let said = run(&bench, &format!("run --engine {} --launches 2", path.display()));
+        let said = bench.run(&format!("run --engine {} --launches 2", path.display()));
         assert_eq!(said.code, Some(2), "{}: {}{}", path.display(), said.out, said.err);
         assert_eq!(said.err.lines().count(), 1, "{}", said.err);
         for word in words {
@@ -308,9 +279,7 @@ fn what_is_no_engine_is_refused_in_one_line() {
 #[test]
 #[ignore = "long form"]
 fn what_an_engine_does_wrong_is_its_row_and_nothing_else() {
-    if !there_is("python3") {
-        return;
-    }
+    let Some(()) = there_is("python3") else { return };
     for (nth, status, words) in [
         (6, "unavailable", "no broker"),
         (8, "failed", "differ from what was sent"),
@@ -323,13 +292,10 @@ fn what_an_engine_does_wrong_is_its_row_and_nothing_else() {
         (17, "failed", "its samples come to 0 ns"),
     ] {
         let bench = Bench::new();
-        let line = format!(
-            "run pipe --engine {} -w latency -s 64 -p same-cpu --launches 2 --samples 20",
-            bad(&bench, nth).display()
-        );
-        let said = run(&bench, &line);
+        let line = quickly("pipe", &bad(&bench, nth));
+        let said = bench.run(&line);
         let document = bench.export();
-        let results = document["results"].as_array().unwrap();
+        let results = results(&document);
         let of = |name: &str| {
             let own = |case: &&Value| case["variant"] == name && case["twin"] == false;
             results.iter().find(own).unwrap_or_else(|| panic!("{nth}: {}", said.err))
@@ -348,15 +314,9 @@ fn what_an_engine_does_wrong_is_its_row_and_nothing_else() {
 #[test]
 fn an_engine_without_a_null_operation_is_measured_all_the_same() {
     let bench = Bench::new();
-    if !there_is("python3") {
-        return;
-    }
-    let line = format!(
-        "run bad --engine {} -w latency -s 64 -p same-cpu --launches 2 --samples 20",
-        bad(&bench, 18).display()
-    );
-    let said = run(&bench, &line);
-    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    let Some(()) = there_is("python3") else { return };
+    let line = quickly("bad", &bad(&bench, 18));
+    bench.run(&line).ends(0);
     let case = &bench.export()["results"][0];
     assert_eq!(case["status"], "ok", "{case}");
     assert_eq!(case["effective_settings"].get("null_ns"), None, "{case}");
@@ -365,19 +325,18 @@ fn an_engine_without_a_null_operation_is_measured_all_the_same() {
 #[test]
 fn what_an_engine_prints_is_no_answer() {
     let bench = Bench::new();
-    if !there_is("python3") {
-        return;
-    }
-    let line = format!(
-        "run bad --engine {} -w latency -s 64 -p same-cpu --launches 2 --samples 20",
-        bad(&bench, 5).display()
-    );
-    let said = run(&bench, &line);
-    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    let Some(()) = there_is("python3") else { return };
+    let line = quickly("bad", &bad(&bench, 5));
+    bench.run(&line).ends(0);
 }
 
 /// The plug-ins of libraries that a C or C++ compiler alone builds.
 const LIBRARIES: [&str; 7] = ["zeromq", "nng", "nanomsg", "boost", "dbus", "redis", "cyclonedds"];
+
+/// Whether they can be built here; None where not, said aloud.
+fn can_build() -> Option<()> {
+    ["python3", "cc", "c++"].into_iter().try_for_each(there_is)
+}
 
 /// What `engines/build` prints of each of them: its name and where it is, or why it isn't.
 fn built(bench: &Bench, compiler: Option<&str>) -> Vec<(String, String)> {
@@ -402,18 +361,15 @@ fn built(bench: &Bench, compiler: Option<&str>) -> Vec<(String, String)> {
 #[test]
 fn what_a_library_is_left_out_for_is_said() {
     let bench = Bench::new();
-    if !there_is("python3") || !there_is("cc") || !there_is("c++") {
-        return;
-    }
+    let Some(()) = can_build() else { return };
     // A compiler without its usual folders has no header of any library.
     for (name, told) in built(&bench, Some("-nostdinc")) {
         let (header, package) = told.split_once(" (Debian: ").expect("the package that has it");
         assert!(header.starts_with("left out: no ") && package.ends_with(')'), "{name}: {told}");
     }
     let mut unknown = Command::new(kits().join("build"));
-    let said = output(unknown.arg("-o").arg(bench.path("libraries")).arg("nothing"));
-    assert_eq!(said.code, Some(2));
-    assert!(said.err.contains("nothing: there is zeromq"), "{}", said.err);
+    let said = output(unknown.arg("-o").arg(bench.path("libraries")).arg("nothing")).ends(2);
+    has(&said.err, &["nothing: there is zeromq"]);
 }
 
 #[test]
@@ -421,9 +377,7 @@ fn what_a_library_is_left_out_for_is_said() {
 fn every_byte_arrives_by_each_library_that_is_here() {
     let _alone = EVERY_CPU.lock().unwrap_or_else(PoisonError::into_inner);
     let bench = Bench::new();
-    if !there_is("python3") || !there_is("cc") || !there_is("c++") {
-        return;
-    }
+    let Some(()) = can_build() else { return };
     for (name, told) in built(&bench, None) {
         match told.strip_prefix("left out: ") {
             Some(why) => say(&format!("skipped an engine: {name}: {why}")),

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::cli_support::{Bench, Said, output, say};
+use crate::cli_support::{Bench, case_of, has, list, output, results, say};
 
 /// The tree that the sources are in.
 const TREE: &str = env!("CARGO_MANIFEST_DIR");
@@ -46,14 +46,12 @@ fn bad(bench: &Bench, nth: u32) -> Option<PathBuf> {
     compiled(bench, &format!("bad-{nth}.so"), "tests/all/bad_plugin.c", &[&define, "-w"])
 }
 
-fn run(bench: &Bench, line: &str) -> Said {
-    output(&mut bench.command(line.split_whitespace()))
-}
-
-fn case<'a>(document: &'a Value, variant: &str) -> &'a Value {
-    let results = document["results"].as_array().unwrap();
-    let own = |case: &&Value| case["variant"] == variant && case["twin"] == false;
-    results.iter().find(own).unwrap_or_else(|| panic!("{variant}: {results:?}"))
+/// A few round trips of these mechanisms and of the plug-in.
+fn quickly(mechanisms: &str, library: &Path) -> String {
+    format!(
+        "run {mechanisms} --plugin {} -w latency -s 64 -p same-cpu --launches 2 --samples 20",
+        library.display()
+    )
 }
 
 #[test]
@@ -65,10 +63,9 @@ fn a_plug_in_is_measured_beside_what_is_built_in() {
          --samples 20 --verify",
         library.display()
     );
-    let said = run(&bench, &line);
-    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    bench.run(&line).ends(0);
     let document = bench.export();
-    let results = document["results"].as_array().unwrap();
+    let results = results(&document);
     let own = |name: &str| {
         let of = |case: &&Value| case["variant"] == name && case["twin"] == false;
         let found: Vec<&Value> = results.iter().filter(of).collect();
@@ -97,9 +94,9 @@ fn choose_takes_a_plug_in() {
     let Some(library) = c_pipe(&bench) else { return };
     let plugin = format!("--plugin {}", library.display());
     let need = "--size 64 --rate 200 --bound p50:1s --launches 2 --format json";
-    let said = run(&bench, &format!("choose pipe {plugin} {need}"));
+    let said = bench.run(&format!("choose pipe {plugin} {need}"));
     let answer: Value = serde_json::from_str(&said.out).unwrap_or_else(|_| panic!("{}", said.err));
-    let carried = answer["capacity"].as_array().expect("capacity");
+    let carried = list(&answer["capacity"]);
     let names: BTreeSet<&str> =
         carried.iter().filter_map(|capacity| capacity["variant"].as_str()).collect();
     assert_eq!(names, BTreeSet::from(["c-pipe", "pipe"]), "{answer}");
@@ -135,18 +132,13 @@ fn a_study_takes_the_plug_in_that_is_given() {
     std::fs::write(&study, text).unwrap();
     let plugin = format!("--plugin {}", library.display());
     let line = format!("study run {} --samples 20", study.display());
-    let said = run(&bench, &format!("{line} {plugin}"));
-    assert_eq!(said.code, Some(0), "{}", said.err);
-    assert!(said.out.contains("Not testable here"), "{}", said.out);
-    assert!(said.out.contains("no plug-in elsewhere was given"), "{}", said.out);
-    assert_eq!(case(&bench.export(), "c-pipe")["status"], "ok");
-    assert_eq!(case(&bench.export(), "elsewhere:wait=spin")["status"], "unavailable");
+    let said = bench.run(&format!("{line} {plugin}")).ends(0);
+    has(&said.out, &["Not testable here", "no plug-in elsewhere was given"]);
+    assert_eq!(case_of(&bench.export(), "c-pipe")["status"], "ok");
+    assert_eq!(case_of(&bench.export(), "elsewhere:wait=spin")["status"], "unavailable");
 
-    let said = run(&bench, &format!("{line} --dry-run"));
-    assert!(said.out.contains("compile it") && said.out.contains("ask its maker"), "{}", said.out);
-    let said = run(&bench, &format!("study run 004 {plugin} --dry-run"));
-    assert_eq!(said.code, Some(2), "{}", said.out);
-    assert!(said.err.contains("no place for c-pipe"), "{}", said.err);
+    has(&bench.run(&format!("{line} --dry-run")).out, &["compile it", "ask its maker"]);
+    bench.run(&format!("study run 004 {plugin} --dry-run")).fails(2, &["no place for c-pipe"]);
 }
 
 #[test]
@@ -158,18 +150,16 @@ fn what_a_plug_in_has_no_call_for_is_not_applicable() {
          --observe software",
         library.display()
     );
-    run(&bench, &line);
+    bench.run(&line);
     let document = bench.export();
-    let results = document["results"].as_array().unwrap();
+    let results = results(&document);
     let of = |workload: &str| {
         let own = |case: &&Value| case["variant"] == "c-pipe" && case["workload"] == workload;
         results.iter().find(own).unwrap()["status"].as_str().unwrap()
     };
-    assert_eq!(
-        (of("duplex"), of("connect"), of("rate")),
-        ("not_applicable", "not_applicable", "ok")
-    );
-    let observed = document["observed"].as_array().unwrap();
+    let found = ["duplex", "connect", "rate"].map(of);
+    assert_eq!(found, ["not_applicable", "not_applicable", "ok"]);
+    let observed = list(&document["observed"]);
     let own = |case: &&Value| case["variant"] == "c-pipe" && case["workload"] == "rate";
     assert_eq!(observed.iter().find(own).unwrap()["status"], "ok");
 }
@@ -186,18 +176,13 @@ fn two_builds_of_one_library_are_measured_in_the_same_rounds() {
         old.display(),
         new.display()
     );
-    let said = run(&bench, &line);
-    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    bench.run(&line).ends(0);
     let document = bench.export();
     for name in ["pipe", "unix-stream", "mine-main", "mine-pr"] {
-        assert_eq!(case(&document, name)["launches"], 6, "{name}");
+        assert_eq!(case_of(&document, name)["launches"], 6, "{name}");
     }
-    let hashes: Vec<&Value> = document["request"]["plugins"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|one| &one["sha256"])
-        .collect();
+    let hashes: Vec<&Value> =
+        list(&document["request"]["plugins"]).iter().map(|one| &one["sha256"]).collect();
     assert_ne!(hashes[0], hashes[1]);
 }
 
@@ -206,7 +191,7 @@ fn two_builds_of_one_library_are_measured_in_the_same_rounds() {
 fn what_is_no_plug_in_is_refused_in_one_line() {
     let bench = Bench::new();
     let refused = |path: &Path, words: &[&str]| {
-        let said = run(&bench, &format!("run --plugin {} --launches 2", path.display()));
+        let said = bench.run(&format!("run --plugin {} --launches 2", path.display()));
         assert_eq!(said.code, Some(2), "{}: {}{}", path.display(), said.out, said.err);
         assert_eq!(said.err.lines().count(), 1, "{}", said.err);
         for word in words {
@@ -214,8 +199,7 @@ fn what_is_no_plug_in_is_refused_in_one_line() {
         }
         assert!(!bench.store().exists());
     };
-    let text = bench.path("text.so");
-    std::fs::write(&text, "no library").unwrap();
+    let text = bench.put("text.so", "no library");
     refused(&text, &["text.so"]);
     refused(Path::new("./nowhere.so"), &["nowhere.so", "No such file"]);
     refused(Path::new("/bin/true"), &["/bin/true"]);
@@ -254,17 +238,14 @@ fn what_a_plug_in_does_wrong_is_its_row_and_nothing_else() {
     ] {
         let bench = Bench::new();
         let Some(library) = bad(&bench, nth) else { return };
-        let line = format!(
-            "run pipe --plugin {} -w latency -s 64 -p same-cpu --launches 2 --samples 20",
-            library.display()
-        );
-        let said = run(&bench, &line);
+        let line = quickly("pipe", &library);
+        let said = bench.run(&line);
         let document = bench.export();
-        let own = case(&document, "bad");
+        let own = case_of(&document, "bad");
         assert_eq!(own["status"], status, "{nth}: {own} {}", said.err);
         let reason = own["reason"].to_string();
         assert!(reason.contains(words), "{nth}: {reason}");
-        assert_eq!(case(&document, "pipe")["status"], "ok", "{nth}");
+        assert_eq!(case_of(&document, "pipe")["status"], "ok", "{nth}");
         assert_eq!(said.code, Some(5), "{nth}: {}", said.err);
     }
 }
@@ -273,12 +254,8 @@ fn what_a_plug_in_does_wrong_is_its_row_and_nothing_else() {
 fn what_a_plug_in_prints_goes_where_it_disturbs_nobody() {
     let bench = Bench::new();
     let Some(library) = bad(&bench, 20) else { return };
-    let line = format!(
-        "run bad --plugin {} -w latency -s 64 -p same-cpu --launches 2 --samples 20",
-        library.display()
-    );
-    let said = run(&bench, &line);
-    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    let line = quickly("bad", &library);
+    let said = bench.run(&line).ends(0);
     assert!(said.err.contains("opening") && !said.out.contains("opening"), "{}", said.err);
 }
 
@@ -292,10 +269,9 @@ fn a_plug_in_with_every_call_does_what_is_built_in_does() {
             "run whole:slots=8 --plugin {} -s 64 --launches 2 --samples 20 {more}",
             library.display()
         );
-        let said = run(&bench, &line);
-        assert_eq!(said.code, Some(0), "{more}: {}{}", said.out, said.err);
+        bench.run(&line).ends(0);
         let document = bench.export();
-        let results = document["results"].as_array().unwrap();
+        let results = results(&document);
         for case in results.iter().filter(|case| case["twin"] == false) {
             let told = (case["variant"].as_str(), case["status"].as_str());
             assert_eq!(told, (Some("whole:slots=8"), Some("ok")), "{more}: {case}");
@@ -321,17 +297,17 @@ fn each_class_has_a_best_of_its_own() {
         whole.display(),
         bus.display()
     );
-    assert_eq!(run(&bench, &line).code, Some(0));
+    assert_eq!(bench.run(&line).code, Some(0));
     let document = bench.export();
     let class = |group: &Value| {
-        let standings = group["standings"].as_array().unwrap();
+        let standings = list(&group["standings"]);
         assert!(standings.iter().all(|standing| standing["ratio"].is_number()), "{group:#}");
         assert!(standings.iter().any(|standing| standing["among_best"] == true), "{group:#}");
         let names =
             standings.iter().map(|standing| standing["variant"].as_str().unwrap().to_string());
         (group["class"].as_str().unwrap().to_string(), names.collect::<BTreeSet<String>>())
     };
-    let classes: Vec<_> = document["comparisons"].as_array().unwrap().iter().map(class).collect();
+    let classes: Vec<_> = list(&document["comparisons"]).iter().map(class).collect();
     let expected = [
         ("copying", &["pipe", "unix-stream"][..]),
         ("in-place", &["whole", "whole:slots=8"]),
@@ -342,13 +318,14 @@ fn each_class_has_a_best_of_its_own() {
     });
     assert_eq!(classes, expected);
     let said = bench.must("report last").out;
-    for head in [
-        "Round trip, 64 B\n",
-        "Round trip, 64 B, in place\n",
-        "Round trip, 64 B, through a broker\n",
-    ] {
-        assert!(said.contains(head), "{said}");
-    }
+    has(
+        &said,
+        &[
+            "Round trip, 64 B\n",
+            "Round trip, 64 B, in place\n",
+            "Round trip, 64 B, through a broker\n",
+        ],
+    );
 }
 
 #[test]
@@ -356,17 +333,14 @@ fn each_class_has_a_best_of_its_own() {
 fn a_plug_in_that_never_opens_is_given_up() {
     let bench = Bench::new();
     let Some(library) = bad(&bench, 10) else { return };
-    let line = format!(
-        "run pipe --plugin {} -w latency -s 64 -p same-cpu --launches 2 --samples 20",
-        library.display()
-    );
-    let said = run(&bench, &line);
+    let line = quickly("pipe", &library);
+    let said = bench.run(&line);
     let document = bench.export();
-    assert_eq!(case(&document, "bad")["status"], "failed", "{}", said.err);
+    assert_eq!(case_of(&document, "bad")["status"], "failed", "{}", said.err);
     // Where the kernel tells in what it waits, it is said.
-    let reason = case(&document, "bad")["reason"].to_string();
+    let reason = case_of(&document, "bad")["reason"].to_string();
     assert!(reason.contains("pause") || reason.contains(", which runs"), "{reason}");
-    assert_eq!(case(&document, "pipe")["status"], "ok");
+    assert_eq!(case_of(&document, "pipe")["status"], "ok");
     assert_eq!(said.code, Some(5), "{}", said.err);
     bench.wait_for_silence(std::time::Duration::from_secs(30));
 }
@@ -375,12 +349,8 @@ fn a_plug_in_that_never_opens_is_given_up() {
 fn what_a_plug_in_leaves_in_its_folder_is_removed() {
     let bench = Bench::new();
     let Some(library) = bad(&bench, 16) else { return };
-    let line = format!(
-        "run --plugin {} -w latency -s 64 -p same-cpu --launches 2 --samples 20",
-        library.display()
-    );
-    let said = run(&bench, &line);
-    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    let line = quickly("", &library);
+    let said = bench.run(&line).ends(0);
     let left: Vec<_> = std::fs::read_dir(bench.path(""))
         .unwrap()
         .flatten()
@@ -399,14 +369,9 @@ fn what_a_plug_in_leaves_in_memory_ends_with_its_launch() {
     let library = folder.path().join("libbad.so");
     std::fs::copy(&built, &library).unwrap();
     let measures = |library: &Path, home: &str| {
-        let line = format!(
-            "run bad --plugin {} -w latency -s 64 -p same-cpu --launches 2 --samples 20",
-            library.display()
-        );
-        let mut command = bench.command(line.split_whitespace());
-        let said = output(command.env("HOME", home).env("TMPDIR", "/tmp"));
-        assert_eq!(said.code, Some(0), "{}", said.err);
-        case(&bench.export(), "bad")["effective_settings"].to_string()
+        let line = quickly("bad", library);
+        output(bench.line(&line).env("HOME", home).env("TMPDIR", "/tmp")).ends(0);
+        case_of(&bench.export(), "bad")["effective_settings"].to_string()
     };
     let takes_what_is_left = |folder: &str| {
         let files = std::fs::read_dir(folder).into_iter().flatten().flatten();
@@ -438,19 +403,11 @@ fn what_a_plug_in_leaves_in_memory_ends_with_its_launch() {
 fn a_run_with_a_plug_in_goes_on_with_the_same_file_alone() {
     let bench = Bench::new();
     let Some(library) = c_pipe(&bench) else { return };
-    let line = format!(
-        "run --plugin {} -w latency -s 64 -p same-cpu --launches 2 --samples 20",
-        library.display()
-    );
-    assert_eq!(run(&bench, &line).code, Some(0));
+    let line = quickly("", &library);
+    bench.must(&line);
     bench.edit("UPDATE runs SET status = 'interrupted'");
-    let said = run(&bench, "run --resume 1");
-    assert_eq!(said.code, Some(2), "{}", said.err);
-    assert!(
-        said.err.contains(&format!("--plugin {}:name=c-pipe", library.display())),
-        "{}",
-        said.err
-    );
+    let plugin = format!("--plugin {}:name=c-pipe", library.display());
+    bench.run("run --resume 1").fails(2, &[&plugin]);
 }
 
 #[test]
@@ -458,8 +415,7 @@ fn a_run_with_a_plug_in_goes_on_with_the_same_file_alone() {
 fn what_must_hold_of_a_plug_in_is_checked_for_its_author() {
     let bench = Bench::new();
     let Some(library) = c_pipe(&bench) else { return };
-    let said = run(&bench, &format!("engine check {} -v", library.display()));
-    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    let said = bench.run(&format!("engine check {} -v", library.display())).ends(0);
     assert!(said.out.contains("ok      c-pipe: throughput, 4 KiB, one CPU"), "{}", said.out);
     assert!(said.out.ends_with("21 of 21 checks hold\n"), "{}", said.out);
     for (nth, how, words) in [
@@ -469,21 +425,22 @@ fn what_must_hold_of_a_plug_in_is_checked_for_its_author() {
         (11, "absent", "no daemon"),
     ] {
         let Some(library) = bad(&bench, nth) else { return };
-        let said = run(&bench, &format!("engine check {}", library.display()));
+        let said = bench.run(&format!("engine check {}", library.display()));
         assert_eq!(said.code, Some(1), "{nth}: {}{}", said.out, said.err);
         assert!(said.out.contains(how) && said.out.contains(words), "{nth}: {}", said.out);
     }
     let Some(whole) = bad(&bench, 21) else { return };
-    let said = run(&bench, &format!("engine check {} -v", whole.display()));
+    let said = bench.run(&format!("engine check {} -v", whole.display()));
     // It sends what doesn't fit, and waits: that is what the check is for.
     assert_eq!(said.code, Some(1), "{}{}", said.out, said.err);
-    for line in [
-        "ok      whole: duplex, 4 KiB",
-        "FAILED  whole: duplex, 65,537 B",
-        "ok      whole:wait=spin: latency, 64 KiB",
-    ] {
-        assert!(said.out.contains(line), "{line}: {}", said.out);
-    }
+    has(
+        &said.out,
+        &[
+            "ok      whole: duplex, 4 KiB",
+            "FAILED  whole: duplex, 65,537 B",
+            "ok      whole:wait=spin: latency, 64 KiB",
+        ],
+    );
     assert!(!bench.store().exists());
 }
 
@@ -500,8 +457,7 @@ fn a_plug_in_begins_with_one_that_works() {
         library.display()
     ));
     // Nothing that is there is written over.
-    let again = bench.run("engine new c mine");
-    assert_eq!(again.code, Some(2), "{}", again.err);
+    bench.run("engine new c mine").ends(2);
     for language in ["python", "node", "go", "java"] {
         bench.must(&format!("engine new {language} {language}"));
         assert!(bench.path(&format!("{language}/engine.toml")).is_file());
@@ -517,26 +473,19 @@ fn a_plug_in_of_the_users_folder_is_found_by_its_name() {
     let Some(library) = compiled(&bench, "kept/libmine.so", "engines/c-pipe/c-pipe.c", &[]) else {
         return;
     };
-    let kept = |line: &str| {
-        let mut command = bench.command(line.split_whitespace());
-        output(command.env("IPCMARK_ENGINES", bench.path("kept")))
-    };
+    let kept = |line: &str| output(bench.line(line).env("IPCMARK_ENGINES", bench.path("kept")));
     let listed = kept("engine list");
     let words: Vec<&str> = listed.out.split_whitespace().collect();
     assert_eq!(words, ["mine", library.to_str().unwrap()], "{}", listed.err);
     let one = "run pipe mine -w latency -s 64 -p same-cpu --launches 1 --samples 50";
-    let said = kept(one);
-    assert_eq!(said.code, Some(0), "{}", said.err);
-    assert_eq!(case(&bench.export(), "mine")["status"], "ok");
+    kept(one).ends(0);
+    assert_eq!(case_of(&bench.export(), "mine")["status"], "ok");
 
     std::fs::set_permissions(&library, std::fs::Permissions::from_mode(0o775)).unwrap();
     for line in [one, "engine list"] {
-        let said = kept(line);
-        assert!(said.err.contains("chmod go-w"), "{line}: {}", said.err);
+        has(&kept(line).err, &["chmod go-w"]);
     }
     std::fs::set_permissions(&library, std::fs::Permissions::from_mode(0o755)).unwrap();
     std::fs::copy(&library, bench.path("libmine.so")).unwrap();
-    let said = run(&bench, one);
-    assert_eq!(said.code, Some(2), "{}", said.out);
-    assert!(said.err.contains("unknown mechanism `mine`"), "{}", said.err);
+    bench.run(one).fails(2, &["unknown mechanism `mine`"]);
 }
