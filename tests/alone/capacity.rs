@@ -7,8 +7,10 @@ use std::time::Duration;
 use crate::cli_support::searches::{
     WIDE, alone, capacities, line_of, must_be_consistent, was_disturbed,
 };
-use crate::cli_support::strike::{Half, failed_of, kill_in_one_launch, must_have_left_nothing};
-use crate::cli_support::{Bench, flat, must_fit_the_schema, number, say, wait_for};
+use crate::cli_support::strike::{
+    Half, await_store, failed_of, kill_in_one_launch, must_have_left_nothing,
+};
+use crate::cli_support::{Bench, flat, has, list, must_fit_the_schema, number, say};
 use rustix::process::Signal;
 
 #[test]
@@ -55,16 +57,8 @@ fn launches_with_too_few_messages_say_how_many_they_lack() {
     );
     let document = bench.export();
     let rate = &capacities(&document)[0]["rates"][0];
-    assert_eq!(
-        (&rate["verdict"], &rate["messages_lacking"]),
-        (&"undecided".into(), &328.into()),
-        "{rate:#}"
-    );
-    assert!(
-        flat(&said.out).contains("lack 328 of the 368 messages that a p99 takes"),
-        "{}",
-        said.out
-    );
+    assert!(rate["verdict"] == "undecided" && rate["messages_lacking"] == 328, "{rate:#}");
+    has(&flat(&said.out), &["lack 328 of the 368 messages that a p99 takes"]);
 }
 
 #[test]
@@ -78,8 +72,7 @@ fn launches_that_the_time_limit_cut_and_what_was_not_tried_are_told() {
         let bench = Bench::new();
         let said = bench.run(&format!("{line} -p same-cpu --launches 60 --budget 2s"));
         let text = flat(&said.out);
-        assert!(text.contains("60 launches of each case were planned: "), "{line}: {text}");
-        assert!(text.contains("posix-queue: carries at most"), "{line}: {text}");
+        has(&text, &["60 launches of each case were planned: ", "posix-queue: carries at most"]);
     }
 }
 
@@ -96,14 +89,8 @@ fn an_interrupted_search_is_taken_up_again_in_either_stage() {
         ("second", "SELECT count(*) >= 1 FROM cases WHERE group_nth = 1"),
     ] {
         let bench = Bench::new();
-        let running = bench.begin(&asked);
-        wait_for(stage, Duration::from_secs(40), || {
-            let db = rusqlite::Connection::open(bench.store()).ok()?;
-            let seen: i64 = db.query_row(until, [], |row| row.get(0)).ok()?;
-            let ended = "SELECT count(*) FROM runs WHERE status != 'running'";
-            let over: i64 = db.query_row(ended, [], |row| row.get(0)).ok()?;
-            (seen > 0 || over > 0).then_some(())
-        });
+        let mut running = bench.begin(&asked);
+        await_store(&bench, &mut running, until);
         running.signal(Signal::INT);
         let said = running.finish(Duration::from_secs(30));
         if said.code == Some(0) {
@@ -147,15 +134,8 @@ fn a_worker_that_dies_during_a_search_is_named_and_the_rest_is_reported() {
             must_be_consistent(capacity);
             let variant = capacity["variant"].as_str().expect("a name");
             let (failed, all) = failed_of(&bench, variant, "1");
-            assert_eq!(
-                (&capacity["status"], &capacity["launches"]),
-                (&"ok".into(), &all.into()),
-                "{capacity:#}"
-            );
-            assert_eq!(
-                capacity["failures"].as_array().map(Vec::len),
-                Some(usize::from(failed > 0))
-            );
+            assert!(capacity["status"] == "ok" && capacity["launches"] == all, "{capacity:#}");
+            assert_eq!(list(&capacity["failures"]).len(), usize::from(failed > 0));
             match line_of(&bench, variant, half) {
                 Some(line) => {
                     let line = format!("! {variant} with 4 clients: {line}");

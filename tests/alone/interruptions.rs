@@ -7,7 +7,7 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::time::Duration;
 
 use crate::cli_support::{
-    Bench, Process, Running, Said, flat, number, rows, say, send, strike, wait_for,
+    Bench, Process, Running, Said, flat, has, number, results, rows, say, send, strike, wait_for,
 };
 use crate::long_form::is_long;
 use rand::rngs::ChaCha8Rng;
@@ -35,15 +35,8 @@ fn millis(number: u64) -> Duration {
     Duration::from_millis(number)
 }
 
-/// A query of a run under way; None while its store is being made.
-fn ask(bench: &Bench, sql: &str) -> Option<i64> {
-    let db = rusqlite::Connection::open(bench.store()).ok()?;
-    db.query_row(sql, [], |row| row.get(0)).ok()
-}
-
 fn wait_for_launches(bench: &Bench, count: i64) {
-    let sql = "SELECT count(*) FROM launches WHERE round > 0";
-    wait_for("launches", PATIENCE, || ask(bench, sql).filter(|seen| *seen >= count));
+    bench.wait_until(&format!("SELECT count(*) >= {count} FROM launches WHERE round > 0"));
 }
 
 /// What must hold after a signal that asked a run to end.
@@ -65,7 +58,7 @@ fn assert_ended(bench: &Bench, said: &Said, code: i32, of: &str) {
 }
 
 fn stored_launches(document: &Value) -> i64 {
-    let cases = document["results"].as_array().unwrap();
+    let cases = results(&document);
     cases.iter().map(|case| case["launches"].as_i64().unwrap()).sum()
 }
 
@@ -311,7 +304,7 @@ fn further_signals_disturb_an_end_as_little_as_the_first() {
         let codes: Vec<i32> = signals.iter().map(|signal| 128 + signal.as_raw()).collect();
         let code = said.code.filter(|code| codes.contains(code));
         assert_ended(&bench, &said, code.unwrap_or(codes[0]), &of);
-        let page = std::fs::read_to_string(bench.path("page.html")).expect("the page");
+        let page = bench.read("page.html");
         assert!(page.trim_end().ends_with("</html>"), "{of}: the page is cut short");
     }
 }
@@ -341,8 +334,7 @@ fn a_signal_to_the_group_of_a_run_with_a_peer_ends_it_once() {
     let running = bench.begin(&line);
     wait_for_launches(&bench, 2);
     kill_process_group(Pid::from_raw(running.pid()).unwrap(), Signal::TERM).unwrap();
-    let said = running.finish(SOON);
-    assert_eq!(said.code, Some(143), "{}", said.err);
+    let said = running.finish(SOON).ends(143);
     let last = said.err.lines().last().unwrap_or_default();
     assert!(last.starts_with("ipcmark: interrupted; "), "{}", said.err);
     assert!(!said.err.contains("is gone"), "{}", said.err);
@@ -362,10 +354,8 @@ fn an_end_that_hangs_is_given_up() {
     let running = bench.begin(&format!("{ENDLESS} -p same-cpu --html fifo"));
     wait_for_launches(&bench, 2);
     running.signal(Signal::INT);
-    let said = running.finish(SOON);
-    assert_eq!(said.code, Some(130), "{:?} {}", said.status, said.err);
-    let last = said.err.lines().last().unwrap_or_default();
-    assert!(last.contains("something stood still") && last.contains("stored"), "{}", said.err);
+    let said = running.finish(SOON).ends(130);
+    has(&said.err.lines().last().unwrap_or_default(), &["something stood still", "stored"]);
     assert!(said.out.contains("interrupted"), "the report came first: {}", said.out);
     bench.wait_for_silence(GONE);
     assert_eq!(rows(&bench.open(), "SELECT status FROM runs"), ["interrupted"]);
@@ -435,7 +425,7 @@ fn after_sigkill_of_the_coordinator_nothing_remains_and_the_run_can_be_resumed()
         let mut running = bench.begin(&format!("{line} {placement} --launches {rounds}"));
         wait_for_launches(&bench, rng.random_range(1..20));
         std::thread::sleep(millis(rng.random_range(0..60)));
-        let stored = ask(&bench, "SELECT count(*) FROM launches").unwrap();
+        let stored = bench.ask("SELECT count(*) FROM launches").unwrap();
         assert!(!running.is_over(), "the run was too short to be killed");
         running.signal(Signal::KILL);
         running.finish(SOON);
@@ -457,9 +447,7 @@ fn a_coordinator_killed_before_the_first_round_can_be_resumed() {
     let bench = Bench::new();
     let line = "run pipe eventfd -w latency -s 64 -p same-cpu -p free --launches 3 --samples 200";
     let running = bench.begin(line);
-    wait_for("the plan", PATIENCE, || {
-        ask(&bench, "SELECT count(*) FROM cases").filter(|cases| *cases == 6)
-    });
+    bench.wait_until("SELECT count(*) = 6 FROM cases");
     running.signal(Signal::KILL);
     running.finish(SOON);
     bench.wait_for_silence(GONE);
@@ -472,10 +460,8 @@ fn while_it_runs_a_run_is_listed_as_running_and_not_taken_up_twice() {
     let bench = Bench::new();
     let running = bench.begin(&format!("{ENDLESS} -p same-cpu"));
     wait_for_launches(&bench, 1);
-    let listed = bench.must("runs").out;
-    assert!(listed.contains("running"), "{listed}");
-    let said = bench.run("run --resume 1");
-    assert_eq!((said.code, said.err.lines().count()), (Some(2), 1), "{}", said.err);
+    has(&bench.must("runs").out, &["running"]);
+    let said = bench.run("run --resume 1").fails(2, &[]);
     assert!(said.err.contains(&format!("process {}", running.pid())), "{}", said.err);
     running.signal(Signal::TERM);
     running.finish(SOON);
@@ -514,7 +500,7 @@ fn interrupted(bench: &Bench, who: Victim, signal: Signal, seed: u64) -> Vec<Str
     let mut running = bench.begin(line);
     wait_for_launches(bench, 4);
     let failed = "SELECT count(*) FROM launches WHERE status = 'failed'";
-    while ask(bench, failed) == Some(0) && !running.is_over() {
+    while bench.ask(failed) == Some(0) && !running.is_over() {
         let pid = victim(bench, &running, who);
         // Not at once: the signal would always come during set-up.
         std::thread::sleep(millis(rng.random_range(1..30)));
@@ -523,8 +509,7 @@ fn interrupted(bench: &Bench, who: Victim, signal: Signal, seed: u64) -> Vec<Str
             wait_for("the struck process to vanish", PATIENCE, struck);
         }
     }
-    let said = running.finish(PATIENCE);
-    assert_eq!(said.code, Some(0), "{}", said.err);
+    running.finish(PATIENCE).ends(0);
     assert!(bench.processes().is_empty());
     let db = bench.open();
     assert_eq!(rows(&db, "SELECT status FROM runs"), ["complete"]);
@@ -536,7 +521,7 @@ fn interrupted(bench: &Bench, who: Victim, signal: Signal, seed: u64) -> Vec<Str
     let reasons = rows(&db, "SELECT reason FROM launches WHERE status = 'failed'");
     assert!(!reasons.is_empty(), "no strike hit a launch");
     let document = bench.export();
-    let cases = document["results"].as_array().unwrap().iter();
+    let cases = results(&document).iter();
     let failed: u64 = cases.map(|case| case["failed_launches"].as_u64().unwrap()).sum();
     assert_eq!(failed, reasons.len() as u64);
     reasons

@@ -39,14 +39,9 @@ fn children(pid: i32) -> Vec<i32> {
     all.split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
 }
 
-fn ask(bench: &Bench, sql: &str) -> Option<i64> {
-    let db = rusqlite::Connection::open(bench.store()).ok()?;
-    db.query_row(sql, [], |row| row.get(0)).ok()
-}
-
 /// Waits until a query of the store is true, or the run over.
 pub fn await_store(bench: &Bench, running: &mut Running, sql: &str) {
-    wait_for(sql, PATIENCE, || (running.is_over() || ask(bench, sql) > Some(0)).then_some(()));
+    wait_for(sql, PATIENCE, || (running.is_over() || bench.ask(sql) > Some(0)).then_some(()));
 }
 
 /// Kills that worker of one launch under way, and returns once it is gone; false once the run is over.
@@ -67,8 +62,8 @@ pub fn kill_in_one_launch(bench: &Bench, running: &mut Running, half: Half) {
     const ROUNDS: &str = "SELECT count(*) FROM rounds";
     await_store(bench, running, ROUNDS);
     let failed = "SELECT count(*) FROM launches WHERE round > 0 AND status = 'failed'";
-    while ask(bench, failed) == Some(0) {
-        let rounds = ask(bench, ROUNDS).unwrap_or(0);
+    while bench.ask(failed) == Some(0) {
+        let rounds = bench.ask(ROUNDS).unwrap_or(0);
         assert!(kill_one(running, half), "the run was over before a launch was struck");
         await_store(bench, running, &format!("SELECT count(*) > {rounds} FROM rounds"));
     }
