@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use crate::cli_support::{Bench, Said, number, output, rows, say};
+use crate::cli_support::{Bench, Said, has, list, number, output, rows, say};
 use serde_json::Value;
 
 const LEVELS: [&str; 4] = ["fine", "unknown", "note", "warning"];
@@ -18,7 +18,7 @@ fn parse(said: &Said) -> Value {
 }
 
 fn finding<'a>(findings: &'a Value, check: &str) -> &'a Value {
-    let all = findings.as_array().expect("findings");
+    let all = list(findings);
     all.iter()
         .find(|value| value["check"] == check)
         .unwrap_or_else(|| panic!("no {check}: {all:?}"))
@@ -32,7 +32,7 @@ fn checks() -> Vec<String> {
 
 /// Every check once, in its order, with words for everything.
 fn assert_complete(findings: &Value) {
-    let all = findings.as_array().expect("findings");
+    let all = list(findings);
     let names: Vec<&str> = all.iter().map(|value| value["check"].as_str().unwrap()).collect();
     assert_eq!(names, checks());
     for value in all {
@@ -51,9 +51,8 @@ fn assert_complete(findings: &Value) {
 fn every_check_appears_in_json_with_advice() {
     let answer = parse(&Bench::new().run("doctor --format json"));
     assert_complete(&answer["findings"]);
-    let worst = |level: &str| {
-        answer["findings"].as_array().unwrap().iter().any(|finding| finding["level"] == level)
-    };
+    let worst =
+        |level: &str| list(&answer["findings"]).iter().any(|finding| finding["level"] == level);
     let decisive = ["load", "steal", "interrupts", "quota"];
     let open = decisive.iter().any(|text| finding(&answer["findings"], text)["level"] == "unknown");
     let fitness = match (worst("warning"), worst("note")) {
@@ -64,7 +63,7 @@ fn every_check_appears_in_json_with_advice() {
     };
     assert_eq!(answer["fitness"], fitness.0);
     assert!(answer["sentence"].as_str().unwrap().starts_with(fitness.1), "{answer}");
-    assert!(!answer["cpus"].as_array().unwrap().is_empty());
+    assert!(!list(&answer["cpus"]).is_empty());
 }
 
 #[test]
@@ -97,8 +96,7 @@ fn a_guest_is_warned_that_its_topology_may_not_be_its_hosts() {
     if virtualisation["level"] != "note" {
         return say("skipped: no hypervisor is seen here");
     }
-    let effect = virtualisation["effect"].as_str().unwrap();
-    assert!(effect.contains("A guest's topology may not be its host's"), "{effect}");
+    has(virtualisation["effect"].as_str().unwrap(), &["A guest's topology may not be its host's"]);
 }
 
 #[test]
@@ -157,7 +155,7 @@ fn a_run_keeps_what_was_found_before_it() {
     let rounds = rows(&bench.open(), "SELECT json_type(noise, '$.marks') FROM rounds");
     assert_eq!(rounds, ["array", "array"]);
     let report = bench.must("report --html page.html");
-    let page = fs::read_to_string(bench.path("page.html")).unwrap();
+    let page = bench.read("page.html");
     assert!(page.contains("Before the run: ") && page.contains("isolation"), "{}", report.err);
 }
 
@@ -211,15 +209,8 @@ impl Limited {
     }
 
     fn run(&self, bench: &Bench, line: &str) -> Said {
-        let command = bench.command::<&str>([]);
-        let program = command.get_program().to_owned();
-        let script =
-            format!("echo $$ > {}/{} && exec \"$0\" {line}", self.folder.display(), self.tasks);
-        let mut shell = std::process::Command::new("/bin/sh");
-        shell.arg("-c").arg(script).arg(program).env_clear();
-        shell.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
-        shell.current_dir(bench.path("."));
-        output(&mut shell)
+        let join = format!("echo $$ > {}/{}", self.folder.display(), self.tasks);
+        output(&mut bench.after(&join, line))
     }
 }
 
@@ -252,14 +243,13 @@ fn a_quota_is_named_and_marks_the_rounds_that_it_stopped() {
     assert_eq!(answer["fitness"], "not_fit");
 
     let line = "run pipe -w latency -s 64 -p same-cpu --launches 2 --samples 20000";
-    let said = limited.run(&bench, line);
-    assert_eq!(said.code, Some(0), "{}", said.err);
+    limited.run(&bench, line).ends(0);
     let marked = "SELECT count(*) FROM rounds WHERE noise LIKE '%\"check\":\"quota\"%'";
     let marked = number(&bench.open(), marked);
     assert!(marked > 0, "20,000 round trips fit into 10 ms");
     let document = bench.export();
     let warnings: BTreeSet<&str> =
-        document["warnings"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+        list(&document["warnings"]).iter().filter_map(Value::as_str).collect();
     let warning = warnings
         .iter()
         .find(|warning| warning.contains("of 2 rounds were disturbed"))

@@ -5,11 +5,11 @@
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Duration;
 
 use crate::cli_support::{
-    Bench, Said, labs_can_be_had, must_fit_the_schema, number, output, rows, wait_for,
+    Bench, Said, can_have_labs, can_run, has, list, must_fit_the_schema, number, output, results,
+    rows, wait_for,
 };
 use crate::common::say;
 use rustix::process::Signal;
@@ -34,21 +34,18 @@ fn labs_of(pid: i32) -> BTreeSet<PathBuf> {
 /// Every result as `variant route status`, without twins.
 fn statuses(document: &Value) -> Vec<String> {
     let word = |value: &Value, key: &str| value[key].as_str().expect("a word").to_string();
-    let results = document["results"].as_array().expect("results");
+    let results = results(&document);
     let plain = results.iter().filter(|result| result["twin"] == false);
     plain
         .map(|value| ["variant", "route", "status"].map(|key| word(value, key)).join(" "))
         .collect()
 }
 
+const WITHOUT: [&str; 2] = ["setpriv", "--bounding-set=-net_admin,-sys_admin"];
+
 /// Runs the program without the privileges that a laboratory needs.
 fn run_without(bench: &Bench, line: &str) -> Said {
-    let ours = bench.command(line.split_whitespace());
-    let mut command = Command::new("setpriv");
-    let set = ours.get_envs().filter_map(|(name, value)| Some((name, value?)));
-    command.arg("--bounding-set=-net_admin,-sys_admin").arg(ours.get_program());
-    command.args(ours.get_args()).env_clear().envs(set);
-    output(command.current_dir(ours.get_current_dir().expect("a folder")))
+    output(&mut bench.behind(&WITHOUT, line))
 }
 
 const STUDY: &str = r#"version = 1
@@ -77,7 +74,7 @@ columns = "route"
 "#;
 
 fn study(bench: &Bench, text: &str) -> String {
-    std::fs::write(bench.path("s.toml"), text).expect("a study");
+    bench.put("s.toml", text);
     "study run ./s.toml".into()
 }
 
@@ -101,7 +98,7 @@ fn one_round_holds_what_is_here_and_what_is_there() {
     let far = "SELECT count(*) FROM launches JOIN cases ON case_id = cases.id WHERE round > 0
                AND (json_extract(record, '$.far') IS NOT NULL) != (levels ->> 'route' = 'peer')";
     assert_eq!(number(&db, far), 0, "halves there exactly where the route says so");
-    let verdicts = run["comparisons"].as_array().expect("comparisons");
+    let verdicts = list(&run["comparisons"]);
     let routes: Vec<_> =
         verdicts.iter().map(|verdict| verdict["route"].as_str().unwrap()).collect();
     assert_eq!(routes, ["local", "peer"], "what is best is a question for each");
@@ -116,9 +113,8 @@ fn without_a_peer_a_study_says_what_to_add() {
     must_fit_the_schema(&run);
     let all = ["pipe local ok", "tcp local ok", "tcp peer not_applicable"];
     assert_eq!(statuses(&run), all, "a pipe has no other host to be asked for");
-    let reason = run["results"].as_array().unwrap().iter().find(|result| result["route"] == "peer");
-    let reason = reason.unwrap()["reason"].as_str().unwrap();
-    assert!(reason.contains("--peer 'ssh HOST'"), "{reason}");
+    let reason = results(&run).iter().find(|result| result["route"] == "peer");
+    has(reason.unwrap()["reason"].as_str().unwrap(), &["--peer 'ssh HOST'"]);
     assert!(said.out.contains("not testable here"), "{}", said.out);
 }
 
@@ -139,9 +135,7 @@ fn what_is_asked_wrongly_is_refused_in_a_line() {
         ("run tcp --route peer", "--peer 'ssh HOST'"),
         (&format!("{local} --peer env"), "no level peer"),
     ] {
-        let said = bench.run(line);
-        assert_eq!(said.code, Some(2), "{line}: {}{}", said.out, said.err);
-        assert!(said.err.contains(words), "{line}: {}", said.err);
+        bench.run(line).fails(2, &[words]);
     }
     assert!(!bench.store().exists(), "nothing was stored");
 }
@@ -151,9 +145,7 @@ fn what_is_asked_wrongly_is_refused_in_a_line() {
 #[test]
 #[ignore = "long form"]
 fn a_run_makes_its_laboratories_and_takes_them_down() {
-    if !labs_can_be_had("laboratories of a run") {
-        return;
-    }
+    let Some(()) = can_have_labs("laboratories of a run") else { return };
     let bench = Bench::new();
     let mut running = bench.begin(
         "run tcp udp:family=6 -w latency -s 64 --launches 2 --samples 20 \
@@ -161,8 +153,7 @@ fn a_run_makes_its_laboratories_and_takes_them_down() {
     );
     let pid = running.pid();
     wait_for("the end", PATIENCE, || running.is_over().then_some(()));
-    let said = running.finish(PATIENCE);
-    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    running.finish(PATIENCE).ends(0);
     assert_eq!(labs_of(pid), BTreeSet::new());
     bench.wait_for_silence(PATIENCE);
     let run = bench.export();
@@ -170,33 +161,27 @@ fn a_run_makes_its_laboratories_and_takes_them_down() {
     let routes = ["local", "lab", "lab:routers=1,switches=1", "lab:delay=2ms"];
     let all = routes.map(|route| ["tcp", "udp:family=6"].map(|name| format!("{name} {route} ok")));
     assert_eq!(statuses(&run), all.concat());
-    let labs = run["labs"].as_array().expect("labs");
+    let labs = list(&run["labs"]);
     let chains: Vec<_> = labs.iter().map(|lab| lab["chain"].as_str().unwrap()).collect();
     assert_eq!(chains[..2], ["a ── b", "a ── s1 ── r1 ── b"]);
     assert!(labs[2]["impairments"][0].as_str().unwrap().starts_with("delay 2ms by "));
     // A round trip crosses the line twice: no clock is needed to see 4 ms.
-    let late =
-        run["results"].as_array().unwrap().iter().filter(|result| result["route"] == routes[3]);
+    let late = results(&run).iter().filter(|result| result["route"] == routes[3]);
     for case in late.filter(|value| value["twin"] == false) {
         assert!(case["value"]["min"].as_f64().unwrap() >= 4e6, "{case}");
     }
-    let page = bench.must("report last").out;
-    assert!(page.contains("1 router, 1 switch") && page.contains("one machine"), "{page}");
+    has(&bench.must("report last").out, &["1 router, 1 switch", "one machine"]);
 }
 
 #[test]
 fn without_the_privilege_its_cases_say_so() {
-    let drops =
-        Command::new("setpriv").args(["--bounding-set=-net_admin,-sys_admin", "true"]).output();
-    if !drops.is_ok_and(|drops| drops.status.success()) {
-        return say("skipped a laboratory without the privilege: setpriv can't give it up here");
-    }
+    let tried = [&WITHOUT[..], &["true"]].concat();
+    let Some(()) = can_run("a laboratory without the privilege", &tried) else { return };
     let bench = Bench::new();
-    let said = run_without(&bench, "run tcp -w latency --launches 2 --route local,lab:routers=1");
-    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    run_without(&bench, "run tcp -w latency --launches 2 --route local,lab:routers=1").ends(0);
     let run = bench.export();
     assert_eq!(statuses(&run), ["tcp local ok", "tcp lab:routers=1 not_applicable"]);
-    let last = run["results"].as_array().unwrap().last().unwrap();
+    let last = results(&run).last().unwrap();
     assert!(last["reason"].as_str().unwrap().ends_with("run it with sudo"), "{last}");
 }
 
@@ -205,28 +190,19 @@ const LONG: &str = "run tcp -w latency -s 64 --launches 100 --route local,lab:ro
 #[test]
 #[ignore = "long form"]
 fn after_an_interrupt_nothing_is_left_and_the_run_goes_on() {
-    if !labs_can_be_had("laboratories of a run that is interrupted") {
-        return;
-    }
+    let Some(()) = can_have_labs("laboratories of a run that is interrupted") else { return };
     let bench = Bench::new();
     let running = bench.begin(LONG);
     let pid = running.pid();
     assert!(!labs_of(pid).is_empty());
-    wait_for("a round", PATIENCE, || {
-        let done = "SELECT count(*) FROM launches WHERE round > 0";
-        // The file is there before its tables are.
-        let done = bench.open().query_row(done, [], |row| row.get::<_, i64>(0)).unwrap_or(0);
-        (done > 0).then_some(())
-    });
+    bench.wait_until("SELECT count(*) FROM launches WHERE round > 0");
     running.signal(Signal::INT);
-    let said = running.finish(PATIENCE);
-    assert_eq!(said.code, Some(130), "{}{}", said.out, said.err);
+    running.finish(PATIENCE).ends(130);
     assert_eq!(labs_of(pid), BTreeSet::new());
     bench.wait_for_silence(PATIENCE);
     let resumed = bench.begin("run --resume --budget 1s");
     let pid = resumed.pid();
-    let said = resumed.finish(PATIENCE);
-    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    resumed.finish(PATIENCE).ends(0);
     assert_eq!(labs_of(pid), BTreeSet::new());
     assert!(statuses(&bench.export()).iter().all(|status| status.ends_with(" ok")));
 }
@@ -234,34 +210,25 @@ fn after_an_interrupt_nothing_is_left_and_the_run_goes_on() {
 /// As a terminal's or timeout(1)'s may: each falls into the removal somewhere, also into the wait for the relay of the line.
 #[test]
 fn signals_that_go_on_leave_nothing_of_a_runs_laboratory() {
-    if !labs_can_be_had("a laboratory of a run that gets many signals") {
-        return;
-    }
+    let Some(()) = can_have_labs("a laboratory of a run that gets many signals") else { return };
     let bench = Bench::new();
     let mut running =
         bench.begin("run tcp -w latency -s 64 --launches 100 --samples 20 --route lab:delay=1ms");
     let pid = running.pid();
-    wait_for("a launch", PATIENCE, || {
-        let made = "SELECT count(*) FROM launches";
-        let made = bench.open().query_row(made, [], |row| row.get::<_, i64>(0)).unwrap_or(0);
-        (made > 0).then_some(())
-    });
+    bench.wait_until("SELECT count(*) FROM launches");
     // Not without a pause: a fork that a signal interrupts begins anew each time.
     while !running.is_over() {
         running.signal(Signal::INT);
         std::thread::sleep(Duration::from_millis(1));
     }
-    let said = running.finish(PATIENCE);
-    assert_eq!(said.code, Some(130), "{}{}", said.out, said.err);
+    let said = running.finish(PATIENCE).ends(130);
     assert_eq!(labs_of(pid), BTreeSet::new(), "{}", said.err);
     bench.wait_for_silence(PATIENCE);
 }
 
 #[test]
 fn what_a_killed_run_left_is_found_and_removed() {
-    if !labs_can_be_had("laboratories of a run that is killed") {
-        return;
-    }
+    let Some(()) = can_have_labs("laboratories of a run that is killed") else { return };
     let bench = Bench::new();
     let running = bench.begin(LONG);
     let pid = running.pid();
@@ -271,17 +238,14 @@ fn what_a_killed_run_left_is_found_and_removed() {
     running.finish(PATIENCE);
     bench.wait_for_silence(PATIENCE);
     // Another run that begins meanwhile removes it as well: what counts is that it is gone.
-    let said = bench.run("clean");
-    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    bench.must("clean");
     assert_eq!(labs_of(pid), BTreeSet::new());
     assert_eq!(bench.run(&format!("lab status --name {name}")).code, Some(2));
 }
 
 #[test]
 fn two_that_clean_at_once_both_succeed() {
-    if !labs_can_be_had("laboratories that two remove at once") {
-        return;
-    }
+    let Some(()) = can_have_labs("laboratories that two remove at once") else { return };
     let bench = Bench::new();
     let running = bench.begin(LONG);
     let pid = running.pid();

@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use crate::cli_support::stored::{self, store_of};
-use crate::cli_support::{Bench, Process, Said, number, output, rows, say, send, wait_for};
+use crate::cli_support::{Bench, Process, can_run, has, number, output, rows, say, send, wait_for};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use rustix::process::Signal;
@@ -39,13 +39,6 @@ fn inventory(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
         .filter(|name| name.is_file())
         .map(|name| (name.clone(), fs::read(name).unwrap()))
         .collect()
-}
-
-fn refused(said: &Said, words: &[&str]) {
-    assert_eq!((said.code, said.err.lines().count()), (Some(2), 1), "{}{}", said.out, said.err);
-    for word in words {
-        assert!(said.err.contains(word), "no `{word}`: {}", said.err);
-    }
 }
 
 /// This test program as a child that does what [`as_a_child`] does in that role.
@@ -134,7 +127,7 @@ fn sixty_that_make_one_store_at_once_all_have_it() {
     let bench = Bench::new();
     let children: Vec<_> =
         (0..60).map(|_| child("first", &bench.store()).spawn().expect("a child")).collect();
-    fs::write(bench.path("runs.go"), "").unwrap();
+    bench.put("runs.go", "");
     let failed = children
         .into_iter()
         .filter_map(|mut child| child.wait().unwrap().code())
@@ -209,10 +202,8 @@ fn a_store_of_another_is_read_and_left_as_it_was() {
     store_of(&store, 1);
     set_mode(&bench.path(""), 0o755);
     set_mode(&folder, 0o755);
-    let as_nobody = |line: &str| {
-        let mut command = bench.command(line.split_whitespace());
-        output(command.env("IPCMARK_STORE", &store).uid(NOBODY).gid(NOBODY))
-    };
+    let as_nobody =
+        |line: &str| output(bench.line(line).env("IPCMARK_STORE", &store).uid(NOBODY).gid(NOBODY));
     // Whoever may not enter the folders above it can't even start it.
     let tried = bench.command(["--version"]).uid(NOBODY).gid(NOBODY).output();
     if !tried.is_ok_and(|tried| tried.status.success()) {
@@ -225,18 +216,16 @@ fn a_store_of_another_is_read_and_left_as_it_was() {
         for line in
             ["runs", "report", "export", "export --format hgrm", "compare 1 1", "runs --check"]
         {
-            let said = as_nobody(line);
-            assert_eq!(said.code, Some(0), "{line}: {}", said.err);
+            as_nobody(line).ends(0);
         }
         assert_eq!(inventory(&folder), before, "a reader wrote something");
     }
-    refused(&as_nobody("run noop --launches 1 -q"), &["runs.sqlite", "--store FILE"]);
+    as_nobody("run noop --launches 1 -q").fails(2, &["runs.sqlite", "--store FILE"]);
 
     // While its owner writes, what is stored is read, wherever it lies.
     let mut owner = Store::open(&store).unwrap();
     stored::begin(&mut owner).unwrap();
-    let said = as_nobody("runs");
-    assert!(said.out.contains("running"), "{}{}", said.out, said.err);
+    has(&as_nobody("runs").out, &["running"]);
     // A copy without what its readers share can't be read whole, and says so.
     let copy = bench.path("copy");
     fs::create_dir(&copy).unwrap();
@@ -246,8 +235,8 @@ fn a_store_of_another_is_read_and_left_as_it_was() {
         set_mode(&copy.join(format!("c.sqlite{end}")), 0o644);
     }
     set_mode(&copy, 0o755);
-    let said = as_nobody(&format!("runs --store {}", copy.join("c.sqlite").display()));
-    refused(&said, &["c.sqlite-wal", "--store FILE"]);
+    as_nobody(&format!("runs --store {}", copy.join("c.sqlite").display()))
+        .fails(2, &["c.sqlite-wal", "--store FILE"]);
 }
 
 #[test]
@@ -256,58 +245,40 @@ fn a_store_on_a_disk_that_is_read_only_is_read() {
     let disk = bench.path("disk");
     fs::create_dir(&disk).unwrap();
     store_of(&disk.join("runs.sqlite"), 2);
-    let mounted = |before: &str, line: &str| {
-        let inner = bench.command(line.split_whitespace());
+    let mounted = |line: &str| {
         let script = format!(
-            "mount --bind {0} {0} && mount -o remount,ro,bind {0} || exit 77; {before} exec \"$@\"",
+            "mount --bind {0} {0} && mount -o remount,ro,bind {0} || exit 77; exec \"$0\" \"$@\"",
             disk.display()
         );
-        let mut command = Command::new("unshare");
-        command.args(["-m", "sh", "-c", &script, "sh"]);
-        command.arg(inner.get_program()).args(inner.get_args()).env_clear();
-        command.envs(inner.get_envs().filter_map(|(name, value)| Some((name, value?))));
-        command.env("IPCMARK_STORE", disk.join("runs.sqlite")).stdin(Stdio::null());
-        output(&mut command)
+        let mut command = bench.behind(&["unshare", "-m", "sh", "-c", &script], line);
+        output(command.env("IPCMARK_STORE", disk.join("runs.sqlite")))
     };
-    let said = mounted("", "runs");
+    let said = mounted("runs");
     if said.code == Some(77) || said.err.contains("unshare:") {
         return say(&format!("skipped: nothing can be mounted here: {}", said.err.trim()));
     }
     for line in ["runs", "report 1", "export newest", "runs --check"] {
-        let said = mounted("", line);
-        assert_eq!(said.code, Some(0), "{line}: {}", said.err);
+        mounted(line).ends(0);
     }
-    refused(&mounted("", "run noop --launches 1 -q"), &["runs.sqlite", "--store FILE"]);
+    mounted("run noop --launches 1 -q").fails(2, &["runs.sqlite", "--store FILE"]);
     // As a kill leaves it: with what isn't in the file yet.
     let mut store = Store::open(&disk.join("runs.sqlite")).unwrap();
     stored::begin(&mut store).unwrap();
-    let said = mounted("", "runs");
-    assert!(said.out.contains("running") && said.code == Some(0), "{}{}", said.out, said.err);
+    has(&mounted("runs").ends(0).out, &["running"]);
 }
 
 #[test]
 fn what_is_made_is_for_its_user_whatever_the_umask_says() {
     let bench = Bench::new();
     let line = "run noop -w latency -p same-cpu --launches 1 --samples 9 -q";
-    let inner = bench.command(line.split_whitespace());
-    let mut command = Command::new("sh");
-    command
-        .args(["-c", "umask 000; exec \"$0\" \"$@\""])
-        .arg(inner.get_program())
-        .args(inner.get_args());
-    command.env_clear().env("HOME", bench.path("home")).env("PATH", "/usr/bin:/bin");
+    let mut command = bench.after("umask 000", line);
     fs::create_dir(bench.path("home")).unwrap();
-    let said = output(command.current_dir(bench.path("")).stdin(Stdio::null()));
-    assert_eq!(said.code, Some(0), "{}", said.err);
+    output(command.env("HOME", bench.path("home")).env_remove("IPCMARK_STORE")).ends(0);
     let made = bench.path("home/.local/share/ipcmark");
     for folder in [".local", ".local/share", ".local/share/ipcmark"] {
         assert_eq!(mode(&bench.path("home").join(folder)), 0o700, "{folder}");
     }
-    let names: Vec<String> = fs::read_dir(&made)
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .collect();
-    assert_eq!(names.len(), 2, "{names:?}");
+    assert_eq!(fs::read_dir(&made).unwrap().count(), 2);
     for name in ["runs.sqlite", "runs.sqlite-claims"] {
         assert_eq!(mode(&made.join(name)), 0o644, "{name}");
     }
@@ -317,23 +288,22 @@ fn what_is_made_is_for_its_user_whatever_the_umask_says() {
 fn without_a_home_of_its_own_nothing_is_stored() {
     let bench = Bench::new();
     let at = |home: &Path, line: &str| {
-        let mut command = bench.command(line.split_whitespace());
-        output(command.env_remove("IPCMARK_STORE").env("HOME", home))
+        output(bench.line(line).env_remove("IPCMARK_STORE").env("HOME", home))
     };
     let run = "run noop --launches 1 --samples 9 -q";
     let tmp = Path::new("/tmp/.local");
     let before = tmp.exists();
     for line in [run, "runs", "report", "export", "run --resume -q", "fleet --resume"] {
-        refused(&at(Path::new(""), line), &["HOME is not set", "--store FILE", "IPCMARK_STORE"]);
+        at(Path::new(""), line).fails(2, &["HOME is not set", "--store FILE", "IPCMARK_STORE"]);
     }
     assert_eq!(tmp.exists(), before);
-    refused(&at(Path::new("rel"), run), &["HOME is not set to an absolute path", "--store FILE"]);
+    at(Path::new("rel"), run).fails(2, &["HOME is not set to an absolute path", "--store FILE"]);
     assert!(!bench.path("rel").exists());
     // A folder that all may write is nobody's.
     let shared = bench.path("shared");
     fs::create_dir(&shared).unwrap();
     set_mode(&shared, 0o1777);
-    refused(&at(&shared, run), &["everybody may write into", "--store FILE"]);
+    at(&shared, run).fails(2, &["everybody may write into", "--store FILE"]);
     assert_eq!(fs::read_dir(&shared).unwrap().count(), 0);
     if !is_root() {
         return say("skipped: only root can lay something there as a stranger");
@@ -345,46 +315,37 @@ fn without_a_home_of_its_own_nothing_is_stored() {
         chown(folder, Some(1234), Some(1234)).unwrap();
     }
     for line in [run, "runs"] {
-        refused(&at(&shared, line), &["belongs to user 1234", "--store FILE"]);
+        at(&shared, line).fails(2, &["belongs to user 1234", "--store FILE"]);
     }
     // Nor is a stranger's link followed there, not even where it was named.
     let valued = bench.path("valued");
     symlink(&valued, shared.join("x.sqlite")).unwrap();
     lchown(shared.join("x.sqlite"), Some(1234), Some(1234)).unwrap();
     let named = format!("{run} --store {}", shared.join("x.sqlite").display());
-    refused(&bench.run(&named), &["symbolic link of user 1234", "--store FILE"]);
+    bench.run(&named).fails(2, &["symbolic link of user 1234", "--store FILE"]);
     assert!(!valued.exists());
     // One's own is.
     symlink(bench.path("elsewhere.sqlite"), bench.path("own.sqlite")).unwrap();
     bench.must(&format!("{run} --store own.sqlite"));
-    assert!(
-        bench.path("elsewhere.sqlite").exists() && bench.path("elsewhere.sqlite-claims").exists()
-    );
+    for name in ["elsewhere.sqlite", "elsewhere.sqlite-claims"] {
+        assert!(bench.path(name).exists(), "{name}");
+    }
 }
 
 /// A run of this bench, by a program that is called otherwise.
 fn called(bench: &Bench, name: &str, line: &str) -> Command {
-    let own = bench.command(line.split_whitespace());
     let path = bench.path(name);
     if !path.exists() {
-        symlink(own.get_program(), &path).unwrap();
+        symlink(env!("CARGO_BIN_EXE_ipcmark"), &path).unwrap();
     }
-    let mut command = Command::new(path);
-    command.args(own.get_args()).env_clear().current_dir(bench.path(""));
-    command.envs(own.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    command.stdin(Stdio::null());
-    command
+    let script = format!("exec '{}' \"$@\"", path.display());
+    bench.behind(&["sh", "-c", &script], line)
 }
 
 const ENDLESS: &str = "run pipe -w latency -s 64 -p same-cpu --launches 9000 --samples 100";
 
 fn wait_for_launches(bench: &Bench, more_than: i64) {
-    wait_for("launches", SOON, || {
-        let db = rusqlite::Connection::open(bench.store()).ok()?;
-        let sql = "SELECT count(*) FROM launches";
-        let seen: i64 = db.query_row(sql, [], |row| row.get(0)).ok()?;
-        (seen > more_than).then_some(())
-    });
+    bench.wait_until(&format!("SELECT count(*) > {more_than} FROM launches"));
 }
 
 #[test]
@@ -394,8 +355,8 @@ fn of_many_that_resume_a_run_one_goes_on_and_the_others_say_who() {
     wait_for_launches(&bench, 2);
     // Its name is another than that of the process that asks.
     assert!(bench.must("runs").out.contains("running"));
-    let said = bench.run("run --resume");
-    refused(&said, &[&format!("run 1 is being measured by process {}", running.pid())]);
+    let by = format!("run 1 is being measured by process {}", running.pid());
+    bench.run("run --resume").fails(2, &[&by]);
     running.signal(Signal::KILL);
     running.finish(SOON);
     bench.wait_for_silence(SOON);
@@ -463,36 +424,21 @@ fn a_claim_ends_with_its_holder_not_with_what_it_started() {
 #[test]
 fn a_run_in_another_pid_namespace_is_not_taken_up() {
     let bench = Bench::new();
-    let line =
-        format!("--kill-child -p -f --mount-proc -- {} {ENDLESS}", env!("CARGO_BIN_EXE_ipcmark"));
-    let inside = bench.command(ENDLESS.split_whitespace());
-    let mut command = Command::new("unshare");
-    command.args(line.split_whitespace()).env_clear().current_dir(bench.path(""));
-    command.envs(inside.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    let probe = Command::new("unshare").args(["-p", "-f", "--mount-proc", "true"]).output();
-    if !probe.is_ok_and(|probe| probe.status.success()) {
-        return say("skipped: no PID namespace can be made here");
-    }
-    let running = bench.begin_with(command);
+    let apart = ["unshare", "--kill-child", "-p", "-f", "--mount-proc"];
+    let Some(()) = can_run("PID namespaces", &[&apart[..], &["true"]].concat()) else { return };
+    let running = bench.begin_with(bench.behind(&apart, ENDLESS));
     wait_for_launches(&bench, 2);
     assert!(bench.must("runs").out.contains("running"));
-    let said = bench.run("run --resume");
-    refused(&said, &["being measured by process 1 of another PID namespace"]);
+    let resumed = bench.run("run --resume");
+    resumed.fails(2, &["being measured by process 1 of another PID namespace"]);
     // Nor from there what is measured here.
     running.signal(Signal::KILL);
     running.finish(SOON);
     bench.wait_for_silence(SOON);
     let running = bench.begin("run --resume");
     wait_for("its claim", SOON, || bench.must("runs").out.contains("running").then_some(()));
-    let inside = bench.command(["run", "--resume"]);
-    let mut command = Command::new("unshare");
-    command
-        .args(["-p", "-f", "--mount-proc", "--"])
-        .arg(inside.get_program())
-        .args(inside.get_args());
-    command.env_clear().current_dir(bench.path("")).stdin(Stdio::null());
-    command.envs(inside.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    refused(&output(&mut command), &["being measured by process", "of another PID namespace"]);
+    let resumed = output(&mut bench.behind(&apart, "run --resume"));
+    resumed.fails(2, &["being measured by process", "of another PID namespace"]);
     running.signal(Signal::TERM);
     assert_eq!(running.finish(SOON).code, Some(128 + 15));
 }
@@ -519,7 +465,7 @@ fn only_a_regular_file_is_a_store() {
             "compare 1 2",
         ] {
             let said = bench.run(&format!("{line} --store {store}"));
-            refused(&said, &[store, "a store is a regular file", "--store FILE"]);
+            said.fails(2, &[store, "a store is a regular file", "--store FILE"]);
         }
         for end in ["-wal", "-shm", "-journal", "-claims"] {
             assert!(!Path::new(&format!("{store}{end}")).exists(), "{store}{end}");
@@ -532,8 +478,7 @@ fn only_a_regular_file_is_a_store() {
 #[test]
 fn a_disk_is_not_overwritten() {
     let bench = Bench::new();
-    let disk = bench.path("disk");
-    fs::write(&disk, "DISK".repeat(1 << 18)).unwrap();
+    let disk = bench.put("disk", "DISK".repeat(1 << 18));
     let made = Command::new("losetup").args(["--find", "--show"]).arg(&disk).output();
     let Some(made) = made.ok().filter(|made| made.status.success()) else {
         return say("skipped a disk as store: losetup makes none here");
@@ -545,6 +490,6 @@ fn a_disk_is_not_overwritten() {
         .to_vec();
     let start = fs::read(&device).unwrap()[..4].to_vec();
     assert!(Command::new("losetup").args(["-d", &device]).status().unwrap().success());
-    refused(&said, &[&device, "is a device"]);
+    said.fails(2, &[&device, "is a device"]);
     assert_eq!((start.as_slice(), made.contains(&true)), (&b"DISK"[..], false));
 }
