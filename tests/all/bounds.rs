@@ -3,10 +3,9 @@
 //! and nothing is measured or stored.
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
 use std::process::Command;
 
-use crate::cli_support::{Bench, Said, output};
+use crate::cli_support::{Bench, Said, behind, output};
 use fleet::{network, nodes};
 use machine::parse_cpu_list;
 use mechanisms::Variant;
@@ -26,30 +25,19 @@ use study::validated::validate;
 /// Runs the program where it may use 256 MiB of address space, and five seconds of a CPU against hangs:
 /// time of its own, which other tests don't take.
 fn bounded(bench: &Bench, words: &[&str]) -> Said {
-    let inner = bench.command(words);
-    let mut command = Command::new("sh");
-    command.args(["-c", "ulimit -v 262144 && ulimit -t 5 && exec \"$@\"", "sh"]);
-    command.arg(inner.get_program()).args(inner.get_args()).env_clear();
-    command.envs(inner.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    command.current_dir(bench.path("")).stdin(std::process::Stdio::null());
-    output(&mut command)
+    let limits = "ulimit -v 262144 && ulimit -t 5 && exec \"$0\" \"$@\"";
+    output(&mut behind(&bench.command(words), &["sh", "-c", limits]))
 }
 
 /// Runs it, and asserts one line with `told` in it, exit code 2, and no store.
 #[track_caller]
 fn refused(bench: &Bench, words: &[&str], expected: &str) {
     let said = bounded(bench, words);
-    let short: Vec<String> = words.iter().map(|word| word.chars().take(60).collect()).collect();
-    let lines = said.err.lines().count();
-    assert!(
-        said.code == Some(2) && lines == 1 && said.err.contains(expected) && said.out.is_empty(),
-        "{short:?}: {} and `{expected}` expected: {}",
-        said.status,
-        said.err
-    );
-    assert!(said.err.chars().count() < 1100, "{short:?}: {} characters", said.err.chars().count());
-    assert!(!said.err.trim_end().chars().any(char::is_control), "{:?}", said.err);
-    assert!(!bench.store().exists(), "{short:?}: nothing is measured, and a store was made");
+    let err = said.err.clone();
+    said.is_refused(&[expected]);
+    assert!(err.chars().count() < 1100, "{} characters", err.chars().count());
+    assert!(!err.trim_end().chars().any(char::is_control), "{err:?}");
+    assert!(!bench.store().exists(), "nothing is measured, and a store was made");
 }
 
 #[test]
@@ -115,9 +103,7 @@ size = ["64", "4K"]
 "#;
 
 fn file(bench: &Bench, text: &str) -> String {
-    let path = bench.path("study.toml");
-    std::fs::write(&path, text).expect("write a study");
-    path.to_str().expect("text").to_string()
+    bench.put("study.toml", text).to_str().expect("text").to_string()
 }
 
 #[test]
@@ -185,9 +171,8 @@ fn studies_that_ask_for_the_impossible_are_refused_with_their_line() {
 #[test]
 fn what_is_no_file_is_no_study() {
     let bench = Bench::new();
-    let long = PathBuf::from(file(&bench, &"# x\n".repeat(1 << 19)));
-    std::fs::write(bench.path("bytes.toml"), [0x66, 0xff, 0xfe]).expect("write a file");
-    let (long, bytes) = (long.to_str().unwrap(), bench.path("bytes.toml"));
+    let long = file(&bench, &"# x\n".repeat(1 << 19));
+    let bytes = bench.put("bytes.toml", [0x66, 0xff, 0xfe]);
     for what in ["show", "run"] {
         for (path, expected) in [
             ("/dev/full", "a device"),
@@ -196,7 +181,7 @@ fn what_is_no_file_is_no_study() {
             ("/dev/tty", "a device"),
             ("/", "a folder"),
             ("/proc/self/mem", "read /proc/self/mem"),
-            (long, "longer than 1048576 bytes"),
+            (&long, "longer than 1048576 bytes"),
             (bytes.to_str().unwrap(), "not text"),
         ] {
             refused(&bench, &["study", what, path], expected);
@@ -208,8 +193,7 @@ fn what_is_no_file_is_no_study() {
         "cat <<'END' | {} study show /dev/stdin\n{SMALL}END",
         env!("CARGO_BIN_EXE_ipcmark")
     );
-    let said = output(Command::new("sh").args(["-c", &script]));
-    assert_eq!((said.code, said.out.as_str()), (Some(0), SMALL), "{}", said.err);
+    assert_eq!(output(Command::new("sh").args(["-c", &script])).ends(0).out, SMALL);
 }
 
 // ---- what nobody thought of ----------------------------------------------------------------------
@@ -299,11 +283,8 @@ fn no_parser_falls_over_any_word() {
             assert_eq!(size::parse(&size::format(bytes)), Ok(bytes));
         }
         if let Ok(variant) = Variant::parse(text) {
-            assert_eq!(
-                Variant::parse(&variant.to_string()).map(|other| other == variant),
-                Ok(true),
-                "{text}"
-            );
+            let again = Variant::parse(&variant.to_string());
+            assert_eq!(again.map(|other| other == variant), Ok(true), "{text}");
         }
         if let Ok(route) = Route::parse(text) {
             assert_eq!(Route::parse(&route.to_string()), Ok(route), "{text}");

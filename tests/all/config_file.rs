@@ -4,7 +4,7 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
-use crate::cli_support::{Bench, Said, output};
+use crate::cli_support::{Bench, has, list, output};
 use serde_json::Value;
 
 /// One case, quickly; the number of launches is a file's.
@@ -23,14 +23,6 @@ fn launches(bench: &Bench) -> u64 {
     bench.export()["results"][0]["launches"].as_u64().unwrap()
 }
 
-fn assert_refused(said: &Said, words: &[&str]) {
-    assert_eq!((said.code, said.out.as_str()), (Some(2), ""), "{}", said.err);
-    assert_eq!(said.err.lines().count(), 1, "{}", said.err);
-    for word in words {
-        assert!(said.err.contains(word), "no `{word}` in: {}", said.err);
-    }
-}
-
 #[test]
 #[ignore = "long form"]
 fn the_command_line_comes_first_then_this_folder_then_the_user() {
@@ -40,9 +32,7 @@ fn the_command_line_comes_first_then_this_folder_then_the_user() {
     assert_eq!(launches(&bench), 4);
     assert_eq!(bench.export()["results"][0]["workers"], "thread");
     let stored = bench.export()["request"]["defaults"].to_string();
-    for word in ["--launches 4", "run: --workers thread", ".config/ipcmark.toml"] {
-        assert!(stored.contains(word), "no `{word}` in {stored}");
-    }
+    has(&stored, &["--launches 4", "run: --workers thread", ".config/ipcmark.toml"]);
     put(&bench, "ipcmark.toml", "launches = 3");
     bench.must(SHORT);
     assert_eq!(launches(&bench), 3);
@@ -51,10 +41,10 @@ fn the_command_line_comes_first_then_this_folder_then_the_user() {
     assert_eq!(bench.export()["request"]["defaults"], serde_json::json!([]));
 
     let elsewhere = put(&bench, "xdg/ipcmark.toml", "samples = 12");
-    let mut command = bench.command("doctor --format json".split(' '));
+    let mut command = bench.line("doctor --format json");
     command.env("XDG_CONFIG_HOME", elsewhere.parent().unwrap());
     let doctor: Value = serde_json::from_str(&output(&mut command).out).unwrap();
-    let defaults = doctor["defaults"].as_array().unwrap();
+    let defaults = list(&doctor["defaults"]);
     let keys: Vec<&str> = defaults.iter().map(|value| value["key"].as_str().unwrap()).collect();
     assert_eq!(keys, ["samples", "launches"]);
     assert!(bench.must("doctor").out.contains("--launches 3 (ipcmark.toml)"));
@@ -67,9 +57,7 @@ fn the_example_of_the_readme_is_taken() {
         include_str!("../../docs/QUESTIONS.md").split("```toml\n").nth(1).expect("an example");
     put(&bench, "ipcmark.toml", text.split("```").next().unwrap());
     let shown = bench.must("doctor").out;
-    for words in ["--precision 1%", "--no-wait true", "run: --placement same-cpu,0,1"] {
-        assert!(shown.contains(words), "no `{words}` in {shown}");
-    }
+    has(&shown, &["--precision 1%", "--no-wait true", "run: --placement same-cpu,0,1"]);
 }
 
 #[test]
@@ -109,8 +97,8 @@ fn what_is_wrong_in_a_file_is_one_line_with_file_and_key() {
         ("color = 'pink'", ["ipcmark.toml: color: ", "pink"]),
     ] {
         put(&bench, "ipcmark.toml", text);
-        assert_refused(&bench.run(SHORT), &words);
-        assert_refused(&bench.run("list"), &words);
+        bench.run(SHORT).is_refused(&words);
+        bench.run("list").is_refused(&words);
     }
     assert!(!bench.store().exists());
 }
@@ -142,8 +130,7 @@ fn a_file_says_nothing_of_programs_and_files() {
     ] {
         for table in ["", "[run]\n", "[fleet]\n", "[study]\n"] {
             put(&bench, "ipcmark.toml", &format!("{table}{key} = 'touch made'"));
-            let said = bench.run(SHORT);
-            assert_refused(&said, &["ipcmark.toml: ", key]);
+            bench.run(SHORT).is_refused(&["ipcmark.toml: ", key]);
         }
     }
     assert!(!bench.path("made").exists() && !bench.store().exists());
@@ -165,8 +152,7 @@ fn a_file_that_others_may_write_is_not_read() {
     if rustix::process::geteuid().is_root() {
         put(&bench, "ipcmark.toml", "launches = 7");
         std::os::unix::fs::chown(&path, Some(65534), None).unwrap();
-        let said = bench.must("list");
-        assert!(said.err.contains("belongs to another user"), "{}", said.err);
+        has(&bench.must("list").err, &["belongs to another user"]);
     } else {
         crate::cli_support::say("skipped a file of another user: that takes root");
     }
@@ -179,8 +165,7 @@ fn a_file_that_others_may_write_is_not_read() {
         0,
     )
     .unwrap();
-    let said = bench.must("list");
-    assert!(said.err.contains("it is no file"), "{}", said.err);
+    has(&bench.must("list").err, &["it is no file"]);
 }
 
 /// Flags that start a program, reach another host, name a file, take up what was begun, or are of one run alone.
@@ -234,8 +219,7 @@ fn a_file_takes_every_flag_that_says_how_to_measure() {
         for flag in flags {
             // No flag takes a date: what is said of it tells whether the flag is taken at all.
             put(&bench, "ipcmark.toml", &format!("{flag} = 1979-05-27"));
-            let said = bench.run(&format!("{command} pipe"));
-            assert_refused(&said, &[flag, "write a word, a number"]);
+            bench.run(&format!("{command} pipe")).is_refused(&[flag, "write a word, a number"]);
         }
         std::fs::remove_file(bench.path("ipcmark.toml")).unwrap();
     }
@@ -259,8 +243,8 @@ fn a_broken_file_fails_nothing_that_needs_no_defaults() {
             assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{name}: {line}");
         }
         for line in ["list", "runs", "doctor"] {
-            assert_refused(&bench.run(line), &["ipcmark.toml:1: "]);
+            bench.run(line).is_refused(&["ipcmark.toml:1: "]);
         }
-        assert_refused(&bench.run("rnu"), &["ipcmark.toml:1: "]);
+        bench.run("rnu").is_refused(&["ipcmark.toml:1: "]);
     }
 }

@@ -3,19 +3,16 @@
 //! or nft these tests say aloud that they skip.
 
 use std::fs;
-use std::io::Write as _;
-use std::os::fd::AsFd;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::cli_support::{Bench, Said, flat, must_fit_the_schema, output};
+use crate::cli_support::{Bench, Said, can_run, flat, has, must_fit_the_schema, output, results};
 use crate::common::launching::{conclude, quick, start};
-use crate::common::say;
+use crate::common::{netns, say};
 use model::launch::{Outcome, Record, SampleCount};
 use model::mechanism::Datagrams;
 use model::workload::Workload;
 use run::launch::Spec;
-use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 // ---- how large they are ----------------------------------------------------------------------
 
@@ -75,12 +72,7 @@ fn a_datagram_is_one_packet_of_the_path_and_the_kernel_cuts_none() {
 
 /// None, said aloud, where this user may not make a network.
 fn may_unshare(what: &str) -> Option<()> {
-    let tried = Command::new("unshare").args(["--net", "true"]).stderr(Stdio::null()).status();
-    let may = tried.is_ok_and(|status| status.success());
-    if !may {
-        say(&format!("skipped {what}: they take a network namespace of their own"));
-    }
-    may.then_some(())
+    can_run(what, &["unshare", "--net", "true"])
 }
 
 /// Received, lost, reordered, duplicated.
@@ -115,20 +107,7 @@ impl Lossy {
             skip("no network namespaces here (ip netns add)");
             return None;
         }
-        let rules = format!(
-            "table inet t {{ chain c {{ type filter hook input priority 0; \
-             meta l4proto udp {which} counter drop; }}\n}}\n"
-        );
-        let nft = Command::new("ip")
-            .args(["netns", "exec", &lossy.name, "nft", "-f", "-"])
-            .stdin(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn();
-        let loses = nft.is_ok_and(|mut nft| {
-            let written = nft.stdin.take().expect("a pipe").write_all(rules.as_bytes());
-            nft.wait().is_ok_and(|status| status.success()) && written.is_ok()
-        });
-        if !loses {
+        if !netns::lose(&lossy.name, which) {
             skip("nft doesn't run here");
             return None;
         }
@@ -137,25 +116,12 @@ impl Lossy {
 
     /// The record of a launch in it.
     fn launch(&self, spec: &Spec) -> Record {
-        let space = fs::File::open(format!("/run/netns/{}", self.name)).expect("the namespace");
-        std::thread::scope(|scope| {
-            let inside = scope.spawn(|| {
-                let kind = Some(LinkNameSpaceType::Network);
-                move_into_link_name_space(space.as_fd(), kind).expect("enter the namespace");
-                conclude(start(spec)).record
-            });
-            inside.join().expect("the launch")
-        })
+        netns::inside(&self.name, || conclude(start(spec)).record)
     }
 
     /// The program's command line in it.
     fn run(&self, bench: &Bench, line: &str) -> Said {
-        let plain = bench.command(line.split_whitespace());
-        let mut inside = Command::new("ip");
-        inside.args(["netns", "exec", &self.name]).arg(plain.get_program()).args(plain.get_args());
-        let set = plain.get_envs().filter_map(|(name, value)| Some((name, value?)));
-        inside.env_clear().envs(set).current_dir(plain.get_current_dir().expect("a folder"));
-        output(inside.stdin(Stdio::null()))
+        output(&mut bench.behind(&["ip", "netns", "exec", &self.name], line))
     }
 }
 
@@ -233,18 +199,14 @@ fn where_a_tenth_is_lost_it_is_counted_by_whoever_misses_it() {
 fn a_run_over_it_is_a_row_with_its_reason_and_the_counts() {
     let Some(lossy) = Lossy::begin("run", "") else { return };
     let bench = Bench::new();
-    let said = lossy.run(&bench, "run udp -w latency,throughput -s 64 -p free --launches 1");
-    assert_eq!(said.code, Some(1), "{}{}", said.out, said.err);
+    let said =
+        lossy.run(&bench, "run udp -w latency,throughput -s 64 -p free --launches 1").ends(1);
     assert!(said.err.contains("nothing could be measured"), "{}", said.err);
     let text = flat(&bench.run("report last -v").out);
-    for expected in ["udp: a datagram was lost", "1 of 1 launch failed", "sent, 0 received"] {
-        assert!(text.contains(expected), "no `{expected}` in: {text}");
-    }
+    has(&text, &["udp: a datagram was lost", "1 of 1 launch failed", "sent, 0 received"]);
     let run = bench.export();
     must_fit_the_schema(&run);
-    for case in
-        run["results"].as_array().expect("results").iter().filter(|result| result["twin"] == false)
-    {
+    for case in results(&run).iter().filter(|result| result["twin"] == false) {
         assert_eq!(case["status"], "failed");
         let seen = &case["datagrams"];
         assert!(seen["here"]["sent"].as_u64() > Some(0), "{seen:#}");
@@ -253,8 +215,7 @@ fn a_run_over_it_is_a_row_with_its_reason_and_the_counts() {
         assert_eq!(seen["launches"][0]["round"], 0);
     }
     assert_eq!(bench.run("report last --html page.html").code, Some(1), "nothing was measured");
-    let page = fs::read_to_string(bench.path("page.html")).expect("a page");
-    assert!(page.contains("What became of datagrams"));
+    has(&bench.read("page.html"), &["What became of datagrams"]);
     assert!(bench.processes().is_empty());
 }
 
@@ -291,12 +252,12 @@ right = { mechanism = "udp:mtu=1500" }
 fn packets_and_buffers_are_factors_of_a_study_and_stay_each_in_its_case() {
     let Some(_) = may_unshare("packets as a factor") else { return };
     let bench = Bench::new();
-    fs::write(bench.path("factors.toml"), FACTORS).expect("write the study");
+    bench.put("factors.toml", FACTORS);
     bench.must("study run factors.toml");
     let run = bench.export();
     must_fit_the_schema(&run);
     let of = |variant: &str, name: &str| {
-        let results = run["results"].as_array().expect("results");
+        let results = results(&run);
         let case = results.iter().find(|result| result["variant"] == variant).expect("a row");
         assert_eq!(case["status"], "ok", "{variant}: {}", case["reason"]);
         case["effective_settings"][name].as_u64()
@@ -317,15 +278,13 @@ fn packets_and_buffers_are_factors_of_a_study_and_stay_each_in_its_case() {
     for variant in ["udp", "udp:buffer=64K"] {
         assert_eq!(of(variant, "path_mtu_bytes"), Some(mtu.min(65_535)), "{variant}");
     }
-    let results = run["results"].as_array().expect("results");
+    let results = results(&run);
     let small = results.iter().find(|result| result["variant"] == "udp:mtu=1500").expect("a row");
     let wire = small["datagrams"]["wire_bytes_per_payload_byte"].as_f64().expect("a ratio");
     // 20 KiB in 14 datagrams of at most 1,464 bytes each, and 36 of headers.
     assert!((wire - (20_480.0 + 14.0 * 36.0) / 20_480.0).abs() < 1e-9, "{wire}");
-    assert!(
-        results
-            .iter()
-            .all(|result| result["datagrams"].is_null() == (result["mechanism"] == "tcp"))
-    );
+    let is_right =
+        |case: &serde_json::Value| case["datagrams"].is_null() == (case["mechanism"] == "tcp");
+    assert!(results.iter().all(is_right));
     assert_eq!((of("tcp:mtu=1500", "mtu_bytes"), of("tcp", "mtu_bytes")), (Some(1_500), None));
 }
