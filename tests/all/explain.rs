@@ -1,24 +1,13 @@
 //! `ipcmark explain`: what it launches, what it shows, and what it refuses. That the parts are the
 //! right ones is proved by planted work (`benches/explain.rs`); no time is asserted here.
 
-use crate::cli_support::{Bench, flat, rows};
+use crate::cli_support::{Bench, flat, has, list, rows};
+use crate::common::can_trace;
 use crate::common::launching::{conclude, quick, start};
-use crate::common::say;
-use machine::trace;
 use model::launch::{Outcome, SampleCount};
 use run::launch::Spec;
 use run::launch::plant::Plant;
 use serde_json::Value;
-
-fn can_trace() -> bool {
-    match trace::available() {
-        Ok(()) => true,
-        Err(refusal) => {
-            say(&format!("skipped: {refusal}"));
-            false
-        }
-    }
-}
 
 fn number(value: &Value) -> f64 {
     value.as_f64().unwrap_or_else(|| panic!("no number: {value}"))
@@ -26,45 +15,39 @@ fn number(value: &Value) -> f64 {
 
 #[test]
 fn a_round_trip_is_taken_apart_and_written_up_again() {
-    if !can_trace() {
-        return;
-    }
+    let Some(()) = can_trace() else { return };
     let bench = Bench::new();
     let line = "-q explain pipe unix-stream -s 64 -p same-cpu --launches 6 --teach";
     let said = bench.must(&format!("{line} --html page.html"));
-    for section in ["Where the time goes", "What the parts are"] {
-        assert!(said.out.contains(section), "{section}: {}", said.out);
-    }
+    has(&said.out, &["Where the time goes", "What the parts are"]);
     // A line for each mechanism, with its whole behind it, and what each sign of a part is. It has bars unless the
     // parts are noise.
     for mechanism in ["pipe", "unix-stream"] {
         let bar = said.out.lines().find(|line| line.starts_with(mechanism) && line.contains('◆'));
         assert!(bar.is_some_and(|bar| bar.ends_with('s')), "{mechanism}: {}", said.out);
     }
-    for sign in ["█ entering and leaving calls", "◆ unobserved round trip"] {
-        assert!(said.out.contains(sign), "{sign}: {}", said.out);
-    }
+    has(&said.out, &["█ entering and leaving calls", "◆ unobserved round trip"]);
     assert!(!said.out.contains("The parts add up"), "sentences are behind -v: {}", said.out);
     let more = bench.must("report last -v").out;
-    for section in [
-        "Where the time goes",
-        "Where the differences come from",
-        "Tracing overhead",
-        "What the parts are",
-        "pipe, 64 B, one CPU: ",
-        "Copying of pipe is not separated from the rest: 3 sizes",
-    ] {
-        assert!(more.contains(section), "{section}: {more}");
-    }
+    has(
+        &more,
+        &[
+            "Where the time goes",
+            "Where the differences come from",
+            "Tracing overhead",
+            "What the parts are",
+            "pipe, 64 B, one CPU: ",
+            "Copying of pipe is not separated from the rest: 3 sizes",
+        ],
+    );
     for text in [&said.out, &more] {
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     }
     assert_eq!(bench.must("report last").out, said.out, "from the store alone");
-    let page = std::fs::read_to_string(bench.path("page.html")).expect("the page");
-    assert!(page.contains("figure-explained-same-cpu-process"));
+    has(&bench.read("page.html"), &["figure-explained-same-cpu-process"]);
 
     let explained = &bench.export()["explanation"];
-    let cases = explained["cases"].as_array().expect("cases");
+    let cases = list(&explained["cases"]);
     assert_eq!(cases.len(), 2, "{explained}");
     for case in cases {
         // Two writes and two reads of a round trip, whichever end waits.
@@ -82,17 +65,15 @@ fn a_round_trip_is_taken_apart_and_written_up_again() {
 #[test]
 #[ignore = "long form"]
 fn three_sizes_tell_copying_from_the_rest() {
-    if !can_trace() {
-        return;
-    }
+    let Some(()) = can_trace() else { return };
     let bench = Bench::new();
     bench.must("-q explain pipe -p same-cpu --launches 2");
     let said = bench.must("report last -v");
     assert!(!said.out.contains("is not separated from the rest"), "{}", said.out);
     let explained = &bench.export()["explanation"];
-    for case in explained["cases"].as_array().expect("cases") {
+    for case in list(&explained["cases"]) {
         assert_eq!(case["copying_unknown"], Value::Null);
-        let parts = case["parts"].as_array().expect("parts");
+        let parts = list(&case["parts"]);
         assert!(parts.iter().any(|part| part["cost"] == "copying"), "{case}");
     }
     assert_eq!(bench.export()["explanation"]["cases"].as_array().map(Vec::len), Some(3));
@@ -103,19 +84,12 @@ fn what_was_not_asked_to_explain_explains_nothing() {
     let bench = Bench::new();
     bench.must("-q run pipe -w latency -s 64 -p same-cpu --launches 1 --samples 10");
     assert_eq!(bench.export()["explanation"], Value::Null);
-    let said = bench.run("explain");
-    assert_eq!(said.code, Some(2), "{}", said.err);
-    let said = bench.run("explain pip");
-    assert_eq!(said.code, Some(2));
-    assert!(said.err.contains("`pipe`"), "{}", said.err);
 }
 
 #[test]
 #[ignore = "long form"]
 fn what_was_asked_and_cannot_be_taken_apart_exits_with_5_and_nothing_else_does() {
-    if !can_trace() {
-        return;
-    }
+    let Some(()) = can_trace() else { return };
     let rest = "--no-wait --launches 1 --seed 7";
     let no_siblings = !machine_has("smt-sibling");
     for (line, code, words) in [
@@ -135,9 +109,7 @@ fn what_was_asked_and_cannot_be_taken_apart_exits_with_5_and_nothing_else_does()
 #[test]
 #[ignore = "long form"]
 fn where_others_disturbed_every_round_no_difference_is_firm() {
-    if !can_trace() {
-        return;
-    }
+    let Some(()) = can_trace() else { return };
     let bench = Bench::new();
     let line = "explain pipe unix-stream -s 64 -p same-cpu --launches 6 --no-wait";
     bench.must(&format!("-q {line}"));
@@ -159,9 +131,7 @@ fn machine_has(placement: &str) -> bool {
 
 #[test]
 fn planted_work_is_traced_where_it_is_done() {
-    if !can_trace() {
-        return;
-    }
+    let Some(()) = can_trace() else { return };
     let launched = |plant: Option<Plant>| {
         let spec = Spec {
             plant,

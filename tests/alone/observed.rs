@@ -6,22 +6,17 @@
 
 use std::path::Path;
 
-use crate::cli_support::{Bench, Said};
-use crate::common::say;
+use crate::cli_support::{Bench, Said, has, list};
+use crate::common::{can_trace, say};
 use machine::counts;
-use machine::trace;
 use model::counts::Family;
 use serde_json::Value;
 use study::validated::validate;
 
 const LAUNCHES: usize = 6;
 
-fn can_count(family: Family) -> bool {
-    counts::available(family).map_err(|refusal| say(&format!("skipped: {refusal}"))).is_ok()
-}
-
-fn can_trace() -> bool {
-    trace::available().map_err(|refusal| say(&format!("skipped: {refusal}"))).is_ok()
+fn can_count(family: Family) -> Option<()> {
+    counts::available(family).map_err(|refusal| say(&format!("skipped: {refusal}"))).ok()
 }
 
 /// Runs the words, and gives what was exported.
@@ -35,16 +30,16 @@ fn run(bench: &Bench, words: &str) -> (Said, Value) {
 
 /// What `probe` saw of `variant` at `size`.
 fn seen<'a>(document: &'a Value, probe: &str, variant: &str, size: u64) -> &'a Value {
-    let all = document["observed"].as_array().expect("observed");
+    let all = list(&document["observed"]);
     let found = all.iter().find(|value| {
         value["observe"] == probe && value["variant"] == variant && value["message_bytes"] == size
     });
     found.unwrap_or_else(|| panic!("{probe} of {variant}: {all:#?}"))
 }
 
-fn named<'a>(list: &'a Value, name: &str) -> &'a Value {
-    let list = list.as_array().expect("a list");
-    list.iter().find(|value| value["name"] == name).unwrap_or_else(|| panic!("{name}: {list:#?}"))
+fn named<'a>(all: &'a Value, name: &str) -> &'a Value {
+    let found = list(all).iter().find(|value| value["name"] == name);
+    found.unwrap_or_else(|| panic!("{name}: {all:#}"))
 }
 
 #[track_caller]
@@ -56,9 +51,8 @@ fn counts_exactly(row: &Value, count: f64) {
 
 #[test]
 fn a_round_trip_over_a_pipe_is_two_reads_and_two_writes_whoever_counts() {
-    if !can_count(Family::Calls) || !can_trace() {
-        return;
-    }
+    let Some(()) = can_count(Family::Calls) else { return };
+    let Some(()) = can_trace() else { return };
     let bench = Bench::new();
     let words = "run pipe -w latency -s 64 -p same-cpu --samples 500 --observe calls,trace";
     let (said, document) = run(&bench, &format!("{words} --launches {LAUNCHES}"));
@@ -79,7 +73,7 @@ fn a_round_trip_over_a_pipe_is_two_reads_and_two_writes_whoever_counts() {
     for call in ["read", "write"] {
         let row = named(&traced["calls"], call);
         counts_exactly(row, 2.0);
-        let returned = row["returned"].as_array().unwrap();
+        let returned = list(&row["returned"]);
         assert_eq!((returned.len(), &returned[0]["value"]), (1, &64.into()));
         counts_exactly(&returned[0], 2.0);
         assert_eq!(row["others_per_operation"], 0.0);
@@ -91,21 +85,18 @@ fn a_round_trip_over_a_pipe_is_two_reads_and_two_writes_whoever_counts() {
     let turns = waits("delay") + waits("displaced");
     assert!((1.9..2.5).contains(&turns), "{turns}: {traced:#}");
     let partner = |value: &&Value| value["by_partner"] == true;
-    let woken = traced["wake_ups"].as_array().unwrap().iter().filter(partner);
+    let woken = list(&traced["wake_ups"]).iter().filter(partner);
     let woken: f64 = woken.map(|value| value["per_operation"].as_f64().unwrap()).sum();
     assert!(woken > 0.0 && woken <= 2.0 + 0.5, "{woken}");
 
-    assert!(said.out.contains("2.00 read, 2.00 write"), "{}", said.out);
-    assert!(said.out.contains("What was counted"), "{}", said.out);
+    has(&said.out, &["2.00 read, 2.00 write", "What was counted"]);
     let wide = said.out.lines().find(|line| line.chars().count() > 80);
     assert_eq!(wide, None);
 }
 
 #[test]
 fn a_message_of_128_kib_comes_out_of_a_pipe_in_two_reads_of_64_kib() {
-    if !can_trace() {
-        return;
-    }
+    let Some(()) = can_trace() else { return };
     let bench = Bench::new();
     let words =
         "run pipe -w throughput --total 16M -s 128K -p same-cpu --samples 3 --observe trace";
@@ -144,15 +135,12 @@ fn what_cannot_be_counted_is_a_row_with_its_reason_and_no_failure() {
     assert!(text.contains("Not testable here: core, l1d, and with them"), "{}", said.out);
     assert_eq!(text.matches("Not testable here").count(), 1, "{}", said.out);
     assert!(text.contains("cycles per l1d read"), "{}", said.out);
-    let page = std::fs::read_to_string(page).unwrap();
-    assert!(page.contains("not testable here") && page.contains("cycles-per-instruction"));
+    has(&std::fs::read_to_string(page).unwrap(), &["not testable here", "cycles-per-instruction"]);
 }
 
 #[test]
 fn results_are_of_the_same_cases_and_launches_whether_or_not_something_looks_on() {
-    if !can_count(Family::Software) {
-        return;
-    }
+    let Some(()) = can_count(Family::Software) else { return };
     let words =
         "run pipe unix-stream -w latency -s 64 -p same-cpu --samples 50 --launches 6 --seed 3";
     let results = |observe: &str| {
@@ -161,14 +149,12 @@ fn results_are_of_the_same_cases_and_launches_whether_or_not_something_looks_on(
         let keys =
             ["variant", "message_bytes", "placement", "workers", "status", "launches", "samples"];
         let case = |value: &Value| keys.map(|key| value[key].to_string());
-        let cases: Vec<_> = document["results"].as_array().unwrap().iter().map(case).collect();
-        let compared: Vec<usize> = document["comparisons"]
-            .as_array()
-            .unwrap()
+        let cases: Vec<_> = list(&document["results"]).iter().map(case).collect();
+        let compared: Vec<usize> = list(&document["comparisons"])
             .iter()
-            .map(|comparison| comparison["standings"].as_array().unwrap().len())
+            .map(|comparison| list(&comparison["standings"]).len())
             .collect();
-        (cases, compared, document["observed"].as_array().unwrap().len())
+        (cases, compared, list(&document["observed"]).len())
     };
     let (alone, ranked, none) = results("");
     let (beside, also_ranked, observed) = results("--observe software");
@@ -223,23 +209,15 @@ show = ["context-switches", "cycles-per-instruction", "per-counted"]
 
 #[test]
 fn a_study_claims_and_shows_what_was_counted() {
-    if !can_count(Family::Software) {
-        return;
-    }
+    let Some(()) = can_count(Family::Software) else { return };
     let bench = Bench::new();
-    let file = bench.path("switches.toml");
-    std::fs::write(&file, STUDY).unwrap();
+    let file = bench.put("switches.toml", STUDY);
     let said = bench.must(&format!("study run {}", file.display()));
-    assert!(said.out.contains("✓ Supported: A round trip is two switches"), "{}", said.out);
-    assert!(said.out.contains("✗ Refuted: It is one"), "{}", said.out);
+    has(&said.out, &["✓ Supported: A round trip is two switches", "✗ Refuted: It is one"]);
     let row = said.out.lines().find(|line| line.starts_with("64  ") || line.starts_with("64 "));
     assert!(row.is_some_and(|row| row.contains("2.0") && row.contains("ns")), "{}", said.out);
     let unobserved = said.out.lines().find(|line| line.starts_with("4K"));
-    assert!(
-        unobserved.is_some_and(|text| text.contains('–')),
-        "only 64 B is observed: {}",
-        said.out
-    );
+    has(unobserved.expect("a row"), &["–"]); // only 64 B is observed
     if counts::available(Family::Core).is_err() {
         assert!(said.out.contains("Not testable here: An instruction is a cycle"), "{}", said.out);
         assert!(row.is_some_and(|row| row.contains("not testable")), "{}", said.out);

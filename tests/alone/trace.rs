@@ -10,10 +10,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 use std::time::Duration;
 
+use crate::cli_support::has;
 use crate::common::launching::{LEAD, conclude, endless, finish, quick, reach, start};
 use crate::common::proc::soon;
-use crate::common::say;
-use machine::trace;
+use crate::common::{can_trace, say};
 use model::launch::{Outcome, Record, SampleCount, Warmup, Workers};
 use model::trace::{Deeds, Direction, Traced};
 use model::workload::Workload;
@@ -22,17 +22,6 @@ use rustix::process::{Pid, Signal, kill_process};
 use sys::bpf::program_ids;
 
 const ROUND_TRIPS: u64 = 500;
-
-fn can_trace() -> bool {
-    match trace::available() {
-        Ok(()) => true,
-        Err(refusal) => {
-            let remedy = refusal.remedy.unwrap_or_default();
-            say(&format!("skipped: {}; {remedy}", refusal.reason));
-            false
-        }
-    }
-}
 
 /// A launch of a fixed number of round trips, observed by `probe`.
 fn observed(mechanism: &str, probe: &str) -> Spec {
@@ -69,9 +58,7 @@ fn returning(deeds: &Deeds, name: &str, returned: i64) -> u64 {
 
 #[test]
 fn round_trips_over_a_pipe_are_as_many_writes_and_reads_of_a_message() {
-    if !can_trace() {
-        return;
-    }
+    let Some(()) = can_trace() else { return };
     for workers in [Workers::Process, Workers::Thread] {
         for probe in ["trace", "trace-calls"] {
             let traced = traced(&Spec { workers, ..observed("pipe", probe) });
@@ -100,9 +87,7 @@ fn round_trips_over_a_pipe_are_as_many_writes_and_reads_of_a_message() {
 
 #[test]
 fn a_message_larger_than_a_pipe_comes_in_pieces_that_add_up() {
-    if !can_trace() {
-        return;
-    }
+    let Some(()) = can_trace() else { return };
     const MESSAGE: u64 = 128 << 10;
     const CAPACITY: i64 = 64 << 10;
     let spec = Spec { message_bytes: MESSAGE as usize, ..observed("pipe", "trace") };
@@ -119,9 +104,7 @@ fn a_message_larger_than_a_pipe_comes_in_pieces_that_add_up() {
 
 #[test]
 fn on_one_cpu_every_turn_is_a_sleep_and_a_delay_or_a_wait_for_the_cpu() {
-    if !can_trace() {
-        return;
-    }
+    let Some(()) = can_trace() else { return };
     for probe in ["trace", "trace-scheduler"] {
         let traced = traced(&on_one_cpu(observed("pipe", probe)));
         let slept: u64 = traced.workers().iter().map(|worker| worker.delays.count).sum();
@@ -151,9 +134,7 @@ fn on_one_cpu_every_turn_is_a_sleep_and_a_delay_or_a_wait_for_the_cpu() {
 
 #[test]
 fn what_goes_through_a_socket_is_traced_operation_by_operation() {
-    if !can_trace() {
-        return;
-    }
+    let Some(()) = can_trace() else { return };
     let traced = traced(&observed("unix-stream", "trace"));
     if traced.missing.iter().any(|text| text.starts_with("sock_")) {
         return say("skipped bytes of sockets: this kernel's tracepoints don't tell them");
@@ -170,9 +151,7 @@ fn what_goes_through_a_socket_is_traced_operation_by_operation() {
 
 #[test]
 fn a_transfer_is_traced_where_it_is_received_too() {
-    if !can_trace() {
-        return;
-    }
+    let Some(()) = can_trace() else { return };
     let (samples, batch) = (SampleCount::Exactly(5), 40);
     let workload = Workload::Throughput;
     let traced = traced(&Spec { workload, samples, batch, ..observed("unix-seqpacket", "trace") });
@@ -189,9 +168,7 @@ fn a_transfer_is_traced_where_it_is_received_too() {
 
 #[test]
 fn a_set_up_is_the_initiators_alone() {
-    if !can_trace() {
-        return;
-    }
+    let Some(()) = can_trace() else { return };
     let workload = Workload::Connect;
     let traced = traced(&Spec { workload, ..observed("unix-stream:bind=none", "trace") });
     let [initiator, responder] = traced.workers();
@@ -202,9 +179,7 @@ fn a_set_up_is_the_initiators_alone() {
 
 #[test]
 fn what_takes_no_system_call_has_only_its_marks() {
-    if !can_trace() {
-        return;
-    }
+    let Some(()) = can_trace() else { return };
     let traced = traced(&observed("noop", "trace-calls"));
     for deeds in traced.workers() {
         let own =
@@ -218,9 +193,7 @@ fn what_takes_no_system_call_has_only_its_marks() {
 
 #[test]
 fn twice_the_programs_fire_twice_as_often_and_hear_the_same() {
-    if !can_trace() {
-        return;
-    }
+    let Some(()) = can_trace() else { return };
     let once = traced(&observed("pipe", "trace-calls"));
     let twice = traced(&observed("pipe", "trace-calls:times=2"));
     for point in ["sys_enter", "sys_exit"] {
@@ -236,9 +209,7 @@ fn twice_the_programs_fire_twice_as_often_and_hear_the_same() {
 
 #[test]
 fn empty_programs_learn_nothing() {
-    if !can_trace() {
-        return;
-    }
+    let Some(()) = can_trace() else { return };
     let traced = traced(&observed("pipe", "trace:empty"));
     for deeds in traced.workers() {
         let nothing = Deeds { operations: deeds.operations, ..Deeds::default() };
@@ -265,9 +236,7 @@ fn a_launch_that_is_not_traced_carries_nothing() {
 
 #[test]
 fn events_that_find_no_room_are_counted() {
-    if !can_trace() {
-        return;
-    }
+    let Some(()) = can_trace() else { return };
     // The responder's warm-up is traced too, and discarded: it takes no room.
     let warmup = Warmup { operations: 10_000, ns: 1_000_000_000 };
     let few = traced(&Spec { warmup, ..observed("pipe", "trace") });
@@ -281,9 +250,7 @@ fn events_that_find_no_room_are_counted() {
 
 #[test]
 fn both_clocks_are_recorded_at_both_ends_of_the_timed_part() {
-    if !can_trace() {
-        return;
-    }
+    let Some(()) = can_trace() else { return };
     let spec = observed("pipe", "trace");
     let record = recorded(&spec);
     let traced = record.trace.expect("a trace");
@@ -313,9 +280,7 @@ const LINK: &str = "link_id:";
 
 #[test]
 fn programs_are_attached_only_while_their_launch_is_timed() {
-    if !can_trace() {
-        return;
-    }
+    let Some(()) = can_trace() else { return };
     let mut launch = start(&Spec { deadline_ms: 60_000, ..observed("pipe", "trace") });
     let supervisor = launch.pid() as i32;
     reach(&mut launch, Stage::Ready);
@@ -331,9 +296,7 @@ fn programs_are_attached_only_while_their_launch_is_timed() {
 
 #[test]
 fn nothing_stays_attached_when_a_supervisor_is_killed_in_mid_launch() {
-    if !can_trace() {
-        return;
-    }
+    let Some(()) = can_trace() else { return };
     for workers in [Workers::Process, Workers::Thread] {
         let observe = Some("trace:times=2".parse().expect("a probe"));
         let mut launch = start(&Spec { observe, ..endless("pipe", workers) });
@@ -385,13 +348,12 @@ const WITHOUT: [&str; 1] = ["--bounding-set=-bpf,-perfmon,-sys_admin"];
 #[test]
 fn without_the_privilege_a_launch_says_what_is_missing_and_the_remedy() {
     let works = Command::new("setpriv").args(WITHOUT).arg("true").output();
-    if can_trace() && !works.is_ok_and(|output| output.status.success()) {
+    let may = can_trace().is_some();
+    if may && !works.is_ok_and(|output| output.status.success()) {
         return say("skipped a trace without privileges: setpriv can't give them up here");
     }
     let spec = observed("pipe", "trace");
-    let launch = if can_trace() { start_without_privileges(&spec) } else { start(&spec) };
+    let launch = if may { start_without_privileges(&spec) } else { start(&spec) };
     let Outcome::Failed { reason } = conclude(launch).record.outcome else { panic!("it can't") };
-    for word in ["CAP_BPF and CAP_PERFMON", "root"] {
-        assert!(reason.contains(word), "no `{word}` in: {reason}");
-    }
+    has(&reason, &["CAP_BPF and CAP_PERFMON", "root"]);
 }
