@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use crate::cli_support::stored::{self};
 use crate::cli_support::{
-    Bench, Said, must_fit, must_fit_the_schema, number, output, rows, say, works,
+    Bench, Said, can_run, list, must_fit, must_fit_the_schema, number, output, rows, say,
 };
 use machine::energy::PackageCounters;
 use serde_json::Value;
@@ -72,26 +72,23 @@ impl Drop for Package {
     }
 }
 
-fn mounts_can_be_made(test: &str) -> bool {
-    works(test, &["unshare", "--mount", "mount", "--bind", "/sys/fs", "/sys/class"])
+fn mounts_can_be_made(test: &str) -> Option<()> {
+    can_run(test, &["unshare", "--mount", "mount", "--bind", "/sys/fs", "/sys/class"])
 }
 
 /// The energy of a result.
 fn energy(case: &Value) -> &Value {
-    let all = case["secondary"].as_array().expect("secondary values");
+    let all = list(&case["secondary"]);
     all.iter().find(|value| value["name"] == "energy_per_operation").expect("an energy")
 }
 
 #[test]
 #[ignore = "long form"]
 fn launches_are_counted_whole_and_rounds_hold_an_idle_stretch() {
-    if !mounts_can_be_made("energy of a package that a test makes") {
-        return;
-    }
+    let Some(()) = mounts_can_be_made("energy of a package that a test makes") else { return };
     let bench = Bench::new();
     let package = Package::begin(&bench);
-    let said = package.run(&bench, &[], &format!("{RUN} --energy"));
-    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    let said = package.run(&bench, &[], &format!("{RUN} --energy")).ends(0);
     assert!(!said.err.contains("not readable"), "{}", said.err);
     assert!(said.out.contains("per operation beyond idle"), "{}", said.out);
     let document = bench.export();
@@ -129,8 +126,7 @@ fn launches_are_counted_whole_and_rounds_hold_an_idle_stretch() {
     assert!((median - middle).abs() < 1e-9 * each[5].abs().max(1e-6), "{median} of {each:?}");
     assert_eq!((&found["n"], &found["unit"]), (&6.into(), &"joules".into()));
 
-    let said = package.run(&bench, &[], RUN);
-    assert_eq!(said.code, Some(0), "{}", said.err);
+    package.run(&bench, &[], RUN).ends(0);
     let unasked =
         format!("SELECT count(*) {own} AND run = 2 AND json_extract(record, '$.energy') IS NULL");
     assert_eq!(number(&db, &unasked), 7, "nobody asked");
@@ -141,9 +137,8 @@ fn launches_are_counted_whole_and_rounds_hold_an_idle_stretch() {
 fn counters_that_only_root_may_read_are_named_once_and_the_run_goes_on() {
     let drop_it = "--bounding-set=-dac_override,-dac_read_search";
     let what = "energy that may not be read";
-    if !mounts_can_be_made(what) || !works(what, &["setpriv", drop_it, "true"]) {
-        return;
-    }
+    let Some(()) = mounts_can_be_made(what) else { return };
+    let Some(()) = can_run(what, &["setpriv", drop_it, "true"]) else { return };
     let bench = Bench::new();
     let package = Package::begin(&bench);
     let counter = package.class.join("powercap/intel-rapl:0/energy_uj");
@@ -172,7 +167,7 @@ fn assert_unreadable(bench: &Bench, said: &Said, why: &str) {
     assert_eq!(said.out.matches("not readable here").count(), 1, "{}", said.out);
     let document = bench.export();
     assert_eq!(document["request"]["energy"], true);
-    let warned = document["warnings"].as_array().expect("warnings").iter();
+    let warned = list(&document["warnings"]).iter();
     assert_eq!(
         warned.filter(|value| value.as_str().is_some_and(|text| text.contains(why))).count(),
         1

@@ -15,7 +15,7 @@ use std::sync::RwLockWriteGuard;
 use std::time::Duration;
 
 use crate::cli_support::{
-    Bench, Said, behind, output, send, wait_for, wait_until_startable, works,
+    Bench, Said, behind, can_run, output, send, wait_for, wait_until_startable,
 };
 use crate::common::inventory::Inventory;
 use crate::common::launching::{endless, reach};
@@ -60,7 +60,7 @@ impl Site {
     }
 
     fn command(&self, line: &str) -> Command {
-        let mut command = self.bench.command(line.split_whitespace());
+        let mut command = self.bench.line(line);
         command.env("TMPDIR", &self.tmp);
         command
     }
@@ -252,8 +252,7 @@ fn clean_removes_nothing_of_anyone_elses() {
     // A run cleans too, and needs none of the names that are taken.
     let run =
         "run fifo sysv-sem:namespace=host -w latency -s 64 -p same-cpu --launches 1 --samples 10";
-    let said = output(&mut site.command(run));
-    assert_eq!(said.code, Some(0), "{}", said.err);
+    output(&mut site.command(run)).ends(0);
     assert_eq!(site.inventory(), before);
     if let Some(id) = stranger {
         let _ = system_v::remove(Object { kind: ObjectKind::Queue, id });
@@ -277,7 +276,7 @@ fn nothing_was_left_behind_is_said_where_that_was_seen() {
     assert!(said.err.contains("could not look at") && said.err.contains("TMPDIR"), "{}", said.err);
 
     let hide = "mount -t tmpfs none /proc && exec \"$0\" \"$@\"";
-    if works("a hidden /proc", &["unshare", "-m", "sh", "-c", hide, "true"]) {
+    if can_run("a hidden /proc", &["unshare", "-m", "sh", "-c", hide, "true"]).is_some() {
         let said =
             output(&mut behind(&site.command("clean"), &["unshare", "-m", "sh", "-c", hide]));
         assert_eq!((said.code, said.out.contains(NOTHING)), (Some(1), false), "{}", said.out);
@@ -604,12 +603,8 @@ fn a_folder_that_is_not_the_one_that_was_made_stays() {
     let before = site.inventory();
     let said = site.clean();
     assert_eq!(site.inventory(), before, "{}", said.out);
-    assert_eq!(
-        said.out.lines().filter(|line| line.starts_with("left ")).count(),
-        5,
-        "{}",
-        said.out
-    );
+    let left = said.out.lines().filter(|line| line.starts_with("left "));
+    assert_eq!(left.count(), 5, "{}", said.out);
 }
 
 // ---- any mixture -------------------------------------------------------------------------------
@@ -687,9 +682,7 @@ fn a_live_run_of_a_renamed_binary_goes_on() {
 #[test]
 fn a_live_run_of_another_pid_namespace_goes_on() {
     let flags = ["unshare", "--pid", "--fork", "--mount-proc"];
-    if !works("PID namespaces", &[&flags[..], &["true"]].concat()) {
-        return;
-    }
+    let Some(()) = can_run("PID namespaces", &[&flags[..], &["true"]].concat()) else { return };
     let site = Site::new();
     // Seen from outside, and from inside another one.
     let inside = behind(&site.command(LONG), &flags);
@@ -706,9 +699,7 @@ fn a_live_run_of_another_pid_namespace_goes_on() {
 #[test]
 fn what_the_dead_of_another_pid_namespace_left_is_removed() {
     let flags = ["unshare", "--pid", "--fork", "--mount-proc"];
-    if !works("PID namespaces", &[&flags[..], &["true"]].concat()) {
-        return;
-    }
+    let Some(()) = can_run("PID namespaces", &[&flags[..], &["true"]].concat()) else { return };
     let site = Site::new();
     let left = site.dead("sysv-sem:namespace=host");
     let before = site.inventory();
@@ -719,9 +710,7 @@ fn what_the_dead_of_another_pid_namespace_left_is_removed() {
 
 #[test]
 fn objects_of_another_ipc_namespace_are_left_and_named() {
-    if !works("IPC namespaces", &["unshare", "--ipc", "true"]) {
-        return;
-    }
+    let Some(()) = can_run("IPC namespaces", &["unshare", "--ipc", "true"]) else { return };
     let site = Site::new();
     let left = site.dead("sysv-queue:namespace=host");
     let before = site.inventory();
