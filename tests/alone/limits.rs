@@ -7,7 +7,9 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use crate::cli_support::deny::{Denied, output_denied};
-use crate::cli_support::{Bench, Said, output, say, wait_until_startable, works};
+use crate::cli_support::{
+    Bench, Said, can_run, flat, has, list, output, say, wait_until_startable,
+};
 use serde_json::Value;
 
 /// A folder that anybody may use, with a copy of the program in it.
@@ -37,16 +39,11 @@ impl Anybody {
 
     /// The same, to be started.
     fn command(&self, before: &[&str], line: &str) -> Command {
-        let mut words = before.iter().map(|text| text.to_string()).collect::<Vec<_>>();
-        words.push(self.program.display().to_string());
-        words.extend(line.split_whitespace().map(str::to_string));
-        let inner = self.bench.command::<&str>([]);
-        let mut command = Command::new(&words[0]);
-        command.args(&words[1..]).env_clear();
-        command.envs(inner.get_envs().filter_map(|(name, value)| Some((name, value?))));
-        command.env("IPCMARK_STORE", self.bench.path("data/runs.sqlite"));
-        command.env("HOME", self.bench.path("data")).env("TMPDIR", self.bench.path("data"));
-        command.current_dir(self.bench.path("data")).stdin(Stdio::null());
+        let script = format!("exec '{}' \"$@\"", self.program.display());
+        let mut command = self.bench.behind(&[before, &["sh", "-c", &script]].concat(), line);
+        let data = self.bench.path("data");
+        command.env("IPCMARK_STORE", data.join("runs.sqlite"));
+        command.env("HOME", &data).env("TMPDIR", &data).current_dir(data);
         command
     }
 }
@@ -57,11 +54,15 @@ fn as_nobody(more: &[&'static str]) -> Vec<&'static str> {
     AS_NOBODY.into_iter().chain(more.iter().copied()).collect()
 }
 
-fn may_become_nobody() -> bool {
-    works("another user", &as_nobody(&["true"]))
+fn may_become_nobody() -> Option<()> {
+    can_run("another user", &as_nobody(&["true"]))
 }
 
 const REST: &str = "-w latency -s 64 -p same-cpu --launches 1 --samples 10 --format json";
+
+fn is_ok(said: &Said, variant: &str) -> bool {
+    results(said).iter().any(|result| result.0 == variant && result.1 == "ok")
+}
 
 /// Status and reason of each variant.
 fn results(said: &Said) -> Vec<(String, String, String)> {
@@ -69,7 +70,7 @@ fn results(said: &Said) -> Vec<(String, String, String)> {
         .unwrap_or_else(|error| panic!("{error}: {}{}", said.out, said.err));
     let text = |case: &Value, key: &str| case[key].as_str().unwrap_or_default().to_string();
     let row = |case: &Value| (text(case, "variant"), text(case, "status"), text(case, "reason"));
-    document["results"].as_array().expect("results").iter().map(row).collect()
+    list(&document["results"]).iter().map(row).collect()
 }
 
 #[track_caller]
@@ -87,9 +88,7 @@ fn assert_unavailable(said: &Said, variant: &str, words: &[&str]) {
 /// Every mechanism of the table works without any privilege.
 #[test]
 fn an_unprivileged_user_measures_every_mechanism() {
-    if !may_become_nobody() {
-        return;
-    }
+    let Some(()) = may_become_nobody() else { return };
     let anybody = Anybody::new();
     let said = anybody.run(&as_nobody(&[]), &format!("run {REST}"));
     let results = results(&said);
@@ -107,9 +106,7 @@ fn an_unprivileged_user_measures_every_mechanism() {
 #[test]
 #[ignore = "long form"]
 fn too_few_open_files_make_a_case_unavailable_and_the_run_goes_on() {
-    if !works("few open files", &["prlimit", "--nofile=64", "true"]) {
-        return;
-    }
+    let Some(()) = can_run("few open files", &["prlimit", "--nofile=64", "true"]) else { return };
     let anybody = Anybody::new();
     // Found by trying: as few as the run itself needs, so that a mechanism is what lacks.
     let mut seen = false;
@@ -141,25 +138,20 @@ fn too_few_open_files_make_a_case_unavailable_and_the_run_goes_on() {
 /// deadline of the launch.
 #[test]
 fn without_pending_signals_signals_are_unavailable_and_the_limit_is_named() {
-    if !works("no pending signals", &["prlimit", "--sigpending=0", "true"]) {
+    let Some(()) = can_run("no pending signals", &["prlimit", "--sigpending=0", "true"]) else {
         return;
-    }
+    };
     let anybody = Anybody::new();
     let said = anybody.run(&["prlimit", "--sigpending=0:0"], &format!("run signal pipe {REST}"));
     assert_unavailable(&said, "signal", &["the limit on pending signals is 0"]);
     assert!(said.out.contains("ulimit -i"), "{}", said.out);
-    assert!(
-        results(&said).iter().any(|result| result.0 == "pipe" && result.1 == "ok"),
-        "{}",
-        said.out
-    );
+    assert!(is_ok(&said, "pipe"), "{}", said.out);
 }
 
 #[test]
 fn too_few_processes_make_cases_unavailable_with_the_limit() {
-    if !may_become_nobody() || !works("few processes", &["prlimit", "--nproc=64", "true"]) {
-        return;
-    }
+    let Some(()) = may_become_nobody() else { return };
+    let Some(()) = can_run("few processes", &["prlimit", "--nproc=64", "true"]) else { return };
     let anybody = Anybody::new();
     // The limit counts this user's processes, other tests' too: so it is a user of its own. One more
     // than there are is one below the need (a supervisor and two workers).
@@ -177,21 +169,22 @@ fn too_few_processes_make_cases_unavailable_with_the_limit() {
 
 #[test]
 fn a_queue_beyond_the_limit_is_unavailable_and_names_it() {
-    if !works("small queues", &["prlimit", "--msgqueue=1000:1000", "true"]) {
+    let Some(()) = can_run("small queues", &["prlimit", "--msgqueue=1000:1000", "true"]) else {
         return;
-    }
+    };
     let anybody = Anybody::new();
     let before = ["prlimit", "--msgqueue=1000:1000"];
     let said = anybody.run(&before, &format!("run posix-queue pipe {REST}"));
     assert_unavailable(&said, "posix-queue", &["1000 bytes in POSIX queues", "ulimit -q"]);
-    assert!(results(&said).iter().any(|result| result.0 == "pipe" && result.1 == "ok"));
+    assert!(is_ok(&said, "pipe"), "{}", said.out);
 }
 
 #[test]
 fn without_locked_memory_only_rings_are_unavailable() {
-    if !may_become_nobody() || !works("no locked memory", &["prlimit", "--memlock=0:0", "true"]) {
+    let Some(()) = may_become_nobody() else { return };
+    let Some(()) = can_run("no locked memory", &["prlimit", "--memlock=0:0", "true"]) else {
         return;
-    }
+    };
     let anybody = Anybody::new();
     let mut before = vec!["prlimit", "--memlock=0:0"];
     before.extend(as_nobody(&[]));
@@ -203,9 +196,7 @@ fn without_locked_memory_only_rings_are_unavailable() {
 #[test]
 fn a_full_dev_shm_disturbs_nobody() {
     let full = "mount -t tmpfs -o size=4k tmpfs /dev/shm && head -c 4096 /dev/zero > /dev/shm/full";
-    if !works("a full /dev/shm", &["unshare", "-m", "sh", "-c", full]) {
-        return;
-    }
+    let Some(()) = can_run("a full /dev/shm", &["unshare", "-m", "sh", "-c", full]) else { return };
     let anybody = Anybody::new();
     let program = anybody.program.display().to_string();
     let line = format!("{full}; exec {program} run shm-ring futex splice posix-sem {REST}");
@@ -229,9 +220,8 @@ fn a_denied_io_uring_is_unavailable_and_the_run_goes_on() {
     };
     let Some(said) = run(&format!("run io-uring:op=send pipe {REST}")) else { return };
     assert_unavailable(&said, "io-uring:op=send", &["io_uring_setup", "seccomp"]);
-    assert!(results(&said).iter().any(|result| result.0 == "pipe" && result.1 == "ok"));
-    let listed = run("list").expect("a filter as before").out;
-    assert!(listed.contains("io-uring:op=send") && listed.contains("denied"), "{listed}");
+    assert!(is_ok(&said, "pipe"), "{}", said.out);
+    has(&run("list").expect("a filter as before").out, &["io-uring:op=send", "denied"]);
 }
 
 #[test]
@@ -297,8 +287,7 @@ fn a_run_whose_words_are_denied_ends_soon_with_its_reason() {
     let waits = [Denied::call(libc::SYS_ppoll)];
     let said = bench.run_denied(&waits, libc::EPERM, &line).expect("a filter as before");
     assert_eq!((said.code, said.out.as_str()), (Some(5), ""), "{}", said.err);
-    let last = said.err.lines().last().unwrap_or_default();
-    assert!(last.contains("ppoll") && last.contains("not permitted"), "{last}");
+    has(&said.err.lines().last().unwrap_or_default(), &["ppoll", "not permitted"]);
 }
 
 #[test]
@@ -331,11 +320,7 @@ fn what_a_filter_denies_later_than_open_is_unavailable_with_its_call() {
             let run = |line: &str| bench.run_denied(&denied, errno, line);
             let Some(said) = run(&format!("run {variant} pipe {REST}")) else { return };
             assert_unavailable(&said, variant, &[named, "a seccomp filter is in force", "allow "]);
-            assert!(
-                results(&said).iter().any(|result| result.0 == "pipe" && result.1 == "ok"),
-                "{}",
-                said.out
-            );
+            assert!(is_ok(&said, "pipe"), "{}", said.out);
             let (_, _, reason) =
                 results(&said).into_iter().find(|result| result.0 == variant).expect("its result");
             assert!(!reason.contains("yama") && !reason.contains("ulimit"), "{reason}");
@@ -346,7 +331,7 @@ fn what_a_filter_denies_later_than_open_is_unavailable_with_its_call() {
     let denied = [Denied::call(libc::SYS_process_vm_readv), Denied::call(libc::SYS_vmsplice)];
     let listed = bench.run_denied(&denied, libc::EPERM, "list --format json").expect("as before");
     let document: Value = serde_json::from_str(&listed.out).expect("JSON");
-    for row in document["mechanisms"].as_array().expect("rows") {
+    for row in list(&document["mechanisms"]) {
         let name = row["variant"].as_str().expect("a name");
         let denied = name == "process-vm" || name.starts_with("vmsplice");
         let cause = row["unavailable"]["cause"].as_str();
@@ -374,9 +359,8 @@ fn a_refused_family_and_used_up_ports_are_told_as_what_they_are() {
         (without, "tcp:family=6", ["net.ipv6.conf.lo.disable_ipv6 is 1", "family=4"]),
         ("true".into(), "tcp", ["the loopback interface is down", "ip link set lo up"]),
     ] {
-        if !works("a network of its own", &["unshare", "-n", "sh", "-c", &first]) {
-            continue;
-        }
+        let set_up = ["unshare", "-n", "sh", "-c", &first];
+        let Some(()) = can_run("a network of its own", &set_up) else { continue };
         let script = format!("{first}; exec \"$0\" \"$@\"");
         let task = if variant == "tcp" { "connect" } else { "latency" };
         let line = format!(
@@ -393,9 +377,8 @@ fn a_refused_family_and_used_up_ports_are_told_as_what_they_are() {
 
 #[test]
 fn a_workload_whose_threads_meet_the_limit_is_unavailable() {
-    if !may_become_nobody() || !works("few processes", &["prlimit", "--nproc=64", "true"]) {
-        return;
-    }
+    let Some(()) = may_become_nobody() else { return };
+    let Some(()) = can_run("few processes", &["prlimit", "--nproc=64", "true"]) else { return };
     let anybody = Anybody::new();
     const SOMEBODY: u32 = 64_124; // counted by user: its own alone
     let user = format!("--reuid={SOMEBODY}");
@@ -412,18 +395,16 @@ fn a_workload_whose_threads_meet_the_limit_is_unavailable() {
     }
     let line = "choose unix-stream --size 64 --rate 1k --bound p99:10ms --server threads --connections 60 --launches 1 \
                 --no-wait";
-    let said = anybody.run(&before, line);
-    assert_eq!(said.code, Some(5), "{} {}", said.out, said.err);
-    let text = said.out.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(text.contains("the limit on processes is 12; raise it: ulimit -u"), "{text}");
+    let said = anybody.run(&before, line).ends(5);
+    has(&flat(&said.out), &["the limit on processes is 12; raise it: ulimit -u"]);
 }
 
 /// Asked before anything is allocated: neither an abort by the allocator nor the kernel's choice of a process to kill.
 #[test]
 fn messages_that_no_memory_holds_are_unavailable_with_the_limit() {
-    if !works("little address space", &["prlimit", "--as=1073741824", "true"]) {
+    let Some(()) = can_run("little address space", &["prlimit", "--as=1073741824", "true"]) else {
         return;
-    }
+    };
     let bench = Bench::new();
     let limits = ["prlimit", "--as=1073741824:1073741824"];
     let line = "run pipe shm-ring -w throughput -s 1G -p free --launches 1 --no-wait --format json";
@@ -449,9 +430,7 @@ fn what_the_run_itself_needs_is_named_where_it_is_denied() {
     let Some(said) = bench.run_denied(&denied, libc::EPERM, &format!("run pipe {REST}")) else {
         return;
     };
-    assert!(said.err.contains("socketpair(2): Operation not permitted"), "{}", said.err);
-    assert!(said.err.contains("a filter (seccomp)"), "{}", said.err);
-    assert_eq!((said.err.lines().count(), said.code), (1, Some(5)), "{}", said.err);
+    said.fails(5, &["socketpair(2): Operation not permitted", "a filter (seccomp)"]);
 }
 
 /// Libraries panic where these fail.
@@ -472,22 +451,16 @@ fn a_denied_call_that_nobody_foresees_is_named_and_no_panic() {
             let Some(said) = bench.run_denied(&denied, errno, &format!("run pipe {REST}")) else {
                 return;
             };
-            assert!(
-                said.err.contains(name) && said.err.contains("seccomp"),
-                "{name}: {}",
-                said.err
-            );
-            let judged = (said.err.lines().count(), said.code);
-            assert_eq!(judged, (1, Some(5)), "{name}: {}", said.err);
+            said.fails(5, &[name, "seccomp"]);
         }
     }
 }
 
 #[test]
 fn a_small_stack_and_few_files_are_named_in_one_line() {
-    if !works("a small stack", &["prlimit", "--stack=131072:131072", "true"]) {
+    let Some(()) = can_run("a small stack", &["prlimit", "--stack=131072:131072", "true"]) else {
         return;
-    }
+    };
     let bench = Bench::new();
     for (limit, code, words) in [
         ("--stack=131072:131072", Some(1), "the limit on the stack is 128 KiB"),
@@ -501,8 +474,7 @@ fn a_small_stack_and_few_files_are_named_in_one_line() {
     }
     // What the user may raise is raised.
     let soft = ["prlimit", "--stack=131072:"];
-    let said = output(&mut bench.behind(&soft, &format!("run pipe {REST}")));
-    assert_eq!(said.code, Some(0), "{}", said.err);
+    output(&mut bench.behind(&soft, &format!("run pipe {REST}"))).ends(0);
 }
 
 /// As on network file systems without a lock daemon: SQLite takes it for another program's lock.
@@ -515,8 +487,7 @@ fn a_store_without_locks_is_told_to_be_elsewhere() {
         let Some(said) = bench.run_denied(&denied, errno, &format!("run pipe {REST}")) else {
             return;
         };
-        assert!(said.err.contains("this file system has no locks"), "{}", said.err);
-        assert!(said.err.contains("choose a local place with --store FILE"), "{}", said.err);
-        assert_eq!((said.err.lines().count(), said.code), (1, Some(2)), "{}", said.err);
+        let words = ["this file system has no locks", "choose a local place with --store FILE"];
+        said.fails(2, &words);
     }
 }

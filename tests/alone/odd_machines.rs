@@ -5,7 +5,7 @@ use crate::cli_support::deny::{Denied, output_denied};
 use crate::cli_support::strike::await_store;
 use std::time::Duration;
 
-use crate::cli_support::{Bench, Said, flat, output, parse, results, say, works};
+use crate::cli_support::{Bench, Said, can_run, flat, has, list, output, parse, results, say};
 use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde_json::Value;
@@ -14,20 +14,18 @@ const SHORT: &str =
     "run pipe shm-ring:wait=futex -w latency -s 64 --launches 2 --samples 20 --no-wait";
 
 #[track_caller]
-fn assert_forbidden(said: &Said, words: &[&str]) {
-    assert_eq!((said.code, said.err.lines().count()), (Some(5), 1), "{}{}", said.out, said.err);
-    assert!(said.err.contains("nothing can be measured here"), "{}", said.err);
-    words.iter().for_each(|word| assert!(said.err.contains(word), "no {word}: {}", said.err));
+fn assert_forbidden(said: Said, words: &[&str]) {
+    has(&said.fails(5, &["nothing can be measured here"]).err, words);
 }
 
 fn finding<'a>(doctor: &'a Value, check: &str) -> &'a Value {
-    let findings = doctor["findings"].as_array().expect("findings");
+    let findings = list(&doctor["findings"]);
     findings.iter().find(|finding| finding["check"] == check).expect("a finding")
 }
 
 /// The program in a mount namespace of its own, in which a shell has done `first`; None, said aloud, where there is none.
 fn in_mounts(bench: &Bench, first: &str, line: &str) -> Option<Said> {
-    works("mount namespaces", &["unshare", "-m", "true"]).then(|| {
+    can_run("mount namespaces", &["unshare", "-m", "true"]).map(|()| {
         let script = format!("{first} && exec \"$0\" \"$@\"");
         output(&mut bench.behind(&["unshare", "-m", "sh", "-c", &script], line))
     })
@@ -46,11 +44,11 @@ fn a_call_that_every_launch_needs_is_named_before_anything_is_measured() {
         for (errno, remedy) in [(libc::ENOSYS, needed), (libc::EPERM, "seccomp")] {
             let denied = [Denied::call(call)];
             let Some(said) = bench.run_denied(&denied, errno, SHORT) else { return };
-            assert_forbidden(&said, &[name, remedy]);
+            assert_forbidden(said, &[name, remedy]);
         }
     }
     let denied = |line| bench.run_denied(&[Denied::call(libc::SYS_pidfd_open)], libc::ENOSYS, line);
-    assert_forbidden(&denied("floor --quick").unwrap(), &["pidfd_open(2)", "Linux 5.3"]);
+    assert_forbidden(denied("floor --quick").unwrap(), &["pidfd_open(2)", "Linux 5.3"]);
     let listed = denied("list").unwrap();
     assert!(listed.out.contains("pidfd_open(2)") && listed.code == Some(0), "{}", listed.out);
     let json = parse(&denied("list --format json").unwrap().out);
@@ -65,7 +63,7 @@ fn a_call_that_every_launch_needs_is_named_before_anything_is_measured() {
 fn without_proc_that_is_said() {
     let bench = Bench::new();
     let Some(said) = in_mounts(&bench, "mount -t tmpfs none /proc", SHORT) else { return };
-    assert_forbidden(&said, &["/proc/self/exe", "mount proc on /proc"]);
+    assert_forbidden(said, &["/proc/self/exe", "mount proc on /proc"]);
 }
 
 /// Kernels before 5.14 can't be asked for pages that are written at once.
@@ -77,12 +75,8 @@ fn an_older_kernel_measures_too() {
     let line = format!("{SHORT} -p same-cpu --format json");
     let Some(said) = bench.run_denied(&denied, libc::EINVAL, &line) else { return };
     let found = parse(&said.out);
-    assert!(
-        results(&found).iter().all(|result| result["status"] == "ok"),
-        "{}{}",
-        said.out,
-        said.err
-    );
+    let all_ok = results(&found).iter().all(|result| result["status"] == "ok");
+    assert!(all_ok, "{}{}", said.out, said.err);
 }
 
 #[test]
@@ -99,12 +93,8 @@ fn without_sysfs_named_cpus_one_cpu_and_free_ones_are_measured() {
     };
     let Some(said) = run(&format!("-p {pair} -p same-cpu -p free")) else { return };
     let found = parse(&said.out);
-    assert!(
-        results(&found).iter().all(|result| result["status"] == "ok"),
-        "{}{}",
-        said.out,
-        said.err
-    );
+    let all_ok = results(&found).iter().all(|result| result["status"] == "ok");
+    assert!(all_ok, "{}{}", said.out, said.err);
     assert_eq!(results(&found).len(), 3);
     let said = run("-p same-llc").unwrap();
     let reason = parse(&said.out)["results"][0]["reason"].as_str().unwrap().to_owned();
@@ -128,7 +118,7 @@ fn an_affinity_that_the_call_does_not_tell_is_honoured() {
         std::thread::scope(|scope| {
             let pinned = || {
                 sched_setaffinity(None, &only).expect("pin this thread");
-                output_denied(&mut bench.command(line.split_whitespace()), &denied, libc::EINVAL)
+                output_denied(&mut bench.line(line), &denied, libc::EINVAL)
             };
             scope.spawn(pinned).join().expect("a thread")
         })
@@ -151,23 +141,20 @@ fn a_machine_whose_counters_stand_still_is_not_called_calm() {
     let Some(doctor) = in_mounts(&bench, frozen, "doctor --format json") else { return };
     let doctor = parse(&doctor.out);
     assert_ne!(doctor["fitness"], "fit");
-    assert_eq!(
-        (&finding(&doctor, "load")["level"], &finding(&doctor, "steal")["level"]),
-        (&"unknown".into(), &"unknown".into())
-    );
+    for check in ["load", "steal"] {
+        assert_eq!(finding(&doctor, check)["level"], "unknown", "{check}");
+    }
     let line =
         "run pipe -w latency -s 64 -p same-cpu --launches 4 --samples 50 --no-wait --unmarked 3";
-    let said = in_mounts(&bench, frozen, line).unwrap();
-    assert_eq!(said.code, Some(0), "{}", said.err);
+    in_mounts(&bench, frozen, line).unwrap().ends(0);
     let found = bench.export();
-    let rounds = found["rounds"].as_array().unwrap();
+    let rounds = list(&found["rounds"]);
     assert_eq!(rounds.len(), 4, "more rounds are no remedy");
     let warnings = found["warnings"].to_string();
     // Whoever forks or interrupts may disturb a round all the same.
     let undisturbed = |value: &&Value| value["marked"].is_null() && value["unknown"].is_null();
     assert_eq!(rounds.iter().filter(undisturbed).count(), 0, "{rounds:?}");
-    assert!(warnings.contains("can't be told by steal"), "{warnings}");
-    assert!(warnings.contains("fewer than 3 rounds"), "{warnings}");
+    has(&warnings, &["can't be told by steal", "fewer than 3 rounds"]);
     let unknown =
         |value: &Value| value["unknown"].as_str().is_some_and(|text| text.contains("load"));
     let report = crate::cli_support::flat(&bench.must("report last").out);
@@ -194,16 +181,9 @@ fn cpus_that_are_taken_from_a_run_are_named() {
     let said = running.finish(Duration::from_secs(120));
     let words = format!("CPU {lost} could not be used any more before the run ended");
     let all_but_one = cpus.len() == 2;
-    assert!(
-        flat(&said.err).contains(if all_but_one { &words } else { "could not be used" }),
-        "{}",
-        said.err
-    );
+    has(&flat(&said.err), &[if all_but_one { &words } else { "could not be used" }]);
     let document = bench.export();
-    let warnings = document["warnings"].as_array().expect("warnings");
-    assert!(
-        warnings
-            .iter()
-            .any(|warning| warning.as_str().unwrap().contains("could not be used any more"))
-    );
+    let warnings = list(&document["warnings"]);
+    let told = |warning: &Value| warning.as_str().unwrap().contains("could not be used any more");
+    assert!(warnings.iter().any(told), "{warnings:?}");
 }

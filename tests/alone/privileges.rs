@@ -4,7 +4,7 @@
 
 use std::process::Command;
 
-use crate::cli_support::{Bench, output};
+use crate::cli_support::{Bench, has, output, results};
 use crate::common::launching::{conclude, quick, start};
 use crate::common::say;
 use model::launch::Outcome;
@@ -68,14 +68,10 @@ fn a_buffer_above_the_limits_is_refused_without_the_privilege() {
     for asked in [too_much(), limit + 4_096] {
         let bench = Bench::new();
         let line = format!("run pipe unix-stream:buffer={asked} {ONE}");
-        let said = if privileged() {
-            output(&mut bench.behind(&[dropper, drop_it[0]], &line))
-        } else {
-            bench.run(&line)
-        };
-        assert_eq!(said.code, Some(5), "{}", said.err);
+        let before: &[&str] = if privileged() { &[dropper, drop_it[0]] } else { &["env"] };
+        output(&mut bench.behind(before, &line)).ends(5);
         let export = bench.export();
-        let results = export["results"].as_array().expect("results");
+        let results = results(&export);
         let refused = results.iter().find(|case| case["mechanism"] == "unix-stream");
         let refused = refused.unwrap_or_else(|| panic!("no row: {export:#}"));
         assert_eq!(refused["status"], "not_applicable");
@@ -121,12 +117,9 @@ fn multipath_tcp_that_is_switched_off_is_named_with_its_setting() {
     let bench = Bench::new();
     let switch_off = "echo 0 > /proc/sys/net/mptcp/enabled && exec \"$@\"";
     let before = ["unshare", "--net", "sh", "-c", switch_off, "sh"];
-    let said = output(&mut bench.behind(&before, &format!("run tcp:mptcp=on {ONE}")));
-    assert_eq!(said.code, Some(5), "{}", said.err);
+    output(&mut bench.behind(&before, &format!("run tcp:mptcp=on {ONE}"))).ends(5);
     let export = bench.export();
     let reason = export["results"][0]["reason"].to_string();
-    for word in ["IPPROTO_MPTCP", "net.mptcp.enabled is 0", "sysctl -w net.mptcp.enabled=1"] {
-        assert!(reason.contains(word), "no `{word}` in: {reason}");
-    }
+    has(&reason, &["IPPROTO_MPTCP", "net.mptcp.enabled is 0", "sysctl -w net.mptcp.enabled=1"]);
     assert_eq!(export["results"][0]["status"], "unavailable");
 }
