@@ -13,10 +13,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crate::cli_support::{
-    Bench, Process, Running, assert_all_ok, must_fit_the_schema, number, output, results, rows,
-    send, wait_for, wait_until_startable,
+    Bench, Process, Running, assert_all_ok, has, list, must_fit_the_schema, number, output,
+    results, rows, send, wait_for, wait_until_startable,
 };
-use rusqlite::Connection;
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -54,7 +53,7 @@ fn every_workload_over_both_protocols_and_families() {
     assert_eq!((&peer["command"][0], &peer["one_kernel"]), (&"env".into(), &true.into()));
     assert_eq!((&peer["ipv4"], &peer["ipv6"]), (&"127.0.0.1".into(), &"::1".into()));
     assert_eq!(peer["host"]["boot_id"], run["host"]["boot_id"]);
-    assert!(!peer["host"]["findings"].as_array().unwrap().is_empty());
+    assert!(!list(&peer["host"]["findings"]).is_empty());
     assert!(peer["clock"]["cost_ns"].is_number());
     let db = bench.open();
     let query = "SELECT count(*) FROM launches WHERE json_extract(record, '$.far.noise.forks') >= 0
@@ -66,8 +65,7 @@ fn every_workload_over_both_protocols_and_families() {
          + json_extract(record, '$.responder.usage.system_ns') > 0";
     assert!(number(&db, worked) > 0);
     assert!(bench.processes().is_empty());
-    let text = bench.must("report last").out;
-    assert!(text.contains("one network stack"), "{text}");
+    has(&bench.must("report last").out, &["one network stack"]);
 }
 
 #[test]
@@ -130,8 +128,7 @@ fn workers_run_on_the_cpus_that_were_named() {
     );
     assert_eq!(seen, [format!("[{cpu},{cpu}]|[{cpu}]")]);
     let said = bench.run(&format!("run tcp -w latency -s 64 -p {cpu},9999 --peer env"));
-    assert_eq!(said.code, Some(2));
-    assert!(said.err.contains("CPU 9999") && said.err.contains("peer"), "{}", said.err);
+    said.fails(2, &["CPU 9999", "peer"]);
 }
 
 #[test]
@@ -148,10 +145,8 @@ fn a_copy_is_brought_along_and_taken_away_again() {
 
 /// Runs `ipcmark run tcp --peer COMMAND`, which must end with `code` and one line.
 fn refused(bench: &Bench, peer: &str, code: i32) -> String {
-    let said =
-        output(&mut bench.command(["run", "tcp", "-w", "latency", "-s", "64", "--peer", peer]));
-    assert_eq!(said.code, Some(code), "{peer}: {}", said.err);
-    assert_eq!(said.err.lines().count(), 1, "{peer}: {}", said.err);
+    let mut command = bench.command(["run", "tcp", "-w", "latency", "-s", "64", "--peer", peer]);
+    let said = output(&mut command).fails(code, &[]);
     assert!(!bench.store().exists(), "{peer}: nothing was measured, and a store was made");
     said.err
 }
@@ -170,17 +165,11 @@ fn a_command_that_reaches_nothing_is_one_line_with_the_remedy() {
         ("env 'open", 2, "a quote is open"),
         ("''", 2, "no command"),
     ] {
-        let line = refused(&bench, peer, code);
-        assert!(line.contains(what), "{peer}: {line}");
-        assert!(line.contains("--peer"), "{peer}: {line}");
+        has(&refused(&bench, peer, code), &[what, "--peer"]);
     }
     for alone in ["--deploy", "--peer-program x", "--peer-address 10.0.0.1"] {
-        let said = bench.run(&format!("run tcp {alone}"));
-        assert_eq!(said.code, Some(2), "{alone}");
-        assert!(said.err.contains("name it with --peer"), "{}", said.err);
+        bench.run(&format!("run tcp {alone}")).fails(2, &["name it with --peer"]);
     }
-    let said = bench.run("run tcp --peer env --peer-address 0.0.0.0");
-    assert_eq!(said.code, Some(2), "{}", said.err);
 }
 
 /// A frame in the shell's `printf` notation.
@@ -196,8 +185,7 @@ fn another_build_is_refused_by_both_sides_and_both_are_named() {
     let own = run::launch::spec::BUILD;
     let hello = frame('H', "{\"build\":\"0.0.7/wire-1\",\"other\":1}");
     let line = refused(&bench, &format!("sh -c \"printf '{hello}'; cat >&2\""), 1);
-    assert!(line.contains("0.0.7/wire-1") && line.contains(own), "{line}");
-    assert!(line.contains("--deploy"), "{line}");
+    has(&line, &["0.0.7/wire-1", own, "--deploy"]);
 
     // The agent, asked by another build, says who it is and ends.
     let mut agent = bench.command(["peer"]);
@@ -223,8 +211,7 @@ fn a_control_stream_of_nonsense_ends_whoever_reads_it() {
         ("G\\000\\000\\000\\000", "it said Go first"),
         ("H\\002\\000\\000\\000{}", "its hello"),
     ] {
-        let line = refused(&bench, &format!("sh -c \"printf '{said}'; cat >&2\""), 1);
-        assert!(line.contains(what), "{said}: {line}");
+        has(&refused(&bench, &format!("sh -c \"printf '{said}'; cat >&2\""), 1), &[what]);
     }
     // … and to the agent.
     let hello = format!("{{\"build\":\"{}\"}}", run::launch::spec::BUILD);
@@ -257,15 +244,8 @@ fn begin(bench: &Bench, launches: u32) -> Running {
     bench.begin(&line)
 }
 
-fn ask(bench: &Bench, sql: &str) -> Option<i64> {
-    let db = Connection::open(bench.store()).ok()?;
-    db.query_row(sql, [], |row| row.get(0)).ok()
-}
-
 fn wait_for_rounds(bench: &Bench, count: i64) {
-    wait_for("the first rounds", PATIENCE, || {
-        ask(bench, "SELECT count(*) FROM rounds").filter(|number| *number >= count)
-    });
+    bench.wait_until(&format!("SELECT count(*) >= {count} FROM rounds"));
 }
 
 fn children(bench: &Bench, of: i32) -> Vec<i32> {
@@ -306,7 +286,7 @@ fn of_a_copy_nothing_stays_whoever_is_killed_whenever() {
     let begun = |bench: &Bench| (copies(bench) > 0).then_some(());
     let runs = |bench: &Bench| agent(bench).map(drop);
     let measures = |bench: &Bench| {
-        ask(bench, "SELECT count(*) FROM rounds").filter(|number| *number > 0).map(drop)
+        bench.ask("SELECT count(*) FROM rounds").filter(|number| *number > 0).map(drop)
     };
     let at_once = |_: &Bench| Some(());
     type When<'a> = &'a dyn Fn(&Bench) -> Option<()>;
@@ -343,18 +323,15 @@ fn what_the_command_leaves_running_ends_with_the_run() {
         // In a group of its own, and deaf to a request.
         "set -m; (trap '' TERM; sleep 1000; sleep 1000) &",
     ] {
-        let script = bench.path("there");
-        std::fs::write(&script, format!("{leaves}\nexec \"$@\"\n")).unwrap();
+        let script = bench.put("there", format!("{leaves}\nexec \"$@\"\n"));
         let peer = format!("sh {}", script.display());
-        let said = output(&mut bench.command(quick.iter().copied().chain([&*peer])));
-        assert_eq!(said.code, Some(0), "{leaves}: {}", said.err);
+        output(&mut bench.command(quick.iter().copied().chain([&*peer]))).ends(0);
         assert!(bench.processes().is_empty(), "{leaves}: {:?}", bench.processes());
     }
     // The same where the coordinator can say nothing any more.
-    let script = bench.path("there");
-    std::fs::write(&script, "sleep 1000 &\nexec \"$@\"\n").unwrap();
+    let script = bench.put("there", "sleep 1000 &\nexec \"$@\"\n");
     let running =
-        bench.start(&format!("run tcp -w latency -s 64 --peer sh\\ {}", script.display()));
+        bench.start(&format!("run tcp -w latency -s 64 --peer 'sh {}'", script.display()));
     wait_for("the agent", PATIENCE, || agent(&bench));
     running.signal(Signal::KILL);
     drop(running);
@@ -364,13 +341,9 @@ fn what_the_command_leaves_running_ends_with_the_run() {
 #[test]
 fn who_begins_a_session_means_to_stay() {
     let bench = Bench::new();
-    let script = bench.path("there");
-    std::fs::write(&script, "setsid sleep 1000 &\nexec \"$@\"\n").unwrap();
-    let mut words = vec!["run", "tcp", "-w", "latency", "-s", "64", "--launches", "1", "--peer"];
-    let peer = format!("sh {}", script.display());
-    words.push(&peer);
-    let said = output(&mut bench.command(words));
-    assert_eq!(said.code, Some(0), "{}", said.err);
+    let script = bench.put("there", "setsid sleep 1000 &\nexec \"$@\"\n");
+    let line = "run tcp -w latency -s 64 --launches 1 --peer";
+    bench.must(&format!("{line} 'sh {}'", script.display()));
     let left: Vec<Vec<String>> = bench.processes().into_keys().map(command_line).collect();
     assert_eq!(left, [["sleep", "1000"]], "what ssh's ControlPersist starts is its user's");
 }
@@ -382,15 +355,11 @@ fn what_a_peer_complains_of_is_quoted_short_and_steers_no_terminal() {
     let noise =
         "yes noise | head -c 50000000 >&2; printf '\\033]0;title\\007\\033[2Jend of it\\n' >&2";
     for deploy in [false, true] {
-        let script = bench.path("there");
-        std::fs::write(&script, format!("{noise}; exit 3\n")).unwrap();
-        let peer = format!("sh {}", script.display());
-        let mut words = vec!["run", "tcp", "--peer", &peer];
-        words.extend(deploy.then_some("--deploy"));
-        let said = output(&mut bench.command(words));
-        assert_eq!((said.code, said.err.lines().count()), (Some(1), 1), "{}", said.err);
-        assert!(said.err.contains("code 3") && said.err.contains("end of it"), "{}", said.err);
-        assert!(said.err.contains(&*peer), "it says who: {}", said.err);
+        let script = bench.put("there", format!("{noise}; exit 3\n"));
+        let (peer, deploy) =
+            (format!("sh {}", script.display()), if deploy { "--deploy" } else { "" });
+        let said = bench.run(&format!("run tcp --peer '{peer}' {deploy}"));
+        let said = said.fails(1, &["code 3", "end of it", &peer]); // it says who
         assert!(!said.err.trim_end().chars().any(char::is_control), "{:?}", said.err);
         assert!(said.err.len() < 1000, "{}", said.err);
     }
@@ -404,7 +373,7 @@ fn after_the_death_of_a_far_worker_the_run_goes_on() {
     wait_for_rounds(&bench, 2);
     let failed = "SELECT count(*) FROM launches WHERE status = 'failed'";
     let far = wait_for("the agent", PATIENCE, || agent(&bench));
-    while ask(&bench, failed) == Some(0) && !running.is_over() {
+    while bench.ask(failed) == Some(0) && !running.is_over() {
         let worker = children(&bench, far)
             .into_iter()
             .find_map(|supervisor| children(&bench, supervisor).into_iter().next());
@@ -414,8 +383,7 @@ fn after_the_death_of_a_far_worker_the_run_goes_on() {
         // To look without a pause would cost the run one of two CPUs.
         std::thread::sleep(Duration::from_millis(2));
     }
-    let said = running.finish(PATIENCE);
-    assert_eq!(said.code, Some(0), "{}", said.err);
+    running.finish(PATIENCE).ends(0);
     let db = bench.open();
     assert_eq!(rows(&db, "SELECT status FROM runs"), ["complete"]);
     let reasons = rows(&db, "SELECT reason FROM launches WHERE status = 'failed'");
@@ -432,11 +400,8 @@ fn is_kept_and_can_be_resumed(bench: &Bench, running: Running, signal: Signal, w
     wait_for_rounds(bench, 2);
     let far = wait_for("the agent", PATIENCE, || agent(bench));
     send(far, signal);
-    let said = running.finish(PATIENCE);
-    assert_eq!(said.code, Some(1), "{}", said.err);
-    for part in ["the peer is gone", why] {
-        assert!(said.err.contains(part), "{part}: {}", said.err);
-    }
+    let said = running.finish(PATIENCE).ends(1);
+    has(&said.err, &["the peer is gone", why]);
     let line = said.err.split("kept: `ipcmark ").nth(1).and_then(|part| part.split('`').next());
     let line = line.unwrap_or_else(|| panic!("no command: {}", said.err));
     bench.wait_for_silence(PATIENCE);
@@ -463,10 +428,7 @@ fn nothing_that_a_store_says_is_executed() {
     let refused = |line: &str, forged: &str| {
         bench.edit(&format!("UPDATE runs SET status = 'interrupted', {forged}"));
         for given in [line.to_string(), line.replace(" --peer env", "")] {
-            let said = bench.run(&given);
-            assert_eq!(said.code, Some(2), "{given}, {forged}: {}", said.err);
-            assert_eq!(said.err.lines().count(), 1, "{}", said.err);
-            assert!(said.err.contains("none is taken from a store"), "{forged}: {}", said.err);
+            let said = bench.run(&given).fails(2, &["none is taken from a store"]);
             // It quotes what is asked to be trusted, and nothing that a terminal obeys.
             assert!(said.err.contains("planted") || !forged.contains("planted"), "{}", said.err);
             assert!(!said.err.trim_end().contains(char::is_control), "{:?}", said.err);
@@ -487,8 +449,7 @@ fn nothing_that_a_store_says_is_executed() {
     // A run without another host has none now.
     bench.must("run pipe -w latency -s 64 -p same-cpu --launches 2 --samples 20");
     bench.edit("UPDATE runs SET status = 'interrupted' WHERE id = 2");
-    let said = bench.run(&format!("run --resume --peer {planted}"));
-    assert!(said.code == Some(2) && said.err.contains("leave it out"), "{}", said.err);
+    bench.run(&format!("run --resume --peer {planted}")).fails(2, &["leave it out"]);
     assert!(!bench.path("mark").exists());
 }
 
@@ -537,8 +498,7 @@ fn a_signal_ends_the_run_on_both_sides() {
     let running = begin(&bench, 100);
     wait_for_rounds(&bench, 1);
     running.signal(Signal::INT);
-    let said = running.finish(PATIENCE);
-    assert_eq!(said.code, Some(130), "{}", said.err);
+    running.finish(PATIENCE).ends(130);
     bench.wait_for_silence(PATIENCE);
     assert_eq!(bench.export()["status"], "interrupted");
 }

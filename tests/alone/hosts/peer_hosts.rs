@@ -1,12 +1,13 @@
 //! Runs between real network stacks: two network namespaces with a cable between them (root makes
 //! them; other users see that it was skipped), and a real sshd with keys and a configuration of its own.
 
-use std::io::Write;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use crate::cli_support::{Bench, Said, assert_all_ok, flat, output, rows, say, wait_for};
+use crate::cli_support::{
+    Bench, Said, assert_all_ok, flat, has, output, results, rows, say, wait_for,
+};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -70,29 +71,13 @@ impl Hosts {
     fn run(&self, bench: &Bench, line: &str) -> Said {
         let [a, b] = &self.names;
         let peer = format!("ip netns exec {b}");
-        let plain = bench.command(line.split_whitespace().chain(["--peer", &peer]));
-        // The same command, in the other of the two.
-        let mut inside = Command::new("ip");
-        inside.args(["netns", "exec", a]).arg(plain.get_program()).args(plain.get_args());
-        let set = plain.get_envs().filter_map(|(name, value)| Some((name, value?)));
-        output(inside.env_clear().envs(set).stdin(Stdio::null()))
+        let line = format!("{line} --peer '{peer}'");
+        output(&mut bench.behind(&["ip", "netns", "exec", a], &line))
     }
 
     /// Has the second of them lose the datagrams that nft's words choose; false without nft.
     fn lose(&self, which: &str) -> bool {
-        let rules = format!(
-            "table inet t {{ chain c {{ type filter hook input priority 0; \
-             meta l4proto udp {which} counter drop; }}\n}}\n"
-        );
-        let nft = Command::new("ip")
-            .args(["netns", "exec", &self.names[1], "nft", "-f", "-"])
-            .stdin(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn();
-        nft.is_ok_and(|mut nft| {
-            let written = nft.stdin.take().expect("a pipe").write_all(rules.as_bytes());
-            nft.wait().is_ok_and(|status| status.success()) && written.is_ok()
-        })
+        crate::common::netns::lose(&self.names[1], which)
     }
 }
 
@@ -111,8 +96,7 @@ fn between_two_network_stacks() {
     let said = hosts.run(
         &bench,
         "run tcp udp tcp:family=6 udp:family=6 -w latency,throughput,connect -s 64 --launches 2",
-    );
-    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    ).ends(0);
     let run = bench.export();
     assert_all_ok(&run, 13);
     let peer = &run["peer"];
@@ -120,9 +104,8 @@ fn between_two_network_stacks() {
     assert_eq!((&peer["one_kernel"], &peer["one_network"]), (&true.into(), &false.into()));
     assert!(said.out.contains("no verdict on physical distance"), "{}", said.out);
     // The noise of both, and datagrams of the path's MTU, which both sides took alike.
-    let text = flat(&bench.must("report last -v").out);
-    assert!(text.contains("Noise of both hosts: others forked during"), "{text}");
-    for case in run["results"].as_array().unwrap() {
+    has(&flat(&bench.must("report last -v").out), &["Noise of both hosts: others forked during"]);
+    for case in results(&run) {
         let there = &case["noise"]["peer"];
         assert!(there["launches_with_forks"].is_u64(), "{there}");
         assert!(there["context_switches"].is_number(), "{there}");
@@ -150,10 +133,9 @@ fn loss_between_hosts_is_reported_by_both_sides() {
         return say("skipped loss between hosts: nft doesn't run here");
     }
     let line = "run udp udp:datagram=1000 -w latency,throughput -s 1400 --launches 1";
-    let said = hosts.run(&bench, line);
-    assert_eq!(said.code, Some(1), "{}{}", said.out, said.err);
+    hosts.run(&bench, line).ends(1);
     let run = bench.export();
-    for case in run["results"].as_array().unwrap() {
+    for case in results(&run) {
         let what = format!("{} {}", case["variant"], case["workload"]);
         assert_eq!(case["status"], "failed", "{what}");
         assert!(case["reason"].to_string().contains("lost"), "{what}: {}", case["reason"]);
@@ -182,13 +164,11 @@ fn where_no_datagram_passes_between_hosts_the_row_says_so() {
     let cpu = rustix::thread::sched_getaffinity(None).expect("the CPUs of this process");
     let cpu = (0..1024).find(|number| cpu.is_set(*number)).expect("a CPU");
     let line = format!("run udp -w throughput -s 64 --launches 1 -p {cpu},{cpu}");
-    let said = hosts.run(&bench, &line);
-    assert_eq!(said.code, Some(5), "{}{}", said.out, said.err);
+    hosts.run(&bench, &line).ends(5);
     let case = &bench.export()["results"][0];
     assert_eq!(case["status"], "unavailable");
     let reason = case["reason"].to_string();
-    assert!(reason.contains("none of 8 datagrams to 10.99.7.2:"), "{reason}");
-    assert!(reason.contains("all were lost") && reason.contains("--peer-address"), "{reason}");
+    has(&reason, &["none of 8 datagrams to 10.99.7.2:", "all were lost", "--peer-address"]);
     assert!(bench.processes().is_empty());
 }
 
@@ -217,12 +197,7 @@ fn where_no_address_can_be_reached_the_rows_say_so() {
     let run = bench.export();
     let case = &run["results"][0];
     assert_ne!(case["status"], "ok");
-    assert!(
-        case["reason"].to_string().contains("--peer-address"),
-        "{}{}",
-        case["reason"],
-        said.err
-    );
+    has(&case["reason"].to_string(), &["--peer-address"]);
     assert_ne!(said.code, Some(0));
 }
 
@@ -345,16 +320,12 @@ fn behind_a_real_sshd() {
         let mut words = line.to_vec();
         words.extend(["--peer", &*peer]);
         words.extend(extra);
-        let said = output(&mut bench.command(words));
-        assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+        output(&mut bench.command(words)).ends(0);
         assert_all_ok(&bench.export(), cases);
     }
     let program = bench.export()["peer"]["program"].to_string();
     assert!(!Path::new(program.trim_matches('"')).exists(), "{program}");
     // A program that isn't there, as the remote shell reports it.
     let words = ["run", "tcp", "--peer", &peer, "--peer-program", "/nowhere/ipcmark"];
-    let said = output(&mut bench.command(words));
-    assert_eq!((said.code, said.err.lines().count()), (Some(1), 1), "{}", said.err);
-    assert!(said.err.contains("127") && said.err.contains("/nowhere/ipcmark"), "{}", said.err);
-    assert!(said.err.contains("--peer-program"), "{}", said.err);
+    output(&mut bench.command(words)).fails(1, &["127", "/nowhere/ipcmark", "--peer-program"]);
 }

@@ -2,12 +2,12 @@
 //! path nothing is missed before it can be there. Over laboratories where root makes them; said aloud
 //! where not. Counts; no speed.
 
-use crate::cli_support::{Bench, labs_can_be_had, rows};
+use crate::cli_support::{Bench, can_have_labs, results, rows};
 use serde_json::Value;
 
 /// What the ends of every case counted, all of which must have ended.
 fn counted(document: &Value) -> Vec<(String, &Value)> {
-    let results = document["results"].as_array().expect("results");
+    let results = results(&document);
     let plain = results.iter().filter(|result| result["twin"] == false);
     plain
         .map(|case| {
@@ -61,9 +61,7 @@ fn losses_to_another_host_are_counted_and_mended() {
 #[test]
 #[ignore = "long form"]
 fn on_a_long_path_nothing_is_missed_before_it_can_be_there() {
-    if !labs_can_be_had("reliability over a path of 10 ms") {
-        return;
-    }
+    let Some(()) = can_have_labs("reliability over a path of 10 ms") else { return };
     let bench = Bench::new();
     bench.must(
         "run udp:reliability=none udp:reliability=selective-repeat \
@@ -80,22 +78,18 @@ fn on_a_long_path_nothing_is_missed_before_it_can_be_there() {
         assert!(of("time_outs") < due / 3, "{what}: {counts}");
     }
     // By the path's own size, known before anything was sent: 4,000 bytes in three datagrams.
-    let results = run["results"].as_array().expect("results");
+    let results = results(&run);
     let plain =
         results.iter().find(|result| result["variant"] == "udp:reliability=selective-repeat");
     let effective_settings = &plain.expect("it was measured")["effective_settings"];
-    assert_eq!(
-        (&effective_settings["datagrams_per_message"], &effective_settings["path_mtu_bytes"]),
-        (&3.into(), &1_500.into())
-    );
+    assert_eq!(effective_settings["datagrams_per_message"], 3);
+    assert_eq!(effective_settings["path_mtu_bytes"], 1_500);
 }
 
 #[test]
 #[ignore = "long form"]
 fn a_line_that_loses_by_itself_costs_time_and_no_message() {
-    if !labs_can_be_had("reliability over a line that loses") {
-        return;
-    }
+    let Some(()) = can_have_labs("reliability over a line that loses") else { return };
     let bench = Bench::new();
     bench.must(
         "run udp:reliability=selective-repeat udp:reliability=golay-24-12+arq -w latency,throughput \
