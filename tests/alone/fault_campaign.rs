@@ -160,7 +160,7 @@ fn moment(rng: &mut ChaCha8Rng, nth: u64, sees_objects: bool) -> (&'static str, 
         "run {} -w latency -s 64 -p same-cpu --launches 9000 --samples 100 --seed {nth}",
         mechanisms.join(" ")
     );
-    let mut command = bench.command(line.split_whitespace());
+    let mut command = bench.line(&line);
     command.env("TMPDIR", bench.path("tmp"));
     let running = bench.begin_with(command);
     // Some signals to the coordinator fall before the first launch: into floors and pilots.
@@ -284,7 +284,7 @@ fn what_was_left_is_removed_by_clean() {
     let bench = Bench::new();
     fs::create_dir(bench.path("tmp")).expect("a folder");
     let line = "run sysv-queue:namespace=host -w latency -s 64 -p same-cpu --launches 9000";
-    let mut command = bench.command(line.split_whitespace());
+    let mut command = bench.line(&line);
     command.env("TMPDIR", bench.path("tmp"));
     let running = bench.begin_with(command);
     let supervisor = wait_for("a supervisor with workers", SOON, || {

@@ -8,7 +8,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
 use crate::cli_support::{
-    Bench, must_fit_the_schema, number, output, results, wait_for, wait_until_startable, works,
+    Bench, can_run, has, list, must_fit_the_schema, number, output, parse, results, rows, wait_for,
+    wait_until_startable,
 };
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -20,23 +21,18 @@ fn launches(bench: &Bench, filter: &str) -> i64 {
     let sql = format!(
         "SELECT count(*) FROM launches JOIN cases ON case_id = cases.id WHERE round > 0 AND {filter}"
     );
-    let db = bench.open();
-    // The file is there before its tables are.
-    let made = number(&db, "SELECT count(*) FROM sqlite_schema WHERE name = 'launches'") == 1;
-    if made { number(&db, &sql) } else { 0 }
+    bench.ask(&sql).unwrap_or(0)
 }
 
 /// The rows of all launches that were measured: one that is measured again has another.
 fn measured(bench: &Bench) -> BTreeSet<i64> {
-    let db = bench.open();
-    let mut found = db.prepare("SELECT id FROM launches WHERE status = 'ok'").expect("a table");
-    let ids = found.query_map([], |row| row.get(0)).expect("rows");
-    ids.collect::<Result<_, _>>().expect("numbers")
+    let ids = rows(&bench.open(), "SELECT id FROM launches WHERE status = 'ok'");
+    ids.iter().map(|id| id.parse().expect("a number")).collect()
 }
 
 /// A run as one object, which is what its schema says.
 fn exported(bench: &Bench, run: &str) -> Value {
-    let export = serde_json::from_str(&bench.must(&format!("export {run}")).out).expect("JSON");
+    let export = bench.export_of(run);
     must_fit_the_schema(&export);
     export
 }
@@ -54,22 +50,13 @@ fn every_pair_and_every_node_is_measured_and_kept_as_its_own_case() {
     }
     assert_eq!(launches(&bench, "swapped = 1 AND far IS NOT NULL"), 6, "roles in blocks of two");
     let db = bench.open();
-    assert_eq!(
-        number(&db, "SELECT count(*) FROM nodes WHERE far IS NOT NULL AND reason IS NULL"),
-        3
-    );
-    let near: Vec<(i64, i64)> = db
-        .prepare("SELECT DISTINCT near, far FROM cases WHERE far IS NOT NULL ORDER BY 1, 2")
-        .unwrap()
-        .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))
-        .unwrap()
-        .map(Result::unwrap)
-        .collect();
-    assert_eq!(near, [(0, 1), (0, 2), (1, 2)]);
+    let answered = "SELECT count(*) FROM nodes WHERE far IS NOT NULL AND reason IS NULL";
+    assert_eq!(number(&db, answered), 3);
+    let near = "SELECT DISTINCT near, far FROM cases WHERE far IS NOT NULL ORDER BY 1, 2";
+    assert_eq!(rows(&db, near), ["0|1", "0|2", "1|2"]);
     // The run is one of the store's, and nothing takes it for a run of one machine.
     assert!(bench.must("runs").out.contains("complete"));
-    let said = bench.run("run --resume last");
-    assert!(said.code == Some(2) && said.err.contains("ipcmark fleet --resume 1"), "{}", said.err);
+    bench.run("run --resume last").fails(2, &["ipcmark fleet --resume 1"]);
     // It is exported as any other, node by node and pair by pair.
     let export = exported(&bench, "last");
     let named = |nodes: &[&str], level: Value| {
@@ -80,19 +67,16 @@ fn every_pair_and_every_node_is_measured_and_kept_as_its_own_case() {
     };
     let of_a = named(&["a"], Value::Null);
     assert_eq!((&of_a["variant"], &of_a["route"]), (&json!("pipe"), &json!("local")));
-    assert_eq!(
-        of_a["place"]["cpus"][0], of_a["place"]["cpus"][1],
-        "the one CPU that it ran on: {of_a}"
-    );
+    let cpus = &of_a["place"]["cpus"];
+    assert_eq!(cpus[0], cpus[1], "the one CPU that it ran on: {of_a}");
     for level in ["one", "all"] {
         let pair = named(&["a", "c"], json!(level));
         assert_eq!((&pair["variant"], &pair["route"]), (&json!("tcp"), &json!("peer")));
         assert_eq!((&pair["launches"], &pair["status"]), (&json!(2), &json!("ok")));
     }
-    let said = bench.run("fleet --resume last");
-    assert_eq!(said.code, Some(2), "{}", said.err);
+    bench.run("fleet --resume last").ends(2);
     bench.must("report last --format markdown -o fleet.md");
-    let markdown = std::fs::read_to_string(bench.path("fleet.md")).unwrap();
+    let markdown = bench.read("fleet.md");
     let picture =
         markdown.split("](fleet.md.figures/").nth(1).and_then(|part| part.split(')').next());
     let picture = picture.expect("a picture");
@@ -127,18 +111,15 @@ fn a_node_that_is_missing_or_of_another_build_is_a_row_and_the_rest_goes_on() {
           older) printf 'H\017\0\0\0{"build":"0.0"}'; cat >/dev/null;;
           *) exec "$@";;
         esac"#;
-    std::fs::write(&script, text).unwrap();
+    bench.put("launch", text);
     let launcher = format!("sh {} {{node}}", script.display());
     let words = "fleet tcp --nodes a,gone,b,older,chatty --rounds 1";
     let mut command = bench.command(words.split_whitespace().chain(QUICK.split_whitespace()));
-    let said = output(command.args(["--launcher", &launcher]));
-    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    let said = output(command.args(["--launcher", &launcher])).ends(0);
     assert_eq!(launches(&bench, "status = 'ok'"), 1, "a and b met");
     assert_eq!(launches(&bench, "status != 'ok'"), 0);
     let flat = crate::cli_support::flat(&said.out);
-    for why in ["ended with code 9 (`no such host`)", "build 0.0", "Welcome to chatty"] {
-        assert!(flat.contains(why), "{why} in {}", said.out);
-    }
+    has(&flat, &["ended with code 9 (`no such host`)", "build 0.0", "Welcome to chatty"]);
     assert_eq!(number(&bench.open(), "SELECT count(*) FROM nodes WHERE reason IS NOT NULL"), 3);
     let export = exported(&bench, "last");
     for case in results(&export) {
@@ -156,13 +137,10 @@ fn a_node_that_is_missing_or_of_another_build_is_a_row_and_the_rest_goes_on() {
 #[ignore = "long form"]
 fn a_node_answers_where_the_session_belongs_to_another_pid_namespace() {
     let unshared = ["unshare", "--pid", "--fork", "--mount-proc"];
-    if !works("PID namespaces", &[&unshared[..], &["true"]].concat()) {
-        return;
-    }
+    let Some(()) = can_run("PID namespaces", &[&unshared[..], &["true"]].concat()) else { return };
     let bench = Bench::new();
     let line = format!("fleet tcp --nodes a,b --launcher false --rounds 1 {QUICK}");
-    let said = output(&mut bench.behind(&unshared, &line));
-    assert!(said.err.contains("ended with code 1"), "{}{}", said.out, said.err);
+    has(&output(&mut bench.behind(&unshared, &line)).err, &["ended with code 1"]);
 }
 
 #[test]
@@ -171,10 +149,10 @@ fn a_node_that_falls_silent_or_dies_is_lost_alone_and_comes_back_with_resume() {
     let bench = Bench::new();
     let script = bench.path("launch");
     // Each agent leaves its id, so that one can be found.
-    std::fs::write(&script, "echo $$ >$1.pid; shift; exec \"$@\"").unwrap();
+    bench.put("launch", "echo $$ >$1.pid; shift; exec \"$@\"");
     let launcher = format!("sh {} {{node}}", script.display());
     let words = format!("fleet tcp --nodes a,b,c,d --rounds 400 --label long {QUICK}");
-    let mut command = bench.command(words.split_whitespace());
+    let mut command = bench.line(&words);
     command.args(["--launcher", &launcher]);
     let running = bench.begin_with(command);
     let stored = |many: i64| {
@@ -184,7 +162,7 @@ fn a_node_that_falls_silent_or_dies_is_lost_alone_and_comes_back_with_resume() {
     };
     stored(6);
     let pid = |node: &str| -> i32 {
-        let text = std::fs::read_to_string(bench.path(&format!("{node}.pid"))).unwrap();
+        let text = bench.read(&format!("{node}.pid"));
         text.trim().parse().unwrap()
     };
     crate::cli_support::send(pid("d"), Signal::KILL);
@@ -204,8 +182,7 @@ fn a_node_that_falls_silent_or_dies_is_lost_alone_and_comes_back_with_resume() {
     let whole = measured(&bench);
     assert!(whole.len() >= 6, "{whole:?}");
     let mut command = bench.command(["fleet", "--resume", "long", "--launcher", &launcher]);
-    let said = output(&mut command);
-    assert_eq!(said.code, Some(0), "{}", said.err);
+    let said = output(&mut command).ends(0);
     assert_eq!(launches(&bench, of_d) + launches(&bench, "status != 'ok' AND round <= 3"), 9);
     assert!(launches(&bench, "status = 'ok'") >= kept, "{}", said.out);
     assert!(measured(&bench).is_superset(&whole), "what was stored is measured again");
@@ -237,8 +214,7 @@ fn a_signal_ends_it_with_what_there_is() {
         (launches(&bench, "status = 'ok'") > 0).then_some(())
     });
     running.signal(Signal::TERM);
-    let said = running.finish(Duration::from_secs(30));
-    assert_eq!(said.code, Some(143), "{}", said.err);
+    let said = running.finish(Duration::from_secs(30)).ends(143);
     assert!(said.out.contains("interrupted"), "{}", said.out);
     bench.wait_for_silence(Duration::from_secs(30));
     // Both the line and the report say how it goes on.
@@ -265,9 +241,7 @@ fn nothing_that_a_store_says_is_executed() {
                  fleet = json_set(fleet, '$.{what}', json('{value}'), '$.rounds', 2)"
         ));
         for line in ["fleet --resume", "fleet --resume --launcher env"] {
-            let said = bench.run(line);
-            assert_eq!((said.code, said.err.lines().count()), (Some(2), 1), "{what}: {}", said.err);
-            assert!(said.err.contains(why), "{what}: {}", said.err);
+            bench.run(line).fails(2, &[why]);
             assert!(!bench.path("mark").exists(), "{what}: what stands in the store was started");
         }
     };
@@ -292,24 +266,12 @@ fn a_simulated_rack_is_planned_kept_and_reported_and_its_slow_node_found() {
     let said = bench.must("fleet --simulate 40 --seed 7 --html page.html");
     assert_eq!(launches(&bench, "status = 'ok'"), 40 * 39 / 2);
     let flat = crate::cli_support::flat(&said.out);
-    for word in ["Nothing was measured", "sim13 is slower", "kernel.release", "simulated-other"] {
-        assert!(flat.contains(word), "{word} in {}", said.out);
-    }
+    has(&flat, &["Nothing was measured", "sim13 is slower", "kernel.release", "simulated-other"]);
     // Tiles, since 40 nodes are too many cells to read.
-    assert!(
-        flat.contains("Tiles of up to 2 × 2 nodes")
-            || std::fs::read_to_string(bench.path("page.html"))
-                .unwrap()
-                .contains("Tiles of up to 2 × 2 nodes")
-    );
+    has(&format!("{flat}{}", bench.read("page.html")), &["Tiles of up to 2 × 2 nodes"]);
     let twice = "fleet --simulate 9 --rounds 14 --seed 7";
     let said = bench.must(twice);
-    let flat = crate::cli_support::flat(&said.out);
-    assert!(
-        flat.contains("sim3 is slower") && flat.contains("sim4 and sim8 are slower"),
-        "{}",
-        said.out
-    );
+    has(&crate::cli_support::flat(&said.out), &["sim3 is slower", "sim4 and sim8 are slower"]);
 }
 
 #[test]
@@ -317,34 +279,26 @@ fn variants_are_compared_and_sizes_swept_on_every_pair_and_ratios_are_to_any_of_
     let bench = Bench::new();
     bench.must("fleet tcp udp --simulate 3 -s 64,1K,4K --rounds 14 --seed 7");
     let export = exported(&bench, "last");
-    let comparisons = export["comparisons"].as_array().expect("comparisons");
+    let comparisons = list(&export["comparisons"]);
     assert_eq!(comparisons.len(), 3 * 3, "of each pair at each size");
     for comparison in comparisons {
         let reference = &results(&export)[comparison["reference"].as_u64().expect("one") as usize];
-        assert_eq!(
-            (&reference["variant"], &reference["nodes"]),
-            (&json!("tcp"), &comparison["nodes"])
-        );
-        assert_eq!((&comparison["concurrent"], &comparison["rounds"]), (&json!("all"), &json!(14)));
-        for standing in comparison["standings"].as_array().expect("standings") {
+        assert!(reference["variant"] == "tcp" && reference["nodes"] == comparison["nodes"]);
+        assert!(comparison["concurrent"] == "all" && comparison["rounds"] == 14, "{comparison}");
+        for standing in list(&comparison["standings"]) {
             let case = &results(&export)[standing["result"].as_u64().expect("one") as usize];
-            assert_eq!(
-                (&case["nodes"], &case["message_bytes"]),
-                (&comparison["nodes"], &comparison["message_bytes"])
-            );
-            assert!(
-                standing["ratio"].as_f64().is_some_and(|number| (0.9..1.1).contains(&number)),
-                "{standing}"
-            );
+            for key in ["nodes", "message_bytes"] {
+                assert_eq!(case[key], comparison[key]);
+            }
+            let ratio = standing["ratio"].as_f64();
+            assert!(ratio.is_some_and(|ratio| (0.9..1.1).contains(&ratio)), "{standing}");
         }
     }
-    let sweeps = export["sweeps"].as_array().expect("sweeps");
+    let sweeps = list(&export["sweeps"]);
     assert_eq!(sweeps.len(), 3 * 2, "of each pair and variant");
     for sweep in sweeps {
-        assert_eq!(
-            (&sweep["sizes_bytes"], &sweep["rounds"]),
-            (&json!([64, 1024, 4096]), &json!(14))
-        );
+        assert_eq!(sweep["sizes_bytes"], json!([64, 1024, 4096]));
+        assert_eq!(sweep["rounds"], 14);
     }
     // A report has a row for each variant but the reference.
     let compared = |line: &str| {
@@ -355,8 +309,7 @@ fn variants_are_compared_and_sizes_swept_on_every_pair_and_ratios_are_to_any_of_
     };
     assert_eq!(compared("report last"), ["udp"]);
     assert_eq!(compared("report last --reference udp"), ["tcp"]);
-    let said = bench.run("report last --reference pipe");
-    assert!(said.code == Some(2) && said.err.contains("didn't measure it"), "{}", said.err);
+    bench.run("report last --reference pipe").fails(2, &["didn't measure it"]);
 }
 
 #[test]
@@ -365,11 +318,10 @@ fn two_fleets_runs_are_compared_by_the_names_of_their_nodes() {
     // The slow node is sim1 of four, and sim3 of nine.
     bench.must("fleet --simulate 4 --rounds 14 --seed 7");
     bench.must("fleet --simulate 9 --rounds 14 --seed 8");
-    let said = bench.run("compare 1 2 --format json --gate 5% --gate-on absolute");
-    assert_eq!(said.code, Some(3), "{}", said.err);
-    let found: Value = serde_json::from_str(&said.out).expect("JSON");
+    let said = bench.run("compare 1 2 --format json --gate 5% --gate-on absolute").ends(3);
+    let found = parse(&said.out);
     let verdict = |near: &str, far: &str| {
-        let cases = found["cases"].as_array().expect("cases");
+        let cases = list(&found["cases"]);
         let here: Vec<_> =
             cases.iter().filter(|case| case["nodes"] == json!([near, far])).collect();
         assert_eq!(here.len(), 1, "{near} {far}");
@@ -381,30 +333,26 @@ fn two_fleets_runs_are_compared_by_the_names_of_their_nodes() {
     assert!(["inconclusive", "equivalent"].contains(&verdict("sim0", "sim2").as_str()));
     assert_eq!(verdict("sim0", "sim8"), "incomparable");
     bench.must("export 1 -o before.json");
-    let of_file = bench.run("compare ./before.json 2").out;
-    assert!(of_file.contains("sim0–sim3 (all pairs)"), "{of_file}");
+    has(&bench.run("compare ./before.json 2").out, &["sim0–sim3 (all pairs)"]);
     // A node that is another machine now is reported by its name.
     bench.edit(
         "UPDATE nodes SET far = json_set(far, '$.host.kernel.release', 'other') WHERE run = 2 AND nth = 2",
     );
-    let said = bench.run("compare 1 2 --format json");
-    assert_eq!(said.code, Some(4), "nothing can be compared: {}", said.err);
-    let found: Value = serde_json::from_str(&said.out).expect("JSON");
-    assert_eq!(found["differences"][0]["field"], "kernel (sim2)");
-    assert_eq!(found["differences"].as_array().map(Vec::len), Some(1), "{}", said.out);
+    // Nothing can be compared.
+    let said = bench.run("compare 1 2 --format json").ends(4);
+    let differences = &parse(&said.out)["differences"];
+    assert_eq!(differences[0]["field"], "kernel (sim2)");
+    assert_eq!(list(differences).len(), 1, "{}", said.out);
 }
 
 #[test]
 fn bad_words_are_one_line_with_the_remedy() {
     let bench = Bench::new();
     for (line, why) in [
-        ("fleet --nodes a,a", "twice"),
         ("fleet pipe --nodes a,b -p same-llc", "same-cpu or free"),
         ("fleet shm-ring:wait=spin --nodes a,b", "--placement free"),
     ] {
-        let said = bench.run(line);
-        assert_eq!(said.code, Some(2), "{line}: {}", said.err);
-        assert!(said.err.contains(why) && said.err.lines().count() == 1, "{line}: {}", said.err);
+        bench.run(line).fails(2, &[why]);
         assert!(!bench.store().exists(), "{line} stored something");
     }
 }
@@ -417,7 +365,7 @@ fn transfers_both_ways_between_nodes_have_a_total_as_those_one_way_have() {
     let document = bench.export();
     must_fit_the_schema(&document);
     let of = |workload: &str| {
-        let here = document["results"].as_array().unwrap().iter();
+        let here = results(&document).iter();
         here.filter(|value| value["workload"] == workload).collect::<Vec<_>>()
     };
     for workload in ["throughput", "duplex"] {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use crate::cli_support::{Bench, flat, number, output, rows, say, wait_for};
+use crate::cli_support::{Bench, flat, has, number, output, rows, say, wait_for};
 use crate::long_form::is_long;
 use rustix::process::Signal;
 
@@ -52,7 +52,7 @@ impl Slurm {
 
     /// `ipcmark …` inside an allocation of all nodes that outlives the loss of one.
     fn fleet(&self, bench: &Bench, line: &str) -> Command {
-        let plain = bench.command(line.split_whitespace());
+        let plain = bench.line(line);
         let mut command = self.script(&["in", "salloc", "-Q", "--no-kill", "-N3"]);
         command.arg(plain.get_program()).args(plain.get_args());
         command.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
@@ -79,8 +79,7 @@ fn inside_slurm_a_slow_line_is_found_and_a_dead_node_is_a_row() {
     let said = output(&mut slurm.script(&["slow", "n3", "200mbit"]));
     if said.code == Some(0) {
         let line = "fleet tcp pipe -w throughput --rounds 9 --no-floors --settle 5ms --label slow";
-        let said = output(&mut slurm.fleet(&bench, line));
-        assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+        let said = output(&mut slurm.fleet(&bench, line)).ends(0);
         let text = flat(&said.out);
         assert!(text.contains("one pair at a time: n3 is slower"), "{}", said.out);
         for pair in ["n1 and n3", "n2 and n3"] {
@@ -128,8 +127,7 @@ fn inside_slurm_a_slow_line_is_found_and_a_dead_node_is_a_row() {
     crate::cli_support::send(coordinator.expect("the coordinator").0, Signal::TERM);
     let said = running.finish(PATIENCE);
     assert!(said.err.contains("fleet --resume"), "{}", said.err);
-    let text = flat(&said.out);
-    assert!(text.contains("1 of 3 nodes took no part, or not to the end: • n2:"), "{}", said.out);
+    has(&flat(&said.out), &["1 of 3 nodes took no part, or not to the end: • n2:"]);
     // Of a pair with it either side may be the one that says so.
     let failed = "SELECT launches.reason FROM launches JOIN cases ON case_id = cases.id
          WHERE launches.status = 'failed' AND near IS NOT 1 AND far IS NOT 1";
