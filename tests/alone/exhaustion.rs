@@ -3,7 +3,6 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use crate::cli_support::{Bench, Said, number, output, rows, say};
@@ -12,12 +11,8 @@ const GONE: Duration = Duration::from_secs(30);
 
 /// The program's `line` after `before`, a script that ends by running `"$@"`.
 fn after(bench: &Bench, wrapper: &[&str], before: &str, line: &str) -> Said {
-    let inner = bench.command(line.split_whitespace());
-    let mut command = Command::new(wrapper[0]);
-    command.args(&wrapper[1..]).args(["sh", "-c", &format!("{before}\nexec \"$@\""), "sh"]);
-    command.arg(inner.get_program()).args(inner.get_args()).env_clear();
-    command.envs(inner.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    output(command.current_dir(bench.path("")).stdin(Stdio::null()))
+    let script = format!("{before}\nexec \"$@\"");
+    output(&mut bench.behind(&[wrapper, &["sh", "-c", &script, "sh"]].concat(), line))
 }
 
 #[test]

@@ -5,11 +5,11 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::Duration;
 
 use crate::cli_support::{
-    Bench, Said, behind, output, send, wait_for, wait_until_startable, works,
+    Bench, Said, behind, can_have_labs, can_run, output, send, wait_for, wait_until_startable,
 };
 use rustix::process::Signal;
 
@@ -25,27 +25,22 @@ fn in_fresh_run(bench: &Bench, prepare: &str, line: &str, afterwards: &str) -> S
         "mount -t tmpfs none /run && cd /run && {{ {prepare}; }} && {{ \"$@\"; code=$?; {afterwards} && \
          exit $code || exit 99; }}"
     );
-    let ours = bench.command(line.split_whitespace());
-    output(&mut behind(&ours, &["unshare", "--mount", "--net", "sh", "-c", &script, "sh"]))
+    output(&mut bench.behind(&["unshare", "--mount", "--net", "sh", "-c", &script, "sh"], line))
 }
 
 #[test]
 fn what_others_could_have_written_is_not_believed() {
     let own_run = ["unshare", "--mount", "--net", "sh", "-c", "mount -t tmpfs none /run"];
-    if !works("forged laboratories", &own_run) {
-        return;
-    }
+    let Some(()) = can_run("forged laboratories", &own_run) else { return };
     let bench = Bench::new();
     // The file of a laboratory as `lab up` writes it.
     let kept = bench.path("kept.json");
     let keep = format!("cp /run/ipcmark-lab/lab.json {}", kept.display());
-    let said = in_fresh_run(&bench, "true", "lab up --by relay", &keep);
-    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    in_fresh_run(&bench, "true", "lab up --by relay", &keep).ends(0);
     let genuine = fs::read_to_string(&kept).expect("a state");
     let name = "ipcmark-lab-a";
     assert!(genuine.contains(name));
-    let elsewhere = bench.path("elsewhere.json");
-    fs::write(&elsewhere, genuine.replace(name, "../../tmp/precious")).expect("a file");
+    let elsewhere = bench.put("elsewhere.json", genuine.replace(name, "../../tmp/precious"));
 
     let folder = "mkdir -m 700 ipcmark-lab";
     let kept = kept.display();
@@ -89,16 +84,13 @@ fn what_others_could_have_written_is_not_believed() {
 #[test]
 fn what_a_kill_cut_off_goes_and_nothing_else() {
     let own_run = ["unshare", "--mount", "--net", "sh", "-c", "mount -t tmpfs none /run"];
-    if !works("laboratories that were cut off", &own_run) {
-        return;
-    }
+    let Some(()) = can_run("laboratories that were cut off", &own_run) else { return };
     let bench = Bench::new();
     let cut_off =
         "mkdir -m 700 ipcmark-lab; cd ipcmark-lab; touch a.json.fresh made-run-netns.fresh";
     for (files, left) in [("true", "."), ("touch notes.fresh b.counts.fresh", "ipcmark-lab")] {
         let prepare = format!("( {cut_off}; {files} )");
-        let said = in_fresh_run(&bench, &prepare, "lab down --name a", "find . -name '*'");
-        assert_eq!(said.code, Some(2), "{}{}", said.out, said.err);
+        let said = in_fresh_run(&bench, &prepare, "lab down --name a", "find . -name '*'").ends(2);
         assert!(said.out.contains(left) && !said.out.contains("json"), "{}", said.out);
         assert_eq!(said.out.contains("ipcmark-lab"), left == "ipcmark-lab", "{}", said.out);
         assert_eq!(said.out.contains("b.counts.fresh"), left == "ipcmark-lab", "{}", said.out);
@@ -109,16 +101,13 @@ fn what_a_kill_cut_off_goes_and_nothing_else() {
 #[test]
 fn whatever_the_umask_nobody_else_may_write() {
     let own_run = ["unshare", "--mount", "--net", "sh", "-c", "mount -t tmpfs none /run"];
-    if !works("a laboratory under umask 000", &own_run) {
-        return;
-    }
+    let Some(()) = can_run("a laboratory under umask 000", &own_run) else { return };
     let bench = Bench::new();
     // The relay writes its counts once a second.
     let look = "[ $code = 0 ] || exit $code; n=0; while [ ! -e ipcmark-lab/lab.counts ] && [ $n -lt 600 ]; do sleep 0.1; \
                 n=$((n + 1)); done; stat -c '%a %n' ipcmark-lab ipcmark-lab/*";
     let umask = "umask 000";
-    let said = in_fresh_run(&bench, umask, "lab up --by relay", look);
-    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    let said = in_fresh_run(&bench, umask, "lab up --by relay", look).ends(0);
     let modes: BTreeSet<&str> = said
         .out
         .lines()
@@ -174,28 +163,22 @@ fn a_live_runs_laboratory_stays(bench: &Bench, run: Command, clean: &mut Command
 
 #[test]
 fn the_laboratory_of_a_live_run_stays_whatever_the_program_is_called() {
-    if !works("laboratories of runs", &["unshare", "--net", "ip", "link"]) {
-        return;
-    }
+    let Some(()) = can_have_labs("laboratories of runs") else { return };
     let bench = Bench::new();
     let renamed = bench.path("measure");
     fs::copy(env!("CARGO_BIN_EXE_ipcmark"), &renamed).expect("a copy");
     wait_until_startable(&renamed);
-    let ours = bench.command(LONG.split_whitespace());
-    let mut run = Command::new(&renamed);
-    let set = ours.get_envs().filter_map(|(name, value)| Some((name, value?)));
-    run.args(ours.get_args()).env_clear().envs(set).stdin(Stdio::null());
+    let script = format!("exec '{}' \"$@\"", renamed.display());
+    let run = bench.behind(&["sh", "-c", &script], LONG);
     a_live_runs_laboratory_stays(&bench, run, &mut bench.command(["clean"]));
 }
 
 #[test]
 fn the_laboratory_of_a_live_run_stays_for_another_pid_namespace() {
     let flags = ["unshare", "--pid", "--fork", "--mount-proc"];
-    if !works("PID namespaces", &[&flags[..], &["true"]].concat()) {
-        return;
-    }
+    let Some(()) = can_run("PID namespaces", &[&flags[..], &["true"]].concat()) else { return };
     let bench = Bench::new();
-    let ours = bench.command(LONG.split_whitespace());
+    let ours = bench.line(LONG);
     let mut clean = behind(&bench.command(["clean"]), &flags);
     a_live_runs_laboratory_stays(&bench, ours, &mut clean);
 }

@@ -78,13 +78,13 @@ pub fn output_denied(command: &mut Command, denied: &[Denied], errno: i32) -> Op
 impl Bench {
     /// As [`Bench::run`] of a program that gets `errno` from some calls. None, said aloud, where calls can't be denied.
     pub fn run_denied(&self, denied: &[Denied], errno: i32, line: &str) -> Option<Said> {
-        output_denied(&mut self.command(line.split_whitespace()), denied, errno)
+        output_denied(&mut self.line(line), denied, errno)
     }
 
     /// As [`Bench::start`] of such a program.
     pub fn start_denied(&self, denied: &[Denied], errno: i32, line: &str) -> Option<Running> {
         use std::os::unix::process::CommandExt;
-        let mut command = self.command(line.split_whitespace());
+        let mut command = self.line(line);
         command.process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped());
         start_denied(&mut command, denied, errno).map(|child| Running { child })
     }
