@@ -9,20 +9,15 @@ use crate::cli_support::searches::{
 use crate::cli_support::strike::{
     Half, await_store, failed_of, kill_in_every_launch, kill_in_one_launch, must_have_left_nothing,
 };
-use crate::cli_support::{Bench, flat, must_fit_the_schema, number, output, parse, say};
-use boon::{Compiler, Schemas};
+use crate::cli_support::{
+    Bench, Schema, flat, has, list, must_fit_the_schema, number, output, parse, say,
+};
 use rustix::process::Signal;
 use serde_json::Value;
 
 /// An answer is what its published schema says.
 fn must_fit_the_choice(document: &Value) {
-    let (mut schemas, mut compiler) = (Schemas::new(), Compiler::new());
-    let choice = parse(include_str!("../../docs/choice.schema.json"));
-    compiler.add_resource("urn:ipcmark:choice:1", choice).expect("a resource");
-    let index = compiler.compile("urn:ipcmark:choice:1", &mut schemas).expect("a valid schema");
-    if let Err(error) = schemas.validate(document, index) {
-        panic!("{error:#}\n{document:#}");
-    }
+    Schema::of(include_str!("../../docs/choice.schema.json")).must_accept(document);
 }
 
 #[test]
@@ -48,14 +43,14 @@ fn a_choice_is_told_in_one_screen_and_its_exit_code_is_that_of_its_answer() {
             _ => 4,
         };
         assert_eq!(said.code, Some(code), "{line}: {}", said.err);
-        let capacity = document["capacity"].as_array().expect("capacity");
+        let capacity = list(&document["capacity"]);
         capacity.iter().for_each(must_be_consistent);
         let measured = capacity.iter().filter(|value| value["status"] == "ok").collect::<Vec<_>>();
         if !measured.iter().any(|value| was_disturbed(value)) {
             assert_eq!(answer, expected, "{line}: {document:#}");
         }
         let rejected = |variant: &str| {
-            let all = document["rejected"].as_array().expect("rejected");
+            let all = list(&document["rejected"]);
             let found = all.iter().find(|value| value["variant"] == variant);
             found.unwrap_or_else(|| panic!("{variant}: {all:#?}"))["detail"].clone()
         };
@@ -91,8 +86,7 @@ fn a_budget_that_is_too_short_is_said_after_the_first_round() {
     let said = Bench::new().run(line);
     assert_eq!(said.code, Some(4), "a round lasts 2.8 s by its schedules: {}", said.err);
     let told = flat(&said.err);
-    assert!(told.contains("7 that agree decide: give --budget"), "{told}");
-    assert!(told.contains("time for less than 7 rounds of"), "{told}");
+    has(&told, &["7 that agree decide: give --budget", "time for less than 7 rounds of"]);
     assert!(flat(&said.out).contains("Only 1 round was measured"), "{}", said.out);
 }
 
@@ -104,20 +98,16 @@ fn a_budget_that_has_no_time_for_all_leaves_out_what_matters_least() {
     let line = "choose pipe fifo unix-stream tcp --size 64 -p same-cpu --rate 1k --bound p99:1s --budget 8s --format json";
     let said = bench.run(line);
     let told = flat(&said.err);
-    assert!(
-        told.contains("no time for 7 rounds of all mechanisms: those that were slowest"),
-        "{told}"
-    );
+    has(&told, &["no time for 7 rounds of all mechanisms: those that were slowest"]);
     let document = parse(&said.out);
     must_fit_the_choice(&document);
-    let rejected = document["rejected"].as_array().expect("rejected");
+    let rejected = list(&document["rejected"]);
     let out = rejected.iter().filter(|value| value["reason"] == "left_out").count();
     assert!((1..4).contains(&out), "launches of 0.4 s leave no time for four: {document:#}");
     let launches = "SELECT count(DISTINCT levels ->> 'variant') FROM launches JOIN cases ON cases.id = case_id WHERE round > 1";
     assert_eq!(number(&bench.open(), launches), 4 - out as i64);
     assert!(number(&bench.open(), "SELECT max(nth) FROM rounds") >= 5, "{told}");
-    let text = flat(&bench.run("report last").out);
-    assert!(text.contains("left out: there was time for what was quicker"), "{text}");
+    has(&flat(&bench.run("report last").out), &["left out: there was time for what was quicker"]);
 }
 
 #[test]
@@ -130,7 +120,7 @@ fn a_choice_to_another_host_is_among_what_reaches_it() {
     ));
     let document = parse(&said.out);
     must_fit_the_choice(&document);
-    let rejected = document["rejected"].as_array().expect("rejected");
+    let rejected = list(&document["rejected"]);
     let pipe =
         rejected.iter().find(|value| value["variant"] == "pipe").expect("no pipe reaches it");
     assert_eq!(pipe["reason"], "not_measured", "{pipe:#}");
@@ -164,23 +154,20 @@ fn where_nothing_is_measured_the_evidence_says_so() {
     for (bench, said, code, words) in said {
         assert_eq!(said.code, Some(code), "{}", said.err);
         let text = flat(&said.out);
-        assert!(text.contains("evidence run 1: nothing was measured"), "{text}");
-        assert!(text.contains("Nothing qualifies.") && text.contains(words), "{text}");
+        has(&text, &["evidence run 1: nothing was measured", "Nothing qualifies.", words]);
         must_have_left_nothing(bench);
     }
     let bench = Bench::new();
     let mut running = bench.begin(&format!("choose pipe tcp {need}"));
     await_store(&bench, &mut running, "SELECT count(*) FROM cases");
     running.signal(Signal::INT);
-    let said = running.finish(Duration::from_secs(30));
-    assert_eq!(said.code, Some(130), "{}", said.err);
+    let said = running.finish(Duration::from_secs(30)).ends(130);
     must_have_left_nothing(&bench);
     if number(&bench.open(), "SELECT count(*) FROM launches WHERE round > 0") > 0 {
         return say("skipped an interrupted choice: a launch came before the signal");
     }
     let text = flat(&said.out);
-    assert!(text.contains("evidence run 1: nothing was measured"), "{text}");
-    assert!(text.contains("Undecided. The run ended before"), "{text}");
+    has(&text, &["evidence run 1: nothing was measured", "Undecided. The run ended before"]);
 }
 
 #[test]
@@ -228,7 +215,7 @@ fn a_choice_names_who_died_and_picks_nothing_that_did() {
         let document = parse(&said.out);
         must_fit_the_choice(&document);
         let text = flat(&bench.must("report last").out);
-        let rejected = document["rejected"].as_array().expect("rejected");
+        let rejected = list(&document["rejected"]);
         for variant in ["unix-stream", "pipe"] {
             let Some(line) = line_of(&bench, variant, half) else { continue };
             assert!(text.contains(&line), "{line}: {text}");
@@ -251,17 +238,13 @@ fn a_mechanism_whose_launches_all_fail_is_rejected_with_the_reason() {
         "choose unix-stream --size 64 --rate 1k --connections 4 --bound {WIDE} -p same-cpu --launches 9 --format json"
     ));
     kill_in_every_launch(&bench, &mut running, Half::Responder);
-    let said = running.finish(Duration::from_secs(60));
-    assert_eq!(said.code, Some(1), "{} {}", said.out, said.err);
+    let said = running.finish(Duration::from_secs(60)).ends(1);
     must_have_left_nothing(&bench);
     let document = parse(&said.out);
     must_fit_the_choice(&document);
     assert_eq!((&document["answer"], &document["pick"]), (&"nothing".into(), &Value::Null));
     let rejected = &document["rejected"][0];
-    assert_eq!(
-        (&rejected["variant"], &rejected["reason"]),
-        (&"unix-stream".into(), &"failed".into())
-    );
+    assert!(rejected["variant"] == "unix-stream" && rejected["reason"] == "failed", "{rejected}");
     assert!(rejected["detail"].as_str().is_some_and(|text| text.contains("killed by signal 9")));
     let report = bench.run("report last");
     assert_eq!(report.code, Some(1), "nothing was measured: {}", report.err);

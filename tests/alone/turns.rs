@@ -17,7 +17,7 @@ const SHORT: &str = "run pipe -w latency -s 64 -p same-cpu --launches 1";
 
 /// A command of `bench` that meets others at `address`.
 fn meeting(bench: &Bench, address: &str, line: &str) -> Command {
-    let mut command = bench.command(line.split_whitespace());
+    let mut command = bench.line(line);
     command.env("IPCMARK_TURN", address);
     command
 }
@@ -67,8 +67,7 @@ fn at_once_it_measures_beside_the_other_and_keeps_a_warning() {
     let (first, second, at) = (Bench::new(), Bench::new(), address("at-once"));
     let running = first.begin_with(meeting(&first, &at, ENDLESS));
     wait_until_it_measures(&first);
-    let said = output(&mut meeting(&second, &at, &format!("{SHORT} --no-wait")));
-    assert_eq!(said.code, Some(0), "{}", said.err);
+    let said = output(&mut meeting(&second, &at, &format!("{SHORT} --no-wait"))).ends(0);
     let warned = format!("another run (process {}) measured here meanwhile", running.pid());
     assert!(warnings(&second).iter().any(|warning| warning.contains(&warned)), "{}", said.err);
     running.signal(Signal::TERM);
@@ -97,8 +96,7 @@ fn a_stranger_at_the_meeting_point_costs_a_wait_that_it_cannot_prolong() {
     // It says that it needs no time any more, and stays.
     let until = format!("{at}-until-{}-0", std::process::id());
     let _until = UnixListener::bind_addr(&named(&until)).expect("it says so");
-    let said = output(&mut meeting(&bench, &at, SHORT));
-    assert_eq!(said.code, Some(0), "{}", said.err);
+    let said = output(&mut meeting(&bench, &at, SHORT)).ends(0);
     assert!(warnings(&bench).iter().any(|warning| warning.contains("another run")), "{}", said.err);
     drop(stranger);
 }
@@ -110,13 +108,9 @@ fn a_killed_run_gives_its_turn_back() {
     wait_until_it_measures(&first);
     running.signal(Signal::KILL);
     running.finish(HUNG);
-    let said = output(&mut meeting(&second, &at, SHORT));
-    assert_eq!(said.code, Some(0), "{}", said.err);
-    assert!(
-        warnings(&second).iter().all(|warning| !warning.contains("another run")),
-        "{}",
-        said.err
-    );
+    let said = output(&mut meeting(&second, &at, SHORT)).ends(0);
+    let told = warnings(&second).iter().any(|warning| warning.contains("another run"));
+    assert!(!told, "{}", said.err);
 }
 
 /// A run has its turn by the time it is in its store.
