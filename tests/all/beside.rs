@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::cli_support::{Bench, must_fit_the_schema, number};
+use crate::cli_support::{Bench, list, must_fit_the_schema, number, parse, results};
 use crate::common::launching::{conclude, endless, quick, reach, start};
 use crate::common::proc::{Process, children, soon};
 use crate::common::say;
@@ -11,7 +11,6 @@ use model::company::Company;
 use model::launch::{Outcome, Workers};
 use run::launch::{Spec, Stage};
 use rustix::process::{Pid, Signal, kill_process};
-use serde_json::Value;
 
 const SOON: Duration = Duration::from_secs(10);
 
@@ -82,16 +81,15 @@ fn a_launch_whose_company_has_died_is_no_launch_in_company() {
 #[ignore = "long form"]
 fn each_level_stands_beside_the_quiet_launches_of_every_round() {
     let bench = Bench::new();
-    let page = bench.path("page.html");
     let words = "run pipe unix-stream -w latency -s 64 -p same-cpu --launches 6 --samples 50 \
                  --beside quiet,hog,memory,quota --seed 3";
-    let said = bench.must(&format!("{words} --html {}", page.display()));
+    bench.must(words);
     let document = bench.export();
     must_fit_the_schema(&document);
-    let results = document["results"].as_array().expect("results");
+    let results = results(&document);
     let plain = results.iter().filter(|result| result["twin"] == false).count();
     assert_eq!(plain, 2, "what had company is no result");
-    let beside = document["beside"].as_array().expect("beside");
+    let beside = list(&document["beside"]);
     assert_eq!(beside.len(), 2 * 3, "a row for each level of each case, whatever became of it");
     for row in beside {
         let is_quota = row["beside"] == "quota";
@@ -108,10 +106,6 @@ fn each_level_stands_beside_the_quiet_launches_of_every_round() {
         }
         assert!(row["verdict"].is_string() && row["p"].is_number(), "{row}");
     }
-    let page = std::fs::read_to_string(&page).expect("a page");
-    for text in [&said.out, &page] {
-        assert!(text.contains("Beside a load") && text.contains("hog"), "{text}");
-    }
     let launched = "SELECT count(*) FROM launches l JOIN cases c ON c.id = l.case_id
          WHERE c.levels ->> 'beside' = 'hog' AND l.round > 0";
     assert_eq!(number(&bench.open(), launched), 2 * 6);
@@ -120,7 +114,6 @@ fn each_level_stands_beside_the_quiet_launches_of_every_round() {
 #[test]
 fn a_study_varies_what_runs_beside_and_a_claim_may_name_it() {
     let bench = Bench::new();
-    let study = bench.path("s.toml");
     let text = r#"version = 1
 title = "Company"
 question = "What does a hog do?"
@@ -139,10 +132,8 @@ test = "faster"
 left = { beside = "quiet" }
 right = { beside = "hog" }
 "#;
-    std::fs::write(&study, text).expect("a study");
-    let said = bench.run(&format!("study run {} --seed 3 --format json", study.display()));
-    let document: Value =
-        serde_json::from_str(&said.out).unwrap_or_else(|_| panic!("{}", said.err));
+    bench.put("s.toml", text);
+    let document = parse(&bench.run("study run ./s.toml --seed 3 --format json").out);
     assert_eq!(document["beside"].as_array().map(Vec::len), Some(1));
     let claim = &document["claims"][0];
     assert!(claim["reason"].is_null() && claim["effect"].is_number(), "{claim}");

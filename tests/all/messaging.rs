@@ -108,8 +108,6 @@ fn a_pilot_gives_every_pair_of_a_crowd_of_any_size_as_many_messages() {
         let batch = case["batch"].as_u64().expect("a number");
         assert!(batch > 0 && batch % (half * half) == 0, "{half}: {batch}");
     }
-    let report = bench.must("report last").out;
-    assert!(report.contains("messages of 100 B, 3 connections"), "{report}");
 }
 
 #[test]
