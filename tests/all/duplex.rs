@@ -1,7 +1,7 @@
 //! Transfers both ways at once: every byte arrives, nobody waits for room that the other would have to make, and
 //! what blocks says so.
 
-use crate::cli_support::{Bench, flat, must_fit_the_schema, results};
+use crate::cli_support::{Bench, flat, list, must_fit_the_schema, results};
 use serde_json::Value;
 
 /// Messages of 512 KiB fit no pipe and no socket: if both sides sent first, both would wait for ever.
@@ -24,12 +24,8 @@ fn every_byte_arrives_both_ways_also_where_neither_way_has_room_for_a_message() 
     }
     for case in measured {
         assert_eq!(case["failed_launches"], 0, "{case:#}");
-        let names: Vec<&str> = case["secondary"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|value| value["name"].as_str().unwrap())
-            .collect();
+        let names: Vec<&str> =
+            list(&case["secondary"]).iter().map(|value| value["name"].as_str().unwrap()).collect();
         assert_eq!(names, ["outbound", "inbound"], "{case:#}");
         // The partner's messages are all here before its own are acknowledged.
         let of = |at: usize| case["secondary"][at]["median"].as_f64().unwrap();

@@ -23,12 +23,8 @@ fn launches_that_are_shorter_than_asked_are_told_once() {
     let bench = Bench::new();
     let line = "run pipe tcp -w latency -s 64,4K --samples 10000000 --launches 1 --budget 1s";
     let said = bench.must(line);
-    assert_eq!(
-        said.err.matches(" take fewer samples than were asked for").count(),
-        1,
-        "{}",
-        said.err
-    );
+    let told = said.err.matches(" take fewer samples than were asked for").count();
+    assert_eq!(told, 1, "{}", said.err);
 }
 
 #[test]
@@ -36,8 +32,7 @@ fn a_document_makes_the_folder_of_its_figures_and_no_other() {
     let bench = Bench::new();
     bench.must("run pipe tcp -w latency -s 64,4K -p same-cpu --launches 2 --samples 10");
     let said = bench.run("report --format markdown -o nosuch/page.md");
-    assert_eq!((said.code, said.err.lines().count()), (Some(1), 1), "{}", said.err);
-    assert!(said.err.contains("nosuch/page.md.figures: No such file"), "{}", said.err);
+    said.fails(1, &["nosuch/page.md.figures: No such file"]);
     assert!(!bench.path("nosuch").exists());
     bench.must("report --format markdown -o page.md");
     assert!(bench.path("page.md.figures").is_dir());
@@ -55,8 +50,8 @@ fn places_that_nobody_named_are_missed_by_nobody() {
     let all = ["smt-sibling", "cross-llc", "cross-node"];
     let absent = all.into_iter().find(|place| said.out.contains(&format!("{place}: ")));
     let Some(absent) = absent else { return say("skipped: every placement exists here") };
-    let said = bench.run(&format!("explain pipe -s 64 --launches 1 -p {absent}"));
-    assert_eq!((said.code, said.err.lines().count()), (Some(5), 1), "{}", said.err);
-    assert!(said.err.contains("nothing to take apart: "), "{}", said.err);
+    let said = bench
+        .run(&format!("explain pipe -s 64 --launches 1 -p {absent}"))
+        .fails(5, &["nothing to take apart: "]);
     assert!(!said.err.contains("name a mechanism"), "{}", said.err);
 }

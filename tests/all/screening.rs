@@ -1,12 +1,12 @@
 //! A run of which nobody named the mechanisms screens them, and is judged by what came after.
 
-use crate::cli_support::{Bench, must_fit_the_schema, say};
+use crate::cli_support::{Bench, list, must_fit_the_schema, results, say};
 use serde_json::Value;
 
 const ASKED: &str = "run -w latency -s 64 -p same-cpu --samples 20 --warmup 5 --precision 50% -q";
 
 fn numbers(of: &Value) -> Vec<Option<f64>> {
-    of.as_array().unwrap().iter().map(Value::as_f64).collect()
+    list(of).iter().map(Value::as_f64).collect()
 }
 
 #[test]
@@ -16,7 +16,7 @@ fn what_is_slow_has_four_launches_and_the_others_are_judged_without_these() {
     bench.must(ASKED);
     let run = bench.export();
     must_fit_the_schema(&run);
-    let results = run["results"].as_array().unwrap();
+    let results = results(&run);
     let all = || results.iter().filter(|result| result["status"] == "ok");
     let (out, on): (Vec<&Value>, Vec<&Value>) =
         all().partition(|value| value["screened_out"] == true);
@@ -47,11 +47,9 @@ fn what_is_slow_has_four_launches_and_the_others_are_judged_without_these() {
         assert!(case["launches"] == 4 && case["value"]["coverage"].is_null(), "{case:#}");
         assert!(case["precision_reached"].is_null() && numbers(&case["screening"]).is_empty());
     }
-    let standings = run["comparisons"]
-        .as_array()
-        .unwrap()
+    let standings = list(&run["comparisons"])
         .iter()
-        .flat_map(|comparison| comparison["standings"].as_array().unwrap().iter());
+        .flat_map(|comparison| list(&comparison["standings"]).iter());
     for standing in standings {
         let case = &results[standing["result"].as_u64().unwrap() as usize];
         let left = &standing["screened_out"];
@@ -71,7 +69,7 @@ fn what_a_user_names_has_every_round() {
     let bench = Bench::new();
     bench.must("run pipe tcp pty fifo unix-stream -w latency -s 64 -p same-cpu --samples 20 --precision 50% -q");
     let run = bench.export();
-    for case in run["results"].as_array().unwrap() {
+    for case in results(&run) {
         assert!(case["screened_out"] == false && case["launches"].as_u64() >= Some(12), "{case:#}");
         assert!(numbers(&case["screening"]).is_empty(), "{case:#}");
     }
