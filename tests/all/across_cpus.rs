@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use crate::cli_support::{Bench, flat, number, say, stored, wait_for};
+use crate::cli_support::{Bench, flat, number, results, say, stored, wait_for};
 use model::placement::Placement;
 use rustix::process::Signal;
 use rustix::thread::{CpuSet, sched_getaffinity};
@@ -155,7 +155,7 @@ fn the_generator_of_an_open_loop_has_a_cpu_that_the_free_server_does_not_use() {
     let line = "run pipe -w rate --rate 10k -s 8 --launches 1 --samples 50";
     bench.must(&format!("{line} -p free -p {cpu},free -p free,{cpu}"));
     let export = bench.export();
-    let results = export["results"].as_array().expect("results");
+    let results = results(&export);
     assert_eq!(results.len(), 3);
     for result in results {
         let tolerance = result["rate"]["tolerance_ns"].as_f64().expect("a tolerance");

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use crate::cli_support::stored;
+use crate::cli_support::{list, stored};
 use analysis::Judged;
 use analysis::compare::{GateOn, Measured, Terms, compare};
 use model::alignment::Alignment;
@@ -451,7 +451,7 @@ fn no_two_cases_share_a_name_in_what_a_program_reads() {
         for line in text(Format::Ndjson).lines() {
             let event: serde_json::Value = serde_json::from_str(line).unwrap();
             match event["event"].as_str().unwrap() {
-                "start" => event["cases"].as_array().unwrap().iter().for_each(|case| {
+                "start" => list(&event["cases"]).iter().for_each(|case| {
                     planned.take(entry(case, &IDENTITY));
                 }),
                 "launch" => launched.take(entry(&event, &[&IDENTITY[..], &["round"]].concat())),
@@ -463,16 +463,16 @@ fn no_two_cases_share_a_name_in_what_a_program_reads() {
         assert_eq!((planned.seen.len(), launched.seen.len()), (judged.results.len(), all));
 
         let json: serde_json::Value = serde_json::from_str(&text(Format::Json)).unwrap();
-        for list in ["observed", "beside"] {
+        for key in ["observed", "beside"] {
             let mut names = Names::default();
-            let entries = json[list].as_array().unwrap();
+            let entries = list(&json[key]);
             let case = |entry: &serde_json::Value| {
                 let case: Case = Case::deserialize(entry).expect("a case");
                 format!("{case:?} {} {}", entry["nodes"], entry["concurrent"])
             };
             entries.iter().for_each(|entry| names.take(case(entry)));
-            shared.of(&names, list, workload);
-            assert_eq!(names.seen.len(), results, "{list} of {workload:?}");
+            shared.of(&names, key, workload);
+            assert_eq!(names.seen.len(), results, "{key} of {workload:?}");
         }
 
         let bmf: serde_json::Value =
