@@ -9,6 +9,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::cli_support::has;
 use crate::common::launching::{conclude, endless, finish, quick, reach, start};
 use crate::common::proc::{Process, children, soon};
 use crate::common::{Rng, say};
@@ -253,18 +254,15 @@ fn nothing_remains_of_a_dropped_launch() {
 fn another_build_is_refused_and_both_are_named() {
     let theirs = "0.0.0/wire-0";
     let ending = conclude(start(&Spec { build: theirs.into(), ..quick("pipe", 64) }));
-    let reason = reason("another build", &ending);
-    assert!(reason.contains(BUILD) && reason.contains(theirs), "{reason}");
+    has(&reason("another build", &ending), &[BUILD, theirs]);
 }
 
 #[test]
 fn an_unknown_mechanism_is_answered_with_the_nearest() {
     let ending = conclude(start(&quick("pip", 64)));
-    let answer = reason("an unknown mechanism", &ending);
-    assert!(answer.contains("`pip`") && answer.contains("did you mean `pipe`"), "{answer}");
+    has(&reason("an unknown mechanism", &ending), &["`pip`", "did you mean `pipe`"]);
     let ending = conclude(start(&quick("tcp:nodely=off", 64)));
-    let answer = reason("an unknown option", &ending);
-    assert!(answer.contains("did you mean `nodelay`"), "{answer}");
+    has(&reason("an unknown option", &ending), &["did you mean `nodelay`"]);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::cli_support::has;
 use crate::common::launching::{conclude, endless, finish, quick, reach, start};
 use crate::common::proc::children;
 use model::launch::{Outcome, SampleCount, Workers};
@@ -71,8 +72,7 @@ fn the_death_of_any_worker_ends_a_launch_of_three_and_is_reported_by_name() {
         assert_eq!(workers.len(), 4);
         launch.go();
         kill_process(Pid::from_raw(workers[nth]).expect("a process id"), Signal::KILL).unwrap();
-        let reason = reason(finish(launch).record.outcome);
-        assert!(reason.contains(name) && reason.contains("killed by signal 9"), "{reason}");
+        has(&reason(finish(launch).record.outcome), &[name, "killed by signal 9"]);
     }
 }
 
