@@ -429,16 +429,6 @@ pub fn can_have_labs(test: &str) -> Option<()> {
     can_run(test, &["unshare", "--net", "ip", "link"])
 }
 
-/// Whether a command succeeds here; where not, says aloud that `what` is skipped.
-pub fn works(what: &str, words: &[&str]) -> bool {
-    can_run(what, words).is_some()
-}
-
-/// Whether laboratories can be made; said aloud where not.
-pub fn labs_can_be_had(test: &str) -> bool {
-    can_have_labs(test).is_some()
-}
-
 /// Waits until a program that was written just now can be started: what another test forks holds it open for
 /// writing, until it has become what it is to be (ETXTBSY, execve(2)).
 pub fn wait_until_startable(program: &Path) {
