@@ -242,7 +242,7 @@ fn what_cannot_serve_several_connections_refuses_them_in_words() {
 
 /// The result of `variant` over so many connections.
 fn of<'a>(document: &'a Value, variant: &str, connections: u64) -> &'a Value {
-    let results = results(&document);
+    let results = results(document);
     let is = |value: &&Value| {
         value["variant"] == variant
             && value["load"]["connections"] == connections

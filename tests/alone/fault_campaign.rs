@@ -284,7 +284,7 @@ fn what_was_left_is_removed_by_clean() {
     let bench = Bench::new();
     fs::create_dir(bench.path("tmp")).expect("a folder");
     let line = "run sysv-queue:namespace=host -w latency -s 64 -p same-cpu --launches 9000";
-    let mut command = bench.line(&line);
+    let mut command = bench.line(line);
     command.env("TMPDIR", bench.path("tmp"));
     let running = bench.begin_with(command);
     let supervisor = wait_for("a supervisor with workers", SOON, || {

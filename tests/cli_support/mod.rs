@@ -254,19 +254,24 @@ impl Said {
     /// It ended with this code, and with one line on standard error, which has all of these words.
     #[track_caller]
     pub fn fails(self, code: i32, words: &[&str]) -> Said {
-        let Said { line, status, out, err, .. } = &self;
-        let found = (self.code, err.lines().count());
-        assert_eq!(found, (Some(code), 1), "`ipcmark {line}`: {status}: {out}{err}");
-        has(err, words);
+        self.is_one_line(code, words);
         self
     }
 
     /// It was refused in one line that has all of these words, and said nothing else.
     #[track_caller]
-    pub fn is_refused(self, words: &[&str]) {
-        let said = self.fails(2, words);
-        assert_eq!(said.out, "", "`ipcmark {}`", said.line);
-        assert!(said.err.starts_with("ipcmark: ") && said.err.ends_with('\n'), "{}", said.err);
+    pub fn is_refused(&self, words: &[&str]) {
+        self.is_one_line(2, words);
+        assert_eq!(self.out, "", "`ipcmark {}`", self.line);
+        assert!(self.err.starts_with("ipcmark: ") && self.err.ends_with('\n'), "{}", self.err);
+    }
+
+    #[track_caller]
+    fn is_one_line(&self, code: i32, words: &[&str]) {
+        let Said { line, status, out, err, .. } = self;
+        let found = (self.code, err.lines().count());
+        assert_eq!(found, (Some(code), 1), "`ipcmark {line}`: {status}: {out}{err}");
+        has(err, words);
     }
 }
 
