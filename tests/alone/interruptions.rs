@@ -58,7 +58,7 @@ fn assert_ended(bench: &Bench, said: &Said, code: i32, of: &str) {
 }
 
 fn stored_launches(document: &Value) -> i64 {
-    let cases = results(&document);
+    let cases = results(document);
     cases.iter().map(|case| case["launches"].as_i64().unwrap()).sum()
 }
 
@@ -355,7 +355,7 @@ fn an_end_that_hangs_is_given_up() {
     wait_for_launches(&bench, 2);
     running.signal(Signal::INT);
     let said = running.finish(SOON).ends(130);
-    has(&said.err.lines().last().unwrap_or_default(), &["something stood still", "stored"]);
+    has(said.err.lines().last().unwrap_or_default(), &["something stood still", "stored"]);
     assert!(said.out.contains("interrupted"), "the report came first: {}", said.out);
     bench.wait_for_silence(GONE);
     assert_eq!(rows(&bench.open(), "SELECT status FROM runs"), ["interrupted"]);

@@ -287,7 +287,7 @@ fn a_run_whose_words_are_denied_ends_soon_with_its_reason() {
     let waits = [Denied::call(libc::SYS_ppoll)];
     let said = bench.run_denied(&waits, libc::EPERM, &line).expect("a filter as before");
     assert_eq!((said.code, said.out.as_str()), (Some(5), ""), "{}", said.err);
-    has(&said.err.lines().last().unwrap_or_default(), &["ppoll", "not permitted"]);
+    has(said.err.lines().last().unwrap_or_default(), &["ppoll", "not permitted"]);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 /// What the ends of every case counted, all of which must have ended.
 fn counted(document: &Value) -> Vec<(String, &Value)> {
-    let results = results(&document);
+    let results = results(document);
     let plain = results.iter().filter(|result| result["twin"] == false);
     plain
         .map(|case| {
