@@ -34,7 +34,7 @@ fn labs_of(pid: i32) -> BTreeSet<PathBuf> {
 /// Every result as `variant route status`, without twins.
 fn statuses(document: &Value) -> Vec<String> {
     let word = |value: &Value, key: &str| value[key].as_str().expect("a word").to_string();
-    let results = results(&document);
+    let results = results(document);
     let plain = results.iter().filter(|result| result["twin"] == false);
     plain
         .map(|value| ["variant", "route", "status"].map(|key| word(value, key)).join(" "))
