@@ -152,7 +152,7 @@ pub struct CaseResult {
     #[serde(skip)]
     pub counted: Counted,
     /// Mean of all operations, over launches alike, in the unit of the estimate: for tables that
-    /// reproduce a published mean, never a interval_of.
+    /// reproduce a published mean, never with an interval.
     #[serde(skip)]
     pub mean: Option<f64>,
     /// What the kernel granted: buffers, capacities. Of an engine also `null_ns`, what its loop and its clock take without a
