@@ -21,9 +21,14 @@ pub fn subtitle(judged: &Judged) -> String {
 
 /// `92 cases, 1104 launches`.
 pub fn measured(judged: &Judged) -> String {
+    counts(judged).join(", ")
+}
+
+/// `92 cases` and `1104 launches`: twins are cases, too.
+pub fn counts(judged: &Judged) -> [String; 2] {
     let launches: u64 = judged.results.iter().map(|case| case.launches).sum();
     let cases = judged.results.iter().filter(|case| case.launches > 0).count() as u64;
-    format!("{}, {}", units::counted(cases, "case"), units::counted(launches, "launch"))
+    [units::counted(cases, "case"), units::counted(launches, "launch")]
 }
 
 /// `Intel(R) Xeon(R) Processor, 2 CPUs, Linux 6.18`.

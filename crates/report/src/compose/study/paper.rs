@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::method::headed;
 use super::{Written, claims, method};
 use crate::compose::labels;
-use crate::compose::titles::subtitle;
+use crate::compose::titles::{self, subtitle};
 use crate::{Block, Document, Figure, FigureKind, Section, Target, Text, units};
 use analysis::hypothesis::{Decision, Finding};
 use analysis::{Judged, Route};
@@ -251,18 +251,14 @@ impl Written<'_> {
 
     fn summary(&self, judged: &Judged) -> Vec<Text> {
         let host = &judged.run.host;
-        let measured =
-            judged.results.iter().filter(|result| result.launches > 0 && !result.twin).count();
-        let launches: u64 = judged.results.iter().map(|result| result.launches).sum();
+        let [cases, launches] = titles::counts(judged);
         let mut text = format!(
-            "The effect of {} on {} was measured on {} under Linux {}, in {} and {}, in random \
+            "The effect of {} on {} was measured on {} under Linux {}, in {cases} and {launches}, in random \
              order within paired rounds.",
             names(&self.declared.study.variables.cause),
             names(&self.declared.study.variables.effect),
             host.processor.name.as_deref().unwrap_or("one machine"),
             host.kernel.release.as_deref().unwrap_or("of unknown release"),
-            counted(measured, "case"),
-            counted(launches as usize, "launch"),
         );
         if !self.findings.is_empty() {
             text.push(' ');
