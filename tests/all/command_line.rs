@@ -519,7 +519,6 @@ fn runs_lists_every_run_with_its_command() {
     assert!(line("ipcmark -q run noop").trim_start().starts_with('2'), "{}", said.out);
 }
 
-/// In a network namespace of its own, loopback is down: TCP can't be had.
 #[test]
 fn a_store_without_runs_says_so() {
     let bench = Bench::new();
@@ -545,6 +544,7 @@ fn options_of_every_command_stand_after_its_own_within_80_columns() {
     }
 }
 
+/// In a network namespace of its own, loopback is down: TCP can't be had.
 #[test]
 fn exits_with_5_if_a_mechanism_that_was_asked_for_is_unavailable() {
     let bench = Bench::new();
