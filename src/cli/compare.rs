@@ -155,24 +155,29 @@ pub struct Baseline {
 }
 
 impl Against {
+    /// Refuses what has nothing to be held against, or twice.
+    ///
+    /// # Errors
+    /// What to add, or to leave out.
+    pub fn fits(&self, has_arms: bool) -> Result<(), String> {
+        match (&self.against, self.gate) {
+            (None, Some(_)) if !has_arms => {
+                Err("--gate: slower than what? add --against RUN, or a second --arm".into())
+            }
+            (Some(_), _) if has_arms => {
+                Err("--against: arms are held against the first of them: leave it out, or --arm"
+                    .into())
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// The run that is named, if one is.
     ///
     /// # Errors
     /// It isn't there: nothing was measured.
-    pub fn baseline(&self, common: &Common, has_arms: bool) -> Result<Option<Baseline>, Failure> {
-        let Some(name) = &self.against else {
-            return match (self.gate, has_arms) {
-                (Some(_), false) => Err(Failure::usage(
-                    "--gate: slower than what? add --against RUN, or a second --arm",
-                )),
-                _ => Ok(None),
-            };
-        };
-        if has_arms {
-            return Err(Failure::usage(
-                "--against: arms are held against the first of them: leave it out, or --arm",
-            ));
-        }
+    pub fn baseline(&self, common: &Common) -> Result<Option<Baseline>, Failure> {
+        let Some(name) = &self.against else { return Ok(None) };
         let measured = measured(common, name).map_err(|failure| {
             let line = format!("--against {name}: {}; nothing was measured", failure.line);
             Failure::usage(line)

@@ -39,7 +39,11 @@ fn each_command_line_is_refused_as_reviewed() {
     let mut found = String::new();
     for line in LINES.lines() {
         let said = refusal(line.split_whitespace());
-        let _ = writeln!(found, "{line}\n    {}", said.unwrap_or("NOT REFUSED".into()));
+        let _ = writeln!(
+            found,
+            "{line}\n    {}",
+            said.unwrap_or_else(|| panic!("`{line}` is not refused"))
+        );
     }
     insta::with_settings!({ snapshot_path => "../../tests/snapshots", prepend_module_to_snapshot => false, omit_expression => true }, {
         insta::assert_snapshot!("refusals", found);

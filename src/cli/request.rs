@@ -77,6 +77,7 @@ impl RunArgs {
 
     /// The request that these flags describe.
     pub fn request(&self) -> Result<Request, String> {
+        self.against.fits(self.arms.are_given())?;
         let workloads = if self.workload.is_empty() {
             Workload::DEFAULT.to_vec()
         } else {

@@ -104,7 +104,7 @@ fn measure_with(
     mut routes: Routes,
 ) -> Result<u8, Failure> {
     can_measure()?;
-    let baseline = args.against.baseline(common, args.arms.are_given())?;
+    let baseline = args.against.baseline(common)?;
     let (arms, cleanup) = args.arms.asked().map_err(Failure::usage)?;
     let _awaited = Awaited::of(args)?;
     if let Some((request, _)) = &mut asked {
