@@ -319,12 +319,34 @@ fn split_at_width(words: &str, cells: usize) -> (&str, &str) {
     (words, "")
 }
 
-/// As [`split_at_width`], but behind the last joint of an option or a path where one is in the second half:
-/// `shm-ring:wait=`.
+/// As [`split_at_width`], but behind the last joint of an option, a path or a name where one is behind the first
+/// third: `shm-ring:wait=`, `silently-`. A hyphen may be a part of a number: `1e-3`.
 fn split_at_joint(words: &str, cells: usize) -> (&str, &str) {
     let (head, tail) = split_at_width(words, cells);
-    match head.rfind([':', '=', '/', ',']) {
-        Some(at) if !tail.is_empty() && at >= head.len() / 2 => words.split_at(at + 1),
+    let is_joint = |(at, letter): &(usize, char)| match letter {
+        ':' | '=' | '/' | ',' => true,
+        '-' => head[..*at].chars().rev().take(2).all(char::is_alphabetic),
+        _ => false,
+    };
+    match head.char_indices().rfind(is_joint) {
+        Some((at, _)) if !tail.is_empty() && at >= head.len() / 3 => words.split_at(at + 1),
         _ => (head, tail),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_that_is_cut_is_cut_at_its_joints() {
+        let cut = |words: &str, cells| -> Vec<String> {
+            let lines = wrap_text(&Text::from(words), cells, Ink::Plain);
+            lines.iter().map(|line| line.pieces[0].0.clone()).collect()
+        };
+        assert_eq!(cut("silently-wrong", 11), ["silently-", "wrong"]);
+        assert_eq!(cut("shm-ring:wait=futex", 12), ["shm-ring:", "wait=futex"]);
+        assert_eq!(cut("flips=1e-3,losses", 9), ["flips=", "1e-3,", "losses"]);
+        assert_eq!(cut("abcdefghij", 6), ["abcdef", "ghij"]);
     }
 }
