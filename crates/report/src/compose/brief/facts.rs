@@ -45,7 +45,7 @@ pub fn closing(judged: &Judged) -> Vec<(String, String)> {
     lines
 }
 
-/// `ratios ±2 %, times ±17 % in the middle (asked: 5 and 2); the answer is sure for 6 of 8 questions`; None where none was
+/// `ratios ±2 %, times ±17 % in the middle (asked: 5 and 2); answered: 6 of 8 questions`; None where none was
 /// asked.
 fn precision(judged: &Judged) -> Option<String> {
     let standings = || judged.groups.iter().flat_map(|group| &group.standings);
@@ -69,10 +69,10 @@ fn precision(judged: &Judged) -> Option<String> {
         false => format!("{} in the middle", widths.join(", ")),
     };
     let contests = || judged.groups.iter().filter(|group| group.standings.len() > 1);
-    let sure = contests().filter(|contest| contest.names_the_best()).count();
+    let answered = contests().filter(|contest| contest.names_the_best()).count();
     let questions = units::counted(contests().count() as u64, "question");
     Some(match contests().next() {
-        Some(_) => format!("{widths}; the answer is sure for {sure} of {questions}"),
+        Some(_) => format!("{widths}; answered: {answered} of {questions}"),
         None => widths,
     })
 }
