@@ -297,8 +297,9 @@ fn what_was_changed_is_noticed_or_changes_nothing() {
 }
 
 /// What would take all memory, or divide by nothing.
-const FORGED: [&str; 8] = [
+const FORGED: [&str; 9] = [
     "UPDATE launches SET round = 4611686018427387904 WHERE id = 6",
+    "UPDATE rounds SET nth = 0 WHERE run = 2 AND nth = 1",
     "UPDATE samples SET count = 1152921504606846976 WHERE launch = 6",
     "UPDATE samples SET count = 200000000, ticks = zeroblob(200000) WHERE launch = 6",
     "DELETE FROM samples WHERE launch = 6",

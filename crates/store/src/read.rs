@@ -1,6 +1,7 @@
 //! Reading: rows as they were stored, or why they can't be; samples one launch at a time.
 
 use std::collections::HashMap;
+use std::num::NonZeroU64;
 
 use rusqlite::{Row, params};
 use serde::de::DeserializeOwned;
@@ -121,7 +122,7 @@ impl Store {
     pub fn rounds(&self, run: i64) -> Result<Vec<StoredRound>, StoreError> {
         let (columns, which) = ("group_nth, nth, noise", "run = ? ORDER BY began_ns");
         self.sealed(run, Table::Rounds, columns, which, [run], |row| {
-            Ok(StoredRound { group: row.get(0)?, nth: row.get(1)?, noise: json(row, 2)? })
+            Ok(StoredRound { group: row.get(0)?, nth: from_1(row, 1)?, noise: json(row, 2)? })
         })
     }
 
@@ -224,7 +225,7 @@ impl Store {
         let which = "run = ? AND group_nth = ? ORDER BY nth";
         let values = params![run, group];
         self.sealed(run, Table::Rounds, "nth, noise", which, values, |row| {
-            Ok((row.get(0)?, json::<RoundNoise>(row, 1)?.bounds))
+            Ok((from_1(row, 0)?, json::<RoundNoise>(row, 1)?.bounds))
         })
     }
 
@@ -332,6 +333,11 @@ fn case(row: &Row) -> rusqlite::Result<StoredCase> {
         samples_per_launch,
         operation_ns: row.get(9)?,
     })
+}
+
+/// The number of a stored round: they count from 1.
+fn from_1(row: &Row, column: usize) -> rusqlite::Result<u64> {
+    row.get(column).map(NonZeroU64::get)
 }
 
 /// The node, or the two nodes, that a case is of.
