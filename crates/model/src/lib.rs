@@ -41,6 +41,7 @@ pub mod placement;
 pub mod plain_signs;
 pub mod plugin;
 pub mod probe;
+pub mod process_stat;
 pub mod rate;
 pub mod reference;
 pub mod request;

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use model::process_stat;
 use rusqlite::params;
 use rustix::fs::{MemfdFlags, memfd_create};
 
@@ -149,10 +150,8 @@ impl Coordinator {
     /// The process that /proc calls `name`: a number, or `self`.
     fn seen(name: &str) -> Option<Coordinator> {
         let stat = std::fs::read_to_string(format!("/proc/{name}/stat")).ok()?;
-        // Its name stands between brackets, and may hold anything.
-        let ((first, _), (_, rest)) = (stat.split_once(" (")?, stat.rsplit_once(')')?);
-        let start = rest.split_whitespace().nth(19)?.parse().ok()?;
-        Some(Coordinator { pid: first.parse().ok()?, start, boot_id: boot_id() })
+        let pid = stat.split_once(" (")?.0.parse().ok()?;
+        Some(Coordinator { pid, start: process_stat::number(&stat, 22)?, boot_id: boot_id() })
     }
 
     fn own() -> Coordinator {

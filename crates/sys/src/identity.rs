@@ -5,6 +5,7 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 
+use model::process_stat;
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use serde::{Deserialize, Serialize};
@@ -136,14 +137,11 @@ fn look(name: &str) -> io::Result<Seen> {
         Err(error) if error.raw_os_error() == Some(libc::ESRCH) => return Ok(Seen::Nothing),
         Err(error) => return Err(error),
     };
-    // The name in parentheses may hold anything; behind it the fields begin with the third.
-    let rest = stat.rsplit(')').next().unwrap_or_default();
-    let fields: Vec<&str> = rest.split_whitespace().collect();
-    if matches!(fields.first(), Some(&"Z" | &"X")) {
+    if matches!(process_stat::field(&stat, 3), Some("Z" | "X")) {
         return Ok(Seen::Zombie);
     }
-    let started = fields.get(19).and_then(|field| field.parse().ok());
-    started.map(Seen::Running).ok_or_else(|| io::ErrorKind::InvalidData.into())
+    let started = process_stat::number(&stat, 22).map(Seen::Running);
+    started.ok_or_else(|| io::ErrorKind::InvalidData.into())
 }
 
 /// Whether the kernel knows no process of that id: /proc alone may hide those of others (hidepid).

@@ -5,6 +5,7 @@
 //! otherwise; that makes it callable from safe code.
 
 use model::launch::Usage;
+use model::process_stat;
 use std::fs::{DirEntry, read_dir, read_to_string};
 use std::io;
 use std::mem::MaybeUninit;
@@ -225,11 +226,11 @@ pub fn usage_of(pid: u32) -> Option<Usage> {
         usage.involuntary_switches += counted("nonvoluntary_ctxt_switches:");
         usage.threads += 1;
     }
-    let fields = stat_of(pid)?;
-    let field = |nth: usize| fields.get(nth - 3).and_then(|text| text.parse::<u64>().ok());
-    usage.minor_faults = field(10)?;
-    usage.major_faults = field(12)?;
-    let (user, system) = (field(14)?, field(15)?);
+    let stat = stat_of(pid)?;
+    usage.minor_faults = process_stat::number(&stat, 10)?;
+    usage.major_faults = process_stat::number(&stat, 12)?;
+    let user: u64 = process_stat::number(&stat, 14)?;
+    let system: u64 = process_stat::number(&stat, 15)?;
     usage.system_ns = (usage.user_ns as f64 * system as f64 / (user + system).max(1) as f64) as u64;
     usage.user_ns -= usage.system_ns;
     Some(usage)
@@ -237,14 +238,11 @@ pub fn usage_of(pid: u32) -> Option<Usage> {
 
 /// The CPU on which another process ran last; None where it is gone.
 pub fn cpu_of(pid: u32) -> Option<u32> {
-    stat_of(pid)?.get(39 - 3)?.parse().ok()
+    process_stat::number(&stat_of(pid)?, 39)
 }
 
-/// What /proc/PID/stat has behind the name, from its third field on.
-fn stat_of(pid: u32) -> Option<Vec<String>> {
-    let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    let (_, behind) = text.rsplit_once(") ")?;
-    Some(behind.split_ascii_whitespace().map(String::from).collect())
+fn stat_of(pid: u32) -> Option<String> {
+    std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()
 }
 
 /// Reads the use of the whole process: of all threads that a library has started in it.

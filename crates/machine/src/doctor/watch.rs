@@ -11,6 +11,7 @@ use crate::host::{cgroup, limits};
 use crate::noise::{self, CpuCounters, Load, Ticks};
 use crate::{Counters, Ledger, tree};
 use model::noise::Noise;
+use model::process_stat;
 
 /// The first x86 kernel whose `scaling_cur_freq` is read without interrupting the CPU and
 /// sleeping 10 ms (arch/x86/kernel/cpu/aperfmperf.c).
@@ -284,9 +285,7 @@ impl Pace {
 /// (utime, stime, cutime, cstime of proc_pid_stat(5)).
 fn own_ticks(root: &Path) -> Option<u64> {
     let text = tree::text(root, "proc/self/stat")?;
-    // The name in parentheses may hold anything; after it comes the third field.
-    let fields: Vec<&str> = text[text.rfind(')')? + 1..].split_ascii_whitespace().collect();
-    fields.get(11..15)?.iter().map(|field| noise::counter(field)).sum()
+    (14..=17).map(|nth| noise::counter(process_stat::field(&text, nth)?)).sum()
 }
 
 /// `throttled_usec` (version 2) or `throttled_time`, in ns (version 1), of a cpu.stat.

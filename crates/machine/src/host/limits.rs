@@ -10,6 +10,7 @@ use rustix::process::Resource;
 
 use crate::tree;
 use model::host::{Buffers, DefaultBuffers, Limit, Limits, Mount, Scheduling, Sysctls};
+use model::process_stat;
 
 /// The settings that are recorded, as paths below /proc/sys.
 const SYSCTLS: [&str; 47] = [
@@ -137,11 +138,7 @@ pub(crate) fn affinity() -> Option<Vec<u32>> {
 
 /// How the process is scheduled whose line of proc_pid_stat(5) that is.
 pub fn scheduling(stat: &str) -> Scheduling {
-    // The name may hold anything but ends with the last `)`; the state follows, the third field.
-    let fields: Vec<&str> =
-        stat.rsplit_once(')').map_or("", |(_, rest)| rest).split_whitespace().collect();
-    let number = |nth: usize| fields.get(nth - 3).and_then(|text| text.parse::<i64>().ok());
-    let policy = match number(41) {
+    let policy = match process_stat::number::<u32>(stat, 41) {
         Some(0) => "other",
         Some(1) => "fifo",
         Some(2) => "rr",
@@ -153,8 +150,8 @@ pub fn scheduling(stat: &str) -> Scheduling {
     };
     Scheduling {
         policy: policy.into(),
-        priority: number(40).unwrap_or(0).try_into().unwrap_or(0),
-        nice: number(19).unwrap_or(0).try_into().unwrap_or(0),
+        priority: process_stat::number(stat, 40).unwrap_or(0),
+        nice: process_stat::number(stat, 19).unwrap_or(0),
     }
 }
 

@@ -26,6 +26,7 @@ use rustix::process::{
 };
 
 use crate::launch::wire::time_left;
+use model::process_stat;
 use sys::process::session;
 
 /// The hidden word that starts a keeper.
@@ -239,12 +240,10 @@ fn children(main: Pid) -> Vec<Pid> {
         .collect()
 }
 
-/// The parent of a process (proc_pid_stat(5)); its name may hold anything but ends with the last `)`.
+/// The parent of a process, whose name may be no text.
 fn parent(pid: Pid) -> Option<Pid> {
     let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
-    let stat = String::from_utf8_lossy(&stat);
-    let (_, rest) = stat.rsplit_once(')')?;
-    Pid::from_raw(rest.split_whitespace().nth(1)?.parse().ok()?)
+    Pid::from_raw(process_stat::number(&String::from_utf8_lossy(&stat), 4)?)
 }
 
 /// Ends as the command did.
