@@ -16,8 +16,6 @@ use stats::surely_most;
 const ROWS: usize = 6;
 /// Reasons for which mechanisms are rejected, each with its names on a line of its own.
 const REASONS: usize = 7;
-/// Names on such a line.
-const NAMES: usize = 3;
 
 /// The answer of a run that was made for a need; None of any other.
 pub fn section(judged: &Judged) -> Option<Section> {
@@ -266,7 +264,7 @@ fn facts(judged: &Judged, choice: &Choice) -> Vec<(String, String)> {
             .filter(|candidate| (candidate.verdict == RateVerdict::Void) == void);
         let names: Vec<&str> = own.map(|candidate| candidate.variant.as_str()).collect();
         (choice.pick.is_some() && !names.is_empty())
-            .then(|| format!("{}: {why}", labels::first(&names, NAMES)))
+            .then(|| format!("{}: {why}", labels::few(&names)))
     };
     for (why, void) in [
         ("launches disagree, are too few, or others disturbed every round of them", false),
@@ -359,7 +357,7 @@ fn rejected(judged: &Judged, choice: &Choice) -> Vec<String> {
     let said =
         rejected.map(|candidate| (words(judged, choice, candidate), candidate.variant.as_str()));
     let lines = labels::by_key(said);
-    lines.iter().map(|(why, names)| format!("{}: {why}", labels::first(names, NAMES))).collect()
+    lines.iter().map(|(why, names)| format!("{}: {why}", labels::few(names))).collect()
 }
 
 fn words(judged: &Judged, choice: &Choice, rejected: &Rejected) -> String {

@@ -14,7 +14,7 @@ use model::launch::Workers;
 use model::metric::Metric;
 use model::placement::Placement;
 
-pub use super::lists::{by_key, few, few_codes, few_with_commas, first, list};
+pub use super::lists::{by_key, few, few_codes, few_with_commas, list};
 
 pub fn unit(case: &CaseResult) -> Unit {
     case.metric.unit

@@ -1,18 +1,20 @@
 //! Names in a row, as one speaks.
 
+use std::borrow::Borrow;
+
 use crate::Text;
 
 /// `a`, `a and b`, `a, b and c`.
-pub fn list(names: &[String]) -> String {
+pub fn list<N: Borrow<str>>(names: &[N]) -> String {
     match names {
         [] => String::new(),
-        [one] => one.clone(),
-        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+        [one] => one.borrow().to_string(),
+        [first @ .., last] => format!("{} and {}", first.join(", "), last.borrow()),
     }
 }
 
 /// As [`list`], but of a long one only the first few and how many more there are.
-pub fn few(names: &[String]) -> String {
+pub fn few<N: Borrow<str>>(names: &[N]) -> String {
     match cut(names) {
         (named, 0) => list(named),
         (named, more) => format!("{} and {more} more", named.join(", ")),
@@ -41,13 +43,6 @@ pub fn few_codes(mut text: Text, names: &[String]) -> Text {
     if more > 0 { text.plain(format!(" and {more} more")) } else { text }
 }
 
-/// The first `most` names, and how many more there are.
-pub fn first(names: &[&str], most: usize) -> String {
-    let more = names.len().saturating_sub(most);
-    let named = names[..names.len() - more].join(", ");
-    if more > 0 { format!("{named} and {more} more") } else { named }
-}
-
 /// Values by their keys, in the order in which the keys first come.
 pub fn by_key<K: PartialEq, V>(pairs: impl IntoIterator<Item = (K, V)>) -> Vec<(K, Vec<V>)> {
     let mut found: Vec<(K, Vec<V>)> = Vec::new();
@@ -61,7 +56,7 @@ pub fn by_key<K: PartialEq, V>(pairs: impl IntoIterator<Item = (K, V)>) -> Vec<(
 }
 
 /// Those worth naming, and how many more there are: never just one.
-fn cut(names: &[String]) -> (&[String], usize) {
+fn cut<N>(names: &[N]) -> (&[N], usize) {
     const NAMED: usize = 4;
     match names.len().checked_sub(NAMED) {
         Some(more @ 2..) => (&names[..NAMED], more),

@@ -22,7 +22,8 @@ pub(super) fn blocks(found: &RunComparison) -> Vec<Block> {
             let slower = names(found, Gate::Beyond, |change| {
                 format!("{}{}", case_name(change), moved(change))
             });
-            let headline = head.plain("regression in ").code(few(&slower)).plain(".");
+            let headline =
+                head.plain("regression in ").code(labels::few_with_commas(&slower)).plain(".");
             Verdict::new(VerdictKind::Bad, headline, judged(found))
         }
         Gate::Within => Verdict::new(VerdictKind::Good, head.plain("passed."), judged(found)),
@@ -31,7 +32,8 @@ pub(super) fn blocks(found: &RunComparison) -> Vec<Block> {
                 Verdict::new(VerdictKind::Unknown, head.plain("there is no case to judge."), "")
             }
             open => {
-                let headline = head.plain("undecided for ").code(few(&open)).plain(".");
+                let headline =
+                    head.plain("undecided for ").code(labels::few_with_commas(&open)).plain(".");
                 Verdict::new(VerdictKind::Unknown, headline, remedy(found))
             }
         },
@@ -42,9 +44,9 @@ pub(super) fn blocks(found: &RunComparison) -> Vec<Block> {
     if outcome == Gate::Beyond {
         let open = names(found, Gate::Open, case_name);
         let open = Some(open).filter(|texts| !texts.is_empty());
-        lines.extend(
-            open.map(|texts| Text::new().plain("Undecided: ").code(few(&texts)).plain(".")),
-        );
+        lines.extend(open.map(|texts| {
+            Text::new().plain("Undecided: ").code(labels::few_with_commas(&texts)).plain(".")
+        }));
     }
     if !lines.is_empty() {
         blocks.push(Block::List(lines));
@@ -152,12 +154,4 @@ fn unsettled(found: &RunComparison, group: &GateGroup) -> Option<Text> {
             ))
         }
     })
-}
-
-/// The first names, which hold commas, and how many more.
-fn few(names: &[String]) -> String {
-    match names.len() {
-        0..=4 => names.join("; "),
-        many => format!("{}; {} more", names[..3].join("; "), many - 3),
-    }
 }

@@ -13,7 +13,8 @@ use store::StoredNode;
 const NODES: usize = 40;
 /// Differing fields in a summary, and in all.
 const FIELDS: [usize; 2] = [12, 200];
-const NAMED: usize = 6;
+/// Values of a field that are shown.
+const VALUES: usize = 6;
 
 pub fn section(found: &FleetJudged, detail: Detail) -> Section {
     Section::new("nodes", "The nodes side by side")
@@ -84,15 +85,15 @@ fn environments(found: &FleetJudged, detail: Detail) -> Block {
         ("nodes", 0),
     ]);
     for field in found.environment.iter().take(most) {
-        for (nth, (value, nodes)) in field.values.iter().enumerate().take(NAMED) {
+        for (nth, (value, nodes)) in field.values.iter().enumerate().take(VALUES) {
             let shown: String = value.chars().take(60).collect();
             let name = |node: &usize| found.fleet.nodes[*node].name.as_str();
-            let names = labels::first(&nodes.iter().map(name).collect::<Vec<_>>(), NAMED);
+            let names = labels::few(&nodes.iter().map(name).collect::<Vec<_>>());
             let name = if nth == 0 { field.field.clone() } else { String::new() };
             table.rows.push(Row::new([name, shown, names]));
         }
-        if field.values.len() > NAMED {
-            let more = format!("{} more values", field.values.len() - NAMED);
+        if field.values.len() > VALUES {
+            let more = format!("{} more values", field.values.len() - VALUES);
             table.rows.push(Row::new([String::new(), more, String::new()]));
         }
     }
