@@ -104,7 +104,7 @@ fn document(host: &Host, cpus: &[u32], found: &[Finding]) -> Document {
     let mut document = Document::new("Is this machine fit to measure on?");
     document.subtitle = format!(
         "{}, Linux {}; CPUs {} would be used; observed for {}",
-        host.processor.name.as_deref().unwrap_or("unknown CPU"),
+        host.processor.name_or_unknown(),
         host.kernel.release.as_deref().unwrap_or("unknown"),
         format_cpu_list(cpus),
         units::duration(LOOK.as_nanos() as f64)

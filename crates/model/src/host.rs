@@ -195,6 +195,13 @@ pub struct CpuQuota {
     pub period_us: u64,
 }
 
+impl Processor {
+    /// Its name for a reader.
+    pub fn name_or_unknown(&self) -> &str {
+        self.name.as_deref().unwrap_or("unknown CPU")
+    }
+}
+
 impl CpuQuota {
     /// The quota as a number of CPUs.
     pub fn cpus(self) -> f64 {

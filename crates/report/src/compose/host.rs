@@ -15,7 +15,7 @@ pub(super) fn cpus_of(host: &Host) -> String {
 
 /// `Intel(R) Xeon(R) Processor, 2 CPUs, Linux 6.18`.
 pub(super) fn in_short(host: &Host) -> String {
-    let model = host.processor.name.as_deref().unwrap_or("unknown CPU");
+    let model = host.processor.name_or_unknown();
     let kernel = host.kernel.release.as_deref().unwrap_or("unknown");
     format!("{model}, {}, Linux {kernel}", cpus_of(host))
 }

@@ -245,7 +245,7 @@ fn apparatus(judged: &Judged) -> String {
         } else {
             "One machine: "
         },
-        host.processor.name.as_deref().unwrap_or("a CPU that doesn't say its name"),
+        host.processor.name_or_unknown(),
         host.kernel.release.as_deref().unwrap_or("of unknown release"),
         run.tool,
         run.started.split('T').next().unwrap_or(&run.started),

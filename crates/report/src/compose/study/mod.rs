@@ -59,7 +59,7 @@ impl<'a> Elsewhere<'a> {
         Text::from(format!(
             "{}: {} under Linux {}, run {} of {} there; nothing here is compared with it.",
             self.name,
-            run.host.processor.name.as_deref().unwrap_or("a CPU that doesn't say its name"),
+            run.host.processor.name_or_unknown(),
             run.host.kernel.release.as_deref().unwrap_or("of unknown release"),
             run.id,
             run.started.split('T').next().unwrap_or(&run.started),
