@@ -317,9 +317,6 @@ fn in_words(message: &str) -> String {
     unknown(what, word, &known)
 }
 
-#[cfg(test)]
-mod tests;
-
 /// Most bytes of a study: the longest that comes with the program has 54,000.
 pub const LONGEST_STUDY: u64 = 1 << 20;
 /// Most characters of a title, and of any other text in a study: what is more is no sentence.
@@ -354,3 +351,6 @@ pub(super) fn check(
         _ => Ok(()),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -453,9 +453,6 @@ impl Launches {
     }
 }
 
-#[cfg(test)]
-mod tests;
-
 impl Launches {
     /// Times the launches that take turns, cycle by cycle: a slice of each, in a new random order. The last turn lets each
     /// of them finish.
@@ -496,3 +493,6 @@ impl Launches {
         self.say_of(&[number], |launch| vec![launch.turn()]);
     }
 }
+
+#[cfg(test)]
+mod tests;
