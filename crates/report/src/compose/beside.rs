@@ -60,7 +60,7 @@ fn table(
         table = table.numbers(kind.name(), 0, |at| {
             let own = |it: &&&Accompanied| it.quiet == Some(*at) && it.case.beside == Some(*kind);
             let found = known.iter().find(own).and_then(|accompanied| ratio(accompanied));
-            Text::found(found.map(|over| labels::over(over.ratio, over.low, over.high)))
+            Text::from(found.map(|over| labels::over(over.ratio, over.low, over.high)))
         });
     }
     (!kinds.is_empty()).then(|| table.table().note(note))

@@ -262,7 +262,7 @@ fn of_best(group: &GroupVerdict, standing: &Standing) -> Text {
     let joint = standing.slower_than_best_at_least.zip(standing.slower_than_best_at_most);
     match (standing.slower_than_best, joint, left_out) {
         _ if group.standings.len() < 2 => Text::default(),
-        _ if !group.names_the_best() => Text::new().muted("–"),
+        _ if !group.names_the_best() => "–".into(),
         _ if standing.among_best && alone => Text::new().strong("best"),
         // Outwards: what is less is as good.
         (Some(middle), Some((_, most)), _) if most < NEGLIGIBLE => {
@@ -272,7 +272,7 @@ fn of_best(group: &GroupVerdict, standing: &Standing) -> Text {
             Unit::Ratio.short(1.0 + middle, Some((1.0 + least, 1.0 + most))).into()
         }
         (.., Some((least, most))) => Unit::Ratio.range(1.0 + least, 1.0 + most).into(),
-        _ => Text::new().muted("–"),
+        _ => "–".into(),
     }
 }
 

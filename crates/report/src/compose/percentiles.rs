@@ -46,7 +46,7 @@ fn cell(case: &CaseResult, name: &str) -> Text {
         Some(it) => {
             format!("{} ({})", units::duration(it.value), labels::later(it.later_share)).into()
         }
-        None if case.batch == Some(1) || !case.is_kept() => Text::new().muted("–"),
+        None if case.batch == Some(1) || !case.is_kept() => "–".into(),
         None => Text::new().muted("batched"),
     }
 }
@@ -78,7 +78,7 @@ pub fn deep(judged: &Judged) -> Option<Table> {
         .words("of", 0, |case| labels::what(case));
     for name in DEEP {
         table = table.numbers(name, 0, |case| {
-            Text::found(over(case, name).map(|tail| {
+            Text::from(over(case, name).map(|tail| {
                 let time = Unit::Nanoseconds.interval(tail.value, tail.low, tail.high);
                 format!("{time}, {}", labels::later(tail.later_share))
             }))
@@ -103,5 +103,5 @@ fn samples(case: &CaseResult, name: &str) -> Option<[u64; 2]> {
 }
 
 fn largest(case: &CaseResult) -> Text {
-    Text::found(case.largest_ns.filter(|_| case.is_kept()).map(units::duration))
+    Text::from(case.largest_ns.filter(|_| case.is_kept()).map(units::duration))
 }

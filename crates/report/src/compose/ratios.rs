@@ -40,13 +40,13 @@ pub fn in_order<'a, Q: Ord>(
 /// The ratio with its interval.
 pub fn cell(judged: &Judged, case: &CaseResult) -> Text {
     let standing = standing(judged, case);
-    Text::found(standing.and_then(|(group, standing)| labels::ratio(group, standing)))
+    Text::from(standing.and_then(|(group, standing)| labels::ratio(group, standing)))
 }
 
 /// The ratio in little room: `0.978× (0.938–1.02)`.
 pub fn brief_cell(judged: &Judged, case: &CaseResult) -> Text {
     let standing = standing(judged, case);
-    Text::found(standing.and_then(|(group, standing)| labels::short_ratio(group, standing)))
+    Text::from(standing.and_then(|(group, standing)| labels::short_ratio(group, standing)))
 }
 
 /// What ratios are to, by its name where all groups have the same.

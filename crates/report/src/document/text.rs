@@ -94,11 +94,6 @@ impl Text {
         self
     }
 
-    /// What was found; where there is nothing, a dash that stands back.
-    pub fn found(words: Option<impl Into<Text>>) -> Self {
-        words.map_or_else(|| Self::new().muted("–"), Into::into)
-    }
-
     /// Ordinary words, but what stands between two backticks is a name.
     pub fn of_prose(words: &str) -> Self {
         let words = &*kept(words);

@@ -70,14 +70,14 @@ pub fn table(group: &CaseGroup, detail: Detail) -> Option<Table> {
         let known = group.cases.iter().any(|case| case.event(event).is_some());
         let stands = known && (detail == Detail::Full || !is_time);
         table = table.numbers_if(stands, head, priority, |case| {
-            Text::found(case.event(event).map(|event| {
+            Text::from(case.event(event).map(|event| {
                 let count = event.per_operation * case.times();
                 if is_time { units::duration(count) } else { number(count) }
             }))
         });
     }
     let table =
-        table.words_if(calls, "system calls", 0, |case| Text::found(self::calls(case))).table();
+        table.words_if(calls, "system calls", 0, |case| Text::from(self::calls(case))).table();
     let on_cpu = table.columns.iter().any(|column| column.name == "on CPU");
     let notes = [
         group.per_message(),

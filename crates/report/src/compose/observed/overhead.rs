@@ -21,7 +21,7 @@ pub fn table(group: &CaseGroup, detail: Detail) -> Option<Table> {
         table = table.numbers(probe.to_string(), nth as u8 / 2, |case| {
             let of = case.by.iter().find(|observed| observed.probe == *probe);
             let overhead = of.and_then(|observed| observed.overhead.as_ref());
-            Text::found(overhead.map(|overhead| match brief {
+            Text::from(overhead.map(|overhead| match brief {
                 true => units::ratio(overhead.ratio),
                 false => labels::over(overhead.ratio, overhead.low, overhead.high),
             }))

@@ -193,7 +193,7 @@ fn waits(group: &CaseGroup, trace: &[(&ObservedCase, &TraceSummary)], detail: De
     };
     let trace: Vec<_> = trace.iter().filter(waited).copied().collect();
     let mean = |wait: &Option<Wait>| {
-        Text::found(wait.as_ref().map(|wait| {
+        Text::from(wait.as_ref().map(|wait| {
             let ends = wait.interval.ends().filter(|_| detail == Detail::Full);
             Unit::Nanoseconds.with_ends(wait.mean_ns, ends)
         }))
@@ -209,7 +209,7 @@ fn waits(group: &CaseGroup, trace: &[(&ObservedCase, &TraceSummary)], detail: De
         .words("mechanism", 0, |(case, _)| case.name(group))
         .numbers("woken", 0, |(case, trace)| times(case, &trace.delay))
         .numbers("runs after", 0, |(_, trace)| mean(&trace.delay))
-        .numbers(">16 µs", 1, |(_, trace)| Text::found(slow(trace)))
+        .numbers(">16 µs", 1, |(_, trace)| Text::from(slow(trace)))
         .numbers("asleep", 0, |(_, trace)| mean(&trace.asleep))
         .numbers("displaced", 0, |(case, trace)| times(case, &trace.displaced))
         .numbers("for", 0, |(_, trace)| mean(&trace.displaced))

@@ -70,7 +70,7 @@ fn found(row: &FloorRow) -> Text {
         Repeats { modes: Some(modes), .. } => {
             Text::from(format!("{} and {} (two modes)", of(modes.low), of(modes.high)))
         }
-        _ => Text::new().muted("–"),
+        _ => "–".into(),
     }
 }
 

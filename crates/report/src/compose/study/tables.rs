@@ -226,5 +226,5 @@ fn printed(
             && head.level.as_ref().is_none_or(|(factor, _)| names(figure, *factor))
             && is_of(figure, here, case)
     };
-    Text::found(figures_text(published, published.figures.iter().filter(fits)))
+    Text::from(figures_text(published, published.figures.iter().filter(fits)))
 }
