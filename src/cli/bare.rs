@@ -88,7 +88,7 @@ pub fn run(common: &Common, args: &RunArgs, interrupt: &Interrupt) -> Result<u8,
     let mut html = args.to.html.clone();
     if html.is_none() {
         // Nobody named the page: a folder that takes none is no reason to measure nothing.
-        match Awaited::default().file("--html", Some(Path::new(PAGE))) {
+        match Awaited::beside_store(common).file("--html", Some(Path::new(PAGE))) {
             Ok(()) => html = Some(PAGE.into()),
             Err(failure) => complain(&format!("{}; goes on without the page", failure.line)),
         }

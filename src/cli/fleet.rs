@@ -222,9 +222,9 @@ impl FleetArgs {
 /// Measures on all nodes, or goes on with that, and shows what came of it.
 pub fn fleet(common: &Common, args: &FleetArgs, interrupt: &Interrupt) -> Result<u8, Failure> {
     super::exit_codes::can_measure()?;
-    let mut awaited = Awaited::default();
+    let mut awaited = Awaited::beside_store(common);
     awaited.file("--html", args.to.html.as_deref())?;
-    awaited.file("-o", args.to.output.as_deref())?;
+    awaited.output(args.format, args.to.output.as_deref())?;
     let (mut store, run) = match &args.resume {
         Some(name) => {
             let mut store = Store::reopen(&common.store_path()?)?;

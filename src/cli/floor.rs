@@ -46,7 +46,7 @@ struct Export<'a> {
 /// Measures the floors of this machine and shows them.
 pub fn floor(common: &Common, args: &FloorArgs, interrupt: &Interrupt) -> Result<u8, Failure> {
     super::exit_codes::can_measure()?;
-    let mut awaited = Awaited::default();
+    let mut awaited = Awaited::beside_store(common);
     awaited.file("--html", args.html.as_deref())?;
     awaited.file("-o", args.output.as_deref())?;
     if !common.quiet {

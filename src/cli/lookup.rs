@@ -9,6 +9,7 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use rustix::fs::{CWD, FileType, Mode, OFlags, Stat, fstat, fstatfs, mkdirat, openat, readlinkat};
@@ -48,9 +49,27 @@ impl Found {
     pub fn kind(&self) -> FileType {
         FileType::from_raw_mode(self.about.st_mode)
     }
+
+    /// Whether this process has it open, and not to be looked at alone.
+    pub fn is_open_here(&self) -> bool {
+        let open = std::fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
+        open.map(|entry| entry.path()).any(|path| {
+            let it = std::fs::metadata(&path);
+            it.is_ok_and(|it| (it.dev(), it.ino()) == (self.about.st_dev, self.about.st_ino))
+                && !is_looked_at_alone(&path)
+        })
+    }
 }
 
+/// The folder's device and number, and a name in it: the same of whatever path leads there.
+pub type Spot = (u64, u64, OsString);
+
 impl Place {
+    pub fn spot(&self) -> io::Result<Spot> {
+        let folder = fstat(&self.folder)?;
+        Ok((folder.st_dev, folder.st_ino, self.name.clone()))
+    }
+
     /// Opens what was found here, and nothing that was put in its place since.
     pub fn open(&self, flags: OFlags) -> io::Result<OwnedFd> {
         match &self.found {
@@ -78,6 +97,15 @@ impl Place {
 
 fn is_same(one: &Stat, other: &Stat) -> bool {
     (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino)
+}
+
+/// Whether a descriptor is one of O_PATH: its flags are octal in /proc/self/fdinfo (proc_pid_fdinfo(5)).
+fn is_looked_at_alone(descriptor: &Path) -> bool {
+    let about = Path::new("/proc/self/fdinfo").join(descriptor.file_name().unwrap_or_default());
+    let about = std::fs::read_to_string(about).unwrap_or_default();
+    let flags = about.lines().find_map(|line| line.strip_prefix("flags:"));
+    let flags = flags.and_then(|flags| u32::from_str_radix(flags.trim(), 8).ok());
+    flags.is_some_and(|flags| OFlags::from_bits_retain(flags).contains(OFlags::PATH))
 }
 
 /// Goes along `path` from `start`, or from where it begins. Folders that aren't there are made where `make` says so,

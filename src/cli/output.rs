@@ -6,12 +6,13 @@
 //! Symbolic links are followed as [`lookup`] does: their target is replaced. The new file has the mode of the
 //! earlier one and its access control list, and its owner and group where this process may give them away. Further
 //! names of the earlier file (hard links) keep the earlier content. Whatever isn't a regular file, and whatever is
-//! named by way of /proc (as /dev/stdout is), is written directly.
+//! named by way of /proc (as /dev/stdout is), is written directly. A database is never replaced: it may be a store.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, OsStr};
 use std::fs::{File, Permissions};
 use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
@@ -23,12 +24,14 @@ use rustix::io::Errno;
 use tempfile::{Builder, NamedTempFile};
 
 use super::Failure;
-use super::lookup::{self, Found, Place};
+use super::lookup::{self, Found, Place, Spot};
 use ::report::html;
 use model::hint;
 use sys::process;
 
 const ACL: &CStr = c"system.posix_acl_access";
+/// Begins each database of SQLite's.
+const DATABASE: &[u8] = b"SQLite format 3\0";
 /// The longest value of an attribute: XATTR_SIZE_MAX.
 const LONGEST_ACL: usize = 64 << 10;
 /// Bytes of a page by which it is known.
@@ -178,6 +181,7 @@ pub struct Output {
     sink: Sink,
     /// Whether a regular file was there before.
     earlier: bool,
+    spot: Spot,
 }
 
 enum Sink {
@@ -197,18 +201,24 @@ impl Output {
         let place = place.map_err(|error| Unwritten::new(path, &error, false))?;
         let kind = place.found.as_ref().map(Found::kind);
         let earlier = kind == Some(FileType::RegularFile);
+        let spot = place.spot().map_err(|error| Unwritten::new(path, &error, earlier))?;
         let sink = match kind {
             None => Fresh::at(place, None).map(Sink::Fresh),
             // A file that is read-only stays as it is.
-            Some(FileType::RegularFile) => place
-                .open(WRITTEN)
+            Some(FileType::RegularFile) => refuse_database(&place)
+                .and_then(|()| place.open(WRITTEN))
                 .and_then(|before| Fresh::at(place, Some(before.into())))
                 .map(Sink::Fresh),
             Some(FileType::BlockDevice) => Err(io::Error::other("it is a block device")),
             Some(_) => direct(&place).map(Sink::Direct),
         };
         let sink = sink.map_err(|error| Unwritten::new(path, &error, earlier))?;
-        Ok(Output { path: path.into(), sink, earlier })
+        Ok(Output { path: path.into(), sink, earlier, spot })
+    }
+
+    /// Where it is to be.
+    pub fn spot(&self) -> &Spot {
+        &self.spot
     }
 
     /// Whether what is written is there at once, and nowhere else before: in a FIFO, a device.
@@ -303,6 +313,31 @@ impl Fresh {
         let put = self.file.persist(self.target);
         put.map(drop).map_err(|why| during("put the new one in its place", why.error))
     }
+}
+
+/// Refuses to write over a database, which may be a store, and over what lies beside one.
+fn refuse_database(place: &Place) -> io::Result<()> {
+    let name = place.name.as_bytes();
+    let ends = [""].into_iter().chain(store::BESIDE);
+    let mut whole = ends.filter_map(|end| name.strip_suffix(end.as_bytes()));
+    if whole.any(|name| is_database(&place.folder, OsStr::from_bytes(name))) {
+        return Err(io::Error::other("it is a database, as a store of runs is, or belongs to one"));
+    }
+    Ok(())
+}
+
+fn is_database(folder: &OwnedFd, name: &OsStr) -> bool {
+    let Ok(place) = lookup::follow(Some(folder), Path::new(name), false) else { return false };
+    let file = place.found.as_ref().filter(|found| found.kind() == FileType::RegularFile);
+    let Some(file) = file else { return false };
+    // Closing a second descriptor of a file would end the locks that SQLite has on it (fcntl_locking(2)).
+    if file.is_open_here() {
+        return true;
+    }
+    let mut head = Vec::new();
+    let opened = place.open(OFlags::RDONLY).map(File::from);
+    let read = opened.and_then(|file| file.take(16).read_to_end(&mut head));
+    read.is_ok() && head == DATABASE
 }
 
 /// Gives a new file the owner, the access control list (acl(5)) and the mode of the earlier one.

@@ -106,7 +106,7 @@ fn measure_with(
     can_measure()?;
     let baseline = args.against.baseline(common)?;
     let (arms, cleanup) = args.arms.asked().map_err(Failure::usage)?;
-    let _awaited = Awaited::of(args)?;
+    let _awaited = Awaited::of(common, args)?;
     if let Some((request, _)) = &mut asked {
         request.defaults = common.defaults.iter().map(ToString::to_string).collect();
     }

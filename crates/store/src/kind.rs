@@ -27,7 +27,7 @@ const MADE_UP: [u64; 12] = [
 ];
 
 /// What SQLite keeps beside a store, and the locks of runs.
-const BESIDE: [&str; 4] = ["-wal", "-shm", "-journal", "-claims"];
+pub const BESIDE: [&str; 4] = ["-wal", "-shm", "-journal", "-claims"];
 
 pub(super) struct Seen {
     // Opened to be looked at alone (O_PATH): while it is, its number is no other file's.

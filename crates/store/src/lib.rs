@@ -36,6 +36,7 @@ pub use check::Checked;
 pub use command_line::{command_line, resume_fleet, resume_run, with_budget};
 pub use earlier::RunBefore;
 pub use fleet::{Concurrent, Ends, FleetGroup, FleetLaunch, FleetRequest, StoredFleet, StoredNode};
+pub use kind::BESIDE;
 pub use label::Label;
 pub use open::NONE;
 
