@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
+use super::awaited::Awaited;
 use super::exit_codes::{BISECT_FAILED, BISECT_SKIP};
 use super::{Common, Failure, output, pretty, print, step_summary, value_parsers};
 use crate::cli::input;
@@ -250,6 +251,7 @@ fn share(text: &str) -> Result<f64, String> {
 
 /// Compares two runs, and shows what came of it.
 pub fn compare(common: &Common, args: &CompareArgs) -> Result<u8, Failure> {
+    Awaited::beside_store(common).file("--html", args.html.as_deref())?;
     let (a, b) = (measured(common, &args.a)?, measured(common, &args.b)?);
     let gate = args.gate.or(args.bisect.then_some(BISECT_GATE));
     if let Some(held) = gate {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
+use super::awaited::Awaited;
 use super::output::{self, Folder, Output, Unwritten};
 use super::{Common, Failure, print, report, shown};
 use ::report::export::{self, Container, DataError, Format, Rows};
@@ -39,6 +40,8 @@ pub fn export(common: &Common, args: &ExportArgs) -> Result<u8, Failure> {
             "run {id} has no results to export so: `ipcmark report {id}` says why"
         )));
     }
+    Awaited::beside_store(common)
+        .output(shown::Shown::Exported(args.format), args.output.as_deref())?;
     write(args.format, args.output.as_deref(), &judged, &store)?;
     Ok(0)
 }

@@ -81,7 +81,7 @@ pub fn man(args: &ManArgs) -> Result<u8, Failure> {
 }
 
 fn write_all(folder: &Path, program: &Command) -> Result<(), Failure> {
-    let folder = Folder::make(folder).map_err(|why| why.but(ELSEWHERE))?;
+    let folder = Folder::make(folder).map_err(|why| why.refused(ELSEWHERE))?;
     let shown = program.get_subcommands().filter(|command| !command.is_hide_set());
     for command in std::iter::once(program).chain(shown) {
         let name = command.get_display_name().unwrap_or(command.get_name());

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::args::ResultFiles;
+use super::awaited::Awaited;
 use super::document_output::{Pages, pages};
 use super::fleet_report::{self, Judgement};
 use super::shown::{Shown, text_or_written};
@@ -45,6 +46,10 @@ pub struct ReportArgs {
 
 /// Shows a run, and writes its page where asked.
 pub fn report(common: &Common, args: &ReportArgs) -> Result<u8, Failure> {
+    let mut awaited = Awaited::beside_store(common);
+    awaited.file("--html", args.to.html.as_deref())?;
+    awaited.file("--pdf", args.pdf.as_deref())?;
+    awaited.file("-o", args.to.output.as_deref())?;
     if let Some(found) = compare::of_file(&args.run) {
         return of_export(common, args, &exported(&found?)).map(|()| 0);
     }
