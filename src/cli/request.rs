@@ -128,7 +128,7 @@ impl RunArgs {
             _ if self.full => workload.traits().sizes.to_vec(),
             _ => vec![workload.traits().size],
         };
-        Ok(Request {
+        let request = Request {
             except: self.left_out(&mechanisms),
             mechanisms,
             plugins: plugins::all(),
@@ -167,7 +167,8 @@ impl RunArgs {
             named: self.named(),
             seed: self.taken.seed.map_or_else(drawn_seed, Ok)?,
             ..Request::default()
-        })
+        };
+        Ok(request.each_level_once())
     }
 
     /// Every load that a run of `workloads` asks for.

@@ -58,9 +58,9 @@ fn lists_that_are_too_long_are_refused_before_anything_is_made_of_them() {
     ] {
         refused(&bench, &words, expected);
     }
-    let mut mechanisms = vec!["run"];
-    mechanisms.extend(std::iter::repeat_n("tcp", 5_000));
-    refused(&bench, &mechanisms, "combinations of levels");
+    let variants: Vec<String> = (1..=5_000).map(|bytes| format!("pipe:capacity={bytes}")).collect();
+    let mechanisms = ["run"].into_iter().chain(variants.iter().map(String::as_str));
+    refused(&bench, &mechanisms.collect::<Vec<_>>(), "combinations of levels");
     refused(&bench, &["doctor", "--cpus", "0-4294967295"], "beyond CPU");
     refused(&bench, &["run", "pipe", "-s", "1..1T:x1.0000001"], "beyond the largest");
     refused(&bench, &["run", "--resume", "99999999999999999999"], "no store");

@@ -489,3 +489,13 @@ fn no_two_cases_share_a_name_in_what_a_program_reads() {
     }
     shared.is_none();
 }
+
+#[test]
+fn what_is_named_twice_is_measured_once() {
+    let twice =
+        "run pipe uds unix-stream pipe -w latency,latency -s 64,64 -p same-cpu,same-cpu --nice 0,0";
+    let names = crate::cli_support::Bench::new().must(&format!("{twice} --list-names")).out;
+    let [pipe, uds] =
+        ["pipe", "unix-stream"].map(|name| format!("{name}/latency/64B/same-cpu/process"));
+    assert_eq!(names, format!("{pipe}\n{uds}\n{pipe}/twin\n"));
+}

@@ -10,6 +10,7 @@ use crate::capacity::TailBound;
 use crate::choice::Need;
 use crate::company::Company;
 use crate::cycles::CYCLES;
+use crate::distinct::distinct;
 use crate::factor::{FACTORS, Factor};
 use crate::launch::Warmup;
 use crate::load::Load;
@@ -296,6 +297,23 @@ impl Request {
             all = all.into_iter().flat_map(longer).collect();
         }
         all
+    }
+
+    /// The same, but what is named twice is asked for once: two cases of a run never have the same name.
+    pub fn each_level_once(mut self) -> Request {
+        fn once<T: PartialEq>(levels: &mut Vec<T>) {
+            *levels = distinct(std::mem::take(levels));
+        }
+        once(&mut self.mechanisms);
+        once(&mut self.placements);
+        once(&mut self.totals);
+        once(&mut self.loads);
+        once(&mut self.routes);
+        self.placements_by_workload.values_mut().for_each(once);
+        self.levels.values_mut().for_each(once);
+        self.workloads.iter_mut().for_each(|(_, sizes)| once(sizes));
+        once(&mut self.workloads);
+        self
     }
 
     /// Samples of a launch of `workload`; None lets a pilot choose.
