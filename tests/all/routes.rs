@@ -130,7 +130,8 @@ fn with_one_it_decides_its_claims() {
 #[test]
 fn what_is_asked_wrongly_is_refused_in_a_line() {
     let bench = Bench::new();
-    let local = study(&bench, &STUDY.replace("[\"local\", \"peer\"]", "\"local\""));
+    let claims = STUDY.find("[[hypothesis]]").unwrap();
+    let local = study(&bench, &STUDY[..claims].replace("[\"local\", \"peer\"]", "\"local\""));
     for (line, words) in [
         ("run tcp --route peer", "--peer 'ssh HOST'"),
         (&format!("{local} --peer env"), "no level peer"),

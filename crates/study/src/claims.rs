@@ -21,9 +21,9 @@ impl Reader<'_> {
         levels: &BTreeMap<Factor, Vec<String>>,
         derived: &[DerivedSpec],
     ) -> Result<(), String> {
-        self.selector(&claim.left)?;
-        claim.right.iter().chain(&claim.or).try_for_each(|map| self.selector(map))?;
-        claim.order.iter().try_for_each(|map| self.selector(map))?;
+        self.selector(&claim.left, levels)?;
+        claim.right.iter().chain(&claim.or).try_for_each(|map| self.selector(map, levels))?;
+        claim.order.iter().try_for_each(|map| self.selector(map, levels))?;
         if let Some(of) = &claim.of {
             self.check_measure(claim, of, derived)?;
         }

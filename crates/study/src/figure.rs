@@ -165,7 +165,6 @@ pub(super) fn check(
     for word in spec.x.iter().chain(&spec.series) {
         Factor::parse(word.get_ref()).map_err(|error| (word.span(), error))?;
     }
-    check_selector(&spec.only)?;
     if kind == FigureKind::Floors {
         return check_floors(spec, study, text);
     }
@@ -275,14 +274,6 @@ fn check_of(spec: &FigureSpec, of: &Spanned<String>) -> Result<(), Wrong> {
         word if claims::STATISTICS.contains(&word) || Count::number(word).is_some() => Ok(()),
         word => wrong(unknown_or_count("statistic of a figure", word, &claims::STATISTICS)),
     }
-}
-
-fn check_selector(selector: &Selector) -> Result<(), Wrong> {
-    for (name, word) in selector {
-        let level = Factor::parse(name).and_then(|factor| factor.level(word.get_ref()));
-        level.map_err(|error| (word.span(), error))?;
-    }
-    Ok(())
 }
 
 /// Published figures must exist, and be of the kind that is shown.

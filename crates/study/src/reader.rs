@@ -1,5 +1,6 @@
 //! Reads a study's words, and names the file and the line of a wrong one.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
 
@@ -36,10 +37,19 @@ impl Reader<'_> {
         Factor::parse(word.get_ref()).map_err(|error| self.at(word.span(), error))
     }
 
-    pub(super) fn selector(&self, selector: &Selector) -> Result<(), String> {
+    /// Checks that what a selector names is measured.
+    pub(super) fn selector(
+        &self,
+        selector: &Selector,
+        levels: &BTreeMap<Factor, Vec<String>>,
+    ) -> Result<(), String> {
         for (name, word) in selector {
-            let failed = |error| self.at(word.span(), error);
-            Factor::parse(name).and_then(|factor| factor.level(word.get_ref())).map_err(failed)?;
+            let factor = Factor::parse(name).map_err(|error| self.at(word.span(), error))?;
+            let (level, measured) = (word.get_ref(), &levels[&factor]);
+            if !measured.is_empty() && !measured.contains(level) {
+                let error = format!("{factor} `{level}` isn't measured: add it");
+                return Err(self.at(word.span(), error));
+            }
         }
         Ok(())
     }

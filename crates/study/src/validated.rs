@@ -106,10 +106,10 @@ impl Reader<'_> {
         for table in &study.table {
             self.factor(&table.rows)?;
             table.columns.iter().try_for_each(|column| self.factor(column).map(drop))?;
-            self.selector(&table.only)?;
-            table.among.iter().try_for_each(|map| self.selector(map))?;
-            table.ranked.iter().try_for_each(|map| self.selector(map))?;
-            table.against.iter().try_for_each(|map| self.selector(map))?;
+            self.selector(&table.only, &levels)?;
+            table.among.iter().try_for_each(|map| self.selector(map, &levels))?;
+            table.ranked.iter().try_for_each(|map| self.selector(map, &levels))?;
+            table.against.iter().try_for_each(|map| self.selector(map, &levels))?;
             let own_columns = !table.among.is_empty() || !table.against.is_empty();
             if let Some(word) = table.show.first().filter(|_| own_columns) {
                 let other = if table.among.is_empty() { "against" } else { "among" };
@@ -120,13 +120,14 @@ impl Reader<'_> {
             table.beside.iter().try_for_each(|value| self.published(value, &study))?;
         }
         for figure in &study.figure {
+            self.selector(&figure.only, &levels)?;
             figure::check(figure, &study, self.text, &self.better(&levels[&Factor::Workload]))
                 .map_err(|(span, what)| self.at(span, what))?;
         }
         for search in &study.search {
             self.factor(&search.factor)?;
             self.factor(&search.each)?;
-            self.selector(&search.only)?;
+            self.selector(&search.only, &levels)?;
             search.beside.iter().try_for_each(|value| self.published(value, &study))?;
         }
         for published in &study.published {
@@ -300,7 +301,7 @@ impl Reader<'_> {
             let what = "mechanisms, each at every loss and burst: name fewer";
             return Err(format!("{}: more than {MOST_MECHANISMS} {what}", self.file));
         }
-        Ok(Request {
+        let request = Request {
             mechanisms: losses::product(
                 self.catalogue,
                 &levels[&Factor::Mechanism],
@@ -335,7 +336,8 @@ impl Reader<'_> {
             },
             study: Some(StudyText { name: self.file.into(), text: self.text.into() }),
             ..Request::default()
-        })
+        };
+        Ok(request.each_level_once())
     }
 
     /// Brings the levels that choose cases into the way in which those of cases are written.

@@ -88,6 +88,8 @@ impl Sides<'_> {
         }
         let tested = measured.iter().zip(names(&measured)).map(|(pair, name)| {
             let ratio = self.ratio(std::slice::from_ref(pair), parts);
+            // One of several that was measured: the missing ones have names.
+            let name = if name.is_empty() { "the only one measured".into() } else { name };
             (name, ratio.map_or_else(|result| result, |ratio| test(&ratio)))
         });
         let absent = missing

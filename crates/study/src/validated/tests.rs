@@ -105,6 +105,11 @@ fn every_word_is_checked() {
         "left = { mechanism = \"pippe\" }",
         &["s.toml:17", "`pipe`"],
     );
+    refused(
+        "left = { mechanism = \"pipe\" }",
+        "left = { mechanism = \"fifo\" }",
+        &["s.toml:17", "`fifo` isn't measured"],
+    );
     refused("launches = 12", "launches = 0", &["s.toml:9"]);
     refused("warmup = \"5\"", "warmup = \"soon\"", &["s.toml:10", "100ms"]);
     refused("right = { mechanism = \"tcp:nodelay=off\" }", "", &["right"]);
