@@ -61,9 +61,19 @@ pub fn per_second(rate: u64) -> String {
     units::per_second(rate as f64)
 }
 
-/// `can't serve 50.0 k/s here (13.1 k/s)`; where the sender was too late to tell, that.
+/// `can't serve 50.0 k/s here (13.1 k/s)`; where the sender was too late to tell, that. A launch may have had more to
+/// serve than was asked on average: then `(98.6 % of what was due)`.
 pub fn shortfall(rate: RateSeen) -> String {
-    if rate.void { short_of(rate) } else { format!("{} ({})", short_of(rate), served(rate)) }
+    let asked = rate.load.per_second as f64;
+    match (rate.void, rate.served_share) {
+        (true, _) => short_of(rate),
+        (false, Some(share))
+            if rate.served_per_sec.is_some_and(|served| served >= share * asked) =>
+        {
+            format!("{} ({} of what was due)", short_of(rate), units::share(share))
+        }
+        (false, _) => format!("{} ({})", short_of(rate), served(rate)),
+    }
 }
 
 /// What was served of a rate: `13.1 k/s`.
