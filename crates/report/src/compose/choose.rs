@@ -285,10 +285,15 @@ fn facts(judged: &Judged, choice: &Choice) -> Vec<(String, String)> {
             put("failed", format!("{}: {words}", capacity.variant));
         }
     }
-    let reasons = rejected(judged, choice);
-    let more = reasons.len().saturating_sub(REASONS);
-    for (nth, line) in reasons.into_iter().take(REASONS).enumerate() {
-        put(if nth == 0 { "rejected" } else { "" }, line);
+    let [refused, left] = [false, true].map(|left| rejected(judged, choice, left));
+    let more = (refused.len() + left.len()).saturating_sub(REASONS);
+    let shown = REASONS.saturating_sub(left.len());
+    for (heading, lines) in
+        [("rejected", &refused[..refused.len().min(shown)]), ("not tried", &left)]
+    {
+        for (nth, line) in lines.iter().enumerate() {
+            put(if nth == 0 { heading } else { "" }, line.clone());
+        }
     }
     let run = choice.evidence.run;
     let further = if more > 0 {
@@ -351,9 +356,9 @@ fn factor(least: f64, most: f64) -> String {
     )
 }
 
-/// What does not qualify: each reason once, with the first of its names.
-fn rejected(judged: &Judged, choice: &Choice) -> Vec<String> {
-    let rejected = choice.rejected.iter();
+/// What does not qualify, or what was left out: each reason once, with the first of its names.
+fn rejected(judged: &Judged, choice: &Choice, left_out: bool) -> Vec<String> {
+    let rejected = choice.rejected.iter().filter(|no| (no.reason == Why::LeftOut) == left_out);
     let said =
         rejected.map(|candidate| (words(judged, choice, candidate), candidate.variant.as_str()));
     let lines = labels::by_key(said);
@@ -374,7 +379,7 @@ fn words(judged: &Judged, choice: &Choice, rejected: &Rejected) -> String {
             format!("serves {}", labels::or_dash(served))
         }
         Why::LeftOut if choice.evidence.rounds > 1 => {
-            "left out: there was time for what was quicker in its pilot alone".into()
+            "there was time for what was quicker in its pilot alone".into()
         }
         Why::LeftOut => "the run ended before its turn".into(),
         Why::NotMeasured | Why::Failed => {
