@@ -4,7 +4,7 @@ use clap::Args;
 
 use super::args::RunArgs;
 use super::arms::ArmArgs;
-use super::value_parsers::Task;
+use super::value_parsers::{Task, tasks};
 use super::{Common, Failure, run};
 use ::run::launch::Interrupt;
 use model::workload::Workload;
@@ -14,12 +14,14 @@ const MECHANISMS: [&str; 4] = ["pipe", "unix-stream", "tcp", "eventfd"];
 
 /// Flags of `ab`: those of `run`, behind two commands.
 #[derive(Args)]
+#[command(mut_arg("mechanisms", |arg| arg.help("Mechanisms, with options [default: pipe, unix-stream, tcp, eventfd]")))]
+#[command(mut_arg("workload", |arg| arg.help(tasks("latency"))))]
 pub struct AbArgs {
     /// The command prefix of A, as in 'chrt -f 50'; '' is none. A command that ends in launch is run as it is:
     /// './other/ipcmark launch'
     #[arg(value_name = "PREFIX A")]
     a: String,
-    /// The prefix of B, which is compared with A; by default round trips over pipe, unix-stream, tcp and eventfd
+    /// The prefix of B, which is compared with A
     #[arg(value_name = "PREFIX B")]
     b: String,
     #[command(flatten)]

@@ -20,6 +20,7 @@ use model::cycles::{CYCLES, MOST_CYCLES};
 use model::duration::{self, budget};
 use model::route::Route;
 use model::size;
+use model::workload::Workload;
 use store::Label;
 
 /// How a run is taken, by whatever command.
@@ -56,7 +57,7 @@ pub struct RunArgs {
           value_parser = Suggesting { parser: variant, words: every_shown_variant })]
     pub mechanisms: Vec<String>,
     #[arg(short, long, value_name = "LIST", value_delimiter = ',', hide_possible_values = true,
-          help = tasks(),
+          help = tasks(&Workload::DEFAULT.map(Workload::name).join(",")),
           value_parser = Suggesting { parser: task, words: task_names })]
     pub workload: Vec<Task>,
     /// Message sizes: 64, 4K (or 4KB, 4KiB: 4096 bytes), 1..1M:x4 [default: 64 for latency and rate, 64K for throughput]

@@ -87,7 +87,7 @@ pub const ALL: [ExitCode; 24] = [
     },
     ExitCode {
         code: "5",
-        of: &["run", "study run", "report", "fleet"],
+        of: &["run", "study run", "report"],
         meaning: "A PDF was asked for, and there is no Typst compiler.",
     },
     ExitCode {

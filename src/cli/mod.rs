@@ -110,7 +110,7 @@ struct Cli {
 #[command(next_help_heading = "Options of every command")]
 struct Common {
     /// The file that stores every run; none stores nothing [default: $IPCMARK_STORE, else
-    /// ~/.local/share/ipcmark]
+    /// ~/.local/share/ipcmark/runs.sqlite]
     #[arg(long, global = true, value_name = "FILE")]
     store: Option<PathBuf>,
     /// Whether to colour: auto (a terminal without NO_COLOR), always, never

@@ -106,7 +106,7 @@ fn among(text: &str, names: &[String]) -> Result<Workload, String> {
 }
 
 /// What can be done, each with what it is, and what is done where nothing is named.
-pub fn tasks() -> String {
+pub fn tasks(default: &str) -> String {
     let named = |name: &str, summary: &str| match summary {
         "" => name.to_string(),
         summary => format!("{name} ({summary})"),
@@ -114,7 +114,6 @@ pub fn tasks() -> String {
     let workloads =
         Workload::ALL.into_iter().map(|workload| named(workload.name(), workload.traits().summary));
     let all: Vec<String> = workloads.chain([named(capacity::NAME, capacity::SUMMARY)]).collect();
-    let default = Workload::DEFAULT.map(Workload::name).join(",");
     format!("What is done: {} [default: {default}]", all.join(", "))
 }
 
