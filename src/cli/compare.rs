@@ -13,7 +13,9 @@ use crate::cli::input;
 use ::report::compose::{Detail, comparison};
 use ::report::export;
 use ::report::html;
-use analysis::compare::{Gate, GateOn, Measured, RunComparison, Terms, arms, compare as judge};
+use analysis::compare::{
+    CaseChange, Change, Gate, GateOn, Measured, RunComparison, Terms, arms, compare as judge,
+};
 use analysis::{EQUIVALENT_WITHIN, Judged, PERCENTILES};
 use model::workload::Workload;
 use store::Store;
@@ -193,12 +195,16 @@ impl Against {
         Held::terms(self.gate, GateOn::Absolute)
     }
 
-    /// The exit code of a run with arms: that of the worst of them, where a gate asks.
+    /// The exit code of a run with arms: that of the worst of them, where a gate asks; else whether anything was measured
+    /// under both.
     pub fn exit_code_of_arms(&self, judged: &Judged) -> u8 {
+        let found = arms(judged, self.terms());
         if self.gate.is_none() {
-            return 0;
+            let is_answer = |case: &CaseChange| case.verdict != Change::Incomparable;
+            let in_vain = |found: &RunComparison| !found.cases.iter().any(is_answer);
+            return if found.iter().any(in_vain) { INCONCLUSIVE } else { 0 };
         }
-        let codes: Vec<u8> = arms(judged, self.terms()).iter().map(exit_code).collect();
+        let codes: Vec<u8> = found.iter().map(exit_code).collect();
         let any = |code| codes.contains(&code).then_some(code);
         any(REGRESSION).or(any(INCONCLUSIVE)).unwrap_or(0)
     }

@@ -32,7 +32,7 @@ fn a_document_makes_the_folder_of_its_figures_and_no_other() {
     let bench = Bench::new();
     bench.must("run pipe tcp -w latency -s 64,4K -p same-cpu --launches 2 --samples 10");
     let said = bench.run("report --format markdown -o nosuch/page.md");
-    said.fails(1, &["nosuch/page.md.figures: No such file"]);
+    said.is_refused(&["nosuch/page.md: No such file"]);
     assert!(!bench.path("nosuch").exists());
     bench.must("report --format markdown -o page.md");
     assert!(bench.path("page.md.figures").is_dir());

@@ -451,7 +451,10 @@ impl Pair<'_> {
                 (self.change.low, self.change.high) = (Some(ratio.low), Some(ratio.high));
                 self.change.p = Some(p);
             }
-            None => self.change.reason = Some("too few launches for an interval".into()),
+            None => {
+                let few = || "too few launches for an interval".to_string();
+                self.change.reason.get_or_insert_with(few);
+            }
         }
     }
 

@@ -4,7 +4,7 @@ use super::{case_name, change, counted, percent, short_name};
 use crate::compose::labels;
 use crate::{Block, Text, Verdict, VerdictKind, units};
 use analysis::compare::{
-    CaseChange, Gate, GateGroup, GateOn, LEAST_UNMARKED, RunComparison, Unsettled,
+    CaseChange, Change, Gate, GateGroup, GateOn, LEAST_UNMARKED, RunComparison, Unsettled,
 };
 
 /// The gate's verdict, and what keeps groups open; nothing without a gate.
@@ -97,6 +97,8 @@ fn judged(found: &RunComparison) -> String {
 fn remedy(found: &RunComparison) -> &'static str {
     if !found.capacities.is_empty() {
         "More time (--budget) narrows intervals, and disturbed rounds leave them open."
+    } else if counted(found).all(|case| case.verdict == Change::Incomparable) {
+        "No case was measured on both sides in the same way."
     } else if counted(found).all(|case| case.ratio.is_none()) {
         "Too few launches: a ratio takes six of a case on each side."
     } else if found.gate_groups.iter().any(|group| group.unsettled.is_some()) {

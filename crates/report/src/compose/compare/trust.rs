@@ -54,7 +54,8 @@ fn noise(found: &RunComparison) -> Option<Text> {
         .collect();
     if parts.is_empty() {
         // A search for a capacity has none.
-        let none = "Neither run has an A/A pair, which would show the noise inside it.";
+        let side = if found.paired { "arm" } else { "run" };
+        let none = format!("Neither {side} has an A/A pair, which would show the noise inside it.");
         return found.capacities.is_empty().then(|| none.into());
     }
     Some(Text::from(format!(
