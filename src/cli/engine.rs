@@ -90,7 +90,7 @@ impl Language {
     /// What builds it in the new folder, and the file that is checked then.
     fn next(self) -> (&'static str, &'static str) {
         match self {
-            Language::C => ("cc -O2 -shared -fPIC -I . -o mine.so mine.c", "./mine.so"),
+            Language::C => ("cc -O2 -shared -fPIC -I . -o libmine.so mine.c", "./libmine.so"),
             Language::Python | Language::Node => ("", "./engine.toml"),
             Language::Go => ("go build -o bin/ ./unix-socket", "./engine.toml"),
             Language::Java => ("javac -d bin *.java", "./engine.toml"),

@@ -449,7 +449,8 @@ fn a_plug_in_begins_with_one_that_works() {
     let bench = Bench::new();
     let said = bench.must("engine new c mine").out;
     assert!(said.starts_with("cd mine && cc "), "{said}");
-    let Some(library) = compiled_in(&bench, "mine/mine.so", &bench.path("mine/mine.c"), &[]) else {
+    let Some(library) = compiled_in(&bench, "mine/libmine.so", &bench.path("mine/mine.c"), &[])
+    else {
         return;
     };
     bench.must(&format!(
