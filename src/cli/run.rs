@@ -391,7 +391,8 @@ fn show(common: &Common, args: &RunArgs, judged: &Judged, store: &Store) -> Resu
 /// Whether all that was asked for is denied, unknown here or at a limit.
 fn nothing_is_available(judged: &Judged) -> bool {
     let is = |status| judged.results.iter().any(|case| case.status == status);
-    is(Status::Unavailable) && !is(Status::Ok) && !is(Status::Failed)
+    let missing = is(Status::Unavailable) || !judged.asked_in_vain().is_empty();
+    missing && !is(Status::Ok) && !is(Status::Failed)
 }
 
 fn exit_code(args: &RunArgs, judged: &Judged) -> u8 {

@@ -131,6 +131,9 @@ pub fn noise(judged: &Judged) -> Option<String> {
 
 /// What would narrow what stayed wide, and the command that shows every result.
 fn next(judged: &Judged) -> String {
+    if judged.results.iter().all(|case| case.launches == 0) {
+        return "`ipcmark list`: what this machine offers".into();
+    }
     let all = format!("`ipcmark report {} -v`: every result", judged.run.id);
     if judged.groups.iter().filter(|group| group.is_disturbed()).count() * 2 > judged.groups.len() {
         return format!("`ipcmark doctor`: what disturbs this machine; {all}");
