@@ -330,6 +330,7 @@ fn gated(bench: &Bench, more: &str) -> (Option<i32>, String) {
 #[ignore = "long form"]
 fn a_machine_that_changed_is_no_regression() {
     let machine = two(&usual(), &all_slower(1.3));
+    has(&flat(&machine.run("compare before after").out), &["Every case moved the same way"]);
     let (code, shown) = gated(&machine, "");
     assert_eq!(code, Some(4), "{shown}");
     assert!(shown.contains("the machine changed: together they take +3"), "{shown}");

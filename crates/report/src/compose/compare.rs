@@ -139,6 +139,11 @@ fn verdict(found: &RunComparison) -> Verdict {
         some => {
             let head = Text::new().strong(format!("{cases}: {}.", labels::list(&parts)));
             let mut detail = extremes(found);
+            let alike = [Change::Slower, Change::Faster].map(many).contains(&compared);
+            if alike && !found.paired {
+                detail = detail
+                    .plain(" Every case moved the same way, as where the machine itself did.");
+            }
             if !some.is_empty() {
                 let many = units::counted(some.len() as u64, "case");
                 detail = detail.plain(format!(" Others disturbed every round of {many}."));
