@@ -131,18 +131,6 @@ pub struct GroupVerdict {
 is_a_case!(GroupVerdict, ());
 
 impl GroupVerdict {
-    /// Judges a group whose results are the last of them, from index `first` on, once for each site and each class: what
-    /// is best here is one question, and what is best between two hosts, or where nothing is copied, are others.
-    pub(super) fn of_each_site(
-        group: &StoredGroup,
-        first: usize,
-        results: &[CaseResult],
-        asked: Option<&str>,
-    ) -> Vec<GroupVerdict> {
-        let sites = alike(first..results.len(), |at| &results[at].site);
-        sites.iter().flat_map(|site| GroupVerdict::of(group, site, results, asked)).collect()
-    }
-
     /// Judges the variants of a fleet, where several did the same on the same nodes.
     pub(super) fn of_each_node(
         run: &StoredRun,
@@ -162,7 +150,7 @@ impl GroupVerdict {
 
     /// Judges `members` of the results, each class by itself. They share one reference and one family; of what wasn't
     /// measured there is none.
-    fn of(
+    pub(super) fn of(
         group: &StoredGroup,
         members: &[usize],
         results: &[CaseResult],

@@ -89,12 +89,11 @@ impl Judged {
             if run.request.bound.is_some() {
                 continue; // rates of one mechanism are no rivals: `capacity` compares them with the bound
             }
-            groups.extend(GroupVerdict::of_each_site(
-                group,
-                first,
-                &results,
-                run.request.reference.as_deref(),
-            ));
+            // What is best here is one question, and what is best between two hosts is another.
+            for site in group::alike(first..results.len(), |at| &results[at].site) {
+                let asked = run.request.reference.as_deref();
+                groups.extend(GroupVerdict::of(group, &site, &results, asked));
+            }
         }
         run.warnings.extend(floor::demote(&mut results));
         run.warnings = distinct(std::mem::take(&mut run.warnings));

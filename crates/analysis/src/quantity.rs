@@ -53,11 +53,6 @@ impl Topic {
         }
     }
 
-    /// Whether cases without a result are shown, too: launches that lost a datagram fail.
-    pub fn is_of_failures(self) -> bool {
-        self == Topic::Datagrams
-    }
-
     /// The quantities that it shows, in their order: with the head of each, and how soon it is left out.
     pub fn columns(self) -> impl Iterator<Item = (&'static Quantity, &'static str, u8)> {
         QUANTITIES.iter().flat_map(move |quantity| {

@@ -112,10 +112,6 @@ const KINDS: [(&str, bool, Option<bool>); 3] = [
     ("spins", true, None),
 ];
 
-fn carries_bytes(case: &CaseResult) -> bool {
-    case.carries == Carries::Bytes
-}
-
 fn frontier(here: &[Priced], place: &Site) -> Figure {
     let frontier = efficient(here, |_| true);
     let asleep = efficient(here, |case| !case.spins);
@@ -135,7 +131,7 @@ fn frontier(here: &[Priced], place: &Site) -> Figure {
     for (name, spins, bytes) in KINDS {
         let belongs = |priced: &&Priced| {
             priced.case.spins == spins
-                && bytes.is_none_or(|bytes| bytes == carries_bytes(priced.case))
+                && bytes.is_none_or(|bytes| bytes == (priced.case.carries == Carries::Bytes))
         };
         figure.series.push(Series::new(name, here.iter().filter(belongs).map(point)));
     }
