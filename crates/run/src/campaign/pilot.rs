@@ -3,9 +3,9 @@
 use std::time::{Duration, Instant};
 
 use super::driver::{RoundOf, Turn};
-use super::sizing::{Lasts, ns_apart, pilot_messages, pilot_of, refuse_coarse};
+use super::sizing::{Lasts, ns_apart, refuse_coarse};
 use super::{Campaign, LiveCase, LiveGroup, Stop};
-use crate::launch::{LaunchResult, Spec};
+use crate::launch::LaunchResult;
 use crate::plan::Case;
 use machine::interrupt::Interrupted;
 use model::company::{Company, PERIOD_US};
@@ -118,10 +118,6 @@ impl Campaign<'_> {
             }
         }
         Ok(())
-    }
-
-    pub(super) fn pilot_spec(&self, live: &LiveCase, launch: Spec) -> Spec {
-        pilot_of(&live.case, Spec { batch: pilot_messages(&live.case).unwrap_or(0), ..launch })
     }
 }
 

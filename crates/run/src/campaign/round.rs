@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::driver::{LaunchRequest, RoundOf, Turn};
+use super::sizing::{pilot_messages, pilot_of};
 use super::{Campaign, Launched, LiveCase, Stop, value_ns};
 use crate::launch::{LaunchResult, Spec};
 use crate::plan::are_waited_for;
@@ -102,7 +103,10 @@ impl Campaign<'_> {
         let nodes = turn.nodes(live);
         let shared = self.spec(live, nodes.0);
         let mut spec = match round {
-            0 => self.pilot_spec(live, shared),
+            0 => {
+                let batch = pilot_messages(&live.case).unwrap_or(0);
+                pilot_of(&live.case, Spec { batch, ..shared })
+            }
             _ => {
                 let seed = drawn_in(self.request.seed, group.nth, round);
                 Spec { seed, buffer_offset: turn.offset, ..shared }

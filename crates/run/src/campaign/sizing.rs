@@ -283,17 +283,13 @@ pub(super) fn refuse_coarse(case: &Case, pilot: &mut LaunchResult, clock: &model
 }
 
 impl LiveCase {
-    /// When a launch of it is taken for hung, in ms.
+    /// When a launch of it is taken for hung, in ms: after twenty times what it should last, and five seconds more,
+    /// which on a busy host a process may have to wait for its CPU.
     pub(super) fn deadline_ms(&self) -> u64 {
         let warmup_ms = self.case.variant.entry.plugin.map_or(0, |plugin| plugin.warmup_ms);
-        3 * warmup_ms + deadline_ms(&self.case, deadline_of(self.timed_ns()))
+        let over_ms = 5_000 + (20.0 * self.timed_ns() / 1e6) as u64;
+        3 * warmup_ms + deadline_ms(&self.case, over_ms)
     }
-}
-
-/// The deadline of a launch that should last so many ns, in ms: twenty times that, and five seconds more, which
-/// on a busy host a process may have to wait for its CPU.
-fn deadline_of(expected_ns: f64) -> u64 {
-    5_000 + (20.0 * expected_ns / 1e6) as u64
 }
 
 /// When a launch of `case` is taken for hung that is promised to be over in so many ms. Where what is

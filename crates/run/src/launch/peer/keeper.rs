@@ -110,7 +110,7 @@ impl Keeper {
         while self.await_end() {}
         if self.status.is_none() {
             let until = Instant::now() + ENDS_WITHIN;
-            self.until(until, |keeper| keeper.status.is_some() || keeper.is_hurried());
+            self.until(until, |keeper| keeper.status.is_some() || keeper.asked > 1);
         }
         self.end_all();
         self.hear();
@@ -152,7 +152,7 @@ impl Keeper {
         loop {
             self.hear();
             self.reap();
-            self.count_asked();
+            self.asked += self.end.read(&mut [0; 8]).unwrap_or(0);
             if done(self) || Instant::now() >= until {
                 return;
             }
@@ -181,14 +181,6 @@ impl Keeper {
             self.until(Instant::now(), |_| true);
             std::thread::sleep(LOOKED_AT);
         }
-    }
-
-    fn count_asked(&mut self) {
-        self.asked += self.end.read(&mut [0; 8]).unwrap_or(0);
-    }
-
-    fn is_hurried(&self) -> bool {
-        self.asked > 1
     }
 
     /// Takes leave of every child that has ended.
