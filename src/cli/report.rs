@@ -55,7 +55,9 @@ pub fn report(common: &Common, args: &ReportArgs) -> Result<u8, Failure> {
     }
     let store = Store::open_existing(&common.store_path()?)?;
     let id = store.find_run(&args.run).map_err(|error| Failure::usage(error.to_string()))?;
-    let reference = args.reference.as_deref().map(as_written);
+    // As runs keep it; what this build doesn't know, another one may have measured.
+    let kept = |name: &str| variant(name).unwrap_or_else(|_| name.to_string());
+    let reference = args.reference.as_deref().map(kept);
     let reference = reference.as_deref();
     if let Some(found) = Judgement::of(&store, id, reference)? {
         if let Some(name) = reference.filter(|reference| !found.has(reference)) {
@@ -137,11 +139,6 @@ fn of_export(common: &Common, args: &ReportArgs, document: &Document) -> Result<
         }
         (_, None) => common.show(document),
     }
-}
-
-/// The name of a variant as runs keep it; what this build doesn't know, another one may have measured.
-fn as_written(name: &str) -> String {
-    variant(name).unwrap_or_else(|_| name.to_string())
 }
 
 fn not_measured(id: i64, reference: &str) -> Failure {

@@ -281,17 +281,14 @@ fn connected(spec: &OpenSpec) -> Result<Connected, OpenError> {
     Ok((near, far, effective_settings))
 }
 
-fn mtu_of((near, ..): &Connected) -> Result<u32, OpenError> {
-    path::mtu(near).map_err(OpenError::call("getsockopt IP_MTU"))
-}
-
 /// Both ends of this host, where nothing recovers a lost datagram.
 fn open_local<V: Visitor>(
     spec: &OpenSpec,
     connected: Connected,
     visitor: V,
 ) -> Result<V::Output, OpenError> {
-    let (bytes, fragmented) = fragmented(spec, Some(mtu_of(&connected)?))?;
+    let mtu = path::mtu(&connected.0).map_err(OpenError::call("getsockopt IP_MTU"))?;
+    let (bytes, fragmented) = fragmented(spec, Some(mtu))?;
     if let Some(together) = fragmented {
         return fragments::open(spec, connected, bytes, together, visitor);
     }

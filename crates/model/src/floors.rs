@@ -25,13 +25,6 @@ pub struct FloorsUnavailable {
     pub reason: String,
 }
 
-impl FloorsUnavailable {
-    /// For this reason.
-    pub fn because(reason: impl Into<String>) -> FloorsUnavailable {
-        FloorsUnavailable { reason: reason.into() }
-    }
-}
-
 impl fmt::Display for FloorsUnavailable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.reason)
@@ -51,7 +44,7 @@ pub enum Part<T> {
 impl<T> Part<T> {
     /// Absent, for this reason.
     pub fn absent(reason: impl Into<String>) -> Part<T> {
-        Part::Unavailable(FloorsUnavailable::because(reason))
+        Part::Unavailable(FloorsUnavailable { reason: reason.into() })
     }
 
     /// What was found, or why nothing was.

@@ -182,10 +182,6 @@ pub enum Aim {
 }
 
 impl Aim {
-    fn is_comparison(&self) -> bool {
-        *self == Aim::Comparison
-    }
-
     /// What is needed, where that is asked.
     pub fn need(&self) -> Option<Need> {
         match self {
@@ -274,7 +270,7 @@ impl Request {
     pub fn screens(&self) -> bool {
         let whole = self.study.is_some() || self.sessions.is_some() || self.bound.is_some();
         let beside = !(self.observe.is_empty() && self.beside.is_empty() && self.arms.is_empty());
-        let more = beside || !self.aim.is_comparison();
+        let more = beside || self.aim != Aim::Comparison;
         let fixed = self.stopping.launches.is_some() || self.stopping.unmarked.is_some();
         !(self.named.mechanisms || whole || more || fixed)
     }

@@ -282,9 +282,10 @@ pub fn read(text: &str, file: &str) -> Result<Study, String> {
     check(text, file, None, &toml::Value::Table(table))?;
     let study: Study = toml::from_str(text).map_err(failed)?;
     if study.version != VERSION {
+        let line = text.lines().position(|line| line.trim_start().starts_with("version"));
         return Err(format!(
             "{file}:{}: version {}: this ipcmark knows version {VERSION}",
-            line_of_key(text, "version"),
+            1 + line.unwrap_or(0),
             study.version
         ));
     }
@@ -294,10 +295,6 @@ pub fn read(text: &str, file: &str) -> Result<Study, String> {
 /// The number of the line that holds byte `at`.
 pub fn line_at(text: &str, at: usize) -> usize {
     1 + text.as_bytes()[..at.min(text.len())].iter().filter(|byte| **byte == b'\n').count()
-}
-
-fn line_of_key(text: &str, key: &str) -> usize {
-    1 + text.lines().position(|line| line.trim_start().starts_with(key)).unwrap_or(0)
 }
 
 /// The parser's message, with the nearest word where it names an unknown one.

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 
 use super::format::{Levels, Study};
 use super::reader::Reader;
-use super::table::Words;
 use model::factor::Factor;
 
 /// Levels by the name of their factor: a case is observed if it has one of each.
@@ -18,7 +17,7 @@ impl Reader<'_> {
         study: &Study,
         levels: &BTreeMap<Factor, Vec<String>>,
     ) -> Result<(Only, Vec<Only>), String> {
-        if let Some(words) = study.vary.also.iter().find_map(any_word) {
+        if let Some((_, words)) = study.vary.also.iter().flat_map(Levels::named).next() {
             let span = words.each(self.text).next().map_or(0..0, |(_, span)| span);
             return Err(self.at(span, "also goes with [observed]: [[observed.also]]"));
         }
@@ -62,10 +61,6 @@ impl Reader<'_> {
         }
         Ok(found)
     }
-}
-
-fn any_word(levels: &Levels) -> Option<&Words> {
-    levels.named().next().map(|(_, words)| words)
 }
 
 #[cfg(test)]

@@ -176,10 +176,6 @@ impl<M: Make> Bound<M> {
         let came = self.socket.peek(&mut bytes);
         came.is_ok_and(|length| Hello::parse(&bytes[..length], &self.cookie).is_none())
     }
-
-    fn own_window(&self) -> Result<u32, OpenError> {
-        window(&self.socket, self.datagram).map_err(set_failed)
-    }
 }
 
 impl<M: Make> Listener for Bound<M> {
@@ -190,7 +186,7 @@ impl<M: Make> Listener for Bound<M> {
     }
 
     fn accept(self, wait: &Wait) -> Result<(M::End, EffectiveSettings), OpenError> {
-        let own = self.own_window()?;
+        let own = window(&self.socket, self.datagram).map_err(set_failed)?;
         self.socket.set_nonblocking(true).map_err(failed("fcntl O_NONBLOCK"))?;
         let theirs = loop {
             wait.for_any(&[self.socket.as_fd()], None)?;
