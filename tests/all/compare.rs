@@ -720,12 +720,11 @@ fn a_gate_on_a_percentile_cries_wolf_in_at_most_5_percent_and_finds_what_is_plan
         Measured::parse(&document.to_string()).expect("an export")
     };
     let terms = Terms {
-        margin: 0.02,
         gate: Some(0.1),
         gate_on: GateOn::Relative,
         percentile: Some("p99"),
-        workload: None,
         force: true,
+        ..Terms::PLAIN
     };
     let share = |draws: u64, times: f64| {
         let beyond = |nth: &u64| {

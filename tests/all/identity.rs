@@ -348,14 +348,7 @@ fn no_two_cases_share_a_name_in_a_comparison_of_runs() {
     for workload in ALL {
         let (_folder, _store, judged) = made(workload);
         let run = Measured::of(&judged);
-        let terms = Terms {
-            margin: 0.02,
-            gate: Some(0.1),
-            gate_on: GateOn::default(),
-            percentile: None,
-            workload: None,
-            force: false,
-        };
+        let terms = Terms { gate: Some(0.1), gate_on: GateOn::default(), ..Terms::PLAIN };
         let found = compare(("a", &run), ("b", &run), terms);
         let results = judged.results.iter().filter(|result| !result.twin).count();
         assert_eq!(found.cases.len(), results, "{workload:?}");

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::compare::Measured;
 use crate::paired::log_ratios;
-use crate::{ALPHA, CaseRatio, CaseResult, EQUIVALENT_WITHIN, GroupVerdict, Judged};
+use crate::{ALPHA, CaseRatio, CaseResult, GroupVerdict, Judged};
 use model::arm::Arm;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -28,15 +28,8 @@ pub struct ArmChanges {
 impl ArmChanges {
     /// Those of a run as its export has them.
     pub(crate) fn of(judged: &Judged) -> Vec<ArmChanges> {
-        let terms = Terms {
-            margin: EQUIVALENT_WITHIN,
-            gate: None,
-            gate_on: GateOn::Absolute,
-            percentile: None,
-            workload: None,
-            force: false,
-        };
-        let found = arms(judged, terms).into_iter().zip(judged.run.request.arms.iter().skip(1));
+        let found = arms(judged, Terms::PLAIN).into_iter();
+        let found = found.zip(judged.run.request.arms.iter().skip(1));
         let of = |(found, arm): (RunComparison, &Arm)| ArmChanges {
             arm: arm.name.clone(),
             against: judged.run.request.arms[0].name.clone(),
@@ -233,14 +226,7 @@ mod tests {
     use super::*;
     use crate::testing::Machine;
 
-    const TERMS: Terms = Terms {
-        margin: 0.02,
-        gate: Some(0.05),
-        gate_on: GateOn::Absolute,
-        percentile: None,
-        workload: None,
-        force: false,
-    };
+    const TERMS: Terms = Terms { gate: Some(0.05), ..Terms::PLAIN };
 
     /// Six cases under two arms, of which the second takes so many times as long.
     fn family(seed: u64, times: f64) -> Vec<CaseChange> {

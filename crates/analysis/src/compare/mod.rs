@@ -16,7 +16,7 @@ use crate::case::brief;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{ALPHA, Status};
+use super::{ALPHA, EQUIVALENT_WITHIN, Status};
 use crate::site::is_a_case;
 use model::case::Case;
 use model::factor;
@@ -52,6 +52,16 @@ pub struct Terms {
 }
 
 impl Terms {
+    /// What is asked where nothing else is.
+    pub const PLAIN: Terms = Terms {
+        margin: EQUIVALENT_WITHIN,
+        gate: None,
+        gate_on: GateOn::Absolute,
+        percentile: None,
+        workload: None,
+        force: false,
+    };
+
     /// Whether the gate holds a case: it leaves alone what shows the harness, what another workload does, and of a percentile
     /// transfers, which have none.
     fn holds(&self, change: &CaseChange) -> bool {

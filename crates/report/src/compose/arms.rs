@@ -2,18 +2,8 @@
 
 use super::{Detail, comparison};
 use crate::{Block, Section, Text};
-use analysis::compare::{GateOn, RunComparison, Terms, arms};
-use analysis::{EQUIVALENT_WITHIN, Judged};
-
-/// What is asked of arms where nothing else is.
-pub const TERMS: Terms = Terms {
-    margin: EQUIVALENT_WITHIN,
-    gate: None,
-    gate_on: GateOn::Absolute,
-    percentile: None,
-    workload: None,
-    force: false,
-};
+use analysis::Judged;
+use analysis::compare::{RunComparison, Terms, arms};
 
 /// The sections of a run with arms; none of any other.
 pub fn sections(judged: &Judged, terms: Terms, detail: Detail) -> Vec<Section> {

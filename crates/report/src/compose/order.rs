@@ -45,7 +45,7 @@ pub fn answer(judged: &Judged) -> Document {
         return compose(judged, Detail::Summary);
     }
     if !asked.arms.is_empty() {
-        return answer_of_arms(judged, arms::TERMS);
+        return answer_of_arms(judged, Terms::PLAIN);
     }
     // Of an open loop its percentiles and what was served are the answer.
     let rates = rates::section(judged);
@@ -97,7 +97,7 @@ pub fn compose(judged: &Judged, detail: Detail) -> Document {
             document.sections[0].blocks.extend(cautions(judged));
         }
     }
-    document.sections.extend(arms::sections(judged, arms::TERMS, detail));
+    document.sections.extend(arms::sections(judged, Terms::PLAIN, detail));
     document.sections.extend(explain::sections(judged));
     let own = document.sections.len();
     let verdicts = verdicts::blocks(judged, detail);
