@@ -66,6 +66,17 @@ pub enum RoundState {
     Unknown,
 }
 
+impl RoundState {
+    /// That of a round in which something was noticed, or couldn't be looked for.
+    pub(crate) fn of(marked: bool, unknown: bool) -> RoundState {
+        match (marked, unknown) {
+            (true, _) => RoundState::Disturbed,
+            (false, true) => RoundState::Unknown,
+            (false, false) => RoundState::Undisturbed,
+        }
+    }
+}
+
 /// The rounds that a comparison rests on, by what is known of others meanwhile.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RoundCounts {
@@ -104,11 +115,7 @@ impl FromIterator<RoundState> for RoundCounts {
 impl JudgedRound {
     /// What is known of others meanwhile.
     pub fn state(&self) -> RoundState {
-        match (&self.marked, &self.unknown) {
-            (Some(_), _) => RoundState::Disturbed,
-            (None, Some(_)) => RoundState::Unknown,
-            (None, None) => RoundState::Undisturbed,
-        }
+        RoundState::of(self.marked.is_some(), self.unknown.is_some())
     }
 }
 

@@ -63,11 +63,7 @@ pub struct MeasuredRound {
 
 impl MeasuredRound {
     fn state(&self) -> RoundState {
-        match (&self.marked, &self.unknown) {
-            (Some(_), _) => RoundState::Disturbed,
-            (None, Some(_)) => RoundState::Unknown,
-            (None, None) => RoundState::Undisturbed,
-        }
+        RoundState::of(self.marked.is_some(), self.unknown.is_some())
     }
 }
 
