@@ -15,6 +15,7 @@ use rustix::process::{
 };
 
 use super::threads::began;
+use super::{Found, Size};
 use mechanisms::{OpenError, dies_with_parent_here, unavailable_in};
 use model::launch::Usage;
 use sys::failed::{failed, named};
@@ -23,6 +24,11 @@ use sys::process::{fork_with_first, thread_usage};
 /// What a member does at an order of so many messages.
 pub(super) type Task = Box<dyn FnMut(u64) -> io::Result<()> + Send>;
 
+/// What a sample lasts at least, in ns: orders and replies of forty members are some hundred µs of it.
+const SAMPLE_NS: f64 = 20e6;
+/// What a launch lasts, in ns, and how many samples it has at least.
+pub(super) const LASTING_NS: f64 = 60e6;
+const LEAST_SAMPLES: f64 = 3.0;
 /// The stack of a thread, of which it touches some pages.
 const STACK: usize = 256 << 10;
 /// The longest reply: an error's text, cut.
@@ -149,6 +155,23 @@ impl Crowd {
     pub fn used(&self) -> Usage {
         self.members.iter().fold(Usage::default(), |sum, member| sum.with(&member.used))
     }
+}
+
+/// What was `asked` of a batch, or so many messages that a sample lasts, as many for each of `parts`.
+pub(super) fn batch(asked: u64, estimate_ns: f64, parts: u64) -> u64 {
+    if asked == 0 { whole(SAMPLE_NS / estimate_ns, parts) } else { asked }
+}
+
+/// As many messages for each of `parts`; few samples of them.
+pub(super) fn size(found: &Found, parts: u64) -> Size {
+    let batch = found.batch.unwrap_or_else(|| batch(0, found.operation_ns, parts));
+    let samples = LASTING_NS / (found.operation_ns * batch as f64);
+    Size { batch, samples: samples.floor().max(LEAST_SAMPLES) as u64 }
+}
+
+/// So many messages or more, as many for each of `parts`.
+pub(super) fn whole(messages: f64, parts: u64) -> u64 {
+    (messages / parts as f64).ceil().max(1.0) as u64 * parts
 }
 
 impl Drop for Crowd {

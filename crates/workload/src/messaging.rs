@@ -13,20 +13,14 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::crowd::{Crowd, Task};
+use super::crowd::{self, Crowd, Task};
 use super::many::asked;
-use super::payload::{Read, Touched, Written};
+use super::payload::Touched;
 use super::{Check, Found, Payload, Side, Size, Timed, WorkloadSpec, median};
 use mechanisms::Endpoint;
 use mechanisms::fd::{read_full, write_all};
 use model::launch::{Usage, WorkerReport};
-use model::workload::{Policy, Workload};
-
-/// What a sample lasts at least, in ns: orders and replies of forty members are some hundred µs of it.
-const SAMPLE_NS: f64 = 20e6;
-/// What a launch lasts, in ns, and how many samples it has at least.
-const LASTING_NS: f64 = 60e6;
-const LEAST_SAMPLES: f64 = 3.0;
+use model::workload::Workload;
 
 pub static METRIC: Metric = Metric {
     name: Cow::Borrowed("messaging"),
@@ -91,7 +85,7 @@ impl Messaging {
 impl Timed for Messaging {
     const WORKLOAD: Workload = Workload::Messaging;
     const METRIC: &'static Metric = &METRIC;
-    const LASTS_NS: Option<f64> = Some(LASTING_NS);
+    const LASTS_NS: Option<f64> = Some(crowd::LASTING_NS);
     /// Every transfer ends with its acknowledgement.
     const LEAD_RUNS_ON: bool = false;
 
@@ -153,22 +147,13 @@ impl Timed for Messaging {
     }
 
     fn batch(asked: u64, estimate_ns: f64, connections: u64) -> u64 {
-        if asked == 0 { whole(SAMPLE_NS / estimate_ns, connections) } else { asked }
+        crowd::batch(asked, estimate_ns, connections * connections)
     }
 
-    /// As many messages that every pair has as many; few samples of them.
+    /// Every pair of a sender and a receiver has as many.
     fn size(found: &Found) -> Size {
-        let long = || whole(SAMPLE_NS / found.operation_ns, found.connections);
-        let batch = found.batch.unwrap_or_else(long);
-        let samples = LASTING_NS / (found.operation_ns * batch as f64);
-        Size { batch, samples: samples.floor().max(LEAST_SAMPLES) as u64 }
+        crowd::size(found, found.connections * found.connections)
     }
-}
-
-/// So many messages or more, as many for each pair of `half` senders and as many receivers.
-fn whole(messages: f64, half: u64) -> u64 {
-    let pairs = half * half;
-    (messages / pairs as f64).ceil().max(1.0) as u64 * pairs
 }
 
 /// Of so many `messages` those of one sender to one receiver, of `half` each: pairs take turns.
@@ -185,15 +170,11 @@ impl WorkloadSpec {
 
     /// What is done to each message of a pair behind its first byte; None if nothing is.
     fn touch(&self, sender: u64, receiver: u64) -> Option<Touched> {
-        match self.payload {
-            _ if self.verify => {
-                let pair = sender + self.half() * receiver;
-                Some(Touched::Check(Check::new(self.seed.wrapping_add(pair))))
-            }
-            Policy::Untouched => None,
-            Policy::Written => Some(Touched::Written(Written::default())),
-            Policy::Read => Some(Touched::Read(Read::default())),
+        if self.verify {
+            let pair = sender + self.half() * receiver;
+            return Some(Touched::Check(Check::new(self.seed.wrapping_add(pair))));
         }
+        Touched::of(self.payload)
     }
 
     /// Sends its share to each receiver in turn. The first byte says who it is.
@@ -283,8 +264,8 @@ mod tests {
             let (least, most) = (shares.iter().min(), shares.iter().max());
             assert!(most.unwrap() - least.unwrap() <= 1, "{messages}: {shares:?}");
         }
-        let whole =
-            [(1.0, 20), (400.0, 20), (400.5, 20), (10.0, 3)].map(|pair| whole(pair.0, pair.1));
+        let whole = |(messages, half): (f64, u64)| crowd::whole(messages, half * half);
+        let whole = [(1.0, 20), (400.0, 20), (400.5, 20), (10.0, 3)].map(whole);
         assert_eq!(whole, [400, 400, 800, 18]);
     }
 

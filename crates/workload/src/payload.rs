@@ -6,6 +6,8 @@
 
 use std::io;
 
+use model::workload::Policy;
+
 /// What is done to each message, by the side that sends it and the side that receives it; in a thread of the
 /// connection's where it has one.
 pub trait Payload: Send {
@@ -144,6 +146,15 @@ pub enum Touched {
 }
 
 impl Touched {
+    /// What a policy asks for; None if nothing.
+    pub fn of(policy: Policy) -> Option<Touched> {
+        match policy {
+            Policy::Untouched => None,
+            Policy::Written => Some(Touched::Written(Written::default())),
+            Policy::Read => Some(Touched::Read(Read::default())),
+        }
+    }
+
     /// That of the partner.
     pub fn answering(self) -> Touched {
         match self {

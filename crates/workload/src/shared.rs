@@ -15,23 +15,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use sys::clock::Now;
 
-use super::crowd::{Crowd, Task};
+use super::crowd::{self, Crowd, Task};
 use super::messaging::descriptors;
-use super::payload::{Read, Touched, Written};
+use super::payload::Touched;
 use super::{Found, Payload, Side, Size, Timed, WorkloadSpec};
 use mechanisms::Endpoint;
 use mechanisms::fd::{read_full, write_all};
 use mechanisms::nonblocking::SHARED_MOST;
 use model::clock::ClockKind;
 use model::launch::{Usage, WorkerReport};
-use model::workload::{Policy, Workload};
+use model::workload::Workload;
 use sys::shared::{LINE, Mapping};
 
-/// What a sample lasts at least, in ns: the order to begin and the replies are some 100 µs of it.
-const SAMPLE_NS: f64 = 20e6;
-/// What a launch lasts, in ns, and how many samples it has at least.
-const LASTING_NS: f64 = 60e6;
-const LEAST_SAMPLES: f64 = 3.0;
 /// So many messages a member takes on at once: one at a time, the word that all write would be a part of what is timed.
 const TAKEN: u64 = 16;
 /// Bytes of a message that hold its number.
@@ -229,7 +224,7 @@ impl Shared {
 impl Timed for Shared {
     const WORKLOAD: Workload = Workload::Shared;
     const METRIC: &'static Metric = &METRIC;
-    const LASTS_NS: Option<f64> = Some(LASTING_NS);
+    const LASTS_NS: Option<f64> = Some(crowd::LASTING_NS);
     /// Every transfer ends with its acknowledgement.
     const LEAD_RUNS_ON: bool = false;
 
@@ -308,21 +303,12 @@ impl Timed for Shared {
     }
 
     fn batch(asked: u64, estimate_ns: f64, connections: u64) -> u64 {
-        if asked == 0 { whole(SAMPLE_NS / estimate_ns, connections) } else { asked }
+        crowd::batch(asked, estimate_ns, connections)
     }
 
-    /// As many messages of each connection; few samples of them.
     fn size(found: &Found) -> Size {
-        let long = || whole(SAMPLE_NS / found.operation_ns, found.connections);
-        let batch = found.batch.unwrap_or_else(long);
-        let samples = LASTING_NS / (found.operation_ns * batch as f64);
-        Size { batch, samples: samples.floor().max(LEAST_SAMPLES) as u64 }
+        crowd::size(found, found.connections)
     }
-}
-
-/// So many messages or more, as many for each connection.
-fn whole(messages: f64, connections: u64) -> u64 {
-    (messages / connections as f64).ceil().max(1.0) as u64 * connections
 }
 
 /// Whether of each connection every number came that was sent so far, once: their sum tells.
@@ -355,12 +341,7 @@ impl WorkloadSpec {
 
     /// What is done to each message behind its number; None if nothing is.
     fn touch_shared(&self) -> Option<Touched> {
-        match self.payload {
-            _ if self.verify => None,
-            Policy::Untouched => None,
-            Policy::Written => Some(Touched::Written(Written::default())),
-            Policy::Read => Some(Touched::Read(Read::default())),
-        }
+        if self.verify { None } else { Touched::of(self.payload) }
     }
 
     /// Writes its part of what a connection carries.
@@ -478,6 +459,7 @@ mod tests {
 
     #[test]
     fn a_sample_has_as_many_messages_of_each_connection() {
-        assert_eq!([(1.0, 4), (8.1, 4), (5.0, 1)].map(|(all, each)| whole(all, each)), [4, 12, 5]);
+        let whole = |(messages, connections)| crowd::whole(messages, connections);
+        assert_eq!([(1.0, 4), (8.1, 4), (5.0, 1)].map(whole), [4, 12, 5]);
     }
 }

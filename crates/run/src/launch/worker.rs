@@ -14,13 +14,12 @@ use mechanisms::{Deadline, Endpoint};
 use model::launch::{Message, Role, WorkerReport};
 use model::mechanism::Carries;
 use model::memory::MemoryNodes;
-use model::workload::Policy;
 use rustix::process::nice;
 use sys::affinity::{self, Affinity};
 use sys::numa::{here, nodes_of};
 use sys::shared::places;
 use workload::loops::{Ends, Loops, Outfit};
-use workload::payload::{Read, Touched, Written};
+use workload::payload::Touched;
 use workload::{Buffers, Check, WorkloadSpec};
 
 /// What a worker does with its ends. It returns when the supervisor tells it to exit or hangs up.
@@ -177,11 +176,7 @@ impl WorkerContext {
         if let Some(plant) = self.spec.plant {
             return Some(Touched::By(Box::new(super::plant::Planted::new(plant))));
         }
-        match self.spec.payload {
-            Policy::Untouched => None,
-            Policy::Written => Some(Touched::Written(Written::default())),
-            Policy::Read => Some(Touched::Read(Read::default())),
-        }
+        Touched::of(self.spec.payload)
     }
 
     fn run(&self, loops: &mut dyn Loops, around: (Instrumentation, &Deadline)) -> WorkerReport {
