@@ -11,6 +11,11 @@ pub trait Json: Sized {
     fn to_json(&self) -> String;
 }
 
+/// For `skip_serializing_if`: whether it is what is read where nothing is written.
+pub fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
 /// Makes [`Json`] of types that serde reads and writes; their maps have words as keys.
 #[macro_export]
 macro_rules! json {

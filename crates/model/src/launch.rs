@@ -428,12 +428,8 @@ pub struct Usage {
     /// Page faults that had to read from a disk.
     pub major_faults: u64,
     /// Of a process the threads that it had; 0 of a thread.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "crate::json::is_default")]
     pub threads: u64,
-}
-
-fn is_zero(count: &u64) -> bool {
-    *count == 0
 }
 
 impl Usage {

@@ -42,11 +42,6 @@ impl Memory {
         }
     }
 
-    /// For `skip_serializing_if`.
-    pub fn is_free(&self) -> bool {
-        *self == Memory::Free
-    }
-
     /// Whether memory lies where it was asked to, by a worker on a CPU of node `own`.
     ///
     /// # Errors

@@ -49,7 +49,7 @@ pub struct Plugin {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub daemon: Vec<String>,
     /// How long an engine wants to be warmed up at least, in ms.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "crate::json::is_default")]
     pub warmup_ms: u64,
     /// How it is with combinations of its options' words, that of the defaults first.
     pub variants: Vec<PluginVariant>,
@@ -66,10 +66,6 @@ pub enum Kind {
     Program,
     /// How an engine is started: a process that makes the timed loops itself.
     Engine,
-}
-
-fn is_zero(ms: &u64) -> bool {
-    *ms == 0
 }
 
 /// A plug-in with options.

@@ -13,9 +13,10 @@ use serde::{Deserialize, Serialize};
 use super::plant::{self, Plant};
 use mechanisms::network::Cookie;
 use mechanisms::{OpenSpec, Variant, cause_of, unavailable};
-use model::case::Case;
+use model::case::{Case, one};
 use model::clock::ClockKind;
 use model::company::Company;
+use model::json::is_default;
 use model::mechanism::Cause;
 use model::memory::Memory;
 use model::plugin::Plugin;
@@ -65,10 +66,10 @@ pub struct Spec {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub generators: Vec<u32>,
     /// On which node of the machine its memory lies.
-    #[serde(default, skip_serializing_if = "Memory::is_free")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub memory: Memory,
     /// What is added to the niceness of its workers.
-    #[serde(default, skip_serializing_if = "is_nothing")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub nice: u32,
     /// Writers and readers that share each connection, of a workload that has several.
     #[serde(default = "one", skip_serializing_if = "is_one")]
@@ -83,7 +84,7 @@ pub struct Spec {
     pub warmup: Warmup,
     pub samples: SampleCount,
     /// The cycles in which it is timed in turns with the other launches of its set; 0 times it whole.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub cycles: u64,
     /// Operations per sample: round trips, set-ups, or messages of a transfer; 0 lets the workload choose by
     /// the warm-up's estimate (pilots).
@@ -496,20 +497,8 @@ impl Spec {
     }
 }
 
-fn one() -> u32 {
-    1
-}
-
 fn is_one(count: &u32) -> bool {
     *count == 1
-}
-
-fn is_nothing(nice: &u32) -> bool {
-    *nice == 0
-}
-
-fn is_zero(count: &u64) -> bool {
-    *count == 0
 }
 
 /// For what couldn't be started by `call`: a limit, or a call that is denied, makes the case unavailable.
