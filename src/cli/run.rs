@@ -270,7 +270,7 @@ fn require_unfinished(store: &Store, id: i64) -> Result<(), Failure> {
     if run.status == RunStatus::Complete {
         return Err(Failure::usage(format!("run {id} is complete: there is nothing to resume")));
     }
-    if run.host.boot_id != boot_id() {
+    if run.host.boot_id != sys::identity::boot().ok() {
         return Err(Failure::usage(format!(
             "this machine was restarted since run {id} began, and its clock with it: measure anew"
         )));
@@ -347,11 +347,6 @@ fn greet_again(
         "run {} was measured against another host, or before this one rebooted: start a new run",
         run.id
     )))
-}
-
-fn boot_id() -> Option<String> {
-    let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
-    Some(id.trim().to_string())
 }
 
 /// Shows and writes all that was asked for: what can't be written is no reason to keep the rest back.

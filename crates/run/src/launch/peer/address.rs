@@ -4,8 +4,9 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
-use super::{FarHost, boot_id, network as own_network};
+use super::FarHost;
 use model::peer::Address;
+use sys::identity::{boot, namespace};
 use sys::network::addresses;
 
 /// A network as it is named: `10.1.0.0/16`.
@@ -60,8 +61,9 @@ impl Near<'_> {
 /// # Errors
 /// Why there is none, and the remedy.
 pub fn of_peer(far: &FarHost, ipv6: bool) -> Result<IpAddr, String> {
-    let boot = boot_id();
-    let mut near = Near { boot_id: boot.as_ref(), stack: own_network(), addresses: &[] };
+    let boot = boot().ok();
+    let stack = namespace("net").ok();
+    let mut near = Near { boot_id: boot.as_ref(), stack, addresses: &[] };
     if let Some(address) = near.loopback(far, ipv6) {
         return Ok(address);
     }

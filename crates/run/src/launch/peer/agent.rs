@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, poll};
 
 use super::deploy::remove_own;
-use super::{Build, FarHost, network};
+use super::{Build, FarHost};
 use crate::launch::spec::{BUILD, Spec};
 use crate::launch::supervised::Supervisors;
 use crate::launch::wire::{FrameKind, Missing, Reader, time_left, write_frame_line};
@@ -20,6 +20,7 @@ use machine::Topology;
 use mechanisms::Variant;
 use model::json::Json;
 use model::launch::Record;
+use sys::identity::namespace;
 use sys::network::addresses;
 use sys::process::ignore_broken_pipes;
 
@@ -82,7 +83,7 @@ fn describe() -> FarHost {
         clock: sys::clock::measure(kind, why_not).1,
         addresses: addresses().unwrap_or_default(),
         reached_at: reached_at(std::env::var("SSH_CONNECTION").ok().as_deref()),
-        network: network(),
+        network: namespace("net").ok(),
         allowed_cpus,
     }
 }

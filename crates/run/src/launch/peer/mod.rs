@@ -23,7 +23,6 @@ pub mod simulated;
 use model::peer::{FarHost, PeerRecord, PeerRequest};
 use std::cell::RefCell;
 use std::net::IpAddr;
-use std::path::Path;
 use std::rc::Rc;
 
 use serde::{Deserialize, Serialize};
@@ -38,6 +37,7 @@ use machine::interrupt::Interrupt;
 use mechanisms::Variant;
 use model::host::Host;
 use model::launch::Outcome;
+use sys::identity::namespace;
 
 /// What each side says first. Its form stays as it is, so that builds can name each other.
 #[derive(Serialize, Deserialize)]
@@ -114,7 +114,7 @@ impl Peer {
             ipv4: self.address(false).ok(),
             ipv6: self.address(true).ok(),
             one_kernel,
-            one_network: one_kernel && self.far.network == network(),
+            one_network: one_kernel && self.far.network == namespace("net").ok(),
             host: self.far.host.clone(),
             clock: self.far.clock.clone(),
         }
@@ -134,15 +134,4 @@ fn on_path(variant: Variant, to: IpAddr) -> Result<String, Outcome> {
         Outcome::NotApplicable { reason }
     })?;
     Ok(Variant { options, ..variant }.to_string())
-}
-
-/// The network stack of this process (namespaces(7)).
-fn network() -> Option<u64> {
-    use std::os::unix::fs::MetadataExt;
-    std::fs::metadata("/proc/self/ns/net").ok().map(|metadata| metadata.ino())
-}
-
-fn boot_id() -> Option<String> {
-    let text = std::fs::read_to_string(Path::new("/proc/sys/kernel/random/boot_id")).ok()?;
-    Some(text.trim().to_string())
 }
