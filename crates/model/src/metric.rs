@@ -143,14 +143,6 @@ impl Metric {
             _ => f64::NAN,
         }
     }
-
-    /// How good it is, where more is better: the rate of what takes `ns` each.
-    pub fn rate_of_ns(&self, ns: f64, message_bytes: Option<u64>) -> f64 {
-        match self.unit {
-            Unit::Nanoseconds => 1e9 / ns,
-            _ => self.of_ns(ns, message_bytes),
-        }
-    }
 }
 
 /// What a workload yields.
@@ -179,7 +171,6 @@ mod tests {
         assert_eq!(metric(Unit::Nanoseconds).of_ns(500.0, Some(64)), 500.0);
         assert_eq!(metric(Unit::BytesPerSecond).of_ns(500.0, Some(64)), 64.0 * 2e6);
         assert_eq!(metric(Unit::PerSecond).of_ns(500.0, None), 2e6);
-        assert_eq!(metric(Unit::Nanoseconds).rate_of_ns(500.0, Some(64)), 2e6);
     }
 
     #[test]

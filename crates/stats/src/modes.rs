@@ -55,8 +55,6 @@ pub struct Mode {
 pub struct Modes {
     pub low: Mode,
     pub high: Mode,
-    /// Smallest value of the high mode over largest value of the low one.
-    pub gap_ratio: f64,
     /// Share of the variance of the logarithms that is left within the modes, 0..=1.
     pub within: f64,
     /// Upper bound for p of "one mode": 0.01, 0.001 or 0.0001, the smallest that is reached.
@@ -84,13 +82,12 @@ pub fn two_modes(values: &[f64]) -> Option<Modes> {
     let p = smallest_level(sorted.len(), within)?;
 
     let (low, high) = sorted.split_at(split);
-    let gap_ratio = high[0] / low[low.len() - 1];
     let mode = |part: &[f64]| Mode {
         center: median(part),
         share: part.len() as f64 / sorted.len() as f64,
         count: part.len(),
     };
-    let modes = Modes { low: mode(low), high: mode(high), gap_ratio, within, p };
+    let modes = Modes { low: mode(low), high: mode(high), within, p };
     (modes.high.center / modes.low.center >= SMALLEST_RATIO).then_some(modes)
 }
 
@@ -182,7 +179,6 @@ mod tests {
         let modes = two_modes(&values).unwrap();
         assert_eq!(modes.low, Mode { center: 100.0, share: 0.75, count: 9 });
         assert_eq!(modes.high, Mode { center: 450.0, share: 0.25, count: 3 });
-        assert_eq!(modes.gap_ratio, 440.0 / 104.0);
         assert_eq!(modes.p, 0.0001);
     }
 
