@@ -14,7 +14,7 @@ use crate::options::{OptionSpec, Options};
 use crate::unavailable::OpenError;
 
 /// Required of every mechanism.
-pub trait Mechanism {
+pub trait Mechanism: Sized {
     /// Name on the command line, in the store, in the report.
     const NAME: &'static str;
     /// Other names that a user may know it by; no two mechanisms share one.
@@ -86,10 +86,7 @@ pub trait Mechanism {
     }
 
     /// Whether it could be had between two hosts with what `spec` asks: of what a network carries.
-    fn over_network(spec: &OpenSpec) -> Result<(), OpenError>
-    where
-        Self: Sized,
-    {
+    fn over_network(spec: &OpenSpec) -> Result<(), OpenError> {
         network::check::<Self>(spec)
     }
 
@@ -99,10 +96,7 @@ pub trait Mechanism {
         _address: IpAddr,
         _cookie: Cookie,
         _visitor: V,
-    ) -> Result<V::Output, OpenError>
-    where
-        Self: Sized,
-    {
+    ) -> Result<V::Output, OpenError> {
         Err(network::no_network::<Self>())
     }
 
@@ -111,10 +105,7 @@ pub trait Mechanism {
         _spec: &OpenSpec,
         _call: &Call,
         _visitor: V,
-    ) -> Result<V::Output, OpenError>
-    where
-        Self: Sized,
-    {
+    ) -> Result<V::Output, OpenError> {
         Err(network::no_network::<Self>())
     }
 }

@@ -343,7 +343,11 @@ fn the_skeleton_carries_messages() {
 #[test]
 fn no_hook_is_missing_and_each_says_whether_it_is_required() {
     const TRAITS: [(&str, &str, &str); 3] = [
-        (include_str!("contract.rs"), "pub trait Mechanism {", "impl Mechanism for Skeleton {"),
+        (
+            include_str!("contract.rs"),
+            "pub trait Mechanism: Sized {",
+            "impl Mechanism for Skeleton {",
+        ),
         (
             include_str!("endpoint.rs"),
             "pub trait Endpoint: Send {",
