@@ -9,7 +9,7 @@ use mechanisms::Variant;
 use model::capacity::{self, TailBound};
 use model::catalogue;
 use model::company::{Company, QUIET};
-use model::counts::FAMILIES;
+use model::counts::Family;
 use model::launch::MOST_SAMPLES;
 use model::load::{self, Service};
 use model::placement::Placement;
@@ -256,7 +256,7 @@ pub fn probes(text: &str) -> Result<Probes, String> {
 pub fn probe_names() -> Vec<String> {
     let groups = ["counters", "hardware"].map(String::from);
     let traces = Scope::ALL.map(|scope| scope.name().to_string());
-    let families = FAMILIES.iter().map(|family| family.name().to_string());
+    let families = Family::ALL.map(|family| family.name().to_string());
     groups.into_iter().chain(traces).chain(families).collect()
 }
 

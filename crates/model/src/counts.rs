@@ -36,9 +36,7 @@ pub enum Family {
     Bus,
 }
 
-/// Every family, those that need no hardware first.
-pub const FAMILIES: &[Family] = &Family::ALL;
-
+// Those that need no hardware first.
 crate::named!(Family {
     Software => "software",
     Calls => "calls",
@@ -151,10 +149,10 @@ impl FromStr for Family {
     type Err = String;
 
     fn from_str(word: &str) -> Result<Family, String> {
-        let known = FAMILIES.iter().copied().find(|family| family.name() == word);
+        let known = Family::ALL.into_iter().find(|family| family.name() == word);
         known.ok_or_else(|| {
-            let names: Vec<&str> = FAMILIES.iter().map(|family| family.name()).collect();
-            format!("no family of counters `{word}`: there are {}", names.join(", "))
+            let names = Family::ALL.map(Family::name).join(", ");
+            format!("no family of counters `{word}`: there are {names}")
         })
     }
 }

@@ -9,7 +9,7 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::counts::{FAMILIES, Family};
+use crate::counts::Family;
 use crate::named::as_text;
 
 /// Instrumentation.
@@ -81,7 +81,7 @@ impl Probe {
     /// What there is.
     pub fn each_of(word: &str) -> Result<Vec<Probe>, String> {
         let families = |wanted: fn(Family) -> bool| {
-            let chosen = FAMILIES.iter().copied().filter(|family| wanted(*family));
+            let chosen = Family::ALL.into_iter().filter(|family| wanted(*family));
             chosen.map(Probe::counters).collect()
         };
         match word {
@@ -139,7 +139,7 @@ impl FromStr for Probe {
 }
 
 fn unknown(name: &str) -> String {
-    let families = FAMILIES.iter().map(|family| family.name());
+    let families = Family::ALL.map(Family::name).into_iter();
     let all: Vec<&str> = families.chain(Scope::ALL.map(Scope::name)).collect();
     format!("nothing to observe by `{name}`: there are counters, hardware, {}", all.join(", "))
 }
@@ -179,7 +179,7 @@ mod tests {
 
     #[test]
     fn a_word_may_name_several_probes() {
-        assert_eq!(Probe::each_of("counters").unwrap().len(), FAMILIES.len());
+        assert_eq!(Probe::each_of("counters").unwrap().len(), Family::ALL.len());
         let hardware = Probe::each_of("hardware").unwrap();
         assert!(hardware.iter().all(|probe| probe.family().is_some_and(Family::is_hardware)));
         assert_eq!(Probe::each_of("trace").unwrap(), [Probe::trace(Scope::All)]);

@@ -4,7 +4,7 @@
 //! They are per round trip, message or set-up, both workers together; of a transfer, where `total`
 //! is a number of bytes.
 
-use model::counts::{FAMILIES, FIGURES, Family, MODES};
+use model::counts::{FIGURES, Family, MODES};
 use model::nearest::unknown;
 use model::probe::{Instrument, Probe, Scope};
 use model::size;
@@ -86,7 +86,7 @@ impl<'a> Count<'a> {
     /// Reads a name; None of what names no count.
     pub fn parse(word: &'a str) -> Option<Count<'a>> {
         let named = |family: &Family| family.names().iter().any(|name| name == word);
-        if FAMILIES.iter().any(named) {
+        if Family::ALL.iter().any(named) {
             return Some(Count::Event(word));
         }
         if figures().iter().any(|figure| figure.0 == word) {
@@ -151,7 +151,7 @@ impl<'a> Count<'a> {
 
 /// What to say of a word that is neither a statistic nor a count.
 pub fn unknown_or_count(what: &str, word: &str, known: &[&str]) -> String {
-    let events = FAMILIES.iter().flat_map(|family| family.names());
+    let events = Family::ALL.into_iter().flat_map(|family| family.names());
     let names: Vec<String> = events.chain(figures().into_iter().map(|figure| figure.0)).collect();
     let names = names.iter().map(String::as_str).chain(WAITS).chain(DELIVERY).chain(LOST);
     let names = names.chain(PARTS).chain([FIRINGS]);
@@ -176,7 +176,7 @@ fn is_call(name: &str) -> bool {
 /// Every figure with the families that it needs: sums of user and kernel, and quotients.
 fn figures() -> Vec<(String, Vec<Family>)> {
     let last = format!(":{}", MODES[MODES.len() - 1]);
-    let hardware = FAMILIES.iter().copied().filter(|family| family.is_hardware());
+    let hardware = Family::ALL.into_iter().filter(|family| family.is_hardware());
     let sums: Vec<(String, Family)> = hardware
         .flat_map(|family| family.names().into_iter().map(move |name| (name, family)))
         .filter_map(|(name, family)| Some((name.strip_suffix(&last)?.to_string(), family)))

@@ -1,4 +1,4 @@
-use model::counts::{FAMILIES, FIGURES, MODES};
+use model::counts::{FIGURES, MODES};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -85,8 +85,8 @@ fn machine(paranoid: i32) -> TempDir {
 #[test]
 fn a_family_is_small_enough_for_the_hardware() {
     let root = machine(2);
-    for family in FAMILIES {
-        let counters = super::counters(*family, root.path());
+    for family in Family::ALL {
+        let counters = super::counters(family, root.path());
         assert!(!counters.is_empty(), "{family}");
         assert_eq!(
             counters.iter().any(|counter| counter.event.is_hardware()),
@@ -95,7 +95,7 @@ fn a_family_is_small_enough_for_the_hardware() {
         if family.is_hardware() {
             assert!(counters.len() <= 4, "{family}: four counters is what every processor has");
         }
-        assert_eq!(family.name().parse(), Ok(*family));
+        assert_eq!(family.name().parse(), Ok(family));
     }
     let error = "l3".parse::<Family>().unwrap_err();
     assert!(error.contains("`l3`") && error.contains("l1d"), "{error}");
@@ -206,7 +206,7 @@ fn a_figure_divides_what_families_count_and_stands_with_one_of_them() {
     let names = |family: &Family| -> Vec<String> {
         super::counters(*family, root.path()).into_iter().map(|counter| counter.name).collect()
     };
-    let all: Vec<String> = FAMILIES.iter().flat_map(names).collect();
+    let all: Vec<String> = Family::ALL.iter().flat_map(names).collect();
     for figure in FIGURES {
         for mode in MODES {
             for event in [figure.top, figure.bottom] {
@@ -218,7 +218,7 @@ fn a_figure_divides_what_families_count_and_stands_with_one_of_them() {
             assert!(stands.contains(&true), "{figure:?} has nothing of its family");
         }
     }
-    for family in FAMILIES.iter().filter(|family| family.is_hardware()) {
+    for family in Family::ALL.iter().filter(|family| family.is_hardware()) {
         assert_eq!(family.names(), names(family), "{family}");
     }
     let here = names(&Family::Software);

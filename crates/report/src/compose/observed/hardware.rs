@@ -20,7 +20,7 @@ pub fn table(group: &CaseGroup, detail: Detail) -> Option<Table> {
     }
     let own = FIGURES.iter().filter(|figure| families.contains(&figure.family));
     let mut names: Vec<String> = own.map(|figure| figure.name.to_string()).collect();
-    for family in model::counts::FAMILIES.iter().filter(|family| families.contains(family)) {
+    for family in Family::ALL.iter().filter(|family| families.contains(family)) {
         let last = format!(":{}", MODES[MODES.len() - 1]);
         let sums =
             family.names().into_iter().filter_map(|name| Some(name.strip_suffix(&last)?.into()));
