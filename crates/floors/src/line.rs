@@ -59,10 +59,7 @@ type Pair = ((u32, u32), Relation);
 fn all_pairs(setting: &Setting) -> Vec<Pair> {
     let cpus = &setting.allowed;
     let pairs = cpus.iter().enumerate();
-    pairs
-        .flat_map(|(at, a)| cpus[at + 1..].iter().map(move |b| (*a, *b)))
-        .filter_map(|(a, b)| Some(((a, b), setting.topology.relation(a, b)?)))
-        .collect()
+    related(setting, pairs.flat_map(|(at, a)| cpus[at + 1..].iter().map(move |b| (*a, *b))))
 }
 
 /// The pairs that a run names, and one of each relation where its workers may be anywhere.
@@ -73,10 +70,12 @@ fn quick(setting: &Setting) -> Vec<Pair> {
         named.chain(anywhere).filter(|(a, b)| a != b).map(|(a, b)| (a.min(b), a.max(b))).collect();
     pairs.sort_unstable();
     pairs.dedup();
-    pairs
-        .into_iter()
-        .filter_map(|(a, b)| Some(((a, b), setting.topology.relation(a, b)?)))
-        .collect()
+    related(setting, pairs)
+}
+
+fn related(setting: &Setting, pairs: impl IntoIterator<Item = (u32, u32)>) -> Vec<Pair> {
+    let of = |(a, b)| Some(((a, b), setting.topology.relation(a, b)?));
+    pairs.into_iter().filter_map(of).collect()
 }
 
 /// At most `most` pairs of each relation, evenly spread over them, relations in turns, so that
