@@ -12,7 +12,6 @@ use crate::{ALPHA, CaseRatio, CaseResult, GroupVerdict, Judged};
 use model::arm::Arm;
 use schemars::JsonSchema;
 use serde::Serialize;
-use stats::Verdict;
 
 /// An arm held against the first one.
 #[derive(Clone, Debug, JsonSchema, Serialize)]
@@ -176,15 +175,7 @@ fn decided(mut change: CaseChange, logs: &[Option<f64>], terms: Terms) -> CaseCh
     let p = change.p_holm.or(change.p).filter(|_| !change.every_round_disturbed);
     let Some(p) = p else { return change };
     let logs: Vec<f64> = logs.iter().copied().flatten().collect();
-    change.verdict = match stats::verdict(&logs, p, terms.margin, ALPHA) {
-        Verdict::Faster => Change::Faster,
-        Verdict::Slower => Change::Slower,
-        Verdict::Equivalent => Change::Equivalent,
-        Verdict::Inconclusive { smallest_effect } => {
-            change.smallest_effect = Some(smallest_effect);
-            Change::Inconclusive
-        }
-    };
+    change.conclude(stats::verdict(&logs, p, terms.margin, ALPHA));
     change
 }
 

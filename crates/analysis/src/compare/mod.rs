@@ -414,6 +414,18 @@ impl CaseChange {
             gated: None,
         }
     }
+
+    fn conclude(&mut self, verdict: Verdict) {
+        self.verdict = match verdict {
+            Verdict::Faster => Change::Faster,
+            Verdict::Slower => Change::Slower,
+            Verdict::Equivalent => Change::Equivalent,
+            Verdict::Inconclusive { smallest_effect } => {
+                self.smallest_effect = Some(smallest_effect);
+                Change::Inconclusive
+            }
+        };
+    }
 }
 
 fn median(case: &MeasuredCase) -> Option<f64> {
@@ -473,15 +485,7 @@ impl Pair<'_> {
         let bears_one = !self.change.every_round_disturbed;
         if let (Some(p), Some(a), Some(b)) = (p.filter(|_| bears_one), self.a, self.b) {
             let verdict = stats::verdict_unpaired(&b.times(), &a.times(), p, terms.margin, ALPHA);
-            self.change.verdict = match verdict {
-                Verdict::Faster => Change::Faster,
-                Verdict::Slower => Change::Slower,
-                Verdict::Equivalent => Change::Equivalent,
-                Verdict::Inconclusive { smallest_effect } => {
-                    self.change.smallest_effect = Some(smallest_effect);
-                    Change::Inconclusive
-                }
-            };
+            self.change.conclude(verdict);
         }
         self.change
     }
