@@ -60,10 +60,6 @@ impl Endpoint for EventfdEnd {
 
 /// Each counter is one description that both ends hold: O_NONBLOCK would be the partner's too.
 impl Nonblocking for EventfdEnd {
-    fn set_nonblocking(&mut self, _on: bool) -> io::Result<()> {
-        Ok(())
-    }
-
     /// Would wait only at 2^64 - 1 wake-ups that nobody took.
     #[inline(always)]
     fn try_send(&mut self, message: &[u8]) -> io::Result<Sent> {

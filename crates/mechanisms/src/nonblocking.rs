@@ -22,11 +22,13 @@ pub trait Nonblocking: Endpoint {
     }
 
     /// Switches this end, untimed: `try_send` and `try_recv` need it on, `send` and `recv` off, as it is
-    /// when opened. Its partner may go the other way.
+    /// when opened. Its partner may go the other way. Nothing, where both ways are calls of their own.
     ///
     /// # Errors
     /// As those of fcntl(2).
-    fn set_nonblocking(&mut self, on: bool) -> io::Result<()>;
+    fn set_nonblocking(&mut self, _on: bool) -> io::Result<()> {
+        Ok(())
+    }
 
     /// Hands over as much of `message` as the mechanism takes at once.
     ///
@@ -46,7 +48,9 @@ pub trait Nonblocking: Endpoint {
 
     /// What poll(2) waits for until there may be room to send: that a descriptor becomes writable, or readable
     /// where the partner's word makes the room. None where only asking again tells.
-    fn room(&self) -> Option<PollFd<'_>>;
+    fn room(&self) -> Option<PollFd<'_>> {
+        None
+    }
 
     /// The descriptors to which write(2) gives, and from which read(2) takes, a whole message of up to
     /// `SHARED_MOST` bytes, whichever of many processes calls it; None where the end has more to it.

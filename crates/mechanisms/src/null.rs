@@ -60,10 +60,6 @@ impl Nonblocking for NullEnd {
         Ok(())
     }
 
-    fn set_nonblocking(&mut self, _on: bool) -> io::Result<()> {
-        Ok(())
-    }
-
     #[inline(always)]
     fn try_send(&mut self, message: &[u8]) -> io::Result<Sent> {
         self.owed = self.owed.saturating_add(1);

@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use std::sync::{OnceLock, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-use rustix::event::PollFd;
 use rustix::time::{ClockId, clock_gettime};
 
 use super::engine::{Engine, Opens};
@@ -208,11 +207,6 @@ impl Endpoint for Copying {
 }
 
 impl Nonblocking for Copying {
-    /// Both ways of asking are calls of their own.
-    fn set_nonblocking(&mut self, _on: bool) -> io::Result<()> {
-        Ok(())
-    }
-
     #[inline(always)]
     fn try_send(&mut self, message: &[u8]) -> io::Result<Sent> {
         let sent = self.end.try_send(message).map_err(failed)?;
@@ -227,11 +221,6 @@ impl Nonblocking for Copying {
 
     fn ready(&self) -> Option<BorrowedFd<'_>> {
         self.end.ready()
-    }
-
-    /// A plug-in has no descriptor for room.
-    fn room(&self) -> Option<PollFd<'_>> {
-        None
     }
 }
 

@@ -253,7 +253,7 @@ impl Nonblocking for ChannelEnd {
         Ok(())
     }
 
-    /// Required here: whatever switches this end alone (`fd.rs`: O_NONBLOCK), if anything has to.
+    /// Optional, default: nothing. Whatever switches this end alone (`fd.rs`: O_NONBLOCK), if anything has to.
     fn set_nonblocking(&mut self, _on: bool) -> io::Result<()> {
         Ok(())
     }
@@ -281,7 +281,7 @@ impl Nonblocking for ChannelEnd {
         None
     }
 
-    /// Required here; None where no descriptor tells.
+    /// Optional, default: none. The descriptor that tells of room to send (`fd.rs`).
     fn room(&self) -> Option<PollFd<'_>> {
         None
     }

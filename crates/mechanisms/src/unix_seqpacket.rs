@@ -103,12 +103,8 @@ impl Endpoint for PacketEnd {
     }
 }
 
+/// Each call says for itself that it doesn't wait (MSG_DONTWAIT).
 impl Nonblocking for PacketEnd {
-    /// Each call says so for itself (MSG_DONTWAIT).
-    fn set_nonblocking(&mut self, _on: bool) -> io::Result<()> {
-        Ok(())
-    }
-
     #[inline(always)]
     fn try_send(&mut self, message: &[u8]) -> io::Result<Sent> {
         socket::try_send_message(&self.0, message)

@@ -63,10 +63,6 @@ impl Nonblocking for Holding {
     fn ready(&self) -> Option<BorrowedFd<'_>> {
         None
     }
-
-    fn room(&self) -> Option<PollFd<'_>> {
-        None
-    }
 }
 
 fn exchanged(depth: usize, holds: usize) -> (Holding, Vec<u64>, Vec<u64>) {
