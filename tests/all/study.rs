@@ -27,7 +27,7 @@ fn the_five_works_are_listed_shown_and_planned() {
 
 /// What the study said of the claim that begins so. Which of two is quicker is the machine's
 /// affair, and a busy one may not tell: what a verdict follows from is tested on synthetic launches
-/// (src/judge/hypothesis/tests.rs).
+/// (crates/analysis/src/hypothesis/decide/).
 fn verdict<'o>(out: &'o str, claim: &str) -> &'o str {
     let line = out.lines().find(|line| line.contains(&format!(": {claim}")));
     let line = line.unwrap_or_else(|| panic!("{claim}: {out}"));

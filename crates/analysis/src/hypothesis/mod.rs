@@ -7,13 +7,13 @@
 
 mod bounds;
 mod curves;
+mod decide;
 mod lost;
 mod needed;
 mod parts;
 mod ratio;
 mod select;
 mod slope;
-mod tests;
 
 use std::borrow::Cow;
 
@@ -217,7 +217,7 @@ pub struct Ground<'a> {
 /// correction.
 pub fn decide(on: &Ground) -> Vec<Finding> {
     let claims = &on.declared.study.hypothesis;
-    let result: Vec<TestResult> = claims.iter().map(|claim| tests::decide(claim, on)).collect();
+    let result: Vec<TestResult> = claims.iter().map(|claim| decide::decide(claim, on)).collect();
     let family: Vec<f64> = result.iter().filter_map(|result| result.p).collect();
     let mut corrected = stats::holm(&family).into_iter();
     let of_family = |(claim, result)| finding(claim, result, family.len(), &mut corrected);
