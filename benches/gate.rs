@@ -17,7 +17,7 @@ use std::process::{ExitCode, Stdio};
 use serde_json::Value;
 
 use common::runs::{beside_a_stranger, measure, read, run};
-use common::{Machine, quick};
+use common::{Machine, ended, quick};
 
 const CASES: &str = "run pipe fifo sysv-queue posix-queue eventfd tcp -w latency -s 64 -p same-cpu \
                      --budget 8s --unmarked 20";
@@ -30,14 +30,7 @@ const PLANTED: f64 = 1.05;
 
 fn main() -> ExitCode {
     let machine = Machine::look();
-    match beside_a_stranger(&machine, pairs) {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(error) => {
-            eprintln!("{error}");
-            ExitCode::FAILURE
-        }
-    }
+    ended(beside_a_stranger(&machine, pairs))
 }
 
 fn pairs() -> Result<bool, String> {

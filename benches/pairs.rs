@@ -14,7 +14,7 @@ use std::process::ExitCode;
 use serde_json::Value;
 
 use common::runs::{beside_a_stranger, measure, read};
-use common::{Machine, names, quick};
+use common::{Machine, ended, names, quick};
 use stats::hodges_lehmann_shift;
 
 const CASES: &str = "run pipe unix-stream eventfd tcp udp shm-ring -w latency -s 64";
@@ -26,15 +26,7 @@ const REFERENCE: &str = "pipe";
 fn main() -> ExitCode {
     let machine = Machine::look();
     let busy = names().iter().any(|word| word == "busy");
-    let found = if busy { beside_a_stranger(&machine, pairs) } else { pairs() };
-    match found {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(error) => {
-            eprintln!("{error}");
-            ExitCode::FAILURE
-        }
-    }
+    ended(if busy { beside_a_stranger(&machine, pairs) } else { pairs() })
 }
 
 /// Shifts whose interval holds 0, and all.

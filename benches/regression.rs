@@ -13,7 +13,7 @@ mod common;
 use std::process::{ExitCode, Stdio};
 
 use common::runs::run;
-use common::{Machine, SEED, quick};
+use common::{Machine, SEED, ended, quick};
 
 const CASES: &str = "run pipe unix-stream -w latency -s 64,1K,16K -p same-cpu";
 /// Launches a case, and of a quick look.
@@ -21,14 +21,7 @@ const LAUNCHES: [usize; 2] = [30, 12];
 
 fn main() -> ExitCode {
     Machine::look();
-    match found() {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(error) => {
-            eprintln!("{error}");
-            ExitCode::FAILURE
-        }
-    }
+    ended(found())
 }
 
 fn found() -> Result<bool, String> {

@@ -65,14 +65,7 @@ fn main() -> ExitCode {
         }
         Err(why) => println!("\nNothing to settle on one CPU: {why}."),
     }
-    match good {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(error) => {
-            eprintln!("{error}");
-            ExitCode::FAILURE
-        }
-    }
+    common::ended(good)
 }
 
 struct Bench {

@@ -14,7 +14,7 @@ use std::process::ExitCode;
 use serde_json::Value;
 
 use common::runs::{beside_a_stranger, measure, read};
-use common::{Machine, quick};
+use common::{Machine, ended, quick};
 
 /// What a default run does, but the cases whose workers the scheduler places.
 const TURNS: &str = "run -p same-cpu,same-llc";
@@ -33,14 +33,7 @@ fn main() -> ExitCode {
         let alone = found("alone", ALONE)?;
         Ok(beside_a_stranger(&machine, || found("beside a stranger", DISTURBED))? && alone)
     };
-    match both() {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(error) => {
-            eprintln!("{error}");
-            ExitCode::FAILURE
-        }
-    }
+    ended(both())
 }
 
 /// What runs of one kind came to.

@@ -6,8 +6,10 @@ pub mod contest;
 pub mod runs;
 pub mod workers;
 
+use std::fmt::Display;
 use std::io;
 use std::path::Path;
+use std::process::ExitCode;
 use std::time::Duration;
 
 use rand::SeedableRng;
@@ -35,6 +37,18 @@ pub fn quick() -> bool {
 /// The names given on the command line, to which a bench confines itself; all when empty.
 pub fn names() -> Vec<String> {
     std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect()
+}
+
+/// How a bench ends: well if its gate is held, and what failed is printed.
+pub fn ended(held: Result<bool, impl Display>) -> ExitCode {
+    match held {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
 }
 
 /// The median; not a number of no values.
