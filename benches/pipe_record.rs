@@ -13,8 +13,6 @@ use std::hint::spin_loop;
 use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, OwnedFd};
 use std::process::ExitCode;
-use std::sync::Barrier;
-use std::time::Instant;
 
 use mechanisms::{Deadline, Endpoint, OpenSpec, Opened, Variant, Visitor, open};
 use nix::errno::Errno;
@@ -22,7 +20,7 @@ use nix::fcntl::{FcntlArg, OFlag, SpliceFFlags, fcntl, vmsplice};
 use nix::unistd::{pipe2, read};
 use stats::compare_paired;
 
-use common::{Machine, in_turn, median, pin, quick, ratio};
+use common::{Machine, carry, in_turn, median, quick, ratio};
 
 const VARIANT: &str = "vmsplice:wait=spin,capacity=1M";
 const CAPACITY: usize = 1 << 20;
@@ -38,31 +36,9 @@ const GATE: f64 = 0.9;
 
 type Cpus = (u32, u32);
 
-/// Runs `write` on one CPU and `read` on the other, so often that all bytes go through in messages of this `size`; ns
-/// per message, as the reader sees them.
-fn carry(
-    (cpus, size): (Cpus, usize),
-    mut write: impl FnMut() -> io::Result<()> + Send,
-    mut read: impl FnMut() -> io::Result<()> + Send,
-) -> io::Result<f64> {
-    let (together, messages) = (Barrier::new(2), BYTES / size);
-    std::thread::scope(|scope| {
-        let writer = scope.spawn(|| {
-            pin(cpus.0)?;
-            together.wait();
-            (0..messages).try_for_each(|_| write())
-        });
-        let reader = scope.spawn(|| {
-            pin(cpus.1)?;
-            together.wait();
-            read()?;
-            let opened = Instant::now();
-            (1..messages).try_for_each(|_| read())?;
-            Ok(opened.elapsed().as_nanos() as f64 / (messages - 1) as f64)
-        });
-        writer.join().expect("no panic")?;
-        reader.join().expect("no panic")
-    })
+/// So many of this size that all bytes go through.
+fn messages(size: usize) -> u64 {
+    (BYTES / size) as u64
 }
 
 /// Through the mechanism.
@@ -74,8 +50,8 @@ impl Visitor for Through {
         let (mut from, mut to) = (opened.initiator, opened.responder);
         let (mut out, mut into) = (vec![1; self.1], vec![1; self.1]);
         from.start(&Deadline::default())?;
-        let write = move || from.send_with(&mut out, |_| {});
-        carry((self.0, self.1), write, move || to.recv(&mut into))
+        let write = move |_| from.send_with(&mut out, |_| {});
+        carry(self.0, messages(self.1), write, move |_| to.recv(&mut into))
     }
 }
 
@@ -92,11 +68,11 @@ fn record(cpus: Cpus, size: usize) -> io::Result<f64> {
     // As many halves as the pipe holds and two: a half that comes round again is one that the reader has taken.
     let halves = vec![vec![1u8; size]; CAPACITY / size + 2];
     let (mut into, mut nth) = (vec![1; size], 0);
-    let write = move || {
+    let write = move |_| {
         nth = (nth + 1) % halves.len();
         lend(&to, &halves[nth])
     };
-    carry((cpus, size), write, move || fill(&from, &mut into))
+    carry(cpus, messages(size), write, move |_| fill(&from, &mut into))
 }
 
 fn lend(pipe: &OwnedFd, mut rest: &[u8]) -> io::Result<()> {

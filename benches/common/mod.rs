@@ -10,7 +10,8 @@ use std::fmt::Display;
 use std::io;
 use std::path::Path;
 use std::process::ExitCode;
-use std::time::Duration;
+use std::sync::Barrier;
+use std::time::{Duration, Instant};
 
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
@@ -81,6 +82,34 @@ pub fn in_turn<const N: usize>(
         }
     }
     Ok(found)
+}
+
+/// Runs `write` on one CPU and `read` on the other, each with the number of every message; ns per message, as the
+/// reader sees them.
+pub fn carry(
+    cpus: (u32, u32),
+    messages: u64,
+    mut write: impl FnMut(u64) -> io::Result<()> + Send,
+    mut read: impl FnMut(u64) -> io::Result<()> + Send,
+) -> io::Result<f64> {
+    let together = Barrier::new(2);
+    std::thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            pin(cpus.0)?;
+            together.wait();
+            (0..messages).try_for_each(&mut write)
+        });
+        let reader = scope.spawn(|| {
+            pin(cpus.1)?;
+            together.wait();
+            read(0)?;
+            let opened = Instant::now();
+            (1..messages).try_for_each(&mut read)?;
+            Ok(opened.elapsed().as_nanos() as f64 / (messages - 1) as f64)
+        });
+        writer.join().expect("no panic")?;
+        reader.join().expect("no panic")
+    })
 }
 
 /// Where and by what clock to measure.

@@ -7,15 +7,14 @@
 
 use std::hint::spin_loop;
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU64, AtomicUsize};
-use std::sync::{Arc, Barrier};
-use std::time::Instant;
 
 use mechanisms::{Endpoint, OpenSpec, Opened, Variant, Visitor, open};
 use stats::compare_paired;
 
-use crate::common::{in_turn, median, pin, quick, ratio};
+use crate::common::{self, in_turn, median, quick, ratio};
 
 /// Messages of a half.
 const MESSAGES: u64 = 1 << 20;
@@ -53,28 +52,12 @@ pub fn report(cpus: (u32, u32)) -> io::Result<bool> {
 /// Runs `write` of each message's number on one CPU and `read`, which returns it, on the other.
 fn carry(
     cpus: (u32, u32),
-    mut write: impl FnMut(u64) -> io::Result<()> + Send,
+    write: impl FnMut(u64) -> io::Result<()> + Send,
     mut read: impl FnMut() -> io::Result<u64> + Send,
 ) -> io::Result<f64> {
-    let together = Barrier::new(2);
-    std::thread::scope(|scope| {
-        let writer = scope.spawn(|| {
-            pin(cpus.0)?;
-            together.wait();
-            (0..MESSAGES).try_for_each(&mut write)
-        });
-        let reader = scope.spawn(|| {
-            pin(cpus.1)?;
-            together.wait();
-            assert_eq!(read()?, 0);
-            let opened = Instant::now();
-            for nth in 1..MESSAGES {
-                assert_eq!(read()?, nth, "messages come as they went");
-            }
-            Ok(opened.elapsed().as_nanos() as f64 / (MESSAGES - 1) as f64)
-        });
-        writer.join().expect("no panic")?;
-        reader.join().expect("no panic")
+    common::carry(cpus, MESSAGES, write, |nth| {
+        assert_eq!(read()?, nth, "messages come as they went");
+        Ok(())
     })
 }
 
