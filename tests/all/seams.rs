@@ -185,40 +185,34 @@ fn a_small_file_that_one_other_uses_is_a_part_of_that_one() {
     assert!(alone.is_empty(), "small files that belong into others:\n{}", alone.join("\n"));
 }
 
+/// The files of Rust that say such a thing.
+fn sources(says: impl Fn(&str) -> bool) -> BTreeSet<PathBuf> {
+    let text = |path: &PathBuf| fs::read_to_string(path).expect("readable source");
+    files(&["rs"]).into_iter().filter(|path| says(&text(path))).collect()
+}
+
 #[test]
 fn only_the_system_boundary_lifts_the_lint_on_unsafe_code() {
     for (krate, _) in MAY_SEE {
         let manifest = fs::read_to_string(root().join("crates").join(krate).join("Cargo.toml"));
         assert!(manifest.unwrap().contains("[lints]\nworkspace = true"), "{krate} has no lints");
     }
-    let lifting: Vec<PathBuf> = files(&["rs"])
-        .into_iter()
-        .filter(|path| {
-            let text = fs::read_to_string(path).expect("readable source");
-            text.contains("allow(unsafe_code)") || text.contains("expect(unsafe_code)")
-        })
-        .collect();
-    assert_eq!(lifting, [root().join("crates/sys/src/lib.rs")]);
+    let lifting =
+        sources(|text| text.contains("allow(unsafe_code)") || text.contains("expect(unsafe_code)"));
+    assert_eq!(lifting, BTreeSet::from([root().join("crates/sys/src/lib.rs")]));
 }
 
 /// Programs call the C library, and so does what is timed; the floors alone compare the two.
 #[test]
 fn no_system_call_is_made_inline_but_by_the_floors() {
-    let inline: Vec<PathBuf> = files(&["rs"])
-        .into_iter()
-        .filter(|path| {
-            let text = fs::read_to_string(path).expect("readable source");
-            text.contains("asm!") && (text.contains("\"syscall\"") || text.contains("\"svc "))
-        })
-        .collect();
-    assert_eq!(inline, [root().join("crates/sys/src/calls.rs")]);
-    let users: BTreeSet<PathBuf> = files(&["rs"])
-        .into_iter()
-        .filter(|path| {
-            let text = fs::read_to_string(path).expect("readable source");
-            ["inline_getpid", "inline_read", "inline_write"].iter().any(|name| text.contains(name))
-        })
-        .collect();
+    let inline = sources(|text| {
+        text.contains("asm!") && (text.contains("\"syscall\"") || text.contains("\"svc "))
+    });
+    let calls = root().join("crates/sys/src/calls.rs");
+    assert_eq!(inline, BTreeSet::from([calls.clone()]));
+    let users = sources(|text| {
+        ["inline_getpid", "inline_read", "inline_write"].iter().any(|name| text.contains(name))
+    });
     let floor = root().join("crates/floors/src/calls.rs");
-    assert_eq!(users, BTreeSet::from([floor, root().join("crates/sys/src/calls.rs")]));
+    assert_eq!(users, BTreeSet::from([floor, calls]));
 }
