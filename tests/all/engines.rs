@@ -247,12 +247,7 @@ fn what_is_no_engine_is_refused_in_one_line() {
     let bench = Bench::new();
     let Some(()) = there_is("python3") else { return };
     let refused = |path: &Path, words: &[&str]| {
-        let said = bench.run(&format!("run --engine {} --launches 2", path.display()));
-        assert_eq!(said.code, Some(2), "{}: {}{}", path.display(), said.out, said.err);
-        assert_eq!(said.err.lines().count(), 1, "{}", said.err);
-        for word in words {
-            assert!(said.err.contains(word), "{}: {}", path.display(), said.err);
-        }
+        bench.run(&format!("run --engine {} --launches 2", path.display())).fails(2, words);
         assert!(!bench.store().exists());
     };
     for (nth, words) in [

@@ -191,12 +191,7 @@ fn two_builds_of_one_library_are_measured_in_the_same_rounds() {
 fn what_is_no_plug_in_is_refused_in_one_line() {
     let bench = Bench::new();
     let refused = |path: &Path, words: &[&str]| {
-        let said = bench.run(&format!("run --plugin {} --launches 2", path.display()));
-        assert_eq!(said.code, Some(2), "{}: {}{}", path.display(), said.out, said.err);
-        assert_eq!(said.err.lines().count(), 1, "{}", said.err);
-        for word in words {
-            assert!(said.err.contains(word), "{}: {}", path.display(), said.err);
-        }
+        bench.run(&format!("run --plugin {} --launches 2", path.display())).fails(2, words);
         assert!(!bench.store().exists());
     };
     let text = bench.put("text.so", "no library");
