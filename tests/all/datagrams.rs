@@ -114,9 +114,14 @@ impl Lossy {
         Some(lossy)
     }
 
-    /// The record of a launch in it.
-    fn launch(&self, spec: &Spec) -> Record {
-        netns::inside(&self.name, || conclude(start(spec)).record)
+    /// What a launch in it is, and its record: in time it fails for what is lost.
+    fn fails(&self, spec: &Spec) -> (String, Record) {
+        let what = format!("{} {:?}", spec.mechanism, spec.workload);
+        let begun = Instant::now();
+        let record = netns::inside(&self.name, || conclude(start(spec)).record);
+        assert!(begun.elapsed() < GENEROUS, "{what}");
+        assert!(reason(&record).contains("lost"), "{what}: {}", reason(&record));
+        (what, record)
     }
 
     /// The program's command line in it.
@@ -161,11 +166,7 @@ const GENEROUS: Duration = Duration::from_secs(30);
 fn where_all_is_lost_a_launch_ends_and_says_so() {
     let Some(lossy) = Lossy::begin("all", "") else { return };
     for spec in specs(50) {
-        let what = format!("{} {:?}", spec.mechanism, spec.workload);
-        let begun = Instant::now();
-        let record = lossy.launch(&spec);
-        assert!(begun.elapsed() < GENEROUS, "{what}");
-        assert!(reason(&record).contains("lost"), "{what}: {}", reason(&record));
+        let (what, record) = lossy.fails(&spec);
         let kernel = record.traffic.expect("it was counted");
         assert!(kernel.sent > Some(0) && kernel.received == Some(0), "{what}: {kernel:?}");
         let counts = [record.initiator.datagrams, record.responder.datagrams];
@@ -179,11 +180,7 @@ fn where_a_tenth_is_lost_it_is_counted_by_whoever_misses_it() {
     // Every tenth, in turn: no test depends on luck.
     let Some(lossy) = Lossy::begin("tenth", "numgen inc mod 10 == 7") else { return };
     for spec in specs(200) {
-        let what = format!("{} {:?}", spec.mechanism, spec.workload);
-        let begun = Instant::now();
-        let record = lossy.launch(&spec);
-        assert!(begun.elapsed() < GENEROUS, "{what}");
-        assert!(reason(&record).contains("lost"), "{what}: {}", reason(&record));
+        let (what, record) = lossy.fails(&spec);
         let kernel = record.traffic.expect("it was counted");
         assert!(kernel.received > Some(0) && kernel.received < kernel.sent, "{what}: {kernel:?}");
         if spec.mechanism.contains("datagram") {
