@@ -10,7 +10,8 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use crate::cli_support::stored::{self, store_of};
-use crate::cli_support::{Bench, Process, can_run, has, number, output, rows, say, send, wait_for};
+use crate::cli_support::{Bench, can_run, has, number, output, rows, say, send, wait_for};
+use crate::common::proc::Process;
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use rustix::process::Signal;
@@ -105,7 +106,7 @@ fn take_up(store: &mut Store, run: i64, confirmed: &Path) {
     let holder = confirmed.join(format!("holder-{run}"));
     if let Ok(text) = fs::read_to_string(&holder)
         && let Ok(pid) = text.parse()
-        && Process::of(pid).is_some()
+        && Process::living(pid).is_some()
     {
         fs::write(
             confirmed.join("twice"),

@@ -7,8 +7,9 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::time::Duration;
 
 use crate::cli_support::{
-    Bench, Process, Running, Said, flat, has, number, results, rows, say, send, strike, wait_for,
+    Bench, Running, Said, flat, has, number, results, rows, say, send, strike, wait_for,
 };
+use crate::common::proc::Process;
 use crate::long_form::is_long;
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
@@ -189,7 +190,7 @@ fn kill_a_worker(bench: &Bench, running: &mut Running) -> Result<Option<OwnedFd>
         });
         records.any(|record| record.metadata().is_ok_and(|metadata| metadata.ino() == found.ino()))
     };
-    let parent = |pid: i32| Process::of(pid).map(|process| process.parent);
+    let parent = |pid: i32| Process::living(pid).map(|process| process.parent);
     let own = running.pid();
     wait_for("a worker that holds a record", PATIENCE, || {
         if running.is_over() {
@@ -221,7 +222,7 @@ fn kill_a_worker(bench: &Bench, running: &mut Running) -> Result<Option<OwnedFd>
                     let supervisor = parent(pid)?;
                     send(pid, Signal::KILL);
                     // It tries to remove what is left, in vain, and ends.
-                    let is_gone = |pid| Process::of(pid).is_none().then_some(());
+                    let is_gone = |pid| Process::living(pid).is_none().then_some(());
                     wait_for("its end", PATIENCE, || is_gone(pid).and(is_gone(supervisor)));
                     // It may have ended in order just before.
                     let is_left = held.metadata().is_ok_and(|metadata| is_record(&metadata));
@@ -505,7 +506,7 @@ fn interrupted(bench: &Bench, who: Victim, signal: Signal, seed: u64) -> Vec<Str
         // Not at once: the signal would always come during set-up.
         std::thread::sleep(millis(rng.random_range(1..30)));
         if let Some(pid) = pid.filter(|pid| send(*pid, signal)) {
-            let struck = || Process::of(pid).is_none().then_some(());
+            let struck = || Process::living(pid).is_none().then_some(());
             wait_for("the struck process to vanish", PATIENCE, struck);
         }
     }

@@ -11,6 +11,7 @@ pub mod searches;
 pub mod stored;
 pub mod strike;
 
+use crate::common::proc::{Process, pids};
 pub use crate::common::say;
 pub use edit::*;
 
@@ -217,21 +218,12 @@ impl Bench {
 
     /// Processes of this bench that live: id by id, what /proc says of each.
     pub fn processes(&self) -> BTreeMap<i32, Process> {
-        let mut found = BTreeMap::new();
-        for entry in std::fs::read_dir("/proc").expect("/proc").flatten() {
-            let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else {
-                continue;
-            };
-            // A process may end at any of these reads.
-            let Ok(environ) = std::fs::read(entry.path().join("environ")) else { continue };
-            let marked = |line: &[u8]| line == self.mark.as_bytes();
-            if environ.split(|byte| *byte == 0).any(marked)
-                && let Some(process) = Process::read(&entry.path())
-            {
-                found.insert(pid, process);
-            }
-        }
-        found
+        // A process may end at any of these reads.
+        let marked = |pid: &i32| {
+            let environ = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+            environ.split(|byte| *byte == 0).any(|line| line == self.mark.as_bytes())
+        };
+        pids().filter(marked).filter_map(|pid| Some((pid, Process::living(pid)?))).collect()
     }
 
     /// Waits until nothing of this bench lives any more.
@@ -289,30 +281,6 @@ impl Drop for Bench {
         for pid in self.processes().into_keys() {
             send(pid, Signal::KILL);
         }
-    }
-}
-
-/// A living process.
-#[derive(Clone, Copy, Debug)]
-pub struct Process {
-    pub parent: i32,
-    pub state: char,
-}
-
-impl Process {
-    /// The process of that id, if it lives.
-    pub fn of(pid: i32) -> Option<Process> {
-        Process::read(&Path::new("/proc").join(pid.to_string()))
-    }
-
-    /// None once it is a zombie: init may take its time to reap those.
-    fn read(folder: &Path) -> Option<Process> {
-        let stat = std::fs::read_to_string(folder.join("stat")).ok()?;
-        let (_, rest) = stat.rsplit_once(')')?;
-        let mut fields = rest.split_whitespace();
-        let state = fields.next()?.chars().next()?;
-        let parent = fields.next()?.parse().ok()?;
-        (state != 'Z' && state != 'X').then_some(Process { parent, state })
     }
 }
 

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use super::{Bench, Process, Running, number, send, wait_for};
+use super::{Bench, Running, number, send, wait_for};
+use crate::common::proc::{Process, children};
 use rustix::process::Signal;
 
 /// Against hangs.
@@ -32,13 +33,6 @@ impl Half {
     }
 }
 
-/// The processes that a process has forked, in that order.
-fn children(pid: i32) -> Vec<i32> {
-    let path = format!("/proc/{pid}/task/{pid}/children");
-    let all = std::fs::read_to_string(path).unwrap_or_default();
-    all.split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
-}
-
 /// Waits until a query of the store is true, or the run over.
 pub fn await_store(bench: &Bench, running: &mut Running, sql: &str) {
     wait_for(sql, PATIENCE, || (running.is_over() || bench.ask(sql) > Some(0)).then_some(()));
@@ -51,7 +45,7 @@ fn kill_one(running: &mut Running, half: Half) -> bool {
     });
     let Some(pid) = found else { return false };
     if send(pid, Signal::KILL) {
-        let gone = || Process::of(pid).is_none().then_some(());
+        let gone = || Process::living(pid).is_none().then_some(());
         wait_for("the killed worker to vanish", PATIENCE, gone);
     }
     true

@@ -5,8 +5,10 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use model::process_stat::{field, number};
+
 /// A process, as /proc/PID/stat describes it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Process {
     /// Its id.
     pub pid: i32,
@@ -22,20 +24,18 @@ impl Process {
     /// Process `pid`, if there is one.
     pub fn read(pid: i32) -> Option<Process> {
         let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        // The name in parentheses may hold anything, parentheses too (proc_pid_stat(5)).
-        let mut words = text[text.rfind(')')? + 1..].split_whitespace();
-        let state = words.next()?.chars().next()?;
-        let mut number = || words.next()?.parse().ok();
-        Some(Process { pid, state, parent: number()?, group: number()? })
+        let state = field(&text, 3)?.chars().next()?;
+        Some(Process { pid, state, parent: number(&text, 4)?, group: number(&text, 5)? })
     }
 
-    /// Every process that isn't dead. A zombie may wait seconds for init to reap it.
+    /// The same unless it is dead: a zombie may wait seconds for init to reap it.
+    pub fn living(pid: i32) -> Option<Process> {
+        Process::read(pid).filter(|process| !matches!(process.state, 'Z' | 'X'))
+    }
+
+    /// Every process that isn't dead.
     pub fn all() -> Vec<Process> {
-        let entries = fs::read_dir("/proc").expect("/proc is mounted").flatten();
-        let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-        pids.filter_map(Process::read)
-            .filter(|process| !matches!(process.state, 'Z' | 'X'))
-            .collect()
+        pids().filter_map(Process::living).collect()
     }
 
     /// The living members of process group `group`: a launch is one group.
@@ -44,9 +44,15 @@ impl Process {
     }
 }
 
+/// The ids of all processes.
+pub fn pids() -> impl Iterator<Item = i32> {
+    let entries = fs::read_dir("/proc").expect("/proc is mounted").flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
+
 /// The living children of `pid`, in the order in which they were forked.
 pub fn children(pid: i32) -> Vec<i32> {
-    let alive = |child: &i32| Process::read(*child).is_some_and(|text| text.state != 'Z');
+    let alive = |child: &i32| Process::living(*child).is_some();
     match fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")) {
         Ok(text) => {
             text.split_whitespace().filter_map(|word| word.parse().ok()).filter(alive).collect()

@@ -13,9 +13,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crate::cli_support::{
-    Bench, Process, Running, assert_all_ok, has, list, must_fit_the_schema, number, output,
-    results, rows, send, wait_for, wait_until_startable,
+    Bench, Running, assert_all_ok, has, list, must_fit_the_schema, number, output, results, rows,
+    send, wait_for, wait_until_startable,
 };
+use crate::common::proc::Process;
 use rustix::process::Signal;
 use serde_json::Value;
 
