@@ -3,20 +3,16 @@
 
 use std::time::Duration;
 
-use crate::cli_support::{Bench, list, must_fit_the_schema, number, parse, results};
+use crate::cli_support::{Bench, list, must_fit_the_schema, number, parse, results, send};
 use crate::common::launching::{conclude, endless, quick, reach, start};
 use crate::common::proc::{Process, children, soon};
 use crate::common::say;
 use model::company::Company;
 use model::launch::{Outcome, Workers};
 use run::launch::{Spec, Stage};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 
 const SOON: Duration = Duration::from_secs(10);
-
-fn kill(pid: i32) {
-    kill_process(Pid::from_raw(pid).expect("a process id"), Signal::KILL).expect("it lives");
-}
 
 /// A launch beside a load on CPU 0, that would time for minutes, under way: its supervisor and what runs beside.
 fn under_way(company: Company) -> (run::launch::Launch, i32, Vec<i32>) {
@@ -50,7 +46,7 @@ fn a_launch_says_how_much_cpu_time_its_company_had() {
 fn nothing_outlives_a_supervisor_that_is_killed_nor_a_launch_that_nobody_wants() {
     for company in [Company::Hog, Company::Memory] {
         let (launch, supervisor, _) = under_way(company);
-        kill(supervisor);
+        assert!(send(supervisor, Signal::KILL), "it lives");
         assert!(soon(SOON, || Process::in_group(supervisor).is_empty()), "{company}: killed");
         drop(launch);
         let (launch, supervisor, _) = under_way(company);
@@ -66,7 +62,7 @@ fn a_launch_whose_company_has_died_is_no_launch_in_company() {
     let supervisor = launch.pid() as i32;
     reach(&mut launch, Stage::Ready);
     let hog = children(supervisor)[2];
-    kill(hog);
+    assert!(send(hog, Signal::KILL), "it lives");
     assert!(soon(SOON, || Process::read(hog).is_none_or(|text| text.state == 'Z')));
     launch.go();
     let _ = launch.reach(Stage::Timed, crate::common::launching::interrupt());

@@ -9,7 +9,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::cli_support::has;
+use crate::cli_support::{has, send};
 use crate::common::launching::{conclude, endless, finish, quick, reach, start};
 use crate::common::proc::{Process, children, soon};
 use crate::common::{Rng, say};
@@ -19,7 +19,7 @@ use model::mechanism::Carries;
 use run::launch::spec::BUILD;
 use run::launch::wire::{self, FrameKind, write_frame};
 use run::launch::{Launch, LaunchResult, Spec, Stage};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 
 /// Random moments tried of each kind of fault.
 const MOMENTS: u64 = 30;
@@ -36,12 +36,6 @@ fn moving() -> Vec<Variant> {
 
 fn any<'a, T>(rng: &mut Rng, of: &'a [T]) -> &'a T {
     &of[rng.below(of.len() as u64) as usize]
-}
-
-fn signal(pid: i32, signal: Signal) {
-    let pid = Pid::from_raw(pid).expect("a process id");
-    // It may have ended by itself meanwhile; what follows shows.
-    let _ = kill_process(pid, signal);
 }
 
 fn sleep_below(rng: &mut Rng, most: Duration) {
@@ -61,7 +55,10 @@ fn assert_nothing_remains(what: &str, group: i32) {
         return;
     }
     let left = Process::in_group(group);
-    left.iter().for_each(|process| signal(process.pid, Signal::KILL)); // a failed test leaves nothing either
+    // A failed test leaves nothing either.
+    for process in &left {
+        send(process.pid, Signal::KILL);
+    }
     panic!("{what}: still there: {left:?}");
 }
 
@@ -78,44 +75,42 @@ fn timing(variant: &Variant, workers: Workers) -> (Launch, Vec<i32>) {
 
 // ---- workers ------------------------------------------------------------------------------
 
-#[test]
-fn a_worker_killed_while_timing_is_named_with_its_signal() {
-    let mut rng = Rng(11);
-    for nth in 0..MOMENTS {
+/// Kills one of the workers of launches while they time, which the reason names in these words.
+fn killed_while_timing(
+    mut rng: Rng,
+    moments: u64,
+    workers: Workers,
+    named: fn(victim: usize, pid: i32) -> String,
+) {
+    for nth in 0..moments {
         let variant = any(&mut rng, &moving()).clone();
-        let (launch, worker_ids) = timing(&variant, Workers::Process);
+        let (launch, worker_ids) = timing(&variant, workers);
         let group = launch.pid() as i32;
-        let victim = rng.below(2) as usize;
-        let role = ["initiator", "responder"][victim];
-        let what = format!("moment {nth}, {variant}, the {role} killed");
+        let victim = rng.below(worker_ids.len() as u64) as usize;
+        let expected = format!("{} was killed by signal 9", named(victim, worker_ids[victim]));
+        let what = format!("moment {nth}, {variant}: {expected}");
         sleep_below(&mut rng, Duration::from_millis(30));
         let killed = Instant::now();
-        signal(worker_ids[victim], Signal::KILL);
+        send(worker_ids[victim], Signal::KILL);
         let ending = finish(launch);
         assert!(killed.elapsed() < SOON, "{what}: the news took {:?}", killed.elapsed());
-        let expected = format!("{role} (process {}) was killed by signal 9", worker_ids[victim]);
         assert_eq!(reason(&what, &ending), expected, "{what}");
         assert_nothing_remains(&what, group);
     }
 }
 
 #[test]
+fn a_worker_killed_while_timing_is_named_with_its_signal() {
+    killed_while_timing(Rng(11), MOMENTS, Workers::Process, |victim, pid| {
+        format!("{} (process {pid})", ["initiator", "responder"][victim])
+    });
+}
+
+#[test]
 fn a_process_of_threads_killed_while_timing_is_named_with_its_signal() {
-    let mut rng = Rng(12);
-    for nth in 0..MOMENTS / 3 {
-        let variant = any(&mut rng, &moving()).clone();
-        let (launch, worker_ids) = timing(&variant, Workers::Thread);
-        let group = launch.pid() as i32;
-        let what = format!("moment {nth}, {variant}, threads killed");
-        sleep_below(&mut rng, Duration::from_millis(30));
-        let killed = Instant::now();
-        signal(worker_ids[0], Signal::KILL);
-        let ending = finish(launch);
-        assert!(killed.elapsed() < SOON, "{what}: the news took {:?}", killed.elapsed());
-        let expected = format!("worker process {} was killed by signal 9", worker_ids[0]);
-        assert_eq!(reason(&what, &ending), expected, "{what}");
-        assert_nothing_remains(&what, group);
-    }
+    killed_while_timing(Rng(12), MOMENTS / 3, Workers::Thread, |_, pid| {
+        format!("worker process {pid}")
+    });
 }
 
 /// Also before it is ready, between ready and go, and before anything has been forked.
@@ -136,7 +131,7 @@ fn anything_killed_at_any_moment_ends_the_launch_with_a_reason() {
         let victim = group.get(rng.below(3) as usize).map_or(supervisor, |group| group.pid);
         let what = format!("moment {nth}, {variant}, {workers:?}, {victim} of {group:?} killed");
         let killed = Instant::now();
-        signal(victim, Signal::KILL);
+        send(victim, Signal::KILL);
         if !ready {
             reach(&mut launch, Stage::Ready);
         }
@@ -171,7 +166,7 @@ fn a_stopped_worker_meets_the_deadline() {
             launch.go();
             thread::sleep(Duration::from_millis(20));
             let Some(victim) = worker_ids.get(victim) else { continue };
-            signal(*victim, Signal::STOP);
+            send(*victim, Signal::STOP);
             let what = format!("{variant}, {workers:?}, {victim} of {worker_ids:?} stopped");
             let ending = finish(launch);
             let reason = reason(&what, &ending);
@@ -194,7 +189,7 @@ fn workers_vanish_with_their_supervisor() {
         let group = launch.pid() as i32;
         let what = format!("moment {nth}, {variant}, {workers:?}, the supervisor killed");
         sleep_below(&mut rng, Duration::from_millis(10));
-        signal(group, Signal::KILL);
+        send(group, Signal::KILL);
         assert_nothing_remains(&what, group);
         let ending = finish(launch);
         assert_eq!(reason(&what, &ending), "the supervisor died without a word");
@@ -208,7 +203,7 @@ fn a_stopped_supervisor_is_given_up_and_removed() {
     reach(&mut launch, Stage::Ready);
     let group = launch.pid() as i32;
     launch.go();
-    signal(group, Signal::STOP);
+    send(group, Signal::STOP);
     let ending = finish(launch);
     let reason = reason("a stopped supervisor", &ending);
     assert_eq!(reason, "the supervisor missed its deadline");

@@ -3,14 +3,14 @@
 
 use std::collections::BTreeSet;
 
-use crate::cli_support::has;
+use crate::cli_support::{has, send};
 use crate::common::launching::{conclude, endless, finish, quick, reach, start};
 use crate::common::proc::children;
 use model::launch::{Outcome, SampleCount, Workers};
 use model::probe::Probe;
 use model::workload::Workload;
 use run::launch::{Spec, Stage};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 
 const SAMPLES: u64 = 20;
 
@@ -71,7 +71,7 @@ fn the_death_of_any_worker_ends_a_launch_of_three_and_is_reported_by_name() {
         workers.sort_unstable();
         assert_eq!(workers.len(), 4);
         launch.go();
-        kill_process(Pid::from_raw(workers[nth]).expect("a process id"), Signal::KILL).unwrap();
+        assert!(send(workers[nth], Signal::KILL), "it lives");
         has(&reason(finish(launch).record.outcome), &[name, "killed by signal 9"]);
     }
 }

@@ -3,14 +3,14 @@
 
 use std::time::Duration;
 
-use crate::cli_support::{Bench, must_fit_the_schema, results};
+use crate::cli_support::{Bench, must_fit_the_schema, results, send};
 use crate::common::launching::{conclude, finish, quick, reach, start};
 use crate::common::proc::{Process, children, soon};
 use model::launch::{Outcome, SampleCount, Workers};
 use model::load::Load;
 use model::workload::{Policy, Workload};
 use run::launch::{Launch, Spec, Stage};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 
 /// Senders of a crowd, and receivers.
 const HALF: usize = 20;
@@ -139,7 +139,7 @@ fn a_member_that_dies_ends_the_launch_and_is_named() {
         let (launch, workers) = at_work(Workers::Process);
         let group = launch.pid() as i32;
         let member = children(workers[worker])[3];
-        kill_process(Pid::from_raw(member).expect("a process"), Signal::KILL).expect("a signal");
+        assert!(send(member, Signal::KILL), "it lives");
         match finish(launch).record.outcome {
             Outcome::Failed { reason } => {
                 assert!(reason.contains("member 4 of 20: it ended"), "{reason}");

@@ -3,14 +3,14 @@
 
 use std::time::Duration;
 
-use crate::cli_support::{Bench, number};
+use crate::cli_support::{Bench, number, send};
 use crate::common::launching::{finish, interrupt, quick, reach, start};
 use crate::common::proc::{Process, children, soon};
 use mechanisms::Variant;
 use model::launch::{Outcome, SampleCount, Workers};
 use model::workload::Workload;
 use run::launch::{Launch, LaunchResult, Spec, Stage};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 use serde_json::Value;
 
 /// Begins a launch and gives it so many turns.
@@ -76,7 +76,7 @@ fn a_worker_that_dies_between_turns_is_named() {
         let mut launch = with_turns(&spec, 2);
         reach(&mut launch, Stage::Paused(3));
         let worker = children(launch.pid() as i32)[victim];
-        kill_process(Pid::from_raw(worker).unwrap(), Signal::KILL).expect("it is ours");
+        assert!(send(worker, Signal::KILL), "it lives");
         assert!(soon(Duration::from_secs(5), || !lives(worker)));
         launch.turn();
         let Outcome::Failed { reason } = finish(launch).record.outcome else {

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use std::{fs, thread};
 
+use crate::cli_support::send;
 use crate::common::launching::{conclude, endless, finish, interrupt, quick, reach, start};
 use crate::common::proc::{Process, Resources, children, lying_around, soon};
 use crate::common::rooms::alone;
@@ -22,7 +23,7 @@ use model::workload::Workload;
 use run::campaign::{Campaign, Conditions, Hosts, OpenRoutes, Progress, Turn};
 use run::launch::{Launcher, Spec, Stage};
 use run::plan::{AvailableRoutes, Machine, plan};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 use store::Store;
 use workload::connect::{self, Ends};
 
@@ -137,10 +138,6 @@ fn parts_come_with_a_launch_unless_set_ups_are_batched() {
 
 // ---- killed in the midst ------------------------------------------------------------------
 
-fn kill(pid: i32) {
-    let _ = kill_process(Pid::from_raw(pid).expect("a process id"), Signal::KILL);
-}
-
 #[test]
 #[ignore = "long form"]
 fn killed_in_the_midst_of_set_ups_nothing_is_left_after_cleaning() {
@@ -158,7 +155,7 @@ fn killed_in_the_midst_of_set_ups_nothing_is_left_after_cleaning() {
                 launch.go();
                 thread::sleep(Duration::from_millis(10 + rng.below(20)));
                 let what = format!("{mechanism}, {}, whole launch: {whole_launch}", workers.name());
-                kill(if whole_launch { group } else { worker_ids[0] });
+                send(if whole_launch { group } else { worker_ids[0] }, Signal::KILL);
                 let outcome = finish(launch).record.outcome;
                 assert!(matches!(outcome, Outcome::Failed { .. }), "{what}: {outcome:?}");
                 let gone = soon(Duration::from_secs(30), || Process::in_group(group).is_empty());
