@@ -11,6 +11,7 @@ use std::io::Write;
 use std::time::{Duration, Instant};
 
 use crate::cli_support::{Bench, Running, number, send, wait_for};
+use crate::common::inventory::Inventory;
 use crate::long_form::many;
 use rand::rngs::ChaCha8Rng;
 use rand::seq::SliceRandom;
@@ -90,17 +91,6 @@ fn ipc_namespace_of_its_own() -> bool {
         let _ = writeln!(std::io::stderr(), "{line}");
     }
     got
-}
-
-/// Every queue and semaphore set in sight.
-fn objects() -> Vec<String> {
-    let mut found = Vec::new();
-    for kind in ["msg", "sem"] {
-        let table = fs::read_to_string(format!("/proc/sysvipc/{kind}")).unwrap_or_default();
-        let id = |row: &str| row.split_whitespace().nth(1).unwrap_or_default().to_string();
-        found.extend(table.lines().skip(1).map(|row| format!("{kind} {}", id(row))));
-    }
-    found
 }
 
 /// Removes by hand what was made the moment before a kill, too late to be noted: `clean` names it and
@@ -193,7 +183,7 @@ fn moment(rng: &mut ChaCha8Rng, nth: u64, sees_objects: bool) -> (&'static str, 
     assert!(killed || named.len() as u64 == late, "{what}: these stay: {named:?}");
     assert_eq!(names(&bench), Vec::<String>::new(), "{what}");
     if sees_objects {
-        assert_eq!(objects(), Vec::<String>::new(), "{what}");
+        assert_eq!(Inventory::of(None, &[]), Inventory::default(), "{what}");
     }
     let db = bench.open();
     let whole = "SELECT count(*) FROM launches WHERE round > 0 AND status = 'ok'
@@ -298,6 +288,6 @@ fn what_was_left_is_removed_by_clean() {
     unnoted(&bench, "after `clean`");
     assert_eq!(names(&bench), Vec::<String>::new());
     if sees_objects {
-        assert_eq!(objects(), Vec::<String>::new());
+        assert_eq!(Inventory::of(None, &[]), Inventory::default());
     }
 }

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
 use std::time::{Duration, Instant};
 
+use super::inventory::Inventory;
 use model::process_stat::{field, number};
 
 /// A process, as /proc/PID/stat describes it.
@@ -152,10 +152,7 @@ pub fn lying_around() -> BTreeSet<String> {
             found.insert(entry.path().display().to_string());
         }
     }
-    for kind in ["msg", "sem", "shm"] {
-        let table = fs::read_to_string(Path::new("/proc/sysvipc").join(kind)).unwrap_or_default();
-        let id = |row: &str| row.split_whitespace().nth(1).unwrap_or_default().to_string();
-        found.extend(table.lines().skip(1).map(|row| format!("System V {kind} {}", id(row))));
-    }
+    let objects = Inventory::of(None, &[]).0.into_keys();
+    found.extend(objects.map(|object| format!("System V {object}")));
     found
 }
