@@ -2,24 +2,15 @@
 //!
 //! Needs tracefs and the right to count; says so aloud where either is missing.
 
-use std::path::Path;
-
 use crate::common::launching::{LEAD, conclude, quick};
-use crate::common::say;
-use machine::counts::Counting;
+use crate::common::{can_count, say};
 use model::counts::{Counts, Family};
 use model::launch::{Outcome, SampleCount, WorkerReport, Workers};
 use model::probe::Probe;
 use model::workload::Workload;
 use run::launch::Spec;
-use sys::perf::Kernel;
 
 const ROUND_TRIPS: u64 = 500;
-
-fn can_count(family: Family) -> Option<()> {
-    let counting = Counting::open(&Kernel, family, 1, Path::new("/"));
-    counting.map(drop).map_err(|refusal| say(&format!("skipped: {refusal}"))).ok()
-}
 
 /// A launch's reports: initiator and responder.
 fn counted(spec: Spec) -> [WorkerReport; 2] {

@@ -7,17 +7,13 @@
 use std::path::Path;
 
 use crate::cli_support::{Bench, Said, has, list};
-use crate::common::{can_trace, say};
+use crate::common::{can_count, can_trace, say};
 use machine::counts;
 use model::counts::Family;
 use serde_json::Value;
 use study::validated::validate;
 
 const LAUNCHES: usize = 6;
-
-fn can_count(family: Family) -> Option<()> {
-    counts::available(family).map_err(|refusal| say(&format!("skipped: {refusal}"))).ok()
-}
 
 /// Runs the words, and gives what was exported.
 fn run(bench: &Bench, words: &str) -> (Said, Value) {

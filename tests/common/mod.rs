@@ -15,8 +15,9 @@ use std::net::{Ipv6Addr, UdpSocket};
 use std::sync::OnceLock;
 
 pub use aloud::say;
-use machine::trace;
+use machine::{counts, trace};
 use mechanisms::Variant;
+use model::counts::Family;
 pub use rooms::enter;
 
 /// Tried as the largest message of a mechanism without a limit.
@@ -66,6 +67,11 @@ const ALSO: [&str; 37] = [
 /// Whether launches can be traced; None where not, said aloud.
 pub fn can_trace() -> Option<()> {
     trace::available().map_err(|refusal| say(&format!("skipped: {refusal}"))).ok()
+}
+
+/// Whether what launches do can be counted; None where not, said aloud.
+pub fn can_count(family: Family) -> Option<()> {
+    counts::available(family).map_err(|refusal| say(&format!("skipped: {refusal}"))).ok()
 }
 
 /// What the suite covers: every shown variant, and a few options that change the code.
