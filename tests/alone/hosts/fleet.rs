@@ -3,13 +3,11 @@
 //! agent here runs on this machine, behind env(1) or sh(1).
 
 use std::collections::BTreeSet;
-use std::fs::Permissions;
-use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
+use super::planted;
 use crate::cli_support::{
     Bench, can_run, has, list, must_fit_the_schema, number, output, parse, results, rows, wait_for,
-    wait_until_startable,
 };
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -229,12 +227,7 @@ fn a_signal_ends_it_with_what_there_is() {
 fn nothing_that_a_store_says_is_executed() {
     let bench = Bench::new();
     bench.must(&format!("fleet tcp --nodes a,b --launcher env --rounds 1 {QUICK}"));
-    let planted = bench.path("planted");
-    let script = "[ \"$1\" = --version ] && exit\necho started > mark\nexec \"$@\"\n";
-    std::fs::write(&planted, format!("#!/bin/sh\n{script}")).unwrap();
-    std::fs::set_permissions(&planted, Permissions::from_mode(0o755)).unwrap();
-    wait_until_startable(&planted);
-    let planted = planted.to_str().unwrap();
+    let planted = planted(&bench);
     let refused = |what: &str, value: &str, why: &str| {
         bench.edit(&format!(
             "UPDATE runs SET status = 'interrupted',

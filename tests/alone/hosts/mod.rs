@@ -6,3 +6,17 @@ mod fleet_slurm;
 mod peer;
 mod peer_hosts;
 mod reliability_hosts;
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+
+use crate::cli_support::{Bench, wait_until_startable};
+
+/// A program that nobody asked for: the file `mark` says that it was started.
+fn planted(bench: &Bench) -> String {
+    let script = "[ \"$1\" = --version ] && exit\necho started > mark\nexec \"$@\"\n";
+    let planted = bench.put("planted", format!("#!/bin/sh\n{script}"));
+    fs::set_permissions(&planted, Permissions::from_mode(0o755)).unwrap();
+    wait_until_startable(&planted);
+    planted.display().to_string()
+}

@@ -3,18 +3,17 @@
 //! `peer_hosts` beside it does the same between real network stacks and over a real sshd.
 
 use std::collections::BTreeSet;
-use std::fs::Permissions;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream, UdpSocket};
-use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use super::planted;
 use crate::cli_support::{
     Bench, Running, assert_all_ok, has, list, must_fit_the_schema, number, output, results, rows,
-    send, wait_for, wait_until_startable,
+    send, wait_for,
 };
 use crate::common::proc::Process;
 use rustix::process::Signal;
@@ -420,12 +419,7 @@ fn is_kept_and_can_be_resumed(bench: &Bench, running: Running, signal: Signal, w
 fn nothing_that_a_store_says_is_executed() {
     let bench = Bench::new();
     bench.must("run tcp -w latency -s 64 --peer env --launches 2 --samples 20");
-    let planted = bench.path("planted");
-    let script = "[ \"$1\" = --version ] && exit\necho started > mark\nexec \"$@\"\n";
-    std::fs::write(&planted, format!("#!/bin/sh\n{script}")).unwrap();
-    std::fs::set_permissions(&planted, Permissions::from_mode(0o755)).unwrap();
-    wait_until_startable(&planted);
-    let planted = planted.to_str().unwrap();
+    let planted = planted(&bench);
     let refused = |line: &str, forged: &str| {
         bench.edit(&format!("UPDATE runs SET status = 'interrupted', {forged}"));
         for given in [line.to_string(), line.replace(" --peer env", "")] {
