@@ -374,8 +374,8 @@ fn whoever_sees_a_launch_die_removes_what_it_left_and_nothing_else() {
     let running = site.bench.begin_with(site.command(run));
     for _ in 0..3 {
         // Not a pilot, without which the run would end.
-        let (done, _) = launches(&site);
-        wait_for("launches", PATIENCE, || (launches(&site).0 > done).then_some(()));
+        let (done, _) = site.bench.launches();
+        wait_for("launches", PATIENCE, || (site.bench.launches().0 > done).then_some(()));
         // In one look: a supervisor is a process whose parent is the run, and which has children.
         let supervisor = wait_for("a supervisor with workers", PATIENCE, || {
             let all = site.bench.processes();
@@ -639,24 +639,19 @@ fn any_mixture_is_sorted_out() {
 const LONG: &str =
     "run sysv-queue:namespace=host -w latency -s 64 -p same-cpu --launches 9000 --samples 100";
 
-/// Launches stored so far, and how many of them failed.
-fn launches(site: &Site) -> (i64, i64) {
-    let db = rusqlite::Connection::open(site.bench.store()).expect("the store is there");
-    let sql = "SELECT count(*), count(*) FILTER (WHERE status = 'failed') FROM launches";
-    db.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?))).unwrap_or((0, 0))
-}
-
 /// Cleans by `clean` again and again while a run of ours goes on, which must not notice.
 fn a_live_run_goes_on(site: &Site, run: Command, clean: &mut Command) {
     let found = site.inventory();
     let running = site.bench.begin_with(run);
     for _ in 0..10 {
-        let (before, _) = launches(site);
+        let (before, _) = site.bench.launches();
         let said = cleaned(clean);
         assert!(!said.out.contains("removed"), "{}", said.out);
-        wait_for("three launches", PATIENCE, || (launches(site).0 >= before + 3).then_some(()));
+        wait_for("three launches", PATIENCE, || {
+            (site.bench.launches().0 >= before + 3).then_some(())
+        });
     }
-    assert_eq!(launches(site).1, 0, "launches failed");
+    assert_eq!(site.bench.launches().1, 0, "launches failed");
     // As a service manager ends a service: all its processes at once. Launches fail by that, and leave nothing.
     for pid in site.bench.processes().into_keys() {
         send(pid, Signal::TERM);

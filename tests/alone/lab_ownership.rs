@@ -140,19 +140,14 @@ fn a_live_runs_laboratory_stays(bench: &Bench, run: Command, clean: &mut Command
     let running = bench.begin_with(run);
     let spaces = of_run(running.pid());
     assert!(spaces.len() >= 2, "{spaces:?}");
-    let launches = || {
-        let db = rusqlite::Connection::open(bench.store()).expect("the store is there");
-        let sql = "SELECT count(*), count(*) FILTER (WHERE status = 'failed') FROM launches";
-        db.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?))).unwrap_or((0i64, 0i64))
-    };
     for _ in 0..3 {
-        let (done, _) = launches();
+        let (done, _) = bench.launches();
         let said = output(clean);
         // Others on this machine may have left some; not this one.
         assert!(spaces.iter().all(|space| space.exists()), "{}{}", said.out, said.err);
-        wait_for("two launches", PATIENCE, || (launches().0 >= done + 2).then_some(()));
+        wait_for("two launches", PATIENCE, || (bench.launches().0 >= done + 2).then_some(()));
     }
-    assert_eq!(launches().1, 0, "launches failed");
+    assert_eq!(bench.launches().1, 0, "launches failed");
     for pid in bench.processes().into_keys() {
         send(pid, Signal::TERM);
     }

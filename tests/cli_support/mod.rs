@@ -191,6 +191,13 @@ impl Bench {
         db.query_row(sql, [], |row| row.get(0)).ok()
     }
 
+    /// Launches stored so far, and how many of them failed.
+    pub fn launches(&self) -> (i64, i64) {
+        let db = Connection::open(self.store()).expect("the store is there");
+        let sql = "SELECT count(*), count(*) FILTER (WHERE status = 'failed') FROM launches";
+        db.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?))).unwrap_or((0, 0))
+    }
+
     /// Waits until a query of the store comes to more than 0.
     pub fn wait_until(&self, sql: &str) {
         wait_for(sql, HUNG, || self.ask(sql).filter(|found| *found > 0));
