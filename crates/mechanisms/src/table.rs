@@ -251,7 +251,8 @@ pub fn probe_nonblocking(variant: &Variant, message_bytes: usize) -> Result<(), 
     probe_by(variant, message_bytes, |name, spec| open_nonblocking(name, spec, Close))
 }
 
-struct Close;
+/// Opens, and closes again.
+pub(crate) struct Close;
 
 impl Visitor for Close {
     type Output = ();

@@ -21,7 +21,7 @@ mod nonblocking;
 mod path;
 mod remote;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use self::bare::UdpEnd;
 use std::io;

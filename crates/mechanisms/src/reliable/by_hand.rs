@@ -60,15 +60,13 @@ impl ByHand {
 mod tests {
     use super::super::wire::{DatagramKind, Header};
     use crate::udp::by_hand::ByHand;
+    use crate::udp::tests::sockets;
     use crate::{OpenSpec, Variant};
     use std::net::UdpSocket;
 
     /// The partner's socket, and an end for messages of 8 bytes.
     fn pair(text: &str, answers: bool) -> (UdpSocket, ByHand) {
-        let bind = || UdpSocket::bind("127.0.0.1:0").unwrap();
-        let (near, far) = (bind(), bind());
-        near.connect(far.local_addr().unwrap()).unwrap();
-        far.connect(near.local_addr().unwrap()).unwrap();
+        let (near, far) = sockets();
         let options = Variant::parse(text).unwrap().options;
         let spec = OpenSpec { options, message_bytes: 8, same_process: false, seed: 1 };
         (near, ByHand::new(&spec, far, answers).unwrap())

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::open_nonblocking;
+use crate::table::Close;
 use crate::{Endpoint, Nonblocking, Received, Sent};
 
 struct Keep;
@@ -13,11 +14,17 @@ impl Visitor for Keep {
     }
 }
 
-fn pair() -> (UdpEnd, UdpEnd) {
-    let (near, far) = (UdpSocket::bind("127.0.0.1:0"), UdpSocket::bind("127.0.0.1:0"));
-    let (near, far) = (near.unwrap(), far.unwrap());
+/// Two sockets that are connected to each other.
+pub(crate) fn sockets() -> (UdpSocket, UdpSocket) {
+    let bind = || UdpSocket::bind("127.0.0.1:0").unwrap();
+    let (near, far) = (bind(), bind());
     near.connect(far.local_addr().unwrap()).unwrap();
     far.connect(near.local_addr().unwrap()).unwrap();
+    (near, far)
+}
+
+fn pair() -> (UdpEnd, UdpEnd) {
+    let (near, far) = sockets();
     (UdpEnd::new(near, 1000).unwrap(), UdpEnd::new(far, 1000).unwrap())
 }
 
@@ -104,11 +111,6 @@ fn an_end_that_is_switched_later_than_its_partner_owes_what_came_before() {
 
 #[test]
 fn what_has_no_room_for_a_credit_or_only_waits_is_refused_where_nobody_waits() {
-    struct Close;
-    impl Visitor for Close {
-        type Output = ();
-        fn visit<E: Endpoint>(self, _opened: Opened<E>) {}
-    }
     for (option, value, expected) in
         [("buffer", "1", "larger `buffer=`"), ("reliability", "none", "udp blocks: ")]
     {

@@ -5,18 +5,17 @@ use std::thread;
 use std::time::Instant;
 
 use super::*;
+use crate::table::Close;
+use crate::udp::tests::sockets;
 use crate::udp::{PATIENCE, Udp, connected};
-use crate::{Mechanism, OpenError, Variant, Visitor};
+use crate::{Mechanism, OpenError, Variant};
 
 const DATAGRAM: usize = 1_000;
 const PAYLOAD: usize = DATAGRAM - HEADER;
 
 /// A bare socket, and an end of the type asked for.
 fn by_hand<const TAKE: usize>() -> (UdpSocket, FragmentsEnd<1, TAKE>) {
-    let bind = || UdpSocket::bind("127.0.0.1:0").unwrap();
-    let (near, far) = (bind(), bind());
-    near.connect(far.local_addr().unwrap()).unwrap();
-    far.connect(near.local_addr().unwrap()).unwrap();
+    let (near, far) = sockets();
     (near, FragmentsEnd::new(far, DATAGRAM, 100_000).unwrap())
 }
 
@@ -330,11 +329,6 @@ fn the_smallest_buffers_carry_messages_of_many_datagrams() {
 #[test]
 fn what_gso_and_gro_cannot_change_is_not_applicable() {
     let refused = |text: &str, message_bytes| {
-        struct Close;
-        impl Visitor for Close {
-            type Output = ();
-            fn visit<E: Endpoint>(self, _opened: Opened<E>) {}
-        }
         let options = Variant::parse(text).unwrap().options;
         match Udp::open(&OpenSpec { options, message_bytes, same_process: true, seed: 0 }, Close) {
             Err(OpenError::NotApplicable(reason)) => reason,
