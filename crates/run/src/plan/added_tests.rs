@@ -1,11 +1,9 @@
 //! Which cases of a study are observed, and which are left out.
 
-use std::path::Path;
-
-use machine::Topology;
 use study::validated::validate;
 
-use super::{AvailableRoutes, Case, Machine, plan};
+use super::Case;
+use super::tests::planned;
 
 const STUDY: &str = r#"version = 1
 title = "Small"
@@ -25,11 +23,7 @@ size = "4K"
 #[test]
 fn probes_keep_to_the_levels_that_they_are_given() {
     let declared = validate(STUDY, "s.toml", &workload::catalogue(&[])).unwrap();
-    let topology = Topology::read(Path::new("/")).unwrap();
-    let allowed = topology.online();
-    let machine =
-        Machine { topology: &topology, allowed: &allowed, routes: &AvailableRoutes::default() };
-    let plan = plan(&declared.request, &machine).unwrap();
+    let plan = planned(&declared.request);
     // Whether a probe may look here or not, it is asked of one case alone.
     let all = plan.groups.into_iter().flat_map(|group| {
         group.cases.into_iter().chain(group.absent.into_iter().map(|absent| absent.case))
@@ -53,11 +47,7 @@ fn what_is_excepted_is_no_case() {
         let text =
             STUDY.split("[observed]").next().unwrap().replace("\"trace:times=2\"", "\"calls\"");
         let declared = validate(&format!("{text}{more}"), "s.toml", &workload::catalogue(&[]))?;
-        let topology = Topology::read(Path::new("/")).unwrap();
-        let allowed = topology.online();
-        let routes = AvailableRoutes::default();
-        let machine = Machine { topology: &topology, allowed: &allowed, routes: &routes };
-        let plan = plan(&declared.request, &machine).unwrap();
+        let plan = planned(&declared.request);
         let all = plan.groups.into_iter().flat_map(|group| {
             group.cases.into_iter().chain(group.absent.into_iter().map(|absent| absent.case))
         });
@@ -89,11 +79,7 @@ fn nothing_looks_at_workers_that_have_many_threads_or_processes() {
              [vary]\nobserve = [\"none\", \"software\"]\n"
         );
         let declared = validate(&text, "s.toml", &workload::catalogue(&[])).unwrap();
-        let topology = Topology::read(Path::new("/")).unwrap();
-        let allowed = topology.online();
-        let routes = AvailableRoutes::default();
-        let machine = Machine { topology: &topology, allowed: &allowed, routes: &routes };
-        let plan = plan(&declared.request, &machine).unwrap();
+        let plan = planned(&declared.request);
         let absent: Vec<_> = plan.groups.into_iter().flat_map(|group| group.absent).collect();
         let observed: Vec<_> =
             absent.iter().filter(|absent| absent.case.observe.is_some()).collect();

@@ -1,9 +1,6 @@
 //! The built-in studies, planned on this machine.
 
-use std::path::Path;
-
-use super::{AvailableRoutes, Case, Machine, WithMechanism, plan};
-use machine::Topology;
+use super::{Case, WithMechanism};
 use mechanisms::register;
 use model::factor::Factor;
 use study::builtin::all;
@@ -13,16 +10,12 @@ use study::validated::{ValidatedStudy, validate, wanted};
 
 /// Every built-in study with its cases on this machine, measured or absent with a reason.
 fn planned() -> Vec<(&'static str, ValidatedStudy, Vec<Case>)> {
-    let topology = Topology::read(Path::new("/")).unwrap();
-    let allowed = topology.online();
-    let machine =
-        Machine { topology: &topology, allowed: &allowed, routes: &AvailableRoutes::default() };
     let planned = |(name, text): (&'static str, &str)| {
         let declared =
             validate(text, &format!("studies/{name}.toml"), &workload::catalogue(&[])).unwrap();
         // What isn't built in has a place all the same.
         wanted(&declared.study).unwrap().iter().for_each(|place| register(place).unwrap());
-        let plan = plan(&declared.request, &machine).unwrap();
+        let plan = super::tests::planned(&declared.request);
         let cases = plan.groups.into_iter().flat_map(|group| {
             assert!(group.absent.iter().all(|absent| !absent.reason.is_empty()));
             group.cases.into_iter().chain(group.absent.into_iter().map(|absent| absent.case))

@@ -12,7 +12,8 @@ fn request(mechanisms: &[&str], workloads: &[(Workload, &[u64])]) -> Request {
     }
 }
 
-fn planned(request: &Request) -> Plan {
+/// What a request becomes on this machine.
+pub(super) fn planned(request: &Request) -> Plan {
     let topology = Topology::read(Path::new("/")).unwrap();
     let allowed = topology.online();
     plan(
