@@ -2,10 +2,8 @@
 
 use super::{Case, WithMechanism};
 use mechanisms::register;
-use model::factor::Factor;
 use study::builtin::all;
 use study::factor::{Chosen, chosen};
-use study::format::Hypothesis;
 use study::validated::{ValidatedStudy, validate, wanted};
 
 /// Every built-in study with its cases on this machine, measured or absent with a reason.
@@ -49,47 +47,6 @@ fn every_claim_table_and_figure_is_about_cases_of_its_plan() {
         declared.study.table.iter().for_each(|spec| some(&spec.only, &spec.title));
         declared.study.figure.iter().for_each(|spec| some(&spec.only, &spec.title));
         declared.study.search.iter().for_each(|search| some(&search.only, &search.title));
-    }
-}
-
-/// How many pairs of cases a claim compares.
-fn pairs(claim: &Hypothesis, cases: &[Case]) -> usize {
-    let plain = |chosen: &Chosen| -> Vec<&Case> {
-        let asked = |case: &Case| case.observe.is_none() || chosen.level(Factor::Observe).is_some();
-        cases.iter().filter(|case| !case.twin && asked(case) && takes(chosen, case)).collect()
-    };
-    let of = |(left, right): (&Chosen, &Chosen)| {
-        let free =
-            |factor: &&Factor| left.level(**factor).is_none() && right.level(**factor).is_none();
-        let alike = |a: &Case, b: &Case| {
-            let same = |factor: &Factor| {
-                factor.of(&a.kept()).zip(factor.of(&b.kept())).is_none_or(|(a, b)| a == b)
-            };
-            Factor::ALL.iter().filter(free).all(same)
-        };
-        let rights = plain(right);
-        let of_left = |a: &Case| rights.iter().filter(|b| alike(a, b)).count();
-        plain(left).into_iter().map(of_left).sum::<usize>()
-    };
-    let left = chosen(&claim.left);
-    let order: Vec<Chosen> = claim.order.iter().map(chosen).collect();
-    let rights: Vec<Chosen> = claim.right.iter().map(chosen).collect();
-    let steps = order.windows(2).map(|window| of((&window[0], &window[1])));
-    steps.chain(rights.iter().map(|chosen| of((&left, chosen)))).max().unwrap_or(0)
-}
-
-#[test]
-fn a_claim_about_several_cases_says_whether_of_each_or_of_their_mean() {
-    for (name, declared, cases) in planned() {
-        for claim in
-            declared.study.hypothesis.iter().filter(|hypothesis| hypothesis.test.needs().pairs)
-        {
-            let pairs = pairs(claim, &cases);
-            let said = claim.levels.is_some();
-            if said != (pairs > 1) {
-                eprintln!("{name}: `{}`: {pairs} pairs", claim.statement);
-            }
-        }
     }
 }
 
