@@ -71,9 +71,8 @@ pub fn probe_crowd(
     probe_by(variant, message_bytes, |name, spec| {
         let before = descriptors();
         let Some(each) = open_nonblocking(name, spec, SharedEnds { before })? else {
-            return Err(OpenError::NotApplicable(format!(
-                "{name}: several senders can't share an end of it"
-            )));
+            let why = "several senders can't share an end of it";
+            return Err(OpenError::NotApplicable(why.into()));
         };
         // Of each connection one for the members beside those of its ends; and one of a member, to its worker.
         enough((each + 1) * u64::from(connections) + u64::from(members), connections)

@@ -22,7 +22,7 @@ use sys::shared::Word;
 pub const SPIN: OptionSpec = OptionSpec {
     name: "spin",
     summary: "how long wait=hybrid spins before it sleeps",
-    words: &["20us", "MICROSECONDSus"],
+    words: &["20us", "Nus"],
     takes_size: false,
 };
 
