@@ -181,10 +181,7 @@ fn inline(text: &Text) -> String {
     for run in &text.runs {
         let words = sentence(run.as_str());
         match run {
-            // Prose names commands between backticks, in pairs: else they are somebody's own.
-            Run::Plain(it) if it.contains('`') && it.matches('`').count().is_multiple_of(2) => {
-                out.push_str(&inline(&Text::of_prose(it)));
-            }
+            prose if prose.is_prose() => out.push_str(&inline(&Text::of_prose(prose.as_str()))),
             Run::Plain(_) => out.push_str(&words),
             Run::Strong(_) => out.push_str(&format!("<strong>{words}</strong>")),
             // A short name is not broken at its dashes; a long command line may be.
@@ -247,7 +244,7 @@ fn fact_list(out: &mut String, facts: &[(String, String)]) {
         out.push_str(&format!(
             "<dt>{}</dt><dd>{}</dd>\n",
             escape(key),
-            inline(&Text::of_prose(value))
+            inline(&Text::from(value.as_str()))
         ));
     }
     out.push_str("</dl>\n");

@@ -121,7 +121,9 @@ fn table(table: &Table, parts: &mut Vec<String>) {
 
 fn facts(facts: &[(String, String)]) -> String {
     let mut lines = vec![cells(["", ""]), cells(["---", "---"])];
-    lines.extend(facts.iter().map(|(key, value)| cells([plain(key), plain(value)])));
+    lines.extend(
+        facts.iter().map(|(key, value)| cells([plain(key), inline(&Text::from(value.as_str()))])),
+    );
     lines.join("\n")
 }
 
@@ -145,6 +147,7 @@ fn inline(text: &Text) -> String {
         let start = words.len() - words.trim_start().len();
         out.push_str(&words[..start]);
         out.push_str(&match run {
+            prose if prose.is_prose() => inline(&Text::of_prose(inner)),
             Run::Plain(_) | Run::Link { .. } => plain(inner),
             Run::Strong(_) => format!("**{}**", plain(inner)),
             Run::Code(_) => code(inner),

@@ -247,7 +247,7 @@ impl Page {
             self.out.push_str(&format!(
                 "  [{}], [{}],\n",
                 words(key),
-                inline(&Text::of_prose(value))
+                inline(&Text::from(value.as_str()))
             ));
         }
         self.out.push_str(")\n\n");
@@ -264,6 +264,7 @@ fn inline(text: &Text) -> String {
     let mut out = String::new();
     for run in &text.runs {
         match run {
+            prose if prose.is_prose() => out.push_str(&inline(&Text::of_prose(prose.as_str()))),
             Run::Plain(shown) => out.push_str(&words(shown)),
             Run::Strong(shown) => out.push_str(&format!("#strong[{}];", words(shown))),
             Run::Code(shown) => out.push_str(&format!("#raw({});", string(shown))),

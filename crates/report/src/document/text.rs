@@ -42,6 +42,12 @@ pub enum Target {
 }
 
 impl Run {
+    /// Whether plain words name commands between backticks, in pairs: else they are somebody's own.
+    pub fn is_prose(&self) -> bool {
+        let ticks = self.as_str().matches('`').count();
+        matches!(self, Self::Plain(_)) && ticks > 0 && ticks.is_multiple_of(2)
+    }
+
     pub fn as_str(&self) -> &str {
         match self {
             Self::Plain(words) | Self::Strong(words) | Self::Code(words) | Self::Muted(words) => {
