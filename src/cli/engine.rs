@@ -136,7 +136,7 @@ fn list() -> Result<u8, Failure> {
 
 fn written(language: Language, folder: &Path) -> Result<u8, Failure> {
     let shown = folder.display();
-    let failed = |error| Failure::usage(format!("make {shown}: {error}"));
+    let failed = |error| Failure::usage(format!("make {shown}: {error}; name a new folder"));
     // Nothing that is there is written over.
     std::fs::create_dir(folder).map_err(failed)?;
     for (name, text) in language.files() {

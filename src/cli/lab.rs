@@ -10,11 +10,11 @@ use std::process::Command;
 use clap::{Args, Subcommand};
 use serde::Serialize;
 
-use super::{Common, Failure, complain, pretty, print, say, signals};
+use super::{Common, Failure, complain, pretty, print, say, screen, signals};
 use ::lab::relay::Counts;
 use ::lab::status::{Condition, Impairment, Relay};
 use ::lab::{self, CAVEAT, LabError, State, Status};
-use ::report::units;
+use ::report::{terminal, units};
 use ::run::launch::Interrupt;
 use machine::interrupt::Removal;
 use model::lab::{self as words, By};
@@ -183,7 +183,8 @@ fn up(common: &Common, args: &UpArgs, interrupt: &Interrupt) -> Result<(), Failu
     let state = lab::up(&asked, None, interrupt)?;
     drop(removal);
     let mut text = describe(&Status::of(&state));
-    let _ = writeln!(text, "  {CAVEAT}");
+    let caveat = terminal::broken(CAVEAT, 78, screen::is_ascii());
+    text.extend(caveat.lines().map(|line| format!("  {line}\n")));
     if !common.quiet {
         let name = named(&asked.name);
         let host = &Status::of(&state).hosts[1];

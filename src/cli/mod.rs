@@ -373,7 +373,7 @@ fn in_one_line(error: &clap::Error) -> String {
             let lines = message.lines().map(str::trim).filter(|line| !line.is_empty());
             // No word of a command begins with a dash, and `--` before one helps nobody.
             let lines: Vec<&str> = lines.filter(|line| !line.contains("as a value, use")).collect();
-            let line = lines.join("; ").replace(":; ", ": ");
+            let line = lines.join("; ").replace(":; ", ": ").replace("; [", " [");
             line.trim_start_matches("error: ").to_string()
         }
     };

@@ -265,8 +265,9 @@ fn of_hello(hello: &Line, started: Plugin) -> Result<Plugin, String> {
 /// A file and its bytes.
 fn read(path: &Path) -> Result<(PathBuf, Vec<u8>), String> {
     let shown = path.display();
-    let file = path.canonicalize().map_err(|error| format!("{shown}: {error}"))?;
-    let bytes = std::fs::read(&file).map_err(|error| format!("read {shown}: {error}"))?;
+    let failed = |error| format!("read {shown}: {error}; name a library, or an engine's file");
+    let file = path.canonicalize().map_err(failed)?;
+    let bytes = std::fs::read(&file).map_err(failed)?;
     Ok((file, bytes))
 }
 

@@ -304,6 +304,8 @@ fn in_words(message: &str) -> String {
         "key"
     } else if message.starts_with("unknown variant") {
         "word"
+    } else if message.starts_with("missing field") {
+        return format!("{message}: add it, as in `ipcmark study show 004`");
     } else if message.contains("recurs") {
         return "tables or lists are nested too deeply: write it flat".into();
     } else {
