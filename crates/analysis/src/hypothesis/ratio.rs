@@ -86,10 +86,15 @@ impl Sides<'_> {
             let without = left_out(&missing) + &left_out(&inapplicable);
             return Ok((vec![(String::new(), test(&ratio))], without));
         }
+        let some_are_missing = !missing.is_empty();
         let tested = measured.iter().zip(names(&measured)).map(|(pair, name)| {
             let ratio = self.ratio(std::slice::from_ref(pair), parts);
-            // One of several that was measured: the missing ones have names.
-            let name = if name.is_empty() { "the only one measured".into() } else { name };
+            // The missing ones have names.
+            let name = if name.is_empty() && some_are_missing {
+                "the only one measured".into()
+            } else {
+                name
+            };
             (name, ratio.map_or_else(|result| result, |ratio| test(&ratio)))
         });
         let absent = missing

@@ -81,6 +81,12 @@ fn faster_at_every_level_is_not_faster_on_average() {
     assert_eq!(one(&average, &mixed).decision, Decision::Supported);
     let unsaid = one(&pipe_against_tcp("faster", ""), &mixed);
     assert_eq!(unsaid.decision, Decision::Refuted, "what says nothing means each");
+    // A level that was measured alone has nothing to be told from.
+    let mut alone = against([0.5, 3.0, 1.5]);
+    alone[2..].iter_mut().for_each(|case| case.status = Status::Unavailable);
+    let result = one(&every, &alone);
+    let begins = "fails at the only one measured: 0.499";
+    assert!(result.effect.starts_with(begins), "{}", result.effect);
 }
 
 #[test]
