@@ -118,6 +118,7 @@ fn of_export(common: &Common, args: &ReportArgs, document: &Document) -> Result<
         ("--pdf", args.pdf.is_some()),
         ("--reference", args.reference.is_some()),
         ("--beside", args.beside.is_some()),
+        ("-v", common.verbose > 0),
     ];
     if let Some((flag, _)) = missing.into_iter().find(|(_, given)| *given) {
         return Err(Failure::usage(format!(

@@ -25,17 +25,23 @@ fn result(gate: Option<Gate>, verdict: Change) -> Result {
     }
 }
 
-/// The ratio with its interval, or why there is none: `1.08 [1.05, 1.11] times the time`.
+/// The ratio with its interval, and why nothing follows, or why there is none: `1.08 [1.05, 1.11] times the time`.
 fn words(case: &CaseChange) -> String {
     let gated = case.gated.as_ref().map(|moved| (moved.ratio, Some(moved.low), Some(moved.high)));
     let found = gated.or(case.ratio.map(|ratio| (ratio, case.low, case.high)));
-    match found {
+    let ratio = match found {
         Some((ratio, Some(low), Some(high))) => {
             format!("{ratio:.3} [{low:.3}, {high:.3}] times the time")
         }
         Some((ratio, ..)) => format!("{ratio:.3} times the time, without an interval"),
-        None => case.reason.clone().unwrap_or_else(|| "too few launches for an interval".into()),
-    }
+        None => {
+            return case
+                .reason
+                .clone()
+                .unwrap_or_else(|| "too few launches for an interval".into());
+        }
+    };
+    case.reason.iter().fold(ratio, |words, reason| words + "; " + reason)
 }
 
 /// The cases that are judged: a control shows the harness alone.
