@@ -209,7 +209,8 @@ fn verdict(out: &mut String, verdict: &Verdict) {
     let (class, words) = match verdict.kind {
         VerdictKind::Good => ("good", "In favour"),
         VerdictKind::Bad => ("bad", "Against"),
-        VerdictKind::Neutral => ("neutral", "Equivalent"),
+        // What is equivalent says so itself.
+        VerdictKind::Neutral => ("neutral", ""),
         VerdictKind::Unknown => ("unknown", "Undecided"),
     };
     let sign = verdict.kind.sign();

@@ -384,11 +384,11 @@ pub fn kind(decision: Decision) -> VerdictKind {
     match decision {
         Decision::Supported => VerdictKind::Good,
         Decision::Refuted => VerdictKind::Bad,
-        Decision::Inconclusive => VerdictKind::Unknown,
-        Decision::TooFewRounds
+        Decision::Inconclusive
+        | Decision::TooFewRounds
         | Decision::TooFewSamples
         | Decision::NoTime
-        | Decision::NotTestable => VerdictKind::Neutral,
+        | Decision::NotTestable => VerdictKind::Unknown,
     }
 }
 

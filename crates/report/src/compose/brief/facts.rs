@@ -116,10 +116,11 @@ fn machine(judged: &Judged) -> String {
     }
 }
 
-/// `equal work took −4 to +44 % from round to round`: of all groups the round that was quickest, and the slowest.
+/// `equal work took −4 to +44 % from round to round`: of all groups with several the round that was quickest, and the
+/// slowest.
 pub fn noise(judged: &Judged) -> Option<String> {
-    let levels =
-        judged.groups.iter().flat_map(|group| group.round_levels.iter().flatten().copied());
+    let levels = judged.groups.iter().map(|group| group.round_levels.iter().flatten().copied());
+    let levels = levels.filter(|rounds| rounds.clone().nth(1).is_some()).flatten();
     let ends = levels.fold(None, |ends: Option<(f64, f64)>, level| {
         Some(ends.map_or((level, level), |(low, high)| (low.min(level), high.max(level))))
     });
