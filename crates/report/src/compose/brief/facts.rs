@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::super::energy;
 use crate::units;
 use analysis::{Judged, Standing};
-use store::Closed;
+use store::{Closed, RunStatus};
 
 /// Warnings of the run that are shown, the first lines of each.
 const WARNED: usize = 2;
@@ -132,7 +132,8 @@ pub fn noise(judged: &Judged) -> Option<String> {
 
 /// What would narrow what stayed wide, and the command that shows every result.
 fn next(judged: &Judged) -> String {
-    if judged.results.iter().all(|case| case.launches == 0) {
+    let is_whole = judged.run.status == RunStatus::Complete;
+    if is_whole && judged.results.iter().all(|case| case.launches == 0) {
         return "`ipcmark list`: what this machine offers".into();
     }
     let all = format!("`ipcmark report {} -v`: every result", judged.run.id);
